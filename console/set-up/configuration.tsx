@@ -10,7 +10,7 @@ import { Confirm } from '../parts/confirm.tsx';
 import { Loading } from '../parts/loading.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { WithRole } from '../parts/with-role.tsx';
-import type { ChangedLocation, ListedLocations, ShownLocation, ShownProvider } from '../wire.ts';
+import type { ChangedLocation, ListedLocations, ListedOrders, ShownLocation, ShownProvider } from '../wire.ts';
 import { ABOUT_IDS } from './about-draft.ts';
 import { AboutFields } from './about-fields.tsx';
 import { Changes } from './changes.tsx';
@@ -165,7 +165,8 @@ function EditForm(about: { location: ShownLocation; onDone: () => void; onSaved:
  */
 export function FixSettings({ locationId, said, onSaved }: { locationId: string; said: string; onSaved: () => void }) {
   const path = `/locations/${encodeURIComponent(locationId)}`;
-  const [isSaved, setSaved] = useState(false);
+  /** The orders that were held when it was saved. */
+  const [tried, setTried] = useState<ListedOrders['orders']>();
   const mayFix = may('integrator', locationId);
   const { value, again } = useLoaded(
     async (signal) =>
@@ -177,6 +178,17 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
         : undefined,
     [path],
   );
+  const isSaved = tried !== undefined;
+  const orders = useLoaded(
+    async (signal) => {
+      const filter = isSaved ? { state: 'sent', since: tried.at(-1)?.signalledAt } : { state: 'held' };
+      if (!mayFix || onlyConfigures(locationId) || tried?.length === 0) return [];
+      const page = { location: locationId, ...filter, limit: 100 };
+      return (await ask<ListedOrders>('GET', `/orders${query(page)}`, { signal })).orders;
+    },
+    [path, isSaved],
+    isSaved ? SENT_EVERY_MS : undefined,
+  );
   if (value === undefined) return null;
   const [location, { providers }] = value;
   const named = said.split(/\W+/);
@@ -184,19 +196,37 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
   if (only.length === 0) return null;
   const shared = { location, providers, groups: [], only, onDone: again, onClose: () => {} };
   const saved = (): void => {
-    setSaved(true);
+    setTried(tried ?? orders.value ?? []);
     onSaved();
   };
+  const phone = location.contacts.find((contact) => contact.phone !== undefined)?.phone;
+  const sent = orders.value?.filter(({ serviceOrderId }) =>
+    tried?.some((each) => each.serviceOrderId === serviceOrderId),
+  );
   return (
     <section aria-label={`Settings of ${locationId}`}>
-      {isSaved && (
+      {phone !== undefined && (
         <p>
-          <Badge tone="good">saved</Badge> Waiting orders are tried again.
+          Ask for the right value: <a href={`tel:${phone}`}>Call {phone}</a>
+        </p>
+      )}
+      {isSaved && (
+        <p aria-live="polite">
+          <Badge tone="good">saved</Badge> {sentInWords(sent?.length ?? 0, tried.length)}
         </p>
       )}
       <LoadedForm key={location.etag} {...shared} onSaved={saved} />
     </section>
   );
+}
+
+/** How often it is read which of the tried orders were sent. */
+const SENT_EVERY_MS = 2_000;
+
+function sentInWords(sent: number, tried: number): string {
+  if (tried === 0) return 'Waiting orders are tried again.';
+  if (sent < tried) return `Waiting orders are tried again. ${sent} of ${tried} were sent.`;
+  return tried === 1 ? '1 order was sent.' : `${tried} orders were sent.`;
 }
 
 function LoadedForm({
@@ -297,7 +327,8 @@ function LoadedForm({
       setEdit(moveEdit(edit, editOf(base, fieldsFor(providers, base)), editOf(now, fieldsFor(providers, now))));
       setBase(now);
       setOld(false);
-      onDone();
+      // To load it again would make a new form of `only`, without what was typed.
+      if (only === undefined || now.integration !== base.integration) onDone();
       announce('The form has what is stored now, and what you typed');
     } catch (error) {
       setMessage((error as Error).message);

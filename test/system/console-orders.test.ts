@@ -61,6 +61,11 @@ describe('orders that settings hold', () => {
   it('are sent once the setting that their problem names is corrected there; one says whether others arrive', async () => {
     const wrong = pos.ordersUrl.replace(/\/orders$/, '/none');
     await pass.system.addLocation('mill-1', { ordersUrl: wrong });
+    const contacts = JSON.stringify([
+      { name: 'Owner', email: 'o@example.com' },
+      { name: 'Kitchen', phone: '+4940123' },
+    ]);
+    await pass.system.query("UPDATE locations SET contacts = $1 WHERE location_id = 'mill-1'", [contacts]);
     const place = async () => (await pass.system.placeOrder({ locationId: 'mill-1' })).serviceOrderId;
     const ids = [await place(), await place()];
     for (const id of ids) await reaches(id, 'held');
@@ -69,9 +74,21 @@ describe('orders that settings hold', () => {
     const url = page.getByLabel('Orders URL');
     await url.waitFor();
     expect([await url.inputValue(), await page.getByLabel('Cancel URL').count()]).toEqual([wrong, 0]);
+    const call = page.getByRole('link', { name: 'Call +4940123' });
+    expect(await call.getAttribute('href')).toBe('tel:+4940123');
     await url.fill(pos.ordersUrl);
+    await pass.system.query("UPDATE locations SET country = 'FR' WHERE location_id = 'mill-1'");
     await page.getByRole('button', { name: 'Save' }).click();
+    await says(page, /^Somebody changed this location meanwhile. Nothing of yours was saved/);
+    expect(pass.complaints()).toEqual([expect.stringMatching(/^412: /)]);
+    await page.getByRole('button', { name: 'Reload' }).click();
+    await page.getByRole('button', { name: 'Reload' }).waitFor({ state: 'detached' });
+    expect(await url.inputValue()).toBe(pos.ordersUrl);
+    const sent = page.waitForRequest((request) => request.method() === 'PATCH');
+    await page.getByRole('button', { name: 'Save' }).click();
+    expect((await sent).postDataJSON()).toEqual({ settings: { ordersUrl: pos.ordersUrl } });
     for (const id of ids) await reaches(id, 'sent');
+    await says(page, '2 orders were sent.');
 
     pos.behave = () => ({ status: 404 });
     const alone = await place();
