@@ -147,7 +147,7 @@ it('an integrator alone sees only the locations, and can add one', async () => {
   const pages = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
   expect(pages).toEqual(['Locations', 'People']);
   await page.getByRole('link', { name: 'club-1', exact: true }).click();
-  await says(page, /To pause it, you need the role operator here/);
+  await says(page, /To pause it or make it busy, you need the role operator here/);
   expect(await page.getByRole('link', { name: /On the board|Traffic|In the audit/ }).count()).toBe(0);
   await page.getByRole('button', { name: 'Edit …' }).waitFor();
 

@@ -31,6 +31,7 @@ afterAll(async () => {
 });
 
 const rowOf = (page: Page, nth: number) => page.getByRole('table').getByRole('row').nth(nth);
+const resultsOn = (page: Page) => page.getByRole('region', { name: /^Replay: results/ });
 const standing = (page: Page) => page.getByRole('region', { name: 'Why was this dropped?' });
 const count = async (): Promise<number> => (await pass.system.query('SELECT FROM webhooks')).length;
 const statusOf = async (id: string): Promise<unknown> => (await pass.system.order(id))?.['status'];
@@ -106,8 +107,7 @@ describe('webhooks that were dropped', () => {
     expect(await statusOf('order-4')).toBe(null);
 
     await run.getByRole('button', { name: /^Replay 3/ }).click();
-    await page
-      .getByRole('region', { name: /^Replay: results/ })
+    await resultsOn(page)
       .getByRole('row', { name: /received: order-4/ })
       .waitFor();
     for (const id of ['order-2', 'order-3', 'order-4']) expect(await statusOf(id)).toBe('received');
@@ -140,7 +140,7 @@ describe('webhooks that were dropped', () => {
     expect(await statusOf('order-9')).toBe(null);
     expect(await askAxe(page)).toEqual([]);
     await replay.click();
-    const results = page.getByRole('region', { name: /^Replay: results/ });
+    const results = resultsOn(page);
     await results.getByRole('button', { name: 'Show all 11' }).click();
     await results.getByRole('row').nth(11).waitFor();
     const box = "document.querySelector('.webhooks-scroll')";
@@ -163,11 +163,7 @@ describe('webhooks that were dropped', () => {
     expect(await run.getByRole('row').count()).toBe(1 + 2);
     const before = await count();
     await run.getByRole('button', { name: 'Replay 2' }).click();
-    await page
-      .getByRole('region', { name: /^Replay: results/ })
-      .getByRole('row')
-      .nth(2)
-      .waitFor();
+    await resultsOn(page).getByRole('row').nth(2).waitFor();
     expect(await count()).toBe(before + 2);
   });
 
