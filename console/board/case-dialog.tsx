@@ -8,7 +8,17 @@ import type { ShownLocation, ShownOrder } from '../wire.ts';
 import type { Subject } from './needs-of.ts';
 
 /** The case of an order or a location, without leaving the board. */
-export function CaseDialog({ subject, name, onClose }: { subject: Subject; name: string; onClose: () => void }) {
+export function CaseDialog({
+  subject,
+  name,
+  isSilent,
+  onClose,
+}: {
+  subject: Subject;
+  name: string;
+  isSilent: boolean;
+  onClose: () => void;
+}) {
   const path = `/${subject.kind}s/${encodeURIComponent(subject.id)}`;
   const loaded = useLoaded(
     (signal) => ask<Pick<ShownOrder & ShownLocation, 'case' | 'snoozedUntil' | 'notes'>>('GET', path, { signal }),
@@ -23,6 +33,7 @@ export function CaseDialog({ subject, name, onClose }: { subject: Subject; name:
             case={taken}
             snoozedUntil={snoozedUntil}
             notes={notes}
+            isSilent={isSilent}
             mayAct={may('operator', subject.locationId)}
             reload={loaded.again}
           />

@@ -53,6 +53,11 @@ export type NeedGroup = {
   count: number;
 };
 
+/** Whether the need is that the POS of a location is silent or does not answer. A call to the restaurant answers it. */
+export function isSilent({ key }: Need): boolean {
+  return /^(silent|unreachable):/.test(key);
+}
+
 /** A group before hidden needs are taken out. @param isSettled true if closing its case settles a need of the group */
 type Listed = Omit<NeedGroup, 'hidden'> & { isSettled?: true };
 
@@ -95,7 +100,7 @@ export function needsOf(
       isCall: true,
       tone: 'bad',
       isUrgent: true,
-      hint: 'Check whether the ticket is at the POS.',
+      hint: 'Call the restaurant, or look at the POS: is the ticket there?',
       needs: lists.in_doubt.map(ofOrder),
       count: lists.in_doubt.length,
     },
@@ -119,6 +124,7 @@ export function needsOf(
     },
     {
       title: 'Failed today',
+      isCall: true,
       tone: 'bad',
       hint: 'You may have to call the member.',
       needs: lists.failed.map(ofOrder),
@@ -136,6 +142,7 @@ export function needsOf(
     },
     {
       title: 'On hold',
+      isCall: true,
       tone: 'warn',
       hint: 'They continue automatically once the cause is fixed.',
       needs: ofHeld(lists.held),
@@ -157,7 +164,7 @@ export function needsOf(
         key: `unreachable:${each.locationId}`,
         ...ofLocation(each.locationId),
         href: pageOf.location(each.locationId),
-        brief: [`its ${each.integration} does not answer`],
+        brief: [`no answer from its ${each.integration}`],
         detail: `${each.integration} does not answer. Its orders are tried again`,
         since: Date.parse(each.since),
       })),
@@ -195,6 +202,7 @@ export function needsOf(
     },
     {
       title: 'Dropped webhooks',
+      isCall: true,
       tone: 'warn',
       hint: 'They are stored. Fix the reason, then replay them.',
       needs: dropped.map((each) => ({
@@ -273,7 +281,7 @@ function ofUnnotified(unnotified: Attention['unnotified']): Listed {
 }
 
 function ofOrder({ order, id, trouble, signalledAt, endedAt }: Ticket): Need {
-  const why = inShort(order.cause) ?? order.problem;
+  const why = trouble === 'held' ? heldBy(order) : (inShort(order.cause) ?? order.problem);
   const detail = [order.locationId, problemOf(order)].filter((each) => each !== null).join(': ');
   return {
     key: `${trouble}:${id}`,
@@ -321,28 +329,35 @@ function ofChange(change: Attention['changed'][number]): Need {
   };
 }
 
-/** Groups held tickets by location, because wrong settings usually hold all orders of a location. */
+/** Groups held tickets by location, because wrong settings usually hold all orders of a location. The newest says why. */
 function ofHeld(held: readonly Ticket[]): Need[] {
-  const byLocation = new Map<string | null, { first: Ticket; count: number }>();
+  const byLocation = new Map<string | null, { newest: Ticket; count: number; since: number }>();
   for (const ticket of held) {
-    const same = byLocation.get(ticket.order.locationId);
-    if (same === undefined) byLocation.set(ticket.order.locationId, { first: ticket, count: 1 });
-    else same.count += 1;
+    const { locationId } = ticket.order;
+    const { newest = ticket, count = 0, since = Infinity } = byLocation.get(locationId) ?? {};
+    byLocation.set(locationId, {
+      newest: ticket.signalledAt > newest.signalledAt ? ticket : newest,
+      count: count + 1,
+      since: Math.min(since, ticket.signalledAt),
+    });
   }
-  return [...byLocation].map(([locationId, { first, count }]) =>
+  return [...byLocation].map(([locationId, { newest, count, since }]) =>
     count === 1 || locationId === null
-      ? ofOrder(first)
+      ? ofOrder(newest)
       : {
           key: `held:${locationId}`,
           ...ofLocation(locationId, count),
           href: `/console/orders${query({ state: 'held', location: locationId })}`,
-          brief: [many(count, 'order'), inShort(first.order.cause) ?? first.order.problem].filter(
-            (each) => each !== null,
-          ),
-          detail: [many(count, 'order'), problemOf(first.order)].filter((each) => each !== null).join(': '),
-          since: first.signalledAt,
+          brief: [many(count, 'order'), heldBy(newest.order)].filter((each) => each !== null),
+          detail: [many(count, 'order'), problemOf(newest.order)].filter((each) => each !== null).join(': '),
+          since,
         },
   );
+}
+
+/** The words of the problem: they name what has to be fixed. */
+function heldBy({ problem, cause }: BoardOrder): string | null {
+  return problem ?? inShort(cause) ?? null;
 }
 
 function ofLacking({ order, id, signalledAt }: Ticket): Need {

@@ -10,7 +10,7 @@ import { Ago } from '../parts/time.tsx';
 import type { ListedLocation } from '../wire.ts';
 import type { Filter } from './create-board.ts';
 import { attention, board, follow, isThere } from './live-board.ts';
-import { needsOf, type Need, type NeedGroup } from './needs-of.ts';
+import { isSilent, needsOf, type Need, type NeedGroup } from './needs-of.ts';
 
 /** How many needs of a group are shown at first, and after “All”. */
 const FEW = 3;
@@ -52,7 +52,12 @@ export function Needs({
       {showGroups(true)}
       {groups.some(({ isWide }) => !isWide) && <div class="needs-groups">{showGroups(false)}</div>}
       {opened?.subject !== undefined && (
-        <CaseDialog subject={opened.subject} name={opened.name} onClose={() => setOpened(undefined)} />
+        <CaseDialog
+          subject={opened.subject}
+          name={opened.name}
+          isSilent={isSilent(opened)}
+          onClose={() => setOpened(undefined)}
+        />
       )}
     </section>
   );

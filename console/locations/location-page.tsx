@@ -19,6 +19,7 @@ import { Steps } from '../set-up/steps.tsx';
 import { ScoreTable } from '../vendors/score-table.tsx';
 import type { Scorecards, ShownLocation } from '../wire.ts';
 import { connectionTone } from './assess-location.ts';
+import { AlarmBanner, useAlarms } from './alarms.tsx';
 import { ContactLine } from './contact-line.tsx';
 import { BusyOrNot, KitchenNow } from './kitchen-now.tsx';
 import { LastHourErrors, LastHourWebhooks } from './last-hour.tsx';
@@ -39,15 +40,25 @@ export function LocationPage() {
     [locationId],
     EVERY_MS,
   );
+  const alarms = useAlarms(locationId);
   const isNew = useLocation().query['added'] !== undefined;
   return (
     <Page
       title={loaded.value?.name ?? locationId}
-      beside={!isNew && !onlyConfigures(locationId) && <Links locationId={locationId} />}
+      beside={
+        <>
+          {alarms.map((alarm) => (
+            <AlarmBanner key={alarm.what} alarm={alarm} contacts={loaded.value?.contacts ?? []} />
+          ))}
+          {!isNew && !onlyConfigures(locationId) && <Links locationId={locationId} />}
+        </>
+      }
     >
       {isNew && <Added locationId={locationId} />}
       <Loading loaded={loaded}>
-        {(location) => <Shown key={locationId} location={location} loaded={loaded} isNew={isNew} />}
+        {(location) => (
+          <Shown key={locationId} location={location} loaded={loaded} isNew={isNew} isSilent={alarms.length > 0} />
+        )}
       </Loading>
     </Page>
   );
@@ -90,10 +101,12 @@ function Shown({
   location,
   loaded,
   isNew,
+  isSilent,
 }: {
   location: ShownLocation;
   loaded: Loaded<ShownLocation>;
   isNew: boolean;
+  isSilent: boolean;
 }) {
   const { locationId, webhookUrl } = location;
   return (
@@ -111,6 +124,7 @@ function Shown({
             snoozedUntil={location.snoozedUntil}
             notes={location.notes}
             mayAct={may('operator', locationId)}
+            isSilent={isSilent}
             reload={loaded.again}
           />
         )}

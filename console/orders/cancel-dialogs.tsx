@@ -6,13 +6,14 @@ import { throwWithHelp } from './throw-with-help.ts';
 
 type About = { story: ShownOrder; onDone: (message: string) => void; onClose: () => void };
 
-export function CancelDialog({ story, onDone, onClose }: About) {
+/** @param about.name the words of the button that opened it */
+export function CancelDialog({ story, name, onDone, onClose }: About & { name: string }) {
   const cancel = async (): Promise<void> => {
     await ask('POST', `/orders/${encodeURIComponent(story.serviceOrderId)}/cancel`).catch(throwWithHelp);
     onDone('The order is being cancelled.');
   };
   return (
-    <Confirm title="Cancel this order?" action="Cancel the order" isDangerous onConfirm={cancel} onClose={onClose}>
+    <Confirm title="Cancel this order?" action={name} isDangerous onConfirm={cancel} onClose={onClose}>
       <p>{cancelMeans(story)}</p>
     </Confirm>
   );
@@ -29,7 +30,7 @@ export function ConcludeDialog({ story, isCancelled, onDone, onClose }: About & 
   return (
     <Confirm
       title={`The restaurant ${isCancelled ? 'cancelled' : 'did not cancel'} ${story.order?.callOutCode ?? 'the order'}?`}
-      action={isCancelled ? 'It is cancelled' : 'It continues'}
+      action={isCancelled ? 'It cancelled the order' : 'It did not cancel it'}
       isDangerous={isCancelled}
       onConfirm={conclude}
       onClose={onClose}

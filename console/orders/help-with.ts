@@ -157,7 +157,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
 
   already_failed: () => [{ say: 'If the platform has not placed a new order, ask the member to order again.' }],
   already_sent: () => [{ say: 'Check the POS: the ticket is there.' }],
-  needs_resolve: () => [{ say: 'Check the POS, then enter what you saw.' }],
+  needs_resolve: () => [{ say: 'Call the restaurant, or look at the POS. Then enter the answer.' }],
   call_under_way: () => [{ say: 'Try again in 30 seconds.' }],
   not_in_doubt: () => [{ say: 'Reload the page: the order has been resolved in the meantime.' }],
   never_sent: () => [{ say: 'Enter that the ticket is not there.' }],
@@ -188,11 +188,11 @@ function checkThePlatform(): Step[] {
 }
 
 function callTheRestaurant(): Step[] {
-  return [{ say: 'Call the restaurant, give the order id at the POS, and enter the answer here.' }];
+  return [{ say: 'Call the restaurant, name the order by its code, and enter the answer here.' }];
 }
 
 function checkThePos(): Step[] {
-  return [{ say: 'Check whether the ticket is at the POS. Then enter what you saw.' }];
+  return [{ say: 'Call the restaurant, or look at the POS: is the ticket there? Then enter the answer.' }];
 }
 
 function changeSettings({ locationId, integration }: About): Step[] {

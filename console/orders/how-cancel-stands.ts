@@ -38,8 +38,8 @@ export function howCancelStands({ cancellation, order, posIds }: ShownOrder): Ca
     },
     by_phone: {
       tone: 'bad',
-      sentence: `Cancel it by phone: ${order?.locationId ?? 'its location'}, ${ticket}`,
-      advice: 'Nothing more happens automatically.',
+      sentence: `Cancel ${order?.callOutCode ?? 'the order'} by phone: ${order?.locationId ?? 'its location'}`,
+      advice: `Nothing more happens automatically. At the POS: ${ticket}.`,
     },
     refused: isOver
       ? { tone: 'plain', sentence: `Too late to cancel: the order ${endOf(order)}`, advice: '' }

@@ -39,6 +39,21 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
   const telephone = at !== null && <Telephone locationId={at} />;
   const [isStandingBad, isCancelBad] = [standing, cancel].map((each) => each?.tone === 'bad' || each?.tone === 'warn');
 
+  const cancelName =
+    cancel !== undefined
+      ? 'Cancel at the POS again'
+      : placement.finishedAt === null
+        ? 'Cancel the order'
+        : 'Cancel at the POS';
+  /** Beside the answers to a question, it must not look like one of them. */
+  const cancelButton = (isQuiet: boolean) => (
+    <WithRole needs="operator" at={at} to="To cancel it">
+      <button type="button" class={isQuiet ? 'quiet' : ''} onClick={() => setAsking('cancel')}>
+        {cancelName}
+      </button>
+    </WithRole>
+  );
+
   const isDone = useRef(false);
   const done = (message: string): void => {
     isDone.current = true;
@@ -86,13 +101,13 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
             </WithRole>
           )}
           {standing.canResolve && (
-            <WithRole needs="operator" at={at} to="To say what you saw">
-              <span>Say what you saw:</span>
+            <WithRole needs="operator" at={at} to="To answer">
+              <span>What did you learn?</span>
               <button type="button" class="primary" onClick={() => setAsking('there')}>
-                It is there …
+                It is there
               </button>
               <button type="button" onClick={() => setAsking('not there')}>
-                It is not there …
+                It is not there
               </button>
             </WithRole>
           )}
@@ -101,6 +116,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
               Open the location
             </a>
           )}
+          {canBeCancelled(story) && cancelButton(standing.canResolve)}
         </Banner>
       )}
       {cancel !== undefined && (
@@ -109,16 +125,14 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
             <WithRole needs="operator" at={at} to="To enter the answer">
               <span>What did the restaurant say?</span>
               <button type="button" class="primary" onClick={() => setAsking('cancelled')}>
-                It cancelled the order …
+                It cancelled the order
               </button>
               <button type="button" onClick={() => setAsking('continues')}>
-                It did not cancel it …
+                It did not cancel it
               </button>
             </WithRole>
           )}
-          {cancel.canCancel && (
-            <CancelButton name="Cancel at the POS again" at={at} onPress={() => setAsking('cancel')} />
-          )}
+          {cancel.canCancel && cancelButton(cancel.canConclude)}
         </Banner>
       )}
       {conflicts > 0 && (
@@ -131,16 +145,8 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           {!isStandingBad && !isCancelBad && telephone}
         </div>
       )}
-      {canBeCancelled(story) && (
-        <div class="buttons">
-          <CancelButton
-            name={story.placement.finishedAt === null ? 'Cancel the order' : 'Cancel at the POS'}
-            at={at}
-            onPress={() => setAsking('cancel')}
-          />
-        </div>
-      )}
-      {asking === 'cancel' && <CancelDialog story={story} onDone={done} onClose={close} />}
+      {standing === undefined && canBeCancelled(story) && <div class="buttons">{cancelButton(false)}</div>}
+      {asking === 'cancel' && <CancelDialog story={story} name={cancelName} onDone={done} onClose={close} />}
       {(asking === 'cancelled' || asking === 'continues') && (
         <ConcludeDialog story={story} isCancelled={asking === 'cancelled'} onDone={done} onClose={close} />
       )}
@@ -162,12 +168,12 @@ function Banner({
   more: ComponentChildren;
   children: ComponentChildren;
 }) {
-  const { tone, sentence, problem, toDo, advice, nextAt, failsAt } = standing;
+  const { tone, sentence, problem, isProblemLast, toDo, advice, nextAt, failsAt } = standing;
   return (
     <div class={`orders-banner ${tone}`}>
       <div>
         <p class="orders-sentence">{sentence}</p>
-        {problem !== null && <p>{problem}</p>}
+        {problem !== null && !isProblemLast && <p>{problem}</p>}
         {more}
         {toDo.map(
           ({ say, link }) =>
@@ -197,19 +203,10 @@ function Banner({
           {advice} {nextAt !== undefined && <NextTry at={nextAt} />}{' '}
           {failsAt !== undefined && <Deadline at={failsAt} />}
         </p>
+        {problem !== null && isProblemLast && <p class="orders-about">{problem}</p>}
       </div>
       <div class="buttons">{children}</div>
     </div>
-  );
-}
-
-function CancelButton({ name, at, onPress }: { name: string; at: string | null; onPress: () => void }) {
-  return (
-    <WithRole needs="operator" at={at} to="To cancel it">
-      <button type="button" onClick={onPress}>
-        {name}
-      </button>
-    </WithRole>
   );
 }
 
@@ -265,7 +262,7 @@ function RetryDialog({
     onDone(retry === 'due' ? 'The order is retried now.' : 'The order is already being processed.');
   };
   return (
-    <Confirm title="Retry this order now?" action="Retry it now" onConfirm={retry} onClose={onClose}>
+    <Confirm title="Retry this order now?" action="Retry now" onConfirm={retry} onClose={onClose}>
       {retryMeans(story, now.value).map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}

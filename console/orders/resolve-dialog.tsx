@@ -67,7 +67,8 @@ export function WhereToLook({ story: { order, attempts, serviceOrderId } }: { st
   const sent = attempts.findLast(({ call }) => call === 'createOrder');
   return (
     <p class="orders-advice">
-      Look at the POS{order?.integration && ` (${order.integration})`} of <b>{order?.locationId}</b>
+      Call the restaurant, or look at the POS{order?.integration && ` (${order.integration})`} of{' '}
+      <b>{order?.locationId}</b>
       {sent !== undefined && (
         <>
           {' '}

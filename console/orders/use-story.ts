@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef } from 'preact/hooks';
 import { API, ask } from '../api.ts';
+import { followInSight, isInSight } from '../parts/follow-in-sight.ts';
 import { useLoaded, type Loaded } from '../parts/use-loaded.ts';
 import type { ShownOrder } from '../wire.ts';
 import { refreshAfterMs } from './what-to-do.ts';
@@ -9,7 +10,7 @@ const GATHER_MS = 40;
 
 /**
  * Loads an order. Reloads it after each live message, and periodically because some changes send no message. Does so
- * only while the page is visible, because a browser allows few connections to a service and a stream holds one.
+ * only while the page is visible.
  */
 export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
   const path = `/orders/${encodeURIComponent(serviceOrderId)}`;
@@ -35,19 +36,10 @@ export function useStory(serviceOrderId: string): Loaded<ShownOrder> {
   return loaded;
 }
 
-function isInSight(): boolean {
-  return document.visibilityState === 'visible';
-}
-
 /** @param onMessage gets the highest sequence of messages that arrived together @returns a function that stops it */
 function follow(url: string, onMessage: (sequence: number) => void): () => void {
-  let source: EventSource | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let highest = 0;
-  const close = (): void => {
-    source?.close();
-    source = undefined;
-  };
   const gather = ({ lastEventId }: MessageEvent): void => {
     highest = Math.max(highest, Number(lastEventId));
     timer ??= setTimeout(() => {
@@ -55,19 +47,9 @@ function follow(url: string, onMessage: (sequence: number) => void): () => void 
       onMessage(highest);
     }, GATHER_MS);
   };
-  const followInSight = (): void => {
-    if (!isInSight()) return close();
-    if (source !== undefined) return;
-    source = new EventSource(url);
-    source.addEventListener('orderStatusChanged', gather);
-    // Otherwise the EventSource would reconnect after the end.
-    source.addEventListener('end', close);
-  };
-  followInSight();
-  document.addEventListener('visibilitychange', followInSight);
+  const stop = followInSight(url, (source) => source.addEventListener('orderStatusChanged', gather));
   return () => {
-    document.removeEventListener('visibilitychange', followInSight);
     clearTimeout(timer);
-    close();
+    stop();
   };
 }

@@ -9,6 +9,8 @@ export type Standing = {
   sentence: string;
   /** The reason, as the service states it. */
   problem: string | null;
+  /** True if the reason helps nobody to act: it then comes last, and small. */
+  isProblemLast?: true;
   toDo: readonly Step[];
   /** The consequence, or why no action is possible. */
   advice: string;
@@ -48,12 +50,12 @@ export function whatToDo({ placement, order, notified }: ShownOrder): Standing |
     return { ...about, tone: 'bad', sentence, advice: `${notified} ${next}` };
   }
   if (state === 'in_doubt' && underWay) {
-    const advice = 'A call to the POS is running. When it ends, usually within 30 seconds, you can enter what you saw.';
+    const advice = 'A call to the POS is running. When it ends, usually within 30 seconds, you can answer.';
     return { ...about, tone: 'busy', sentence: IN_DOUBT, advice };
   }
   if (state === 'in_doubt' && nextAttemptAt === null) {
-    const sentence = `We do not send it twice. Is ${order?.callOutCode ?? 'the order'} at the POS?`;
-    return { ...about, tone: 'bad', sentence, toDo: [], advice: '' };
+    const sentence = `Is ${order?.callOutCode ?? 'the order'} at the POS?`;
+    return { ...about, tone: 'bad', sentence, toDo: [], advice: 'We do not send it twice.', isProblemLast: true };
   }
   if (state === 'in_doubt') {
     const advice = 'The POS is queried again automatically. If you can check the POS, you can resolve it sooner.';

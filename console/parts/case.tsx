@@ -20,6 +20,7 @@ const SNOOZES = [
 /**
  * Who takes care of an order or a location, and what people wrote about it.
  * @param about.path its path in the operator API, such as `/orders/x`
+ * @param about.isSilent true if it is on the board because its POS is silent or does not answer
  */
 export function CaseAndNotes({
   path,
@@ -27,8 +28,9 @@ export function CaseAndNotes({
   snoozedUntil,
   notes,
   mayAct,
+  isSilent = false,
   reload,
-}: About & Care & { mayAct: boolean }) {
+}: About & Care & { mayAct: boolean; isSilent?: boolean }) {
   const [dialog, setDialog] = useState<Dialog>();
   const [problem, setProblem] = useState<string>();
   const me = session.value.state === 'in' ? session.value.name : undefined;
@@ -55,24 +57,20 @@ export function CaseAndNotes({
   return (
     <section class="sheet case" aria-labelledby="case">
       <h2 id="case">Case and notes</h2>
-      <p>
-        {taken === null ? (
-          'Nobody has this one.'
-        ) : (
-          <>
-            <b>{isMine ? 'You have this one' : `${taken.holder} has this one`}</b>, since <Time at={taken.takenAt} />.
-          </>
-        )}
-        {isSnoozed && (
-          <>
-            {' '}
-            Its alarm is hidden until <Time at={snoozedUntil} />.
-          </>
-        )}
-      </p>
+      {taken !== null && (
+        <p>
+          <b>{isMine ? 'You have this one' : `${taken.holder} has this one`}</b>, since <Time at={taken.takenAt} />.
+        </p>
+      )}
+      {isSnoozed && (
+        <p>
+          Hidden until <Time at={snoozedUntil} />.
+        </p>
+      )}
+      {taken === null && !isSnoozed && <p>Nobody has this one.</p>}
       {mayAct && (
         <div class="buttons">
-          {path.startsWith('/locations/') && !isSnoozed && (
+          {isSilent && !isSnoozed && (
             <button type="button" onClick={() => void called()}>
               I called: hide it for 30 minutes
             </button>

@@ -5,7 +5,9 @@ export function OrderName({ id, code }: { id: string; code: string | null }) {
   if (code === null) return <ShortId id={id} />;
   return (
     <span title={id}>
-      <b>{code}</b> <span class="short-id-head">{id}</span>
+      <b>{code}</b>
+      {/* The space is in it, so that no underline of a link runs past the code. */}
+      <span class="short-id-head"> {id}</span>
     </span>
   );
 }

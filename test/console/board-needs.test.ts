@@ -88,9 +88,12 @@ describe('what needs a person', () => {
     expect(groups.filter(({ isCall }) => isCall).map(({ title }) => title.split(' ')[0])).toEqual([
       'In',
       'Conflicts',
+      'Failed',
+      'On',
       'POS',
       'Silent',
       'Restaurants',
+      'Dropped',
     ]);
     expect(groups.flatMap(({ needs }) => needs.map(({ detail }) => detail))).toEqual([
       'club-1: no answer',
@@ -153,12 +156,15 @@ describe('what needs a person', () => {
     expect(needsOf(NOTHING, attention, { ...NO_FILTER, text: 'order-6' }, NOW)).toMatchObject([{ count: 1 }]);
   });
 
-  it('also has the location and the reason in a few words', () => {
-    const held = [
-      ticket('a', { needsOperator: true, placement: 'held', problem: 'long', cause: { code: 'location_paused' } }),
-    ];
-    const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, NOW);
-    expect(group?.needs[0]?.brief).toEqual(['club-1', 'location paused']);
+  it('also has the location and the reason in a few words, and for one on hold the words of the problem', () => {
+    const about = { problem: 'the POS answered 404: check ordersUrl', cause: { code: 'pos_set_up_wrong' } as const };
+    const held = [ticket('a', { needsOperator: true, placement: 'held', ...about })];
+    const failed = [ticket('b', { placement: 'failed', ...about })];
+    const groups = needsOf({ ...NOTHING, held, failed }, undefined, NO_FILTER, NOW);
+    expect(groups.map(({ needs }) => needs[0]?.brief)).toEqual([
+      ['club-1', 'POS misconfigured'],
+      ['club-1', 'the POS answered 404: check ordersUrl'],
+    ]);
   });
 
   it('names the first step if the cause is known', () => {
@@ -174,12 +180,27 @@ describe('what needs a person', () => {
     ]);
   });
 
-  it('held orders of one location are one need', () => {
-    const held = ['a', 'b', 'c'].map((id) => ticket(id, { needsOperator: true, placement: 'held', problem: 'paused' }));
+  it('held orders of one location are one need, since the oldest, with the problem of the newest', () => {
+    const held = [1, 3, 2].map((hour) =>
+      ticket(`order-${hour}`, {
+        needsOperator: true,
+        placement: 'held',
+        problem: `problem ${hour}`,
+        signalledAt: `2027-01-31T0${hour}:00:00.000Z`,
+      }),
+    );
     const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, NOW);
     expect(group).toMatchObject({
       count: 3,
-      needs: [{ name: 'club-1', detail: '3 orders: paused', href: '/console/orders?state=held&location=club-1' }],
+      needs: [
+        {
+          name: 'club-1',
+          brief: ['3 orders', 'problem 3'],
+          detail: '3 orders: problem 3',
+          href: '/console/orders?state=held&location=club-1',
+          since: Date.parse('2027-01-31T01:00:00.000Z'),
+        },
+      ],
     });
   });
 

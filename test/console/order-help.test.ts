@@ -61,7 +61,7 @@ it('a refusal has the next step', () => {
     reason: { code: 'needs_resolve' },
   });
   expect(() => throwWithHelp(refused)).toThrow(
-    /check the POS, then resolve the order\. Check the POS, then enter what you saw\.$/,
+    /check the POS, then resolve the order\. Call the restaurant, or look at the POS. Then enter the answer\.$/,
   );
   const other = new Refused(0, 'The service cannot be reached.');
   expect(() => throwWithHelp(other)).toThrow(other);

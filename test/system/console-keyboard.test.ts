@@ -87,7 +87,8 @@ it('a held order is found and tried again without a mouse', async () => {
   pos.behave = undefined;
   await tabTo(page, /^Retry now$/);
   await page.keyboard.press('Enter');
-  await tabTo(page, /^Retry it now$/);
+  await page.getByRole('dialog').waitFor();
+  await tabTo(page, /^Retry now$/);
   await page.keyboard.press('Enter');
   await page.getByText('The ticket is at the POS: it is placed').waitFor();
   expect(pass.complaints().filter((complaint) => complaint !== '401: /console/session')).toEqual([]);

@@ -104,12 +104,28 @@ describe('a location that needs somebody', () => {
     await confirm(page, 'Close this case?', 'Close the case');
     await about.getByText('Nobody has this one.').waitFor();
     await about.getByRole('list', { name: 'Notes' }).getByText('The till works again').waitFor();
+    expect(await about.getByRole('button', { name: /^I called/ }).count(), 'the location is not on the board').toBe(0);
+    const { serviceOrderId } = await pass.system.placeOrder();
+    await until(
+      async () =>
+        (
+          await pass.system.query(
+            `UPDATE placements SET finished_at = now() - interval '6 min'
+             WHERE service_order_id = $1 AND state = 'sent' RETURNING state`,
+            [serviceOrderId],
+          )
+        ).length === 1,
+    );
+    const alarm = page.getByText(/^1 ticket without a report since .*Call the restaurant\.$/);
+    await alarm.waitFor();
     await about.getByRole('button', { name: /^I called/ }).click();
     await about.getByRole('list', { name: 'Notes' }).getByText('I called the restaurant.').waitFor();
+    await about.getByText(/^Hidden until/).waitFor();
+    await alarm.waitFor({ state: 'detached' });
     await about.getByRole('button', { name: 'Show the alarm' }).click();
     await about.getByRole('button', { name: 'Snooze …' }).click();
     await confirm(page, 'Snooze this?', 'Snooze');
-    await about.getByText(/Its alarm is hidden until/).waitFor();
+    await about.getByText(/^Hidden until/).waitFor();
     await about.getByRole('button', { name: 'Show the alarm' }).click();
     await about.getByRole('button', { name: 'Snooze …' }).waitFor();
   });

@@ -178,7 +178,7 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     'an order in doubt',
     async (page) => {
       await page.goto(`/console/orders/${friday.ids.doubtful}`);
-      await press(page, 'It is there …');
+      await press(page, 'It is there');
       await dialog(page);
     },
   ],
@@ -239,6 +239,13 @@ const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
     async (page) => {
       await page.goto('/console/locations');
       await text(page, friday.silent);
+    },
+  ],
+  [
+    'a silent location',
+    async (page) => {
+      await page.goto(`/console/locations/${friday.silent}`);
+      await text(page, /^4 tickets without a report since .*Call the restaurant/);
     },
   ],
   [

@@ -183,7 +183,7 @@ describe('an operator', () => {
       ]);
     await grants('{viewer}');
     await new Promise((later) => setTimeout(later, FRESH_MS));
-    await press(page, 'Retry it now');
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry now' }).click();
     await page.getByRole('alert').getByText('You need the role operator for this request.').waitFor();
     await press(page, 'Back');
     await says(page, 'To retry it, you need the role operator here.');

@@ -1,0 +1,59 @@
+import { useEffect, useState } from 'preact/hooks';
+import { API, query } from '../api.ts';
+import { isSilent, needsOf } from '../board/needs-of.ts';
+import { onlyConfigures } from '../may.ts';
+import '../orders/orders.css';
+import { tenSeconds } from '../parts/clock.ts';
+import { followInSight } from '../parts/follow-in-sight.ts';
+import { Time } from '../parts/time.tsx';
+import type { Attention, ShownLocation } from '../wire.ts';
+import { ContactLine } from './contact-line.tsx';
+import './locations.css';
+
+const NO_ORDERS = { in_doubt: [], held: [], failed: [], left_out: [] };
+
+export type Alarm = { tone: string; what: string; since: string };
+
+/** What the board shows of the location, live: that its POS is silent or does not answer. */
+export function useAlarms(locationId: string): Alarm[] {
+  const [attention, setAttention] = useState<Attention>();
+  useEffect(() => {
+    setAttention(undefined);
+    if (onlyConfigures(locationId)) return undefined;
+    return followInSight(`${API}/live${query({ location: locationId })}`, (source) =>
+      source.addEventListener('attention', ({ data }) => setAttention(JSON.parse(data as string) as Attention)),
+    );
+  }, [locationId]);
+  const filter = { location: locationId, integration: '', text: '' };
+  return needsOf(NO_ORDERS, attention, filter, tenSeconds.value).flatMap(({ tone, needs }) =>
+    needs
+      .filter(isSilent)
+      .map(({ brief, since }) => ({ tone, what: brief.join(' '), since: new Date(since).toISOString() })),
+  );
+}
+
+/** Why the location is on the board, and whom to call. */
+export function AlarmBanner({
+  alarm: { tone, what, since },
+  contacts,
+}: {
+  alarm: Alarm;
+  contacts: ShownLocation['contacts'];
+}) {
+  return (
+    <div class={`orders-banner ${tone}`}>
+      <div>
+        <p class="orders-sentence">
+          {what} since <Time at={since} />. Call the restaurant.
+        </p>
+        {contacts
+          .filter(({ phone }) => phone !== undefined)
+          .map((contact) => (
+            <div key={contact.phone}>
+              <ContactLine contact={contact} isCall />
+            </div>
+          ))}
+      </div>
+    </div>
+  );
+}
