@@ -45,7 +45,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
       : placement.finishedAt === null
         ? 'Cancel the order'
         : 'Cancel at the POS';
-  /** Beside the answers to a question, it must not look like one of them. */
+  /** Next to the answers to a question, it must not look like one of them. */
   const cancelButton = (isQuiet: boolean) => (
     <WithRole needs="operator" at={at} to="To cancel it">
       <button type="button" class={isQuiet ? 'quiet' : ''} onClick={() => setAsking('cancel')}>

@@ -106,16 +106,9 @@ describe('a location that needs somebody', () => {
     await about.getByRole('list', { name: 'Notes' }).getByText('The till works again').waitFor();
     expect(await about.getByRole('button', { name: /^I called/ }).count(), 'the location is not on the board').toBe(0);
     const { serviceOrderId } = await pass.system.placeOrder();
-    await until(
-      async () =>
-        (
-          await pass.system.query(
-            `UPDATE placements SET finished_at = now() - interval '6 min'
-             WHERE service_order_id = $1 AND state = 'sent' RETURNING state`,
-            [serviceOrderId],
-          )
-        ).length === 1,
-    );
+    const age = `UPDATE placements SET finished_at = now() - interval '6 min'
+                 WHERE service_order_id = $1 AND state = 'sent' RETURNING state`;
+    await until(async () => (await pass.system.query(age, [serviceOrderId])).length === 1);
     const alarm = page.getByText(/^1 ticket without a report since .*Call the restaurant\.$/);
     await alarm.waitFor();
     await about.getByRole('button', { name: /^I called/ }).click();
