@@ -226,9 +226,9 @@ function drawWorld(seed: number) {
       return { ...about, state: 'held', dueS: 30 };
     }
     order.tries += 1;
-    const status = order.isUnfit ? { status: 500 } : {};
-    if (reach(kitchen, at, 'call', order.isUnfit)) return { ...about, state: 'sent', outcome: 'placed', dueS: 0 };
     const outage = spanAt(kitchen.outages, at);
+    const status = order.isUnfit && outage === undefined ? { status: 500 } : {};
+    if (reach(kitchen, at, 'call', order.isUnfit)) return { ...about, state: 'sent', outcome: 'placed', dueS: 0 };
     if (outage && kitchen.tried?.outage !== outage) kitchen.tried = { outage, at };
     // As the service waits.
     order.due = at + Math.max(STEP_S, Math.min(60, 2 ** (order.tries - 1) / 2) * draw('wait', order.id, order.tries));

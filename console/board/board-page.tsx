@@ -20,6 +20,9 @@ import { hasAlerts, turnAlertsOff, turnAlertsOn } from './alerts.ts';
 import { isClosed, isSnoozed } from '../../src/core/domain/settled-case.ts';
 
 /** Shows the open orders by progress, and everything that needs a person. */
+/** How often telephone numbers and groups are read again. */
+const LOCATIONS_EVERY_MS = 300_000;
+
 export function BoardPage() {
   const [{ column, wall, ...filter }, change] = useFilters(
     'group',
@@ -32,7 +35,11 @@ export function BoardPage() {
   const isWall = wall === 'true';
   const isNarrow = useNarrow();
   const opened = useOpened();
-  const { value } = useLoaded((signal) => ask<ListedLocations>('GET', '/locations', { signal }), []);
+  const { value } = useLoaded(
+    (signal) => ask<ListedLocations>('GET', '/locations', { signal }),
+    [],
+    LOCATIONS_EVERY_MS,
+  );
   const known = value?.locations ?? [];
   const shown = COLUMNS.find((each) => each === column) ?? opened;
   useEffect(() => followBoard(filter.group), [filter.group]);

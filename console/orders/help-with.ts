@@ -201,7 +201,7 @@ function changeSettings({ locationId, integration }: About): Step[] {
   return [
     { say: 'See what each setting means:', run: schema },
     {
-      say: 'Change them here, or on the page of the location.',
+      say: 'Change them on the page of the location.',
       link: { name: `Settings of ${locationId}`, href: pageOf.location(locationId) },
     },
     { say: 'Or write those that change to a file settings.json. The others stay:', run: changeSettings },

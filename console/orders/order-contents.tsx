@@ -28,7 +28,7 @@ function useContents(serviceOrderId: string) {
 export function PosWords({ serviceOrderId }: { serviceOrderId: string }) {
   return (
     <Loading loaded={useContents(serviceOrderId)}>
-      {({ reasons }) => <Reasons reasons={reasons.length > 0 ? reasons : ['It gave no reason.']} />}
+      {({ reasons }) => <Reasons reasons={reasons.length > 0 ? reasons : ['There is none, or it was erased.']} />}
     </Loading>
   );
 }

@@ -85,7 +85,7 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
                 </>
               )}
               {placement.cause?.code === 'pos_rejected_order' && (
-                <Reveal what="what the POS said" at={at}>
+                <Reveal what="the reason" at={at}>
                   {() => <PosWords serviceOrderId={story.serviceOrderId} />}
                 </Reveal>
               )}

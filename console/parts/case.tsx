@@ -38,20 +38,22 @@ export function CaseAndNotes({
   const isSnoozed = snoozedUntil !== null && Date.parse(snoozedUntil) > Date.now();
   const shared = { path, reload, onClose: () => setDialog(undefined) };
 
-  const act = async (done: string, ...request: Parameters<typeof ask>): Promise<void> => {
+  const act = async (done: string, ...request: Parameters<typeof ask>): Promise<boolean> => {
     setProblem(undefined);
     try {
       await ask(...request);
       announce(done);
       reload();
+      return true;
     } catch (error) {
       setProblem((error as Error).message);
+      return false;
     }
   };
 
   const called = async (): Promise<void> => {
-    await act('Noted', 'POST', `${path}/notes`, { body: { text: 'I called the restaurant.' } });
-    await act('The alarm is hidden', 'POST', `${path}/snooze`, { body: { minutes: 30 } });
+    const isNoted = await act('Noted', 'POST', `${path}/notes`, { body: { text: 'I called the restaurant.' } });
+    if (isNoted) await act('The alarm is hidden', 'POST', `${path}/snooze`, { body: { minutes: 30 } });
   };
 
   return (

@@ -167,15 +167,16 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
   const path = `/locations/${encodeURIComponent(locationId)}`;
   /** The orders that were held when it was saved. */
   const [tried, setTried] = useState<ListedOrders['orders']>();
+  // The field stays while somebody writes in it, whatever the order's problem becomes.
+  const [named] = useState(() => said.split(/\W+/));
+  const section = useRef<HTMLElement>(null);
   const mayFix = may('integrator', locationId);
   const { value, again } = useLoaded(
-    async (signal) =>
-      mayFix
-        ? Promise.all([
-            ask<ShownLocation>('GET', path, { signal }),
-            ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }),
-          ])
-        : undefined,
+    (signal) =>
+      Promise.all([
+        ask<ShownLocation>('GET', path, { signal }),
+        ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }),
+      ]),
     [path],
   );
   const isSaved = tried !== undefined;
@@ -191,12 +192,13 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
   );
   if (value === undefined) return null;
   const [location, { providers }] = value;
-  const named = said.split(/\W+/);
   const only = fieldsFor(providers, location).filter(({ id }) => named.includes(id));
   if (only.length === 0) return null;
   const shared = { location, providers, groups: [], only, onDone: again, onClose: () => {} };
   const saved = (): void => {
     setTried(tried ?? orders.value ?? []);
+    // The pressed button goes.
+    section.current?.focus({ preventScroll: true });
     onSaved();
   };
   const phone = location.contacts.find((contact) => contact.phone !== undefined)?.phone;
@@ -204,7 +206,7 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
     tried?.some((each) => each.serviceOrderId === serviceOrderId),
   );
   return (
-    <section aria-label={`Settings of ${locationId}`}>
+    <section ref={section} tabIndex={-1} aria-label={`Settings of ${locationId}`}>
       {phone !== undefined && (
         <p>
           Ask for the right value: <a href={`tel:${phone}`}>Call {phone}</a>
@@ -215,7 +217,9 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
           <Badge tone="good">saved</Badge> {sentInWords(sent?.length ?? 0, tried.length)}
         </p>
       )}
-      <LoadedForm key={location.etag} {...shared} onSaved={saved} />
+      <WithRole needs="integrator" at={locationId} to="To correct it">
+        <LoadedForm key={location.etag} {...shared} onSaved={saved} />
+      </WithRole>
     </section>
   );
 }
@@ -285,7 +289,8 @@ function LoadedForm({
     }
     setBusy(true);
     try {
-      if (only === undefined) setWould(await send(true));
+      const isRemoved = Object.values(patch.settings ?? {}).includes(null);
+      if (only === undefined || isRemoved) setWould(await send(true));
       else await save();
     } catch (error) {
       explain(error as Error);
@@ -299,7 +304,7 @@ function LoadedForm({
       return;
     }
     const issues = error instanceof Refused ? error.issues : [];
-    const { byField, others } = problemsOf(issues, [...ABOUT_IDS, ...idsOf(fields)]);
+    const { byField, others } = problemsOf(issues, only === undefined ? [...ABOUT_IDS, ...idsOf(fields)] : idsOf(only));
     setProblems(byField);
     setTries((before) => before + 1);
     setMessage(issues.length === 0 ? error.message : others.join(' ') || 'Correct the marked fields.');

@@ -54,8 +54,8 @@ function Found({ filter, cursor }: { filter: WebhookFilter; cursor: string }) {
   const at = (cursor: string): string => `/console/webhooks${query({ ...filter, cursor })}`;
   return (
     <>
-      {filter.location !== '' && filter.outcome === 'dropped' && newest !== undefined && (
-        <Cause webhookId={newest} replayed={replayed} onSaved={() => setFixes(fixes + 1)} />
+      {filter.location !== '' && filter.outcome === 'dropped' && cursor === '' && newest !== undefined && (
+        <Cause newest={newest} replayed={replayed} onSaved={() => setFixes(fixes + 1)} />
       )}
       <ReplayAll
         key={fixes}
@@ -79,19 +79,21 @@ function Found({ filter, cursor }: { filter: WebhookFilter; cursor: string }) {
 /** By the id of the original. */
 type Outcomes = ReadonlyMap<string, WebhookOutcome>;
 
-const CAUSES_IN_SETTINGS =
-  /^(signature_(wrong|missing|of_other_scheme)|password_.*|key_unknown|signed_url_unknown|not_authentic)$/;
+const CAUSES_IN_SETTINGS = /^(signature_wrong|password_wrong|key_unknown|signed_url_unknown|not_authentic)$/;
 
 /** Why the newest webhook of a location was dropped, and the settings that verify it. */
-function Cause({ webhookId, replayed, onSaved }: { webhookId: string; replayed: Outcomes; onSaved: () => void }) {
+function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcomes; onSaved: () => void }) {
+  // A later webhook would take away the form in which somebody writes.
+  const [webhookId] = useState(newest);
   const path = `/webhooks/${webhookId}?contents=false`;
   const { value, again } = useLoaded((signal) => ask<ShownWebhook>('GET', path, { signal }), [path]);
   if (value === undefined) return null;
   const { cause, webhookAuth, locationId, today } = value;
   const isOfSettings = CAUSES_IN_SETTINGS.test(cause?.code ?? '');
-  const { what, details = [] } = explainDrop(value, value);
+  const { what, details = [], toDo } = explainDrop(value, value);
   const outcome = replayed.get(webhookId) ?? value.replays.find(mayChange)?.outcome;
-  const isFixed = outcome !== undefined || 'events' in today;
+  // A token is not judged again: nothing has to be fixed.
+  const isFixed = outcome !== undefined || ('events' in today && cause?.code !== 'old_token');
   return (
     <div class="sheet case">
       {isFixed ? (
@@ -102,7 +104,7 @@ function Cause({ webhookId, replayed, onSaved }: { webhookId: string; replayed: 
         </p>
       ) : (
         <p>
-          <b>{what}.</b> {details[0]}
+          <b>{what}.</b> {isOfSettings ? details[0] : toDo.at(-1)?.say}
         </p>
       )}
       {!isFixed && isOfSettings && (

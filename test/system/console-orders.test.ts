@@ -104,12 +104,12 @@ describe('orders that settings hold', () => {
 });
 
 describe('an order that the POS refused', () => {
-  it('shows what the POS said once it is revealed', async () => {
+  it('shows the POS’s reason once it is revealed', async () => {
     pos.behave = () => ({ status: 422, body: { reason: 'The kitchen closes at eight.' } });
     const { serviceOrderId } = await pass.system.placeOrder();
     await reaches(serviceOrderId, 'failed');
     const { page, answers } = await pass.open(`/console/orders/${serviceOrderId}`);
-    const button = page.getByRole('button', { name: 'Reveal what the POS said' });
+    const button = page.getByRole('button', { name: 'Reveal the reason' });
     await button.waitFor();
     expect((await answers()).join('')).not.toContain('closes at eight');
     await button.click();

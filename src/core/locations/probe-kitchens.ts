@@ -161,7 +161,7 @@ export const FIND_SUSPECTS = `
     UNION SELECT location_id FROM kitchens WHERE probe_at IS NOT NULL
   ), known AS MATERIALIZED (
     SELECT l.location_id, l.created_at, l.integration = ANY (${$.probed}::text[]) AS is_probed, proof.at AS answered_at,
-           calls.first, calls.last, calls.may_be_silence, k.location_id IS NOT NULL AS has_row,
+           calls.first, calls.last, k.location_id IS NOT NULL AS has_row,
            l.location_id = ANY (${$.silent}::text[]) OR k.unreachable_since IS NOT NULL AS is_known,
            EXISTS (SELECT FROM placements WHERE coalesce(location_id, '') = l.location_id AND finished_at IS NULL
                      AND attempts > 0 AND state IN ('waiting', 'in_doubt')) AS is_retrying,
@@ -182,10 +182,12 @@ export const FIND_SUSPECTS = `
     ) AS call
     CROSS JOIN LATERAL (SELECT greatest(s.last_seen_at, call.answered_at, l.settings_changed_at, l.created_at) AS at) AS proof
     CROSS JOIN LATERAL (
-      -- A POS that answers 500 to one order alone may take all others.
-      SELECT min(at) AS first, max(at) AS last, count(*) > count(order_id) OR count(DISTINCT order_id) > 1 AS may_be_silence
+      SELECT min(at) AS first, max(at) AS last
       FROM unnest(call.unanswered, call.failing) AS u(at, order_id)
-      WHERE at > greatest(proof.at, k.answered_at)
+      -- A POS that answers 500 to one order alone may take all others.
+      WHERE at > greatest(proof.at, k.answered_at) AND (order_id IS NULL OR EXISTS (
+        SELECT FROM unnest(call.unanswered, call.failing) AS o(at, order_id)
+        WHERE o.order_id <> u.order_id AND o.at > greatest(proof.at, k.answered_at)))
     ) AS calls
   ), probed AS (
     INSERT INTO kitchens AS k (location_id, since, answered_at, probe_at)
@@ -202,8 +204,8 @@ export const FIND_SUSPECTS = `
   SELECT location_id, created_at, CASE WHEN is_lasting THEN now() END
   FROM known CROSS JOIN LATERAL (
     -- While a vendor counts as down, few calls are made.
-    SELECT (may_be_silence AND (is_known OR last >= first + ${seconds($.calls)})
-              AND (is_retrying OR last > now() - ${seconds($.forgotten)})) IS TRUE AS is_lasting
+    SELECT ((is_known OR last >= first + ${seconds($.calls)})
+              AND (is_retrying AND last IS NOT NULL OR last > now() - ${seconds($.forgotten)})) IS TRUE AS is_lasting
   ) AS silence
   WHERE NOT is_probed AND (is_lasting OR has_row)
   ORDER BY location_id

@@ -170,11 +170,13 @@ describe('a POS whose check proves that orders arrive', () => {
     expect(checks).toBe(2);
   });
 
-  it('is not probed twice within thirty seconds because of an order that it answers with an error', async () => {
+  it('is not probed twice within thirty seconds because of orders that it answers with errors', async () => {
     check = async () => {};
+    await tried({ outcome: 'TryAgain', httpStatus: 500 });
     await tried({ outcome: 'TryAgain', httpStatus: 500 });
     await round();
     await pass(10);
+    await tried({ outcome: 'TryAgain', httpStatus: 500 });
     await tried({ outcome: 'TryAgain', httpStatus: 500 });
     await round();
     await round();
@@ -342,6 +344,7 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
       `INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at, outcome, http_status)
        SELECT service_order_id, 2, call, now(), outcome, http_status FROM placement_attempts WHERE http_status = 500`,
     );
+    await tried({ outcome: 'TryAgain' }, 1);
     expect(await round()).toBe('open');
     await tried({ outcome: 'TryAgain', httpStatus: 500 }, 1);
     expect(await round()).toBe('unreachable');
