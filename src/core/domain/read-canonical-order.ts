@@ -29,6 +29,7 @@ const SPARED: Readonly<Record<string, LeftOutCode>> = {
   'fulfillment.destination.instructions': 'address_unusable',
 };
 const DESTINATION = 'fulfillment.destination';
+const COUNTRY = /^[A-Z]{2}$/i;
 
 /**
  * Reads an order of the ordering platform. Cuts over-long texts, and leaves out unusable fields of `SPARED`.
@@ -47,6 +48,7 @@ export function readCanonicalOrder(
     if (leftOut.length < LEFT_OUT_MAX) leftOut.push({ code, path: toCauseText(path) });
   };
   removeBlanks(given);
+  readCountry(given, leaveOut);
   readContact(given, about.country, leaveOut);
   tidyDiscounts(given);
   addUpDiscounts(given);
@@ -96,6 +98,15 @@ function removeBlanks(given: unknown): void {
   if (isFields(destination) && Object.values(destination).every(isBlank)) delete fulfillment['destination'];
 }
 
+/** Leaves out a country that is no code: a POS would refuse its name. */
+function readCountry(given: unknown, leaveOut: LeaveOut): void {
+  const destination = fieldOf(given, ['fulfillment', 'destination']);
+  if (!isFields(destination) || typeof destination['country'] !== 'string') return;
+  if (COUNTRY.test(destination['country'].trim())) return;
+  delete destination['country'];
+  leaveOut('address_unusable', `${DESTINATION}.country`);
+}
+
 /** Converts a telephone number to E.164, and leaves out an invalid e-mail address. */
 function readContact(given: unknown, locationCountry: string | undefined, leaveOut: LeaveOut): void {
   const member = fieldOf(given, ['member']);
@@ -139,7 +150,7 @@ function countryOf(given: unknown, locationCountry: string | undefined): string 
   const country = fieldOf(given, ['fulfillment', 'destination', 'country']);
   return [country, locationCountry]
     .map((each) => (typeof each === 'string' ? each.trim() : ''))
-    .find((each) => /^[A-Z]{2}$/i.test(each));
+    .find((each) => COUNTRY.test(each));
 }
 
 /**
