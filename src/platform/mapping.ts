@@ -53,7 +53,8 @@ const SENTENCES = {
 export type MappingCode = keyof typeof SENTENCES;
 
 /**
- * Reads a decimal as minor units: "12.90" EUR is 1290, "1290" JPY is 1290, "1.290" KWD is 1290. Never rounds.
+ * Reads a decimal as minor units: "12.90" EUR is 1290, "1290" JPY is 1290, "1.290" KWD is 1290. Never rounds a text. Of
+ * a number it drops only the error of binary fractions: 0.1 + 0.2 EUR is 30, and 12.905 EUR is refused.
  * @param field the field's name, for the error
  * @throws MappingError
  */
