@@ -123,8 +123,8 @@ function addInit(platform: Command): void {
   platform
     .command('init')
     .description(
-      "write a module for ORDER_MODULE from the platform's schema: the query, and a mapper with a first guess for each " +
-        'field. Its TODOs say what only you can know',
+      "write a module for ORDER_MODULE from the platform's schema: the query, and a mapper with a first guess where the " +
+        'names tell. Its TODOs say what only you can know',
     )
     .option('--out <file>', 'the file to write, which must not exist', './map-order.ts')
     .option('--schema <file>', "the platform's schema as GraphQL or as the JSON of an introspection, instead of asking")

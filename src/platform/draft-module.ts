@@ -204,6 +204,12 @@ function find(
 const object = (pattern: RegExp, nodes: readonly Node[]): Node | undefined =>
   nodes.find((each) => !isLeaf(each) && !each.isList && pattern.test(each.name));
 
+/** All objects below, but not those in lists. Those next to the order are first. */
+function objectsIn(nodes: readonly Node[]): Node[] {
+  const own = nodes.filter((each) => !isLeaf(each) && !each.isList);
+  return [...own, ...own.flatMap(({ children }) => objectsIn(children))];
+}
+
 /** Finds a list, maybe as a connection with `edges` or `nodes`. @returns its path and the fields of an entry */
 function listIn(pattern: RegExp, nodes: readonly Node[]): { at: string; mayLack: boolean; entry: Node[] } | undefined {
   for (const each of nodes) {
@@ -256,8 +262,8 @@ function entries(list: ReturnType<typeof listIn>, variable: 'item' | 'extra', in
   const { entry } = list;
   const product = object(/product|item|article|dish|variant|modifier|option/i, entry)?.children;
   const own = leaf(/sku||plu||product_?id||itemid||menuitemid||modifierid||optionid/, entry);
-  const id = own ?? leaf(/sku||plu||code||id||number/, product) ?? leaf(/id||code/, entry);
-  const price = /unitprice\w*||price\w*||unitamount\w*||priceeach||unitcents||\w*cents/;
+  const id = own ?? leaf(/sku||plu||code||u?id||number/, product) ?? leaf(/u?id||uuid||code/, entry);
+  const price = /unitprice\w*||price\w*||unitamount\w*||priceeach||unitcents||\w*cents||amount||cost/;
   const found = leaf(price, entry, product) ?? object(/price|amount/i, entry) ?? object(/price|amount/i, product ?? []);
   const count = leaf(/quantity||qty||count||howmany||pieces/, entry);
   const age = leaf(/(min|minimum|legal|required)?age||\w*agerestricted||\w*alcohol\w*||\w*adult\w*/, entry, product);
@@ -285,7 +291,7 @@ const TABLE = /dine|table|eat_?in|on_?site|in_?house/i;
 
 /** Drafts the table of order types, and the orders that are not for us. */
 function draftTypes(order: readonly Node[]): { table: string; skips: string; type: string } {
-  const nested = order.filter((each) => !isLeaf(each) && !each.isList).flatMap(({ children }) => children);
+  const nested = objectsIn(order).flatMap(({ children }) => children);
   const isType = ({ values }: Node): boolean => values.some((value) => DELIVERY.test(value) || PICKUP.test(value));
   const named = leaf(
     /type||ordertype||fulfil\w*||handover\w*||\w*method||mode||servicetype||deliverytype/,
@@ -323,7 +329,7 @@ function draftPerson(order: readonly Node[]): string[] {
     leaf(/name||fullname||displayname||\w*(customer|guest|contact)name/, person) ??
     leaf(/(customer|guest|contact|member)name/, order);
   const joined = first && `joinName(${[first, last].flatMap((each) => each?.at ?? []).join(', ')})`;
-  const id = leaf(/id||number||uuid||code/, person) ?? leaf(/(customer|member|user|guest)id/, order);
+  const id = leaf(/id||uu?id||number||code/, person) ?? leaf(/(customer|member|user|guest)id/, order);
   return [
     `id: ${text(id, true)}, // TODO: for a guest, an id of their own for each order`,
     `name: ${one === undefined && joined ? joined : text(one, true)},`,
@@ -332,13 +338,19 @@ function draftPerson(order: readonly Node[]): string[] {
   ];
 }
 
+const STREET = /street\w*||road||line1||address||address1||addressline1/;
+
 function draftDestination(order: readonly Node[], indent: string): string {
-  const nested = order.filter((each) => !isLeaf(each) && !each.isList).flatMap(({ children }) => children);
   const isPlace = /^(delivery|shipping|drop_?off|customer)?_?(address|destination|dropoff)$|shipTo|deliverTo/i;
-  const place = object(isPlace, order) ?? object(isPlace, nested);
+  const places = objectsIn(order.filter(({ name }) => DELIVERY.test(name) || !LOCATION.test(name)));
+  const hasAddress = ({ name, children }: Node): boolean =>
+    !/bill|invoice/i.test(name) &&
+    leaf(STREET, children) !== undefined &&
+    leaf(/city||town||zip\w*||postal\w*||postcode/, children) !== undefined;
+  const place = object(isPlace, places) ?? places.find(hasAddress);
   if (place === undefined) return 'null, // TODO: required for a delivery';
   const { children } = place;
-  const street = leaf(/street||streetname/, children);
+  const street = leaf(/street||streetname||road/, children);
   const number = leaf(/housenumber||streetnumber||number||houseno/, children);
   const line = leaf(/line1||address1||addressline1||streetaddress||streetline1/, children);
   const line1 =
@@ -369,7 +381,7 @@ function draftDestination(order: readonly Node[], indent: string): string {
 /** Drafts the discounts, if the platform lists them. */
 function draftDiscounts(order: readonly Node[]): string {
   const list = listIn(DISCOUNTS, order);
-  if (list === undefined) return '    // TODO: money.discount, or a list of discounts, if there are any\n';
+  if (list === undefined) return '';
   const given = leaf(AMOUNT, list.entry) ?? leaf(/price\w*||discount\w*/, list.entry);
   const name = text(leaf(/name||title||label||code/, list.entry));
   const all = list.mayLack ? `(${list.at} ?? [])` : list.at;
@@ -380,16 +392,27 @@ function draftDiscounts(order: readonly Node[]): string {
 const FEE = /deliveryfee||fee||fees||courier\w*||shipping\w*||delivery(cost|price|charge)\w*||servicefee||delivery/;
 
 function draftMoney(order: readonly Node[]): { currency: string; lines: string[] } {
-  const sums = object(/^(totals?|money|pric(e|ing)|payment|amounts?|summary|bill)$/i, order)?.children;
-  const both = [order, sums, object(/^(fees?|charges?)$/i, order)?.children];
+  const objects = objectsIn(order);
+  const isSums = ({ name, children }: Node): boolean =>
+    /^(totals?|money|pric(e|ing)|payment|amounts?|summary|bill|fees?|charges?)$/i.test(name) ||
+    find(/(grand|sub)?total||total(amount|price|cents)||goods/, [children], () => true) !== undefined;
+  const both = [order, ...objects.filter(isSums).map(({ children }) => children)];
+  const isAmount = (each: Node): boolean => isLeaf(each) && kindOf(each) !== 'boolean' && each.values.length === 0;
   const sum = (patterns: RegExp): Node | undefined =>
-    leaf(patterns, ...both) ?? find(patterns, both, ({ children }) => leaf(AMOUNT, children) !== undefined);
+    find(patterns, both, isAmount) ?? find(patterns, both, ({ children }) => leaf(AMOUNT, children) !== undefined);
   const total = sum(/total||grandtotal||grand||totalamount||totalprice||totalcents||amount||\w*total\w*/);
-  const code = leaf(/currency||currencycode/, ...both, total?.children);
+  const currencies = objects.filter(({ name }) => /currency/i.test(name)).map(({ children }) => children);
+  const nested = objects.map(({ children }) => children);
+  const code = leaf(/currency\w*/, ...both, total?.children, ...nested) ?? leaf(/code||iso\w*/, ...currencies);
+  const discount = sum(/discount||discounts?(total|amount|cents)||\w*discount/);
+  const reduced = discount
+    ? `discount: ${amount(discount, 'discount', false)}`
+    : '// TODO: discount, or a list of discounts below, if there are any';
   return {
     currency: code === undefined ? `'EUR'; // TODO` : `${text(code, true)};`,
     lines: [
       `subtotal: ${amount(sum(/subtotal\w*||itemstotal||itemtotal||goods||net\w*/), 'subtotal')}`,
+      ...(listIn(DISCOUNTS, order) === undefined ? [reduced] : []),
       `tax: ${amount(sum(/tax(es)?\w*||totaltax||vat\w*/), 'tax', false)}`,
       `tip: ${amount(sum(/tips?\w*||gratuity\w*/), 'tip', false)}`,
       `fee: ${amount(sum(FEE), 'fee', false)}`,
@@ -399,13 +422,15 @@ function draftMoney(order: readonly Node[]): { currency: string; lines: string[]
   };
 }
 
+const LOCATION = /restaurant|location|store|shop|branch|venue|outlet|kitchen|merchant|vendor|site/i;
+
 function draftLocation(order: readonly Node[]): string {
-  const place = object(/restaurant|location|store|shop|branch|venue|outlet|kitchen|merchant|vendor|site/i, order);
+  const place = object(LOCATION, order);
   const own = leaf(
     /\w*(restaurant|location|store|shop|branch|venue|outlet|kitchen|merchant|vendor)(id|code|number)/,
     order,
   );
-  return text(own ?? leaf(/id||code||slug||number||key||ref\w*/, place?.children), true);
+  return text(own ?? leaf(/id||uu?id||code||slug||number||key||ref\w*/, place?.children), true);
 }
 
 /** Drafts when the order was cancelled. */
@@ -444,7 +469,7 @@ export function draftModule(schema: GraphQLSchema, header?: string) {
   );
   const { table, skips, type } = draftTypes(order);
   const { currency, lines: money } = draftMoney(order);
-  const nested = order.filter((each) => !isLeaf(each) && !each.isList).flatMap(({ children }) => children);
+  const nested = objectsIn(order).flatMap(({ children }) => children);
   const items = listIn(ITEMS, order) ?? listIn(ITEMS, nested);
   const placed = leaf(/placed\w*||created\w*||ordered\w*||submitted\w*||paid\w*||date/, order);
   const wanted = leaf(
@@ -452,7 +477,7 @@ export function draftModule(schema: GraphQLSchema, header?: string) {
     order,
     nested,
   );
-  const id = leaf(new RegExp(`${found.arg.replaceAll('_', '')}||id||code||number||uuid`), order);
+  const id = leaf(new RegExp(`${found.arg.replaceAll('_', '')}||id||uu?id||code||number`), order);
   const takesNumber = found.argType.startsWith('Int');
   const body = `${table}
 

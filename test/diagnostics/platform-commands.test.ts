@@ -294,6 +294,44 @@ describe('platform init', () => {
     expect(module.toCanonicalOrder({ me: null })).toBeNull();
     expect(() => module.toCanonicalOrder({ me: { getOrder: { ...order, totalCents: null } } })).toThrow('total');
   });
+
+  it('guesses by the names of the fields, whatever the objects around them are called', async () => {
+    const schema = `
+      type Query { order(id: ID!): Order }
+      type Order { uid: ID!  shop: Shop!  customer: Customer!  billing: Address  drop: Address  lines: [Line!]!  sums: Sums! }
+      type Shop { uid: ID!  place: Address }
+      type Customer { uid: ID!  name: String!  club: Boolean }
+      type Address { street: String!  zip: String!  town: String }
+      type Line { uid: ID!  name: String!  quantity: Int!  amount: String! }
+      type Sums { goods: String!  vat: String  gratuity: String  delivery: String  discount: String  total: String!  money: Money! }
+      type Money { currency: Currency! } enum Currency { GBP JPY }`;
+    await writeFile(join(folder, 'names.graphql'), schema);
+    const { file } = await draft('names', '--schema', join(folder, 'names.graphql'));
+    const order = {
+      uid: 'a',
+      shop: { uid: 's', place: { street: 'Ours 1', zip: '1' } },
+      customer: { uid: 'c', name: 'Ada', club: true },
+      billing: { street: 'Bank 1', zip: '3' },
+      drop: { street: 'Road 2', zip: '2', town: 'Ely' },
+      lines: [{ uid: 'soup', name: 'Soup', quantity: 2, amount: '4.50' }],
+      sums: {
+        goods: '9.00',
+        vat: '1.00',
+        gratuity: '2.00',
+        delivery: '3.00',
+        discount: '4.00',
+        total: '10.00',
+        money: { currency: 'GBP' },
+      },
+    };
+    expect((await loadOrderModule({ ORDER_MODULE: file })).toCanonicalOrder({ order })).toMatchObject({
+      locationId: 's',
+      member: { id: 'c' },
+      fulfillment: { destination: { line1: 'Road 2', postalCode: '2', city: 'Ely' } },
+      items: [{ serviceItemId: 'soup', unitPrice: 450 }],
+      money: { subtotal: 900, discount: 400, tax: 100, tip: 200, fee: 300, total: 1000, currency: 'GBP' },
+    });
+  });
 });
 
 it.each<[string, Record<string, string>, string, object]>([
