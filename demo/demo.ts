@@ -23,7 +23,7 @@ type Result = { orders: Journey[]; cancelled?: Cancelled[]; outage?: Outage };
 /** What happened to an order that is not cooked. */
 const ENDED_AS = {
   cancelled: 'is cancelled, because the platform has cancelled it: the POS never got it',
-  held: 'is held until it can be read: correct the mapper, and run the demo again',
+  held: 'is held until it can be read: correct the mapper, or the data in the platform, and run the demo again',
   withdrawn: 'is withdrawn, because the mapper skips it: no ticket, and no message to its member',
 };
 
@@ -190,7 +190,7 @@ The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
 ${links.join('\n')}
 ${busy === undefined ? tracked : guests(busy)}Place another:  curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint})
-Command line:   . ${demo.shell}   (run this once in a shell, then paste commands from the console there)
+Command line:   . ${demo.shell}   (${inShell(demo)})
 The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz
 Status topic:   ${demo.topic}
@@ -204,6 +204,12 @@ this POS, so the service asks the restaurant by SMS and does not send the order 
   }
   if (!signal.aborted) await once(signal, 'abort');
   signal.throwIfAborted();
+}
+
+/** Says how to use the file for a shell. */
+function inShell({ theirs }: Demo): string {
+  const first = theirs.length === 0 ? '' : `export ${theirs.join(' and ')} as for the demo, `;
+  return `${first}run this once in a shell, then paste commands from the console there`;
 }
 
 /** Describes the guests who order from now on, the first guest's tracker, and the fault that was made on purpose. */
@@ -231,7 +237,7 @@ The console:    ${demo.consoleUrl}
 Log in with:    ${demo.operatorToken}
 Operator API:   ${demo.operatorUrl}   (the same token as Bearer; /openapi.json describes it)
 The log:        tail -f ${demo.logFile}
-Command line:   . ${demo.shell}   (run this once in a shell, then paste commands from the console there)
+Command line:   . ${demo.shell}   (${inShell(demo)})
 
 Place an order: curl -X POST '${demo.ordersUrl}'   (${demo.ordersHint}; the kitchen cooks it)
 Drive one:      curl -X POST '${byHand.ordersUrl}?type=delivery'   (then send its statuses yourself:)

@@ -66,6 +66,8 @@ export type Demo = {
   logFile: string;
   /** The path of a file for a shell, which makes `expediter` the command line of this demo. */
   shell: string;
+  /** The variables that this shell must have, because the file does not hold the user's secrets. */
+  theirs: string[];
   /** More actions. Undefined with the user's own platform. */
   sample: Sample | undefined;
 };
@@ -204,7 +206,7 @@ export async function startDemo(about: {
     signal,
   };
   const proxies = { no_proxy: env['no_proxy'] ?? '', NO_PROXY: env['NO_PROXY'] ?? '' };
-  const shell = writeShell(dir, { ...run.env, ...proxies, ...WHERE }, env);
+  const { shell, theirs } = writeShell(dir, { ...run.env, ...proxies, ...WHERE }, env);
   const running = about.watch ? await runAgainOnChange({ ...run, print: about.print }) : await runOnce(run, stopping);
   service = running;
   endings.add('the service', () => running.stop());
@@ -312,6 +314,7 @@ export async function startDemo(about: {
     operatorToken,
     logFile,
     shell,
+    theirs,
     sample: ordering && {
       loseAnswer() {
         const place = placeOrders({ ...ordering, locationId: IN_DOUBT });
