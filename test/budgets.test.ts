@@ -42,7 +42,7 @@ const words = pages.map((file) => {
 const functions = source.flatMap(functionsIn);
 
 const budgets: readonly { measure: string; is: number; budget: number; goal?: number }[] = [
-  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 46_800, goal: 31_000 },
+  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 46_880, goal: 31_000 },
   { measure: 'files of src', is: source.length, budget: 365 },
   { measure: 'lines of the longest function', is: Math.max(...functions), budget: 140, goal: 120 },
   { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 5 },
