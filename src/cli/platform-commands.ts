@@ -23,13 +23,9 @@ const SUMS = 'Check these amounts in the mapper. A sum may be correct that inclu
 const DEFAULT_QUERY = 'ORDER_MODULE and ORDER_QUERY_FILE are unset, so the default query was sent.';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
 /** The codes that have a meaning, see `ErrorCode`. */
-const KNOWN = new Set<string | null>([
-  'NOT_FOUND',
-  'UNAUTHENTICATED',
-  'FORBIDDEN',
-  'BAD_USER_INPUT',
-  'INTERNAL_SERVER_ERROR',
-]);
+const KNOWN = new Set<string | null>(
+  'NOT_FOUND UNAUTHENTICATED FORBIDDEN BAD_USER_INPUT INTERNAL_SERVER_ERROR'.split(' '),
+);
 const UNKNOWN_CODE =
   'Expediter does not know this code, so it sends the query again until the deadline. If the code means that there is ' +
   'no such order or that the token is wrong, translate it by the function errorCode of the module.';
@@ -222,7 +218,7 @@ function inOneLine(each: Shown): string {
   if (each.state === 'skipped') return `is skipped by the mapper: ${each.reason ?? '(a reason must be one word)'}`;
   const odd = [
     ...each.remarks.map(({ path, says }) => `${path} ${says}`),
-    ...each.leftOut.map(({ path }) => `${path} was left out`),
+    ...each.leftOut.map(({ path, says }) => `${path} was left out${says === undefined ? '' : `: ${says}`}`),
   ];
   const remarks = odd.length > 0 ? `. CHECK: ${odd.join('; ')}` : '';
   return `${each.cancelled ? 'is cancelled, and not sent' : 'can be placed'}: ${each.inShort}${remarks}`;
@@ -236,7 +232,10 @@ function inFull(each: Shown, { shape }: CheckOptions): string {
     return inParts(`It ${inOneLine(each)}. It ends without a ticket, and its member is not notified.`, answer);
   }
   const { order, cancelled, leftOut, remarks, refusals } = each;
-  const without = leftOut.map(({ code, path }) => ({ 'left out': path, because: code }));
+  const without = leftOut.map(({ code, path, says }) => ({
+    'left out': path,
+    because: says === undefined ? code : `${code}: ${says}`,
+  }));
   return inParts(
     cancelled ? CANCELLED : 'It can be placed, as this order:',
     JSON.stringify(order, undefined, 2),

@@ -5,7 +5,8 @@ import type { OrderModule } from '../core/domain/order-module.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
-import { readCanonicalOrder } from '../core/domain/read-canonical-order.ts';
+import { readCanonicalOrder, type ReadOrder } from '../core/domain/read-canonical-order.ts';
+import { loadPhones } from '../core/domain/to-e164.ts';
 import {
   type CodedError,
   mapOrder,
@@ -35,7 +36,7 @@ export type CheckedOrder =
   | {
       state: 'ok';
       order: CanonicalOrder;
-      leftOut: readonly LeftOut[];
+      leftOut: readonly (LeftOut & { says?: string })[];
       remarks: Remark[];
       refusals: Refusal[];
       shape: ShapeLine[];
@@ -97,10 +98,12 @@ export async function checkOrder(
     shape = describeShape(data);
     const value = mapOrder({ toCanonicalOrder }, data);
     if (value === null) return { state: 'missing' };
-    const read = readCanonicalOrder(value, { serviceOrderId });
-    const { order } = read;
+    const { order, leftOut } = readCanonicalOrder(value, { serviceOrderId });
+    const completed = leftOut.some(isPhone) ? readWithCountry(value, serviceOrderId) : undefined;
+    const refusals = listRefusals(completed?.order ?? order, about.registry);
+    const explained = leftOut.map((each) => (completed && isPhone(each) ? { ...each, says: NATIONAL } : each));
     const remarks = [...findUnpriced(order), ...compareSums(order)];
-    return { state: 'ok', ...read, remarks, refusals: listRefusals(order, about.registry), shape };
+    return { state: 'ok', order, leftOut: explained, remarks, refusals, shape };
   } catch (error) {
     const { problem: about, cause } = classifyError(error);
     if (cause.code === 'order_skipped') return { state: 'skipped', reason: cause.reason, shape: shape ?? [] };
@@ -109,6 +112,20 @@ export async function checkOrder(
     const details = { ...(errors.length > 0 && { errors }), ...(shape && { shape }) };
     return { state: 'failed', problem, cause, ...details, ...(cause.code === 'order_mapper_threw' && { thrown }) };
   }
+}
+
+const NATIONAL =
+  'a national number, and no country is known. Write it in international form, such as +49 30 123456, or set the ' +
+  "location's country: expediter location put --country DE";
+const isPhone = ({ code }: LeftOut): boolean => code === 'phone_unusable';
+
+/** Reads an order as at a location whose country completes the telephone number, if there is such a country. */
+function readWithCountry(value: unknown, serviceOrderId: string): ReadOrder | undefined {
+  for (const country of loadPhones().getCountries()) {
+    const read = readCanonicalOrder(value, { serviceOrderId, country });
+    if (!read.leftOut.some(isPhone)) return read;
+  }
+  return undefined;
 }
 
 /** Missing prices are allowed, but mostly an error of the mapper. */

@@ -92,14 +92,9 @@ function findCandidates(schema: GraphQLSchema): Candidate[] {
           Number(isExact) * 3 +
           Number(ORDER.test(field.name)) * 2 +
           Number(ORDER.test(type.name)) * 2 +
-          Number(hasItems) * 3;
-        found.push({
-          path: [...above, field],
-          arg: arg.name,
-          argType: String(arg.type),
-          type,
-          score: score - above.length,
-        });
+          Number(hasItems) * 3 -
+          above.length;
+        found.push({ path: [...above, field], arg: arg.name, argType: String(arg.type), type, score });
       }
       if (above.length === 0 && needed.length === 0 && !isListType(getNullableType(field.type))) look(type, [field]);
     }
@@ -124,16 +119,8 @@ function select(type: Parent, at: string, lacks: boolean, within: { types: reado
       const isList = isListType(getNullableType(field.type));
       const isNullable = !isNonNullType(field.type);
       const path = `${at}${lacks ? '?.' : '.'}${name}`;
-      const node = {
-        name,
-        at: path,
-        isList,
-        isNullable,
-        mayLack: lacks || isNullable,
-        args: '',
-        values: [],
-        children: [],
-      };
+      const own = { name, at: path, isList, isNullable, mayLack: lacks || isNullable };
+      const node = { ...own, args: '', values: [], children: [] };
       if (!isParent(named)) {
         const values = isEnumType(named) ? named.getValues().map((each) => each.name) : [];
         return isList || isUnionType(named) ? [] : [{ ...node, scalar: named.name, values }];
@@ -155,13 +142,8 @@ const isLeaf = ({ scalar }: Node): boolean => scalar !== '';
 /** The TypeScript type of a leaf's value, without null. */
 function kindOf({ scalar, values }: Node): string {
   if (values.length > 0) return values.map((value) => `'${value}'`).join(' | ');
-  const known: Record<string, string> = {
-    ID: 'string',
-    String: 'string',
-    Int: 'number',
-    Float: 'number',
-    Boolean: 'boolean',
-  };
+  if (scalar === 'Boolean') return 'boolean';
+  const known: Record<string, string> = { ID: 'string', String: 'string', Int: 'number', Float: 'number' };
   return known[scalar] ?? (/date|time/i.test(scalar) ? 'string' : 'string | number');
 }
 
@@ -321,10 +303,8 @@ function draftTypes(order: readonly Node[]): { table: string; skips: string; typ
 
 function draftPerson(order: readonly Node[]): string[] {
   const person = object(/customer|member|user|guest|buyer|client|contact|diner/i, order)?.children;
-  const [first, last] = [
-    leaf(/firstname||givenname/, person, order),
-    leaf(/lastname||familyname||surname/, person, order),
-  ];
+  const first = leaf(/firstname||givenname/, person, order);
+  const last = leaf(/lastname||familyname||surname/, person, order);
   const one =
     leaf(/name||fullname||displayname||\w*(customer|guest|contact)name/, person) ??
     leaf(/(customer|guest|contact|member)name/, order);
@@ -426,10 +406,7 @@ const LOCATION = /restaurant|location|store|shop|branch|venue|outlet|kitchen|mer
 
 function draftLocation(order: readonly Node[]): string {
   const place = object(LOCATION, order);
-  const own = leaf(
-    /\w*(restaurant|location|store|shop|branch|venue|outlet|kitchen|merchant|vendor)(id|code|number)/,
-    order,
-  );
+  const own = leaf(new RegExp(`\\w*(${LOCATION.source})(id|code|number)`), order);
   return text(own ?? leaf(/id||uu?id||code||slug||number||key||ref\w*/, place?.children), true);
 }
 
@@ -463,10 +440,8 @@ export function draftModule(schema: GraphQLSchema, header?: string) {
   const [leafField, ...above] = found.path.toReversed() as [Field, ...Field[]];
   const wrap = (text: string, { name }: Field): string => `${name} { ${text} }`;
   const inner = above.reduce(wrap, `${leafField.name}(${found.arg}: $id) {\n${queryOf(order, '    ')}\n  }`);
-  const dataType = above.reduce(
-    (type, { name }) => `{ ${name}: ${type} | null }`,
-    `{ ${leafField.name}: Order | null }`,
-  );
+  const around = (type: string, { name }: Field): string => `{ ${name}: ${type} | null }`;
+  const dataType = found.path.reduceRight(around, 'Order');
   const { table, skips, type } = draftTypes(order);
   const { currency, lines: money } = draftMoney(order);
   const nested = objectsIn(order).flatMap(({ children }) => children);
@@ -509,6 +484,8 @@ ${draftDiscounts(order)}    notes: ${text(leaf(/notes?||remarks?||comments?||\w*
   };
 }
 `;
+  const inHeader = `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`;
+  const headers = header === undefined ? '' : inHeader;
   const used = HELPERS.filter((name) => new RegExp(`\\b${name}\\(`).test(body));
   const types = ['OrderInput', ...(skips === '' ? [] : ['Skipped'])];
   const imports = [...used, ...types.map((name) => `type ${name}`)].join(', ');
@@ -518,16 +495,8 @@ import { ${imports} } from 'expediter-platform';
 export const query = \`query Order($id: ${found.argType}) {
   ${inner}
 }\`;
-${takesNumber ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${
-    header === undefined
-      ? ''
-      : `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`
-  }
+${takesNumber ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${headers}
 ${body}`;
-  return {
-    text: text_,
-    field: nameOf(found),
-    others: others.map(nameOf).slice(0, 5),
-    todos: text_.match(/TODO/g)?.length ?? 0,
-  };
+  const todos = text_.match(/TODO/g)?.length ?? 0;
+  return { text: text_, field: nameOf(found), others: others.map(nameOf).slice(0, 5), todos };
 }

@@ -141,6 +141,20 @@ money.total is 36.60 EUR, and subtotal, tip and fee add up to 35.60 EUR, 40.96 E
   expect(out).not.toMatch(/^(standard|square|hubrise|lightspeed-k|deliverect) /m);
 });
 
+it('says of a national telephone number what completes it, and counts no refusal for it', async () => {
+  const national = `import { toCanonicalOrder as map } from './map-order.ts';
+    export const toCanonicalOrder = (data) => {
+      const order = map(data);
+      return { ...order, member: { ...order.member, phone: '0171 2345678' } };
+    };`;
+  const module = { ...env, ORDER_MODULE: await moduleOf('national', national) };
+  const { out } = await runCli(module, ['platform', 'check', 'B-1001']);
+  expect(out).toMatch(/^member\.phone +phone_unusable: a national number, .* international form.* put --country DE$/m);
+  expect(out).not.toMatch(/would refuse|2345678/);
+  const { out: line } = await runCli(module, ['platform', 'check', 'B-1001', '--no-details']);
+  expect(line).toContain('member.phone was left out: a national number');
+});
+
 it('says of an order that the platform has cancelled that it is not sent, and of a skipped order why', async () => {
   const cancelled = `import { toCanonicalOrder as map } from './map-order.ts';
     export const toCanonicalOrder = (data) => ({ ...map(data), cancelledAt: '2026-11-21T18:00:00Z' });`;
