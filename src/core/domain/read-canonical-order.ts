@@ -98,7 +98,7 @@ function removeBlanks(given: unknown): void {
   if (isFields(destination) && Object.values(destination).every(isBlank)) delete fulfillment['destination'];
 }
 
-/** Leaves out a country that is no code: a POS would refuse its name. */
+/** Leaves out a country that is not two letters, such as a name. */
 function readCountry(given: unknown, leaveOut: LeaveOut): void {
   const destination = fieldOf(given, ['fulfillment', 'destination']);
   if (!isFields(destination) || typeof destination['country'] !== 'string') return;
