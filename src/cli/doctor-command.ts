@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { PARTS, type Finding, type Part } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf, tableOf } from '../diagnostics/print-checks.ts';
 import { examineDeployment } from '../operators/diagnostic-operations.ts';
-import { examples } from './print.ts';
+import { asTyped, examples } from './print.ts';
 import { serviceOf, type Service } from './stored-login.ts';
 
 export function addDoctorCommand(program: Command): void {
@@ -24,7 +24,7 @@ ${examples('expediter doctor', 'expediter doctor --only database,platform --json
     .action(async ({ only, local }: { only?: Part[]; local?: true }, command: Command) => {
       const service = local ? undefined : await serviceOf(process.env);
       const findings = service === undefined ? await examineHere(only) : await examineThere(service, only);
-      const inWords = `${tableOf(findings)}\n\n${sumOf(findings)}`;
+      const inWords = asTyped(`${tableOf(findings)}\n\n${sumOf(findings)}`);
       printChecks(command, findings, { ok: isFine(findings), findings }, inWords);
     });
 }

@@ -14,7 +14,7 @@ import { wordOf } from '../core/domain/member-text.ts';
 import type { CodedError } from '../core/placements/fetch-order-data.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { onChange } from './on-change.ts';
-import { examples, print, table } from './print.ts';
+import { asTyped, examples, print, table } from './print.ts';
 import { NotDone } from '../operators/operation.ts';
 import { loadProviders } from './settings-rules.ts';
 import { terminalText } from '../observe/terminal-text.ts';
@@ -149,7 +149,7 @@ ${examples('expediter platform init', 'expediter platform init --header x-api-ke
         inParts(
           `${out} is written. It reads orders by the query field ${field}, and has ${todos} TODOs.`,
           others.length > 0 && `If orders are in another field, change the query: ${others.join(', ')}`,
-          `Next, correct the module until this command prints your order:\n\nexport ORDER_MODULE=${/^[./]/.test(out) ? out : `./${out}`}\nexpediter platform check --watch <orderId>`,
+          `Next, correct the module until this command prints your order:\n\nexport ORDER_MODULE=${/^[./]/.test(out) ? out : `./${out}`}\n${asTyped('expediter platform check --watch <orderId>')}`,
         ),
       );
     });
@@ -260,7 +260,7 @@ function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Fai
     isUnknown && cause.code !== 'platform_refuses_us' && UNKNOWN_CODE,
     cause.code === 'order_mapper_threw' && (thrown ?? TO_REVEAL),
     ['platform_failing', 'platform_unreachable'].includes(cause.code) &&
-      'This command shows more: expediter doctor --only platform',
+      asTyped('This command shows more: expediter doctor --only platform'),
     shape.length > 0 && describeAnswer(shape),
   );
 }

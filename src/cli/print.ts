@@ -7,6 +7,12 @@ export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
 }
 
+/** Names our commands in a hint as the user must type them: in a checkout by npm, if this command was. */
+export function asTyped(hint: string): string {
+  const isByNpm = process.env['npm_lifecycle_event'] === 'expediter';
+  return isByNpm ? hint.replaceAll(/\bexpediter (?=doctor|platform)/g, 'npm run expediter -- ') : hint;
+}
+
 /** Default and maximum number of rows in a list. */
 export const LIST_LIMIT = 50;
 export const LIST_LIMIT_MAX = 1000;

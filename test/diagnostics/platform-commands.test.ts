@@ -215,7 +215,8 @@ it('says of an unknown error code how to translate it', async () => {
 describe('platform init', () => {
   const draft = async (name: string, ...words: string[]): Promise<{ file: string; out: string }> => {
     const file = join(folder, `${name}.ts`);
-    const { code, out, error } = await runCli(env, ['platform', 'init', '--out', file, ...words]);
+    const byNpm = { ...env, npm_lifecycle_event: 'expediter' };
+    const { code, out, error } = await runCli(byNpm, ['platform', 'init', '--out', file, ...words]);
     expect({ code, error }).toEqual({ code: 0, error: '' });
     return { file, out };
   };
@@ -226,7 +227,9 @@ describe('platform init', () => {
     expect(refused).toMatchObject({ code: 1, error: expect.stringMatching(/does not give its schema: .*--header/) });
 
     const { file, out } = await draft('drafted', '--header', 'x-api-key');
-    expect(out).toMatch(/by the query field purchase, and has \d+ TODOs\.\n[^]*platform check --watch <orderId>/);
+    expect(out).toMatch(
+      /by the query field purchase, and has \d+ TODOs\.\n[^]*\nnpm run expediter -- platform check --watch/,
+    );
     const checked = await runCli({ ...env, ORDER_MODULE: file }, ['platform', 'check', 'B-1001']);
     expect(checked).toMatchObject({
       code: 1,
