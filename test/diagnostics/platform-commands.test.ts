@@ -230,6 +230,9 @@ describe('platform init', () => {
     expect(out).toMatch(
       /by the query field purchase, and has \d+ TODOs\.\n[^]*\nnpm run expediter -- platform check --watch/,
     );
+    const refusing = { ...env, ORDER_API_TOKEN: 'x', ORDER_MODULE: '', npm_lifecycle_event: 'expediter' };
+    const doctored = await runCli(refusing, ['doctor', '--only', 'platform']);
+    expect(doctored.out).toContain('try a real order: npm run expediter -- platform check');
     const checked = await runCli({ ...env, ORDER_MODULE: file }, ['platform', 'check', 'B-1001']);
     expect(checked).toMatchObject({
       code: 1,
