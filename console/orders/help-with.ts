@@ -59,7 +59,9 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
       say: 'No action is needed. The order was held until it expired, and the member was notified that it failed.',
     },
   ],
-  deadline_passed: () => [{ say: 'Read the attempts below to find why the order was not placed in time.' }],
+  deadline_passed: () => [
+    { say: 'Fix the last problem that is named above. If none is named, read the attempts below.' },
+  ],
 
   location_paused: () => [
     { say: 'Resume the location when it takes orders again. The time of the pause does not count.' },

@@ -43,7 +43,7 @@ export function whatToDo({ placement, order, notified }: ShownOrder): Standing |
   };
   if (state === 'sent' || state === 'withdrawn') return undefined;
   if (state === 'failed') {
-    const sentence = canRestart ? 'The order failed before it could be fetched' : 'The order failed, which is final';
+    const sentence = canRestart ? 'The order failed before it could be read' : 'The order failed, which is final';
     const next = canRestart
       ? 'It starts again when you retry it, or when the platform signals it.'
       : 'To order again, the platform must place a new order.';

@@ -55,7 +55,7 @@ describe('what can be done about an order', () => {
     [
       'one that failed before it was fetched starts again',
       story({ state: 'failed', finishedAt: SOON, nextAttemptAt: null, problem: 'no such order' }, null),
-      { canRetry: true, canResolve: false, tone: 'bad', sentence: 'The order failed before it could be fetched' },
+      { canRetry: true, canResolve: false, tone: 'bad', sentence: 'The order failed before it could be read' },
     ],
   ] as const)('%s', (_, story, expected) => {
     expect(whatToDo(story)).toMatchObject(expected);

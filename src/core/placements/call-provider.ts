@@ -7,7 +7,7 @@ import { noteRequests } from '../egress/bounded-fetch.ts';
 import { askPos } from '../locations/check-location.ts';
 import { storable } from '../domain/cause-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
-import { type Decision, FAIL_LATE } from './conclude-placement.ts';
+import { type Decision, failLate } from './conclude-placement.ts';
 import { problemOf } from '../domain/placement-cause.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import type { ActiveOrder } from './record-order.ts';
@@ -105,7 +105,7 @@ export async function findUsableLocation(
       ? { do: 'hold', ...problemOf({ code: 'location_paused' }) }
       : { do: 'hold', ...problemOf({ code: 'location_paused_by_pos', until: until.toISOString() }) };
   }
-  if (job.late && job.doubt === undefined) return FAIL_LATE;
+  if (job.late && job.doubt === undefined) return failLate(job);
   if (found?.needsReconnect === true && !cancelled) return { do: 'hold', ...problemOf({ code: 'reconnect_needed' }) };
   if (found === undefined) return { do: 'hold', ...problemOf({ code: 'no_location' }) };
   const { integration } = found;

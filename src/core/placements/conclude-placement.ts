@@ -111,13 +111,25 @@ type Stored = { do: 'store ref'; location: Location; ref: OrderRef; end: Attempt
 /** The order cannot be placed. The member reads `reason`, and the operator reads `problem`. */
 type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & RefusedFor & Problem;
 
-/** Fails a placement after its deadline. Has no effect if the deadline was moved to a later time meanwhile. */
-export const FAIL_LATE: Decision = {
-  do: 'fail',
-  late: true,
-  reason: 'could not reach the POS',
-  ...problemOf({ code: 'deadline_passed' }),
-};
+/** The member's text if there is no better reason. */
+export const REJECTED = 'the restaurant could not take the order';
+
+/**
+ * Fails a placement after its deadline, and keeps its last problem. Has no effect if the deadline was moved to a later
+ * time meanwhile. If the order was held or never read, the POS is not to blame.
+ */
+export function failLate(job: Pick<Claim, 'state' | 'locationId' | 'problem'>): Failed {
+  const { problem, cause } = problemOf({ code: 'deadline_passed' });
+  return {
+    do: 'fail',
+    late: true,
+    ...(job.state === 'held' || job.locationId === null
+      ? { reason: REJECTED, reasonCode: 'technical' }
+      : { reason: 'could not reach the POS' }),
+    problem: job.problem === null ? problem : `${problem}; last problem: ${job.problem}`,
+    cause,
+  };
+}
 
 export const HELD_RETRY_MS = 30_000;
 const BACKOFF = { firstMs: 500, mostMs: BACKOFF_MAX_MS, jitter: 1 };

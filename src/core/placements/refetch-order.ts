@@ -9,7 +9,7 @@ import type { Observe, Observed } from '../domain/observed.ts';
 import type { Claim } from '../domain/placement.ts';
 import { IS_UNFINISHED } from './placement-sql.ts';
 import { isDataError } from '../postgres/transactions.ts';
-import { type Decision, FAIL_LATE } from './conclude-placement.ts';
+import { type Decision, failLate, REJECTED } from './conclude-placement.ts';
 import { decideByKind } from './call-provider.ts';
 import type { PlacementDeps, PlacementJob, RefetchOrder } from './placement-job.ts';
 import { type ActiveOrder, readOrder, recordOrder } from './record-order.ts';
@@ -128,9 +128,6 @@ export async function recordMissing(
   return rows[0]?.seconds;
 }
 
-/** The member's text if there is no better reason. */
-const REJECTED = 'the restaurant could not take the order';
-
 /** Fetches the order from the platform. If the order was fetched before, reads our stored copy instead. */
 export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<ActiveOrder | Decision> {
   // The placement's location is stored in the same commit as the order, so without a location there is no order.
@@ -141,7 +138,7 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
       : { do: 'ask operator', ...problemOf({ code: 'order_ended_in_doubt' }) };
   }
   if (known !== undefined) return known;
-  if (job.late) return FAIL_LATE;
+  if (job.late) return failLate(job);
   let read: ReadOrder | undefined;
   try {
     read = await refetchObserved(deps, job.serviceOrderId);

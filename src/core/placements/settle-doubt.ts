@@ -5,7 +5,7 @@ import { OrderRef } from '../domain/order.ts';
 import { problemOf, type PlacementCause } from '../domain/placement-cause.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 import { callProvider, waitAfter } from './call-provider.ts';
-import { FAIL_LATE, type Decision } from './conclude-placement.ts';
+import { failLate, type Decision } from './conclude-placement.ts';
 import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
 import type { ActiveOrder } from './record-order.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
@@ -41,7 +41,7 @@ export async function settleDoubt(
   // If the POS deduplicates, nothing proves that its "absent" is reliable, so a person must check.
   if (deduplicates) return askOperator(unrepeatable);
   job.doubt = undefined;
-  return job.late ? FAIL_LATE : undefined;
+  return job.late ? failLate(job) : undefined;
 }
 
 /** Finds why an order must not be sent again to a POS that deduplicates. Returns undefined if it may be sent again. */

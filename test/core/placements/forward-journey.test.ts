@@ -565,6 +565,8 @@ describe('final', () => {
 });
 
 describe('the deadline', () => {
+  const NOT_ASKED = { reason: 'the restaurant could not take the order', reasonCode: 'technical' };
+
   it('a POS that cannot be reached until then: failed, and the member is told', async () => {
     pos.behave = () => ({ status: 503 });
     const { serviceOrderId } = await system.placeOrder();
@@ -583,18 +585,33 @@ describe('the deadline', () => {
     await reaches(serviceOrderId, 'failed');
     expect(await system.order(serviceOrderId)).toBeUndefined();
     const [told] = await until(() => system.live(serviceOrderId).length > 0 && system.live(serviceOrderId));
-    expect(told).toMatchObject({ memberState: 'failed', reason: 'could not reach the POS' });
+    expect(told).toMatchObject({ memberState: 'failed', ...NOT_ASKED });
   });
 
-  it('an order that could not be read until then: failed, and the member is told', async () => {
+  it('an order that could not be read until then: failed for its last problem, and the POS is not blamed', async () => {
     const order = sampleOrder();
     const { serviceOrderId } = order;
     system.platform.orders.set(serviceOrderId, { ...order, items: [] });
     await system.signal(serviceOrderId);
+    const { problem } = await reaches(serviceOrderId, 'held');
+    await age(serviceOrderId, 1_801);
+    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({
+      cause: { code: 'deadline_passed' },
+      problem: `the deadline has passed; last problem: ${String(problem)}`,
+    });
+    const [told] = await until(() => system.live(serviceOrderId).length > 0 && system.live(serviceOrderId));
+    expect(told).toMatchObject({ memberState: 'failed', ...NOT_ASKED });
+  });
+
+  it('an order that was held until then after it was read: the POS is not blamed', async () => {
+    pos.behave = () => ({ status: 401 });
+    const { serviceOrderId } = await system.placeOrder();
     await reaches(serviceOrderId, 'held');
     await age(serviceOrderId, 1_801);
-    expect(await reaches(serviceOrderId, 'failed')).toMatchObject({ cause: { code: 'deadline_passed' } });
-    await until(() => memberStates(serviceOrderId).includes('failed'));
+    await reaches(serviceOrderId, 'failed');
+    expect(await until(() => system.live(serviceOrderId).find(({ status }) => status === 'failed'))).toMatchObject(
+      NOT_ASKED,
+    );
   });
 
   it('failures that are told again go on counting, above a floor as well', async () => {

@@ -490,7 +490,7 @@ describe('a reason', () => {
     expect((await told(serviceOrderId, ({ status }) => status === 'failed')).reasonCode).toBe(wanted);
   });
 
-  it('of an order whose deadline passed is that nobody answered, and of one that was never there that we are at fault', async () => {
+  it('of an order that was never read is that we are at fault', async () => {
     const [late, missing] = [randomUUID(), randomUUID()];
     system.platform.orders.delete(missing);
     await system.query(
@@ -500,7 +500,7 @@ describe('a reason', () => {
       [late, missing],
     );
     await sent();
-    expect(await told(late, ({ status }) => status === 'failed')).toMatchObject({ reasonCode: 'no_answer' });
+    expect(await told(late, ({ status }) => status === 'failed')).toMatchObject({ reasonCode: 'technical' });
     expect(await told(missing, ({ status }) => status === 'failed')).toMatchObject({ reasonCode: 'technical' });
     expect(await snapshot(missing)).toMatchObject({ memberState: 'failed', reasonCode: 'technical' });
   });
