@@ -30,13 +30,12 @@ const CANCELLED_BY = `CASE WHEN o.cancellation = 'requested' AND (
  * SQL of the reason code of an order `o`. It is NULL only if the order has neither failed nor been cancelled. If the
  * member requested the cancellation, `restaurant_cancelled` is replaced: a POS may report this code to confirm a
  * request.
- * @param rank SQL of the rank to use
+ * @param rank SQL of the rank to use; it may be NULL
  * @param own SQL of the reason code that came with this rank. If it is NULL, the order's code is used.
  */
 export const reasonCodeAt = (rank: string, own = 'NULL'): string => `CASE
-  WHEN ${rank} < ${RANK_FAILED} THEN NULL
-  WHEN ${rank} < ${RANK_CANCELLED} THEN coalesce(${own}, o.reason_code, '${OTHER}')
-  ELSE coalesce(nullif(coalesce(${own}, o.reason_code), '${RESTAURANT}'), ${CANCELLED_BY}) END`;
+  WHEN ${rank} >= ${RANK_CANCELLED} THEN coalesce(nullif(coalesce(${own}, o.reason_code), '${RESTAURANT}'), ${CANCELLED_BY})
+  WHEN ${rank} >= ${RANK_FAILED} THEN coalesce(${own}, o.reason_code, '${OTHER}') END`;
 
 /**
  * SQL of an order's next sequence: above its last one, and above the floor if there is one. A restore or a failover may
@@ -85,9 +84,8 @@ export function insertOutbox(message: {
 }
 
 /** SQL of a column of the event that a message reports. An order without a row in `orders` has it only there. */
-const ofEvent = (column: string): string => `(
-  SELECT e.${column} FROM status_events e
-  WHERE e.service_order_id = m.service_order_id AND e.sequence = m.sequence LIMIT 1)`;
+export const ofEvent = (column: string, id = 'm.service_order_id', sequence = 'm.sequence'): string => `(
+  SELECT e.${column} FROM status_events e WHERE e.service_order_id = ${id} AND e.sequence = ${sequence} LIMIT 1)`;
 
 const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   serviceOrderId: 'm.service_order_id',

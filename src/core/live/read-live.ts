@@ -3,7 +3,7 @@ import { RANK_FAILED, RANK_PLACED } from '../domain/lifecycle.ts';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
 import type { StateRow } from '../domain/member-message.ts';
 import { jsonObject } from '../postgres/sql-rows.ts';
-import { LIVE_ROW, reasonCodeAt, NOTIFIED_ESTIMATES } from './outbox.ts';
+import { LIVE_ROW, ofEvent, reasonCodeAt, NOTIFIED_ESTIMATES } from './outbox.ts';
 
 /** An order's messages after a given one, its state, and whether it has ended. */
 export type ReadLive = { messages: LiveMessage[]; state: StateRow; ended: boolean };
@@ -60,8 +60,8 @@ const appliedIn = (table: string): string =>
   `(SELECT applied_at FROM ${table} WHERE service_order_id = requested.id AND sequence = coalesce(o.sequence, p.last_notified_sequence))`;
 const RANK = `coalesce(o.rank, CASE WHEN p.state = 'failed' THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`;
 /** SQL of a column of the event that ended an order. Only for orders that were never read from the platform. */
-const ofUnread = (column: string): string => `CASE WHEN p.finished_at IS NOT NULL THEN (
-  SELECT e.${column} FROM status_events e WHERE e.service_order_id = requested.id AND e.sequence = p.last_notified_sequence LIMIT 1) END`;
+const ofUnread = (column: string): string =>
+  `CASE WHEN p.finished_at IS NOT NULL THEN ${ofEvent(column, 'requested.id', 'p.last_notified_sequence')} END`;
 const STATE_FIELDS: Record<keyof StateRow, string> = {
   sequence: 'coalesce(o.sequence, p.last_notified_sequence)',
   rank: RANK,

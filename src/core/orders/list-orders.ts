@@ -16,7 +16,7 @@ import { StoredLeftOut } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
-import { reasonCodeAt } from '../live/outbox.ts';
+import { ofEvent, reasonCodeAt } from '../live/outbox.ts';
 import {
   CANCEL_FOR_OPERATOR,
   DOUBT_FOR_OPERATOR,
@@ -121,6 +121,12 @@ type Row = Ranked<ListedOrder>;
 /** SQL of the rank that the member was last notified of; NULL for none. An order never read can only have failed. */
 const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN ${RANK_FAILED} END)`;
 
+/** SQL of the same code as in the live message. An order never read has it only in its event. */
+const REASON_CODE = reasonCodeAt(
+  `(${NOTIFIED_RANK})`,
+  `CASE WHEN o.rank IS NULL THEN ${ofEvent('reason_code', 'p.service_order_id', 'p.last_notified_sequence')} END`,
+);
+
 /** SQL arguments of `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
@@ -145,7 +151,7 @@ export async function listOrders(
   const values = candidatesOf(filter, after);
   const candidates = findCandidates(filter);
   const { rows } = await pool.query<{ order: Row }>(
-    `SELECT json_build_object(${ORDER_FIELDS}, 'reasonCode', ${reasonCodeAt('o.rank')}, 'finishedAt', p.finished_at,
+    `SELECT json_build_object(${ORDER_FIELDS}, 'reasonCode', ${REASON_CODE}, 'finishedAt', p.finished_at,
                               'endedAt', o.ended_at) AS "order"
      FROM (${candidates} LIMIT ${SCAN}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true

@@ -490,8 +490,8 @@ describe('a reason', () => {
     expect((await told(serviceOrderId, ({ status }) => status === 'failed')).reasonCode).toBe(wanted);
   });
 
-  it('of an order that was never read is that we are at fault', async () => {
-    const [late, missing] = [randomUUID(), randomUUID()];
+  it('of an order that was never read is that we are at fault, live and in a list; of one held or skipped there is none', async () => {
+    const [late, missing, held, skipped] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
     system.platform.orders.delete(missing);
     await system.query(
       `INSERT INTO placements (service_order_id, deadline_at, signalled_at, missing_since)
@@ -503,6 +503,16 @@ describe('a reason', () => {
     expect(await told(late, ({ status }) => status === 'failed')).toMatchObject({ reasonCode: 'technical' });
     expect(await told(missing, ({ status }) => status === 'failed')).toMatchObject({ reasonCode: 'technical' });
     expect(await snapshot(missing)).toMatchObject({ memberState: 'failed', reasonCode: 'technical' });
+    await system.query(
+      `INSERT INTO placements (service_order_id, deadline_at, next_attempt_at, state, finished_at)
+       VALUES ($1, clock.now() + interval '1 h', 'infinity', 'held', NULL),
+              ($2, clock.now() + interval '1 h', 'infinity', 'withdrawn', clock.now())`,
+      [held, skipped],
+    );
+    const { orders = [] } = (await listOrders(system.pool, {}, { limit: 200 })) ?? {};
+    expect(
+      [late, missing, held, skipped].map((id) => orders.find((each) => each.serviceOrderId === id)?.reasonCode),
+    ).toEqual(['technical', 'technical', null, null]);
   });
 
   it('that contradicts what we know goes into the log without its words and items', async () => {
