@@ -32,7 +32,11 @@ type Notice = ShownOrder['notices'][number];
 export function describeHappening({ at, what, details }: Happening, story: ShownOrder): StoryLine {
   switch (what) {
     case 'signalled':
-      return { sentence: 'The platform signalled the order', tone: 'plain', more: [] };
+      return {
+        sentence: isAgain(at, story) ? 'The order was started again' : 'The platform signalled the order',
+        tone: 'plain',
+        more: [],
+      };
     case 'action':
       return acted(details as Action);
     case 'fetched':
@@ -74,6 +78,24 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
     default:
       return { sentence: what satisfies never, tone: 'plain', more: [] };
   }
+}
+
+/**
+ * True if the order had ended before: an operator retried it, or its member was notified already. The time of the first
+ * signal is then not stored any more.
+ */
+function isAgain(at: string, { actions, live }: ShownOrder): boolean {
+  const signalled = Date.parse(at);
+  return (
+    live.some(({ appliedAt }) => Date.parse(appliedAt) < signalled) ||
+    actions.some(
+      ({ action, before, outcome, at: began }) =>
+        action === 'retry' &&
+        outcome === 'done' &&
+        ['failed', 'withdrawn'].includes(before ?? '') &&
+        Date.parse(began) <= signalled,
+    )
+  );
 }
 
 const BY: Record<Notice['via'], string> = { email: 'by e-mail', webhook: 'by your gateway' };

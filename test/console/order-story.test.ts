@@ -19,6 +19,8 @@ const call = {
   milliseconds: 43,
   error: null,
 };
+const retriedFrom = (before: string): ShownOrder['actions'] =>
+  sampleStory().actions.map((each) => ({ ...each, before }));
 const report = {
   status: 'ready',
   nativeStatus: 'READY',
@@ -389,6 +391,15 @@ describe('a timeline with little data', () => {
     little.timeline = orderTimeline(little);
     expect(storyLines(little)).toMatchObject([{ sentence: 'The platform signalled the order', waitMs: undefined }]);
   });
+});
+
+it.each<[string, Partial<ShownOrder>, string]>([
+  ['of a failed order', { live: [], actions: retriedFrom('failed') }, 'The order was started again'],
+  ['of a skipped order', { live: [], actions: retriedFrom('withdrawn') }, 'The order was started again'],
+  ['of a waiting order', { live: [], actions: retriedFrom('waiting') }, 'The platform signalled the order'],
+  ['by a signal after a message', { actions: [] }, 'The order was started again'],
+])('a retry %s is told as what it is', (_what, about, sentence) => {
+  expect(tell('signalled', {}, { ...sampleStory(), ...about }).sentence).toBe(sentence);
 });
 
 describe('a message to the restaurant', () => {
