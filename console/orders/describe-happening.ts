@@ -84,7 +84,7 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
  * True if the order had ended before: an operator retried it, or its member was notified already. The time of the first
  * signal is then not stored any more.
  */
-function isAgain(at: string, { actions, live }: ShownOrder): boolean {
+export function isAgain(at: string, { actions, live }: ShownOrder): boolean {
   const signalled = Date.parse(at);
   return (
     live.some(({ appliedAt }) => Date.parse(appliedAt) < signalled) ||

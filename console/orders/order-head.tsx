@@ -6,6 +6,7 @@ import { Ago, Time } from '../parts/time.tsx';
 import { words } from '../parts/tones.ts';
 import type { ShownOrder } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
+import { isAgain } from './describe-happening.ts';
 import { locationOf } from './location-of.ts';
 
 /** The order at a glance. */
@@ -54,7 +55,7 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           <Promised story={story} />
         </dd>
         {order !== null && <Estimated {...order} />}
-        <dt>Signalled</dt>
+        <dt>{isAgain(placement.signalledAt, story) ? 'Started again' : 'Signalled'}</dt>
         <dd>
           <Time at={placement.signalledAt} />, <Ago at={placement.signalledAt} />
         </dd>
