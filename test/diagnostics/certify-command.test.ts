@@ -144,7 +144,7 @@ it('refuses what it cannot use, before anything is sent', async () => {
   const { PUBLIC_URL: _url, ...inside } = env;
   expect(await runCli(inside, ['certify', '--location', 'unused'])).toMatchObject({
     code: 2,
-    error: expect.stringContaining('PUBLIC_URL is unset') as string,
+    error: expect.stringContaining('PUBLIC_URL is not set') as string,
   });
   expect(await system.query(`SELECT FROM placements WHERE location_id = 'unused'`)).toEqual([]);
 });
