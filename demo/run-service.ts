@@ -20,7 +20,7 @@ export type Service = {
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const END_WITH_DEMO = new URL('./end-with-demo.ts', import.meta.url).href;
-const READY_WITHIN_MS = 15_000;
+const READY_WITHIN_MS = 120_000;
 const STOP_WITHIN_MS = 10_000;
 const TAIL = 2_000;
 /** The service listens at any two free ports. */

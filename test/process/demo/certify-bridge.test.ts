@@ -51,7 +51,9 @@ async function withCertify(
   const said = textOf(certify);
   const wordAfter = (label: RegExp): string => label.exec(said())?.[1] ?? '';
   try {
-    await until(() => said().includes('does not listen there yet'), 300_000);
+    const endedEarly = ended.then(() => Promise.reject(new Error(`it ended early: ${said()}`)));
+    endedEarly.catch(() => {});
+    await Promise.race([until(() => said().includes('does not listen there yet'), 300_000), endedEarly]);
     await go({
       ended,
       said,
