@@ -49,8 +49,6 @@ export function OrdersPage() {
 /** Why the orders of a location are held, and the settings that the reason names. */
 function Held({ at, orders, again }: { at: string; orders: readonly Row[]; again: () => void }) {
   const problems = [...new Set(orders.map(({ problem }) => problem))].filter((each) => each !== null);
-  // The reason stays until the reader leaves, so that the result of a change is seen.
-  const [said] = useState(JSON.stringify(orders.map(({ problem, cause }) => [problem, cause])));
   return (
     <div class="sheet case">
       {problems.map((problem) => (
@@ -58,7 +56,11 @@ function Held({ at, orders, again }: { at: string; orders: readonly Row[]; again
           <b>{problem}</b>
         </p>
       ))}
-      <FixSettings locationId={at} said={said} onSaved={again} />
+      <FixSettings
+        locationId={at}
+        said={JSON.stringify(orders.map(({ problem, cause }) => [problem, cause]))}
+        onSaved={again}
+      />
       <p>
         More about <a href={pageOf.location(at)}>{at}</a>.
       </p>

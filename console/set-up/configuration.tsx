@@ -167,7 +167,7 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
   const path = `/locations/${encodeURIComponent(locationId)}`;
   /** The orders that were held when it was saved. */
   const [tried, setTried] = useState<ListedOrders['orders']>();
-  // The field stays while somebody writes in it, whatever the order's problem becomes.
+  // The field stays while somebody writes in it, and its result is seen, whatever the problem becomes.
   const [named] = useState(() => said.split(/\W+/));
   const section = useRef<HTMLElement>(null);
   const mayFix = may('integrator', locationId);
