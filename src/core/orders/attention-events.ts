@@ -119,7 +119,7 @@ type Case = SampledAttention['cases'][number];
 /** @param about.outages the keys of those that are told as one need now @param about.now milliseconds */
 type About = { cases: readonly Case[]; outages: ReadonlySet<string>; now: number };
 
-/** Who took one of its locations since it does not answer takes care of the outage. It is left out if all are snoozed. */
+/** A person who took one of its locations after that fell silent has the outage. If all are snoozed, it is left out. */
 function outageItem(needs: readonly Need[], caseOf: (need: Need) => Case | undefined, now: number): Item[] {
   const all = needs.map((each) => ({ its: caseOf(each), since: Date.parse(each.since) }));
   if (all.every(({ its, since }) => isSnoozed(its, since, now))) return [];
