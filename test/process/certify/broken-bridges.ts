@@ -14,8 +14,8 @@ type Broken = Habits & {
   also?: readonly string[];
 };
 
-/** In milliseconds; that of the tests. */
-export const ANSWER_MS = 1_000;
+/** In milliseconds; that of the tests. A bridge on a busy machine answers within it. */
+export const ANSWER_MS = 5_000;
 
 const SECOND_LOCATION = 'another-club';
 
@@ -93,7 +93,7 @@ export const BROKEN: Record<string, Broken> = {
       sendJson(response, 200, { providerOrderId: ticket });
     },
     check: 'takes the order',
-    found: /no answer in 1 s/,
+    found: /no answer in 5 s/,
     toDo: /answer first, then print: docs\/connect-your-pos.md#orders/,
   },
   'answers in words, and never says its own id': {
