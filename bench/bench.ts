@@ -16,6 +16,7 @@ import { measureSpill } from './measure-spill.ts';
 import { measureStart } from './measure-start.ts';
 import { commandOf, readBenchArguments } from './read-bench-arguments.ts';
 import { recordRun, today, toRecorded } from './record-figures.ts';
+import { measureYears } from './measure-years.ts';
 import { startBenchPostgres } from './start-bench-postgres.ts';
 import { startContest, type Contest } from './start-contest.ts';
 import { median } from './summarize.ts';
@@ -71,6 +72,10 @@ try {
   if (args.only.includes('parked')) {
     say('events that wait for their POS id');
     Object.assign(measured, await measureParked(postgres, { rounds: 30, many: 5_000_000 }, say));
+  }
+  if (args.only.includes('years')) {
+    say('five years of a million orders a month');
+    Object.assign(measured, await measureYears(postgres, { moved: 100_000, perMonth: 1_000_000 }, say));
   }
   if (args.only.includes('grow')) {
     say('many locations, large bodies and long histories, in turn with small ones');

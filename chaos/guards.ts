@@ -336,6 +336,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'slow-commit': [/xmin/, 'xmax'] },
     noticedBy: vitest('test/core/live/order-feed.test.ts', 'took longer to commit'),
   },
+  'a signal for a past order is ignored': {
+    edits: { 'past-order': [/job\.locationId === null/, 'false'] },
+    noticedBy: vitest('test/core/retention/past-orders.test.ts', 'a late signal'),
+  },
   'a signal for a known order refreshes the order': {
     edits: { 'signal-refreshes': [/WHERE /, 'WHERE false AND '] },
     noticedBy: chaos('cancel'),

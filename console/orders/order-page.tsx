@@ -63,14 +63,16 @@ function Story({ serviceOrderId }: { serviceOrderId: string }) {
                   <h2 id="orders-contents">What was ordered</h2>
                   <Contents order={order} />
                 </section>
-                <CaseAndNotes
-                  path={`/orders/${encodeURIComponent(serviceOrderId)}`}
-                  case={order.case}
-                  snoozedUntil={order.snoozedUntil}
-                  notes={order.notes}
-                  mayAct={may('operator', locationOf(order))}
-                  reload={story.again}
-                />
+                {!order.past && (
+                  <CaseAndNotes
+                    path={`/orders/${encodeURIComponent(serviceOrderId)}`}
+                    case={order.case}
+                    snoozedUntil={order.snoozedUntil}
+                    notes={order.notes}
+                    mayAct={may('operator', locationOf(order))}
+                    reload={story.again}
+                  />
+                )}
                 <OrderHead story={order} />
               </div>
             </div>
@@ -99,6 +101,8 @@ function States({ story: { order, placement } }: { story: ShownOrder }) {
 }
 
 function Contents({ order }: { order: ShownOrder }) {
+  if (order.past)
+    return <p class="faint">The order ended weeks ago. Its history can be read, but nothing can be changed.</p>;
   if (order.order === null) return <p class="faint">Not readable yet.</p>;
   if (order.order.erasedAt !== null) return <p class="faint">Erased, together with the data of the member.</p>;
   return (

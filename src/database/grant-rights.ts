@@ -38,6 +38,7 @@ export const RIGHTS = {
   outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   parked_events: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   parked_sweep: ['SELECT', 'UPDATE'],
+  past_orders: ['SELECT', 'INSERT'],
   placement_attempts: ['SELECT', 'INSERT', 'UPDATE'],
   placements: ['SELECT', 'INSERT', 'UPDATE'],
   provider_orders: ['SELECT', 'INSERT'],
@@ -51,6 +52,9 @@ export const RIGHTS = {
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
   // Rows are only added, but UPDATE is needed to erase free texts.
   status_events: ['SELECT', 'INSERT', 'UPDATE (reason)', 'UPDATE (item_ids)'],
+  // Only the owner's functions use these two.
+  tombstone_locations: [],
+  tombstones: [],
   traffic: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   webhook_tokens: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   webhooks: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
@@ -61,6 +65,11 @@ export const FUNCTIONS = [
   'ensure_webhook_partition(date)',
   'drop_webhook_partition(date)',
   'delete_old_audit(integer)',
+  'ensure_past_orders_partition(date)',
+  'drop_past_orders_partition(date)',
+  'find_tombstone(text)',
+  'take_past_orders(integer,text[])',
+  'forget_past_order(text,uuid)',
 ] as const;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -86,7 +95,7 @@ export async function grantRights(owner: ClientBase, serviceUrl: string): Promis
       `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${role}`,
       ...Object.entries(RIGHTS).flatMap(([table, rights]) => [
         ...(rights.some((right) => right.includes('(')) ? [`REVOKE ALL ON ${table} FROM ${role}`] : []),
-        `GRANT ${rights.join(', ')} ON ${table} TO ${role}`,
+        ...(rights.length > 0 ? [`GRANT ${rights.join(', ')} ON ${table} TO ${role}`] : []),
       ]),
       `GRANT EXECUTE ON FUNCTION ${FUNCTIONS.join(', ')} TO ${role}`,
     ].join(';'),

@@ -30,6 +30,11 @@ export const PROBLEMS = {
     title: 'Not possible now',
     about: 'The current state does not allow it. `detail` and `cause` say why. Nothing was changed.',
   },
+  410: {
+    type: 'gone',
+    title: 'No longer stored',
+    about: 'It was deleted after its retention. `detail` says what is still known.',
+  },
   412: {
     type: 'changed-meanwhile',
     title: 'Changed meanwhile',

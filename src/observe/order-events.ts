@@ -33,7 +33,16 @@ const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800,
 
 /** Events about an order: its way from the signal to the POS, its changes, its cancellation and polling. */
 export const orderEvents: EventReadings<
-  'signal' | 'claim' | 'refetch' | 'left out' | 'attempt' | 'placement' | 'cancellation' | 'refresh' | 'poll'
+  | 'signal'
+  | 'claim'
+  | 'refetch'
+  | 'past order'
+  | 'left out'
+  | 'attempt'
+  | 'placement'
+  | 'cancellation'
+  | 'refresh'
+  | 'poll'
 > = {
   signal: {
     log(log, observed, limited) {
@@ -86,6 +95,8 @@ export const orderEvents: EventReadings<
       return [[serviceOrderId, { name: 'refetch', kind: 'CLIENT', milliseconds, attributes, failed }]];
     },
   },
+
+  'past order': { log: (log, { what: _what, ...about }) => log.info(about, 'a signal about a past order was ignored') },
 
   'left out': {
     log: (log, { what: _what, ...about }) => log.warn(about, 'unusable parts of an order were left out'),

@@ -26,7 +26,9 @@ export async function findThing(
   if (!Id.safeParse(id).success) return undefined;
   const { rows } = await pool.query<{ locationId: string | null; groups?: readonly string[] }>(
     of === 'order'
-      ? 'SELECT location_id AS "locationId" FROM placements WHERE service_order_id = $1::text'
+      ? `SELECT location_id AS "locationId" FROM placements WHERE service_order_id = $1::text
+         UNION ALL SELECT location_id FROM past_orders WHERE service_order_id = $1::text
+         UNION ALL SELECT location_id FROM find_tombstone($1::text) LIMIT 1`
       : 'SELECT location_id AS "locationId", groups FROM locations WHERE location_id = $1::text',
     [id],
   );

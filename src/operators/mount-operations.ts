@@ -151,7 +151,7 @@ function inputOf({ params, query, body }: Operation, request: FastifyRequest): O
 }
 
 function schemaOf(
-  { id, params, query, body, takes = [] }: Operation,
+  { id, of, does, params, query, body, takes = [] }: Operation,
   { route, tag, summary, description, output, answer, refuses = [], creates, streams }: NonNullable<Operation['api']>,
 ): FastifySchema {
   return {
@@ -171,6 +171,9 @@ function schemaOf(
       ...failures(
         ...(params === undefined ? [] : [404 as const]),
         ...refuses,
+        // A past order can only be read.
+        ...(of === 'order' ? [410 as const] : []),
+        ...(of === 'order' && does !== undefined ? [409 as const] : []),
         ...(route.startsWith('GET') ? [] : [413 as const, 415 as const]),
       ),
     },

@@ -10,6 +10,7 @@ import type { LocationDeps } from '../core/locations/check-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import { WrongLocation, inSettings } from '../core/locations/locations.ts';
 import { WAYS, type Ways } from '../core/notices/ways.ts';
+import { findPastOrder, findTombstone } from '../core/retention/past-orders.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-webhook.ts';
@@ -269,7 +270,7 @@ export type Ask = (operation: Operation, input: Options, tell?: Tell) => Promise
 /** The operation was refused, and nothing was changed. */
 export class NotDone extends Error {
   override readonly name = 'NotDone';
-  readonly statusCode: 400 | 403 | 404 | 409 | 412 | 422;
+  readonly statusCode: 400 | 403 | 404 | 409 | 410 | 412 | 422;
   constructor(statusCode: NotDone['statusCode'], message: string, cause?: unknown) {
     super(message, { cause });
     this.statusCode = statusCode;
@@ -321,6 +322,17 @@ function issuesOf(cause: WrongLocation['cause']): { issues: ShapeIssue[] } | und
   return { issues: cause.issues.map(inSettings) };
 }
 
+/** @throws NotDone if it is a past order, which can at most be read */
+async function refusePastOrder(pool: Pool, serviceOrderId: string): Promise<void> {
+  if ((await findPastOrder(pool, serviceOrderId)) !== undefined)
+    throw new NotDone(409, 'The order ended weeks ago. It can be read, but not changed.');
+  const left = await findTombstone(pool, serviceOrderId);
+  if (left === undefined) return;
+  const { locationId, status, month } = left;
+  const end = `ended before ${month} at ${locationId}${status === null ? '' : ` as ${status}`}`;
+  throw new NotDone(410, `The order ${end}. Its history was deleted after HISTORY_DAYS.`);
+}
+
 /** Runs an operation for a request or a command. @throws NotDone */
 export async function perform(operation: Operation, caller: Caller, input: Options): Promise<object> {
   const done = await operation.run(caller, input).catch((error: unknown) => {
@@ -328,8 +340,10 @@ export async function perform(operation: Operation, caller: Caller, input: Optio
     if (error.cause?.code === 'no_location') return undefined;
     throw new NotDone(400, error.message, issuesOf(error.cause));
   });
-  if (typeof done !== 'object' || done === null)
+  if (typeof done !== 'object' || done === null) {
+    if (operation.of === 'order') await refusePastOrder(caller.pool, String(input['serviceOrderId']));
     throw new NotDone(404, operation.missing ?? noSuch[operation.of as keyof typeof noSuch]);
+  }
   if ('refused' in done && typeof done.refused === 'string') {
     const { statusCode = 409, cause } = done as Refusal;
     throw new NotDone(statusCode, done.refused, cause);

@@ -16,6 +16,7 @@ import { Typed } from '../core/operators/cases.ts';
 import { OrderStory, orderTimeline } from '../core/orders/order-timeline.ts';
 import { readChanges, readContents, readOrdered } from '../core/orders/read-contents.ts';
 import { Found, FoundOrders, search, searchMember } from '../core/orders/search.ts';
+import { archiveStore } from '../core/retention/archive-store.ts';
 import { showOrder, withoutMemberData } from '../core/orders/show-order.ts';
 import { Resolved, resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
 import { Retried, retryPlacement } from '../core/placements/retry-placement.ts';
@@ -108,8 +109,13 @@ const show = operation({
   },
   params: OrderParams,
   query: OrderQuery,
-  async run({ pool, by }, { serviceOrderId, contents = false, ordered = false }) {
-    const found = await showOrder(pool, serviceOrderId);
+  reads: ['ARCHIVE_URL'],
+  async run({ pool, by, config: { ARCHIVE_URL } }, { serviceOrderId, contents = false, ordered = false }) {
+    const found = await showOrder(
+      pool,
+      serviceOrderId,
+      ARCHIVE_URL === undefined ? undefined : archiveStore(ARCHIVE_URL),
+    );
     if (found === undefined) return undefined;
     // A command's user can read the database anyway, so they also see the POS's reason and the tracking link, which may
     // contain member data.

@@ -74,6 +74,8 @@ function factsOf(shown: ShownOrder): string {
     'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
     member: shown.memberWatching ? 'is watching' : '',
     ended: time(order?.endedAt ?? null),
+    past: shown.past ? 'it can be read, but not changed' : '',
+    'read from': shown.archive,
     erased: time(order?.erasedAt ?? null),
     placement: placement.state.replace('_', ' '),
     problem: placement.problem,

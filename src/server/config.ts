@@ -171,6 +171,15 @@ export const VARIABLES = {
   REFUSED_KEEP: [integer(0, 48).default(24), 'hours for which webhooks with an old token are stored. 0: never'],
   WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), 'days for which webhooks are stored'],
   PII_RETENTION_DAYS: [integer(2, 3650).default(30), "days from an order's end until its member data is erased"],
+  HISTORY_DAYS: [integer(30, 36_500).default(400), "days from an order's end until its history is deleted"],
+  ARCHIVE_URL: [
+    z
+      .string()
+      .regex(/^(gs:\/\/[a-z0-9][\w.-]+(\/|$)|file:\/\/\/.)/, { error: 'is not gs://bucket/folder or file:///folder' })
+      .optional(),
+    'where this history is archived before. Unset: it is not archived',
+    'gs://my-archive/expediter',
+  ],
   AUDIT_RETENTION_DAYS: [integer(30, 3650).default(400), 'days for which the audit is stored'],
 } as const satisfies Record<string, Variable>;
 

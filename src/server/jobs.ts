@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Pool } from 'pg';
 import type { Config } from './config.ts';
 import { sweepCancellations } from '../core/cancellations/sweep-cancellations.ts';
 import type { BackgroundWorkName } from '../core/domain/observed.ts';
@@ -11,6 +12,9 @@ import { databaseState } from '../core/postgres/watch-database.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 import { runEvery } from '../core/postgres/loops.ts';
 import { eraseMembers } from '../core/retention/erase-members.ts';
+import { archiveMonth } from '../core/retention/archive.ts';
+import { archiveStore } from '../core/retention/archive-store.ts';
+import { movePastOrders } from '../core/retention/past-orders.ts';
 import { deleteOld, type Deletion, dropOldPartitions, endOrders } from '../core/retention/retention-rules.ts';
 import { sweepParked } from '../core/statuses/redrive-parked.ts';
 import { notifyEstimates } from '../core/statuses/notify-estimates.ts';
@@ -100,11 +104,23 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     recording('recording of webhooks not stored', webhooks.writeNotStored),
     ...(members ? [{ name: 'recording of followed orders' as const, every: 5 * SECOND, work: members.write }] : []),
 
-    hourly('dropping of partitions', () => dropOldPartitions(pool, config.WEBHOOK_RETENTION_DAYS)),
+    hourly('dropping of partitions', () => dropOldPartitions(pool, 'webhooks', config.WEBHOOK_RETENTION_DAYS)),
     ...retentionMsOf(config).map(([name, ms]) => hourly(name, () => deleteOld(pool, name, ms / SECOND))),
     hourly('erasure of member data', () => eraseMembers(pool, config.PII_RETENTION_DAYS, log)),
+    hourly('move of past orders', () => movePastOrders(pool, config.PII_RETENTION_DAYS)),
+    hourly('dropping of past orders', () => dropPastOrders(pool, config)),
   ];
 }
+
+/** A past order was current before, for `PII_RETENTION_DAYS` and a day. Its month is archived before it is dropped. */
+function dropPastOrders(pool: Pool, { HISTORY_DAYS, PII_RETENTION_DAYS, ARCHIVE_URL }: Config): Promise<string[]> {
+  const days = Math.max(0, HISTORY_DAYS - PII_RETENTION_DAYS - 1);
+  const store = ARCHIVE_URL === undefined ? undefined : archiveStore(ARCHIVE_URL);
+  return dropOldPartitions(pool, 'past_orders', days, store && ((name) => archiveMonth(pool, store, monthIn(name))));
+}
+
+/** The month in a partition's name: 2027-01 in past_orders_202701. */
+const monthIn = (name: string): string => `${name.slice(-6, -2)}-${name.slice(-2)}`;
 
 const retentionMsOf = (config: Config): [Deletion, number][] => [
   // An unmatched webhook may match an order for an hour. It is stored for two days so that people can read it.

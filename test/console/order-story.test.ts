@@ -368,6 +368,8 @@ describe('a timeline with little data', () => {
     const { placement, serviceOrderId, traceId } = sampleStory();
     const little: ShownOrder = {
       serviceOrderId,
+      past: false,
+      archive: null,
       notified: 'The member was not notified.',
       memberWatching: false,
       case: null,

@@ -71,6 +71,8 @@ export function sampleStory(): ShownOrder {
   const replay = '019c1f7a-91b3-7d02-a6c4-0f3e5d7b8a21';
   const story: Omit<ShownOrder, 'timeline'> = {
     serviceOrderId: 'order-4711',
+    past: false,
+    archive: null,
     notified: 'The member was notified that the order was cancelled.',
     memberWatching: false,
     case: null,

@@ -33,6 +33,8 @@ export type Observed =
       outcome: 'fetched' | 'missing' | 'unreadable' | 'TryAgain' | 'NeedsOperator' | 'GiveUp';
       milliseconds: number;
     }
+  /** A signal named an order that ended long ago. It was ignored. */
+  | { what: 'past order'; serviceOrderId: string }
   /** An order was read without its unusable parts. */
   | { what: 'left out'; serviceOrderId: string; locationId: string; leftOut: readonly LeftOut[] }
   | {
@@ -162,6 +164,8 @@ export const BACKGROUND_WORK = [
   'deletion of old audit',
   'scoring of vendors',
   'erasure of member data',
+  'move of past orders',
+  'dropping of past orders',
   'renewal of connections',
 ] as const;
 export type BackgroundWorkName = (typeof BACKGROUND_WORK)[number];

@@ -39,6 +39,14 @@ export const Time = z.iso
 /** A time as Postgres writes it. */
 export const Instant = z.iso.datetime({ offset: true });
 
+/** Compares such times in microseconds. Within the same millisecond, it compares the texts. */
+export function compareInstants(a: string, b: string): number {
+  return Date.parse(a) - Date.parse(b) || compareTexts(a, b);
+}
+
+/** Compares ASCII texts like the collation C. */
+export const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
 const MinorUnits = z.int();
 /** The largest quantity. A larger one is a mistake, and some POS systems need a line for every piece. */
 const MAX_QUANTITY = 9_999;

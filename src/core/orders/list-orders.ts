@@ -14,9 +14,10 @@ import {
 } from '../domain/lifecycle.ts';
 import { StoredLeftOut } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
-import { Instant } from '../domain/order.ts';
+import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { ofEvent, reasonCodeAt } from '../live/outbox.ts';
+import { readerOf, type Reader } from '../retention/pack-order.ts';
 import {
   CANCEL_FOR_OPERATOR,
   DOUBT_FOR_OPERATOR,
@@ -148,9 +149,19 @@ export async function listOrders(
 ): Promise<ListedOrders | undefined> {
   const after = page.after === undefined ? undefined : await findSignal(pool, page.after, filter);
   if (page.after !== undefined && after === undefined) return undefined;
+  const current = await readPage(pool, filter, after, page.limit);
+  if (!mayBePast(filter, current.end)) return { orders: current.orders, next: current.end?.serviceOrderId ?? null };
+  return mergePages(current, await readPastPage(pool, filter, after, page.limit), page.limit);
+}
+
+/** Orders, newest first. After them, orders older than `end` may follow; undefined if there are none. */
+type Page = { orders: ListedOrder[]; end: Signal | undefined };
+
+/** Lists current orders, or past orders if `reader` has only those. */
+async function readPage(reader: Reader, filter: OrderFilter, after: Signal | undefined, limit: number): Promise<Page> {
   const values = candidatesOf(filter, after);
   const candidates = findCandidates(filter);
-  const { rows } = await pool.query<{ order: Row }>(
+  const { rows } = await reader.query<{ order: Row }>(
     `SELECT json_build_object(${ORDER_FIELDS}, 'reasonCode', ${REASON_CODE}, 'finishedAt', p.finished_at,
                               'endedAt', o.ended_at) AS "order"
      FROM (${candidates} LIMIT ${SCAN}) AS p
@@ -165,20 +176,64 @@ export async function listOrders(
     [
       ...values,
       filter.open ?? null,
-      filter.status === undefined ? null : ranksWhere((step) => step.status === filter.status),
+      ranksOf(filter.status),
       filter.memberState === undefined ? null : ranksWhere((step) => step.pickup === filter.memberState),
       filter.memberState === undefined ? null : ranksWhere((step) => step.delivery === filter.memberState),
       filter.integration ?? null,
-      page.limit,
+      limit,
     ],
   );
   const orders = rows.map(({ order }) => withStep(order));
-  if (orders.length === page.limit) return { orders, next: orders.at(-1)?.serviceOrderId ?? null };
-  const { rows: last } = await pool.query<{ serviceOrderId: string }>(
-    `SELECT service_order_id AS "serviceOrderId" FROM (${candidates} OFFSET ${SCAN - 1} LIMIT 1) AS p`,
+  if (orders.length === limit) return { orders, end: orders.at(-1) };
+  const { rows: last } = await reader.query<Signal>(
+    `SELECT service_order_id AS "serviceOrderId", to_json(signalled_at) AS "signalledAt"
+     FROM (${candidates} OFFSET ${SCAN - 1} LIMIT 1) AS p`,
     values,
   );
-  return { orders, next: last[0]?.serviceOrderId ?? null };
+  return { orders, end: last[0] };
+}
+
+/** All past orders were signalled at least this long ago, because member data is stored for two days or more. */
+const PAST_AFTER_MS = 3 * 86_400_000;
+
+/** False if no past order can be newer than the end of a page. */
+function mayBePast({ needsOperator, open }: OrderFilter, end: Signal | undefined): boolean {
+  if (needsOperator === true || open === true) return false;
+  return end === undefined || Date.parse(end.signalledAt) < Date.now() - PAST_AFTER_MS;
+}
+
+/** Lists past orders. Reads at most `SCAN` of them, and unpacks at most one page. */
+async function readPastPage(pool: Pool, filter: OrderFilter, after: Signal | undefined, limit: number): Promise<Page> {
+  const values = candidatesOf(filter, after);
+  const candidates = findCandidates(filter, 'past_orders p');
+  const signal = `service_order_id AS "serviceOrderId", to_json(signalled_at) AS "signalledAt"`;
+  const { rows } = await pool.query<Signal & { packed: Buffer }>(
+    `SELECT ${signal}, packed FROM (${candidates} LIMIT ${SCAN}) AS p
+     WHERE $7::int4multirange IS NULL OR rank::int <@ $7 LIMIT $8::int`,
+    [...values, ranksOf(filter.status), limit],
+  );
+  const { rows: last } =
+    rows.length === limit
+      ? { rows: rows.slice(-1) }
+      : await pool.query<Signal>(`SELECT ${signal} FROM (${candidates} OFFSET ${SCAN - 1} LIMIT 1) AS p`, values);
+  if (rows.length === 0) return { orders: [], end: last[0] };
+  const packed = rows.map((row) => row.packed);
+  const { orders } = await readPage(readerOf(pool, packed), { ...filter, locations: undefined }, undefined, limit);
+  return { orders, end: last[0] };
+}
+
+/** Merges two pages by time, down to the end of the one that ends first. */
+function mergePages(one: Page, other: Page, limit: number): ListedOrders {
+  const [end] = [one.end, other.end].filter((each) => each !== undefined).toSorted(newestFirst);
+  const orders = [...one.orders, ...other.orders]
+    .filter((order) => end === undefined || newestFirst(order, end) <= 0)
+    .toSorted(newestFirst);
+  const next = orders.length > limit ? orders[limit - 1] : end;
+  return { orders: orders.slice(0, limit), next: next?.serviceOrderId ?? null };
+}
+
+function newestFirst(a: Signal, b: Signal): number {
+  return compareInstants(b.signalledAt, a.signalledAt) || compareTexts(b.serviceOrderId, a.serviceOrderId);
 }
 
 /** An order as it is stored: with its rank instead of `status` and `memberState`. */
@@ -209,7 +264,8 @@ const CANCELLED = `cancellations c
 const NEWEST_FIRST = 'ORDER BY p.signalled_at DESC, p.service_order_id DESC';
 
 /** SQL that reads the newest placements of each kind or location, at most `SCAN` of each, and merges them by time. */
-function findCandidates({ locations, needsOperator }: OrderFilter): string {
+function findCandidates({ locations, needsOperator }: OrderFilter, from = 'placements p'): string {
+  const all = candidatesIn(from);
   const merge = (parts: string[]): string =>
     `SELECT * FROM (${parts.map((each) => `(${each} ${NEWEST_FIRST} LIMIT ${SCAN})`).join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`;
   if (needsOperator === true) {
@@ -225,10 +281,10 @@ function findCandidates({ locations, needsOperator }: OrderFilter): string {
       ].map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`),
     );
   }
-  if (locations === undefined) return `${CANDIDATES} AND $1::text[] IS NULL ${NEWEST_FIRST}`;
+  if (locations === undefined) return `${all} AND $1::text[] IS NULL ${NEWEST_FIRST}`;
   // An empty list must match no placement. It gets one branch that compares with NULL.
   const each = locations.length === 0 ? [''] : locations;
-  return merge(each.map((_, nth) => `${CANDIDATES} AND p.location_id = ($1::text[])[${nth + 1}]`));
+  return merge(each.map((_, nth) => `${all} AND p.location_id = ($1::text[])[${nth + 1}]`));
 }
 
 function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[] {
@@ -248,11 +304,16 @@ type Signal = { serviceOrderId: string; signalledAt: string };
 async function findSignal(pool: Pool, serviceOrderId: string, { locations }: OrderFilter): Promise<Signal | undefined> {
   const { rows } = await pool.query<Signal>(
     `SELECT service_order_id AS "serviceOrderId", signalled_at::text AS "signalledAt"
-     FROM placements WHERE service_order_id = $1 AND ($2::text[] IS NULL OR location_id = ANY ($2))`,
+     FROM (SELECT service_order_id, signalled_at, location_id FROM placements WHERE service_order_id = $1
+           UNION ALL SELECT service_order_id, signalled_at, location_id FROM past_orders WHERE service_order_id = $1) AS p
+     WHERE $2::text[] IS NULL OR location_id = ANY ($2) LIMIT 1`,
     [serviceOrderId, locations ?? null],
   );
   return rows[0];
 }
+
+const ranksOf = (status: Status | undefined): string | null =>
+  status === undefined ? null : ranksWhere((step) => step.status === status);
 
 /** Makes rank ranges for SQL. A range ends at the next step, because a newer version may have ranks in between. */
 function ranksWhere(isMeant: (step: Step) => boolean): string {

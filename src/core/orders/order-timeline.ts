@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Instant } from '../domain/order.ts';
+import { compareInstants, Instant } from '../domain/order.ts';
 import { Change, Contents, Ordered } from './read-contents.ts';
 import { ShownOrder } from './show-order.ts';
 
@@ -93,7 +93,9 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
     ...happened(order?.endedAt, 'ended', { memberState: order?.memberState }),
     ...happened(order?.erasedAt, 'erased'),
   ];
-  return story.toSorted((a, b) => compare(a.at, b.at) || HAPPENINGS.indexOf(a.what) - HAPPENINGS.indexOf(b.what));
+  return story.toSorted(
+    (a, b) => compareInstants(a.at, b.at) || HAPPENINGS.indexOf(a.what) - HAPPENINGS.indexOf(b.what),
+  );
 }
 
 /** The text of a note, which the audit does not have: the note was stored while its action ran. */
@@ -104,10 +106,5 @@ function textOf({ action, at, endedAt, by }: ShownOrder['actions'][number], note
 }
 
 function isBetween(from: string, at: string, to: string): boolean {
-  return compare(from, at) < 0 && compare(at, to) < 0;
-}
-
-/** Compares times in microseconds. Within the same millisecond, it compares the texts. */
-function compare(a: string, b: string): number {
-  return Date.parse(a) - Date.parse(b) || (a < b ? -1 : a > b ? 1 : 0);
+  return compareInstants(from, at) < 0 && compareInstants(at, to) < 0;
 }

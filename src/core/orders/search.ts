@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { findWebhook } from '../replay/stored-webhook.ts';
+import { readerOf, type Reader } from '../retention/pack-order.ts';
 import { ListedOrder, ORDER_FIELDS, withStep, type Ranked } from './list-orders.ts';
 
 const FoundOrder = ListedOrder.pick({
@@ -40,6 +41,19 @@ export async function search(pool: Pool, text: string, within: Within): Promise<
             ORDER BY created_at DESC LIMIT ${FOUND})`,
     [text, within ?? null],
   );
+  const { rows: past } = await pool.query<{ id: string; packed: Buffer }>(
+    `SELECT service_order_id AS id, packed FROM past_orders
+     WHERE (service_order_id = $1 OR provider_order_id = $1) AND ${IS_WITHIN} ORDER BY signalled_at DESC LIMIT ${FOUND}`,
+    [text, within ?? null],
+  );
+  if (past.length > 0) {
+    const reader = readerOf(
+      pool,
+      past.map(({ packed }) => packed),
+    );
+    const { orders: older } = await findOrders(reader, 'SELECT unnest($1::text[])', [past.map(({ id }) => id), null]);
+    orders.push(...older.slice(0, FOUND - orders.length));
+  }
   const { rows: locations } = await pool.query<Found['locations'][number]>(
     `SELECT location_id AS "locationId", name FROM locations
      WHERE ${IS_WITHIN} AND (starts_with(lower(location_id), lower($1)) OR starts_with(lower(name), lower($1)))
@@ -77,7 +91,7 @@ const CONTACTS = `ARRAY[
   left(lower((contents #>> '{member,email}') COLLATE "C"), 200)]`;
 
 /** Reads the newest orders. @param ids SQL of their ids. Its parameter `$2` has the locations */
-async function findOrders(pool: Pool, ids: string, values: unknown[]): Promise<FoundOrders> {
+async function findOrders(pool: Reader, ids: string, values: unknown[]): Promise<FoundOrders> {
   const { rows } = await pool.query<{ order: Ranked<ListedOrder> }>(
     `SELECT json_build_object(${ORDER_FIELDS}) AS "order"
      FROM (${ids}) AS found (id)

@@ -5,6 +5,9 @@ import { WebhookOutcome } from '../domain/webhook.ts';
 import { StoredPlacementCause } from '../domain/placement-cause.ts';
 import { NOTICE_REASONS } from '../locations/put-location.ts';
 import { WEBHOOK_DAYS } from '../retention/erase-members.ts';
+import { type ArchiveStore, findArchived } from '../retention/archive.ts';
+import { type Reader, readerOfRows } from '../retention/pack-order.ts';
+import { findPastOrder, findTombstone } from '../retention/past-orders.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredLeftOut } from '../domain/left-out.ts';
@@ -38,6 +41,8 @@ const Reason = z
  */
 export const ShownOrder = z.object({
   serviceOrderId: z.string(),
+  past: z.boolean().meta({ description: 'It ended weeks ago, and nothing changes it any more.' }),
+  archive: z.string().nullable().meta({ description: 'The URL of the file of the archive that it was read from.' }),
   notified: z.string().meta({ description: 'What the member has been notified of, in sentences.' }),
   memberWatching: z.boolean().meta({ description: 'Someone followed the order with a follow token seconds ago.' }),
   placement: z.object({
@@ -186,7 +191,10 @@ export const ShownOrder = z.object({
 });
 export type ShownOrder = z.infer<typeof ShownOrder>;
 
-type Row = Omit<ShownOrder, 'serviceOrderId' | 'notified' | 'placement' | 'order' | 'live' | 'actions'> & {
+type Row = Omit<
+  ShownOrder,
+  'past' | 'archive' | 'serviceOrderId' | 'notified' | 'placement' | 'order' | 'live' | 'actions'
+> & {
   placement: ShownOrder['placement'] | null;
   order: (Omit<NonNullable<ShownOrder['order']>, 'status' | 'memberState'> & { rank: number }) | null;
   live: (Omit<ShownOrder['live'][number], 'memberState'> & { rank: number })[];
@@ -194,10 +202,8 @@ type Row = Omit<ShownOrder, 'serviceOrderId' | 'notified' | 'placement' | 'order
 
 const HISTORY = 1_000;
 
-/** Reads everything but the actions in one statement. @returns undefined if no signal ever named this order */
-export async function showOrder(pool: Pool, serviceOrderId: string): Promise<ShownOrder | undefined> {
-  const { rows } = await pool.query<Row>(
-    `SELECT
+/** SQL of everything but the actions. */
+const SHOWN = `SELECT
        (SELECT to_json(p) FROM (
           SELECT state, location_id AS "locationId", problem, cause,
                  coalesce(lease_until > now(), false) AS "underWay", attempts, failures,
@@ -272,9 +278,35 @@ export async function showOrder(pool: Pool, serviceOrderId: string): Promise<Sho
           SELECT n.reason, n.contact ->> 'via' AS via, n.contact ->> 'name' AS contact, n.created_at AS "createdAt",
                  m.outcome, m.ended_at AS "endedAt", m.problem, n.answer, n.answered_at AS "answeredAt"
           FROM notices n JOIN notice_messages m USING (message_id) WHERE n.service_order_id = $1) AS n) AS notices,
-       ${IS_FOLLOWED} AS "memberWatching", ${careOf('service_order_id')}`,
-    [serviceOrderId],
-  );
+       ${IS_FOLLOWED} AS "memberWatching", ${careOf('service_order_id')}`;
+
+/**
+ * Reads everything about an order. A past order is read by the same statement, from its packed rows or the archive.
+ * @returns undefined if no signal ever named this order, or if its history is deleted
+ */
+export async function showOrder(
+  pool: Pool,
+  serviceOrderId: string,
+  archive?: ArchiveStore,
+): Promise<ShownOrder | undefined> {
+  const current = await readShown(pool, pool, serviceOrderId);
+  if (current !== undefined) return { ...current, past: false, archive: null };
+  const reader = await findPastOrder(pool, serviceOrderId);
+  const past = reader && (await readShown(pool, reader, serviceOrderId));
+  if (past !== undefined) return { ...past, past: true, archive: null };
+  const tombstone = archive && (await findTombstone(pool, serviceOrderId));
+  const archived = tombstone && (await findArchived(archive, tombstone.month, serviceOrderId));
+  const shown = archived && (await readShown(pool, readerOfRows(pool, [archived.rows]), serviceOrderId));
+  return shown && { ...shown, past: true, archive: archived.url };
+}
+
+/** Reads everything but the actions in one statement. */
+async function readShown(
+  pool: Pool,
+  reader: Reader,
+  serviceOrderId: string,
+): Promise<Omit<ShownOrder, 'past' | 'archive'> | undefined> {
+  const { rows } = await reader.query<Row>(SHOWN, [serviceOrderId]);
   const row = rows[0];
   if (row === undefined || row.placement === null) return undefined;
   const { placement } = row;

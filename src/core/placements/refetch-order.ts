@@ -9,6 +9,7 @@ import type { Observe, Observed } from '../domain/observed.ts';
 import type { Claim } from '../domain/placement.ts';
 import { IS_UNFINISHED } from './placement-sql.ts';
 import { isDataError } from '../postgres/transactions.ts';
+import { forgetPastOrder } from '../retention/past-orders.ts';
 import { type Decision, failLate, REJECTED } from './conclude-placement.ts';
 import { decideByKind } from './call-provider.ts';
 import type { PlacementDeps, PlacementJob, RefetchOrder } from './placement-job.ts';
@@ -138,6 +139,11 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
       : { do: 'ask operator', ...problemOf({ code: 'order_ended_in_doubt' }) };
   }
   if (known !== undefined) return known;
+  // guard: past-order
+  if (job.locationId === null && (await forgetPastOrder(deps.pool, job))) {
+    deps.observe({ what: 'past order', serviceOrderId: job.serviceOrderId });
+    return { do: 'nothing' };
+  }
   if (job.late) return failLate(job);
   let read: ReadOrder | undefined;
   try {

@@ -79,6 +79,8 @@ export const LOCK_SUSPECTS = 7_320;
 export const LOCK_ATTENTION = 7_321;
 export const LOCK_FIND_NOTICES = 7_322;
 export const LOCK_DELETE_NOTICES = 7_323;
+export const LOCK_MOVE_ORDERS = 7_324;
+export const LOCK_ARCHIVE = 7_325;
 /** Taken together with the id of a location that is about to be created. */
 export const LOCK_CREATE_LOCATION = 7_317;
 

@@ -157,24 +157,41 @@ const REST_MS = 400;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Drops the partitions of `webhooks` that are wholly older than `retentionDays` days. Only one process does so at a
- * time. Each drop delays webhooks by at most the lock timeout of 100 ms and a few milliseconds.
- * @returns the names of the dropped tables
- * @throws the first error, after all days were tried. A day cannot be dropped while a session reads its partition
- *   or all of `webhooks`, or while an object depends on it. The next round tries again
+ * A table with partitions by time: the pattern and the times in their names, and the function that drops one. Partitions
+ * are found by name, because a table that somebody detached by hand is no partition but still has its name.
  */
-export async function dropOldPartitions(pool: Pool, retentionDays: number): Promise<string[]> {
+const PARTITIONED = {
+  webhooks: { digits: 8, time: 'YYYYMMDD', drop: 'drop_webhook_partition' },
+  past_orders: { digits: 6, time: 'YYYYMM', drop: 'drop_past_orders_partition' },
+} as const;
+type Partitioned = keyof typeof PARTITIONED;
+
+/**
+ * Drops the partitions of a table that were over `retentionDays` days ago. Only one process does so at a time. Each drop
+ * delays webhooks by at most the lock timeout of 100 ms and a few milliseconds.
+ * @param archive called before each drop. If it returns false, another process does this work
+ * @returns the names of the dropped tables
+ * @throws the first error, after all partitions were tried. One cannot be dropped while a session reads it or the whole
+ *   table, or while an object depends on it. The next round tries again
+ */
+export async function dropOldPartitions(
+  pool: Pool,
+  table: Partitioned,
+  retentionDays: number,
+  archive?: (name: string) => Promise<boolean>,
+): Promise<string[]> {
   const dropped: string[] = [];
   const failures: unknown[] = [];
   const giveUpAt = performance.now() + PATIENCE_MS;
-  for (const name of await findOld(pool, retentionDays)) {
+  for (const name of await findOld(pool, table, retentionDays)) {
     try {
-      const isDropped = await dropPatiently(pool, name, giveUpAt);
+      if (archive && !(await archive(name))) break;
+      const isDropped = await dropPatiently(pool, table, name, giveUpAt);
       // Another process does this work.
       if (isDropped === undefined) break;
       if (isDropped) dropped.push(name);
     } catch (error) {
-      // A day that cannot be dropped must not block other days.
+      // A partition that cannot be dropped must not block others.
       failures.push(error);
     }
   }
@@ -182,10 +199,15 @@ export async function dropOldPartitions(pool: Pool, retentionDays: number): Prom
   return dropped;
 }
 
-async function dropPatiently(pool: Pool, name: string, giveUpAt: number): Promise<boolean | undefined> {
+async function dropPatiently(
+  pool: Pool,
+  table: Partitioned,
+  name: string,
+  giveUpAt: number,
+): Promise<boolean | undefined> {
   for (;;) {
     try {
-      return await drop(pool, name);
+      return await drop(pool, table, name);
     } catch (error) {
       const isLocked = (error as { code?: string }).code === LOCK_NOT_AVAILABLE;
       if (!isLocked || performance.now() > giveUpAt) throw error;
@@ -195,25 +217,29 @@ async function dropPatiently(pool: Pool, name: string, giveUpAt: number): Promis
 }
 
 /** @returns false if it is already dropped, undefined if another process has the lock */
-function drop(pool: Pool, name: string): Promise<boolean | undefined> {
+function drop(pool: Pool, table: Partitioned, name: string): Promise<boolean | undefined> {
+  const { digits, time, drop: dropPartition } = PARTITIONED[table];
   return inTransaction(pool, async (client) => {
     if (!(await tryLock(client, LOCK_DROP_PARTITIONS))) return undefined;
+    // The tombstones of a large month take minutes. Nothing waits for them.
+    await client.query('SET LOCAL statement_timeout = 0');
     const { rows } = await client.query<{ dropped: boolean }>(
-      `SELECT drop_webhook_partition(to_date(right($1::text, 8), 'YYYYMMDD')) AS dropped`,
+      `SELECT ${dropPartition}(to_date(right($1::text, ${digits}), '${time}')) AS dropped`,
       [name],
     );
     return rows[0]?.dropped === true;
   });
 }
 
-/** Finds partitions by name, because a table that somebody detached by hand is no partition but still has its name. */
-async function findOld(pool: Pool, retentionDays: number): Promise<string[]> {
+async function findOld(pool: Pool, table: Partitioned, retentionDays: number): Promise<string[]> {
+  const { digits, time } = PARTITIONED[table];
   const { rows } = await pool.query<{ name: string }>(
     `SELECT c.relname AS name
      FROM pg_class parent
-     JOIN pg_class c ON c.relnamespace = parent.relnamespace AND c.relkind = 'r' AND c.relname ~ '^webhooks_\\d{8}$'
-     WHERE parent.oid = 'webhooks'::regclass
-       AND c.relname::text < 'webhooks_' || to_char((now() AT TIME ZONE 'UTC')::date - $1::int, 'YYYYMMDD')
+     JOIN pg_class c ON c.relnamespace = parent.relnamespace AND c.relkind = 'r'
+       AND c.relname ~ '^${table}_\\d{${digits}}$'
+     WHERE parent.oid = '${table}'::regclass
+       AND c.relname::text < '${table}_' || to_char((now() AT TIME ZONE 'UTC')::date - $1::int, '${time}')
      ORDER BY c.relname`,
     [retentionDays],
   );

@@ -24,9 +24,9 @@ afterAll(() => Promise.all([pool.end(), flushPool.end()]));
 
 it('a day whose table cannot go keeps no later day, says why, and goes once it can', async () => {
   await pool.query('CREATE VIEW of_an_auditor AS SELECT id FROM webhooks_20200101');
-  await expect(dropOldPartitions(pool, 14)).rejects.toMatchObject({ code: '2BP01' });
+  await expect(dropOldPartitions(pool, 'webhooks', 14)).rejects.toMatchObject({ code: '2BP01' });
   const { rows } = await pool.query(`SELECT relname FROM pg_class WHERE relname ~ '^webhooks_2020\\d+$'`);
   expect(rows).toEqual([{ relname: 'webhooks_20200101' }]);
   await pool.query('DROP VIEW of_an_auditor');
-  expect(await dropOldPartitions(pool, 14)).toEqual(['webhooks_20200101']);
+  expect(await dropOldPartitions(pool, 'webhooks', 14)).toEqual(['webhooks_20200101']);
 });

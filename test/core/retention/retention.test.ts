@@ -196,15 +196,17 @@ describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
     const second = await send({ serviceOrderId, status: 'ready' });
     const secondDay = await dayAt(0);
     await system.passDays(7);
-    expect(await dropOldPartitions(system.pools[0], WEBHOOK_DAYS)).toEqual([`webhooks_${await dayAt(-15)}`]);
+    expect(await dropOldPartitions(system.pools[0], 'webhooks', WEBHOOK_DAYS)).toEqual([
+      `webhooks_${await dayAt(-15)}`,
+    ]);
     expect(await webhook(first)).toBeDefined();
 
     await system.passDays(4);
-    expect(await whileLockedOut(LOCK_DROP_PARTITIONS, () => dropOldPartitions(system.pools[0], WEBHOOK_DAYS))).toEqual(
-      [],
-    );
+    expect(
+      await whileLockedOut(LOCK_DROP_PARTITIONS, () => dropOldPartitions(system.pools[0], 'webhooks', WEBHOOK_DAYS)),
+    ).toEqual([]);
     const { statuses, result } = await whilePosting(
-      Promise.all(system.pools.map((pool) => dropOldPartitions(pool, WEBHOOK_DAYS))),
+      Promise.all(system.pools.map((pool) => dropOldPartitions(pool, 'webhooks', WEBHOOK_DAYS))),
     );
     expect(statuses.filter((status) => status !== 200)).toEqual([]);
     const expected = [-18, -17, -16, -15].map(async (days) => `webhooks_${await dayAt(days)}`);
@@ -230,7 +232,7 @@ describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
     await neighbour.query('BEGIN');
     await neighbour.query(`SELECT FROM ${read === 'webhooks' ? read : `webhooks_${oldest}`} LIMIT 1`);
     const { statuses, result } = await whilePosting(
-      dropOldPartitions(system.pools[0], WEBHOOK_DAYS).catch((error: unknown) => error as pg.DatabaseError),
+      dropOldPartitions(system.pools[0], 'webhooks', WEBHOOK_DAYS).catch((error: unknown) => error as pg.DatabaseError),
     );
     expect(result).toMatchObject({ code: '55P03', message: expect.stringContaining(why) });
     expect(statuses.length).toBeGreaterThan(10);
@@ -243,7 +245,7 @@ describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
     await neighbour.end();
 
     // The other process goes on where this one had to stop.
-    expect(await dropOldPartitions(system.pools[1], WEBHOOK_DAYS)).not.toEqual([]);
+    expect(await dropOldPartitions(system.pools[1], 'webhooks', WEBHOOK_DAYS)).not.toEqual([]);
     const tables = await dayTables();
     expect(Object.keys(tables).filter((day) => day <= oldest)).toEqual([]);
     expect(new Set(Object.values(tables))).toEqual(new Set(['attached']));
@@ -267,7 +269,7 @@ describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
       for (const client of clients) client.release();
       return shown;
     };
-    await dropOldPartitions(pool, WEBHOOK_DAYS);
+    await dropOldPartitions(pool, 'webhooks', WEBHOOK_DAYS);
     expect(await settings()).toEqual(Array.from({ length: pool.options.max }, () => ({ wait: '4s', locks: 0 })));
   });
 });

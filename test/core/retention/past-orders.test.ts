@@ -1,0 +1,379 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { z } from 'zod';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { listOrders } from '../../../src/core/orders/list-orders.ts';
+import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';
+import { search } from '../../../src/core/orders/search.ts';
+import { showOrder, type ShownOrder } from '../../../src/core/orders/show-order.ts';
+import { eraseMembers } from '../../../src/core/retention/erase-members.ts';
+import { PACKED, unpackOrder } from '../../../src/core/retention/pack-order.ts';
+import { findTombstone, MOVE_BATCH, movePastOrders } from '../../../src/core/retention/past-orders.ts';
+import { dropOldPartitions } from '../../../src/core/retention/retention-rules.ts';
+import { openDatabase } from '../../../src/database/open-database.ts';
+import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { post, startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const PII_DAYS = 30;
+
+let tickets: string[] = [];
+const simple: Provider = {
+  integration: 'simple',
+  settings: z.object({}),
+  deduplicates: false,
+  createOrder(order) {
+    tickets.push(order.serviceOrderId);
+    return Promise.resolve({ providerOrderId: `pos-${order.serviceOrderId}` });
+  },
+  webhookHeaders: [],
+  translateWebhook: ({ body }) => JSON.parse(body.toString()) as StatusEvent[],
+};
+
+let system: System;
+let pool: pg.Pool;
+let flushPool: pg.Pool;
+let url: string;
+
+beforeAll(async () => {
+  // The process itself erases and moves nothing that the tests seed.
+  system = await startSystem({ providers: [simple], env: { PII_RETENTION_DAYS: '3650', OPERATOR_TOKEN } });
+  ({ pool, flushPool } = openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {}));
+  await system.addLocation('club-1', {}, 'simple');
+  await system.addLocation('club-2', {}, 'simple');
+  url = await system.webhookUrl('club-1');
+  // Its first rounds, which take the same locks, are over.
+  await until(async () => {
+    const answer = await fetch(`${system.operatorUrls[0]}/metrics`, {
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
+    });
+    const metrics = await answer.text();
+    return ['erasure of member data', 'move of past orders', 'dropping of past orders'].every((work) =>
+      metrics.includes(`background_work_total{work="${work}",outcome="done"} 1`),
+    );
+  });
+});
+afterAll(async () => {
+  await Promise.all([pool.end(), flushPool.end()]);
+  await system.stop();
+});
+beforeEach(async () => {
+  tickets = [];
+  await system.query('TRUNCATE placements, orders, status_events, past_orders CASCADE');
+});
+
+const send = (serviceOrderId: string, status: string): Promise<unknown> =>
+  post(url, [{ serviceOrderId, status, nativeStatus: status.toUpperCase() }]);
+
+/** An order that went its whole way through the service. */
+async function completedOrder(): Promise<string> {
+  const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
+  await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+  for (const status of ['in_progress', 'ready', 'completed', 'ready']) await send(serviceOrderId, status);
+  await until(async () => (await system.query('SELECT FROM outbox')).length === 0);
+  return serviceOrderId;
+}
+
+/** Moves everything about all orders into the past. */
+async function passDays(days: number): Promise<void> {
+  for (const [table, ...columns] of [
+    ['placements', 'signalled_at', 'finished_at'],
+    ['orders', 'created_at', 'updated_at', 'ended_at', 'erased_at'],
+  ] as const) {
+    const sets = columns.map((column) => `${column} = ${column} - make_interval(days => $1)`);
+    await system.query(`UPDATE ${table} SET ${sets.join(', ')}`, [days]);
+  }
+}
+
+/** Seeds orders that ended 40 days ago and were erased, each signalled a second after the one before. */
+async function seedErased(locationId: string, ...ids: string[]): Promise<void> {
+  await system.query(
+    `WITH p AS (
+       INSERT INTO placements (service_order_id, location_id, state, deadline_at, signalled_at, finished_at)
+       SELECT id, $1, 'sent', now(), at, at FROM unnest($2::text[]) WITH ORDINALITY AS t(id, n), LATERAL (
+         SELECT now() - interval '40 days' + make_interval(secs => n) AS at) AS times
+     )
+     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank, sequence, ended_at, erased_at)
+     SELECT id, 'K472', $1, 'pickup', 60, 2, now() - interval '40 days', now() - interval '10 days'
+     FROM unnest($2::text[]) AS id`,
+    [locationId, ids],
+  );
+}
+
+const idsIn = async (table: string): Promise<string[]> =>
+  (await system.query(`SELECT service_order_id AS id FROM ${table} ORDER BY 1`)).map((row) => String(row['id']));
+
+const shown = async (id: string): Promise<ShownOrder> => {
+  const order = await showOrder(pool, id);
+  if (order === undefined) throw new Error(`no order ${id}`);
+  return order;
+};
+
+describe('an order whose member data was erased', () => {
+  it('becomes one row, and is shown as before', async () => {
+    const id = await completedOrder();
+    await passDays(40);
+    expect(await eraseMembers(pool, PII_DAYS)).toBe(1);
+    const before = await shown(id);
+    expect([before.past, before.history.length, before.attempts.length, before.live.length]).toEqual([false, 4, 1, 5]);
+
+    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
+    for (const table of PACKED) expect(await idsIn(table), table).toEqual([]);
+    expect(await idsIn('past_orders')).toEqual([id]);
+    const after = await shown(id);
+    expect(after).toEqual({ ...before, past: true });
+    expect(orderTimeline(after)).toEqual(orderTimeline(before));
+  });
+
+  it('takes 650 bytes at most in its row', async () => {
+    for (let i = 0; i < 5; i++) await completedOrder();
+    await passDays(40);
+    await eraseMembers(pool, PII_DAYS);
+    await movePastOrders(pool, PII_DAYS);
+    const [row] = await system.query('SELECT max(length(packed)) AS bytes, count(*)::int FROM past_orders');
+    expect(row).toEqual({ bytes: expect.any(Number), count: 5 });
+    expect(row?.['bytes']).toBeLessThan(650);
+  });
+
+  it('has no member data in its row', async () => {
+    const { serviceOrderId: id, member } = await system.placeOrder({ locationId: 'club-1', notes: 'ring twice' });
+    await until(async () => (await system.placement(id))?.['state'] === 'sent');
+    const words = `${member.name} rang`;
+    await post(url, [
+      {
+        serviceOrderId: id,
+        status: 'cancelled',
+        nativeStatus: 'x',
+        reason: words,
+        trackingUrl: 'https://track.test/9',
+      },
+    ]);
+    await until(async () => (await system.query('SELECT FROM outbox')).length === 0);
+    await system.query('UPDATE placement_attempts SET error = $1', [words]);
+    await passDays(40);
+    await eraseMembers(pool, PII_DAYS);
+    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
+    const [row] = await system.query('SELECT packed FROM past_orders');
+    const text = unpackOrder(row?.['packed'] as Buffer);
+    expect(text).toContain(id);
+    for (const secret of [member.name, member.id, 'rang', 'ring twice', 'track.test'])
+      expect(text).not.toContain(secret);
+  });
+
+  it.each([
+    ['its member data is not erased', 'UPDATE orders SET erased_at = NULL'],
+    ['it ended yesterday', `UPDATE orders SET ended_at = now() - interval '1 day'`],
+    ['its placement is unfinished', 'UPDATE placements SET finished_at = NULL'],
+    ['a live message waits', `INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('a', 3, 60)`],
+    ['it will be refreshed', `INSERT INTO refreshes (service_order_id, next_attempt_at) VALUES ('a', 'infinity')`],
+    [
+      'only a person can cancel it',
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at, next_attempt_at)
+       VALUES ('a', 'club-1', 'platform', now(), 'infinity')`,
+    ],
+  ])('stays while %s', async (_, sql) => {
+    await seedErased('club-1', 'a', 'b');
+    await system.query(sql.includes('UPDATE') ? `${sql} WHERE service_order_id = 'a'` : sql);
+    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
+    expect(await idsIn('orders')).toEqual(['a']);
+    expect(await idsIn('past_orders')).toEqual(['b']);
+    await system.query('TRUNCATE outbox, refreshes, cancellations');
+  });
+
+  it('stays while a webhook about it is being applied, and its status is not lost', async () => {
+    await seedErased('club-1', 'a', 'b');
+    const other = await pool.connect();
+    await other.query(`BEGIN; SELECT FROM orders WHERE service_order_id = 'a' FOR UPDATE`);
+    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
+    await other.query('COMMIT');
+    other.release();
+    expect(await idsIn('orders')).toEqual(['a']);
+    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
+  });
+
+  it('is passed over by a second process, and each of many moves once', async () => {
+    const ids = Array.from({ length: 3 * MOVE_BATCH }, () => randomUUID()).toSorted();
+    await seedErased('club-1', ...ids);
+    const moved = await Promise.all([movePastOrders(pool, PII_DAYS), movePastOrders(flushPool, PII_DAYS)]);
+    const rest = await movePastOrders(pool, PII_DAYS);
+    expect(moved[0] + moved[1] + rest).toBe(ids.length);
+    expect(await idsIn('past_orders')).toEqual(ids);
+    expect(await idsIn('orders')).toEqual([]);
+  });
+
+  it('moves although older orders stay', async () => {
+    const stuck = Array.from({ length: MOVE_BATCH + 1 }, (_, nth) => `stuck-${nth}`);
+    await seedErased('club-1', ...stuck, 'free');
+    await system.query(`UPDATE placements SET finished_at = NULL WHERE service_order_id LIKE 'stuck%'`);
+    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
+    expect(await idsIn('past_orders')).toEqual(['free']);
+  });
+});
+
+describe('a past order', () => {
+  it('is not placed again by a late signal', async () => {
+    const id = await completedOrder();
+    await passDays(40);
+    await eraseMembers(pool, PII_DAYS);
+    await movePastOrders(pool, PII_DAYS);
+    expect(tickets).toEqual([id]);
+    expect(await system.signal(id)).toBe(204);
+    await until(() => system.logged.some((line) => line.includes('a signal about a past order was ignored')));
+    await until(async () => (await system.placement(id)) === undefined);
+    expect(tickets).toEqual([id]);
+    expect(await shown(id)).toMatchObject({ past: true });
+  });
+
+  it('is placed by a new signal if it was never read', async () => {
+    const { serviceOrderId: id } = await system.placeOrder({ locationId: 'club-1' });
+    await until(async () => (await system.placement(id))?.['state'] === 'sent');
+    await system.query('TRUNCATE orders, order_contents, provider_orders, placement_attempts CASCADE');
+    await system.query(
+      `UPDATE placements SET location_id = NULL, state = 'failed', signalled_at = now() - interval '40 days',
+              finished_at = now() - interval '40 days'`,
+    );
+    await until(async () => (await system.query('SELECT FROM outbox')).length === 0);
+    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
+    expect(await shown(id)).toMatchObject({ past: true, order: null, placement: { state: 'failed' } });
+    await system.signal(id);
+    await until(async () => (await system.placement(id))?.['state'] === 'sent');
+    expect(tickets).toEqual([id, id]);
+    expect(await shown(id)).toMatchObject({ past: false });
+  });
+
+  it('answers a late webhook like an unknown order', async () => {
+    await seedErased('club-1', 'a');
+    await movePastOrders(pool, PII_DAYS);
+    expect(await send('a', 'cancelled')).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
+    expect(await shown('a')).toMatchObject({ order: { status: 'completed' } });
+  });
+
+  it('is found by its id and its POS id, at the locations that a person may see', async () => {
+    await seedErased('club-1', 'a');
+    await system.query(`UPDATE placements SET provider_order_id = 'P-9'`);
+    await movePastOrders(pool, PII_DAYS);
+    for (const text of ['a', 'P-9']) {
+      expect((await search(pool, text, ['club-1'])).orders, text).toMatchObject([
+        { serviceOrderId: 'a', callOutCode: 'K472', status: 'completed', placement: 'sent' },
+      ]);
+      expect((await search(pool, text, ['club-2'])).orders, text).toEqual([]);
+    }
+  });
+});
+
+describe('a month of past orders', () => {
+  /** Moves orders now, and makes it look as if that was `days` days ago. @returns the name of the month's table */
+  async function moveDaysAgo(days: number): Promise<string> {
+    await movePastOrders(pool, PII_DAYS);
+    const [row] = await system.query(
+      `SELECT date_trunc('month', now() AT TIME ZONE 'UTC' - make_interval(days => $1))::date::text AS month`,
+      [days],
+    );
+    await pool.query('SELECT ensure_past_orders_partition($1)', [row?.['month']]);
+    await system.query('UPDATE past_orders SET month = $1', [row?.['month']]);
+    return `past_orders_${String(row?.['month']).slice(0, 7).replace('-', '')}`;
+  }
+
+  it('is dropped once it was over for long enough, and a late signal still places no order again', async () => {
+    const id = await completedOrder();
+    await passDays(40);
+    await eraseMembers(pool, PII_DAYS);
+    const table = await moveDaysAgo(400);
+    expect(await dropOldPartitions(pool, 'past_orders', 431)).toEqual([]);
+    expect(await showOrder(pool, id)).toBeDefined();
+    expect(await dropOldPartitions(pool, 'past_orders', 369)).toEqual([table]);
+    expect(await showOrder(pool, id)).toBeUndefined();
+    expect(await findTombstone(pool, id)).toEqual({
+      locationId: 'club-1',
+      status: 'completed',
+      month: `${table.slice(-6, -2)}-${table.slice(-2)}`,
+    });
+    expect(await findTombstone(pool, `${id}0`)).toBeUndefined();
+
+    await system.signal(id);
+    await until(async () => (await system.placement(id)) === undefined);
+    expect(tickets).toEqual([id]);
+  });
+
+  it('leaves 64 bytes of an order at most, where a month has ten thousand', async () => {
+    await system.query('TRUNCATE tombstones, tombstone_locations');
+    const ids = Array.from({ length: 10_000 }, () => randomUUID());
+    await moveDaysAgo(100);
+    await system.query(
+      `INSERT INTO past_orders (month, service_order_id, location_id, signalled_at, state, rank, packed)
+       SELECT date_trunc('month', now() AT TIME ZONE 'UTC' - interval '100 days')::date, id, 'club-' || n % 300, now(), 'sent', 80, ''
+       FROM unnest($1::text[]) WITH ORDINALITY AS t (id, n)`,
+      [ids],
+    );
+    expect(await dropOldPartitions(pool, 'past_orders', 60)).toHaveLength(1);
+    const [left] = await system.query('SELECT sum(length(entries))::int AS bytes FROM tombstones');
+    expect(left).toEqual({ bytes: 160_000 });
+    for (const nth of [0, 4_711, 9_999]) {
+      expect(await findTombstone(pool, String(ids[nth]))).toMatchObject({
+        locationId: `club-${(nth + 1) % 300}`,
+        status: 'cancelled',
+      });
+    }
+  });
+
+  it('is not dropped while orders may still be moved to it', async () => {
+    await seedErased('club-1', 'a');
+    await movePastOrders(pool, PII_DAYS);
+    expect(await dropOldPartitions(pool, 'past_orders', 0)).toEqual([]);
+    await expect(
+      pool.query(`SELECT drop_past_orders_partition(date_trunc('month', now() AT TIME ZONE 'UTC')::date)`),
+    ).rejects.toThrow('orders may still be moved to this month');
+  });
+
+  it('leaves nothing of an order that was never read, which a new signal may place', async () => {
+    await seedErased('club-1', 'a');
+    await system.query('TRUNCATE orders, order_contents CASCADE');
+    await system.query(`UPDATE placements SET location_id = NULL, state = 'failed'`);
+    await moveDaysAgo(400);
+    expect(await dropOldPartitions(pool, 'past_orders', 369)).toHaveLength(1);
+    expect(await findTombstone(pool, 'a')).toBeUndefined();
+  });
+});
+
+describe('a list of orders', () => {
+  /** Reads all pages. */
+  async function listed(filter: Parameters<typeof listOrders>[1], limit: number): Promise<string[]> {
+    const ids: string[] = [];
+    let after: string | undefined;
+    do {
+      const page = await listOrders(pool, filter, { after, limit });
+      if (page === undefined) throw new Error('the cursor is unknown');
+      ids.push(...page.orders.map((order) => order.serviceOrderId));
+      after = page.next ?? undefined;
+    } while (after !== undefined);
+    return ids;
+  }
+
+  it('has current and past orders by time, whatever the size of a page', async () => {
+    await seedErased('club-1', 'a', 'b', 'c', 'd', 'e');
+    await system.query(`UPDATE placements SET finished_at = NULL WHERE service_order_id IN ('b', 'd')`);
+    await seedErased('club-2', 'f', 'g');
+    await movePastOrders(pool, PII_DAYS);
+    await system.seedOrder({ serviceOrderId: 'new', locationId: 'club-1' });
+    expect(await idsIn('past_orders')).toEqual(['a', 'c', 'e', 'f', 'g']);
+    for (const limit of [1, 2, 3, 100]) {
+      expect(await listed({ locations: ['club-1'] }, limit), `${limit}`).toEqual(['new', 'e', 'd', 'c', 'b', 'a']);
+      expect(await listed({}, limit), `${limit}`).toHaveLength(8);
+    }
+    expect(await listed({ locations: ['club-2'] }, 1)).toEqual(['g', 'f']);
+    expect(await listed({ locations: [] }, 1)).toEqual([]);
+  });
+
+  it('filters past orders like current ones', async () => {
+    await seedErased('club-1', 'a', 'b', 'c');
+    await system.query(`UPDATE orders SET rank = 80 WHERE service_order_id = 'b'`);
+    await movePastOrders(pool, PII_DAYS);
+    expect(await listed({ status: 'cancelled' }, 1)).toEqual(['b']);
+    expect(await listed({ status: 'completed' }, 1)).toEqual(['c', 'a']);
+    expect(await listed({ state: 'failed' }, 1)).toEqual([]);
+    expect(await listed({ open: true }, 1)).toEqual([]);
+    expect(await listed({ since: new Date(Date.now() - 86_400_000) }, 1)).toEqual([]);
+  });
+});
