@@ -52,8 +52,8 @@ export const RIGHTS = {
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
   // Rows are only added, but UPDATE is needed to erase free texts.
   status_events: ['SELECT', 'INSERT', 'UPDATE (reason)', 'UPDATE (item_ids)'],
-  // Only the owner's functions use these two.
-  tombstone_locations: [],
+  tombstone_locations: ['SELECT'],
+  // Only the owner's functions use it.
   tombstones: [],
   traffic: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   webhook_tokens: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],

@@ -392,7 +392,8 @@ const NOT_OF_GROUPS: PutRefused = {
 async function hasHistory(client: PoolClient, locationId: string): Promise<boolean> {
   const { rows } = await client.query<{ has: boolean }>(
     `SELECT EXISTS (SELECT FROM placements WHERE location_id = $1) OR EXISTS (SELECT FROM webhooks WHERE location_id = $1)
-       AS has`,
+            OR EXISTS (SELECT FROM past_orders WHERE location_id = $1)
+            OR EXISTS (SELECT FROM tombstone_locations WHERE location_id = $1) AS has`,
     [locationId],
   );
   return rows[0]?.has === true;

@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { eraseBatch } from '../../../src/core/retention/erase-members.ts';
-import { movePastOrders } from '../../../src/core/retention/past-orders.ts';
-import { dropOldPartitions } from '../../../src/core/retention/retention-rules.ts';
 import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../support/ask-operator.ts';
+import { dropPast, makePast } from '../../support/make-past.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 
@@ -417,16 +416,7 @@ describe('a past order', () => {
   const id = `past-${randomUUID()}`;
   beforeAll(async () => {
     await stage.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
-    await stage.query(
-      `WITH p AS (
-         UPDATE placements SET signalled_at = now() - interval '40 days', finished_at = now() - interval '40 days'
-         WHERE service_order_id = $1
-       )
-       UPDATE orders SET ended_at = now() - interval '40 days', erased_at = now() - interval '9 days'
-       WHERE service_order_id = $1`,
-      [id],
-    );
-    await movePastOrders(stage.pool, 30);
+    await makePast(stage, id);
   });
 
   it('can be read and not changed', async () => {
@@ -441,10 +431,7 @@ describe('a past order', () => {
   });
 
   it('is gone once its month was dropped, and the answer says what is known', async () => {
-    const name = `past_orders_202503`;
-    await stage.pool.query(`SELECT ensure_past_orders_partition('2025-03-01')`);
-    await stage.query(`UPDATE past_orders SET month = '2025-03-01'`);
-    expect(await dropOldPartitions(stage.pool, 'past_orders', 60)).toContain(name);
+    await dropPast(stage);
     expect(await operator.get(`/orders/${id}`)).toMatchObject({
       status: 410,
       body: {
