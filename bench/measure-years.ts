@@ -195,9 +195,10 @@ async function seedMonth(client: pg.Client, ago: number, orders: number): Promis
   );
   await client.query('SELECT ensure_past_orders_partition($1)', [rows[0]?.month]);
   await client.query(
-    `INSERT INTO past_orders (month, service_order_id, location_id, provider_order_id, signalled_at, state, rank, packed)
+    `INSERT INTO past_orders (month, service_order_id, location_id, provider_order_id, signalled_at, state, rank,
+                              last_notified_sequence, packed)
      SELECT $1::date, gen_random_uuid(), 'club-' || n % 10000, gen_random_uuid(), $1::date + make_interval(secs => n),
-            'sent', 60, 'short'
+            'sent', 60, 0, 'short'
      FROM generate_series(1, $2::int) AS n`,
     [rows[0]?.month, orders],
   );

@@ -1,7 +1,8 @@
+-- A process of the previous version does not read past orders. To it, such an order is unknown, and it would place the
+-- order again after a late signal.
+
 -- Orders that ended long ago, each with all its rows packed into one. One partition for each month in which orders were
--- moved here, created in advance. No member data: it was erased before.
---
--- A process of the previous version does not read this table. To it, such an order is unknown.
+-- moved here. No member data: it was erased before.
 CREATE TABLE past_orders (
   month date NOT NULL,                          -- of the move: its first day, in UTC
   service_order_id text COLLATE "C" NOT NULL,
@@ -10,6 +11,7 @@ CREATE TABLE past_orders (
   signalled_at timestamptz NOT NULL,
   state text NOT NULL,                          -- of its placement
   rank smallint,                                -- of its status; NULL: the order was never read
+  last_notified_sequence integer NOT NULL,      -- as in `placements`
   packed bytea NOT NULL,                        -- zstd of JSON: the rows of each table, by the table's name
   PRIMARY KEY (service_order_id, month)
 ) PARTITION BY RANGE (month);
@@ -42,7 +44,7 @@ END $$;
 -- more. The service's role may delete no other order. An order that was never read has no row in `orders`.
 CREATE FUNCTION expediter.take_past_orders(days integer, ids text[]) RETURNS TABLE (
   service_order_id text, location_id text, provider_order_id text, signalled_at timestamptz, state text, rank smallint,
-  rows text
+  last_notified_sequence integer, rows text
 ) LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
@@ -52,7 +54,9 @@ BEGIN
   IF days < 3 THEN RAISE EXCEPTION 'an order is current for three days at least: %', days; END IF;
   -- A webhook that is being applied has the lock of its order. The order is taken another time.
   SELECT coalesce(array_agg(l.id), '{}') INTO locked
-  FROM (SELECT o.service_order_id AS id FROM expediter.orders o WHERE o.service_order_id = ANY (ids)
+  FROM (SELECT o.service_order_id AS id FROM expediter.orders o
+        WHERE o.service_order_id = ANY (ids) AND o.erased_at IS NOT NULL
+          AND o.ended_at < now() - make_interval(days => days)
         FOR UPDATE SKIP LOCKED) AS l;
   SELECT array_agg(l.id) INTO past
   FROM (
@@ -64,8 +68,7 @@ BEGIN
     WHERE p.service_order_id = ANY (ids)
       AND p.finished_at < now() - make_interval(days => days)
       AND CASE WHEN o.service_order_id IS NULL THEN p.location_id IS NULL AND p.problem IS NULL
-               ELSE o.service_order_id = ANY (locked) AND o.erased_at IS NOT NULL
-                    AND o.ended_at < now() - make_interval(days => days) END
+               ELSE o.service_order_id = ANY (locked) END
       AND NOT EXISTS (SELECT FROM expediter.cancellations c
                       WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL)
       AND NOT EXISTS (SELECT FROM expediter.outbox x WHERE x.service_order_id = p.service_order_id)
@@ -83,7 +86,7 @@ BEGIN
   live_messages AS (DELETE FROM expediter.live_messages WHERE service_order_id = ANY (past) RETURNING *),
   cancellations AS (DELETE FROM expediter.cancellations WHERE service_order_id = ANY (past) RETURNING *)
   SELECT p.service_order_id, p.location_id, coalesce(o.provider_order_id, p.provider_order_id), p.signalled_at, p.state,
-         o.rank, packed.rows
+         o.rank, p.last_notified_sequence, packed.rows
   FROM (
     SELECT id, json_object_agg(name, each)::text AS rows
     FROM (
@@ -122,19 +125,28 @@ CREATE TABLE tombstone_locations (
 -- Drops a month of past orders and keeps a tombstone of each order that was ever read. An order that was never read has
 -- none, because a new signal may place it. Only readers of past orders wait for this.
 CREATE FUNCTION expediter.drop_past_orders_partition(month date) RETURNS boolean
-LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms' AS $$
+LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '100ms'
+SET enable_seqscan = on AS $$
 DECLARE
   child regclass := to_regclass('expediter.past_orders_' || to_char(month, 'YYYYMM'));
 BEGIN
   IF month NOT BETWEEN '2000-01-01' AND '9999-11-30' OR extract(day FROM month) <> 1 THEN
     RAISE EXCEPTION 'no month of past orders: %', month;
   END IF;
-  IF month >= date_trunc('month', now() AT TIME ZONE 'UTC') THEN
+  -- A move that began before midnight may not be committed yet.
+  IF month >= date_trunc('month', now() AT TIME ZONE 'UTC' - interval '1 day') THEN
     RAISE EXCEPTION 'orders may still be moved to this month: %', month;
   END IF;
   IF child IS NULL THEN RETURN false; END IF;
+  -- The archive has no rows of a detached table.
+  IF NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'expediter.past_orders'::regclass AND inhrelid = child) THEN
+    RAISE EXCEPTION '% is detached from past_orders: attach it again, or drop it by hand', child;
+  END IF;
+  -- Not ON CONFLICT: it would take a number for each location that is known already.
   EXECUTE format('INSERT INTO expediter.tombstone_locations (location_id)
-                  SELECT DISTINCT location_id FROM %s WHERE rank IS NOT NULL ON CONFLICT DO NOTHING', child);
+                  SELECT DISTINCT location_id FROM %s AS o WHERE rank IS NOT NULL
+                    AND NOT EXISTS (SELECT FROM expediter.tombstone_locations l WHERE l.location_id = o.location_id)',
+                 child);
   EXECUTE format(
     'INSERT INTO expediter.tombstones AS t (bucket, entries)
      SELECT get_byte(hash, 0) * 256 + get_byte(hash, 1),
@@ -164,10 +176,13 @@ LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_tem
 $$;
 
 -- Ends the placement that a late signal about a past order made. Returns false if it is not a past order. An order that
--- was never read may be placed.
+-- was never read may be placed: it is no past order any more, and its live messages continue after the last one.
 CREATE FUNCTION expediter.forget_past_order(id text, lease uuid) RETURNS boolean
 LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  WITH again AS (DELETE FROM expediter.past_orders t WHERE t.service_order_id = id AND t.rank IS NULL RETURNING *)
+  UPDATE expediter.placements p SET last_notified_sequence = greatest(p.last_notified_sequence, a.last_notified_sequence)
+  FROM again a WHERE p.service_order_id = id AND p.lease_id = lease;
   DELETE FROM expediter.placements
   WHERE service_order_id = id AND lease_id = lease AND location_id IS NULL
     AND (EXISTS (SELECT FROM expediter.past_orders t WHERE t.service_order_id = id AND t.rank IS NOT NULL)

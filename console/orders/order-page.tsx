@@ -101,8 +101,7 @@ function States({ story: { order, placement } }: { story: ShownOrder }) {
 }
 
 function Contents({ order }: { order: ShownOrder }) {
-  if (order.past)
-    return <p class="faint">The order ended weeks ago. Its history can be read, but nothing can be changed.</p>;
+  if (order.past) return <p class="faint">It is a past order: it can be read, but not changed.</p>;
   if (order.order === null) return <p class="faint">Not readable yet.</p>;
   if (order.order.erasedAt !== null) return <p class="faint">Erased, together with the data of the member.</p>;
   return (

@@ -325,7 +325,7 @@ function issuesOf(cause: WrongLocation['cause']): { issues: ShapeIssue[] } | und
 /** @throws NotDone if it is a past order, which can at most be read */
 async function refusePastOrder(pool: Pool, serviceOrderId: string): Promise<void> {
   if ((await findPastOrder(pool, serviceOrderId)) !== undefined)
-    throw new NotDone(409, 'The order ended weeks ago. It can be read, but not changed.');
+    throw new NotDone(409, 'It is a past order. It can be read, but not changed.');
   const left = await findTombstone(pool, serviceOrderId);
   if (left === undefined) return;
   const { locationId, status, month } = left;

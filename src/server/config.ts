@@ -171,7 +171,7 @@ export const VARIABLES = {
   REFUSED_KEEP: [integer(0, 48).default(24), 'hours for which webhooks with an old token are stored. 0: never'],
   WEBHOOK_RETENTION_DAYS: [integer(2, 3650).default(14), 'days for which webhooks are stored'],
   PII_RETENTION_DAYS: [integer(2, 3650).default(30), "days from an order's end until its member data is erased"],
-  HISTORY_DAYS: [integer(30, 36_500).default(400), "days from an order's end until its history is deleted"],
+  HISTORY_DAYS: [integer(30, 3650).default(400), "days from an order's end until its history is deleted"],
   ARCHIVE_URL: [
     z
       .string()

@@ -107,16 +107,25 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     hourly('dropping of partitions', () => dropOldPartitions(pool, 'webhooks', config.WEBHOOK_RETENTION_DAYS)),
     ...retentionMsOf(config).map(([name, ms]) => hourly(name, () => deleteOld(pool, name, ms / SECOND))),
     hourly('erasure of member data', () => eraseMembers(pool, config.PII_RETENTION_DAYS, log)),
-    hourly('move of past orders', () => movePastOrders(pool, config.PII_RETENTION_DAYS)),
-    hourly('dropping of past orders', () => dropPastOrders(pool, config)),
+    hourly('move of past orders', () => movePastOrders(pool, config.PII_RETENTION_DAYS, { log, stopping })),
+    hourly('dropping of past orders', () => dropPastOrders(pool, config, stopping)),
   ];
 }
 
 /** A past order was current before, for `PII_RETENTION_DAYS` and a day. Its month is archived before it is dropped. */
-function dropPastOrders(pool: Pool, { HISTORY_DAYS, PII_RETENTION_DAYS, ARCHIVE_URL }: Config): Promise<string[]> {
+function dropPastOrders(
+  pool: Pool,
+  { HISTORY_DAYS, PII_RETENTION_DAYS, ARCHIVE_URL }: Config,
+  stopping: AbortSignal,
+): Promise<string[]> {
   const days = Math.max(0, HISTORY_DAYS - PII_RETENTION_DAYS - 1);
   const store = ARCHIVE_URL === undefined ? undefined : archiveStore(ARCHIVE_URL);
-  return dropOldPartitions(pool, 'past_orders', days, store && ((name) => archiveMonth(pool, store, monthIn(name))));
+  return dropOldPartitions(
+    pool,
+    'past_orders',
+    days,
+    store && ((name) => archiveMonth(pool, store, monthIn(name), { stopping })),
+  );
 }
 
 /** The month in a partition's name: 2027-01 in past_orders_202701. */

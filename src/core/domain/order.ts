@@ -44,8 +44,8 @@ export function compareInstants(a: string, b: string): number {
   return Date.parse(a) - Date.parse(b) || compareTexts(a, b);
 }
 
-/** Compares ASCII texts like the collation C. */
-export const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+/** Compares texts like the collation C: by the bytes of UTF-8. */
+export const compareTexts = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 const MinorUnits = z.int();
 /** The largest quantity. A larger one is a mistake, and some POS systems need a line for every piece. */

@@ -110,7 +110,10 @@ const BEGIN = `
     SELECT $1, $2, $3, $4, $5, $6, a.location_id, a.service_order_id, a.webhook_id, a.subject, coalesce($11, ${STATE})
     FROM (SELECT coalesce($7::text, p.location_id) AS location_id, p.service_order_id, $9::uuid AS webhook_id,
                  $10::text AS subject
-          FROM (SELECT) AS once LEFT JOIN placements p ON p.service_order_id = $8::text) AS a
+          FROM (SELECT) AS once
+          LEFT JOIN (SELECT service_order_id, location_id FROM placements WHERE service_order_id = $8::text
+                     UNION ALL SELECT service_order_id, location_id FROM past_orders WHERE service_order_id = $8::text
+                     UNION ALL SELECT $8::text, location_id FROM find_tombstone($8::text) LIMIT 1) AS p ON true) AS a
     RETURNING audit_id
   )`;
 

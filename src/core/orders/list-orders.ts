@@ -209,7 +209,9 @@ async function readPastPage(pool: Pool, filter: OrderFilter, after: Signal | und
   const signal = `service_order_id AS "serviceOrderId", to_json(signalled_at) AS "signalledAt"`;
   const { rows } = await pool.query<Signal & { packed: Buffer }>(
     `SELECT ${signal}, packed FROM (${candidates} LIMIT ${SCAN}) AS p
-     WHERE $7::int4multirange IS NULL OR rank::int <@ $7 LIMIT $8::int`,
+     WHERE $7::int4multirange IS NULL
+        OR coalesce(rank, CASE WHEN last_notified_sequence > 0 THEN ${RANK_FAILED} END)::int <@ $7
+     LIMIT $8::int`,
     [...values, ranksOf(filter.status), limit],
   );
   const { rows: last } =
@@ -225,7 +227,8 @@ async function readPastPage(pool: Pool, filter: OrderFilter, after: Signal | und
 /** Merges two pages by time, down to the end of the one that ends first. */
 function mergePages(one: Page, other: Page, limit: number): ListedOrders {
   const [end] = [one.end, other.end].filter((each) => each !== undefined).toSorted(newestFirst);
-  const orders = [...one.orders, ...other.orders]
+  // An order that moved between the two reads is in both.
+  const orders = [...new Map([...other.orders, ...one.orders].map((order) => [order.serviceOrderId, order])).values()]
     .filter((order) => end === undefined || newestFirst(order, end) <= 0)
     .toSorted(newestFirst);
   const next = orders.length > limit ? orders[limit - 1] : end;

@@ -52,7 +52,10 @@ export async function search(pool: Pool, text: string, within: Within): Promise<
       past.map(({ packed }) => packed),
     );
     const { orders: older } = await findOrders(reader, 'SELECT unnest($1::text[])', [past.map(({ id }) => id), null]);
-    orders.push(...older.slice(0, FOUND - orders.length));
+    // An order that moved between the two reads is in both.
+    const isNew = (order: FoundOrders['orders'][number]): boolean =>
+      orders.every((each) => each.serviceOrderId !== order.serviceOrderId);
+    orders.push(...older.filter(isNew).slice(0, FOUND - orders.length));
   }
   const { rows: locations } = await pool.query<Found['locations'][number]>(
     `SELECT location_id AS "locationId", name FROM locations

@@ -41,7 +41,7 @@ const Reason = z
  */
 export const ShownOrder = z.object({
   serviceOrderId: z.string(),
-  past: z.boolean().meta({ description: 'It ended weeks ago, and nothing changes it any more.' }),
+  past: z.boolean().meta({ description: 'It is a past order: it can be read, but not changed.' }),
   archive: z.string().nullable().meta({ description: 'The URL of the file of the archive that it was read from.' }),
   notified: z.string().meta({ description: 'What the member has been notified of, in sentences.' }),
   memberWatching: z.boolean().meta({ description: 'Someone followed the order with a follow token seconds ago.' }),

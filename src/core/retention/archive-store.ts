@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Bucket, File } from '@google-cloud/storage';
 import type { ArchiveStore } from './archive.ts';
 
 /**
@@ -28,7 +29,9 @@ function folderStore(base: string): ArchiveStore {
       } finally {
         await file.close();
       }
-      await rename(unfinished, path);
+      const isThere = await link(unfinished, path).then(() => false, unlessCode(true, 'EEXIST'));
+      await rm(unfinished);
+      if (isThere) return bytes.equals(await readFile(path));
       // The name is on the disk only then.
       const folder = await open(dirname(path), 'r');
       try {
@@ -36,33 +39,40 @@ function folderStore(base: string): ArchiveStore {
       } finally {
         await folder.close();
       }
+      return true;
     },
-    read: (name) => readFile(pathOf(name)).catch(unlessMissing('ENOENT')),
+    read: (name) => readFile(pathOf(name)).catch(unlessCode(undefined, 'ENOENT')),
   };
 }
 
 function bucketStore(base: string): ArchiveStore {
   const [bucket = '', ...folders] = base.slice('gs://'.length).split('/');
-  const fileOf = async (name: string) => {
-    const { Storage } = await import('@google-cloud/storage');
-    return new Storage().bucket(bucket).file([...folders, name].join('/'));
+  let opened: Promise<Bucket> | undefined;
+  const fileOf = async (name: string): Promise<File> => {
+    opened ??= import('@google-cloud/storage').then(({ Storage }) => new Storage().bucket(bucket));
+    return (await opened).file([...folders, name].join('/'));
+  };
+  const read = async (name: string): Promise<Buffer | undefined> => {
+    const file = await fileOf(name);
+    return file.download().then(([bytes]) => bytes, unlessCode(undefined, 404));
   };
   return {
     urlOf: (name) => `${base}/${name}`,
     async write(name, bytes) {
-      // One request writes a file of some MB. The bucket compares its CRC32C.
-      await (await fileOf(name)).save(bytes, { resumable: false, validation: 'crc32c' });
-    },
-    async read(name) {
       const file = await fileOf(name);
-      return file.download().then(([bytes]) => bytes, unlessMissing(404));
+      // One request writes a file of some MB. The bucket compares its CRC32C. Generation 0: the file must not be there.
+      const written = { resumable: false, validation: 'crc32c', preconditionOpts: { ifGenerationMatch: 0 } } as const;
+      const isThere = await file.save(bytes, written).then(() => false, unlessCode(true, 412));
+      return !isThere || bytes.equals((await read(name)) ?? Buffer.alloc(0));
     },
+    read,
   };
 }
 
-function unlessMissing(code: string | number): (error: unknown) => undefined {
+/** @returns a handler that replaces an error with this code by a value */
+function unlessCode<Value>(value: Value, code: string | number): (error: unknown) => Value {
   return (error) => {
     if ((error as { code?: unknown }).code !== code) throw error;
-    return undefined;
+    return value;
   };
 }

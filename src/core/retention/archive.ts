@@ -13,8 +13,11 @@ import { unpackOrder } from './pack-order.ts';
 
 /** Files of the archive, in a bucket or a folder. */
 export type ArchiveStore = {
-  /** Writes a whole file. A reader sees all of it or nothing. */
-  write(name: string, bytes: Buffer): Promise<void>;
+  /**
+   * Writes a whole file once. A reader sees all of it or nothing. Has no effect if the file is there with these bytes.
+   * @returns false if the file is there with other bytes
+   */
+  write(name: string, bytes: Buffer): Promise<boolean>;
   /** @returns undefined if there is no such file */
   read(name: string): Promise<Buffer | undefined>;
   /** The URL of a file, for people. */
@@ -52,16 +55,22 @@ const manifestOf = (month: string): string => `${folderOf(month)}/manifest.json`
  * Writes a month of past orders to the archive, reads it back and compares it with the table. A line of a file is one
  * order as JSON: its rows by table. Orders are sorted by id. After a crash, the next run writes the same files again.
  * @param month such as 2027-01. No order is moved to it any more
- * @param perPart orders of a file
+ * @param about.perPart orders of a file
+ * @param about.stopping ends the work with an error, and the next process goes on
  * @returns false if another process does so
  * @throws Error if the archive is not what the table has. Then the month must not be dropped
  */
-export async function archiveMonth(pool: Pool, store: ArchiveStore, month: string, perPart = PART): Promise<boolean> {
+export async function archiveMonth(
+  pool: Pool,
+  store: ArchiveStore,
+  month: string,
+  about: { perPart?: number; stopping?: AbortSignal } = {},
+): Promise<boolean> {
   const done = await inBatch(pool, LOCK_ARCHIVE, async (client) => {
     // The transaction is only for the lock. Between its statements, it waits for the archive.
     await client.query('SET LOCAL idle_in_transaction_session_timeout = 0');
-    const manifest = (await readManifest(store, month)) ?? (await writeMonth(client, store, month, perPart));
-    await verifyMonth(client, store, manifest);
+    const manifest = (await readManifest(store, month)) ?? (await writeMonth(client, store, month, about));
+    await verifyMonth(client, store, manifest, about.stopping);
     return true;
   });
   return done === true;
@@ -75,9 +84,15 @@ type Row = {
   packed: Buffer;
 };
 
-async function writeMonth(client: ClientBase, store: ArchiveStore, month: string, perPart: number): Promise<Manifest> {
+async function writeMonth(
+  client: ClientBase,
+  store: ArchiveStore,
+  month: string,
+  { perPart = PART, stopping }: { perPart?: number; stopping?: AbortSignal },
+): Promise<Manifest> {
   const parts: Part[] = [];
   for (;;) {
+    stopping?.throwIfAborted();
     const { rows } = await client.query<Row>(
       `SELECT service_order_id, location_id, state, rank, packed FROM past_orders
        WHERE month = ($1 || '-01')::date AND service_order_id > $2 ORDER BY service_order_id LIMIT $3`,
@@ -89,7 +104,7 @@ async function writeMonth(client: ClientBase, store: ArchiveStore, month: string
     const gzip = createGzip();
     const [bytes] = await Promise.all([buffer(gzip), pipeline(linesOf(rows), gzip)]);
     const name = `${folderOf(month)}/part-${String(parts.length).padStart(6, '0')}.ndjson.gz`;
-    await store.write(name, bytes);
+    await writeOnce(store, name, bytes);
     parts.push({
       name,
       orders: rows.length,
@@ -102,9 +117,16 @@ async function writeMonth(client: ClientBase, store: ArchiveStore, month: string
   const { rows } = await client.query<{ schema: string }>('SELECT max(name) AS schema FROM schema_migrations');
   const orders = parts.reduce((sum, part) => sum + part.orders, 0);
   const manifest: Manifest = { format: 1, month, orders, schema: rows[0]?.schema ?? '', parts };
-  await store.write(manifestOf(month), Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`));
+  await writeOnce(store, manifestOf(month), Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`));
   return manifest;
 }
+
+async function writeOnce(store: ArchiveStore, name: string, bytes: Buffer): Promise<void> {
+  if (!(await store.write(name, bytes))) throw otherThan(store, name);
+}
+
+const otherThan = (store: ArchiveStore, name: string): Error =>
+  new Error(`${store.urlOf(name)} has other orders than this database: does another installation use this archive?`);
 
 async function* linesOf(rows: readonly Row[]): AsyncGenerator<string> {
   for (const { service_order_id, location_id, state, rank, packed } of rows) {
@@ -118,13 +140,19 @@ async function* linesOf(rows: readonly Row[]): AsyncGenerator<string> {
 }
 
 /** @throws Error if a file is not as it was written, or has other orders than the table */
-async function verifyMonth(client: ClientBase, store: ArchiveStore, manifest: Manifest): Promise<void> {
+async function verifyMonth(
+  client: ClientBase,
+  store: ArchiveStore,
+  manifest: Manifest,
+  stopping: AbortSignal | undefined,
+): Promise<void> {
   const inTable = await client.query<{ orders: number }>(
     `SELECT count(*)::int AS orders FROM past_orders WHERE month = ($1 || '-01')::date`,
     [manifest.month],
   );
   let ok = inTable.rows[0]?.orders === manifest.orders;
   for (const part of manifest.parts) {
+    stopping?.throwIfAborted();
     const bytes = await store.read(part.name);
     if (bytes === undefined || sha256(bytes) !== part.sha256)
       throw new Error(`${store.urlOf(part.name)} is not as it was written`);
@@ -140,11 +168,7 @@ async function verifyMonth(client: ClientBase, store: ArchiveStore, manifest: Ma
     }
     ok &&= ids.length === rows.length && ids.every((id, nth) => id === rows[nth]?.id);
   }
-  if (!ok)
-    throw new Error(
-      `${store.urlOf(manifestOf(manifest.month))} has other orders than this database: does another installation use ` +
-        'this archive?',
-    );
+  if (!ok) throw otherThan(store, manifestOf(manifest.month));
 }
 
 /**

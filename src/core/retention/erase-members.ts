@@ -33,11 +33,15 @@ export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log)
   const orders = await eraseEnded(pool, retentionDays, log);
   await inBatches(pool, { lock: LOCK_ERASE_MEMBERS, batch: ERASE_BATCH }, async (client) => {
     const { rowCount } = await client.query(
-      `UPDATE placements SET problem = NULL
-       WHERE service_order_id = ANY (ARRAY(
+      `WITH failed AS MATERIALIZED (
          SELECT service_order_id FROM placements
          WHERE location_id IS NULL AND problem IS NOT NULL AND finished_at < now() - make_interval(days => $1::int)
-         ORDER BY finished_at LIMIT ${ERASE_BATCH} FOR UPDATE SKIP LOCKED))`,
+         ORDER BY finished_at LIMIT ${ERASE_BATCH} FOR UPDATE SKIP LOCKED
+       ), events AS (
+         UPDATE status_events SET reason = NULL, item_ids = NULL
+         WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM failed))
+       )
+       UPDATE placements SET problem = NULL WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM failed))`,
       [retentionDays],
     );
     return rowCount ?? 0;

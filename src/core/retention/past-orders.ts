@@ -1,7 +1,8 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { ClientBase, Pool } from 'pg';
 import { statusAt, type Status } from '../domain/lifecycle.ts';
-import { inBatch, LOCK_MOVE_ORDERS, restSince } from '../postgres/transactions.ts';
+import type { Log } from '../domain/log.ts';
+import { inBatch, isAboutStatement, LOCK_MOVE_ORDERS, restSince } from '../postgres/transactions.ts';
 import { packOrder, readerOf, type Reader } from './pack-order.ts';
 
 /** Orders per batch. They stay locked for the whole batch, but a webhook about such an old order is rare. */
@@ -15,21 +16,51 @@ type Candidate = { serviceOrderId: string; signalledAt: string };
  * Moves orders to `past_orders` a day after their member data was erased, so that the tables of open and recent orders
  * stay small. All rows of an order become one packed row there. An order stays while something about it is unfinished.
  * One process at a time does this, in batches that each commit, so a crash loses nothing.
+ * @param about.log receives the orders that could not be moved; the next round tries them again
  * @returns the number of orders moved
  */
-export async function movePastOrders(pool: Pool, piiDays: number): Promise<number> {
+export async function movePastOrders(
+  pool: Pool,
+  piiDays: number,
+  about: { log?: Log; stopping?: AbortSignal } = {},
+): Promise<number> {
   const days = piiDays + REST_DAYS;
   let moved = 0;
   let after: Candidate | undefined;
   for (;;) {
     const began = performance.now();
     const oldest = await oldestOrders(pool, days, after);
-    const count = await inBatch(pool, LOCK_MOVE_ORDERS, (client) => moveOrders(client, days, oldest));
+    const count = about.stopping?.aborted ? undefined : await moveBatch(pool, days, oldest, about.log);
     if (count === undefined) return moved;
     moved += count;
     after = oldest.at(-1);
     if (oldest.length < MOVE_BATCH) return moved;
     await restSince(began);
+  }
+}
+
+/** Moves orders all together, or one by one if that fails. @returns undefined if another process has the lock */
+async function moveBatch(
+  pool: Pool,
+  days: number,
+  orders: readonly Candidate[],
+  log: Log | undefined,
+): Promise<number | undefined> {
+  try {
+    return await inBatch(pool, LOCK_MOVE_ORDERS, (client) => moveOrders(client, days, orders));
+  } catch (error) {
+    if (!isAboutStatement(error)) throw error;
+    if (orders.length === 1) {
+      log?.error({ serviceOrderId: orders[0]?.serviceOrderId, err: error }, 'a past order could not be moved');
+      return 0;
+    }
+    let moved = 0;
+    for (const order of orders) {
+      const count = await moveBatch(pool, days, [order], log);
+      if (count === undefined) return undefined;
+      moved += count;
+    }
+    return moved;
   }
 }
 
@@ -52,6 +83,7 @@ type Past = {
   signalled_at: string;
   state: string;
   rank: number | null;
+  last_notified_sequence: number;
   rows: string;
 };
 
@@ -60,21 +92,24 @@ const THIS_MONTH = `date_trunc('month', now() AT TIME ZONE 'UTC')::date`;
 async function moveOrders(client: ClientBase, days: number, candidates: readonly Candidate[]): Promise<number> {
   if (candidates.length === 0) return 0;
   const { rows: past } = await client.query<Past>(
-    `SELECT service_order_id, location_id, provider_order_id, signalled_at::text, state, rank, rows
+    `SELECT service_order_id, location_id, provider_order_id, signalled_at::text, state, rank,
+            last_notified_sequence, rows
      FROM take_past_orders($1::int, $2::text[])`,
     [days, candidates.map((each) => each.serviceOrderId)],
   );
   if (past.length === 0) return 0;
   const packed: Buffer[] = [];
-  for (const { rows } of past) {
+  for (const [nth, { rows }] of past.entries()) {
     packed.push(packOrder(rows));
-    // Webhooks are answered between two orders.
-    await immediate();
+    // Webhooks are answered in between.
+    if (nth % 20 === 0) await immediate();
   }
   await client.query(`SELECT ensure_past_orders_partition(${THIS_MONTH})`);
   const { rowCount } = await client.query(
-    `INSERT INTO past_orders (month, service_order_id, location_id, provider_order_id, signalled_at, state, rank, packed)
-     SELECT ${THIS_MONTH}, r.service_order_id, r.location_id, r.provider_order_id, r.signalled_at, r.state, r.rank, u.packed
+    `INSERT INTO past_orders (month, service_order_id, location_id, provider_order_id, signalled_at, state, rank,
+                              last_notified_sequence, packed)
+     SELECT ${THIS_MONTH}, r.service_order_id, r.location_id, r.provider_order_id, r.signalled_at, r.state, r.rank,
+            r.last_notified_sequence, u.packed
      FROM json_populate_recordset(NULL::past_orders, $1::json) AS r
      JOIN unnest($2::text[], $3::bytea[]) AS u (id, packed) ON u.id = r.service_order_id`,
     [JSON.stringify(past.map(({ rows: _rows, ...about }) => about)), past.map((each) => each.service_order_id), packed],

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import {
   inBatches,
   inTransaction,
+  LOCK_ARCHIVE,
   LOCK_DELETE_AUDIT,
   LOCK_DELETE_GRANTS,
   LOCK_DELETE_LINKS,
@@ -154,6 +155,8 @@ export async function endOrders(pool: Pool): Promise<number> {
 /** Time for all attempts of a round, and the pause between two attempts, in which webhooks are committed. */
 const PATIENCE_MS = 2_000;
 const REST_MS = 400;
+/** The driver's own limit for a drop, instead of that of other statements. */
+const DROP_MS = 3_600_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
@@ -161,8 +164,9 @@ const LOCK_NOT_AVAILABLE = '55P03';
  * are found by name, because a table that somebody detached by hand is no partition but still has its name.
  */
 const PARTITIONED = {
-  webhooks: { digits: 8, time: 'YYYYMMDD', drop: 'drop_webhook_partition' },
-  past_orders: { digits: 6, time: 'YYYYMM', drop: 'drop_past_orders_partition' },
+  webhooks: { digits: 8, time: 'YYYYMMDD', drop: 'drop_webhook_partition', lock: LOCK_DROP_PARTITIONS },
+  // The lock of the archive: no process compares a month with the archive while another drops it.
+  past_orders: { digits: 6, time: 'YYYYMM', drop: 'drop_past_orders_partition', lock: LOCK_ARCHIVE },
 } as const;
 type Partitioned = keyof typeof PARTITIONED;
 
@@ -218,15 +222,17 @@ async function dropPatiently(
 
 /** @returns false if it is already dropped, undefined if another process has the lock */
 function drop(pool: Pool, table: Partitioned, name: string): Promise<boolean | undefined> {
-  const { digits, time, drop: dropPartition } = PARTITIONED[table];
+  const { digits, time, drop: dropPartition, lock } = PARTITIONED[table];
   return inTransaction(pool, async (client) => {
-    if (!(await tryLock(client, LOCK_DROP_PARTITIONS))) return undefined;
+    if (!(await tryLock(client, lock))) return undefined;
     // The tombstones of a large month take minutes. Nothing waits for them.
     await client.query('SET LOCAL statement_timeout = 0');
-    const { rows } = await client.query<{ dropped: boolean }>(
-      `SELECT ${dropPartition}(to_date(right($1::text, ${digits}), '${time}')) AS dropped`,
-      [name],
-    );
+    const query = {
+      text: `SELECT ${dropPartition}(to_date(right($1::text, ${digits}), '${time}')) AS dropped`,
+      values: [name],
+      query_timeout: DROP_MS,
+    };
+    const { rows } = await client.query<{ dropped: boolean }>(query);
     return rows[0]?.dropped === true;
   });
 }

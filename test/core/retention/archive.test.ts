@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -71,7 +71,7 @@ async function seedPast(count: number): Promise<string[]> {
 }
 
 const dropArchived = (into: ArchiveStore): Promise<string[]> =>
-  dropOldPartitions(pool, 'past_orders', 300, () => archiveMonth(pool, into, '2025-03', PART));
+  dropOldPartitions(pool, 'past_orders', 300, () => archiveMonth(pool, into, '2025-03', { perPart: PART }));
 
 const inTable = async (): Promise<number> =>
   (await owner.query<{ count: number }>('SELECT count(*)::int FROM past_orders')).rows[0]?.count ?? 0;
@@ -132,7 +132,7 @@ describe('a month of past orders', () => {
         ...store,
         write: async (name, bytes) => {
           stopNow();
-          await store.write(name, bytes);
+          return store.write(name, bytes);
         },
         read: async (name) => {
           stopNow();
@@ -142,13 +142,30 @@ describe('a month of past orders', () => {
       await expect(dropArchived(failing), `${stop}`).rejects.toThrow('the disk is gone');
       expect(await inTable()).toBe(ids.length);
       // The next round goes on from what is there.
-      expect(await archiveMonth(pool, store, '2025-03', PART)).toBe(true);
+      expect(await archiveMonth(pool, store, '2025-03', { perPart: PART })).toBe(true);
       expect(await archivedIds()).toEqual(ids);
       if (stop < 5) await rm(join(folder, 'past_orders'), { recursive: true });
     }
     expect(await dropArchived(store)).toEqual(['past_orders_202503']);
     expect(await archivedIds()).toEqual(ids);
     expect((await owner.query('SELECT FROM find_tombstone($1)', [ids[0]])).rowCount).toBe(1);
+  });
+
+  it('is not archived over the files of another installation', async () => {
+    await seedPast(2);
+    await mkdir(join(folder, NAME), { recursive: true });
+    const name = join(folder, NAME, 'part-000000.ndjson.gz');
+    await writeFile(name, 'of another');
+    await expect(dropArchived(store)).rejects.toThrow('does another installation use this archive?');
+    expect(await readFile(name, 'utf8')).toBe('of another');
+    expect(await inTable()).toBe(2);
+  });
+
+  it('is not dropped if its table was detached, because the archive would have none of its orders', async () => {
+    await seedPast(2);
+    await owner.query('ALTER TABLE past_orders DETACH PARTITION past_orders_202503');
+    await expect(dropArchived(store)).rejects.toThrow('is detached from past_orders');
+    expect((await owner.query('SELECT FROM past_orders_202503')).rowCount).toBe(2);
   });
 
   it.each([
@@ -170,7 +187,7 @@ describe('a month of past orders', () => {
     ],
   ])('stays in the table if the archive %s', async (problem, change) => {
     await seedPast(2);
-    expect(await archiveMonth(pool, store, '2025-03', PART)).toBe(true);
+    expect(await archiveMonth(pool, store, '2025-03', { perPart: PART })).toBe(true);
     await change();
     await expect(dropArchived(store)).rejects.toThrow(problem);
     expect(await inTable()).toBe(2);
@@ -192,13 +209,13 @@ describe('a month of past orders', () => {
       write: async (name, bytes) => {
         begin();
         await goes;
-        await store.write(name, bytes);
+        return store.write(name, bytes);
       },
     };
     const first = archiveMonth(pool, slow, '2025-03');
     await begun;
     try {
-      expect(await archiveMonth(pool, store, '2025-03', PART)).toBe(false);
+      expect(await archiveMonth(pool, store, '2025-03', { perPart: PART })).toBe(false);
     } finally {
       go();
     }
@@ -257,6 +274,8 @@ describe('an archive in a bucket', () => {
       const boundary = /boundary="?([^"]+)/.exec(request.headers['content-type'] ?? '')?.[1] ?? '';
       const content = body.toString('latin1').split(`--${boundary}`)[2] ?? '';
       const name = url.searchParams.get('name') ?? '';
+      if (objects.has(name) && url.searchParams.get('ifGenerationMatch') === '0')
+        return [412, '{"error":{"code":412}}'];
       const bytes = Buffer.from(content.slice(content.indexOf('\r\n\r\n') + 4, -2), 'latin1');
       objects.set(name, bytes);
       return [200, JSON.stringify({ name, bucket: 'archive', size: String(bytes.length), crc32c: crc32c(bytes) })];
@@ -273,6 +292,10 @@ describe('an archive in a bucket', () => {
       `chain/${NAME}/manifest.json`,
       `chain/${NAME}/part-000000.ndjson.gz`,
     ]);
+    expect(await bucket.write('new', Buffer.from('a'))).toBe(true);
+    expect(await bucket.write('new', Buffer.from('a'))).toBe(true);
+    expect(await bucket.write('new', Buffer.from('b'))).toBe(false);
+    expect(await bucket.read('new')).toEqual(Buffer.from('a'));
     expect(await showOrder(pool, String(ids[1]), bucket)).toMatchObject({
       serviceOrderId: ids[1],
       archive: `gs://archive/chain/${NAME}/part-000000.ndjson.gz`,

@@ -8,6 +8,7 @@ import { listOrders } from '../../../src/core/orders/list-orders.ts';
 import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';
 import { search } from '../../../src/core/orders/search.ts';
 import { showOrder, type ShownOrder } from '../../../src/core/orders/show-order.ts';
+import { createLog } from '../../../src/observe/create-log.ts';
 import { eraseMembers } from '../../../src/core/retention/erase-members.ts';
 import { PACKED, unpackOrder } from '../../../src/core/retention/pack-order.ts';
 import { findTombstone, MOVE_BATCH, movePastOrders } from '../../../src/core/retention/past-orders.ts';
@@ -203,6 +204,23 @@ describe('an order whose member data was erased', () => {
     expect(await idsIn('orders')).toEqual([]);
   });
 
+  it('moves although another one cannot, which is logged', async () => {
+    await seedErased('club-1', 'a', 'broken', 'c');
+    await system.query(
+      `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN IF old.service_order_id = 'broken' THEN RAISE EXCEPTION 'broken' USING ERRCODE = '22000'; END IF; RETURN old; END $$;
+       CREATE TRIGGER fail BEFORE DELETE ON orders FOR EACH ROW EXECUTE FUNCTION fail()`,
+    );
+    const lines: string[] = [];
+    const log = createLog('info', { write: (line: string) => void lines.push(line) });
+    expect(await movePastOrders(pool, PII_DAYS, { log })).toBe(2);
+    expect(await idsIn('past_orders')).toEqual(['a', 'c']);
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { serviceOrderId: 'broken', message: 'a past order could not be moved' },
+    ]);
+    await system.query('DROP TRIGGER fail ON orders');
+  });
+
   it('moves although older orders stay', async () => {
     const stuck = Array.from({ length: MOVE_BATCH + 1 }, (_, nth) => `stuck-${nth}`);
     await seedErased('club-1', ...stuck, 'free');
@@ -231,7 +249,7 @@ describe('a past order', () => {
     await until(async () => (await system.placement(id))?.['state'] === 'sent');
     await system.query('TRUNCATE orders, order_contents, provider_orders, placement_attempts CASCADE');
     await system.query(
-      `UPDATE placements SET location_id = NULL, state = 'failed', signalled_at = now() - interval '40 days',
+      `UPDATE placements SET location_id = NULL, state = 'failed', last_notified_sequence = 7, signalled_at = now() - interval '40 days',
               finished_at = now() - interval '40 days'`,
     );
     await until(async () => (await system.query('SELECT FROM outbox')).length === 0);
@@ -241,6 +259,9 @@ describe('a past order', () => {
     await until(async () => (await system.placement(id))?.['state'] === 'sent');
     expect(tickets).toEqual([id, id]);
     expect(await shown(id)).toMatchObject({ past: false });
+    // Its messages continue after the last one that the member got.
+    expect((await system.order(id))?.['sequence']).toBeGreaterThan(7);
+    expect(await idsIn('past_orders')).toEqual([]);
   });
 
   it('answers a late webhook like an unknown order', async () => {
@@ -297,13 +318,13 @@ describe('a month of past orders', () => {
     expect(tickets).toEqual([id]);
   });
 
-  it('leaves 64 bytes of an order at most, where a month has ten thousand', async () => {
+  it('leaves 16 bytes of an order', async () => {
     await system.query('TRUNCATE tombstones, tombstone_locations');
     const ids = Array.from({ length: 10_000 }, () => randomUUID());
     await moveDaysAgo(100);
     await system.query(
-      `INSERT INTO past_orders (month, service_order_id, location_id, signalled_at, state, rank, packed)
-       SELECT date_trunc('month', now() AT TIME ZONE 'UTC' - interval '100 days')::date, id, 'club-' || n % 300, now(), 'sent', 80, ''
+      `INSERT INTO past_orders (month, service_order_id, location_id, signalled_at, state, rank, last_notified_sequence, packed)
+       SELECT date_trunc('month', now() AT TIME ZONE 'UTC' - interval '100 days')::date, id, 'club-' || n % 300, now(), 'sent', 80, 0, ''
        FROM unnest($1::text[]) WITH ORDINALITY AS t (id, n)`,
       [ids],
     );

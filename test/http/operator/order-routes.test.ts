@@ -425,9 +425,16 @@ describe('a past order', () => {
       const { status, body } = await operator.post(`/orders/${id}/${action}`, action === 'notes' ? { text: 'x' } : {});
       expect({ status, detail: body['detail'] }, action).toEqual({
         status: 409,
-        detail: 'The order ended weeks ago. It can be read, but not changed.',
+        detail: 'It is a past order. It can be read, but not changed.',
       });
     }
+  });
+
+  it('is named in the audit', async () => {
+    const { body } = await operator.get(`/audit?order=${id}`);
+    expect(body['actions']).toContainEqual(
+      expect.objectContaining({ action: 'retry', outcome: 'refused', serviceOrderId: id, locationId: 'club-1' }),
+    );
   });
 
   it('is gone once its month was dropped, and the answer says what is known', async () => {
