@@ -341,7 +341,7 @@ describe('roles at a group of locations', () => {
     await stage.query(`UPDATE orders SET ended_at = now() WHERE location_id = 'former'`);
     expect((await admin.send('DELETE', '/locations/former?unpaused=true')).status).toBe(200);
     const hidden = await put(here, 'club-1', ['late']);
-    for (const pass of [() => {}, () => makePast(stage, 'order-of-former'), () => dropPast(stage)]) {
+    for (const pass of [async () => {}, () => makePast(stage, 'order-of-former'), () => dropPast(stage)]) {
       await pass();
       const removed = await put(here, 'former', ['late']);
       expect([removed.status, removed.text]).toEqual([403, hidden.text]);
