@@ -202,7 +202,9 @@ function listIn(pattern: RegExp, nodes: readonly Node[]): { at: string; mayLack:
   return undefined;
 }
 
+/** A required value that is to be filled in: it compiles, and no order can be placed with it. */
 const UNKNOWN = 'undefined as never';
+const markUnknown = (line: string): string => (line.includes('TODO') ? line : `${line} // TODO: required`);
 
 /** Writes a text. A required text that is null becomes blank, which holds the order with the field's name. */
 function text(node: Node | undefined, isRequired = false): string {
@@ -297,7 +299,10 @@ function draftTypes(order: readonly Node[]): { table: string; skips: string; typ
         (value) => `  if (${found?.at} === '${value}') return skip('${value.toLowerCase()}'); // TODO: not for us?\n`,
       )
       .join(''),
-    type: found === undefined ? `'pickup', // TODO` : `mapEnum(${found.at}, TYPES, '${found.name}'),`,
+    type:
+      found === undefined
+        ? `${UNKNOWN}, // TODO: such as mapEnum(order.type, TYPES)`
+        : `mapEnum(${found.at}, TYPES, '${found.name}'),`,
   };
 }
 
@@ -389,7 +394,7 @@ function draftMoney(order: readonly Node[]): { currency: string; lines: string[]
     ? `discount: ${amount(discount, 'discount', false)}`
     : '// TODO: discount, or a list of discounts below, if there are any';
   return {
-    currency: code === undefined ? `'EUR'; // TODO` : `${text(code, true)};`,
+    currency: code === undefined ? `'EUR'; // TODO: yours` : `${text(code, true)};`,
     lines: [
       `subtotal: ${amount(sum(/subtotal\w*||itemstotal||itemtotal||goods||net\w*/), 'subtotal')}`,
       ...(listIn(DISCOUNTS, order) === undefined ? [reduced] : []),
@@ -416,7 +421,9 @@ function draftCancelled(order: readonly Node[], placed: Node | undefined): strin
   if (at !== undefined && kindOf(at) !== 'boolean') return time(at);
   const status = order.find(({ values }) => values.some((value) => /cancel/i.test(value)));
   const value = status?.values.find((each) => /cancel/i.test(each));
-  if (status === undefined || placed === undefined) return 'null, // TODO: if orders can be cancelled, any time then';
+  if (status === undefined || placed === undefined) {
+    return 'null, // TODO: the time of the cancellation, if the order is cancelled. If you store no time, use any, such as placedAt. null: not cancelled';
+  }
   const when = time(placed, true).replace(/, \/\/.*|,$/, '');
   return `${status.at} === '${value}' ? ${when} : null, // TODO: the time of the cancel, if you have it`;
 }
@@ -489,7 +496,7 @@ ${draftDiscounts(order)}    notes: ${text(leaf(/notes?||remarks?||comments?||\w*
   const used = HELPERS.filter((name) => new RegExp(`\\b${name}\\(`).test(body));
   const types = ['OrderInput', ...(skips === '' ? [] : ['Skipped'])];
   const imports = [...used, ...types.map((name) => `type ${name}`)].join(', ');
-  const text_ = `/** Turns orders of our platform into Expediter's: ORDER_MODULE names this file. Check it: expediter platform check */
+  const drafted = `/** Turns orders of our platform into Expediter's: ORDER_MODULE names this file. Check it: expediter platform check */
 import { ${imports} } from 'expediter-platform';
 
 export const query = \`query Order($id: ${found.argType}) {
@@ -497,6 +504,7 @@ export const query = \`query Order($id: ${found.argType}) {
 }\`;
 ${takesNumber ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${headers}
 ${body}`;
+  const text_ = drafted.replaceAll(new RegExp(`^.*${UNKNOWN}.*$`, 'gm'), markUnknown);
   const todos = text_.match(/TODO/g)?.length ?? 0;
   return { text: text_, field: nameOf(found), others: others.map(nameOf).slice(0, 5), todos };
 }

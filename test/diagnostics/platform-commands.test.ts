@@ -286,6 +286,9 @@ describe('platform init', () => {
       type Line { sku: String  title: String!  qty: Int!  unitPrice: Decimal!  previous: [Line!] }`;
     await writeFile(join(folder, 'odd.graphql'), schema);
     const { file } = await draft('odd-schema', '--schema', join(folder, 'odd.graphql'));
+    const text = await readFile(file, 'utf8');
+    expect(text).toMatch(/ type: undefined as never, /);
+    expect(text).not.toMatch(/undefined as never(?!.* TODO)/);
     const module = await loadOrderModule({ ORDER_MODULE: file });
     expect(validate(buildSchema(schema), parse(module.query))).toEqual([]);
     expect(module.query).toContain('lineItems(first: 100) {');
