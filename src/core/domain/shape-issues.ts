@@ -8,27 +8,32 @@ const KINDS = ['missing', 'null', 'boolean', 'number', 'string', 'array', 'objec
 
 /** A field with a wrong shape. Its value is not stored, because it may be a member's data. */
 export const ShapeIssue = z.object({
-  path: CauseText.meta({ description: '`order.items.0.name`; empty for the whole.' }),
+  path: CauseText.meta({ description: '`order.items.0.name`; empty for the whole; `…` for those not listed.' }),
   received: z.enum(KINDS).meta({ description: 'The kind of the value; `other` is a value that JSON cannot express.' }),
   expected: CauseText.exactOptional().meta({ description: 'The required kind, if the value is of another kind.' }),
   says: CauseText.exactOptional().meta({ description: 'What else is wrong, as words that follow the path.' }),
 });
 export type ShapeIssue = z.infer<typeof ShapeIssue>;
 
-/** Lists the first issue of each field. @param error the error of a parse with `reportInput`, which adds the kinds */
+/**
+ * Lists the first issue of each field, and how many more fields are wrong.
+ * @param error the error of a parse with `reportInput`, which adds the kinds
+ */
 export function shapeIssues({ issues }: Pick<z.ZodError, 'issues'>): ShapeIssue[] {
   const firsts = new Map<string, z.core.$ZodIssue>();
   for (const issue of issues) {
     const path = issue.path.join('.');
     if (!firsts.has(path)) firsts.set(path, issue);
   }
-  return [...firsts].slice(0, ISSUES_MAX).map(([path, issue]) => {
+  const listed = [...firsts].slice(0, ISSUES_MAX).map(([path, issue]): ShapeIssue => {
     const received = kindOf(inputOf(issue));
     const about = { path: toCauseText(path), received };
     return issue.code === 'invalid_type'
       ? { ...about, expected: toCauseText(issue.expected) }
       : { ...about, says: toCauseText(inWords(issue, received)) };
   });
+  const more = firsts.size - listed.length;
+  return more === 0 ? listed : [...listed, { path: '…', received: 'other', says: `and ${more} more` }];
 }
 
 function inWords(issue: z.core.$ZodIssue, received: ShapeIssue['received']): string {

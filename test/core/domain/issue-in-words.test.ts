@@ -59,6 +59,10 @@ it.each<[string, unknown, string]>([
   expect(wordsOf(path, value)).toBe(words);
 });
 
+it('ten wrong fields are named, and the others are counted', () => {
+  expect(wordsOf('items', Array(12).fill(null))).toMatch(/ items\.9 is null; an object is required\. … and 2 more$/);
+});
+
 it.each<[z.ZodType, unknown, string]>([
   [z.string().max(1), 'ab', 'is longer than 1 character'],
   [z.string().min(8), 'ab', 'is shorter than 8 characters'],
