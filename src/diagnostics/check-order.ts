@@ -101,7 +101,10 @@ export async function checkOrder(
     const { order, leftOut } = readCanonicalOrder(value, { serviceOrderId });
     const completed = leftOut.some(isPhone) ? readWithCountry(value, serviceOrderId) : undefined;
     const refusals = listRefusals(completed?.order ?? order, about.registry);
-    const explained = leftOut.map((each) => (completed && isPhone(each) ? { ...each, says: NATIONAL } : each));
+    const explained = leftOut.map((each) => {
+      if (each.path === 'fulfillment.destination.country') return { ...each, says: NO_COUNTRY };
+      return completed && isPhone(each) ? { ...each, says: NATIONAL } : each;
+    });
     const remarks = [...findUnpriced(order), ...compareSums(order)];
     return { state: 'ok', order, leftOut: explained, remarks, refusals, shape };
   } catch (error) {
@@ -114,9 +117,10 @@ export async function checkOrder(
   }
 }
 
+const NO_COUNTRY = 'it is not an ISO 3166-1 code such as DE. Map it with mapEnum';
 const NATIONAL =
-  'a national number, and no country is known. Write it in international form, such as +49 30 123456, or set the ' +
-  "location's country: expediter location put --country DE";
+  "a national number, and no country is known. Use phoneInCountry(phone, 'DE') in the mapper, or set the country of the " +
+  'location: expediter location change <id> --country DE';
 const isPhone = ({ code }: LeftOut): boolean => code === 'phone_unusable';
 
 /** Reads an order as at a location whose country completes the telephone number, if there is such a country. */

@@ -145,14 +145,19 @@ it('says of a national telephone number what completes it, and counts no refusal
   const national = `import { toCanonicalOrder as map } from './map-order.ts';
     export const toCanonicalOrder = (data) => {
       const order = map(data);
-      return { ...order, member: { ...order.member, phone: '0171 2345678' } };
+      const destination = { line1: 'Road 1', country: 'Germany' };
+      const fulfillment = { ...order.fulfillment, destination };
+      return { ...order, fulfillment, member: { ...order.member, phone: '0171 2345678' } };
     };`;
   const module = { ...env, ORDER_MODULE: await moduleOf('national', national) };
   const { out } = await runCli(module, ['platform', 'check', 'B-1001']);
-  expect(out).toMatch(/^member\.phone +phone_unusable: a national number, .* international form.* put --country DE$/m);
+  expect(out).toMatch(
+    /^member\.phone +phone_unusable: a national number, .* phoneInCountry.* change <id> --country DE$/m,
+  );
   expect(out).not.toMatch(/would refuse|2345678/);
   const { out: line } = await runCli(module, ['platform', 'check', 'B-1001', '--no-details']);
   expect(line).toContain('member.phone was left out: a national number');
+  expect(line).toContain('country was left out: it is not an ISO 3166-1 code such as DE. Map it with mapEnum');
 });
 
 it('says of an order that the platform has cancelled that it is not sent, and of a skipped order why', async () => {

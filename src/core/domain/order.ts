@@ -69,7 +69,7 @@ const Destination = z.object({
   city: Text.optional(),
   postalCode: Text.optional(),
   region: Text.optional(),
-  country: Text.optional(),
+  country: Text.meta({ description: 'ISO 3166-1 alpha-2, such as DE.' }).optional(),
   latitude: z.number().min(-90).max(90).optional(),
   longitude: z.number().min(-180).max(180).optional(),
   instructions: Text.optional(),
