@@ -19,7 +19,7 @@ import { NotDone } from '../operators/operation.ts';
 import { loadProviders } from './settings-rules.ts';
 import { terminalText } from '../observe/terminal-text.ts';
 
-const SUMS = 'Check these amounts in the mapper. A sum may be correct that includes a fee for which we have no field:';
+const SUMS = 'Check these amounts in the mapper:';
 const DEFAULT_QUERY = 'ORDER_MODULE and ORDER_QUERY_FILE are unset, so the default query was sent.';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
 /** The codes that have a meaning, see `ErrorCode`. */

@@ -156,7 +156,9 @@ export function compareSums({ items, money }: CanonicalOrder): Remark[] {
   if (total !== due && total !== due + tax) {
     const taxed = tax > 0 ? `, ${inWords(due + tax)} with the tax` : '';
     const less = discount > 0 ? ' less the discount' : '';
-    const says = `is ${inWords(total)}, and subtotal${less}, tip and fee add up to ${inWords(due)}${taxed}`;
+    const why =
+      total < due ? 'Is a discount missing (money.discount)?' : 'It may include a fee that we have no field for';
+    const says = `is ${inWords(total)}, and subtotal${less}, tip and fee add up to ${inWords(due)}${taxed}. ${why}`;
     remarks.push({ path: 'money.total', says });
   }
   return remarks;

@@ -26,15 +26,20 @@ it('says what does not, with the digits of the currency', () => {
     { path: 'money.subtotal', says: 'is 3.000 KWD, but the items with their modifiers add up to 3.810 KWD' },
     {
       path: 'money.total',
-      says: 'is 5.184 KWD, and subtotal, tip and fee add up to 3.650 KWD, 4.374 KWD with the tax',
+      says: 'is 5.184 KWD, and subtotal, tip and fee add up to 3.650 KWD, 4.374 KWD with the tax. It may include a fee that we have no field for',
     },
   ]);
   const discounted = { ...money, subtotal: 3810, tax: 0, tip: 0, fee: 0, total: 3000 };
   expect(compareSums(sampleOrder({ items, money: { ...discounted, discount: 810 } }))).toEqual([]);
   expect(compareSums(sampleOrder({ items, money: { ...discounted, discount: 800 } }))).toMatchObject([
-    { says: 'is 30.00 EUR, and subtotal less the discount, tip and fee add up to 30.10 EUR' },
+    {
+      says: 'is 30.00 EUR, and subtotal less the discount, tip and fee add up to 30.10 EUR. Is a discount missing (money.discount)?',
+    },
   ]);
   expect(compareSums(sampleOrder({ items, money: discounted }))).toEqual([
-    { path: 'money.total', says: 'is 30.00 EUR, and subtotal, tip and fee add up to 38.10 EUR' },
+    {
+      path: 'money.total',
+      says: 'is 30.00 EUR, and subtotal, tip and fee add up to 38.10 EUR. Is a discount missing (money.discount)?',
+    },
   ]);
 });

@@ -135,7 +135,7 @@ it('tells what was left out, which sums do not add up and which POS systems woul
   expect(out).toMatch(/^member\.phone +phone_unusable$/m);
   expect(out).toContain(`
 money.subtotal is 32.60 EUR, but the items with their modifiers add up to 33.60 EUR
-money.total is 36.60 EUR, and subtotal, tip and fee add up to 35.60 EUR, 40.96 EUR with the tax
+money.total is 36.60 EUR, and subtotal, tip and fee add up to 35.60 EUR, 40.96 EUR with the tax. It may include a fee that we have no field for
 `);
   expect(out).toMatch(/^toast +Toast would refuse the order: member\.phone is missing$/m);
   expect(out).not.toMatch(/^(standard|square|hubrise|lightspeed-k|deliverect) /m);
