@@ -250,7 +250,7 @@ function inFull(each: Shown, { shape }: CheckOptions): string {
 
 function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Failed): string {
   const faults = cause.code === 'order_unreadable' ? cause.issues.map(issueInWords) : [];
-  const isUnknown = errors.length > 0 && errors.every(({ judgedBy }) => !KNOWN.has(judgedBy));
+  const isUnknown = errors.some(({ code }) => code !== null) && errors.every(({ judgedBy }) => !KNOWN.has(judgedBy));
   return inParts(
     faults.length > 0
       ? 'It cannot be placed. Errors in the order that was made from the answer:'
@@ -260,7 +260,7 @@ function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Fai
     isUnknown && cause.code !== 'platform_refuses_us' && UNKNOWN_CODE,
     cause.code === 'order_mapper_threw' && (thrown ?? TO_REVEAL),
     ['platform_failing', 'platform_unreachable'].includes(cause.code) &&
-      asTyped('This command shows more: expediter doctor --only platform'),
+      asTyped("This command shows more, such as the platform's message: expediter doctor --only platform"),
     shape.length > 0 && describeAnswer(shape),
   );
 }

@@ -215,6 +215,11 @@ it('says of an unknown error code how to translate it', async () => {
   const { out } = await runCli({ ...env, ORDER_API_TOKEN: 'x', ORDER_MODULE: own }, ['platform', 'check', 'B-1001']);
   expect(out).toMatch(/^WRONG_KEY +WRONG_KEY$/m);
   expect(out).toMatch(/does not know this code, .* translate it by the function errorCode of the module\./);
+
+  const typo = await moduleOf('typo', 'export const query = `query($id: ID!) { purchase(code: $id) { total } }`;');
+  const { out: codeless } = await runCli({ ...env, ORDER_MODULE: typo }, ['platform', 'check', 'B-1001']);
+  expect(codeless).toMatch(/^This command shows more, such as the platform's message: .*doctor --only platform$/m);
+  expect(codeless).not.toContain('errorCode');
 });
 
 describe('platform init', () => {
