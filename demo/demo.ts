@@ -23,7 +23,9 @@ type Result = { orders: Journey[]; cancelled?: Cancelled[]; outage?: Outage };
 /** What happened to an order that is not cooked. */
 const ENDED_AS = {
   cancelled: 'is cancelled, because the platform has cancelled it: the POS never got it',
-  held: 'is held until it can be read: correct the mapper, or the data in the platform, and run the demo again',
+  held:
+    'is held until it can be read. Data that you correct in the platform is read again within 30 s. If you correct the ' +
+    'mapper, press Ctrl-C and run the demo again',
   withdrawn: 'is withdrawn, because the mapper skips it: no ticket, and no message to its member',
 };
 

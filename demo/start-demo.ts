@@ -302,7 +302,7 @@ export async function startDemo(about: {
     ordersUrl: `${counter.url}/orders${place === undefined ? '?id=ORDER_ID' : '?type=delivery'}`,
     ordersHint:
       place === undefined
-        ? 'ORDER_ID: another order of your platform. Run the demo again if you change the mapper'
+        ? 'ORDER_ID: another order of your platform. If you change the mapper, press Ctrl-C and run the demo again'
         : 'or type=pickup',
     serviceUrl: balancer.url,
     operatorUrl: operators.url,
