@@ -1,4 +1,4 @@
-/** Turns Feast's purchases into canonical orders: `ORDER_MODULE=examples/platform-mapper/map-order.ts`. */
+/** Turns Feast's purchases into canonical orders: `ORDER_MODULE=./examples/platform-mapper/map-order.ts`. */
 import {
   joinName,
   joinStreet,

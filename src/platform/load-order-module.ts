@@ -66,7 +66,8 @@ async function importModule(name: string): Promise<OrderModule> {
   try {
     module = (await import(specifier)) as Partial<OrderModule>;
   } catch (error) {
-    throw new Error(`ORDER_MODULE: ${name} cannot be loaded: ${(error as Error).message}`, { cause: error });
+    const hint = specifier === name ? '. A path begins with . or /, such as ./map-order.ts' : '';
+    throw new Error(`ORDER_MODULE: ${name} cannot be loaded: ${(error as Error).message}${hint}`, { cause: error });
   } finally {
     hooks.deregister();
   }
