@@ -285,9 +285,7 @@ function describeErrors(errors: readonly ShownError[]): string {
 }
 
 /** Formats a mapper's error with its stack, or an error of the platform. */
-function written(thrown: unknown): string {
-  return inspect(thrown, { depth: 6 });
-}
+const written = (thrown: unknown): string => inspect(thrown, { depth: 6 });
 
 function describeAnswer(shape: readonly ShapeLine[]): string {
   return `The shape of the platform's answer, without values:\n\n${table(
@@ -296,6 +294,4 @@ function describeAnswer(shape: readonly ShapeLine[]): string {
   )}`;
 }
 
-function inParts(...parts: (string | false | undefined)[]): string {
-  return parts.filter(Boolean).join('\n\n');
-}
+const inParts = (...parts: (string | false | undefined)[]): string => parts.filter(Boolean).join('\n\n');

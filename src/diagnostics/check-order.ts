@@ -119,8 +119,7 @@ export async function checkOrder(
 
 const NO_COUNTRY = 'it is not an ISO 3166-1 code such as DE. Map it with mapEnum';
 const NATIONAL =
-  "a national number, and no country is known. Use phoneInCountry(phone, 'DE') in the mapper, or set the country of the " +
-  'location: expediter location change <id> --country DE';
+  "a national number, and no country is known. Use phoneInCountry(phone, 'DE') in the mapper, or: expediter location change <id> --country DE";
 const isPhone = ({ code }: LeftOut): boolean => code === 'phone_unusable';
 
 /** Reads an order as at a location whose country completes the telephone number, if there is such a country. */
@@ -156,8 +155,7 @@ export function compareSums({ items, money }: CanonicalOrder): Remark[] {
   if (total !== due && total !== due + tax) {
     const taxed = tax > 0 ? `, ${inWords(due + tax)} with the tax` : '';
     const less = discount > 0 ? ' less the discount' : '';
-    const why =
-      total < due ? 'Is a discount missing (money.discount)?' : 'It may include a fee that we have no field for';
+    const why = total < due ? 'Is a discount missing (money.discount)?' : 'It may include a fee that has no field';
     const says = `is ${inWords(total)}, and subtotal${less}, tip and fee add up to ${inWords(due)}${taxed}. ${why}`;
     remarks.push({ path: 'money.total', says });
   }
@@ -209,9 +207,7 @@ function kindOfText(text: string): string {
 }
 
 /** Copies an order, and replaces member data by its length or type. */
-export function maskOrder(order: CanonicalOrder): unknown {
-  return mask(order, '');
-}
+export const maskOrder = (order: CanonicalOrder): unknown => mask(order, '');
 
 function mask(value: unknown, path: string): unknown {
   if (typeof value === 'object' && value !== null) {

@@ -165,9 +165,8 @@ function typeOf(nodes: readonly Node[], indent: string): string {
 }
 
 /** Finds the first leaf that a pattern matches. Earlier patterns and earlier lists are preferred. */
-function leaf(patterns: RegExp, ...lists: (readonly Node[] | undefined)[]): Node | undefined {
-  return find(patterns, lists, isLeaf);
-}
+const leaf = (patterns: RegExp, ...lists: (readonly Node[] | undefined)[]): Node | undefined =>
+  find(patterns, lists, isLeaf);
 
 function find(
   patterns: RegExp,
@@ -204,7 +203,6 @@ function listIn(pattern: RegExp, nodes: readonly Node[]): { at: string; mayLack:
 
 /** A required value that is to be filled in: it compiles, and no order can be placed with it. */
 const UNKNOWN = 'undefined as never';
-const markUnknown = (line: string): string => (line.includes('TODO') ? line : `${line} // TODO: required`);
 
 /** Writes a text. A required text that is null becomes blank, which holds the order with the field's name. */
 function text(node: Node | undefined, isRequired = false): string {
@@ -285,6 +283,8 @@ function draftTypes(order: readonly Node[]): { table: string; skips: string; typ
   const found = [...order, ...nested].find((each) => isType(each) && !/status|state/i.test(each.name)) ?? named;
   const values = found?.values.length ? found.values : ['DELIVERY', 'PICKUP'];
   const skips = values.filter((value) => TABLE.test(value) && found?.values.length);
+  const skip = (value: string): string =>
+    `  if (${found?.at} === '${value}') return skip('${value.toLowerCase()}'); // TODO: not for us?\n`;
   const rows = values.flatMap((value) => {
     if (skips.includes(value)) return [];
     const ours = DELIVERY.test(value) ? 'delivery' : PICKUP.test(value) ? 'pickup' : undefined;
@@ -294,11 +294,7 @@ function draftTypes(order: readonly Node[]): { table: string; skips: string; typ
   });
   return {
     table: `const TYPES: Record<string, 'delivery' | 'pickup'> = {\n${rows.join('')}};`,
-    skips: skips
-      .map(
-        (value) => `  if (${found?.at} === '${value}') return skip('${value.toLowerCase()}'); // TODO: not for us?\n`,
-      )
-      .join(''),
+    skips: skips.map(skip).join(''),
     type:
       found === undefined
         ? `${UNKNOWN}, // TODO: such as mapEnum(order.type, TYPES)`
@@ -421,9 +417,8 @@ function draftCancelled(order: readonly Node[], placed: Node | undefined): strin
   if (at !== undefined && kindOf(at) !== 'boolean') return time(at);
   const status = order.find(({ values }) => values.some((value) => /cancel/i.test(value)));
   const value = status?.values.find((each) => /cancel/i.test(each));
-  if (status === undefined || placed === undefined) {
+  if (status === undefined || placed === undefined)
     return 'null, // TODO: the time of the cancellation, if the order is cancelled. If you store no time, use any, such as placedAt. null: not cancelled';
-  }
   const when = time(placed, true).replace(/, \/\/.*|,$/, '');
   return `${status.at} === '${value}' ? ${when} : null, // TODO: the time of the cancel, if you have it`;
 }
@@ -504,7 +499,7 @@ export const query = \`query Order($id: ${found.argType}) {
 }\`;
 ${takesNumber ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${headers}
 ${body}`;
-  const text_ = drafted.replaceAll(new RegExp(`^.*${UNKNOWN}.*$`, 'gm'), markUnknown);
+  const text_ = drafted.replaceAll(new RegExp(`^(?!.*TODO).*${UNKNOWN}.*$`, 'gm'), '$& // TODO: required');
   const todos = text_.match(/TODO/g)?.length ?? 0;
   return { text: text_, field: nameOf(found), others: others.map(nameOf).slice(0, 5), todos };
 }

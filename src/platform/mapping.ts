@@ -208,6 +208,4 @@ function readOffset(text: string): number {
 }
 
 /** Writes a UTC time as RFC 3339 without its offset: "2026-11-21T18:00:00". */
-function toSecond(milliseconds: number): string {
-  return new Date(milliseconds).toISOString().slice(0, 19);
-}
+const toSecond = (milliseconds: number): string => new Date(milliseconds).toISOString().slice(0, 19);

@@ -26,7 +26,7 @@ it('says what does not, with the digits of the currency', () => {
     { path: 'money.subtotal', says: 'is 3.000 KWD, but the items with their modifiers add up to 3.810 KWD' },
     {
       path: 'money.total',
-      says: 'is 5.184 KWD, and subtotal, tip and fee add up to 3.650 KWD, 4.374 KWD with the tax. It may include a fee that we have no field for',
+      says: 'is 5.184 KWD, and subtotal, tip and fee add up to 3.650 KWD, 4.374 KWD with the tax. It may include a fee that has no field',
     },
   ]);
   const discounted = { ...money, subtotal: 3810, tax: 0, tip: 0, fee: 0, total: 3000 };

@@ -15,10 +15,7 @@ export const ShapeIssue = z.object({
 });
 export type ShapeIssue = z.infer<typeof ShapeIssue>;
 
-/**
- * Lists the first issue of each field, and how many more fields are wrong.
- * @param error the error of a parse with `reportInput`, which adds the kinds
- */
+/** Lists the first issue of each field, and counts the rest. @param error of a parse with `reportInput`, for the kinds */
 export function shapeIssues({ issues }: Pick<z.ZodError, 'issues'>): ShapeIssue[] {
   const firsts = new Map<string, z.core.$ZodIssue>();
   for (const issue of issues) {
