@@ -285,7 +285,7 @@ describe('platform init', () => {
       }
       type Voucher { name: String!  cents: Int }
       enum Status { OPEN CANCELLED }
-      type Person { fullName: String  orders: [SalesOrder!]! }
+      type Person { alias: String  orders: [SalesOrder!]! }
       type Cart { lineItems(first: Int): Lines! }
       type Lines { pageInfo: Page!  edges: [Edge!]! } type Page { end: String } type Edge { node: Line! }
       type Line { sku: String  title: String!  qty: Int!  unitPrice: Decimal!  previous: [Line!] }`;
