@@ -129,12 +129,12 @@ describe('what a module throws', () => {
         at: expect.stringMatching(/^throws-[\d-]+\.ts:4$/),
       },
     });
-    const body = '\n\nreturn joinName(7 as never);';
+    const body = '\n\nconst join = () => joinName(7 as never);\nreturn join();';
     const text = `import { joinName } from 'expediter-platform';\n${QUERY}\nexport const toCanonicalOrder = () => {${body}\n}`;
     const module = await loadOrderModule({ ORDER_MODULE: await moduleOf('helper', text) });
     // The mapper's line, and not the line of our function that it calls.
     const called = await refetcherOf(server.url, module)('x').catch((error: unknown) => error);
-    expect(called).toMatchObject({ cause: { error: 'TypeError', at: 'helper.ts:5' } });
+    expect(called).toMatchObject({ cause: { error: 'TypeError', at: 'helper.ts:5 (called at line 6)' } });
     const odd =
       "const e = new Error(`${data.name}\\n    at f (/tmp/${data.name}.ts:1:1)`); e.name = data.name + ' Lovelace'; throw e;";
     const hostile = await refetch(odd);

@@ -54,17 +54,20 @@ function isSkipped(mapped: unknown): mapped is { skipped: string } {
   return 'skipped' in mapped && typeof mapped.skipped === 'string';
 }
 
-/** Returns the file and line where the module threw, such as `map-order.ts:42`. Skips our functions. */
+/** Returns where the module threw: `map-order.ts:42 (called at line 60)`, for a helper of its own. Skips our functions. */
 function placeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined;
   // Skip the message at the start of the stack, because a part of it may look like a stack line.
   const calls = error.stack.slice(error.stack.indexOf(error.message) + error.message.length);
+  let first: { path: string; place: string } | undefined;
   for (const [, path = '', line = ''] of calls.matchAll(/^ +at [^/\n]*(\/[^()\n]+):(\d+):\d+\)?$/gm)) {
     if ([...OURS, PHONES].some((each) => path.includes(each))) continue;
     const place = `${path.split('/').at(-1)}:${line}`;
-    return /^[\w.:-]{1,100}$/.test(place) ? place : undefined;
+    if (first !== undefined) return first.path === path ? `${first.place} (called at line ${line})` : first.place;
+    if (!/^[\w.:-]{1,100}$/.test(place)) return undefined;
+    first = { path, place };
   }
-  return undefined;
+  return first?.place;
 }
 
 /** A platform error and the code by which it is classified. */
