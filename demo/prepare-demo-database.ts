@@ -1,7 +1,8 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfigOf } from '../src/server/config.ts';
 import { migrate } from '../src/database/migrate.ts';
-import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
+import { postgresIn, startPostgres, type Postgres } from '../test/support/start-postgres.ts';
 
 export type Database = {
   url: string;
@@ -11,6 +12,16 @@ export type Database = {
   embedded: Postgres | undefined;
   stop(): Promise<void>;
 };
+
+const inUse = (dir: string, name = 'demo'): string =>
+  `another ${name} uses ${dir}: end it, or start this one with another --dir`;
+
+/** Deletes the embedded database of an earlier demo. @throws Error if that demo still runs */
+export function deleteDemoDatabase(dir: string): void {
+  const data = join(dir, 'postgres');
+  if (postgresIn(data) !== undefined) throw new Error(inUse(dir));
+  rmSync(data, { recursive: true, force: true });
+}
 
 /**
  * Prepares a migrated database: the given one, or an embedded Postgres with its data in `dir`.
@@ -25,7 +36,7 @@ export async function prepareDemoDatabase(about: {
   const data = join(about.dir, 'postgres');
   const postgres = await startPostgres({ dir: data }).catch((error: Error) => {
     const message = error.message.includes('already runs in')
-      ? `another ${about.name ?? 'demo'} uses ${about.dir}: end it, or start this one with another --dir`
+      ? inUse(about.dir, about.name)
       : `${error.message}\nOr set DATABASE_URL to your own Postgres.`;
     throw new Error(message, { cause: error });
   });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readConfigOf } from '../src/server/config.ts';
@@ -24,7 +24,7 @@ import { openPubsub } from './open-pubsub.ts';
 import { interruptPostgres, type Outage } from './interrupt-postgres.ts';
 import { ownPlatform } from './own-platform.ts';
 import { placeOrders, signal as signalOrder, type PlacedOrder } from './place-orders.ts';
-import { prepareDemoDatabase } from './prepare-demo-database.ts';
+import { deleteDemoDatabase, prepareDemoDatabase } from './prepare-demo-database.ts';
 import { serveTracker } from './serve-tracker.ts';
 import { ALLOW_PRIVATE_HOSTS } from '../test/support/allowed-loopback.ts';
 import { runAgainOnChange } from './run-again-on-change.ts';
@@ -111,7 +111,7 @@ export async function startDemo(about: {
   const startSimulator = await loadSimulator(about.pos);
   const own = about.own && (await ownPlatform(about.own, env));
   // Deletes the database, because the service does not place an order again that it placed in an earlier run.
-  if (own !== undefined) rmSync(join(dir, 'postgres'), { recursive: true, force: true });
+  if (own !== undefined) deleteDemoDatabase(dir);
   mkdirSync(dir, { recursive: true });
   writeFileSync(logFile, '');
 

@@ -9,7 +9,7 @@ CREATE TABLE past_orders (
   location_id text COLLATE "C",                 -- NULL: the order was never read
   provider_order_id text COLLATE "C",
   signalled_at timestamptz NOT NULL,
-  state text NOT NULL,                          -- of its placement
+  state text COLLATE "C" NOT NULL,              -- of its placement
   rank smallint,                                -- of its status; NULL: the order was never read
   last_notified_sequence integer NOT NULL,      -- as in `placements`
   packed bytea NOT NULL,                        -- zstd of JSON: the rows of each table, by the table's name

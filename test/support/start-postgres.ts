@@ -216,6 +216,12 @@ function hint(text: string): string {
   return '';
 }
 
+/** @returns the process of the Postgres that runs in this directory, or undefined if none does */
+export function postgresIn(dir: string): number | undefined {
+  const lock = readLock(dir);
+  return lock === undefined || removeStaleLock(dir) ? undefined : lock.pid;
+}
+
 function readLock(dir: string): { pid: number } | undefined {
   try {
     return { pid: Number.parseInt(readFileSync(join(dir, 'postmaster.pid'), 'utf8'), 10) };

@@ -48,6 +48,8 @@ export class KeyUsed extends Error {
 
 export type IssuedToken = { tokenId: string; token: string; integration: string };
 
+const FOREIGN_KEY_VIOLATION = '23503';
+
 /**
  * Makes a token for a location's present integration. The token is returned only here, and only its hash is stored.
  * @param about.repeatable if the same caller repeats the request with the same key, it gets the same token again, because
@@ -68,11 +70,17 @@ export async function issueToken(
   const { integration } = await getLocation(pool, locationId);
   const made = repeatable && deriveToken(repeatable, [locationId, integration, await readCreation(pool, locationId)]);
   const { tokenId, token } = made ?? { tokenId: randomUUID(), token: makeToken('exw_') };
-  const { rowCount } = await pool.query(
-    `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id, label, expires_at)
-     VALUES ($1::uuid, $2, $3, $4, $5::text, $6::timestamptz) ON CONFLICT (token_id) DO NOTHING`,
-    [tokenId, Buffer.from(digest(token), 'base64'), integration, locationId, label, expiresAt],
-  );
+  const { rowCount } = await pool
+    .query(
+      `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id, label, expires_at)
+       VALUES ($1::uuid, $2, $3, $4, $5::text, $6::timestamptz) ON CONFLICT (token_id) DO NOTHING`,
+      [tokenId, Buffer.from(digest(token), 'base64'), integration, locationId, label, expiresAt],
+    )
+    .catch(async (error: { code?: string }) => {
+      // The location was just removed, so this throws what it throws for any location that is not there.
+      if (error.code === FOREIGN_KEY_VIOLATION) await getLocation(pool, locationId);
+      throw error;
+    });
   if (rowCount === 0) {
     const { rowCount: same } = await pool.query(
       `SELECT FROM webhook_tokens

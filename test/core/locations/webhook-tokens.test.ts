@@ -32,6 +32,17 @@ it('a revoked token opens nothing after five seconds, though the clock of Postgr
   expect(await judge(token)).toMatchObject({ state: 'revoked' });
 });
 
+it('a token for a location that is removed meanwhile is refused as for one that is not there', async () => {
+  await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('left', 'standard', '')`);
+  const query = pool.query.bind(pool) as (text: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>;
+  vi.spyOn(pool, 'query').mockImplementation((async (text: string | pg.QueryConfig, values?: unknown[]) => {
+    if (typeof text === 'string' && text.includes('INSERT INTO webhook_tokens'))
+      await query(`DELETE FROM locations WHERE location_id = 'left'`);
+    return query(text, values);
+  }) as never);
+  await expect(issueToken(pool, { locationId: 'left' })).rejects.toMatchObject({ cause: { code: 'no_location' } });
+});
+
 it('a token in use is judged anew before its answer is too old, and no webhook waits for that', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   const judge = tokenAuthenticator(pool, open, () => new Date());
