@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { archiveMonth, findArchived } from '../src/core/retention/archive.ts';
 import { archiveStore } from '../src/core/retention/archive-store.ts';
+import { PACKED } from '../src/core/retention/pack-order.ts';
 import { forgetPastOrder, movePastOrders } from '../src/core/retention/past-orders.ts';
 import { dropOldPartitions } from '../src/core/retention/retention-rules.ts';
 import { openDatabase } from '../src/database/open-database.ts';
@@ -12,16 +13,6 @@ import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { postgresMs } from './processor-ms.ts';
 import { median } from './summarize.ts';
 
-/** The tables of current orders. */
-const CURRENT = [
-  'placements',
-  'orders',
-  'placement_attempts',
-  'provider_orders',
-  'status_events',
-  'live_messages',
-  'cancellations',
-];
 const PII_DAYS = 30;
 const LOOK_UPS = 2_000;
 
@@ -65,7 +56,7 @@ export async function measureYears(
   try {
     const empty = await lookUp(client, pool);
     await seedEnded(client, about.moved);
-    const currentOrderBytes = (await sizeOf(CURRENT)) / about.moved;
+    const currentOrderBytes = (await sizeOf(PACKED)) / about.moved;
     const [began, node, server] = [performance.now(), process.cpuUsage(), postgresMs(postgres.pid)];
     const moved = await movePastOrders(pool, PII_DAYS);
     if (moved !== about.moved) throw new Error(`${moved} of ${about.moved} orders were moved`);
@@ -184,7 +175,7 @@ async function seedEnded(client: pg.Client, orders: number): Promise<void> {
             at + interval '31 days' FROM n`,
     [orders],
   );
-  await client.query(`VACUUM (ANALYZE) ${CURRENT.join(', ')}`);
+  await client.query(`VACUUM (ANALYZE) ${PACKED.join(', ')}`);
 }
 
 /** Past orders of the month `ago` months ago. Their packed rows are short, because nothing here reads them. */

@@ -130,6 +130,38 @@ export async function inBatch<Result>(
   });
 }
 
+/**
+ * Does `work` for all items as `inBatch` does. If that fails because of a statement, does it for each item alone, so that
+ * one item stops no other.
+ * @param work returns the number of items done
+ * @param onFailed called for each item that fails alone
+ * @returns the number of items done, or undefined if another process has the lock
+ */
+export async function inBatchOrOneByOne<Item>(
+  pool: Pool,
+  lock: number,
+  items: readonly Item[],
+  work: (client: PoolClient, items: readonly Item[]) => Promise<number>,
+  onFailed: (item: Item | undefined, error: unknown) => void,
+): Promise<number | undefined> {
+  try {
+    return await inBatch(pool, lock, (client) => work(client, items));
+  } catch (error) {
+    if (!isAboutStatement(error)) throw error;
+    if (items.length === 1) {
+      onFailed(items[0], error);
+      return 0;
+    }
+    let done = 0;
+    for (const item of items) {
+      const count = await inBatchOrOneByOne(pool, lock, [item], work, onFailed);
+      if (count === undefined) return undefined;
+      done += count;
+    }
+    return done;
+  }
+}
+
 /** True if Postgres refuses the values themselves (classes 21, 22 and 23, or a limit): a retry can never succeed. */
 export function isDataError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && /^(21|22|23|54)/.test(error.code ?? '');

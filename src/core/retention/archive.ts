@@ -196,10 +196,10 @@ export async function findArchived(
   const bytes = part && (await store.read(part.name));
   if (part === undefined || bytes === undefined) return undefined;
   const lines = await gunzip(bytes);
-  const start = Buffer.from(`{"service_order_id":${JSON.stringify(serviceOrderId)},`);
-  // A line begins like this, and the start of a row within a line does not follow a line break.
-  const at = lines.indexOf(start) === 0 ? 0 : lines.indexOf(Buffer.concat([Buffer.from('\n'), start])) + 1;
-  if (at === 0 && !lines.subarray(0, start.length).equals(start)) return undefined;
+  const isFirst = part.first === serviceOrderId;
+  // Only a line begins like this after a line break. The rows within a line do not.
+  const at = isFirst ? 0 : lines.indexOf(`\n{"service_order_id":${JSON.stringify(serviceOrderId)},`) + 1;
+  if (at === 0 && !isFirst) return undefined;
   return { rows: lines.subarray(at, lines.indexOf('\n', at)).toString(), url: store.urlOf(part.name) };
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase, Pool, QueryResult } from 'pg';
-import { inBatch, inBatches, isAboutStatement, LOCK_ERASE_MEMBERS, restSince } from '../postgres/transactions.ts';
+import { inBatches, inBatchOrOneByOne, LOCK_ERASE_MEMBERS, restSince } from '../postgres/transactions.ts';
 import type { Log } from '../domain/log.ts';
 import type { PlacementState } from '../domain/placement.ts';
 
@@ -88,30 +88,22 @@ async function eraseEnded(pool: Pool, retentionDays: number, log: Log | undefine
  * Erases orders with `eraseOrders`: all together, or one by one if that fails.
  * @returns undefined if another process has the lock
  */
-export async function eraseBatch(
+export function eraseBatch(
   pool: Pool,
   ids: readonly string[],
   about: { log?: Log | undefined; sent?: boolean },
 ): Promise<number | undefined> {
-  try {
-    return await inBatch(pool, LOCK_ERASE_MEMBERS, async (client) => {
+  return inBatchOrOneByOne(
+    pool,
+    LOCK_ERASE_MEMBERS,
+    ids,
+    async (client, some) => {
       await client.query(`SET LOCAL statement_timeout = ${PATIENCE_MS}`);
-      return eraseOrders(client, ids, about.sent);
-    });
-  } catch (error) {
-    if (!isAboutStatement(error)) throw error;
-    if (ids.length === 1) {
-      about.log?.error({ serviceOrderId: ids[0], err: error }, 'the member data of an order could not be erased');
-      return 0;
-    }
-    let erased = 0;
-    for (const id of ids) {
-      const count = await eraseBatch(pool, [id], about);
-      if (count === undefined) return undefined;
-      erased += count;
-    }
-    return erased;
-  }
+      return eraseOrders(client, some, about.sent);
+    },
+    (serviceOrderId, err) =>
+      about.log?.error({ serviceOrderId, err }, 'the member data of an order could not be erased'),
+  );
 }
 
 /**

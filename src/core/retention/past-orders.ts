@@ -2,7 +2,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { ClientBase, Pool } from 'pg';
 import { statusAt, type Status } from '../domain/lifecycle.ts';
 import type { Log } from '../domain/log.ts';
-import { inBatch, isAboutStatement, LOCK_MOVE_ORDERS, restSince } from '../postgres/transactions.ts';
+import { inBatchOrOneByOne, LOCK_MOVE_ORDERS, restSince } from '../postgres/transactions.ts';
 import { packOrder, readerOf, type Reader } from './pack-order.ts';
 
 /** Orders per batch. They stay locked for the whole batch, but a webhook about such an old order is rare. */
@@ -39,29 +39,19 @@ export async function movePastOrders(
   }
 }
 
-/** Moves orders all together, or one by one if that fails. @returns undefined if another process has the lock */
-async function moveBatch(
+function moveBatch(
   pool: Pool,
   days: number,
   orders: readonly Candidate[],
   log: Log | undefined,
 ): Promise<number | undefined> {
-  try {
-    return await inBatch(pool, LOCK_MOVE_ORDERS, (client) => moveOrders(client, days, orders));
-  } catch (error) {
-    if (!isAboutStatement(error)) throw error;
-    if (orders.length === 1) {
-      log?.error({ serviceOrderId: orders[0]?.serviceOrderId, err: error }, 'a past order could not be moved');
-      return 0;
-    }
-    let moved = 0;
-    for (const order of orders) {
-      const count = await moveBatch(pool, days, [order], log);
-      if (count === undefined) return undefined;
-      moved += count;
-    }
-    return moved;
-  }
+  return inBatchOrOneByOne(
+    pool,
+    LOCK_MOVE_ORDERS,
+    orders,
+    (client, some) => moveOrders(client, days, some),
+    (order, err) => log?.error({ serviceOrderId: order?.serviceOrderId, err }, 'a past order could not be moved'),
+  );
 }
 
 /** Each batch starts after the last order of the previous batch, so orders that stay are passed over. */
