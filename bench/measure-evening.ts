@@ -9,6 +9,7 @@ import type { Evening, EveningResult } from './offer-evening.ts';
 import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { residentMb } from './resident-mb.ts';
 import type { Happened, OutsideWorld } from './serve-outside-world.ts';
+import { MOVES } from './sign-request.ts';
 import { startService } from './start-service.ts';
 import { median } from './summarize.ts';
 
@@ -76,6 +77,8 @@ export async function measureEvening(
         seconds,
         ...load,
         jump,
+        moves: MOVES,
+        early: true,
       } satisfies Evening);
       const moving = sleep(jump.atS * 1_000).then(() => moveClock(databaseUrl, jump));
       const sizes = watchSizes();

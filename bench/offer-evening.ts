@@ -1,11 +1,12 @@
 /**
- * Plays members, POS systems and tills for hours, from its own process. The first message to the process is the
- * `Evening`, and is answered with the result at the end.
+ * Plays members, POS systems and tills, from its own process. A message to the process is the `Evening`, and is answered
+ * with the result at the end.
  */
+import type { Status } from '../src/core/domain/lifecycle.ts';
 import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
 import type { Sender } from './prepare-bench-database.ts';
 import { pushSignals } from './push-signals.ts';
-import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
+import { signRequest, type SignedRequest } from './sign-request.ts';
 import { percentile } from './summarize.ts';
 
 export type Evening = {
@@ -17,7 +18,13 @@ export type Evening = {
   /** Webhooks per second. Some are about orders. The others are about the tills' own sales. */
   webhooksPerSecond: number;
   /** When Postgres's clock is moved ahead, and by how much. Signatures must have the time of that clock. */
-  jump: { atS: number; days: number };
+  jump?: { atS: number; days: number };
+  /** The number of the first order. */
+  first?: number;
+  /** The statuses that an order's webhooks report. */
+  moves: readonly Status[];
+  /** Whether the first webhook of an order names only the POS id. The second names both ids, so the first is parked. */
+  early: boolean;
 };
 
 export type EveningResult = {
@@ -34,20 +41,19 @@ const START = 0.1;
 
 /** Makes the nth webhook: the next move of an order, or a till's sale if no order has a move then. */
 function webhook(about: Evening, nth: number): SignedRequest {
-  const { senders, ordersPerSecond, webhooksPerSecond, jump } = about;
+  const { senders, ordersPerSecond, webhooksPerSecond, jump, first = 0 } = about;
   const perOrder = Math.floor(webhooksPerSecond / ordersPerSecond);
   const [slot, place] = [Math.floor(nth / perOrder), nth % perOrder];
   const atS = slot / ordersPerSecond;
-  const at = Date.now() + (atS >= jump.atS ? jump.days * 86_400_000 : 0);
+  const at = Date.now() + (jump !== undefined && atS >= jump.atS ? jump.days * 86_400_000 : 0);
   const order = slot - (place + 1) * STEP_S * ordersPerSecond;
-  const move = MOVES[place];
+  const move = about.moves[place];
   if (move === undefined || order < 0) {
     const sale = { thirdPartyReference: undefined, id: `till-${nth}` };
     return signRequest(senders, nth, 'completed', sale, at);
   }
-  // The first webhook of an order names only the POS id, and the second names both ids. So the first is parked, then
-  // redriven.
-  return signRequest(senders, order, move, place === 0 ? { thirdPartyReference: undefined } : {}, at);
+  const ids = about.early && place === 0 ? { thirdPartyReference: undefined } : {};
+  return signRequest(senders, first + order, move, ids, at);
 }
 
 async function offerWebhooks(about: Evening): Promise<Omit<EveningResult, 'signals'>> {
@@ -69,12 +75,12 @@ async function offerWebhooks(about: Evening): Promise<Omit<EveningResult, 'signa
 }
 
 async function play(about: Evening): Promise<EveningResult> {
-  const { url, ordersPerSecond: perSecond, seconds } = about;
-  const pushing = pushSignals(url, { first: 0, perSecond, seconds });
+  const { url, ordersPerSecond: perSecond, seconds, first = 0 } = about;
+  const pushing = pushSignals(url, { first, perSecond, seconds });
   const [offered, { answers }] = await Promise.all([offerWebhooks(about), pushing]);
   return { ...offered, signals: answers };
 }
 
-process.once('message', (about: Evening) => {
+process.on('message', (about: Evening) => {
   void play(about).then((result) => process.send?.(result));
 });

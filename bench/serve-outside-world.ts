@@ -28,6 +28,8 @@ export type Happened = {
   requests: number;
   /** The number of live messages, with repeats. */
   published: number;
+  /** The milliseconds from the commit of each until it was published. */
+  lagsMs: number[];
   /** This process's share of one processor. */
   cpu: number;
 };
@@ -85,6 +87,7 @@ process.on('message', () => {
       cancels,
       requests: sums.requests - before.requests,
       published: sums.published - before.published,
+      lagsMs: topic.lagsMs(before.published),
       cpu: (sums.cpuMs - before.cpuMs) / (sums.at - before.at),
     } satisfies Happened);
     tickets = [];

@@ -45,6 +45,10 @@ export const VARIABLES = {
 
   GOOGLE_CLOUD_PROJECT: [text(), 'the project with the topics', 'my-project'],
   STATUS_TOPIC: [text().default('order-status'), 'the topic for live messages'],
+  LIVE_ORDER: [
+    z.enum(['key', 'sequence']).default('key'),
+    'how readers order them: `key`, by an ordering key; or `sequence`, cheaper: docs/order-life.md#without-ordering-keys',
+  ],
   KITCHEN_TOPIC: [
     text().optional(),
     'the topic for the availability of kitchens. Unset: it is not published',

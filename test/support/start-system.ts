@@ -159,7 +159,7 @@ export async function startSystem(
     live(serviceOrderId) {
       return pubsub
         .published('order-status')
-        .filter((message) => message.orderingKey === serviceOrderId)
+        .filter(({ attributes }) => attributes['serviceOrderId'] === serviceOrderId)
         .map((message) => JSON.parse(message.data.toString()) as LiveMessage);
     },
     async drain(index) {

@@ -5,16 +5,21 @@ import type { Log } from '../domain/log.ts';
 import type { LiveMessageEnd, Observe } from '../domain/observed.ts';
 import { newSpanId } from '../domain/trace-id.ts';
 import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
-import { lowestClaimer, type OutboxRow } from './claim-lowest.ts';
+import { outboxClaimer, type LiveOrder, type OutboxRow } from './claim-outbox.ts';
 
 /**
  * Publishes a message, with `spanId` in its trace context. Resolves when the topic has acknowledged the message. The
- * result is the message's id, if the topic returns one. Messages of one order are published one after the other.
+ * result is the message's id, if the topic returns one.
  */
 export type Publish = (message: LiveMessage, spanId: string) => Promise<string | undefined>;
 
-/** Maximum number of messages under way. Each needs its own request, because a request has one ordering key. */
-const UNDER_WAY = 200;
+/** Maximum number of messages under way. With an ordering key each needs its own request. */
+const UNDER_WAY: Record<LiveOrder, number> = { key: 200, sequence: 1_000 };
+/**
+ * Time from one claim to the next, so that a claim deletes and claims several rows. A statement for each message would
+ * take more processor time than the message. A single message does not wait.
+ */
+const CLAIM_EVERY_MS = 15;
 const POLL_MS = 1_000;
 /** After this many failures in a row the topic counts as down. Then a failure causes a pause and is not logged. */
 const DOWN_AFTER = 20;
@@ -22,30 +27,35 @@ const DOWN_WAIT_MS = 1_000;
 const BACKOFF = { firstMs: 100, mostMs: 5_000, jitter: 0.5 };
 
 /**
- * Publishes the outbox. Messages of one order are published strictly one after the other: every process claims only an
- * order's lowest unpublished row, so if a message fails, no later message can overtake it. A row is deleted after its
- * message is published, so a crash in between repeats the message.
+ * Publishes the outbox. A row is deleted after its message is published, so a crash in between repeats the message. With
+ * `key`, messages of one order are published strictly one after the other: every process claims only an order's lowest
+ * unpublished row, so if a message fails, no later message can overtake it.
  */
 export function publishLive(deps: {
   pool: Pool;
+  order: LiveOrder;
   publish: Publish;
   log: Pick<Log, 'info' | 'error'>;
   observe: Observe;
 }): WorkLoop {
-  const published: OutboxRow[] = [];
-  let forgetting: Promise<void> | undefined;
+  const claimOutbox = outboxClaimer(deps.order);
+  /** Published rows that are not deleted yet. */
+  let published: OutboxRow[] = [];
   let failuresInARow = 0;
-  const claimLowest = lowestClaimer();
+  let claimedAt = -Infinity;
 
-  /** Deletes a published row, in one DELETE with all rows published in the same turn of the event loop. */
-  const forget = (row: OutboxRow): Promise<void> => {
-    published.push(row);
-    forgetting ??= (async () => {
-      await new Promise(setImmediate);
-      forgetting = undefined;
-      await deletePublished(deps.pool, published.splice(0));
-    })();
-    return forgetting;
+  const claim = async (limit: number): Promise<OutboxRow[]> => {
+    const restMs = claimedAt + CLAIM_EVERY_MS - performance.now();
+    if (restMs > 0) await sleep(restMs);
+    claimedAt = performance.now();
+    const gone = published;
+    published = [];
+    try {
+      return await claimOutbox(deps.pool, gone, limit);
+    } catch (error) {
+      published.push(...gone);
+      throw error;
+    }
   };
 
   const relay = async (row: OutboxRow): Promise<void> => {
@@ -72,17 +82,17 @@ export function publishLive(deps: {
       await putBack(deps.pool, row);
       // Without this wait a backlog would take the CPU and the connections from all other work.
       if (failuresInARow >= DOWN_AFTER) await sleep(DOWN_WAIT_MS);
-      return undefined;
+      return;
     }
     if (failuresInARow >= DOWN_AFTER) deps.log.info({}, 'the status topic is back');
     failuresInARow = 0;
-    return forget(row);
+    published.push(row);
   };
 
-  return workLoop({
-    capacity: UNDER_WAY,
+  const loop = workLoop({
+    capacity: UNDER_WAY[deps.order],
     pollMs: POLL_MS,
-    claim: (limit) => claimLowest(deps.pool, limit),
+    claim,
     work: (row) =>
       relay(row).catch((error: unknown) => {
         deps.log.error(
@@ -93,30 +103,14 @@ export function publishLive(deps: {
     log: deps.log,
     failing: 'the outbox could not be read',
   });
-}
-
-async function deletePublished(pool: Pool, rows: readonly OutboxRow[]): Promise<void> {
-  await pool.query({
-    name: 'forget-published',
-    // If a row was claimed again meanwhile, it may remain, and its message is published once more.
-    text: `
-      WITH gone AS (
-        DELETE FROM outbox
-        WHERE ctid = ANY (ARRAY(
-          SELECT known.ctid
-          FROM unnest($1::text[], $2::int[]) AS p(service_order_id, sequence)
-          CROSS JOIN LATERAL (
-            SELECT o.ctid FROM outbox o WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence
-            OFFSET 0
-          ) AS known))
-        RETURNING service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at
-      )
-      INSERT INTO live_messages (service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at)
-      SELECT service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at FROM gone
-      ORDER BY service_order_id, sequence
-      ON CONFLICT DO NOTHING`,
-    values: [rows.map((row) => row.serviceOrderId), rows.map((row) => row.sequence)],
-  });
+  return {
+    ...loop,
+    async stop() {
+      await loop.stop();
+      // If this fails, another process publishes them once more.
+      if (published.length > 0) await claim(0).catch(() => {});
+    },
+  };
 }
 
 async function putBack(pool: Pool, row: OutboxRow): Promise<void> {

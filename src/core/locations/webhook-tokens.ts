@@ -287,7 +287,8 @@ async function findScopes(
                        WHEN t.expires_at <= now() THEN 'expired'
                        WHEN t.integration <> l.integration THEN 'of another integration' END AS state
            FROM webhook_tokens t JOIN locations l USING (location_id)
-           WHERE t.sha256 = ANY ($1::bytea[])`,
+           -- In a subquery, the array has no known length, so Postgres makes one plan for all lengths.
+           WHERE t.sha256 = ANY ((SELECT $1::bytea[])::bytea[])`,
     values: [digests.map((sha256) => Buffer.from(sha256, 'base64'))],
   });
   const scopes = rows.map(async ({ sha256, ...row }) => [sha256, await readScope(row, decryptSettings)] as const);

@@ -49,7 +49,8 @@ const due = (direction: '' | 'DESC', limit: string): string => `
 const CLAIM = `
   WITH queue AS MATERIALIZED (
     SELECT *
-    FROM unnest(${$.locationIds}::text[], ${$.since}::timestamptz[], ${$.takes}::int[], ${$.newest}::int[], ${$.late}::boolean[])
+    FROM unnest((SELECT ${$.locationIds}::text[]), (SELECT ${$.since}::timestamptz[]), (SELECT ${$.takes}::int[]),
+                (SELECT ${$.newest}::int[]), (SELECT ${$.late}::boolean[]))
       AS queue(location_id, since, take, newest, late)
   ), oldest AS (
     SELECT each.service_order_id FROM queue CROSS JOIN LATERAL (${due('', 'queue.take')}) AS each

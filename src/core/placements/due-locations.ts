@@ -23,12 +23,14 @@ type LocationQueue = {
 export type DueLocations = {
   queues: ReadonlyMap<string, LocationQueue>;
   /**
-   * Finds the queues with due placements by a query at intervals. In between, assumes that there are orders to fetch.
+   * Finds the queues with due placements by a query at intervals. In between, there are orders to fetch after a signal.
    * @param lost lease ids of claims whose response was lost
    */
   refresh(pool: Pool, lost: readonly string[]): Promise<void>;
   /** Makes the next `refresh` run its query. Called when a placement became due ahead of schedule. */
   expire(): void;
+  /** Makes the next `refresh` expect an order to fetch. */
+  signalled(): void;
   add(location: Pick<LocationQueue, 'locationId' | 'integration'>): void;
   /** Moves a queue behind all others. */
   moveBack(queue: LocationQueue): void;
@@ -47,6 +49,7 @@ export function dueLocations(): DueLocations {
   let mark: Date | string = '-infinity';
   let nextQueryAt = -Infinity;
   let nextFullQueryAt = -Infinity;
+  let isSignalled = false;
 
   const add = ({ locationId, integration }: Pick<LocationQueue, 'locationId' | 'integration'>): void => {
     if (queues.has(locationId)) return;
@@ -76,10 +79,18 @@ export function dueLocations(): DueLocations {
     expire() {
       nextQueryAt = -Infinity;
     },
+    signalled() {
+      isSignalled = true;
+    },
     add,
     async refresh(pool, lost) {
       const began = performance.now();
-      if (began < nextQueryAt) return add({ locationId: '', integration: null });
+      const mayFetch = isSignalled;
+      isSignalled = false;
+      if (began < nextQueryAt) {
+        if (mayFetch) add({ locationId: '', integration: null });
+        return;
+      }
       const isFull = began >= nextFullQueryAt;
       try {
         // guard: due-start

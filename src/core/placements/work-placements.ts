@@ -119,6 +119,10 @@ export function workPlacements(deps: Omit<PlacementDeps, 'acquireSlot'>): Placem
   });
   return {
     ...loop,
+    wake() {
+      due.signalled();
+      loop.wake();
+    },
     wakeForAll() {
       due.expire();
       loop.wake();

@@ -61,8 +61,8 @@ export async function ordersModule(
       verifyPushToken: pushTokenVerifier(app, config),
       async recordSignal(serviceOrderId: string) {
         const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
-        placements.wake();
-        refreshes.wake();
+        if (recorded === 'recorded') placements.wake();
+        else refreshes.wake();
         live.board?.wake();
         return recorded;
       },

@@ -1,14 +1,12 @@
 import type { Message, Subscription } from '@google-cloud/pubsub';
 import type { SpillMessage } from '../../core/spill/drain-spill.ts';
+import { gatherMessages } from './gather-messages.ts';
 import { loadPubsub } from './load-pubsub.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 
-/** Limit for a request: the time in which a webhook must be answered. No sender waits longer for its answer. */
-const CALL = { timeout: 1_400, retry: null };
-/** Messages are collected for this long and sent in one request. */
+/** The time in which a webhook must be answered. No sender waits longer for its answer. */
+const TIMEOUT_MS = 1_400;
 const GATHER_MS = 3;
-/** Maximum messages and bytes of a request. Pub/Sub's limits are 1,000 and 10 MB, including its own overhead. */
-const MOST = { messages: 500, bytes: 9_000_000 };
 
 /** Maximum unacknowledged messages and bytes in memory. */
 const HELD = { maxMessages: 1_000, maxBytes: 16 * 2 ** 20, allowExcessMessages: false };
@@ -26,35 +24,16 @@ export type SpillTopic = {
   read(receive: (message: SpillMessage) => void): { stop(): Promise<void> };
 };
 
-type Waiting = { data: Buffer; resolve(): void; reject(error: unknown): void };
-
 /** The name of the subscription that reads a spill topic. */
 export const drainOf = (topic: string): string => `${topic}-drain`;
 
 /** The topic that stores webhooks while Postgres is away, and the subscription from which they are read. */
 export function spillTopic(
-  { client }: PubsubConnection,
+  connection: PubsubConnection,
   about: { topic: string; onError: (error: unknown) => void },
 ): SpillTopic {
-  let gathered: Waiting[] = [];
-  let bytes = 0;
-  let timer: NodeJS.Timeout | undefined;
-
-  const send = async (): Promise<void> => {
-    const batch = gathered;
-    gathered = [];
-    bytes = 0;
-    clearTimeout(timer);
-    timer = undefined;
-    try {
-      const { pubsub, publisher } = await client();
-      const request = { topic: pubsub.topic(about.topic).name, messages: batch.map(({ data }) => ({ data })) };
-      await publisher.publish(request, { ...CALL }); // A copy, because `publish` changes its options.
-      for (const { resolve } of batch) resolve();
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    }
-  };
+  const { client } = connection;
+  const gather = gatherMessages(connection, { topic: about.topic, gatherMs: GATHER_MS, timeoutMs: TIMEOUT_MS });
 
   const open = async (receive: (message: SpillMessage) => void): Promise<Subscription> => {
     const [{ pubsub }, { Duration }] = await Promise.all([client(), loadPubsub()]);
@@ -76,16 +55,8 @@ export function spillTopic(
   };
 
   return {
-    publish(data) {
-      if (data.length > MOST.bytes) {
-        return Promise.reject(new Error(`the encrypted webhook has ${data.length} bytes; Pub/Sub takes ${MOST.bytes}`));
-      }
-      if (bytes + data.length > MOST.bytes || gathered.length === MOST.messages) void send();
-      bytes += data.length;
-      timer ??= setTimeout(() => void send(), GATHER_MS);
-      return new Promise((resolve, reject) => {
-        gathered.push({ data, resolve, reject });
-      });
+    async publish(data) {
+      await gather({ data });
     },
     read(receive) {
       let isStopped = false;

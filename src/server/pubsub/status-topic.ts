@@ -1,5 +1,6 @@
 import { traceparent } from '../../core/domain/trace-id.ts';
 import type { LiveMessage } from '../../core/domain/live-message.ts';
+import type { LiveOrder } from '../../core/live/claim-outbox.ts';
 import type { Publish } from '../../core/live/publish-live.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 import { eventTopic } from './event-topic.ts';
@@ -16,9 +17,9 @@ const DIGITS = 10;
  */
 export function statusTopic(
   connection: PubsubConnection,
-  { name, tracedShare }: { name: string; tracedShare: number | undefined },
+  { name, order, tracedShare }: { name: string; order: LiveOrder; tracedShare: number | undefined },
 ): { publish: Publish } {
-  const publish = eventTopic(connection, name);
+  const publish = eventTopic(connection, name, order);
   return {
     publish: async (message, spanId) =>
       publish({

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { lowestClaimer } from '../../../src/core/live/claim-lowest.ts';
+import { outboxClaimer } from '../../../src/core/live/claim-outbox.ts';
 import { publishLive } from '../../../src/core/live/publish-live.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
@@ -25,20 +25,32 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
   it('still finds each row by its key when thousands wait', async () => {
     await lay(1);
     const log = { info: () => {}, error: () => {} };
-    const relay = publishLive({ pool, publish: () => Promise.resolve(undefined), log, observe: () => {} });
+    const publish = () => Promise.resolve(undefined);
+    const relay = publishLive({ pool, order: 'key', publish, log, observe: () => {} });
     relay.start();
     await until(async () => (await pool.query('SELECT FROM outbox')).rowCount === 0);
     await relay.stop();
 
     await lay(5_000);
-    const plans = [
-      await planOf(`"claim-outbox"(100, '-infinity')`),
-      await planOf(`"forget-published"('{order-1}', '{3}')`),
-    ];
+    const plans = [await planOf(`"claim-outbox-by-key"(100, '-infinity', '{order-1}', '{3}')`)];
     const byKey = plans.flatMap(nodesOf).filter((node) => node['Index Name'] === 'outbox_pkey');
     expect(byKey).toHaveLength(2);
     for (const node of byKey) expect(node['Index Cond']).toContain('service_order_id =');
     expect(plans.flatMap(nodesOf).map((node) => node['Node Type'])).not.toContain('Seq Scan');
+  });
+
+  it('deletes, before it stops, what it published', async () => {
+    await pool.query('TRUNCATE outbox, live_messages');
+    await lay(3);
+    const log = { info: () => {}, error: () => {} };
+    const published = Promise.withResolvers<undefined>();
+    const publish = () => (published.resolve(undefined), published.promise);
+    const relay = publishLive({ pool, order: 'key', publish, log, observe: () => {} });
+    relay.start();
+    await published.promise;
+    await relay.stop();
+    expect((await pool.query('SELECT FROM outbox')).rowCount).toBe(0);
+    expect((await pool.query('SELECT FROM live_messages')).rowCount).toBe(3);
   });
 
   it('does not read again what was published since an old snapshot, which keeps it', async () => {
@@ -46,17 +58,17 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     const old = new pg.Client(url);
     await old.connect();
     try {
-      const claimLowest = lowestClaimer();
-      await claimLowest(pool, 100);
+      const claim = outboxClaimer('key');
+      await claim(pool, [], 100);
       await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
       await old.query('SELECT FROM outbox LIMIT 1');
       await lay(50_000, 600);
       await pool.query('DELETE FROM outbox');
       await lay(1);
-      const fresh = await readPlans(pool, (recording) => lowestClaimer()(recording, 100));
+      const fresh = await readPlans(pool, (recording) => outboxClaimer('key')(recording, [], 100));
       expect(fresh.pages).toBeGreaterThan(1_000);
       await pool.query('UPDATE outbox SET lease_until = NULL');
-      const { pages } = await readPlans(pool, (recording) => claimLowest(recording, 100));
+      const { pages } = await readPlans(pool, (recording) => claim(recording, [], 100));
       expect(pages).toBeLessThan(100);
     } finally {
       await old.end();

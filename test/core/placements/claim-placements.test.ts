@@ -80,6 +80,17 @@ it('takes no more of a location than its share, with those that are under way', 
   ]);
 });
 
+it('looks between two queries for orders to fetch only after a signal', async () => {
+  const due = dueLocations();
+  const again = (): Promise<unknown[]> =>
+    claimPlacements(pool, due, { leaseId: randomUUID(), lost: [], capacity: () => ROOM });
+  expect(await again()).toEqual([]);
+  await backlog(null, 1, 1);
+  expect(await again()).toEqual([]);
+  due.signalled();
+  expect(await again()).toMatchObject([{ serviceOrderId: 'new-1' }]);
+});
+
 it('takes no test order whose process is gone: it ends without a ticket', async () => {
   const test = await beginTestOrder(pool, sampleOrder(), 60);
   await pool.query(`UPDATE placements SET lease_until = now() - interval '1 s'`);

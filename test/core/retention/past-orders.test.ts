@@ -66,18 +66,18 @@ beforeEach(async () => {
 });
 
 /** Empties tables beside the running process. It gives up its locks before they are a deadlock, and tries again. */
-const truncate = (tables: string): Promise<void> =>
-  until(() =>
-    system
-      .query(`DO $$ BEGIN PERFORM set_config('lock_timeout', '50ms', true); TRUNCATE ${tables} CASCADE; END $$`)
-      .then(
-        () => true,
-        (err: { code?: string }) => {
-          if (err.code !== '55P03') throw err;
-          return false;
-        },
-      ),
+async function truncate(tables: string): Promise<void> {
+  const text = `DO $$ BEGIN PERFORM set_config('lock_timeout', '50ms', true); TRUNCATE ${tables} CASCADE; END $$`;
+  await until(() =>
+    system.query(text).then(
+      () => true,
+      (err: { code?: string }) => {
+        if (err.code !== '55P03') throw err;
+        return false;
+      },
+    ),
   );
+}
 
 const send = (serviceOrderId: string, status: string): Promise<unknown> =>
   post(url, [{ serviceOrderId, status, nativeStatus: status.toUpperCase() }]);
