@@ -4,6 +4,7 @@ import { describeMachine } from './describe-machine.ts';
 import { endBySignal } from './end-by-signal.ts';
 import { FIGURES, toResults, type FigureName } from './figures.ts';
 import { measureClaims } from './measure-claims.ts';
+import { measureCost } from './measure-cost.ts';
 import { measureEvening } from './measure-evening.ts';
 import { measureGuesses } from './measure-guesses.ts';
 import { measureGrow } from './measure-grow.ts';
@@ -91,6 +92,10 @@ try {
   }
 } finally {
   await postgres.stop();
+}
+if (args.only.includes('cost')) {
+  say('what orders cost, with ordering keys and without');
+  Object.assign(measured, await measureCost({ rounds: args.rounds }, say));
 }
 if (args.only.includes('evening')) {
   say(`an evening, ${args.evening} minutes`);

@@ -1,22 +1,107 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { totalmem } from 'node:os';
 import pg from 'pg';
-import { startPostgres } from '../test/support/start-postgres.ts';
+import { processorMsAt, PROCESSOR } from '../src/cli/plan-installation.ts';
+import type { Status } from '../src/core/domain/lifecycle.ts';
+import type { LiveOrder } from '../src/core/live/claim-outbox.ts';
+import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
+import { until } from '../test/support/until.ts';
 import { compileService } from './compile-service.ts';
 import { forkChild } from './fork-child.ts';
 import type { Evening, EveningResult } from './offer-evening.ts';
 import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { postgresMs, processorMs } from './processor-ms.ts';
+import { seedOrders } from './seed-orders.ts';
 import type { Happened, OutsideWorld } from './serve-outside-world.ts';
-import type { Status } from '../src/core/domain/lifecycle.ts';
+import { setLiveStage } from './set-live-stage.ts';
 import { startService, type Service } from './start-service.ts';
 import { median, percentile } from './summarize.ts';
 
-export const LIVE_ORDERS = ['key', 'sequence'] as const;
-export type LiveOrder = (typeof LIVE_ORDERS)[number];
+export type CostMeasurement = {
+  /** Microseconds of Node and Postgres for a webhook and its live message. */
+  keyUs: number;
+  sequenceUs: number;
+  /** Processor hours of a million orders at 40 orders a second. */
+  keyHours: number;
+  sequenceHours: number;
+  costWebhookP99Ms: number;
+  /** From the commit of a live message until it was published. */
+  costLiveP99Ms: number;
+  /** How far the processor time at the worst load is from the plan's, relative to the machine's speed. */
+  planDeviation: number;
+};
+
+const LIVE_ORDERS: readonly LiveOrder[] = ['key', 'sequence'];
+const LOADS = [5, 15, 40, 80, 120];
+/** 10,000 clubs with 100 orders a day in their busiest hour. */
+const USUAL = 40;
+const BATCHED = { perSecond: 2_000, seconds: 10 };
+const LOAD_S = 36;
+
+/** Measures what orders cost in processor time, with ordering keys and without, in turn. */
+export async function measureCost(about: { rounds: number }, say: (line: string) => void): Promise<CostMeasurement> {
+  // Checkpoints and autovacuum run as usual, because their time is a part of the cost.
+  const postgres = await startPostgres({
+    settings: { fsync: 'on', max_connections: '100', shared_buffers: `${Math.floor(totalmem() / 4 / 2 ** 20)}MB` },
+  });
+  try {
+    const { key: keyUs, sequence: sequenceUs } = await measureMessages(postgres, about.rounds, say);
+    const costs = await measureCosts(postgres, { ...about, seconds: LOAD_S, ordersPerSecond: LOADS }, say);
+    const usual = (order: LiveOrder): Cost[] =>
+      costs.filter((each) => each.liveOrder === order && each.ordersPerSecond === USUAL);
+    return {
+      keyUs,
+      sequenceUs,
+      keyHours: hoursPerMillion(usual('key')),
+      sequenceHours: hoursPerMillion(usual('sequence')),
+      costWebhookP99Ms: median(usual('key').map((each) => each.webhookP99Ms)),
+      costLiveP99Ms: median(usual('key').map((each) => each.liveP99Ms)),
+      planDeviation: deviationFromPlan(costs, say),
+    };
+  } finally {
+    await postgres.stop();
+  }
+}
+
+/** Measures webhooks about known orders, each with a live message, so many that they come in batches. */
+async function measureMessages(
+  postgres: Postgres,
+  rounds: number,
+  say: (line: string) => void,
+): Promise<Record<LiveOrder, number>> {
+  const stage = await setLiveStage(postgres.url);
+  const spent: Record<LiveOrder, number[]> = { key: [], sequence: [] };
+  const { perSecond, seconds } = BATCHED;
+  const webhooks = perSecond * seconds;
+  try {
+    // The first round warms up.
+    for (let round = 0; round <= rounds; round += 1) {
+      for (const order of LIVE_ORDERS) {
+        const service = await stage.startService('service', { LIVE_ORDER: order });
+        await seedOrders(stage.databaseUrl, stage.senders, webhooks);
+        const begin = await stage.sign({ perSecond, webhooks });
+        const [node, server] = [processorMs(service.pid), postgresMs(postgres.pid)];
+        const { answers } = await begin();
+        if (answers['200'] !== webhooks)
+          throw new Error(`${perSecond} a second are too many: ${JSON.stringify(answers)}`);
+        await until(async () => (await stage.client.query('SELECT FROM outbox LIMIT 1')).rowCount === 0);
+        const [nodeUs, postgresUs] = [processorMs(service.pid) - node, postgresMs(postgres.pid) - server].map(
+          (each) => (each / webhooks) * 1_000,
+        ) as [number, number];
+        if (round > 0) spent[order].push(nodeUs + postgresUs);
+        say(
+          `  ${order}, ${perSecond} webhooks a second: Node ${nodeUs.toFixed(0)} µs, Postgres ${postgresUs.toFixed(0)} µs`,
+        );
+      }
+    }
+  } finally {
+    await stage.stop();
+  }
+  return { key: median(spent.key), sequence: median(spent.sequence) };
+}
 
 /** What one process and its Postgres used for a load, with everything on. */
-export type Cost = {
+type Cost = {
   liveOrder: LiveOrder;
   ordersPerSecond: number;
   /** Processor milliseconds per second. */
@@ -37,18 +122,15 @@ const OPERATOR_TOKEN = 'operator-of-the-benchmark-with-a-token-long-enough';
 const SCRAPE_EVERY_MS = 15_000;
 
 /**
- * Measures what orders cost in processor time at several loads, with ordering keys and with sequences, in turn.
+ * Measures a process at several loads, with orders from their signal to their last webhook.
  * @param about.seconds the length of each load
  */
-export async function measureCosts(
-  about: { rounds: number; seconds: number; ordersPerSecond: readonly number[]; liveOrders?: readonly LiveOrder[] },
+async function measureCosts(
+  postgres: Postgres,
+  about: { rounds: number; seconds: number; ordersPerSecond: readonly number[] },
   say: (line: string) => void,
 ): Promise<Cost[]> {
   const main = await compileService();
-  // Checkpoints and autovacuum run as usual, because their time is a part of the cost.
-  const postgres = await startPostgres({
-    settings: { fsync: 'on', max_connections: '100', shared_buffers: `${Math.floor(totalmem() / 4 / 2 ** 20)}MB` },
-  });
   const world = forkChild('serve-outside-world.ts', [String(LOCATIONS)]);
   const sender = forkChild('offer-evening.ts');
   try {
@@ -58,15 +140,12 @@ export async function measureCosts(
       locations: LOCATIONS,
       pos,
     });
-    await run(
-      databaseUrl,
-      `UPDATE webhook_tokens SET created_at = created_at - interval '1 day'; UPDATE locations SET updated_at = updated_at - interval '1 day'`,
-    );
+    await age(databaseUrl);
     const costs: Cost[] = [];
     let first = 0;
     for (let round = 0; round < about.rounds; round += 1) {
       for (const ordersPerSecond of about.ordersPerSecond) {
-        for (const liveOrder of about.liveOrders ?? LIVE_ORDERS) {
+        for (const liveOrder of LIVE_ORDERS) {
           const service = await startService(main, {
             ...env,
             DATABASE_URL: databaseUrl,
@@ -113,12 +192,11 @@ export async function measureCosts(
     return costs;
   } finally {
     await Promise.all([world.stop(), sender.stop()]);
-    await postgres.stop();
   }
 }
 
 /** Processor hours per million orders. */
-export const hoursPerMillion = (costs: readonly Cost[]): number =>
+const hoursPerMillion = (costs: readonly Cost[]): number =>
   median(costs.map((each) => ((each.nodeMs + each.postgresMs) / each.ordersPerSecond / 3_600) * 1_000));
 
 function describe(costs: readonly Cost[]): string {
@@ -139,9 +217,28 @@ function scrape({ url }: Service): { stop(): void } {
   return { stop: () => clearInterval(timer) };
 }
 
-async function run(databaseUrl: string, sql: string): Promise<void> {
+/** Locations and tokens are a day old, as they usually are: new ones are read again and again. */
+async function age(databaseUrl: string): Promise<void> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
-  await client.query(sql);
+  await client.query(
+    `UPDATE webhook_tokens SET created_at = created_at - interval '1 day';
+     UPDATE locations SET updated_at = updated_at - interval '1 day'`,
+  );
   await client.end();
+}
+
+/** Compares each load with the plan. The median of all ratios is the speed of this machine. */
+function deviationFromPlan(costs: readonly Cost[], say: (line: string) => void): number {
+  const loads = [...Map.groupBy(costs, ({ liveOrder, ordersPerSecond }) => `${liveOrder}, ${ordersPerSecond}`)];
+  const ratios = loads.map(([load, rounds]) => {
+    const [{ liveOrder, ordersPerSecond } = { liveOrder: 'key', ordersPerSecond: USUAL } as const] = rounds;
+    const { node, postgres } = PROCESSOR[liveOrder];
+    const planned = processorMsAt(node, ordersPerSecond) + processorMsAt(postgres, ordersPerSecond);
+    return { load, ratio: median(rounds.map((each) => each.nodeMs + each.postgresMs)) / planned };
+  });
+  const speed = median(ratios.map(({ ratio }) => ratio));
+  for (const { load, ratio } of ratios) say(`  ${load} orders a second: ${(ratio / speed).toFixed(2)} of the plan`);
+  say(`  this machine takes ${speed.toFixed(2)} of the planned time`);
+  return Math.max(...ratios.map(({ ratio }) => Math.abs(ratio / speed - 1)));
 }

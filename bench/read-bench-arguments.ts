@@ -11,6 +11,7 @@ export const PARTS = [
   'spill',
   'parked',
   'years',
+  'cost',
   'grow',
   'members',
   'guesses',
@@ -20,7 +21,7 @@ export type Part = (typeof PARTS)[number];
 
 const QUICK: readonly Part[] = ['compare', 'start'];
 /** Parts that run only on request: they take long, need much disk space, or open more files than usually allowed. */
-const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'years', 'grow', 'members', 'guesses', 'evening'];
+const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'years', 'cost', 'grow', 'members', 'guesses', 'evening'];
 const MOST = 1_000;
 const ROUNDS = 5;
 const MEMORY_MINUTES = 10;

@@ -10,6 +10,7 @@ import { examples } from './print.ts';
 import { withoutValues } from './failures.ts';
 import { addLoginCommands } from './login-commands.ts';
 import { addMigrateCommand } from './migrate-command.ts';
+import { addPlanCommand } from './plan-command.ts';
 import { addPlatformCommands } from './platform-commands.ts';
 import { addRekeyCommand } from './rekey-command.ts';
 
@@ -38,6 +39,7 @@ Exit codes: 0 done, 1 failed or not possible now, 2 wrong usage or input, 3 not 
   addApplyCommands(program);
   addPlatformCommands(program);
   addRekeyCommand(program);
+  addPlanCommand(program);
   addLoginCommands(program);
   addCompletion(program);
   return program;

@@ -1,0 +1,144 @@
+import type { LiveOrder } from '../core/live/claim-outbox.ts';
+
+/** What an installation is planned for. */
+export type Load = {
+  locations: number;
+  /** Orders of one location a day. */
+  ordersPerLocation: number;
+  /** The share of a day's orders that come in its busiest hour. */
+  busiestHour: number;
+  liveOrder: LiveOrder;
+  webhookDays: number;
+  piiDays: number;
+  historyDays: number;
+  poolSize: number;
+};
+
+/** The usual order: webhooks of 1,000 bytes, of which one repeats a status. */
+const WEBHOOKS = 5;
+const MESSAGES = 6;
+
+/**
+ * Processor milliseconds a second at `orders` a second: `base * orders ** power`, because a batch holds more when more
+ * comes. An idle process needs `idle`, and no order takes less than `least`. The part `cost` of the benchmark measures
+ * these on two shared cores (AMD EPYC, 2026-11-26), and compares them at five loads.
+ */
+type Curve = { idle: number; base: number; power: number; least: number };
+export const PROCESSOR: Record<LiveOrder, { node: Curve; postgres: Curve }> = {
+  key: {
+    node: { idle: 11, base: 47, power: 0.58, least: 3 },
+    postgres: { idle: 5, base: 23, power: 0.7, least: 2 },
+  },
+  sequence: {
+    node: { idle: 11, base: 47, power: 0.58, least: 2.5 },
+    postgres: { idle: 5, base: 23, power: 0.7, least: 2 },
+  },
+};
+export const processorMsAt = ({ idle, base, power, least }: Curve, orders: number): number =>
+  Math.max(idle, base * orders ** power, least * orders);
+
+/** Bytes of disk with indexes, from docs/scaling.md. */
+const DISK = { webhook: 1_710, contents: 1_450, currentOrder: 4_600, pastOrder: 1_275, tombstone: 47 };
+/** The share of a disk for the write-ahead log, vacuum and growth. */
+const SPARE_DISK = 0.3;
+/** Bytes per order that leave the service, without Postgres and Pub/Sub: the ticket, the query, answers to webhooks. */
+const SENT = 5_300;
+/** Bytes of a live message, with its attributes. Pub/Sub bills at least 1,000 for a request. */
+const MESSAGE = { key: 1_060, sequence: 910 };
+/** The least that is billed for publishing a signal, and for its push. */
+const SIGNAL = 2_000;
+
+/** The busiest share of a processor that leaves room for a burst. */
+const BUSY = { process: 0.6, postgres: 0.5 };
+/** Connections for commands and to spare, and processes during a rollout. */
+const CONNECTIONS = { commands: 3, spare: 20, rollout: 1 };
+
+const HOURS = 730;
+const GIB = 2 ** 30;
+/** Google's list prices of us-central1 in US dollars, without discounts and free amounts, as read on 2026-11-26. */
+const PRICE = {
+  /** https://cloud.google.com/run/pricing: instance-based, 1 vCPU and 1 GiB. */
+  process: HOURS * 3_600 * (0.000018 + 0.000002),
+  /** https://cloud.google.com/sql/pricing: Enterprise. */
+  vcpu: HOURS * 0.0413,
+  gigabyteOfMemory: HOURS * 0.007,
+  gigabyteOfDisk: 0.17,
+  /** https://cloud.google.com/pubsub/pricing */
+  pubsub: 40 / 2 ** 40,
+  /** https://cloud.google.com/vpc/network-pricing: to the internet. */
+  egress: 0.12 / GIB,
+};
+const MEMORY_PER_VCPU = 3.75;
+
+export type Plan = {
+  ordersPerDay: number;
+  /** In the busiest hour. */
+  perSecond: { orders: number; webhooks: number; messages: number };
+  /** Cores in use in the busiest hour. */
+  cores: { service: number; postgres: number };
+  processes: number;
+  postgres: { machine: string; vcpus: number; memoryGb: number; connections: number };
+  /** Gigabytes. */
+  disk: { afterAYear: number; afterFive: number; provisioned: number };
+  /** Gigabytes a month. */
+  traffic: { egress: number; pubsub: number };
+  /** Dollars a month. */
+  money: { service: number; postgres: number; disk: number; pubsub: number; egress: number; total: number };
+};
+
+/** Computes what an installation needs. The second Postgres of high availability is counted in the money. */
+export function planInstallation(load: Load): Plan {
+  const { liveOrder, piiDays, historyDays } = load;
+  const ordersPerDay = load.locations * load.ordersPerLocation;
+  const orders = (ordersPerDay * load.busiestHour) / 3_600;
+  const { node, postgres } = PROCESSOR[liveOrder];
+  const cores = { service: processorMsAt(node, orders) / 1_000, postgres: processorMsAt(postgres, orders) / 1_000 };
+  // If one process dies, the others suffice.
+  const processes = Math.ceil(cores.service / BUSY.process) + 1;
+  const vcpus = Math.max(2, 2 * Math.ceil(cores.postgres / BUSY.postgres / 2));
+  const memoryGb = vcpus * MEMORY_PER_VCPU;
+
+  const past = piiDays + 1;
+  // A month is dropped when its last order is old enough.
+  const gone = Math.max(past, historyDays) + 31;
+  const storedAfter = (days: number): number => {
+    const daysOf = (first: number, last: number): number => Math.max(0, Math.min(days, last) - first);
+    const bytes =
+      WEBHOOKS * daysOf(0, load.webhookDays) * DISK.webhook +
+      daysOf(0, piiDays) * DISK.contents +
+      daysOf(0, past) * DISK.currentOrder +
+      daysOf(past, gone) * DISK.pastOrder +
+      daysOf(gone, Infinity) * DISK.tombstone;
+    return (ordersPerDay * bytes) / 1e9;
+  };
+  const [afterAYear, afterFive] = [storedAfter(365), storedAfter(5 * 365)];
+  const provisioned = Math.max(10, Math.ceil(afterFive / (1 - SPARE_DISK)));
+
+  const ordersPerMonth = (ordersPerDay * HOURS) / 24;
+  const sent = ordersPerMonth * SENT;
+  // Each message is published once, and delivered to one subscription.
+  const published = liveOrder === 'key' ? Math.max(1_000, MESSAGE.key) : MESSAGE.sequence;
+  const messages = ordersPerMonth * (SIGNAL + MESSAGES * (published + MESSAGE[liveOrder]));
+  const money = {
+    service: processes * PRICE.process,
+    postgres: 2 * (vcpus * PRICE.vcpu + memoryGb * PRICE.gigabyteOfMemory),
+    disk: 2 * provisioned * PRICE.gigabyteOfDisk,
+    pubsub: messages * PRICE.pubsub,
+    egress: sent * PRICE.egress,
+  };
+  return {
+    ordersPerDay,
+    perSecond: { orders, webhooks: orders * WEBHOOKS, messages: orders * MESSAGES },
+    cores,
+    processes,
+    postgres: {
+      machine: `db-custom-${vcpus}-${memoryGb * 1_024}`,
+      vcpus,
+      memoryGb,
+      connections: (processes + CONNECTIONS.rollout) * load.poolSize + CONNECTIONS.commands + CONNECTIONS.spare,
+    },
+    disk: { afterAYear, afterFive, provisioned },
+    traffic: { egress: sent / 1e9, pubsub: messages / 1e9 },
+    money: { ...money, total: Object.values(money).reduce((sum, each) => sum + each, 0) },
+  };
+}
