@@ -1,4 +1,4 @@
-import { AnswerTooLarge, boundedFetch } from '../core/egress/bounded-fetch.ts';
+import { boundedFetch, describeFailure } from '../core/egress/bounded-fetch.ts';
 
 /** The parts of a server's answer that the doctor reads. */
 export type HttpAnswer = {
@@ -20,7 +20,7 @@ export async function askHttp(url: string, init: RequestInit = {}, limit?: numbe
     const response = await boundedFetch(limit)(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
     return { status: response.status, headers: response.headers, json: parsed(await response.text()) };
   } catch (error) {
-    return describeFailure(error);
+    return describeFailure(error, TIMEOUT_MS);
   }
 }
 
@@ -30,18 +30,6 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Explains a failed request by the error's cause, because the message of fetch is always "fetch failed". */
-export function describeFailure(error: unknown, timeoutMs = TIMEOUT_MS): string {
-  if ((error as Error).name === 'TimeoutError') return `no answer in ${timeoutMs / 1000} s`;
-  if (error instanceof AnswerTooLarge) return error.message;
-  const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
-  const { code, message } = cause ?? {};
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `its name cannot be resolved (${code})`;
-  if (code === 'ECONNREFUSED') return 'no service listens there (ECONNREFUSED)';
-  if (typeof code === 'string') return `no connection (${code})`;
-  return typeof message === 'string' && message !== '' ? 'no connection' : 'no usable answer';
 }
 
 /** The host of a URL, without credentials, path or query. */

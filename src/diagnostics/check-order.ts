@@ -7,14 +7,7 @@ import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { readCanonicalOrder, type ReadOrder } from '../core/domain/read-canonical-order.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
-import {
-  type CodedError,
-  mapOrder,
-  ORDER_TIMEOUT_MS,
-  orderDataFetcher,
-  variablesOf,
-} from '../core/placements/fetch-order-data.ts';
-import { describeFailure, hostOf } from './ask-http.ts';
+import { type CodedError, mapOrder, orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
 
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;
@@ -72,7 +65,6 @@ export async function checkOrder(
   let errors: readonly CodedError[] = [];
   let shape: ShapeLine[] | undefined;
   let thrown: unknown;
-  let noAnswer: Error | undefined;
   const noting = <Given, Made>(ask: (given: Given) => Made): ((given: Given) => Made) => {
     return (given) => {
       try {
@@ -83,7 +75,7 @@ export async function checkOrder(
       }
     };
   };
-  const { module, url } = about;
+  const { module } = about;
   const variables = noting((orderId: string) => variablesOf(module, orderId));
   const toCanonicalOrder = noting((data: unknown) => module.toCanonicalOrder(data));
   try {
@@ -91,7 +83,6 @@ export async function checkOrder(
       ...about,
       module: { ...module, variables },
       onErrors: (answered) => (errors = answered),
-      onNoAnswer: (error) => (noAnswer = error),
     });
     const data = await fetchData(serviceOrderId);
     if (data === undefined) return { state: 'missing' };
@@ -108,10 +99,8 @@ export async function checkOrder(
     const remarks = [...findUnpriced(order), ...compareSums(order)];
     return { state: 'ok', order, leftOut: explained, remarks, refusals, shape };
   } catch (error) {
-    const { problem: about, cause } = classifyError(error);
+    const { problem, cause } = classifyError(error);
     if (cause.code === 'order_skipped') return { state: 'skipped', reason: cause.reason, shape: shape ?? [] };
-    const problem =
-      noAnswer === undefined ? about : `${about}. ${hostOf(url)}: ${describeFailure(noAnswer, ORDER_TIMEOUT_MS)}`;
     const details = { ...(errors.length > 0 && { errors }), ...(shape && { shape }) };
     return { state: 'failed', problem, cause, ...details, ...(cause.code === 'order_mapper_threw' && { thrown }) };
   }

@@ -281,11 +281,13 @@ function draftTypes(order: readonly Node[]): { table: string; skips: string; typ
     nested,
   );
   const found = [...order, ...nested].find((each) => isType(each) && !/status|state/i.test(each.name)) ?? named;
-  const values = found?.values.length ? found.values : ['DELIVERY', 'PICKUP'];
-  const skips = values.filter((value) => TABLE.test(value) && found?.values.length);
+  if (found === undefined)
+    return { table: '', skips: '', type: `${UNKNOWN}, // TODO: such as mapEnum(order.type, { COURIER: 'delivery' })` };
+  const skips = found.values.filter((value) => TABLE.test(value));
   const skip = (value: string): string =>
-    `  if (${found?.at} === '${value}') return skip('${value.toLowerCase()}'); // TODO: not for us?\n`;
-  const rows = values.flatMap((value) => {
+    `  if (${found.at} === '${value}') return skip('${value.toLowerCase()}'); // TODO: not for us?\n`;
+  const unknown = `  // TODO: each value of ${found.at}: 'delivery' or 'pickup'\n`;
+  const rows = found.values.flatMap((value) => {
     if (skips.includes(value)) return [];
     const ours = DELIVERY.test(value) ? 'delivery' : PICKUP.test(value) ? 'pickup' : undefined;
     return ours === undefined
@@ -293,12 +295,9 @@ function draftTypes(order: readonly Node[]): { table: string; skips: string; typ
       : `  ${value}: '${ours}',\n`;
   });
   return {
-    table: `const TYPES: Record<string, 'delivery' | 'pickup'> = {\n${rows.join('')}};`,
+    table: `const TYPES: Record<string, 'delivery' | 'pickup'> = {\n${rows.join('') || unknown}};\n\n`,
     skips: skips.map(skip).join(''),
-    type:
-      found === undefined
-        ? `${UNKNOWN}, // TODO: such as mapEnum(order.type, TYPES)`
-        : `mapEnum(${found.at}, TYPES, '${found.name}'),`,
+    type: `mapEnum(${found.at}, TYPES, '${found.name}'),`,
   };
 }
 
@@ -390,7 +389,7 @@ function draftMoney(order: readonly Node[]): { currency: string; lines: string[]
     ? `discount: ${amount(discount, 'discount', false)}`
     : '// TODO: discount, or a list of discounts below, if there are any';
   return {
-    currency: code === undefined ? `'EUR'; // TODO: yours` : `${text(code, true)};`,
+    currency: code === undefined ? `${UNKNOWN}; // TODO: yours, such as 'EUR'` : `${text(code, true)};`,
     lines: [
       `subtotal: ${amount(sum(/subtotal\w*||itemstotal||itemtotal||goods||net\w*/), 'subtotal')}`,
       ...(listIn(DISCOUNTS, order) === undefined ? [reduced] : []),
@@ -456,9 +455,7 @@ export function draftModule(schema: GraphQLSchema, header?: string) {
   );
   const id = leaf(new RegExp(`${found.arg.replaceAll('_', '')}||id||uu?id||code||number`), order);
   const takesNumber = found.argType.startsWith('Int');
-  const body = `${table}
-
-type Order = ${typeOf(order, '')};
+  const body = `${table}type Order = ${typeOf(order, '')};
 
 export function toCanonicalOrder(data: ${dataType}): OrderInput${skips === '' ? '' : ' | Skipped'} | null {
   const order = data.${found.path.map(({ name }) => name).join('?.')};

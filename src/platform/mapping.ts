@@ -41,7 +41,7 @@ const SENTENCES = {
   amount_too_large: 'is larger than any amount',
   amount_not_whole: 'is not a whole number of minor units such as 1290',
   country_unreadable: 'is not an ISO 3166-1 code such as DE',
-  currency_unreadable: 'is not an ISO 4217 code such as EUR',
+  currency_unreadable: 'the currency is not an ISO 4217 code such as EUR',
   enum_unmapped: 'has a value that is not in the table',
   location_unmapped: 'is a location that is not in the table',
   phone_unreadable: 'is not a text',

@@ -101,6 +101,16 @@ describe('the example', () => {
 const refetcherOf = (url: string, module: OrderModule, warn = (_problem: string): void => {}) =>
   orderRefetcher({ url, token: undefined, module, countryOf: async () => null, warn });
 
+it('names the cause of an unusable answer, without quoting it', async () => {
+  const server = await serveHttp((_request, response) => sendJson(response, 200, 'Ada'));
+  servers.push(server);
+  const { host } = new URL(server.url);
+  await expect(refetcherOf(server.url, await loadOrderModule({}))('x')).rejects.toMatchObject({
+    message: `the ordering platform gave no usable answer. ${host}: its answer is not GraphQL`,
+    cause: { code: 'platform_unreachable' },
+  });
+});
+
 describe('what a module throws', () => {
   it('holds the order: with its class, code, field and place, and never with its message', async () => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { name: 'Ada' } }));

@@ -28,6 +28,18 @@ export class AnswerTooLarge extends Error {
   override readonly name = 'AnswerTooLarge';
 }
 
+/** Explains a failed request by the error's cause, because the message of fetch is always "fetch failed". */
+export function describeFailure(error: unknown, timeoutMs: number): string {
+  if ((error as Error).name === 'TimeoutError') return `no answer in ${timeoutMs / 1000} s`;
+  if (error instanceof AnswerTooLarge) return error.message;
+  const { cause } = error as { cause?: { code?: unknown; message?: unknown } };
+  const { code, message } = cause ?? {};
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `its name cannot be resolved (${code})`;
+  if (code === 'ECONNREFUSED') return 'no service listens there (ECONNREFUSED)';
+  if (typeof code === 'string') return `no connection (${code})`;
+  return typeof message === 'string' && message !== '' ? 'no connection' : 'no usable answer';
+}
+
 /**
  * Makes a fetch for requests to other systems. It does not follow a 3xx but returns it, because a redirect would send a
  * token elsewhere. Reading more than `limit` bytes of a body throws AnswerTooLarge; memory never holds more of it.

@@ -6,7 +6,7 @@ import { wordOf } from '../domain/member-text.ts';
 import { classifyError, parseRetryAfter } from '../domain/classify-error.ts';
 import type { OrderInput, OrderModule, PlatformError } from '../domain/order-module.ts';
 import { hasValue } from './placement-sql.ts';
-import { AnswerTooLarge, boundedFetch } from '../egress/bounded-fetch.ts';
+import { AnswerTooLarge, boundedFetch, describeFailure } from '../egress/bounded-fetch.ts';
 
 /** The folders of our helper functions for mappers. Source maps put these paths into a bundle's stack traces too. */
 const OURS = ['platform/', 'core/domain/'].map((each) =>
@@ -135,7 +135,7 @@ function isNullAt(data: unknown, path: readonly unknown[]): boolean {
 /** Fetches one order. @returns GraphQL's `data`, or undefined if the platform does not have the order (yet) */
 type FetchOrderData = (serviceOrderId: string) => Promise<unknown>;
 
-export const ORDER_TIMEOUT_MS = 8_000;
+const ORDER_TIMEOUT_MS = 8_000;
 /** Maximum size of one order in bytes. An order of 300 items with all their details is below 1 MiB. */
 const ORDER_LIMIT = 4 * 2 ** 20;
 
@@ -151,8 +151,6 @@ export function orderDataFetcher(about: {
   warn: (problem: string) => void;
   /** Called with the errors of a response. */
   onErrors?: (errors: readonly CodedError[]) => void;
-  /** Called with the error of a request that got no usable answer. */
-  onNoAnswer?: (error: Error) => void;
 }): FetchOrderData {
   const { url, token, module, onErrors } = about;
   const readErrors = errorReader(module, about.warn);
@@ -170,10 +168,7 @@ export function orderDataFetcher(about: {
       });
       return hasValue(data) ? data : undefined;
     } catch (error) {
-      if (!(error instanceof ClientError)) {
-        about.onNoAnswer?.(error as Error);
-        throw noAnswer(error as Error);
-      }
+      if (!(error instanceof ClientError)) throw noAnswer(error as Error, url);
       return classifyAnswer(error.response, (errors) => {
         const coded = readErrors(errors);
         onErrors?.(coded);
@@ -195,13 +190,16 @@ export function variablesOf(module: Pick<OrderModule, 'variables'>, orderId: str
   return module.variables?.(orderId) ?? { id: orderId };
 }
 
-function noAnswer(error: Error): NeedsOperator | TryAgain {
+function noAnswer(error: Error, url: string): NeedsOperator | TryAgain {
   if (error instanceof AnswerTooLarge) {
     const cause = { code: 'platform_answer_too_large' } as const;
     return new NeedsOperator(describeCause(cause), { cause });
   }
-  const name = error.name === 'TimeoutError' ? `no answer in ${ORDER_TIMEOUT_MS} ms` : 'no usable answer';
-  return new TryAgain(`the ordering platform gave ${name}`, { sent: false, cause: { code: 'platform_unreachable' } });
+  const cause = { code: 'platform_unreachable' } as const;
+  // The client's own errors, which have no cause, are about an answer that it cannot read.
+  const isAnswered = error.cause === undefined && error.name !== 'TimeoutError';
+  const why = isAnswered ? 'its answer is not GraphQL' : describeFailure(error, ORDER_TIMEOUT_MS);
+  return new TryAgain(`${describeCause(cause)}. ${new URL(url).host}: ${why}`, { sent: false, cause });
 }
 
 /** Returns undefined if the response reports that the order does not exist. Throws the matching error otherwise. */
