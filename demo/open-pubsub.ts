@@ -7,6 +7,8 @@ export type OpenPubsub = {
   where: string;
   /** Environment variables for the service. */
   env: Record<string, string>;
+  /** The variables by which a Pub/Sub client finds the status topic. Without the last one Google's client warns. */
+  statusTopic: string;
   orders: Topic;
   /** Pushes messages of `orders` to the service from now on. */
   pushOrdersTo(url: string): Promise<void>;
@@ -71,7 +73,10 @@ export async function openPubsub(about: {
     const spill = await ensureTopic(`${SPILL}-${about.run}`);
     undoing.push(() => spill.delete(PATIENCE));
     await subscribe(spill, {}, drainOf(shortId(spill)));
+    // For the reader of docs/connect-your-platform.md, since gcloud does not reach the stand-in.
+    if (standIn !== undefined) await subscribe(status, { enableMessageOrdering: true }, 'app-orders');
     return {
+      statusTopic: `GOOGLE_CLOUD_PROJECT=${about.project} PUBSUB_EMULATOR_HOST=${host} METADATA_SERVER_DETECTION=none`,
       where: standIn === undefined ? `PUBSUB_EMULATOR_HOST, ${host}` : `stand-in, gRPC at ${host}`,
       env: {
         GOOGLE_CLOUD_PROJECT: about.project,

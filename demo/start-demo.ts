@@ -58,7 +58,7 @@ export type Demo = {
   operatorUrl: string;
   /** The page that follows an order. Undefined if the service has the user's own FOLLOW_TOKEN_KEYS. */
   trackerUrlOf: ((serviceOrderId: string) => Promise<string>) | undefined;
-  /** The variables by which a Pub/Sub client finds the status topic. */
+  /** See `OpenPubsub`. */
   topic: string;
   consoleUrl: string;
   /** The token for the console. */
@@ -127,6 +127,7 @@ export async function startDemo(about: {
   });
   endings.add('Pub/Sub', () => pubsub.stop());
   announce('Pub/Sub', pubsub.where);
+  announce('Topic', `${pubsub.statusTopic}   (order-status)`);
   signal.throwIfAborted();
 
   const platformToken = randomBytes(32).toString('base64url');
@@ -307,9 +308,7 @@ export async function startDemo(about: {
     serviceUrl: balancer.url,
     operatorUrl: operators.url,
     trackerUrlOf: isOwnFollow ? undefined : tracker.urlOf,
-    topic: ['GOOGLE_CLOUD_PROJECT', 'PUBSUB_EMULATOR_HOST', 'STATUS_TOPIC']
-      .map((name) => `${name}=${pubsub.env[name]}`)
-      .join(' '),
+    topic: pubsub.statusTopic,
     consoleUrl,
     operatorToken,
     logFile,

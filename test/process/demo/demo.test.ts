@@ -8,6 +8,7 @@ import { API_KEY, servePlatform } from '../../../examples/platform-mapper/serve-
 import { createDatabase } from '../../support/create-database.ts';
 import { sendAsIs } from '../../support/ask-operator.ts';
 import { logIn } from '../../support/log-in.ts';
+import { link } from '../../support/pack-package.ts';
 import { runProgram } from '../../support/run-program.ts';
 import { startPubsub } from '../../support/start-pubsub.ts';
 import { until } from '../../support/until.ts';
@@ -227,6 +228,19 @@ describe('npm run demo', () => {
     const answer = await fetch(url, { method: 'POST' });
     const { serviceOrderId, trackerUrl } = (await answer.json()) as Record<'serviceOrderId' | 'trackerUrl', string>;
     await until(() => new RegExp(`${serviceOrderId} +member +live 7 +delivered`).test(stdout()));
+
+    // The page's reader of the topic, with the variables as they are printed: it has the orders from before its start.
+    const guide = readFileSync(new URL('../../../docs/connect-your-platform.md', import.meta.url), 'utf8');
+    writeFileSync(join(dir, 'reader.mts'), /```ts\n(.*?)```/s.exec(guide)?.[1] ?? '');
+    link(dir, ['@google-cloud/pubsub']);
+    const topic = / Topic +(.*?) {3}/
+      .exec(stdout())?.[1]
+      ?.split(' ')
+      .map((each) => each.split('='));
+    const reader = runDemo([], { dir, env: Object.fromEntries(topic ?? []), demo: join(dir, 'reader.mts') });
+    started.push(reader);
+    await until(() => reader.stdout().includes(`${serviceOrderId} delivered`));
+    expect(reader.stderr()).toBe('');
 
     for (const tracked of [trackerUrl, await until(() => /A guest sees: +(\S+)/.exec(stdout())?.[1])]) {
       // The second leads to the newest guest's order.
