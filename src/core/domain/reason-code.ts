@@ -15,10 +15,10 @@ export const REASONS = {
   payment: 'the POS refuses the payment: a person must check',
   age_check: 'the person collecting it was too young, or had no proof',
   duplicate: 'the POS took it for an order that it has: a person must check',
-  no_answer: 'not confirmed in time, or unreachable: offer to try again',
+  no_answer: 'not confirmed in time, or unreachable: we do not try again. Offer a new order, or refund',
   member_cancelled: 'the member cancelled, or did not come',
   restaurant_cancelled: 'without a reason: refund',
-  technical: 'a fault of ours, of the POS or between them: offer to try again',
+  technical: 'a fault of ours, of the POS or between them: we do not try again. Offer a new order, or refund',
   other: 'no reason, or none of these: show `reason`',
 } as const;
 export const REASON_CODES = Object.keys(REASONS) as readonly (keyof typeof REASONS)[];
