@@ -144,11 +144,6 @@ function List({ needs, known, onOpen, labelledBy }: Shared & { needs: Need[]; la
               ))}
             </span>
           </a>
-          {phoneOf(need) && (
-            <a class="need-call" href={`tel:${phoneOf(need)}`}>
-              Call {phoneOf(need)}
-            </a>
-          )}
           {need.subject !== undefined && (
             <button
               type="button"
@@ -159,6 +154,11 @@ function List({ needs, known, onOpen, labelledBy }: Shared & { needs: Need[]; la
             >
               <span aria-hidden="true">⋯</span>
             </button>
+          )}
+          {phoneOf(need) && (
+            <a class="need-call" href={`tel:${phoneOf(need)}`}>
+              Call {phoneOf(need)}
+            </a>
           )}
         </li>
       ))}

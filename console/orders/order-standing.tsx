@@ -217,8 +217,9 @@ function Others({ at, since }: { at: string; since: string }) {
     [at],
   );
   if (value === undefined) return null;
-  const newest = value.orders[0]?.signalledAt;
-  return newest !== undefined && Date.parse(newest) > Date.parse(since) ? (
+  // Sent since then: it may have been signalled before.
+  const newest = value.orders[0]?.finishedAt ?? null;
+  return newest !== null && Date.parse(newest) > Date.parse(since) ? (
     <p>Other orders of this location arrive.</p>
   ) : (
     <p>

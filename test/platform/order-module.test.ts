@@ -104,9 +104,8 @@ const refetcherOf = (url: string, module: OrderModule, warn = (_problem: string)
 it('names the cause of an unusable answer, without quoting it', async () => {
   const server = await serveHttp((_request, response) => sendJson(response, 200, 'Ada'));
   servers.push(server);
-  const { host } = new URL(server.url);
   await expect(refetcherOf(server.url, await loadOrderModule({}))('x')).rejects.toMatchObject({
-    message: `the ordering platform gave no usable answer. ${host}: its answer is not GraphQL`,
+    message: `the ordering platform gave no usable answer. ${new URL(server.url).host}: its answer is not GraphQL`,
     cause: { code: 'platform_unreachable' },
   });
 });
