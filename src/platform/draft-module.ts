@@ -240,7 +240,9 @@ function time(node: Node | undefined, isRequired = false): string {
 /** Drafts the lines of the items or of an item's extras. */
 function entries(list: ReturnType<typeof listIn>, variable: 'item' | 'extra', indent: string): string {
   if (list === undefined)
-    return variable === 'item' ? `${UNKNOWN}, // TODO: the items` : '[], // TODO: if there are any';
+    return variable === 'item'
+      ? `${UNKNOWN}, // TODO: the items, which the query lacks`
+      : '[], // TODO: if there are any';
   const { entry } = list;
   const product = object(/product|item|article|dish|variant|modifier|option/i, entry)?.children;
   const own = leaf(/sku||plu||product_?id||itemid||menuitemid||modifierid||optionid/, entry);
@@ -280,7 +282,9 @@ function draftTypes(order: readonly Node[]): { table: string; skips: string; typ
     order,
     nested,
   );
-  const found = [...order, ...nested].find((each) => isType(each) && !/status|state/i.test(each.name)) ?? named;
+  const isOther = ({ name }: Node): boolean => /status|state|currency|country|pay|channel|source/i.test(name);
+  const enums = [...order, ...nested].filter((each) => each.values.length > 0 && !isOther(each));
+  const found = enums.find(isType) ?? named ?? enums.find((each) => order.includes(each));
   if (found === undefined)
     return { table: '', skips: '', type: `${UNKNOWN}, // TODO: such as mapEnum(order.type, { COURIER: 'delivery' })` };
   const skips = found.values.filter((value) => TABLE.test(value));
@@ -303,8 +307,8 @@ function draftTypes(order: readonly Node[]): { table: string; skips: string; typ
 
 function draftPerson(order: readonly Node[]): string[] {
   const person = object(/customer|member|user|guest|buyer|client|contact|diner/i, order)?.children;
-  const first = leaf(/firstname||givenname/, person, order);
-  const last = leaf(/lastname||familyname||surname/, person, order);
+  const first = leaf(/first(name)?||given(name)?/, person, order);
+  const last = leaf(/last(name)?||family(name)?||surname/, person, order);
   const one =
     leaf(/name||fullname||displayname||\w*(customer|guest|contact)name/, person) ??
     leaf(/(customer|guest|contact|member)name/, order);
@@ -349,7 +353,7 @@ function draftDestination(order: readonly Node[], indent: string): string {
     ...part('postalCode', /zip\w*||postal\w*||postcode/),
     ...part('city', /city||town||locality/),
     ...part('region', /region||state||province\w*/),
-    ...part('country', /country||countrycode\w*/),
+    ...part('country', /country||country\w*/),
     ...part('latitude', /lat||latitude/),
     ...part('longitude', /lng||lon||longitude/),
     ...part('instructions', /\w*instructions?||directions?||\w*notes?||\w*comment/),
@@ -369,7 +373,8 @@ function draftDiscounts(order: readonly Node[]): string {
 }
 
 /** The words before a delivery fee in a name. */
-const FEE = /deliveryfee||fee||fees||courier\w*||shipping\w*||delivery(cost|price|charge)\w*||servicefee||delivery/;
+const FEE =
+  /deliveryfee||fee||fees||courier\w*||shipping\w*||delivery(cost|price|charge)\w*||servicefee||delivery||\w*fee/;
 
 function draftMoney(order: readonly Node[]): { currency: string; lines: string[] } {
   const objects = objectsIn(order);
@@ -496,7 +501,9 @@ export const query = \`query Order($id: ${found.argType}) {
 }\`;
 ${takesNumber ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${headers}
 ${body}`;
-  const text_ = drafted.replaceAll(new RegExp(`^(?!.*TODO).*${UNKNOWN}.*$`, 'gm'), '$& // TODO: required');
+  const text_ = drafted
+    .replaceAll(new RegExp(`^(?!.*TODO).*${UNKNOWN}.*$`, 'gm'), '$& // TODO: required')
+    .replaceAll(/: null,$/gm, '$& // TODO: if you have it');
   const todos = text_.match(/TODO/g)?.length ?? 0;
   return { text: text_, field: nameOf(found), others: others.map(nameOf).slice(0, 5), todos };
 }

@@ -7,6 +7,7 @@ import { buildSchema, parse, validate } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { purchases } from '../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
+import { draftModule } from '../../src/platform/draft-module.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
 import { runCli } from '../support/run-cli.ts';
 
@@ -254,7 +255,6 @@ describe('platform init', () => {
     expect((await check(file)).out).toContain('(currency_unreadable)');
     const inEuro = await corrected(file, /currency: string = .*/, "currency: string = 'EUR';");
     const checked = await check(inEuro);
-    expect(checked.code).toBe(1);
     expect(checked.out.split('\n\n')[1]).toBe(
       'fulfillment.requestedAt is not an RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z',
     );
@@ -295,7 +295,7 @@ describe('platform init', () => {
     const text = await readFile(file, 'utf8');
     expect(text).toMatch(/ type: undefined as never, /);
     expect(text).not.toMatch(/TYPES|'EUR';/);
-    expect(text).not.toMatch(/undefined as never(?!.* TODO)/);
+    expect(text).not.toMatch(/(undefined as never|: null,)(?!.* TODO)/);
     const inEuro = await corrected(file, /currency: string = .*/, "currency: string = 'EUR';");
     const module = await loadOrderModule({ ORDER_MODULE: inEuro });
     expect(validate(buildSchema(schema), parse(module.query))).toEqual([]);
@@ -340,6 +340,8 @@ describe('platform init', () => {
     const { file } = await draft('names', '--schema', join(folder, 'names.graphql'));
     const text = await readFile(file, 'utf8');
     expect(text).toMatch(/TYPES: .* = \{\n {2}\/\/ TODO: each value of order\.handover: .*\n\};/);
+    const enumerated = buildSchema(schema.replace('handover: String', 'kind: Kind').concat(' enum Kind { RIDER }'));
+    expect(draftModule(enumerated).text).toContain("  // TODO RIDER: 'delivery', 'pickup', or skip it below\n");
     const known = await corrected(file, /\/\/ TODO: each value.*/, "COURIER: 'delivery'");
     const order = {
       uid: 'a',
@@ -375,12 +377,6 @@ it.each<[string, Record<string, string>, string, object]>([
     {},
     'B-9999',
     { code: 3, error: /^error: The ordering platform has no order with this id/ },
-  ],
-  [
-    'nobody is there',
-    { ORDER_API_URL: 'http://127.0.0.1:2/' },
-    'B-1001',
-    { code: 1, out: /gave no usable answer\. 127\.0\.0\.1:2: no service listens there \(ECONNREFUSED\)\n/ },
   ],
   ['both are set', { ORDER_QUERY_FILE: '/q' }, 'B-1001', { code: 1, error: /MODULE: is set, and so is ORDER_QUERY_/ }],
   ['no module is there', { ORDER_MODULE: './none.ts' }, 'B-1001', { code: 1, error: /\.\/none\.ts cannot be loaded/ }],
