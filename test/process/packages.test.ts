@@ -136,6 +136,7 @@ describe('a project of somebody else', () => {
       const [, shown = ''] = new RegExp(`^\`\`\`${file.split('.')[1]}\n(.*?)^\`\`\``, 'ms').exec(guide) ?? [];
       writeFileSync(join(mapper, file), shown);
     }
+    expect(readFileSync(join(PROJECT, 'tsconfig.json'), 'utf8')).toContain('"*.ts"'); // For one in the checkout.
     link(mapper, ['zod', 'libphonenumber-js', '@types/node', 'graphql', '@google-cloud/pubsub'], ours);
     await Promise.all([
       runWell(mapper, process.execPath, ['--test', 'map-order.test.ts']),
