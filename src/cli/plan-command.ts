@@ -28,7 +28,7 @@ Reads LIVE_ORDER, POOL_SIZE, WEBHOOK_RETENTION_DAYS, PII_RETENTION_DAYS and HIST
 has five webhooks of 1,000 bytes and six live messages. Processor times were measured, and differ between machines.
 ${examples(
   'expediter plan --locations 10000 --orders-per-location 100',
-  'LIVE_ORDER=sequence expediter plan --locations 500 --orders-per-location 60 --json',
+  'expediter plan --locations 500 --orders-per-location 60 --busiest-hour 0.25 --json',
 )}`,
     )
     .action((options: Options, command: Command) => {

@@ -20,18 +20,19 @@ const MESSAGES = 6;
 
 /**
  * Processor milliseconds a second at `orders` a second: `base * orders ** power`, because a batch holds more when more
- * comes. An idle process needs `idle`, and no order takes less than `least`. The part `cost` of the benchmark measures
- * these on two shared cores (AMD EPYC, 2026-11-26), and compares them at five loads.
+ * comes. An idle process needs `idle`. An order takes at least `least`: five webhooks and messages in full batches, and
+ * its placement. Measured on two shared cores (AMD EPYC, 2026-11-26) by the part `cost` of the benchmark, which compares
+ * five loads with these curves.
  */
 type Curve = { idle: number; base: number; power: number; least: number };
 export const PROCESSOR: Record<LiveOrder, { node: Curve; postgres: Curve }> = {
   key: {
-    node: { idle: 11, base: 47, power: 0.58, least: 3 },
-    postgres: { idle: 5, base: 23, power: 0.7, least: 2 },
+    node: { idle: 11, base: 63, power: 0.51, least: 4 },
+    postgres: { idle: 5, base: 31, power: 0.62, least: 2 },
   },
   sequence: {
-    node: { idle: 11, base: 47, power: 0.58, least: 2.5 },
-    postgres: { idle: 5, base: 23, power: 0.7, least: 2 },
+    node: { idle: 11, base: 64, power: 0.49, least: 3.5 },
+    postgres: { idle: 5, base: 41, power: 0.55, least: 2 },
   },
 };
 export const processorMsAt = ({ idle, base, power, least }: Curve, orders: number): number =>

@@ -67,7 +67,10 @@ export function eventTopic(
   name: string,
   order: LiveOrder = 'key',
 ): (event: TopicEvent) => Promise<string | undefined> {
-  const gather = gatherMessages(connection, { topic: name, gatherMs: GATHER_MS, timeoutMs: TIMEOUT_MS });
+  const gather =
+    order === 'sequence'
+      ? gatherMessages(connection, { topic: name, gatherMs: GATHER_MS, timeoutMs: TIMEOUT_MS })
+      : undefined;
   let topic: string | undefined;
   let source = '';
   return async (event) => {
@@ -79,7 +82,7 @@ export function eventTopic(
       source = `//pubsub.googleapis.com/${encodeURI(topic)}`;
     }
     const attributes = { ...event.attributes, ...cloudEvent(event, source) };
-    if (order === 'sequence') return gather({ data, attributes });
+    if (gather !== undefined) return gather({ data, attributes });
     const request = { topic, messages: [{ data, orderingKey: event.subject, attributes }] };
     const [{ messageIds }] = await publisher.publish(request, { timeout: TIMEOUT_MS, retry: null });
     return messageIds?.[0];
