@@ -1,3 +1,4 @@
+import type { Message } from '../test/support/queue-messages.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { memberStateAt, statusAt } from '../src/core/domain/lifecycle.ts';
@@ -85,7 +86,7 @@ export async function playOut(about: {
       const { waited } = await served.finished();
       isOver = calls + doubts === 0 && !waited;
     }
-    const live = stage.pubsub.published('order-status');
+    const live = asReaders(stage.pubsub.published('order-status'));
     await phones?.untilTold(live);
     const { books, broken } = await checkBooks({ pool, served, kitchens: stage.kitchens, live, phones: phones?.all });
     complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));
@@ -128,4 +129,13 @@ async function summary(pool: pg.Pool): Promise<string> {
     count,
   }));
   return [...byStep, ...rows].map(({ what, count }) => `${what} ${count}`).join(', ');
+}
+
+/** Without ordering keys, readers order an order's messages by their sequence. */
+function asReaders(live: readonly Message[]): readonly Message[] {
+  if (live.some(({ orderingKey }) => orderingKey !== '')) return live;
+  const sequenceOf = ({ attributes }: Message): number => Number(attributes['sequence']);
+  return live
+    .map((message) => ({ ...message, orderingKey: message.attributes['serviceOrderId'] ?? '' }))
+    .toSorted((a, b) => sequenceOf(a) - sequenceOf(b));
 }

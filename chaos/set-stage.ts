@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { PubSub, type Topic } from '@google-cloud/pubsub';
 import pg from 'pg';
+import type { LiveOrder } from '../src/core/live/claim-outbox.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
@@ -70,6 +71,8 @@ export async function setStage<Database extends StageDatabase>(about: {
   clocks: boolean;
   /** True to add locations whose POS must be queried before a repeat. */
   findable: boolean;
+  /** `key` by default. */
+  liveOrder?: LiveOrder;
   /** How many processes; two by default. */
   places?: number;
   /** How webhooks are repeated: the locations get these vendors in turn; by default all of VENDORS. */
@@ -114,6 +117,7 @@ export async function setStage<Database extends StageDatabase>(about: {
       ORDER_QUERY_FILE,
       GOOGLE_CLOUD_PROJECT: PROJECT,
       PUBSUB_EMULATOR_HOST: pubsub.host,
+      LIVE_ORDER: about.liveOrder ?? 'key',
       SPILL_TOPIC: 'spill',
       PUSH_AUDIENCE: AUDIENCE,
       PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
