@@ -1,5 +1,6 @@
 import { runOrderings, type OrderingsResult } from './orderings/run-orderings.ts';
 import { USAGE, WrongUsage, readChaosArguments, type Arguments } from './read-chaos-arguments.ts';
+import { runArchive, type ArchiveResult } from './run-archive.ts';
 import { runChaos, type Report } from './run-chaos.ts';
 import { runContacts, type ContactsResult } from './run-contacts.ts';
 import { runKitchens, type KitchensResult } from './run-kitchens.ts';
@@ -38,6 +39,7 @@ const ALONE = {
   orderings: runOrderings,
   kitchen: runKitchens,
   contacts: runContacts,
+  archive: runArchive,
 };
 const { result, complaints, notJudged, story } =
   args.alone === undefined
@@ -48,7 +50,14 @@ if (args.json) process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exitCode = result.ok ? 0 : 1;
 
 function explain(
-  result: Report['result'] | SilentResult | PhonesResult | OrderingsResult | KitchensResult | ContactsResult,
+  result:
+    | Report['result']
+    | SilentResult
+    | PhonesResult
+    | OrderingsResult
+    | KitchensResult
+    | ContactsResult
+    | ArchiveResult,
   complaints: readonly string[],
   story: Report['story'],
 ): void {

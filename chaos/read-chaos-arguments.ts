@@ -17,7 +17,7 @@ export type Arguments = {
   alone: Alone | undefined;
 };
 
-const ALONE = ['silent', 'phones', 'orderings', 'kitchen', 'contacts'] as const;
+const ALONE = ['silent', 'phones', 'orderings', 'kitchen', 'contacts', 'archive'] as const;
 type Alone = (typeof ALONE)[number];
 
 /** Wrong arguments. The program then prints its usage and exits with code 2. */
@@ -63,6 +63,8 @@ Special runs, only one at a time, only with --only, and with no other option tha
           orders in doubt, of which restaurants are told by e-mail and webhook, while the mail server refuses, is
           closed, hangs or loses connections, and the gateway is slow, hangs, refuses or repeats; some answer, twice at
           once; about three minutes
+  archive processes die by SIGKILL at 50 random moments while they archive and drop a month of past orders; about a
+          minute
 `;
 
 /** @throws WrongUsage */

@@ -67,6 +67,20 @@ describe('twenty seconds of faults', () => {
   });
 });
 
+describe('processes that die at 50 moments of archiving', () => {
+  it('lose and double no order', { timeout: 240_000 }, async () => {
+    const { code, out, err } = await chaos('--only', 'archive', '--seed', '46', '--json');
+    expect(code, err).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      ok: true,
+      killsWriting: expect.any(Number),
+      killsDropping: expect.any(Number),
+      lost: 0,
+      doubled: 0,
+    });
+  });
+});
+
 describe('a seed', () => {
   const all = new Set(KINDS);
   const locations = ['club-1', 'club-2', 'club-3'];
@@ -129,11 +143,12 @@ describe('--only', () => {
     expect(() => read('--away', '60', '--seconds', '74')).toThrow('--away 60 needs --seconds 75 at least, not "74"');
   });
 
-  it('with silent, phones, orderings, kitchen or contacts is a run of its own kind', () => {
+  it('with silent, phones, orderings, kitchen, contacts or archive is a run of its own kind', () => {
     expect(readChaosArguments(['--only', 'phones'])).toMatchObject({ alone: 'phones' });
     expect(readChaosArguments(['--only', 'orderings'])).toMatchObject({ alone: 'orderings' });
     expect(readChaosArguments(['--only', 'kitchen'])).toMatchObject({ alone: 'kitchen' });
     expect(readChaosArguments(['--only', 'contacts'])).toMatchObject({ alone: 'contacts' });
+    expect(readChaosArguments(['--only', 'archive'])).toMatchObject({ alone: 'archive' });
     expect(readChaosArguments(['--only', 'kill'])).toMatchObject({ alone: undefined });
     expect(() => readChaosArguments(['--only', 'kill,phones'])).toThrow('no other fault goes with "phones"');
   });
