@@ -5,6 +5,7 @@ import { readConfigOf, type Config } from '../server/config.ts';
 import { withClient } from '../core/postgres/transactions.ts';
 import { SETTINGS_ARRIVED } from '../database/open-database.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';
+import { daysPast, REST_DAYS } from '../core/retention/past-orders.ts';
 import { FUNCTIONS, RIGHTS } from '../database/grant-rights.ts';
 import { failed, ok, warning, type Check } from './check.ts';
 
@@ -110,17 +111,18 @@ export function judgeEncryption({ host, ssl, encrypted }: Link, env: NodeJS.Proc
   return ok('encryption', `TLS, and the identity of ${host} is verified`);
 }
 
-type Limits = Pick<Config, 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS'>;
+type Limits = Pick<Config, 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS' | 'HISTORY_DAYS'>;
 
 /** Examines a database that can be reached and has our schema. */
 export async function examineDatabase(env: NodeJS.ProcessEnv, pool: Pool): Promise<Check[]> {
-  const config = readConfigOf(env, 'POOL_SIZE', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS');
+  const config = readConfigOf(env, 'POOL_SIZE', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS', 'HISTORY_DAYS');
   const all = await Promise.all([
     server(pool),
     connections(pool, config),
     examineRights(pool),
     partitions(pool, config),
     erasing(pool, config),
+    pastOrders(pool, config),
   ]);
   return all.flat();
 }
@@ -224,6 +226,41 @@ async function erasing(pool: Pool, { PII_RETENTION_DAYS }: Limits): Promise<Chec
     `orders that should have been erased: ${late === COUNTED ? `${late} or more` : late}`,
     'make sure that a service runs, and search its log for "erasure of member data"',
   );
+}
+
+/** Reads the oldest current orders only. An order whose placement or cancellation is unfinished stays among them. */
+async function pastOrders(pool: Pool, config: Limits): Promise<Check[]> {
+  const { rows } = await pool.query<{ late: number; months: number }>(
+    `SELECT (SELECT count(*)::int
+             FROM (SELECT * FROM placements WHERE signalled_at < now() - make_interval(days => $1::int)
+                   ORDER BY signalled_at LIMIT ${COUNTED}) AS p
+             CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o
+             WHERE p.finished_at < now() - make_interval(days => $1::int)
+               AND o.ended_at < now() - make_interval(days => $1::int) AND o.erased_at < now() - make_interval(days => $2::int)
+               AND NOT EXISTS (SELECT FROM cancellations c
+                               WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL)) AS late,
+            (SELECT count(*)::int FROM pg_class
+             WHERE relkind = 'r' AND pg_table_is_visible(oid) AND relname ~ '^past_orders_\\d{6}$'
+               AND relname::text < 'past_orders_' || to_char((now() AT TIME ZONE 'UTC')::date - $3::int, 'YYYYMM')) AS months`,
+    [config.PII_RETENTION_DAYS + REST_DAYS + LATE_DAYS, REST_DAYS + LATE_DAYS, daysPast(config) + LATE_DAYS],
+  );
+  const { late = 0, months = 0 } = rows[0] ?? {};
+  return [
+    late === 0
+      ? ok('past orders', 'all were moved')
+      : warning(
+          'past orders',
+          `orders that should have been moved: ${late === COUNTED ? `${late} or more` : late}`,
+          'make sure that a service runs, and search its log for "move of past orders"',
+        ),
+    months === 0
+      ? ok('history', `no month is older than ${config.HISTORY_DAYS} days`)
+      : warning(
+          'history',
+          `months of past orders that should have been dropped: ${months}`,
+          'make sure that a service runs and can write to ARCHIVE_URL, and search its log for "dropping of past orders"',
+        ),
+  ];
 }
 
 /** Compares the privileges of the service's database role with the privileges that the service needs. */

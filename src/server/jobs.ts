@@ -14,7 +14,7 @@ import { runEvery } from '../core/postgres/loops.ts';
 import { eraseMembers } from '../core/retention/erase-members.ts';
 import { archiveMonth } from '../core/retention/archive.ts';
 import { archiveStore } from '../core/retention/archive-store.ts';
-import { movePastOrders } from '../core/retention/past-orders.ts';
+import { daysPast, movePastOrders } from '../core/retention/past-orders.ts';
 import { deleteOld, type Deletion, dropOldPartitions, endOrders } from '../core/retention/retention-rules.ts';
 import { sweepParked } from '../core/statuses/redrive-parked.ts';
 import { notifyEstimates } from '../core/statuses/notify-estimates.ts';
@@ -112,18 +112,13 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
   ];
 }
 
-/** A past order was current before, for `PII_RETENTION_DAYS` and a day. Its month is archived before it is dropped. */
-function dropPastOrders(
-  pool: Pool,
-  { HISTORY_DAYS, PII_RETENTION_DAYS, ARCHIVE_URL }: Config,
-  stopping: AbortSignal,
-): Promise<string[]> {
-  const days = Math.max(0, HISTORY_DAYS - PII_RETENTION_DAYS - 1);
-  const store = ARCHIVE_URL === undefined ? undefined : archiveStore(ARCHIVE_URL);
+/** A month is archived before it is dropped. */
+function dropPastOrders(pool: Pool, config: Config, stopping: AbortSignal): Promise<string[]> {
+  const store = config.ARCHIVE_URL === undefined ? undefined : archiveStore(config.ARCHIVE_URL);
   return dropOldPartitions(
     pool,
     'past_orders',
-    days,
+    daysPast(config),
     store && ((name) => archiveMonth(pool, store, monthIn(name), { stopping })),
   );
 }

@@ -338,7 +338,7 @@ describe('of the database', () => {
     expect(judgeEncryption(link, { NODE_TLS_REJECT_UNAUTHORIZED: '0' }).state).toBe('warning');
   });
 
-  it('days without a table, days that should be gone and members that should be erased are told', async () => {
+  it('days without a table, days and months that should be gone, and orders that should be erased or moved are told', async () => {
     // The service drops and erases these itself, once, some seconds after its start.
     const found = await until(async () => {
       await system.query(
@@ -347,17 +347,28 @@ describe('of the database', () => {
          ON CONFLICT (service_order_id) DO UPDATE SET erased_at = NULL`,
       );
       await system.query(
+        `WITH o AS (INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, ended_at, erased_at)
+           SELECT id, 'K472', 'club-1', 'pickup', now() - interval '40 days', now() - interval '3 days'
+           FROM unnest(ARRAY['past', 'held']) AS id ON CONFLICT DO NOTHING)
+         INSERT INTO placements (service_order_id, deadline_at, signalled_at, finished_at)
+         SELECT id, now(), now() - interval '40 days', at FROM (VALUES ('past', now() - interval '40 days'), ('held', NULL))
+         AS t (id, at) ON CONFLICT DO NOTHING`,
+      );
+      await system.query(`SELECT ensure_past_orders_partition('2020-01-01')`);
+      await system.query(
         `CREATE TABLE IF NOT EXISTS webhooks_20200101 PARTITION OF webhooks FOR VALUES FROM ('2020-01-01') TO ('2020-01-02')`,
       );
       const each = await wrong('database');
-      return each.length === 2 && each;
+      return each.length === 4 && each;
     });
     expect(found).toEqual([
       warning('webhook retention', /^days whose webhooks are older than 14 days: 1$/, /dropping of partitions/),
       warning('member retention', /^orders that should have been erased: 1$/, /erasure of member data/),
+      warning('past orders', /^orders that should have been moved: 1$/, /move of past orders/),
+      warning('history', /^months of past orders that should have been dropped: 1$/, /dropping of past orders/),
     ]);
     await system.query(
-      `DROP TABLE IF EXISTS webhooks_20200101; DELETE FROM orders WHERE service_order_id = 'long-ago'`,
+      `DROP TABLE IF EXISTS webhooks_20200101, past_orders_202001; TRUNCATE orders, placements CASCADE`,
     );
 
     const days = await system.query(

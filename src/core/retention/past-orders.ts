@@ -8,7 +8,12 @@ import { packOrder, readerOf, type Reader } from './pack-order.ts';
 /** Orders per batch. They stay locked for the whole batch, but a webhook about such an old order is rare. */
 export const MOVE_BATCH = 200;
 /** Days from an erasure to the move. Whatever began before the erasure has ended. */
-const REST_DAYS = 1;
+export const REST_DAYS = 1;
+
+/** Days from the end of a month of past orders to its drop. Its orders were current for the other days. */
+export function daysPast(about: { HISTORY_DAYS: number; PII_RETENTION_DAYS: number }): number {
+  return Math.max(0, about.HISTORY_DAYS - about.PII_RETENTION_DAYS - REST_DAYS);
+}
 
 type Candidate = { serviceOrderId: string; signalledAt: string };
 
