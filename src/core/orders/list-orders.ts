@@ -160,11 +160,11 @@ type Page = { orders: ListedOrder[]; end: Signal | undefined };
 /** Lists current orders, or past orders if `reader` has only those. */
 async function readPage(reader: Reader, filter: OrderFilter, after: Signal | undefined, limit: number): Promise<Page> {
   const values = candidatesOf(filter, after);
-  const candidates = findCandidates(filter);
+  const { candidates, last } = findCandidates(filter);
   const { rows } = await reader.query<{ order: Row }>(
     `SELECT json_build_object(${ORDER_FIELDS}, 'reasonCode', ${REASON_CODE}, 'finishedAt', p.finished_at,
                               'endedAt', o.ended_at) AS "order"
-     FROM (${candidates} LIMIT ${SCAN}) AS p
+     FROM (${candidates}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
      WHERE ($7::boolean IS NULL OR $7 = (${ENDED_AT} IS NULL))
        AND ($8::int4multirange IS NULL OR ${NOTIFIED_RANK} <@ $8)
@@ -185,12 +185,8 @@ async function readPage(reader: Reader, filter: OrderFilter, after: Signal | und
   );
   const orders = rows.map(({ order }) => withStep(order));
   if (orders.length === limit) return { orders, end: orders.at(-1) };
-  const { rows: last } = await reader.query<Signal>(
-    `SELECT service_order_id AS "serviceOrderId", to_json(signalled_at) AS "signalledAt"
-     FROM (${candidates} OFFSET ${SCAN - 1} LIMIT 1) AS p`,
-    values,
-  );
-  return { orders, end: last[0] };
+  const { rows: end } = await reader.query<Signal>(`SELECT ${SIGNAL} FROM (${last}) AS p`, values);
+  return { orders, end: end[0] };
 }
 
 /** All past orders were signalled at least this long ago, because member data is stored for two days or more. */
@@ -205,23 +201,22 @@ function mayBePast({ needsOperator, open }: OrderFilter, end: Signal | undefined
 /** Lists past orders. Reads at most `SCAN` of them, and unpacks at most one page. */
 async function readPastPage(pool: Pool, filter: OrderFilter, after: Signal | undefined, limit: number): Promise<Page> {
   const values = candidatesOf(filter, after);
-  const candidates = findCandidates(filter, 'past_orders p');
-  const signal = `service_order_id AS "serviceOrderId", to_json(signalled_at) AS "signalledAt"`;
+  const { candidates, last } = findCandidates(filter, 'past_orders p');
   const { rows } = await pool.query<Signal & { packed: Buffer }>(
-    `SELECT ${signal}, packed FROM (${candidates} LIMIT ${SCAN}) AS p
+    `SELECT ${SIGNAL}, packed FROM (${candidates}) AS p
      WHERE $7::int4multirange IS NULL
         OR coalesce(rank, CASE WHEN last_notified_sequence > 0 THEN ${RANK_FAILED} END)::int <@ $7
      LIMIT $8::int`,
     [...values, ranksOf(filter.status), limit],
   );
-  const { rows: last } =
+  const { rows: end } =
     rows.length === limit
       ? { rows: rows.slice(-1) }
-      : await pool.query<Signal>(`SELECT ${signal} FROM (${candidates} OFFSET ${SCAN - 1} LIMIT 1) AS p`, values);
-  if (rows.length === 0) return { orders: [], end: last[0] };
+      : await pool.query<Signal>(`SELECT ${SIGNAL} FROM (${last}) AS p`, values);
+  if (rows.length === 0) return { orders: [], end: end[0] };
   const packed = rows.map((row) => row.packed);
   const { orders } = await readPage(readerOf(pool, packed), { ...filter, locations: undefined }, undefined, limit);
-  return { orders, end: last[0] };
+  return { orders, end: end[0] };
 }
 
 /** Merges two pages by time, down to the end of the one that ends first. */
@@ -261,33 +256,53 @@ const candidatesIn = (from: string): string => `
     AND ($3::timestamptz IS NULL OR p.signalled_at >= $3)
     AND ($4::timestamptz IS NULL OR p.signalled_at < $4)
     AND ($5::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($5, $6::text))`;
-const CANDIDATES = candidatesIn('placements p');
 const CANCELLED = `cancellations c
   CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p`;
 const NEWEST_FIRST = 'ORDER BY p.signalled_at DESC, p.service_order_id DESC';
 
-/** SQL that reads the newest placements of each kind or location, at most `SCAN` of each, and merges them by time. */
-function findCandidates({ locations, needsOperator }: OrderFilter, from = 'placements p'): string {
+/** More locations than these are looked up one by one. A plan for each and each month of past orders takes too long. */
+const PLANNED = 20;
+
+/** SQL of orders by time, and of the last one if older ones may follow. */
+type Scan = { candidates: string; last: string };
+
+/** SQL that reads the newest placements of each kind or location, and merges them by time. */
+function findCandidates({ locations, needsOperator }: OrderFilter, from = 'placements p'): Scan {
   const all = candidatesIn(from);
-  const merge = (parts: string[]): string =>
-    `SELECT * FROM (${parts.map((each) => `(${each} ${NEWEST_FIRST} LIMIT ${SCAN})`).join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`;
+  const scan = (sql: string): Scan => ({
+    candidates: `${sql} LIMIT ${SCAN}`,
+    last: `${sql} OFFSET ${SCAN - 1} LIMIT 1`,
+  });
+  const merge = (parts: string[]): Scan => {
+    const newest = parts.map((each) => `(${each} ${NEWEST_FIRST} LIMIT ${SCAN})`);
+    return scan(`SELECT * FROM (${newest.join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`);
+  };
   if (needsOperator === true) {
-    const [held, inDoubt] = [
-      `p.state = 'held' AND ${HELD_FOR_OPERATOR}`,
-      `p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR}`,
-    ];
-    return merge(
-      [
-        `${CANDIDATES} AND ${held}`,
-        `${CANDIDATES} AND ${inDoubt}`,
-        `${candidatesIn(CANCELLED)} AND ${CANCEL_FOR_OPERATOR} AND NOT (${held}) AND NOT (${inDoubt})`,
-      ].map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`),
-    );
+    const held = `p.state = 'held' AND ${HELD_FOR_OPERATOR}`;
+    const inDoubt = `p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR}`;
+    const cancel = `${CANCEL_FOR_OPERATOR} AND NOT (${held}) AND NOT (${inDoubt})`;
+    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, `${candidatesIn(CANCELLED)} AND ${cancel}`];
+    return merge(kinds.map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`));
   }
-  if (locations === undefined) return `${all} AND $1::text[] IS NULL ${NEWEST_FIRST}`;
+  if (locations === undefined) return scan(`${all} AND $1::text[] IS NULL ${NEWEST_FIRST}`);
+  if (locations.length > PLANNED) return lookUpEach(all, Math.max(PLANNED, Math.ceil(SCAN / locations.length)));
   // An empty list must match no placement. It gets one branch that compares with NULL.
   const each = locations.length === 0 ? [''] : locations;
   return merge(each.map((_, nth) => `${all} AND p.location_id = ($1::text[])[${nth + 1}]`));
+}
+
+/** Reads at most `most` of each location. Older ones may follow where one has so many, so all end there. */
+function lookUpEach(all: string, most: number): Scan {
+  const read = `WITH read AS MATERIALIZED (
+      SELECT p.* FROM (SELECT DISTINCT unnest($1::text[]) AS id) AS l CROSS JOIN LATERAL (
+        SELECT *, row_number() OVER (${NEWEST_FIRST}) AS nth
+        FROM (${all} AND p.location_id = l.id ${NEWEST_FIRST} LIMIT ${most}) AS p) AS p
+    ), last AS (SELECT * FROM read AS p WHERE nth = ${most} ${NEWEST_FIRST} LIMIT 1)`;
+  const isOlder = '(p.signalled_at, p.service_order_id) < (last.signalled_at, last.service_order_id)';
+  return {
+    candidates: `${read} SELECT p.* FROM read AS p WHERE NOT EXISTS (SELECT FROM last WHERE ${isOlder}) ${NEWEST_FIRST}`,
+    last: `${read} SELECT * FROM last`,
+  };
 }
 
 function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[] {
@@ -302,6 +317,7 @@ function candidatesOf(filter: OrderFilter, after: Signal | undefined): unknown[]
 }
 
 type Signal = { serviceOrderId: string; signalledAt: string };
+const SIGNAL = `service_order_id AS "serviceOrderId", to_json(signalled_at) AS "signalledAt"`;
 
 /** Reads the time as text, because a Date has no microseconds. */
 async function findSignal(pool: Pool, serviceOrderId: string, { locations }: OrderFilter): Promise<Signal | undefined> {

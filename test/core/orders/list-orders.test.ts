@@ -75,22 +75,25 @@ it('whatever is filtered, going on until there is no next finds all that match, 
   expect(pages).toBeGreaterThan(5);
 });
 
-it("several locations' orders come in one line of time, and those of none or of no location with no list", async () => {
-  const locations = ['quiet', 'club-7', 'nowhere'];
-  const { rows } = await pool.query<{ id: string }>(
-    `SELECT service_order_id AS id FROM placements WHERE location_id = ANY ($1) ORDER BY signalled_at DESC`,
-    [locations],
-  );
-  const found: string[] = [];
-  let after: string | undefined;
-  do {
-    const page = await listOrders(pool, { locations }, { after, limit: 60 });
-    found.push(...(page?.orders ?? []).map((order) => order.serviceOrderId));
-    after = page?.next ?? undefined;
-  } while (after !== undefined);
-  expect(found).toEqual(rows.map(({ id }) => id));
-  expect(await listOrders(pool, { locations: [] }, { limit: 50 })).toEqual({ orders: [], next: null });
-});
+it.each([1, 30])(
+  'orders of %i locations and more come in one line of time, those of none in no list',
+  async (clubs) => {
+    const locations = ['quiet', 'nowhere', ...Array.from({ length: clubs }, (_, nth) => `club-${nth + 7}`)];
+    const { rows } = await pool.query<{ id: string }>(
+      `SELECT service_order_id AS id FROM placements WHERE location_id = ANY ($1) ORDER BY signalled_at DESC`,
+      [locations],
+    );
+    const found: string[] = [];
+    let after: string | undefined;
+    do {
+      const page = await listOrders(pool, { locations }, { after, limit: 100 * clubs });
+      found.push(...(page?.orders ?? []).map((order) => order.serviceOrderId));
+      after = page?.next ?? undefined;
+    } while (after !== undefined);
+    expect(found).toEqual(rows.map(({ id }) => id));
+    expect(await listOrders(pool, { locations: [] }, { limit: 50 })).toEqual({ orders: [], next: null });
+  },
+);
 
 it('an order elsewhere continues a list no more than one that never was', async () => {
   for (const after of ['order-8', 'order-none']) {
