@@ -17,6 +17,8 @@ const DAYS_AHEAD = 2;
 const LATE_DAYS = 1;
 const COUNTED = 1_000;
 const NAMED = 5;
+const orMore = (count: number): string => (count === COUNTED ? `${count} or more` : String(count));
+const searchFor = (work: string): string => `make sure that a service runs, and search its log for "${work}"`;
 
 /** Checks the connection and the schema. The caller may examine stored data only if nothing failed. */
 export async function reachDatabase(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
@@ -206,7 +208,7 @@ async function partitions(pool: Pool, { WEBHOOK_RETENTION_DAYS }: Limits): Promi
       : warning(
           'webhook retention',
           `days whose webhooks are older than ${WEBHOOK_RETENTION_DAYS} days: ${late}`,
-          'make sure that a service runs, and search its log for "dropping of partitions"',
+          searchFor('dropping of partitions'),
         ),
   ];
 }
@@ -221,11 +223,8 @@ async function erasing(pool: Pool, { PII_RETENTION_DAYS }: Limits): Promise<Chec
   );
   const late = rows[0]?.late ?? 0;
   if (late === 0) return ok('member retention', `nothing is older than ${PII_RETENTION_DAYS} days`);
-  return warning(
-    'member retention',
-    `orders that should have been erased: ${late === COUNTED ? `${late} or more` : late}`,
-    'make sure that a service runs, and search its log for "erasure of member data"',
-  );
+  const found = `orders that should have been erased: ${orMore(late)}`;
+  return warning('member retention', found, searchFor('erasure of member data'));
 }
 
 /** Reads the oldest current orders only. An order whose placement or cancellation is unfinished stays among them. */
@@ -248,18 +247,10 @@ async function pastOrders(pool: Pool, config: Limits): Promise<Check[]> {
   return [
     late === 0
       ? ok('past orders', 'all were moved')
-      : warning(
-          'past orders',
-          `orders that should have been moved: ${late === COUNTED ? `${late} or more` : late}`,
-          'make sure that a service runs, and search its log for "move of past orders"',
-        ),
+      : warning('past orders', `orders that should have been moved: ${orMore(late)}`, searchFor('move of past orders')),
     months === 0
       ? ok('history', `no month is older than ${config.HISTORY_DAYS} days`)
-      : warning(
-          'history',
-          `months of past orders that should have been dropped: ${months}`,
-          'make sure that a service runs and can write to ARCHIVE_URL, and search its log for "dropping of past orders"',
-        ),
+      : warning('history', `months that should have been dropped: ${months}`, searchFor('dropping of past orders')),
   ];
 }
 

@@ -365,7 +365,7 @@ describe('of the database', () => {
       warning('webhook retention', /^days whose webhooks are older than 14 days: 1$/, /dropping of partitions/),
       warning('member retention', /^orders that should have been erased: 1$/, /erasure of member data/),
       warning('past orders', /^orders that should have been moved: 1$/, /move of past orders/),
-      warning('history', /^months of past orders that should have been dropped: 1$/, /dropping of past orders/),
+      warning('history', /^months that should have been dropped: 1$/, /dropping of past orders/),
     ]);
     await system.query(
       `DROP TABLE IF EXISTS webhooks_20200101, past_orders_202001; TRUNCATE orders, placements CASCADE`,
