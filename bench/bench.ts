@@ -3,6 +3,7 @@ import { compareVariants } from './compare-variants.ts';
 import { describeMachine } from './describe-machine.ts';
 import { endBySignal } from './end-by-signal.ts';
 import { FIGURES, toResults, type FigureName } from './figures.ts';
+import { compareAged, measureDrops } from './measure-aged.ts';
 import { measureClaims } from './measure-claims.ts';
 import { measureCost } from './measure-cost.ts';
 import { measureEvening } from './measure-evening.ts';
@@ -15,6 +16,7 @@ import { measureParked } from './measure-parked.ts';
 import { measurePlacements } from './measure-placements.ts';
 import { measureSpill } from './measure-spill.ts';
 import { measureStart } from './measure-start.ts';
+import type { BenchDatabase } from './prepare-bench-database.ts';
 import { commandOf, readBenchArguments } from './read-bench-arguments.ts';
 import { recordRun, today, toRecorded } from './record-figures.ts';
 import { measureYears } from './measure-years.ts';
@@ -35,6 +37,7 @@ const say = (line: string): void => void words.write(`${line}\n`);
 const measured: Partial<Record<FigureName, number>> = {};
 let compared: Compared | undefined;
 let grown: Compared | undefined;
+let aged: Compared | undefined;
 let machine = '';
 
 const postgres = await startBenchPostgres();
@@ -76,7 +79,9 @@ try {
   }
   if (args.only.includes('years')) {
     say('five years of a million orders a month');
-    Object.assign(measured, await measureYears(postgres, { moved: 100_000, perMonth: 1_000_000 }, say));
+    const { database, ...figures } = await measureYears(postgres, { moved: 100_000, perMonth: 1_000_000 }, say);
+    aged = await contend((contest) => compareAged(contest, { rounds: args.rounds }, say), database);
+    Object.assign(measured, figures, await measureDrops(postgres, database, say));
   }
   if (args.only.includes('grow')) {
     say('many locations, large bodies and long histories, in turn with small ones');
@@ -102,7 +107,7 @@ if (args.only.includes('evening')) {
   Object.assign(measured, await measureEvening({ minutes: args.evening }, say));
 }
 const results = toResults(measured);
-const contests = [compared, grown].filter((each) => each !== undefined);
+const contests = [compared, grown, aged].filter((each) => each !== undefined);
 writeTables(contests, FIGURES, results, say);
 if (args.record) {
   const figures = toRecorded(contests, FIGURES, results);
@@ -110,8 +115,8 @@ if (args.record) {
 }
 if (args.json) process.stdout.write(`${JSON.stringify(results)}\n`);
 
-async function contend(compare: (contest: Contest) => Promise<Compared>): Promise<Compared> {
-  const contest = await startContest(postgres);
+async function contend(compare: (contest: Contest) => Promise<Compared>, database?: BenchDatabase): Promise<Compared> {
+  const contest = await startContest(postgres, database);
   try {
     const result = await compare(contest);
     for (const [figure, ratios] of result.ratios) measured[figure] = median(ratios);

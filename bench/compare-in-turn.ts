@@ -26,6 +26,7 @@ export function cell(variant: Cell['variant'], connections: number, about: Parti
     locations: LOCATIONS,
     bodyBytes: 0,
     history: 0,
+    years: false,
     ...about,
   };
 }
@@ -71,7 +72,7 @@ export async function compareInTurn<Name extends string>(
   return { ratios, cells };
 }
 
-export function nameOf({ variant, connections, plan, orders, locations, bodyBytes, history }: Cell): string {
+export function nameOf({ variant, connections, plan, orders, locations, bodyBytes, history, years }: Cell): string {
   return [
     variant,
     `${connections} connection${connections === 1 ? '' : 's'}`,
@@ -80,5 +81,6 @@ export function nameOf({ variant, connections, plan, orders, locations, bodyByte
     ...(locations === LOCATIONS ? [] : [`${locations} locations`]),
     ...(bodyBytes === 0 ? [] : [`${bodyBytes / 1_000} kB`]),
     ...(history === 0 ? [] : [`${history} events before`]),
+    ...(years ? ['five years'] : []),
   ].join(', ');
 }

@@ -124,6 +124,14 @@ export const FIGURES = {
   },
   costLiveP99Ms: { what: 'from the commit to the publication then, p99', goal: { atMost: 30 }, unit: ' ms' },
   planDeviation: { what: "processor time against the plan's, the worst of five loads", goal: { atMost: 0.15 } },
+  yearsVsNone: { what: 'throughput with five years behind it against none', goal: { atLeast: 0.95 } },
+  yearsP99: { what: 'p99 with five years behind it against none', goal: { atMost: 1.1 } },
+  dropLongestMs: {
+    what: 'longest of 500 webhooks a second while months are dropped',
+    goal: { atMost: 100 },
+    unit: ' ms',
+  },
+  dropQuietLongestMs: { what: 'the same without drops', unit: ' ms' },
   memberStreams: {
     what: 'streams of members that one process holds, all of which got their messages',
     goal: { atLeast: 15_000 },

@@ -9,8 +9,9 @@ import { PACKED } from '../src/core/retention/pack-order.ts';
 import { forgetPastOrder, movePastOrders } from '../src/core/retention/past-orders.ts';
 import { dropOldPartitions } from '../src/core/retention/retention-rules.ts';
 import { openDatabase } from '../src/database/open-database.ts';
-import { prepareBenchDatabase } from './prepare-bench-database.ts';
+import { prepareBenchDatabase, type BenchDatabase } from './prepare-bench-database.ts';
 import { postgresMs } from './processor-ms.ts';
+import { LOCATIONS } from './start-contest.ts';
 import { median } from './summarize.ts';
 
 const PII_DAYS = 30;
@@ -26,6 +27,8 @@ export type YearsMeasurement = {
   archivedPerSecond: number;
   archivedOrderBytes: number;
   archivedReadMs: number;
+  /** The database with the years. */
+  database: BenchDatabase;
 };
 
 /**
@@ -40,7 +43,8 @@ export async function measureYears(
   about: { moved: number; perMonth: number },
   say: (line: string) => void,
 ): Promise<YearsMeasurement> {
-  const { databaseUrl } = await prepareBenchDatabase(postgres.url, { name: 'bench_years', locations: 1 });
+  const database = await prepareBenchDatabase(postgres.url, { name: 'bench_years', locations: LOCATIONS });
+  const { databaseUrl } = database;
   const { pool, flushPool } = openDatabase(databaseUrl, 4, () => {});
   // Another client, because the pool has the service's time-outs.
   const client = new pg.Client(databaseUrl);
@@ -100,6 +104,7 @@ export async function measureYears(
       movesPerSecond,
       lookUpWithYears: years / empty,
       ...archived,
+      database,
     };
   } finally {
     await client.end();
@@ -185,6 +190,9 @@ async function seedMonth(client: pg.Client, ago: number, orders: number): Promis
     [ago],
   );
   await client.query('SELECT ensure_past_orders_partition($1)', [rows[0]?.month]);
+  // A drop that meets it fails.
+  const name = `past_orders_${rows[0]?.month.slice(0, 7).replace('-', '')}`;
+  await client.query(`ALTER TABLE ${name} SET (autovacuum_enabled = off)`);
   await client.query(
     `INSERT INTO past_orders (month, service_order_id, location_id, provider_order_id, signalled_at, state, rank,
                               last_notified_sequence, packed)

@@ -23,9 +23,9 @@ export type Steady = {
 
 /**
  * The 99th percentiles, in milliseconds from a webhook's due time: `lateMs` until it was sent, `p99Ms` until it was
- * answered 200.
+ * answered 200. `longestMs`: the longest of the latter.
  */
-export type Offered = { answers: Answers; lateMs: number; p99Ms: number };
+export type Offered = { answers: Answers; lateMs: number; p99Ms: number; longestMs: number };
 
 async function offerSteadily(url: string, requests: readonly SignedRequest[], perSecond: number): Promise<Offered> {
   const late: number[] = [];
@@ -41,7 +41,7 @@ async function offerSteadily(url: string, requests: readonly SignedRequest[], pe
       if (status === '200') took.push(performance.now() - dueAt);
     },
   );
-  return { answers, lateMs: percentile(late, 0.99), p99Ms: percentile(took, 0.99) };
+  return { answers, lateMs: percentile(late, 0.99), p99Ms: percentile(took, 0.99), longestMs: percentile(took, 1) };
 }
 
 process.once('message', ({ url, senders, perSecond, webhooks, orders = Infinity, from = 0 }: Steady) => {

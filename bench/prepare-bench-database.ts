@@ -11,6 +11,8 @@ import { allowedHosts } from '../test/support/allowed-loopback.ts';
 /** A sender of webhooks, with its credentials. */
 export type Sender = { locationId: string; token: string; secret: string };
 
+export type BenchDatabase = { databaseUrl: string; senders: Sender[] };
+
 export const SETTINGS_KEY = `bench:${Buffer.alloc(32, 7).toString('base64')}`;
 
 /**
@@ -26,7 +28,7 @@ export async function prepareBenchDatabase(
     pos?: { ordersUrl: string; cancelUrl: string };
     prepare?: (databaseUrl: string) => Promise<void>;
   },
-): Promise<{ databaseUrl: string; senders: Sender[] }> {
+): Promise<BenchDatabase> {
   const server = new pg.Client(serverUrl);
   await server.connect();
   await server.query(`DROP DATABASE IF EXISTS ${about.name} WITH (FORCE)`);

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { compileService } from './compile-service.ts';
 import { forkChild, type Child } from './fork-child.ts';
 import type { Offered, Steady } from './offer-steadily.ts';
-import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
+import { prepareBenchDatabase, type BenchDatabase, type Sender } from './prepare-bench-database.ts';
 import { processorMs } from './processor-ms.ts';
 import type { Received, Receiving } from './receive-live.ts';
 import type { Published } from './serve-pubsub.ts';
@@ -37,10 +37,11 @@ const PROJECT = 'bench';
 const TOPIC = 'order-status';
 const LOCATIONS = 20;
 
-/** @param serverUrl a Postgres, in which it creates a database */
-export async function setLiveStage(serverUrl: string): Promise<LiveStage> {
+/** @param serverUrl a Postgres, in which it creates a database if `ready` is none */
+export async function setLiveStage(serverUrl: string, ready?: BenchDatabase): Promise<LiveStage> {
   const main = await compileService();
-  const { databaseUrl, senders } = await prepareBenchDatabase(serverUrl, { name: 'bench_live', locations: LOCATIONS });
+  const { databaseUrl, senders } =
+    ready ?? (await prepareBenchDatabase(serverUrl, { name: 'bench_live', locations: LOCATIONS }));
   const running = new Map<string, { pid: number; stop(): Promise<void> }>();
   /** Stops a child of the same name first. */
   const start = async (name: string, args: readonly string[] = []): Promise<Child> => {

@@ -7,7 +7,7 @@ import type { Generated, Load } from './generate-load.ts';
 import { imageEnvironment } from './image-environment.ts';
 import { balancePeer, emptyPeer } from './peers/balance-peer.ts';
 import { isPeer, type Peer } from './peers/peers.ts';
-import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
+import { prepareBenchDatabase, type BenchDatabase, type Sender } from './prepare-bench-database.ts';
 import { postgresMs, processorMs } from './processor-ms.ts';
 import { seedHistory, seedOrders } from './seed-orders.ts';
 import type { Measured } from './summarize.ts';
@@ -25,6 +25,8 @@ export type Cell = {
   bodyBytes: number;
   /** The number of earlier events of each order. */
   history: number;
+  /** In the database with years of past orders. */
+  years: boolean;
 };
 
 export type Measurement = Measured & {
@@ -60,18 +62,19 @@ type Field = {
 /**
  * Runs every variant in its own process, all on one Postgres, so that each is already warm at its turn. There is a
  * database for each number of orders and locations.
+ * @param aged the database with years of past orders, if a cell needs it
  */
-export async function startContest(postgres: { url: string; pid: number }): Promise<Contest> {
+export async function startContest(postgres: { url: string; pid: number }, aged?: BenchDatabase): Promise<Contest> {
   const generator = forkChild('generate-load.ts');
   const clients = forkChild('apply-from-clients.ts');
   const fields = new Map<string, Field>();
   const lastRates = new Map<string, number>();
 
-  const fieldOf = async ({ orders, locations }: Cell): Promise<Field> => {
-    const name = `bench_${orders}_${locations}`;
+  const fieldOf = async ({ orders, locations, years }: Cell): Promise<Field> => {
+    const name = years ? 'bench_years' : `bench_${orders}_${locations}`;
     const known = fields.get(name);
     if (known !== undefined) return known;
-    const prepared = await prepareBenchDatabase(postgres.url, { name, locations });
+    const prepared = (years && aged) || (await prepareBenchDatabase(postgres.url, { name, locations }));
     const field = { ...prepared, sent: 0, variants: new Map() };
     fields.set(name, field);
     await seedOrders(field.databaseUrl, field.senders, orders);

@@ -39,7 +39,7 @@ export const processorMsAt = ({ idle, base, power, least }: Curve, orders: numbe
   Math.max(idle, base * orders ** power, least * orders);
 
 /** Bytes of disk with indexes, from docs/scaling.md. */
-const DISK = { webhook: 1_710, contents: 1_450, currentOrder: 4_600, pastOrder: 1_275, tombstone: 47 };
+const DISK = { webhook: 1_710, contents: 1_450, currentOrder: 4_600, pastOrder: 1_275, tombstone: 23 };
 /** The share of a disk for the write-ahead log, vacuum and growth. */
 const SPARE_DISK = 0.3;
 /** Bytes per order that leave the service, without Postgres and Pub/Sub: the ticket, the query, answers to webhooks. */

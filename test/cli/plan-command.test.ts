@@ -13,7 +13,7 @@ it('plans ten thousand locations from their number and their orders alone', asyn
   expect(plan.perSecond.orders).toBeCloseTo(41.7, 1);
   expect(plan.perSecond.webhooks).toBeCloseTo(5 * plan.perSecond.orders);
   // As the table of docs/scaling.md.
-  expect([plan.disk.afterAYear, plan.disk.afterFive].map(Math.round)).toEqual([732, 881]);
+  expect([plan.disk.afterAYear, plan.disk.afterFive].map(Math.round)).toEqual([732, 848]);
   const { total, ...parts } = plan.money;
   expect(total).toBeCloseTo(Object.values(parts).reduce((sum, each) => sum + each));
 });
@@ -57,5 +57,5 @@ it.each([
 it('says in a text what the JSON says', async () => {
   const { out } = await runCli({}, ['plan', '--locations', '10000', '--orders-per-location', '100']);
   expect(out).toContain('41.7 orders, 208.3 webhooks and 250.0 live messages a second');
-  expect(out).toContain('732 GB after a year, 881 GB after five; provision 1,260 GB');
+  expect(out).toContain('732 GB after a year, 848 GB after five; provision 1,212 GB');
 });
