@@ -50,7 +50,7 @@ const budgets: readonly { measure: string; is: number; budget: number; goal?: nu
   { measure: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), budget: 12 },
   { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
   { measure: 'words of pages, by hand', is: sum(words.map(([byHand]) => byHand)), budget: 50_850 },
-  { measure: 'words of pages, generated', is: sum(words.map(([, generated]) => generated)), budget: 13_680 },
+  { measure: 'words of pages, generated', is: sum(words.map(([, generated]) => generated)), budget: 13_840 },
   { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 62 },
   { measure: 'alert rules', is: (await readAlerts()).length, budget: 24 },
 ];
