@@ -213,13 +213,15 @@ function Banner({
 /** Whether the settings work for other orders. */
 function Others({ at, since }: { at: string; since: string }) {
   const { value } = useLoaded(
-    (signal) => ask<ListedOrders>('GET', `/orders${query({ location: at, state: 'sent', limit: 1 })}`, { signal }),
+    (signal) => ask<ListedOrders>('GET', `/orders${query({ location: at, state: 'sent', limit: 20 })}`, { signal }),
     [at],
   );
   if (value === undefined) return null;
-  // Sent since then: it may have been signalled before.
-  const newest = value.orders[0]?.finishedAt ?? null;
-  return newest !== null && Date.parse(newest) > Date.parse(since) ? (
+  // Sent since then: they may have been signalled before.
+  const arrive = value.orders.some(
+    ({ finishedAt }) => finishedAt !== null && Date.parse(finishedAt) > Date.parse(since),
+  );
+  return arrive ? (
     <p>Other orders of this location arrive.</p>
   ) : (
     <p>

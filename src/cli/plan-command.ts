@@ -4,7 +4,8 @@ import { planInstallation, type Plan } from './plan-installation.ts';
 import { examples, facts, print, sections, titled } from './print.ts';
 
 const MOST = 10_000_000;
-const BUSIEST_HOUR = 0.15;
+/** A seventh. */
+const BUSIEST_HOUR = 0.143;
 
 type Options = { locations: number; ordersPerLocation: number; busiestHour: number };
 
@@ -13,11 +14,11 @@ export function addPlanCommand(program: Command): void {
   program
     .command('plan')
     .description('compute what an installation needs: processes, Postgres, disk, traffic and money')
-    .requiredOption('--locations <n>', 'the number of locations', readCount)
-    .requiredOption('--orders-per-location <n>', 'orders of a location a day, on average', readCount)
+    .requiredOption('--locations <n>', 'the number of locations', readLocations)
+    .requiredOption('--orders-per-location <n>', 'orders of a location on a busy day, on average', readCount)
     .option(
       '--busiest-hour <share>',
-      "the share of a day's orders in its busiest hour, from 0.05 to 1",
+      `the share of a day's orders in its busiest hour, from 0.05 to 1 (default: ${BUSIEST_HOUR})`,
       readShare,
       BUSIEST_HOUR,
     )
@@ -25,7 +26,7 @@ export function addPlanCommand(program: Command): void {
       'after',
       `
 Reads LIVE_ORDER, POOL_SIZE, WEBHOOK_RETENTION_DAYS, PII_RETENTION_DAYS and HISTORY_DAYS, with their defaults. An order
-has five webhooks of 1,000 bytes and six live messages. Processor times were measured, and differ between machines.
+has five webhooks of 1,000 bytes, of which one changes nothing, and six live messages. Processor times were measured, and differ between machines.
 ${examples(
   'expediter plan --locations 10000 --orders-per-location 100',
   'expediter plan --locations 500 --orders-per-location 60 --busiest-hour 0.25 --json',
@@ -48,6 +49,11 @@ ${examples(
     });
 }
 
+function readLocations(text: string): number {
+  if (Number.isInteger(Number(text))) return readCount(text);
+  throw new InvalidArgumentError(`Use a whole number from 1 to ${MOST}.`);
+}
+
 function readCount(text: string): number {
   const count = Number(text);
   if (count > 0 && count <= MOST) return count;
@@ -58,14 +64,14 @@ function readShare(text: string): number {
   const share = Number(text);
   // An even day has a share of 0.04 in each hour.
   if (share >= 0.05 && share <= 1) return share;
-  throw new InvalidArgumentError('Use a share from 0.05 to 1, such as 0.15.');
+  throw new InvalidArgumentError('Use a share from 0.05 to 1, such as 0.2.');
 }
 
 const number = (value: number, digits = 0): string =>
   value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 const dollars = (value: number): string => `$${number(value)}`;
 
-function inWords({ perSecond, cores, postgres, disk, traffic, money, ...plan }: Plan): string {
+function inWords({ perSecond, cores, postgres, disk, traffic, money, doubts, ...plan }: Plan): string {
   return sections(
     titled(
       'Load',
@@ -92,8 +98,9 @@ function inWords({ perSecond, cores, postgres, disk, traffic, money, ...plan }: 
         '  its two disks': dollars(money.disk),
         '  Pub/Sub with one subscription': dollars(money.pubsub),
         '  egress to the internet': dollars(money.egress),
-        '  total': dollars(money.total),
+        '  total of these': dollars(money.total),
       }),
     ),
+    doubts.map((doubt) => `Note: ${doubt}.`).join('\n'),
   );
 }

@@ -14,13 +14,13 @@ export type Load = {
   poolSize: number;
 };
 
-/** The usual order: webhooks of 1,000 bytes, of which one repeats a status. */
+/** The usual order: webhooks of 1,000 bytes, of which one changes nothing. */
 const WEBHOOKS = 5;
 const MESSAGES = 6;
 
 /**
- * Processor milliseconds a second at `orders` a second: `base * orders ** power`, because a batch holds more when more
- * comes. An idle process needs `idle`. An order takes at least `least`: five webhooks and messages in full batches, and
+ * Processor milliseconds a second of one process, and of Postgres for it, at `orders` a second: `base * orders ** power`,
+ * because a batch holds more when more comes. An idle process needs `idle`. An order takes at least `least`: five webhooks and messages in full batches, and
  * its placement. Measured on two shared cores (AMD EPYC, 2026-11-26) by the part `cost` of the benchmark, which compares
  * five loads with these curves.
  */
@@ -44,15 +44,18 @@ const DISK = { webhook: 1_710, contents: 1_450, currentOrder: 4_600, pastOrder: 
 const SPARE_DISK = 0.3;
 /** Bytes per order that leave the service, without Postgres and Pub/Sub: the ticket, the query, answers to webhooks. */
 const SENT = 5_300;
-/** Bytes of a live message, with its attributes. Pub/Sub bills at least 1,000 for a request. */
+/** Bytes of a live message, with its attributes. */
 const MESSAGE = { key: 1_060, sequence: 910 };
 /** The least that is billed for publishing a signal, and for its push. */
 const SIGNAL = 2_000;
 
 /** The busiest share of a processor that leaves room for a burst. */
 const BUSY = { process: 0.6, postgres: 0.5 };
-/** Connections for commands and to spare, and processes during a rollout. */
-const CONNECTIONS = { commands: 3, spare: 20, rollout: 1 };
+/** Connections for commands and to spare. During a rollout, Cloud Run runs twice as many processes. */
+const CONNECTIONS = { commands: 3, spare: 20 };
+const ROLLOUT = 2;
+/** Orders a second that one Postgres may carry, see docs/scaling.md. Above the first it was not measured. */
+const POSTGRES = { measured: 120, most: 2_000 };
 
 const HOURS = 730;
 const GIB = 2 ** 30;
@@ -83,6 +86,8 @@ export type Plan = {
   disk: { afterAYear: number; afterFive: number; provisioned: number };
   /** Gigabytes a month. */
   traffic: { egress: number; pubsub: number };
+  /** Why the plan may be wrong. */
+  doubts: string[];
   /** Dollars a month. */
   money: { service: number; postgres: number; disk: number; pubsub: number; egress: number; total: number };
 };
@@ -93,9 +98,12 @@ export function planInstallation(load: Load): Plan {
   const ordersPerDay = load.locations * load.ordersPerLocation;
   const orders = (ordersPerDay * load.busiestHour) / 3_600;
   const { node, postgres } = PROCESSOR[liveOrder];
-  const cores = { service: processorMsAt(node, orders) / 1_000, postgres: processorMsAt(postgres, orders) / 1_000 };
+  let enough = 1;
+  while (processorMsAt(node, orders / enough) > BUSY.process * 1_000) enough += 1;
   // If one process dies, the others suffice.
-  const processes = Math.ceil(cores.service / BUSY.process) + 1;
+  const processes = enough + 1;
+  const coresFor = (curve: Curve): number => (processes * processorMsAt(curve, orders / processes)) / 1_000;
+  const cores = { service: coresFor(node), postgres: coresFor(postgres) };
   const vcpus = Math.max(2, 2 * Math.ceil(cores.postgres / BUSY.postgres / 2));
   const memoryGb = vcpus * MEMORY_PER_VCPU;
 
@@ -118,8 +126,7 @@ export function planInstallation(load: Load): Plan {
   const ordersPerMonth = (ordersPerDay * HOURS) / 24;
   const sent = ordersPerMonth * SENT;
   // Each message is published once, and delivered to one subscription.
-  const published = liveOrder === 'key' ? Math.max(1_000, MESSAGE.key) : MESSAGE.sequence;
-  const messages = ordersPerMonth * (SIGNAL + MESSAGES * (published + MESSAGE[liveOrder]));
+  const messages = ordersPerMonth * (SIGNAL + MESSAGES * 2 * MESSAGE[liveOrder]);
   const money = {
     service: processes * PRICE.process,
     postgres: 2 * (vcpus * PRICE.vcpu + memoryGb * PRICE.gigabyteOfMemory),
@@ -136,10 +143,14 @@ export function planInstallation(load: Load): Plan {
       machine: `db-custom-${vcpus}-${memoryGb * 1_024}`,
       vcpus,
       memoryGb,
-      connections: (processes + CONNECTIONS.rollout) * load.poolSize + CONNECTIONS.commands + CONNECTIONS.spare,
+      connections: ROLLOUT * processes * load.poolSize + CONNECTIONS.commands + CONNECTIONS.spare,
     },
     disk: { afterAYear, afterFive, provisioned },
     traffic: { egress: sent / 1e9, pubsub: messages / 1e9 },
+    doubts: [
+      ...(orders > POSTGRES.measured ? [`Postgres was measured with up to ${POSTGRES.measured} orders a second`] : []),
+      ...(orders > POSTGRES.most ? ['one Postgres may not suffice: docs/scaling.md#more-than-one-postgres'] : []),
+    ],
     money: { ...money, total: Object.values(money).reduce((sum, each) => sum + each, 0) },
   };
 }

@@ -282,7 +282,9 @@ function draftTypes(order: readonly Node[]): { table: string; skips: string; typ
     order,
     nested,
   );
-  const isOther = ({ name }: Node): boolean => /status|state|currency|country|pay|channel|source/i.test(name);
+  const isOther = ({ name, values }: Node): boolean =>
+    /status|state|currency|country|pay|channel|source|lang|locale|priority/i.test(name) &&
+    !values.some((value) => /^(delivery|pick_?up)$/i.test(value));
   const enums = [...order, ...nested].filter((each) => each.values.length > 0 && !isOther(each));
   const found = enums.find(isType) ?? named ?? enums.find((each) => order.includes(each));
   if (found === undefined)
@@ -427,6 +429,10 @@ function draftCancelled(order: readonly Node[], placed: Node | undefined): strin
   return `${status.at} === '${value}' ? ${when} : null, // TODO: the time of the cancel, if you have it`;
 }
 
+function leavesOf(nodes: readonly Node[]): Node[] {
+  return nodes.flatMap((node) => (node.children.length > 0 ? leavesOf(node.children) : [node]));
+}
+
 const HELPERS = ['joinName', 'joinStreet', 'mapEnum', 'minorUnits', 'skip', 'timeSinceEpoch', 'toMinorUnits'];
 
 /**
@@ -488,6 +494,10 @@ ${draftDiscounts(order)}    notes: ${text(leaf(/notes?||remarks?||comments?||\w*
   };
 }
 `;
+  const mapped = body.replaceAll('?.', '.');
+  const unused = leavesOf(order)
+    .map(({ at }) => at.replaceAll('?.', '.'))
+    .filter((at) => mapped.split(at).slice(1).every((rest) => /^\w/.test(rest)));
   const inHeader = `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`;
   const headers = header === undefined ? '' : inHeader;
   const used = HELPERS.filter((name) => new RegExp(`\\b${name}\\(`).test(body));
@@ -500,7 +510,7 @@ export const query = \`query Order($id: ${found.argType}) {
   ${inner}
 }\`;
 ${takesNumber ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${headers}
-${body}`;
+${unused.length > 0 ? `// TODO: use these fields too, or leave them out of the query: ${unused.join(', ')}\n` : ''}${body}`;
   const text_ = drafted
     .replaceAll(new RegExp(`^(?!.*TODO).*${UNKNOWN}.*$`, 'gm'), '$& // TODO: required')
     .replaceAll(/: null,$/gm, '$& // TODO: if you have it');

@@ -47,7 +47,7 @@ export const VARIABLES = {
   STATUS_TOPIC: [text().default('order-status'), 'the topic for live messages'],
   LIVE_ORDER: [
     z.enum(['key', 'sequence']).default('key'),
-    'how readers order them: `key`, by an ordering key; or `sequence`, cheaper: docs/order-life.md#without-ordering-keys',
+    'how readers order live messages: `key`, by an ordering key; or `sequence`: docs/order-life.md#without-ordering-keys',
   ],
   KITCHEN_TOPIC: [
     text().optional(),

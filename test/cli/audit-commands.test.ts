@@ -61,7 +61,7 @@ const ACTS: Record<string, { args: () => string[]; input?: string; action: Actio
 };
 /** What is no operation, and only reads, nothing of a member; or has no database to write it down in. */
 const READS =
-  'completion, doctor, export, location schema, login, logout, migrate, platform check, platform init, platform schema'.split(
+  'completion, doctor, export, location schema, login, logout, migrate, plan, platform check, platform init, platform schema'.split(
     ', ',
   );
 

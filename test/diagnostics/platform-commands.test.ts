@@ -342,6 +342,12 @@ describe('platform init', () => {
     expect(text).toMatch(/TYPES: .* = \{\n {2}\/\/ TODO: each value of order\.handover: .*\n\};/);
     const enumerated = buildSchema(schema.replace('handover: String', 'kind: Kind').concat(' enum Kind { RIDER }'));
     expect(draftModule(enumerated).text).toContain("  // TODO RIDER: 'delivery', 'pickup', or skip it below\n");
+    // What nobody used is named, so that a door hint is not lost in silence.
+    const unused = /TODO: use these fields too, or leave them out of the query: (.*)/.exec(text)?.[1]?.split(', ');
+    expect(unused).toContain('order.billing.street');
+    expect(unused).toContain('order.customer.club');
+    expect(unused).not.toContain('order.drop.street');
+    expect(unused).not.toContain('order.customer.name');
     const known = await corrected(file, /\/\/ TODO: each value.*/, "COURIER: 'delivery'");
     const order = {
       uid: 'a',

@@ -67,12 +67,13 @@ export function outboxClaimer(
 
 const { $, valuesOf } = nameParameters('limit', 'since', 'orders', 'sequences');
 
-const PUBLISHED = 'ALL (ARRAY(SELECT ctid FROM published))';
+/** Reads the deleted rows, so that a statement deletes before it claims: two processes cannot wait for each other. */
+const GONE = 'ALL (ARRAY(SELECT ctid FROM gone))';
 
 const IS_LOWEST = `
   -- guard: stop-at-failed
   AND NOT EXISTS (SELECT FROM outbox e
-                  WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence AND e.ctid <> ${PUBLISHED}
+                  WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence AND e.ctid <> ${GONE}
                   OFFSET 0)
 `;
 
@@ -81,7 +82,7 @@ const IS_LOWEST = `
  * `orders` for every row when the outbox is full. The arrays are in subqueries, so that Postgres does not know their
  * length and makes one plan for all lengths.
  *
- * A published row that another process has claimed meanwhile may remain, and its message is published once more.
+ * A published row that another process has claimed meanwhile may remain. That process publishes its message once more.
  */
 const claimBy = (order: LiveOrder): string => `
   WITH published AS MATERIALIZED (
@@ -92,7 +93,7 @@ const claimBy = (order: LiveOrder): string => `
     ) AS known
   ), gone AS (
     DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT ctid FROM published))
-    RETURNING service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at
+    RETURNING ctid, service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at
   ), stored AS (
     INSERT INTO live_messages (service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at)
     SELECT service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at FROM gone
@@ -102,7 +103,7 @@ const claimBy = (order: LiveOrder): string => `
     SELECT o.ctid
     FROM outbox o
     WHERE o.applied_at >= ${$.since}::timestamptz AND (o.lease_until IS NULL OR o.lease_until < now())
-      AND o.ctid <> ${PUBLISHED}${order === 'key' ? IS_LOWEST : ''}
+      AND o.ctid <> ${GONE}${order === 'key' ? IS_LOWEST : ''}
     ORDER BY o.applied_at
     LIMIT ${$.limit}
     FOR UPDATE SKIP LOCKED

@@ -17,7 +17,7 @@ export type Publish = (message: LiveMessage, spanId: string) => Promise<string |
 const UNDER_WAY: Record<LiveOrder, number> = { key: 200, sequence: 1_000 };
 /**
  * Time from one claim to the next, so that a claim deletes and claims several rows. A statement for each message would
- * take more processor time than the message. A single message does not wait.
+ * take more processor time than the message.
  */
 const CLAIM_EVERY_MS = 15;
 const POLL_MS = 1_000;
@@ -39,15 +39,21 @@ export function publishLive(deps: {
   observe: Observe;
 }): WorkLoop {
   const claimOutbox = outboxClaimer(deps.order);
+  const putBack = rowReturner(deps.pool);
   /** Published rows that are not deleted yet. */
   let published: OutboxRow[] = [];
   let failuresInARow = 0;
+  let lastError: unknown;
   let claimedAt = -Infinity;
+  let underWay = 0;
+  let isStopping = false;
 
-  const claim = async (limit: number): Promise<OutboxRow[]> => {
+  const claim = async (): Promise<OutboxRow[]> => {
     const restMs = claimedAt + CLAIM_EVERY_MS - performance.now();
     if (restMs > 0) await sleep(restMs);
     claimedAt = performance.now();
+    // Messages ended during the rest.
+    const limit = isStopping ? 0 : UNDER_WAY[deps.order] - underWay;
     const gone = published;
     published = [];
     try {
@@ -73,13 +79,17 @@ export function publishLive(deps: {
       report({ outcome: 'published', messageId });
     } catch (error) {
       report({ outcome: 'failed', error });
-      failuresInARow += 1;
-      if (failuresInARow < DOWN_AFTER) {
-        deps.log.error({ ...about, err: error }, 'live message not published; it will be retried');
-      } else if (failuresInARow === DOWN_AFTER) {
-        deps.log.error({ err: error }, 'the status topic cannot be reached; live messages wait');
+      // All messages of a request fail with the same error.
+      if (error !== lastError) {
+        lastError = error;
+        failuresInARow += 1;
+        if (failuresInARow < DOWN_AFTER) {
+          deps.log.error({ ...about, err: error }, 'live message not published; it will be retried');
+        } else if (failuresInARow === DOWN_AFTER) {
+          deps.log.error({ err: error }, 'the status topic cannot be reached; live messages wait');
+        }
       }
-      await putBack(deps.pool, row);
+      await putBack(row);
       // Without this wait a backlog would take the CPU and the connections from all other work.
       if (failuresInARow >= DOWN_AFTER) await sleep(DOWN_WAIT_MS);
       return;
@@ -93,30 +103,60 @@ export function publishLive(deps: {
     capacity: UNDER_WAY[deps.order],
     pollMs: POLL_MS,
     claim,
-    work: (row) =>
-      relay(row).catch((error: unknown) => {
+    async work(row) {
+      underWay += 1;
+      await relay(row).catch((error: unknown) => {
         deps.log.error(
           { serviceOrderId: row.serviceOrderId, err: error },
           'outbox row failed; it will be retried when its lease ends',
         );
-      }),
+      });
+      underWay -= 1;
+    },
     log: deps.log,
     failing: 'the outbox could not be read',
   });
   return {
     ...loop,
     async stop() {
+      isStopping = true;
       await loop.stop();
       // If this fails, another process publishes them once more.
-      if (published.length > 0) await claim(0).catch(() => {});
+      if (published.length > 0) await claim().catch(() => {});
     },
   };
 }
 
-async function putBack(pool: Pool, row: OutboxRow): Promise<void> {
-  await pool.query(
-    `UPDATE outbox SET lease_until = now() + make_interval(secs => $3)
-     WHERE service_order_id = $1 AND sequence = $2`,
-    [row.serviceOrderId, row.sequence, backoff(row.attempts, BACKOFF) / 1000],
-  );
+/** Makes a function that puts rows back, in one UPDATE with all whose messages failed in the same turn of the event loop. */
+function rowReturner(pool: Pool): (row: OutboxRow) => Promise<void> {
+  let failed: Failed[] = [];
+  let returning: Promise<void> | undefined;
+  return (row) => {
+    failed.push({ row, delayMs: backoff(row.attempts, BACKOFF) });
+    returning ??= (async () => {
+      await new Promise(setImmediate);
+      returning = undefined;
+      const rows = failed;
+      failed = [];
+      await putBackAll(pool, rows);
+    })();
+    return returning;
+  };
+}
+
+type Failed = { row: OutboxRow; delayMs: number };
+
+async function putBackAll(pool: Pool, failed: readonly Failed[]): Promise<void> {
+  await pool.query({
+    name: 'put-back-outbox',
+    text: `
+      UPDATE outbox o SET lease_until = now() + make_interval(secs => f.delay / 1000)
+      FROM unnest((SELECT $1::text[]), (SELECT $2::int[]), (SELECT $3::float8[])) AS f (service_order_id, sequence, delay)
+      WHERE o.service_order_id = f.service_order_id AND o.sequence = f.sequence`,
+    values: [
+      failed.map(({ row }) => row.serviceOrderId),
+      failed.map(({ row }) => row.sequence),
+      failed.map(({ delayMs }) => delayMs),
+    ],
+  });
 }

@@ -23,7 +23,8 @@ type LocationQueue = {
 export type DueLocations = {
   queues: ReadonlyMap<string, LocationQueue>;
   /**
-   * Finds the queues with due placements by a query at intervals. In between, there are orders to fetch after a signal.
+   * Finds the queues with due placements by a query at intervals. Between two queries, it expects orders to fetch only
+   * after a signal.
    * @param lost lease ids of claims whose response was lost
    */
   refresh(pool: Pool, lost: readonly string[]): Promise<void>;
@@ -95,6 +96,9 @@ export function dueLocations(): DueLocations {
       try {
         // guard: due-start
         await queryDue(pool, isFull ? '-infinity' : mark, lost);
+      } catch (error) {
+        isSignalled ||= mayFetch;
+        throw error;
       } finally {
         const ended = performance.now();
         nextQueryAt = ended + restAfter(ended - began, QUERY_PAUSE);

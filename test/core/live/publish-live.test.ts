@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { outboxClaimer } from '../../../src/core/live/claim-outbox.ts';
 import { publishLive } from '../../../src/core/live/publish-live.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -43,14 +43,63 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(3);
     const log = { info: () => {}, error: () => {} };
+    const begun = Promise.withResolvers<void>();
     const published = Promise.withResolvers<undefined>();
-    const publish = () => (published.resolve(undefined), published.promise);
+    const publish = () => (begun.resolve(), published.promise);
     const relay = publishLive({ pool, order: 'key', publish, log, observe: () => {} });
     relay.start();
-    await published.promise;
-    await relay.stop();
+    await begun.promise;
+    const query = vi.spyOn(pool, 'query');
+    const stopped = relay.stop();
+    // Its last usual claim is over, and its messages are still under way.
+    await until(() => query.mock.calls.length === 1);
+    query.mockRestore();
+    await pool.query('SELECT');
+    published.resolve(undefined);
+    await stopped;
     expect((await pool.query('SELECT FROM outbox')).rowCount).toBe(0);
     expect((await pool.query('SELECT FROM live_messages')).rowCount).toBe(3);
+  });
+
+  it.each(['key', 'sequence'] as const)(
+    'by %s, claims no row that it deletes, and the next of its order',
+    async (order) => {
+      await pool.query('TRUNCATE outbox, live_messages');
+      await lay(1);
+      await pool.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('order-1', 4, 30)`);
+      const claim = outboxClaimer(order);
+      const first = await claim(pool, [], 1);
+      expect(first).toMatchObject([{ sequence: 3 }]);
+      // As after an outage of Postgres: the lease has expired.
+      await pool.query(`UPDATE outbox SET lease_until = now() - interval '1 s' WHERE sequence = 3`);
+      expect(await claim(pool, first, 100)).toMatchObject([{ sequence: 4 }]);
+      const { rows } = await pool.query('SELECT sequence FROM outbox');
+      expect(rows).toEqual([{ sequence: 4 }]);
+      expect((await pool.query('SELECT FROM live_messages')).rowCount).toBe(1);
+    },
+  );
+
+  it('deletes at the next claim what a failed claim should have deleted', async () => {
+    await pool.query('TRUNCATE outbox, live_messages');
+    await lay(1);
+    const log = { info: () => {}, error: () => {} };
+    let attempts = 0;
+    const publish = async () => {
+      attempts += 1;
+      await pool.query('ALTER TABLE live_messages RENAME TO away');
+      return undefined;
+    };
+    const relay = publishLive({ pool, order: 'key', publish, log, observe: () => {} });
+    relay.start();
+    await until(() => attempts === 1);
+    await until(async () => {
+      const failed = await pool.query('SELECT FROM live_messages').catch(() => undefined);
+      return failed === undefined;
+    });
+    await pool.query('ALTER TABLE away RENAME TO live_messages');
+    await until(async () => (await pool.query('SELECT FROM outbox')).rowCount === 0);
+    await relay.stop();
+    expect(attempts).toBe(1);
   });
 
   it('does not read again what was published since an old snapshot, which keeps it', async () => {

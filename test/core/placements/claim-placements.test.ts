@@ -15,6 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => pool.end());
 beforeEach(() => pool.query('TRUNCATE placements, locations CASCADE'));
+afterEach(() => void vi.restoreAllMocks());
 
 /** Configured locations of one integration; settings matter here by their age alone. */
 async function configure(integration: string, ...locationIds: string[]): Promise<void> {
@@ -81,6 +82,8 @@ it('takes no more of a location than its share, with those that are under way', 
 });
 
 it('looks between two queries for orders to fetch only after a signal', async () => {
+  // The next query is never due.
+  vi.spyOn(performance, 'now').mockReturnValue(1_000);
   const due = dueLocations();
   const again = (): Promise<unknown[]> =>
     claimPlacements(pool, due, { leaseId: randomUUID(), lost: [], capacity: () => ROOM });
