@@ -187,6 +187,7 @@ function Rows({
             Received
           </th>
           <th scope="col">Outcome</th>
+          <th scope="col">Order</th>
           <th scope="col">Location</th>
           <th scope="col">Problem</th>
         </tr>
@@ -216,6 +217,7 @@ function Row({
   chosen: Chosen | undefined;
 }) {
   const { webhookId, receivedAt, outcome, locationId, integration, reason, truncated } = webhook;
+  const { serviceOrderId, callOutCode } = webhook;
   return (
     <tr>
       <th scope="row">
@@ -232,6 +234,9 @@ function Row({
         {webhook.polled && <span class="webhooks-about"> polled</span>}
         {webhook.replayOf !== null && <span class="webhooks-about"> a replay</span>}
         {truncated && <span class="webhooks-about"> cut off</span>}
+      </td>
+      <td class="webhooks-order">
+        {serviceOrderId !== null && <a href={pageOf.order(serviceOrderId)}>{callOutCode ?? serviceOrderId}</a>}
       </td>
       <td>
         {locationId} <span class="webhooks-about">{integration}</span>

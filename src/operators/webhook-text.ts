@@ -12,6 +12,7 @@ export function webhooksTable(rows: readonly ListedWebhook[]): string {
       location: row.locationId,
       integration: row.integration,
       outcome: row.outcome,
+      order: row.callOutCode,
       events: row.events,
       bytes: row.truncated ? `${row.bytes}, cut off` : row.bytes,
       'replay of': row.replayOf,

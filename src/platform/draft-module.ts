@@ -497,7 +497,12 @@ ${draftDiscounts(order)}    notes: ${text(leaf(/notes?||remarks?||comments?||\w*
   const mapped = body.replaceAll('?.', '.');
   const unused = leavesOf(order)
     .map(({ at }) => at.replaceAll('?.', '.'))
-    .filter((at) => mapped.split(at).slice(1).every((rest) => /^\w/.test(rest)));
+    .filter((at) =>
+      mapped
+        .split(at)
+        .slice(1)
+        .every((rest) => /^\w/.test(rest)),
+    );
   const inHeader = `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`;
   const headers = header === undefined ? '' : inHeader;
   const used = HELPERS.filter((name) => new RegExp(`\\b${name}\\(`).test(body));

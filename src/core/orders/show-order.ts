@@ -145,7 +145,15 @@ export const ShownOrder = z.object({
     }),
   ),
   webhooks: z
-    .array(ListedWebhook.omit({ locationId: true, bytes: true, truncated: true }).extend({ receivedAt: Instant }))
+    .array(
+      ListedWebhook.omit({
+        locationId: true,
+        bytes: true,
+        truncated: true,
+        serviceOrderId: true,
+        callOutCode: true,
+      }).extend({ receivedAt: Instant }),
+    )
     .meta({ description: 'Webhooks and replays of the events in `history`, as far as they are still stored.' }),
   droppedSince: z.int().meta({
     description:

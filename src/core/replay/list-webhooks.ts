@@ -35,6 +35,10 @@ export const ListedWebhook = z
     reason: z.string().nullable().meta({ description: 'Why it was dropped, or another note on its outcome.' }),
     cause: StoredDropCause.nullable().meta({ description: 'Why it was dropped, as data.' }),
     replayOf: z.string().nullable().meta({ description: 'The webhook that it replays.' }),
+    serviceOrderId: z.string().nullable().meta({
+      description: 'The order of its events. Null if it belongs to none of our orders, or was parked when it came.',
+    }),
+    callOutCode: z.string().nullable().meta({ description: 'The call-out code of that order.' }),
     locationId: z.string(),
     bytes: z.int().meta({ description: 'Size of its body.' }),
     polled: z.boolean().meta({
@@ -51,6 +55,10 @@ export const ListedWebhooks = z.object({ webhooks: z.array(ListedWebhook), next:
 
 /** A page of at most `limit` webhooks in the order of arrival. It begins after the webhook `after`. */
 type Page = { oldestFirst: boolean; after?: WebhookKey | undefined; limit: number };
+
+/** SQL of the columns of a webhook `d` about its order. */
+export const ORDER_OF = `d.service_order_id AS "serviceOrderId",
+  (SELECT o.call_out_code FROM orders o WHERE o.service_order_id = d.service_order_id) AS "callOutCode"`;
 
 export type KeyedWebhook = WebhookKey & ListedWebhook;
 
@@ -204,7 +212,7 @@ async function listPart(
        FROM at CROSS JOIN LATERAL (
          SELECT d.day, d.location_id, d.id, d.received_at, d.integration, d.outcome, d.events,
                 ${BYTES_STORED} AS bytes, d.truncated, d.polled, d.reason, d.cause, d.replay_of,
-                d.body = '' AND d.headers = '{}' AS empty
+                d.body = '' AND d.headers = '{}' AS empty, d.service_order_id
          FROM webhooks d
          WHERE ${candidates} AND NOT at.next ${beyond} d.id
            AND (cardinality($4::text[]) = 1 OR NOT d.id ${beyond} (SELECT stretch."end" FROM stretch))
@@ -223,7 +231,8 @@ async function listPart(
      FROM (SELECT) AS once
      LEFT JOIN LATERAL (
        SELECT d.day::text, d.location_id AS "locationId", d.id AS "webhookId", d.received_at AS "receivedAt",
-              d.integration, d.outcome, d.events, d.bytes, d.truncated, d.polled, d.reason, d.cause, d.replay_of AS "replayOf"
+              d.integration, d.outcome, d.events, d.bytes, d.truncated, d.polled, d.reason, d.cause, d.replay_of AS "replayOf",
+              ${ORDER_OF}
        FROM looked d
        WHERE ($5::text IS NULL OR d.outcome = $5::text)
          AND ($6::text IS NULL OR d.integration = $6::text)

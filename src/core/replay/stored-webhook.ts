@@ -11,7 +11,7 @@ import {
   unsealWebhook,
   type WebhookSecrets,
 } from '../locations/settings-key.ts';
-import { PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
+import { ORDER_OF, PLACES, type KeyedWebhook, type WebhookKey } from './list-webhooks.ts';
 
 export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
   /** When the original webhook arrived. Signatures are verified as at this time, also in a replay. */
@@ -83,7 +83,7 @@ export async function readWebhook(
             coalesce(d.first_received_at, d.received_at) AS "firstReceivedAt", coalesce(c.headers, '{}') AS headers,
             c.sealed, c.id AS "keptAs", coalesce(c.body, '') AS body, c.zstd_of AS "zstdOf",
             coalesce(c.truncated, d.truncated) AS truncated,
-            d.polled, d.events, d.outcome, d.reason, d.cause,
+            d.polled, d.events, d.outcome, d.reason, d.cause, ${ORDER_OF},
             coalesce(c.body = '' AND c.headers = '{}', false) AS erased, c.body IS NULL AS gone
      FROM (SELECT *, replay_of IS NOT NULL AND outcome = 'dropped' AS hollow FROM webhooks
            WHERE day = $1::date AND location_id = $2 AND id = $3::uuid) AS d

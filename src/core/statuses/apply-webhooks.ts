@@ -155,12 +155,14 @@ WITH ${reports ? `${hearingReports(REPORTS.as)}, ` : ''}${applyingEvents(EVENTS.
      ${hasDetails ? `OR w.reason_details IS NULL AND excluded.reason_details IS NOT NULL OR ${isNewer('excluded', 'w')} OR excluded.tracking > coalesce(w.tracking, '{}')` : ''}
 -- guard: one-of-each-status-end
 ), best AS MATERIALIZED (
-  SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased
-  FROM (SELECT webhook_nth, min(outcome) AS outcome, bool_or(order_erased) AS erased
+  SELECT array_agg(outcome ORDER BY webhook_nth) AS outcomes, array_agg(erased ORDER BY webhook_nth) AS erased,
+         array_agg(service_order_id ORDER BY webhook_nth) AS orders
+  FROM (SELECT webhook_nth, min(outcome) AS outcome, bool_or(order_erased) AS erased,
+               min(target) FILTER (WHERE ours) AS service_order_id
         FROM ruled GROUP BY webhook_nth) AS each
 ), kept AS (
-  INSERT INTO webhooks (day, outcome, ${STORED.map(([name]) => name).join(', ')})
-  SELECT (d.received_at AT TIME ZONE 'UTC')::date,
+  INSERT INTO webhooks (day, service_order_id, outcome, ${STORED.map(([name]) => name).join(', ')})
+  SELECT (d.received_at AT TIME ZONE 'UTC')::date, (SELECT orders FROM best)[d.nth],
          CASE WHEN d.reason IS NOT NULL THEN 'dropped'
               ${reports ? `WHEN d.nth = ANY (${REPORTS.array('webhook_nth')}) THEN ${REPORT_OUTCOME}` : ''}
               WHEN d.events = 0 THEN 'ignored'

@@ -54,7 +54,7 @@ type Many = {
   replayed: Replayed[];
   refused: { webhookId: string; refused: string }[];
 };
-type Listed = { webhookId: string; outcome: string; replayOf: string | null };
+type Listed = { webhookId: string; outcome: string; replayOf: string | null; serviceOrderId: string | null };
 
 let folder: string;
 let system: System;
@@ -705,6 +705,28 @@ describe('all that match', () => {
 });
 
 describe('webhook list', () => {
+  it('names the order of each webhook, also by its POS id alone, and none for a stranger', async () => {
+    const { locationId, url } = await open();
+    const ours = await order(locationId);
+    const other = await order(locationId);
+    await Promise.all(
+      [other, ours].map((serviceOrderId) =>
+        post(url, statusWebhook({ serviceOrderId, providerOrderId: `pos-${serviceOrderId}`, status: 'RECEIVED' })),
+      ),
+    );
+    const answers = [
+      await post(url, statusWebhook({ providerOrderId: `pos-${ours}`, status: 'READY' })),
+      await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' })),
+    ];
+    const ids = answers.map(({ body }) => String(body['webhookId']));
+    const rows = await json<Listed[]>('webhook', 'list', '--location', locationId);
+    const orderOf = (id: string | undefined) => rows.find(({ webhookId }) => webhookId === id)?.serviceOrderId;
+    expect(ids.map(orderOf)).toEqual([ours, null]);
+    const named = rows.map(({ serviceOrderId }) => serviceOrderId);
+    expect([ours, other, null].map((id) => named.filter((each) => each === id).length)).toEqual([2, 1, 1]);
+    expect(await json('webhook', 'show', String(ids[0]))).toMatchObject({ serviceOrderId: ours, callOutCode: 'K472' });
+  });
+
   it('pages through what matches, newest first, with nothing of its contents', async () => {
     const { locationId, url } = await open();
     const serviceOrderId = await order(locationId);
@@ -726,8 +748,11 @@ describe('webhook list', () => {
     expect((await list('--since', '1h', '--limit', '1000')).map((row) => row.webhookId)).toEqual(
       expect.arrayContaining(ids),
     );
+    expect(first[0]).toMatchObject({ serviceOrderId, callOutCode: 'K472' });
     expect(Object.keys(first[0] ?? {}).toSorted()).toEqual(
       [
+        'callOutCode',
+        'serviceOrderId',
         'polled',
         'bytes',
         'cause',
