@@ -78,21 +78,25 @@ const IS_LOWEST = `
 `;
 
 /**
- * `OFFSET 0` forces index look-ups. The outbox is usually empty, and a plan cached then would scan the outbox and
- * `orders` for every row when the outbox is full. The arrays are in subqueries, so that Postgres does not know their
+ * SQL of the `ctid` of rows. `OFFSET 0` forces index look-ups: the outbox is usually empty, and a plan cached then would
+ * scan the outbox for every row when it is full. The arrays are in subqueries, so that Postgres does not know their
  * length and makes one plan for all lengths.
- *
+ * @param orders the SQL parameter with the orders' ids
+ * @param sequences the one with their sequences
+ */
+export const rowsBy = (orders: string, sequences: string): string => `
+  SELECT known.ctid
+  FROM unnest((SELECT ${orders}::text[]), (SELECT ${sequences}::int[])) AS p (service_order_id, sequence)
+  CROSS JOIN LATERAL (
+    SELECT o.ctid FROM outbox o WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence OFFSET 0
+  ) AS known`;
+
+/**
  * A published row that another process has claimed meanwhile may remain. That process publishes its message once more.
  */
 const claimBy = (order: LiveOrder): string => `
-  WITH published AS MATERIALIZED (
-    SELECT known.ctid
-    FROM unnest((SELECT ${$.orders}::text[]), (SELECT ${$.sequences}::int[])) AS p (service_order_id, sequence)
-    CROSS JOIN LATERAL (
-      SELECT o.ctid FROM outbox o WHERE o.service_order_id = p.service_order_id AND o.sequence = p.sequence OFFSET 0
-    ) AS known
-  ), gone AS (
-    DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT ctid FROM published))
+  WITH gone AS (
+    DELETE FROM outbox WHERE ctid = ANY (ARRAY(${rowsBy($.orders, $.sequences)}))
     RETURNING ctid, service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at
   ), stored AS (
     INSERT INTO live_messages (service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at)

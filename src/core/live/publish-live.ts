@@ -5,7 +5,7 @@ import type { Log } from '../domain/log.ts';
 import type { LiveMessageEnd, Observe } from '../domain/observed.ts';
 import { newSpanId } from '../domain/trace-id.ts';
 import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
-import { outboxClaimer, type LiveOrder, type OutboxRow } from './claim-outbox.ts';
+import { outboxClaimer, rowsBy, type LiveOrder, type OutboxRow } from './claim-outbox.ts';
 
 /**
  * Publishes a message, with `spanId` in its trace context. Resolves when the topic has acknowledged the message. The
@@ -127,36 +127,32 @@ export function publishLive(deps: {
   };
 }
 
-/** Makes a function that puts rows back, in one UPDATE with all whose messages failed in the same turn of the event loop. */
+/**
+ * Makes a function that puts a row back for some time, in one UPDATE with all rows whose messages failed in the same turn
+ * of the event loop. All of them wait as long as the one that failed most often.
+ */
 function rowReturner(pool: Pool): (row: OutboxRow) => Promise<void> {
-  let failed: Failed[] = [];
+  let failed: OutboxRow[] = [];
   let returning: Promise<void> | undefined;
   return (row) => {
-    failed.push({ row, delayMs: backoff(row.attempts, BACKOFF) });
+    failed.push(row);
     returning ??= (async () => {
       await new Promise(setImmediate);
       returning = undefined;
       const rows = failed;
       failed = [];
-      await putBackAll(pool, rows);
+      const failures = Math.max(...rows.map(({ attempts }) => attempts));
+      await pool.query({
+        name: 'put-back-outbox',
+        text: `UPDATE outbox SET lease_until = now() + make_interval(secs => $3::float8)
+               WHERE ctid = ANY (ARRAY(${rowsBy('$1', '$2')}))`,
+        values: [
+          rows.map(({ serviceOrderId }) => serviceOrderId),
+          rows.map(({ sequence }) => sequence),
+          backoff(failures, BACKOFF) / 1_000,
+        ],
+      });
     })();
     return returning;
   };
-}
-
-type Failed = { row: OutboxRow; delayMs: number };
-
-async function putBackAll(pool: Pool, failed: readonly Failed[]): Promise<void> {
-  await pool.query({
-    name: 'put-back-outbox',
-    text: `
-      UPDATE outbox o SET lease_until = now() + make_interval(secs => f.delay / 1000)
-      FROM unnest((SELECT $1::text[]), (SELECT $2::int[]), (SELECT $3::float8[])) AS f (service_order_id, sequence, delay)
-      WHERE o.service_order_id = f.service_order_id AND o.sequence = f.sequence`,
-    values: [
-      failed.map(({ row }) => row.serviceOrderId),
-      failed.map(({ row }) => row.sequence),
-      failed.map(({ delayMs }) => delayMs),
-    ],
-  });
 }
