@@ -79,6 +79,30 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     },
   );
 
+  it.each([
+    ['once, if one request had all', () => new Error('refused'), 1, []],
+    ['each, if each had its own', undefined, 19, ['the status topic cannot be reached; live messages wait']],
+  ])('counts failed messages %s', async (_, shared, logged, last) => {
+    await pool.query('TRUNCATE outbox, live_messages');
+    await lay(30);
+    const errors: string[] = [];
+    const log = { info: () => {}, error: (_about: object, text: string) => void errors.push(text) };
+    const one = shared?.();
+    let attempts = 0;
+    const publish = async () => {
+      attempts += 1;
+      if (attempts > 30) return undefined;
+      await new Promise(setImmediate);
+      throw one ?? new Error('refused');
+    };
+    const relay = publishLive({ pool, order: 'sequence', publish, log, observe: () => {} });
+    relay.start();
+    await until(async () => (await pool.query('SELECT FROM outbox')).rowCount === 0);
+    await relay.stop();
+    const each = Array.from({ length: logged }, () => 'live message not published; it will be retried');
+    expect(errors).toEqual([...each, ...last]);
+  });
+
   it('deletes at the next claim what a failed claim should have deleted', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(1);
