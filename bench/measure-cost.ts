@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { totalmem } from 'node:os';
 import pg from 'pg';
 import { processorMsAt, PROCESSOR } from '../src/cli/plan-installation.ts';
 import type { Status } from '../src/core/domain/lifecycle.ts';
 import type { LiveOrder } from '../src/core/live/claim-outbox.ts';
-import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
+import type { Postgres } from '../test/support/start-postgres.ts';
 import { until } from '../test/support/until.ts';
 import { compileService } from './compile-service.ts';
 import { forkChild } from './fork-child.ts';
@@ -14,6 +13,7 @@ import { postgresMs, processorMs } from './processor-ms.ts';
 import { seedOrders } from './seed-orders.ts';
 import type { Happened, OutsideWorld } from './serve-outside-world.ts';
 import { setLiveStage } from './set-live-stage.ts';
+import { startUsualPostgres } from './start-bench-postgres.ts';
 import { startService, type Service } from './start-service.ts';
 import { median, percentile } from './summarize.ts';
 
@@ -41,9 +41,7 @@ const LOAD_S = 36;
 /** Measures what orders cost in processor time, with ordering keys and without, in turn. */
 export async function measureCost(about: { rounds: number }, say: (line: string) => void): Promise<CostMeasurement> {
   // Checkpoints and autovacuum run as usual, because their time is a part of the cost.
-  const postgres = await startPostgres({
-    settings: { fsync: 'on', max_connections: '100', shared_buffers: `${Math.floor(totalmem() / 4 / 2 ** 20)}MB` },
-  });
+  const postgres = await startUsualPostgres();
   try {
     const { key: keyUs, sequence: sequenceUs } = await measureMessages(postgres, about.rounds, say);
     const costs = await measureCosts(postgres, { ...about, seconds: LOAD_S, ordersPerSecond: LOADS }, say);

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { totalmem } from 'node:os';
 import pg from 'pg';
 import { moveClock, prepareClock } from '../test/support/move-clock.ts';
-import { startPostgres } from '../test/support/start-postgres.ts';
 import { compileService } from './compile-service.ts';
 import { forkChild } from './fork-child.ts';
 import type { Evening, EveningResult } from './offer-evening.ts';
@@ -10,6 +8,7 @@ import { prepareBenchDatabase } from './prepare-bench-database.ts';
 import { residentMb } from './resident-mb.ts';
 import type { Happened, OutsideWorld } from './serve-outside-world.ts';
 import { MOVES } from './sign-request.ts';
+import { startUsualPostgres } from './start-bench-postgres.ts';
 import { startService } from './start-service.ts';
 import { median } from './summarize.ts';
 
@@ -47,9 +46,7 @@ export async function measureEvening(
   const seconds = about.minutes * 60;
   const main = await compileService();
   // Checkpoints and autovacuum run as usual here, unlike in the other parts.
-  const postgres = await startPostgres({
-    settings: { fsync: 'on', max_connections: '100', shared_buffers: `${Math.floor(totalmem() / 4 / 2 ** 20)}MB` },
-  });
+  const postgres = await startUsualPostgres();
   const world = forkChild('serve-outside-world.ts', [String(LOCATIONS)]);
   const sender = forkChild('offer-evening.ts');
   try {

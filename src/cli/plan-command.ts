@@ -26,7 +26,8 @@ export function addPlanCommand(program: Command): void {
       'after',
       `
 Reads LIVE_ORDER, POOL_SIZE, WEBHOOK_RETENTION_DAYS, PII_RETENTION_DAYS and HISTORY_DAYS, with their defaults. An order
-has five webhooks of 1,000 bytes, of which one changes nothing, and six live messages. Processor times were measured, and differ between machines.
+has five webhooks of 1,000 bytes, of which one changes nothing, and six live messages. Processor times were measured, and
+differ between machines.
 ${examples(
   'expediter plan --locations 10000 --orders-per-location 100',
   'expediter plan --locations 500 --orders-per-location 60 --busiest-hour 0.25 --json',
@@ -37,14 +38,7 @@ ${examples(
         process.env,
         ...(['LIVE_ORDER', 'POOL_SIZE', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS', 'HISTORY_DAYS'] as const),
       );
-      const plan = planInstallation({
-        ...options,
-        liveOrder: env.LIVE_ORDER,
-        poolSize: env.POOL_SIZE,
-        webhookDays: env.WEBHOOK_RETENTION_DAYS,
-        piiDays: env.PII_RETENTION_DAYS,
-        historyDays: env.HISTORY_DAYS,
-      });
+      const plan = planInstallation({ ...options, ...env });
       print(command, plan, inWords(plan));
     });
 }

@@ -1,4 +1,6 @@
 import type { LiveOrder } from '../core/live/claim-outbox.ts';
+import { daysPast, REST_DAYS } from '../core/retention/past-orders.ts';
+import type { Config } from '../server/config.ts';
 
 /** What an installation is planned for. */
 export type Load = {
@@ -7,12 +9,7 @@ export type Load = {
   ordersPerLocation: number;
   /** The share of a day's orders that come in its busiest hour. */
   busiestHour: number;
-  liveOrder: LiveOrder;
-  webhookDays: number;
-  piiDays: number;
-  historyDays: number;
-  poolSize: number;
-};
+} & Pick<Config, 'LIVE_ORDER' | 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS' | 'HISTORY_DAYS'>;
 
 /** The usual order: webhooks of 1,000 bytes, of which one changes nothing. */
 const WEBHOOKS = 5;
@@ -20,9 +17,9 @@ const MESSAGES = 6;
 
 /**
  * Processor milliseconds a second of one process, and of Postgres for it, at `orders` a second: `base * orders ** power`,
- * because a batch holds more when more comes. An idle process needs `idle`. An order takes at least `least`: five webhooks and messages in full batches, and
- * its placement. Measured on two shared cores (AMD EPYC, 2026-11-26) by the part `cost` of the benchmark, which compares
- * five loads with these curves.
+ * because a batch holds more when more comes. An idle process needs `idle`. An order takes at least `least`: five webhooks
+ * and messages in full batches, and its placement. Measured on two shared cores (AMD EPYC, 2026-11-26) by the part `cost`
+ * of the benchmark, which compares five loads with these curves.
  */
 type Curve = { idle: number; base: number; power: number; least: number };
 export const PROCESSOR: Record<LiveOrder, { node: Curve; postgres: Curve }> = {
@@ -94,7 +91,7 @@ export type Plan = {
 
 /** Computes what an installation needs. The second Postgres of high availability is counted in the money. */
 export function planInstallation(load: Load): Plan {
-  const { liveOrder, piiDays, historyDays } = load;
+  const { LIVE_ORDER: liveOrder, PII_RETENTION_DAYS: piiDays } = load;
   const ordersPerDay = load.locations * load.ordersPerLocation;
   const orders = (ordersPerDay * load.busiestHour) / 3_600;
   const { node, postgres } = PROCESSOR[liveOrder];
@@ -107,13 +104,13 @@ export function planInstallation(load: Load): Plan {
   const vcpus = Math.max(2, 2 * Math.ceil(cores.postgres / BUSY.postgres / 2));
   const memoryGb = vcpus * MEMORY_PER_VCPU;
 
-  const past = piiDays + 1;
+  const past = piiDays + REST_DAYS;
   // A month is dropped when its last order is old enough.
-  const gone = Math.max(past, historyDays) + 31;
+  const gone = past + daysPast(load) + 31;
   const storedAfter = (days: number): number => {
     const daysOf = (first: number, last: number): number => Math.max(0, Math.min(days, last) - first);
     const bytes =
-      WEBHOOKS * daysOf(0, load.webhookDays) * DISK.webhook +
+      WEBHOOKS * daysOf(0, load.WEBHOOK_RETENTION_DAYS) * DISK.webhook +
       daysOf(0, piiDays) * DISK.contents +
       daysOf(0, past) * DISK.currentOrder +
       daysOf(past, gone) * DISK.pastOrder +
@@ -143,7 +140,7 @@ export function planInstallation(load: Load): Plan {
       machine: `db-custom-${vcpus}-${memoryGb * 1_024}`,
       vcpus,
       memoryGb,
-      connections: ROLLOUT * processes * load.poolSize + CONNECTIONS.commands + CONNECTIONS.spare,
+      connections: ROLLOUT * processes * load.POOL_SIZE + CONNECTIONS.commands + CONNECTIONS.spare,
     },
     disk: { afterAYear, afterFive, provisioned },
     traffic: { egress: sent / 1e9, pubsub: messages / 1e9 },
