@@ -7,6 +7,7 @@
 # Also read from the environment:
 #   PUBLIC_URL       the public URL of the service (its address on Cloud Run)
 #   ORDER_TOPIC      the topic of the platform's orderPlaced (order-placed); projects/…/topics/… if in another project
+#   ORDER_FILTER     which messages of ORDER_TOPIC are for this installation (all); it cannot be changed later
 #   ORDER_API_TOKEN  the bearer token for the platform's GraphQL; without it, its secret is not created
 #   SQL_TIER         the size of Postgres (db-custom-2-7680: 2 cores, 7.5 GiB)
 #   SQL_HA           regional (a standby in another zone, the default) or zonal
@@ -119,7 +120,8 @@ ensure 'subscription expediter-orders' pubsub subscriptions describe expediter-o
   pubsub subscriptions create expediter-orders --topic="$order_topic" --push-endpoint="$public_url/pubsub/push" \
   --push-auth-service-account="$pusher" --push-auth-token-audience="$public_url/pubsub/push" --ack-deadline=60 \
   --min-retry-delay=5s --max-retry-delay=120s --dead-letter-topic="$dead_letter" --max-delivery-attempts=100 \
-  --message-retention-duration=7d --retain-acked-messages --expiration-period=never
+  --message-retention-duration=7d --retain-acked-messages --expiration-period=never \
+  ${ORDER_FILTER:+"--message-filter=$ORDER_FILTER"}
 let_move expediter-orders "$dead_letter"
 
 say "# Webhooks while Postgres is away"

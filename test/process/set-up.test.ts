@@ -270,6 +270,13 @@ describe('deploy/google-cloud/set-up.sh, otherwise', () => {
     expect(out).toContain('! expediter-order-api-token is missing');
   });
 
+  it('subscribes to the messages of this installation alone, if a filter says which', async () => {
+    const filter = 'NOT attributes.installation = "north"';
+    expect((await setUp([], { ORDER_FILTER: filter })).code).toBe(0);
+    const words = called('pubsub', 'subscriptions', 'create', 'expediter-orders')[0]?.words;
+    expect(words).toContain(`--message-filter=${filter}`);
+  });
+
   it('without a project, or with an option that it does not know, does nothing', async () => {
     expect(await setUp([], { PROJECT: '' })).toMatchObject({ code: 1, error: expect.stringContaining('my-project') });
     expect(await setUp(['--dryrun'])).toMatchObject({ code: 2, error: expect.stringContaining('usage') });

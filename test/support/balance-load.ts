@@ -9,11 +9,12 @@ const ANSWER_MS = 30_000;
 /**
  * Balances requests over the ready ones of `targets()` in turn, as the load balancer in front of the service does: it
  * polls `/readyz`, tries the next target if a connection is refused, and answers 502 if one breaks.
+ * @param targets returns those of a host of the URL, such as `127.0.0.1:80`; without a host all
  */
-export async function balanceLoad(targets: () => readonly string[]): Promise<HttpServer> {
+export async function balanceLoad(targets: (host?: string) => readonly string[]): Promise<HttpServer> {
   const agent = new Agent({ keepAlive: true });
   let isPolled = false;
-  let ready: string[] = [];
+  let ready = new Set<string>();
   let turn = 0;
 
   const probe = async (): Promise<void> => {
@@ -28,7 +29,7 @@ export async function balanceLoad(targets: () => readonly string[]): Promise<Htt
       ),
     );
     const answers = await Promise.all(probes);
-    ready = known.filter((_, nth) => answers[nth]);
+    ready = new Set(known.filter((_, nth) => answers[nth]));
     isPolled = known.length > 0;
   };
   const polling = setInterval(() => void probe(), PROBE_EVERY_MS);
@@ -73,7 +74,8 @@ export async function balanceLoad(targets: () => readonly string[]): Promise<Htt
     turn += 1;
     // The targets may have started since the last poll, which found none.
     if (!isPolled) await probe();
-    const inTurn = ready.map((_, nth) => ready[(turn + nth) % ready.length] ?? '');
+    const able = targets(request.headers.host).filter((target) => ready.has(target));
+    const inTurn = able.map((_, nth) => able[(turn + nth) % able.length] ?? '');
     for (const target of inTurn) if (await forward(target, request, body, response)) return;
     sendJson(response, 503, { error: 'no instance is ready' });
   });

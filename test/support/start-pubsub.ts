@@ -1,6 +1,6 @@
 /**
  * A Pub/Sub in this process, for the unmodified client: point `PUBSUB_EMULATOR_HOST` at its `host`. The gRPC interface
- * is the real one, from the client's own protos. Messages are in memory; seek, snapshots, filters, schemas and
+ * is the real one, from the client's own protos. Messages are in memory; seek, snapshots, schemas and
  * exactly-once delivery are missing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -67,7 +67,12 @@ export type Pubsub = {
   stop(): Promise<void>;
 };
 
-type Subscription = { definition: SubscriptionRequest; queue: MessageQueue; ends: Set<() => void> };
+type Subscription = {
+  definition: SubscriptionRequest;
+  matches: (message: Message) => boolean;
+  queue: MessageQueue;
+  ends: Set<() => void>;
+};
 type Topic = { subscriptions: Set<Subscription>; published: Message[] };
 
 /** The fields of requests that are used here. Absent ones have the protos' defaults. */
@@ -77,6 +82,7 @@ type SubscriptionRequest = {
   pushConfig: PushConfig | null;
   ackDeadlineSeconds: number;
   enableMessageOrdering: boolean;
+  filter: string;
   retryPolicy: { minimumBackoff: Duration | null; maximumBackoff: Duration | null } | null;
   deadLetterPolicy: { deadLetterTopic: string; maxDeliveryAttempts: number } | null;
 };
@@ -137,7 +143,7 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
     });
     topic.published.push(...messages);
     if (topic.published.length > 2 * remember) topic.published.splice(0, topic.published.length - remember);
-    for (const { queue } of topic.subscriptions) queue.add(messages);
+    for (const { queue, matches } of topic.subscriptions) queue.add(messages.filter(matches));
     return messages;
   }
 
@@ -217,7 +223,8 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
       const backoff = policyOf(definition) ?? (pushes ? pushBackoff : undefined);
       const lastResort = lastResortOf(definition);
       const queue = queueMessages({ ordered: definition.enableMessageOrdering, backoff, lastResort });
-      const subscription = { definition, queue, ends: new Set<() => void>() };
+      const matches = readFilter(definition.filter);
+      const subscription = { definition, matches, queue, ends: new Set<() => void>() };
       subscriptions.set(definition.name, subscription);
       topic.subscriptions.add(subscription);
       startPushing(subscription);
@@ -378,6 +385,22 @@ function close(subscription: Subscription): void {
 function end({ ends }: Subscription): void {
   for (const stop of ends) stop();
   ends.clear();
+}
+
+/**
+ * Reads a filter: one condition on an attribute, also negated. Messages that do not match are never delivered.
+ * @see https://cloud.google.com/pubsub/docs/subscription-message-filter
+ */
+function readFilter(filter: string): (message: Message) => boolean {
+  if (filter === '') return () => true;
+  const condition = /^(NOT )?(?:attributes\.(\w+) = "([^"]*)"|hasPrefix\(attributes\.(\w+), "([^"]*)"\))$/.exec(filter);
+  if (condition === null) throw new Refusal(status.INVALID_ARGUMENT, `This stand-in cannot read the filter ${filter}`);
+  const [, not, equal, value, begins, prefix = ''] = condition;
+  return ({ attributes }) => {
+    const isMatch =
+      equal === undefined ? attributes[begins ?? '']?.startsWith(prefix) === true : attributes[equal] === value;
+    return isMatch !== (not !== undefined);
+  };
 }
 
 /** True for a push subscription. A pull subscription may have an empty endpoint. */

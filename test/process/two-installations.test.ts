@@ -1,0 +1,177 @@
+import { PubSub, type Topic } from '@google-cloud/pubsub';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { LiveMessage } from '../../src/core/domain/live-message.ts';
+import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import { readConfig } from '../../src/server/config.ts';
+import { balanceLoad } from '../support/balance-load.ts';
+import { PROJECT, SERVICE_ACCOUNT, SHARED_ENV, fixturesOf, registryWith, type Fixtures } from '../support/fixtures.ts';
+import { runMain, type MainProcess } from '../support/run-main.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import type { HttpServer } from '../support/serve-http.ts';
+import { startOrderingPlatform, type OrderingPlatform } from '../support/start-ordering-platform.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { startPostgres, type Postgres } from '../support/start-postgres.ts';
+import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
+import { post, statusWebhook } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
+
+const ORDERS = 40;
+/** As `docs/scaling.md` shows: the second filter takes everything that the first does not. */
+const FILTERS = { north: 'attributes.installation = "north"', south: 'NOT attributes.installation = "north"' };
+type Name = keyof typeof FILTERS;
+const NAMES = ['north', 'south'] as const;
+
+type Installation = Fixtures & {
+  postgres: Postgres;
+  pool: pg.Pool;
+  pos: Pos;
+  env: Record<string, string>;
+  main: MainProcess;
+  /** Its own host name, at the balancer that all installations share. */
+  url: string;
+  webhookUrl: string;
+};
+
+let pubsub: Pubsub;
+let platform: OrderingPlatform;
+let balancer: HttpServer;
+let placed: Topic;
+let client: PubSub;
+const installations = new Map<Name, Installation>();
+const of = (name: Name): Installation => installations.get(name) as Installation;
+
+beforeAll(async () => {
+  [pubsub, platform] = await Promise.all([startPubsub(), startOrderingPlatform({ token: 'platform-token' })]);
+  client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
+  [placed] = await client.createTopic('order-placed');
+  await client.createTopic('order-status');
+  // Two names of one address stand for two names in the DNS.
+  const hostOf = { north: '127.0.0.1', south: 'localhost' };
+  balancer = await balanceLoad((host) =>
+    [...installations]
+      .filter(([name]) => host === undefined || host.startsWith(hostOf[name]))
+      .map(([, { main }]) => main.url),
+  );
+  for (const name of NAMES) {
+    const url = `http://${hostOf[name]}:${balancer.port}`;
+    installations.set(name, await install(name, url));
+    await placed.createSubscription(`${name}-orders`, {
+      filter: FILTERS[name],
+      pushEndpoint: `${url}/pubsub/push`,
+      oidcToken: { serviceAccountEmail: SERVICE_ACCOUNT, audience: `${url}/pubsub/push` },
+    });
+  }
+});
+afterAll(async () => {
+  for (const { main, pool, postgres, pos } of installations.values()) {
+    main.child.kill('SIGKILL');
+    await Promise.all([pool.end(), pos.stop()]);
+    await postgres.stop();
+  }
+  await client?.close();
+  await Promise.all([balancer?.stop(), pubsub?.stop(), platform?.stop()]);
+});
+
+async function install(name: Name, url: string): Promise<Installation> {
+  const [postgres, pos] = await Promise.all([startPostgres(), startPos()]);
+  await migrate(postgres.url);
+  const env = {
+    ...SHARED_ENV,
+    DATABASE_URL: postgres.url,
+    HOST: '127.0.0.1',
+    ORDER_API_URL: platform.url,
+    PUBSUB_EMULATOR_HOST: pubsub.host,
+    PUSH_JWKS_URL: pubsub.jwksUrl,
+    PUSH_AUDIENCE: `${url}/pubsub/push`,
+    DRAIN_DELAY_MS: '0',
+  };
+  const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
+  pool.on('error', () => {});
+  const fixtures = fixturesOf({ pool, ownerPool: pool, registry: registryWith(), config: readConfig(env) });
+  await fixtures.addLocation(`${name}-1`, { ordersUrl: pos.ordersUrl });
+  const { token } = await issueToken(pool, { locationId: `${name}-1` });
+  const webhookUrl = `${url}/webhook/standard/${name}-1?token=${token}`;
+  return { ...fixtures, postgres, pool, pos, env, main: await runMain(env), url, webhookUrl };
+}
+
+/** Puts an order on the platform, which says in an attribute whose it is. */
+async function order(name: Name, nth: number): Promise<string> {
+  const serviceOrderId = `${name}-order-${nth}`;
+  platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId: `${name}-1` }));
+  await placed.publishMessage({ json: { orderId: serviceOrderId }, attributes: { installation: name } });
+  return serviceOrderId;
+}
+
+const ready = (name: Name, serviceOrderId: string): Promise<number> =>
+  post(of(name).webhookUrl, statusWebhook({ serviceOrderId, status: 'READY' })).then(({ status }) => status);
+
+const sentBy = async (name: Name): Promise<string[]> =>
+  (await of(name).query(`SELECT service_order_id FROM placements WHERE state = 'sent' ORDER BY 1`)).map((row) =>
+    String(row['service_order_id']),
+  );
+
+it('two installations behind one balancer and one topic have their own orders, and one works on while the other is dead', async () => {
+  const orders = { north: [] as string[], south: [] as string[] };
+  for (let nth = 0; nth < ORDERS; nth += 1) {
+    for (const name of NAMES) orders[name].push(await order(name, nth));
+  }
+  for (const name of NAMES) {
+    await until(async () => (await sentBy(name)).length >= ORDERS);
+    for (const each of orders[name]) expect(await ready(name, each)).toBe(200);
+    const tickets = of(name).pos.tickets.map(({ serviceOrderId }) => serviceOrderId);
+    expect(tickets.toSorted()).toEqual(orders[name].toSorted());
+    expect(await of(name).query('SELECT count(*)::int AS rows FROM placements')).toEqual([{ rows: ORDERS }]);
+    expect(await of(name).query('SELECT count(*)::int AS rows FROM webhooks')).toEqual([{ rows: ORDERS }]);
+  }
+  // The one topic has each order's messages, in order.
+  const steps = (id: string): unknown[] =>
+    pubsub
+      .published('order-status')
+      .filter(({ attributes }) => attributes['serviceOrderId'] === id)
+      .map(({ data }) => (JSON.parse(data.toString()) as LiveMessage).sequence);
+  for (const id of [...orders.north, ...orders.south]) await until(() => steps(id).length === 3);
+  for (const id of [...orders.north, ...orders.south]) expect(steps(id)).toEqual([1, 2, 3]);
+
+  // A webhook at the wrong installation, and a signal of the other subscription, are refused.
+  const astray = of('north').webhookUrl.replace(of('north').url, of('south').url);
+  expect((await post(astray, statusWebhook({ serviceOrderId: 'north-order-0', status: 'READY' }))).status).toBe(401);
+  const token = await pubsub.signPushToken({
+    aud: `${of('north').url}/pubsub/push`,
+    email: SERVICE_ACCOUNT,
+    email_verified: true,
+  });
+  const push = await post(
+    `${of('south').url}/pubsub/push`,
+    { message: { attributes: { orderId: 'north-order-1' }, messageId: '1' } },
+    { authorization: `Bearer ${token}` },
+  );
+  expect(push.status).toBe(401);
+
+  // One dies, with its Postgres, under load.
+  const answers: number[] = [];
+  const over = new AbortController();
+  const load = (async () => {
+    for (let nth = 0; !over.signal.aborted || nth < 100; nth += 1) {
+      answers.push(await ready('south', orders.south[nth % ORDERS] ?? ''));
+    }
+  })();
+  await until(() => answers.length > 20);
+  of('north').main.child.kill('SIGKILL');
+  await of('north').postgres.kill();
+  await until(async () => (await ready('north', 'north-order-0')) === 503);
+  const late = await order('south', ORDERS);
+  const waits = await order('north', ORDERS);
+  await until(async () => (await sentBy('south')).includes(late));
+  over.abort();
+  await load;
+  expect(answers.length).toBeGreaterThanOrEqual(100);
+  expect(new Set(answers)).toEqual(new Set([200]));
+
+  // Its signal waits at Pub/Sub until it is back.
+  await of('north').postgres.restart();
+  installations.set('north', { ...of('north'), main: await runMain(of('north').env) });
+  await until(async () => (await sentBy('north')).includes(waits));
+  expect(of('north').pos.tickets.filter(({ serviceOrderId }) => serviceOrderId === waits)).toHaveLength(1);
+});
