@@ -253,6 +253,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'settings-arrive': NEVER },
     noticedBy: vitest('test/database/open-database.test.ts', 'a process refuses a pooler'),
   },
+  'a migration builds an index while others write the table': {
+    edits: { 'concurrent-index': [/.replace\(.*\)\)/, ')'] },
+    noticedBy: vitest('test/migrations/migrate.test.ts', 'builds an index on an old table'),
+  },
   'a webhook that waits for a lock goes to the lock-wait queue': {
     edits: { 'lock-wait': [/return \w+/, 'return flush'] },
     noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'that come one by one'),

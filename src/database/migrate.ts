@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import pg, { type ClientBase } from 'pg';
@@ -19,6 +21,7 @@ const LOCK_TIMEOUT_MS = 1_000;
 /** Pause before the next attempt. Webhooks are committed during the pause. */
 const LOCK_PAUSE_MS = 1_000;
 const LOCK_PATIENCE_MS = 120_000;
+const TURN_POLL_MS = 200;
 const CONNECT_MS = 10_000;
 
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -27,7 +30,7 @@ const DEADLOCK_DETECTED = '40P01';
 /**
  * Migrates the schema to this version, and sets the `search_path` of the roles to it. A second runner waits, and then
  * finds nothing left to do. Each migration is one transaction. A failed migration changes nothing, and the next run
- * begins with it.
+ * begins with it. Indexes on existing tables are built before their migration, without blocking writers.
  * @param databaseUrl the URL of the role that owns the tables or will own them
  * @param about.serviceUrl the URL of the service's role, which gets its rights; undefined if it is the owner itself
  * @param about.lockPatienceMs time for one migration to get its locks
@@ -45,7 +48,7 @@ export async function migrate(
   try {
     // The time limits of a role are meant for the service. Building an index over millions of rows may take longer.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0');
-    await client.query('SELECT pg_advisory_lock($1::bigint)', [PG_MIGRATE_LOCK_ID]);
+    await waitForTurn(client);
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
     const applied = await appliedMigrations(client);
     if (applied.size === 0) await requireUtf8(client);
@@ -96,6 +99,20 @@ async function connect(connectionString: string): Promise<pg.Client> {
     throw new Error(`${found}; ${toDo}`, { cause: error });
   });
   return client;
+}
+
+/**
+ * Waits until no other runner migrates. It asks again and again: a statement that waits for the lock would have a
+ * snapshot, and an index that the other runner builds waits for all older snapshots.
+ */
+async function waitForTurn(client: ClientBase): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1::bigint) AS mine', [
+      PG_MIGRATE_LOCK_ID,
+    ]);
+    if (rows[0]?.mine === true) return;
+    await sleep(TURN_POLL_MS);
+  }
 }
 
 /** `CREATE SCHEMA IF NOT EXISTS` needs the right to create a schema, even if the schema exists. */
@@ -161,6 +178,7 @@ async function apply(
   const deadline = performance.now() + lockPatienceMs;
   for (;;) {
     try {
+      await buildIndexes(client, await readFile(join(dir, `${name}.sql`), 'utf8'), lockPatienceMs);
       await runner({
         dbClient: client,
         dir,
@@ -187,5 +205,33 @@ async function apply(
       }
       await sleep(LOCK_PAUSE_MS);
     }
+  }
+}
+
+/** An index of a migration. Its name and its table are captured. */
+const INDEX = /\bCREATE INDEX IF NOT EXISTS (\w+) ON (\w+) [^;]+/g;
+
+/**
+ * Builds the indexes of a migration on tables that exist. A build of minutes blocks no writer, because it is outside the
+ * migration's transaction. The migration then finds the indexes. A build that was interrupted begins again.
+ */
+async function buildIndexes(client: ClientBase, migration: string, lockPatienceMs: number): Promise<void> {
+  const sql = migration.replaceAll(/--[^\n]*/g, '');
+  for (const [statement, index, table] of sql.matchAll(INDEX)) {
+    // Postgres cannot build the index of a partitioned table in this way.
+    const { rowCount } = await client.query(`SELECT FROM pg_class WHERE oid = to_regclass($1) AND relkind = 'r'`, [
+      table,
+    ]);
+    if (rowCount === 0) continue;
+    // It waits for older transactions, and nobody waits behind it.
+    await client.query(`SET lock_timeout = ${lockPatienceMs}`);
+    const { rowCount: broken } = await client.query(
+      'SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid',
+      [index],
+    );
+    if (broken !== 0) await client.query(`DROP INDEX CONCURRENTLY ${index}`);
+    // guard: concurrent-index
+    await client.query(statement.replace('CREATE INDEX', 'CREATE INDEX CONCURRENTLY'));
+    await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
   }
 }

@@ -76,6 +76,10 @@ describe('a migration', () => {
       (row) => row.name,
     );
 
+  const isValid = async (index: string): Promise<unknown> =>
+    (await client.query('SELECT indisvalid FROM pg_index WHERE indexrelid = $1::regclass', [index])).rows[0]
+      ?.indisvalid;
+
   it('that fails half-way leaves the schema as it was, is named, and goes through once it is mended', async () => {
     const before = await columns();
     const half = 'ALTER TABLE orders ADD COLUMN one text;';
@@ -125,6 +129,42 @@ describe('a migration', () => {
     );
     await client.query('COMMIT');
     expect(await columns()).toEqual(before);
+  });
+
+  it('builds an index on an old table while others write it', async () => {
+    await writeFile(join(dir, '9001-index.sql'), 'CREATE INDEX IF NOT EXISTS orders_by_reason ON orders (reason);');
+    await client.query(`BEGIN; UPDATE orders SET reason = NULL`);
+    const migrated = migrate(url, { dir });
+    const service = new pg.Client(url);
+    await service.connect();
+    // It waits for the transaction of the writer, but not for its lock.
+    const locks = await until(async () => {
+      const { rows } = await service.query<{ mode: string; waits: boolean }>(
+        `SELECT l.mode, a.wait_event_type = 'Lock' AS waits FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+         WHERE a.application_name = 'expediter migrate' AND l.relation = 'orders'::regclass`,
+      );
+      return rows[0]?.waits === true && rows;
+    });
+    expect(locks).toEqual([{ mode: 'ShareUpdateExclusiveLock', waits: true }]);
+    await service.end();
+    await client.query('COMMIT');
+    expect(await migrated).toEqual(['9001-index']);
+    expect(await isValid('orders_by_reason')).toBe(true);
+  });
+
+  it('builds an index again whose build was interrupted', async () => {
+    const interrupted = new pg.Client(url);
+    await interrupted.connect();
+    await client.query(`BEGIN; UPDATE orders SET reason = NULL`);
+    await interrupted.query('SET lock_timeout = 1');
+    const build = interrupted.query('CREATE INDEX CONCURRENTLY orders_by_reason ON orders (reason)');
+    await expect(build).rejects.toThrow('lock timeout');
+    await interrupted.end();
+    await client.query('COMMIT');
+    expect(await isValid('orders_by_reason')).toBe(false);
+    await writeFile(join(dir, '9001-index.sql'), 'CREATE INDEX IF NOT EXISTS orders_by_reason ON orders (reason);');
+    await migrate(url, { dir });
+    expect(await isValid('orders_by_reason')).toBe(true);
   });
 
   it("is not cut short by the role's own time limits", async () => {
