@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Simulator, Ticket } from '../test/simulators/simulator.ts';
 import type { Timeline } from './journey-lines.ts';
+import { wantedInWords } from './render-tickets.ts';
 
 /** Pause between two statuses: long enough to watch, short enough to wait for. */
 const PAUSE_MS = 600;
@@ -42,7 +43,8 @@ export function cookOrders(about: {
   };
 
   const cook = async (ticket: Ticket): Promise<void> => {
-    const { serviceOrderId, providerOrderId, fulfillment, callOut } = ticket;
+    const { serviceOrderId, providerOrderId, fulfillment, callOut, wantedAt } = ticket;
+    const wanted = wantedAt === undefined ? '' : `, ${wantedInWords(wantedAt)}`;
     const statuses = pos.lifeOf(fulfillment);
     const width = Math.max(...statuses.map((status) => status.length));
     // The service may still send an order of an earlier run, whose clock was not started in this run.
@@ -50,7 +52,7 @@ export function cookOrders(about: {
     timeline.print(
       serviceOrderId,
       'POS',
-      `has the order as ${providerOrderId}${callOut === undefined ? '' : `, pickup code ${callOut}`}`,
+      `has the order as ${providerOrderId}${callOut === undefined ? '' : `, code ${callOut}`}${wanted}`,
     );
     for (const status of statuses) {
       await sleep(PAUSE_MS, undefined, { signal });

@@ -24,8 +24,8 @@ type Result = { orders: Journey[]; cancelled?: Cancelled[]; outage?: Outage };
 const ENDED_AS = {
   cancelled: 'is cancelled, because the platform has cancelled it: the POS never got it',
   held:
-    'is held until it can be read. Data that you correct in the platform is read again within 30 s. If you correct the ' +
-    'mapper, press Ctrl-C and run the demo again',
+    'is held until it can be read. Data that you correct in the platform is read again within 30 s, and the order then ' +
+    'goes to its POS. If you correct the mapper, press Ctrl-C and run the demo again',
   withdrawn: 'is withdrawn, because the mapper skips it: no ticket, and no message to its member',
 };
 
@@ -157,10 +157,15 @@ async function show(
         : '';
     throw new Error(`${wrong.join('; ')}.${hint} The service's log is in ${demo.logFile}`);
   }
-  const { length } = result.orders.filter(({ expected }) => expected === undefined);
-  const all = length === 1 ? 'The order is' : length === 2 ? 'Both orders are' : `All ${length} orders are`;
-  if (length > 0)
-    print(`\n${all} complete: one ticket each, and the member was notified of every step once, in order.`);
+  const [one, ...more] = result.orders.filter(({ expected }) => expected === undefined);
+  const count = more.length + 1;
+  const all =
+    count === result.orders.length ? (count === 2 ? 'Both orders' : `All ${count} orders`) : `${count} orders`;
+  const complete =
+    more.length === 0
+      ? `The order ${one?.serviceOrderId} is complete: one ticket`
+      : `${all} are complete: one ticket each`;
+  if (one !== undefined) print(`\n${complete}, and the member was notified of every step once, in order.`);
   for (const { serviceOrderId, expected } of result.orders) {
     if (expected !== undefined) print(`Order ${serviceOrderId} ${ENDED_AS[expected]}.`);
   }
@@ -220,8 +225,9 @@ function guests({ trackerUrl, locations, behind, fix }: Awaited<ReturnType<Sampl
 
 From now on a few guests a minute order at ${locations.join(', ')} and ${behind}. The kitchen of
 ${locations[0]} is busy, and that of ${locations[1]} is closed for two minutes: its orders wait. The POS of
-${behind} signs its webhooks with an old secret, on purpose: they are dropped, and the board
-shows that. To fix this, run these commands in another terminal, then replay the webhooks:
+${behind} signs its webhooks with an old secret, on purpose: they are dropped. Wait until the board
+shows that, which takes up to 20 s. The commands below add this secret as \`previousSecret\`, which is accepted
+next to the new one. Run them in another terminal, then replay the dropped webhooks:
 ${fix}
 `;
 }

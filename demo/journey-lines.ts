@@ -30,7 +30,10 @@ export function journeyLines(print: (line: string) => void, colourful: boolean):
 
   return {
     begin({ serviceOrderId, fulfillment }) {
-      if (!orders.has(serviceOrderId)) orders.set(serviceOrderId, { fulfillment, since: performance.now() });
+      const known = orders.get(serviceOrderId);
+      if (known === undefined) orders.set(serviceOrderId, { fulfillment, since: performance.now() });
+      // It could not be read when its clock was started.
+      else known.fulfillment ??= fulfillment;
     },
     print(serviceOrderId, who, what, mood) {
       const order = orders.get(serviceOrderId);

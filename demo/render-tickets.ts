@@ -21,7 +21,7 @@ ${tickets.length === 0 ? '<p>No tickets yet.</p>' : tickets.map(renderTicket).to
 }
 
 function renderTicket(ticket: Ticket): string {
-  const { callOut, fulfillment, lines, note, providerOrderId, serviceOrderId, requests } = ticket;
+  const { address, callOut, fulfillment, lines, note, providerOrderId, serviceOrderId, requests, wantedAt } = ticket;
   const status = ticket.cancelled ? 'CANCELLED' : (ticket.status ?? 'new');
   const items = lines.map((line) => {
     const extras = extrasOf(line.modifiers);
@@ -32,9 +32,15 @@ function renderTicket(ticket: Ticket): string {
   return `<article>
   <h2>${callOut === undefined ? '' : `${escape(callOut)}, `}${escape(fulfillment)}: ${escape(status)}</h2>
   <ul>${items.join('')}</ul>
-  ${note === '' ? '' : `<p>${escape(note)}</p>`}
+  ${[wantedAt && wantedInWords(wantedAt), address && `to ${address}`, note].map((line) => (line ? `<p>${escape(line)}</p>` : '')).join('')}
   <p><small>${escape(serviceOrderId)}, here ${escape(providerOrderId)}${repeats}</small></p>
 </article>`;
+}
+
+/** Says when the member wants an order: "wanted for 2027-01-31 18:30 (+01:00)". */
+export function wantedInWords(wantedAt: string): string {
+  const [, day, minute, offset] = /^([\d-]+)T(\d\d:\d\d)[\d:.]*(Z|[+-][\d:]+)$/.exec(wantedAt) ?? [];
+  return `wanted for ${day === undefined ? wantedAt : `${day} ${minute} (${offset === 'Z' ? 'UTC' : offset})`}`;
 }
 
 /** One line for each modifier. Nested modifiers follow it, indented. */

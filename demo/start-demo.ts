@@ -22,8 +22,9 @@ import { loadSimulator } from './load-simulator.ts';
 import { keepSecret } from './keep-secret.ts';
 import { openPubsub } from './open-pubsub.ts';
 import { interruptPostgres, type Outage } from './interrupt-postgres.ts';
+import { ownOrders } from './own-orders.ts';
 import { ownPlatform } from './own-platform.ts';
-import { placeOrders, signal as signalOrder, type PlacedOrder } from './place-orders.ts';
+import { placeOrders, type PlacedOrder } from './place-orders.ts';
 import { deleteDemoDatabase, prepareDemoDatabase } from './prepare-demo-database.ts';
 import { serveTracker } from './serve-tracker.ts';
 import { ALLOW_PRIVATE_HOSTS } from '../test/support/allowed-loopback.ts';
@@ -32,7 +33,7 @@ import { runService, WHERE, type RunService, type Service } from './run-service.
 import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
 import { setUpLocation } from './set-up-location.ts';
 import { showKitchen } from './show-kitchen.ts';
-import { refuseEnded, takeOrders, takeOwnOrders } from './take-orders.ts';
+import { takeOrders, takeOwnOrders } from './take-orders.ts';
 import type { Timeline } from './journey-lines.ts';
 import type { Arguments } from './read-demo-arguments.ts';
 import { quoted, writeShell } from './write-shell.ts';
@@ -216,24 +217,6 @@ export async function startDemo(about: {
   const consoleUrl = `${operators.url}/console/`;
   announce('Console', `${consoleUrl} (operator token: ${operatorToken})`);
 
-  const webhookUrlOf = new Map<string, string>();
-  const sampleUrl = platform && (await openLocation(LOCATION));
-  const holds = new Map<string, Promise<void>>();
-  const urlOf = async (id: string): Promise<string> => {
-    const known = webhookUrlOf.get(id) ?? sampleUrl;
-    if (known !== undefined) return known;
-    // It could not be read when it was signalled, and has been placed since.
-    const order = await own?.fetch(id);
-    const url = typeof order === 'object' ? await openLocation(order.locationId) : '';
-    if (url !== '') webhookUrlOf.set(id, url);
-    return url;
-  };
-  const answers = cookOrders({ pos, webhookUrlOf: urlOf, holds, timeline, signal });
-  const subscription = await pubsub.subscribeToStatus();
-  const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
-  endings.add('the subscriber', () => live.stop());
-  await pubsub.pushOrdersTo(`${balancer.url}/pubsub/push`);
-
   const show = async <Shown>(path: string): Promise<Shown | undefined> => {
     const headers = { authorization: `Bearer ${operatorToken}` };
     const answer = await fetch(`${operators.url}${path}`, { headers, signal });
@@ -244,31 +227,33 @@ export async function startDemo(about: {
     const problem = shown?.placement.problem ?? shown?.order?.reason;
     return problem ? `${shown?.placement.state.replace('_', ' ')}: ${problem}` : undefined;
   };
-  const setAside = async (orderId: string): Promise<void> => {
-    const problem = await until(() => problemOf(orderId));
+  const told = new Map<string, string | undefined>();
+  const tell = (orderId: string, problem: string | undefined): void => {
+    if (told.get(orderId) === problem) return;
+    told.set(orderId, problem);
+    if (problem === undefined) return;
     timeline.print(orderId, 'service', problem, problem.startsWith('held') ? 'bad' : undefined);
   };
+  const setAside = async (orderId: string): Promise<void> => {
+    tell(orderId, await until(() => problemOf(orderId)));
+  };
+  const pushUrl = `${balancer.url}/pubsub/push`;
+  const topic = pubsub.orders;
+  const theirOrders =
+    own && (await ownOrders({ own, pos, topic, pushUrl, openLocation, show, tell, setAside, timeline, signal }));
+  if (theirOrders !== undefined) endings.add('the gate', () => theirOrders.gate.stop());
+  const sampleUrl = await (platform && openLocation(LOCATION));
+  const holds = new Map<string, Promise<void>>();
+  const webhookUrlOf = (id: string): string | Promise<string> => theirOrders?.webhookUrlOf(id) ?? sampleUrl ?? '';
+  const answers = cookOrders({ pos, webhookUrlOf, holds, timeline, signal });
+  const subscription = await pubsub.subscribeToStatus();
+  const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
+  endings.add('the subscriber', () => live.stop());
+  await pubsub.pushOrdersTo(theirOrders?.gate.url ?? pushUrl);
+
   const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
-    if (own === undefined) throw new Error('there is no platform of your own');
-    refuseEnded(orderId, await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`));
-    const order = await own.fetch(orderId);
-    if (typeof order === 'object') {
-      fillMenu(pos, order);
-      webhookUrlOf.set(orderId, await openLocation(order.locationId));
-    }
-    const placed: PlacedOrder =
-      typeof order === 'string'
-        ? { serviceOrderId: orderId, fulfillment: null, expected: order }
-        : {
-            serviceOrderId: orderId,
-            fulfillment: order.fulfillment.type,
-            ...(order.cancelledAt !== undefined && { expected: 'cancelled' }),
-          };
-    timeline.begin(placed);
-    const where = typeof order === 'string' ? '' : `, for ${order.locationId}`;
-    timeline.print(orderId, 'platform', `signals orderPlaced${where}`);
-    await signalOrder(pubsub.orders, orderId);
-    return placed;
+    if (theirOrders === undefined) throw new Error('there is no platform of your own');
+    return theirOrders.place(orderId);
   };
   /** Places an order, and prints later why it has no ticket. */
   const placeLater = async (orderId: string): Promise<PlacedOrder> => {
@@ -276,7 +261,7 @@ export async function startDemo(about: {
     if (placed.fulfillment === null) void setAside(orderId).catch(() => {});
     return placed;
   };
-  const ordering = platform && gateway && { platform, topic: pubsub.orders, timeline, gateway };
+  const ordering = platform && gateway && { platform, topic, timeline, gateway };
   const place = ordering && placeOrders({ ...ordering, locationId: LOCATION });
   const counter = await (place === undefined ? takeOwnOrders(placeLater, tracker) : takeOrders(place, tracker));
   endings.add('the order endpoint', () => counter.stop());
@@ -303,7 +288,9 @@ export async function startDemo(about: {
     ordersUrl: `${counter.url}/orders${place === undefined ? '?id=ORDER_ID' : '?type=delivery'}`,
     ordersHint:
       place === undefined
-        ? 'ORDER_ID: another order of your platform. If you change the mapper, press Ctrl-C and run the demo again'
+        ? `ORDER_ID: an order of your platform. A known one is signalled again: to try a
+                cancel or a change, make it in your platform in the 3 s until the order is over, then run this.
+                If you change the mapper, press Ctrl-C and run the demo again`
         : 'or type=pickup',
     serviceUrl: balancer.url,
     operatorUrl: operators.url,
@@ -322,7 +309,7 @@ export async function startDemo(about: {
         return IN_DOUBT;
       },
       async keepBusy() {
-        const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic: pubsub.orders });
+        const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic });
         endings.add('the other POS', () => busy.stop());
         const settings = quoted(busy.rightSettings);
         const fix = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;

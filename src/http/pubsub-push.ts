@@ -84,7 +84,7 @@ type Fields = Record<string, unknown>;
  * base64, "messageId", "attributes"}, "subscription"}`. Unwrapped: the body is the data. The attributes and
  * `x-goog-pubsub-message-id` are then headers, if the subscription writes metadata.
  */
-function signalOrderId(body: Buffer, headers: IncomingHttpHeaders): Signal {
+export function signalOrderId(body: Buffer, headers: IncomingHttpHeaders): Signal {
   const metadataId = headers['x-goog-pubsub-message-id'];
   const parsed = parseJson(body);
   const message = metadataId === undefined && isFields(parsed) ? parsed['message'] : undefined;

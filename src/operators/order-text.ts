@@ -60,6 +60,7 @@ function factsOf(shown: ShownOrder): string {
     location: order?.locationId ?? placement.locationId,
     integration: order?.integration,
     fulfillment: order?.fulfillment,
+    'wanted for': time(order?.requestedAt ?? null),
     status: order?.status,
     reason: order?.reason,
     'reason code': order?.reasonCode,

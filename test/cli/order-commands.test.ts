@@ -88,14 +88,16 @@ describe('expediter order list', () => {
 });
 
 describe('expediter order show', () => {
-  it('has the webhooks and the live messages, with when the topic had them', async () => {
+  it('has when it is wanted, the webhooks and the live messages, with when the topic had them', async () => {
     const answer = await post(
       await system.webhookUrl('club-1'),
       statusWebhook({ serviceOrderId: 'order-3', status: 'READY' }),
     );
     await until(async () => (await system.query('SELECT FROM live_messages')).length > 0);
+    await system.query(`UPDATE orders SET requested_at = '2027-01-31T20:30Z' WHERE service_order_id = 'order-3'`);
     const { out } = await cli('order', 'show', 'order-3');
     expect(out).toMatch(new RegExp(`^Webhooks\\nwebhook.*\\n${String(answer.body['webhookId'])} .*applied`, 'm'));
+    expect(out).toMatch(/^wanted for +2027-01-31 20:30/m);
     expect(out).toMatch(/^Live messages\nsequence {2}member sees.*\n3 +ready_for_pickup +\d{4}-.*Z +\d{4}-.*Z$/m);
   });
 });

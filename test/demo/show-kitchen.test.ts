@@ -31,9 +31,12 @@ async function screenOf(name: PosName, order: KitchenOrder): Promise<string> {
 
 // Lightspeed's orders name nothing: its tills have the names in their menu.
 it.each(POS_NAMES.filter((name) => name !== 'lightspeed-k'))(
-  'the kitchen of %s sees items, modifiers and notes by name',
+  'the kitchen of %s sees items, modifiers and notes by name, when it is wanted, and where',
   async (name) => {
-    const screen = await screenOf(name, sampleOrder());
+    const order = sampleOrder({ type: 'delivery' });
+    order.fulfillment.requestedAt = '2099-01-31T20:30:00Z';
+    const screen = await screenOf(name, order);
+    expect(screen).toMatch(/<p>wanted for 2099-01-31 20:30 \((UTC|\+00:00)\)<\/p><p>to .*Lindenstraße 14/);
     expect(screen).toMatch(/<li>2 × Classic Burger\n(Extra cheddar|Cheddar)\nNo onions\n/);
     expect(screen).toContain('One of them well done');
     expect(screen).toContain('Table by the terrace');

@@ -204,6 +204,52 @@ describe('npm run demo -- --platform', () => {
     await feast.stop();
   });
 
+  it(
+    'places an order that was corrected, or that the user signals, at a POS of its location that sells its items',
+    { timeout: WHOLE_RUN_MS },
+    async () => {
+      const feast = await servePlatform();
+      const [table] = purchases;
+      const [first] = table?.positions ?? [];
+      // The only order of its location.
+      const held = { ...table, code: 'P-4001', restaurant: { ...table?.restaurant, id: 23 } };
+      feast.byCode.set('P-4001', { ...held, totals: { ...table?.totals, grand: 'much' } });
+      const product = { ...first?.product, sku: 'soup', title: 'Soup' };
+      feast.byCode.set('U-5001', { ...table, code: 'U-5001', positions: [{ ...first, product }] });
+      const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
+      const orders = ['--order', 'B-1001', '--order', 'P-4001', '--pos', 'toast'];
+      const { child, code, stdout, stderr, leftBehind } = run(['--platform', module, ...orders, '--dir', dir], env);
+      const place = await until(() => /curl -X POST '([^']+)'/.exec(stdout())?.[1], STARTED_MS);
+      expect(stdout()).toMatch(/P-4001 +service +held: .*about grand at map-order\.ts:\d+/);
+      expect(stdout()).toContain('\nThe order B-1001 is complete: one ticket, and the member');
+
+      feast.byCode.set('P-4001', { ...held, restaurant: { ...held.restaurant, id: 99 } });
+      const [, page = '', token = ''] = /The console: +(\S+)\nLog in with: +(\S+)/.exec(stdout()) ?? [];
+      const authorization = `Bearer ${token}`;
+      await fetch(new URL('/v1/orders/P-4001/retry', page), { method: 'POST', headers: { authorization } });
+      await until(() => /P-4001 +service +held: .*location_unmapped/.test(stdout()));
+      feast.byCode.set('P-4001', held);
+      const [, project = '', apiEndpoint = ''] = / Topic +\S+=(\S+) \S+=(\S+)/.exec(stdout()) ?? [];
+      const client = new PubSub({ projectId: project, apiEndpoint, emulatorMode: true });
+      await client.topic('orders').publishMessage({ json: { orderId: 'U-5001' } });
+      await until(() => /pickup +U-5001 +member +live \d +picked_up/.test(stdout()));
+      await until(() => /pickup +P-4001 +member +live \d +picked_up/.test(stdout()));
+      expect(stdout()).toMatch(/U-5001 +platform +signals orderPlaced, for feast-berlin/);
+
+      feast.byCode.set('H-6001', { ...held, code: 'H-6001', totals: { ...table?.totals, grand: 'much' } });
+      const url = place.replace('ORDER_ID', 'H-6001');
+      for (const wanted of [/signals orderPlaced\n/, /signals the order again\n/]) {
+        expect(await (await fetch(url, { method: 'POST' })).json()).toMatchObject({ expected: 'held' });
+        await until(() => wanted.test(stdout()));
+      }
+      await client.close();
+      child.kill('SIGTERM');
+      expect(await code, stderr()).toBe(0);
+      expect(leftBehind()).toEqual([]);
+      await feast.stop();
+    },
+  );
+
   it('names every order that is not there, before anything starts', async () => {
     const feast = await servePlatform();
     const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
