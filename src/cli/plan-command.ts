@@ -18,7 +18,7 @@ export function addPlanCommand(program: Command): void {
     .requiredOption('--orders-per-location <n>', 'orders of a location on a busy day, on average', readCount)
     .option(
       '--busiest-hour <share>',
-      `the share of a day's orders in its busiest hour, from 0.05 to 1 (default: ${BUSIEST_HOUR})`,
+      "the share of a day's orders in its busiest hour, from 0.05 to 1",
       readShare,
       BUSIEST_HOUR,
     )
@@ -26,8 +26,8 @@ export function addPlanCommand(program: Command): void {
       'after',
       `
 Reads LIVE_ORDER, POOL_SIZE, WEBHOOK_RETENTION_DAYS, PII_RETENTION_DAYS and HISTORY_DAYS, with their defaults. An order
-has five webhooks of 1,000 bytes, of which one changes nothing, and six live messages. Processor times were measured, and
-differ between machines.
+has five webhooks of 1,000 bytes, of which one changes nothing, and six live messages. Disk, traffic and money count every
+day as a busy one. Measured processor times differ between machines.
 ${examples(
   'expediter plan --locations 10000 --orders-per-location 100',
   'expediter plan --locations 500 --orders-per-location 60 --busiest-hour 0.25 --json',

@@ -111,7 +111,7 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       });
       const isDefault = (env.ORDER_MODULE ?? env.ORDER_QUERY_FILE) === undefined;
       const remarks = [first !== undefined && isDefault && DEFAULT_QUERY, await todosIn(env.ORDER_MODULE)];
-      print(command, json, inParts((all.length > 1 || !details) && table(lines), ...parts, ...remarks));
+      print(command, json, inParts(...parts, (all.length > 1 || !details) && table(lines), ...remarks));
     });
 }
 
@@ -274,14 +274,16 @@ function describeError({ error, code }: CodedError, isRevealed: boolean): ShownE
 }
 
 function describeErrors(errors: readonly ShownError[]): string {
-  const codes = table(
-    errors.map(({ code, judgedBy }) => ({ 'extensions.code': code ?? '(none)', 'judged by': judgedBy ?? '(none)' })),
-    '',
-  );
+  const codes =
+    errors.some(({ code, judgedBy }) => code !== null || judgedBy !== null) &&
+    table(
+      errors.map(({ code, judgedBy }) => ({ 'extensions.code': code ?? '(none)', 'judged by': judgedBy ?? '(none)' })),
+      '',
+    );
   const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [written(error)]));
   const more =
     whole.length > 0 ? whole.join('\n') : 'Add --reveal to print the whole errors. They may quote the member.';
-  return `The errors in the platform's answer:\n\n${codes}\n\n${more}`;
+  return inParts(`The errors in the platform's answer${codes ? '' : ' have no extensions.code'}:`, codes, more);
 }
 
 /** Formats a mapper's error with its stack, or an error of the platform. */

@@ -109,8 +109,11 @@ const EXTRAS = /modifier|extra|option|topping|addon|choice|side|customi[sz]ation
 const DISCOUNTS = /discount|voucher|coupon|promotion|rebate/i;
 const WRAPPERS = new Set(['edges', 'node', 'nodes']);
 
+/** Where `select` is. It adds the lists that it leaves out to `omitted`. */
+type Within = { types: readonly string[]; entry: string; omitted: string[] };
+
 /** Chooses the fields to query: all leaves, and objects to a depth, but no other lists than items and their extras. */
-function select(type: Parent, at: string, lacks: boolean, within: { types: readonly string[]; entry: string }): Node[] {
+function select(type: Parent, at: string, lacks: boolean, within: Within): Node[] {
   const nodes = Object.values(type.getFields())
     .filter(isPlain)
     .flatMap((field): Node[] => {
@@ -123,13 +126,18 @@ function select(type: Parent, at: string, lacks: boolean, within: { types: reado
       const node = { ...own, args: '', values: [], children: [] };
       if (!isParent(named)) {
         const values = isEnumType(named) ? named.getValues().map((each) => each.name) : [];
+        if (isList) within.omitted.push(path);
         return isList || isUnionType(named) ? [] : [{ ...node, scalar: named.name, values }];
       }
       const isWanted = !isList || WRAPPERS.has(name) || ITEMS.test(name) || EXTRAS.test(name) || DISCOUNTS.test(name);
       const types = WRAPPERS.has(name) ? within.types : [...within.types, named.name];
-      if (!isWanted || within.types.includes(named.name) || types.length > DEPTH || name === 'pageInfo') return [];
+      const isAgain = within.types.includes(named.name);
+      if (!isWanted || isAgain || types.length > DEPTH || name === 'pageInfo') {
+        if (isList && (!isAgain || EXTRAS.test(name))) within.omitted.push(path);
+        return [];
+      }
       const entry = EXTRAS.test(name) ? 'extra' : DISCOUNTS.test(name) ? 'discount' : within.entry;
-      const below = { types, entry };
+      const below = { ...within, types, entry };
       const children = isList ? select(named, entry, false, below) : select(named, path, node.mayLack, below);
       const args = field.args.some((arg) => arg.name === 'first') ? '(first: 100)' : '';
       return children.length === 0 ? [] : [{ ...node, scalar: '', children, args }];
@@ -215,17 +223,18 @@ function text(node: Node | undefined, isRequired = false): string {
 /** Fields of an object that is an amount. */
 const AMOUNT = /amount||value||units||gross||\w*cents||\w*minor\w*/;
 
-function amount(found: Node | undefined, field: string, isRequired = true): string {
+function amount(found: Node | undefined, path: string, isRequired = true): string {
+  const field = path.includes('${') ? `\`${path}\`` : `'${path}'`;
   const node = found && (isLeaf(found) ? found : leaf(AMOUNT, found.children));
   if (node === undefined) return isRequired ? `${UNKNOWN}, // TODO: in minor units` : '0, // TODO: if there is one';
   if (node.scalar === 'Int') {
     const todo = /cents|minor/i.test(node.name)
       ? ''
-      : ` // TODO: if it is not in minor units: minor(${node.at}, '${field}')`;
+      : ` // TODO: if it is not in minor units: minor(${node.at}, ${field})`;
     // A missing amount throws, because a missing price would otherwise reach the kitchen.
-    return `minorUnits(${node.mayLack && !isRequired ? `${node.at} ?? 0` : node.at}, '${field}'),${todo}`;
+    return `minorUnits(${node.mayLack && !isRequired ? `${node.at} ?? 0` : node.at}, ${field}),${todo}`;
   }
-  return `minor(${node.mayLack && !isRequired ? `${node.at} ?? 0` : node.at}, '${field}'),`;
+  return `minor(${node.mayLack && !isRequired ? `${node.at} ?? 0` : node.at}, ${field}),`;
 }
 
 function time(node: Node | undefined, isRequired = false): string {
@@ -256,7 +265,7 @@ function entries(list: ReturnType<typeof listIn>, variable: 'item' | 'extra', in
     `${variable === 'item' ? 'serviceItemId' : 'serviceModifierId'}: ${text(id, true)}, // TODO: the id in the POS's menu?`,
     `name: ${text(leaf(/name||title||label||\w*name||\w*title/, entry, product), true)},`,
     `quantity: ${count === undefined ? `${UNKNOWN}, // TODO` : kindOf(count) === 'number' && !count.mayLack ? `${count.at},` : `Number(${count.at}),`}`,
-    `unitPrice: ${amount(found, 'unitPrice')}`,
+    `unitPrice: ${amount(found, variable === 'item' ? 'items.${nth}.unitPrice' : 'items.${nth}.modifiers.unitPrice')}`,
     ...(variable === 'extra'
       ? []
       : [
@@ -266,7 +275,7 @@ function entries(list: ReturnType<typeof listIn>, variable: 'item' | 'extra', in
         ]),
   ];
   const all = list.mayLack ? `(${list.at} ?? [])` : list.at;
-  return `${all}.map((${variable}) => ({\n${lines.map((line) => `${indent}  ${line}\n`).join('')}${indent}})),`;
+  return `${all}.map((${variable === 'item' ? 'item, nth' : variable}) => ({\n${lines.map((line) => `${indent}  ${line}\n`).join('')}${indent}})),`;
 }
 
 const DELIVERY = /deliver|courier|ship|drop/i;
@@ -390,7 +399,10 @@ function draftMoney(order: readonly Node[]): { currency: string; lines: string[]
   const total = sum(/total||grandtotal||grand||totalamount||totalprice||totalcents||amount||\w*total\w*/);
   const currencies = objects.filter(({ name }) => /currency/i.test(name)).map(({ children }) => children);
   const nested = objects.map(({ children }) => children);
-  const code = leaf(/currency\w*/, ...both, total?.children, ...nested) ?? leaf(/code||iso\w*/, ...currencies);
+  const code =
+    leaf(/currency\w*/, ...both, total?.children, ...nested) ??
+    leaf(/code||iso\w*/, ...currencies) ??
+    leaf(/iso||iso4217\w*||\w+currency/, ...both, total?.children);
   const discount = sum(/discount||discounts?(total|amount|cents)||\w*discount/);
   const reduced = discount
     ? `discount: ${amount(discount, 'discount', false)}`
@@ -447,7 +459,8 @@ export function draftModule(schema: GraphQLSchema, header?: string) {
       'No field of the query type takes an id and returns an order. Write the module by --without-schema.',
     );
   }
-  const order = select(found.type, 'order', false, { types: [found.type.name], entry: 'item' });
+  const omitted: string[] = [];
+  const order = select(found.type, 'order', false, { types: [found.type.name], entry: 'item', omitted });
   const nameOf = ({ path }: Candidate): string => path.map(({ name }) => name).join('.');
   const [leafField, ...above] = found.path.toReversed() as [Field, ...Field[]];
   const wrap = (text: string, { name }: Field): string => `${name} { ${text} }`;
@@ -515,7 +528,7 @@ export const query = \`query Order($id: ${found.argType}) {
   ${inner}
 }\`;
 ${takesNumber ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${headers}
-${unused.length > 0 ? `// TODO: use these fields too, or leave them out of the query: ${unused.join(', ')}\n` : ''}${body}`;
+${unused.length > 0 ? `// TODO: use these fields too, or leave them out of the query: ${unused.join(', ')}\n` : ''}${omitted.length > 0 ? `// TODO: the query lacks these lists, which may hold extras or discounts: ${omitted.join(', ').replaceAll('?.', '.')}\n` : ''}${body}`;
   const text_ = drafted
     .replaceAll(new RegExp(`^(?!.*TODO).*${UNKNOWN}.*$`, 'gm'), '$& // TODO: required')
     .replaceAll(/: null,$/gm, '$& // TODO: if you have it');

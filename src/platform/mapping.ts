@@ -55,13 +55,13 @@ export type MappingCode = keyof typeof SENTENCES;
 /**
  * Reads a decimal as minor units: "12.90" EUR is 1290, "1290" JPY is 1290, "1.290" KWD is 1290. Never rounds a text. Of
  * a number it drops only the error of binary fractions: 0.1 + 0.2 EUR is 30, and 12.905 EUR is refused.
- * @param field the field's name, for the error
+ * @param field the field's name, for the error about the amount
  * @throws MappingError
  */
 export function toMinorUnits(amount: Maybe<string | number>, currency: Maybe<string>, field?: string): number {
   const given = ofKind(amount, ['string', 'number'], 'amount_unreadable', field);
   if (typeof currency !== 'string' || !/^[A-Z]{3}$/.test(currency))
-    throw new MappingError('currency_unreadable', field);
+    throw new MappingError('currency_unreadable', 'currency');
   const digits = minorDigits(currency);
   const [, sign, whole = '', rest = ''] = /^([+-]?)(\d*)(?:\.(\d*))?$/.exec(asText(given, digits)) ?? [];
   if (sign === undefined || whole + rest === '') throw new MappingError('amount_unreadable', field);

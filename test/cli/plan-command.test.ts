@@ -63,4 +63,6 @@ it('says in a text what the JSON says', async () => {
   const { out } = await runCli({}, ['plan', '--locations', '10000', '--orders-per-location', '100']);
   expect(out).toContain('39.7 orders, 198.6 webhooks and 238.3 live messages a second');
   expect(out).toContain('732 GB after a year, 848 GB after five; provision 1,212 GB');
+  const { out: help } = await runCli({}, ['plan', '--help']);
+  expect(help.match(/\(default: 0\.143\)/g)).toHaveLength(1);
 });

@@ -189,6 +189,9 @@ it('prints one line for each of several orders, and details only of those with e
   expect(out).toMatch(/^B-9999 +The ordering platform has no order with this id\.$/m);
   expect(out).toMatch(/^P-4001: It cannot be placed: the ordering platform answered/m);
   expect(out).not.toContain('B-1001: ');
+  // The lines are last: the shape of an answer is long.
+  expect(out).toMatch(/^P-4001 +cannot be placed: .*\n$/m);
+  expect(out.indexOf('P-4001: It cannot')).toBeLessThan(out.indexOf('B-1001 '));
   const json = await runCli(env, ['platform', 'check', 'B-1001', 'B-9999', '--json']);
   expect(json.code).toBe(3);
   expect(JSON.parse(json.out)).toMatchObject([{ serviceOrderId: 'B-1001', state: 'ok' }, { state: 'missing' }]);
@@ -221,6 +224,7 @@ it('says of an unknown error code how to translate it', async () => {
   const { out: codeless } = await runCli({ ...env, ORDER_MODULE: typo }, ['platform', 'check', 'B-1001']);
   expect(codeless).toMatch(/^This command shows more, such as the platform's message: .*doctor --only platform$/m);
   expect(codeless).not.toContain('errorCode');
+  expect(codeless).toContain("The errors in the platform's answer have no extensions.code:\n\nAdd --reveal");
 });
 
 describe('platform init', () => {
@@ -252,7 +256,7 @@ describe('platform init', () => {
     expect(doctored.out).toContain('try a real order: npm run expediter -- platform check');
     const check = (module: string) => runCli({ ...env, ORDER_MODULE: module }, ['platform', 'check', 'B-1001']);
     // Feast names no currency, and none is guessed.
-    expect((await check(file)).out).toContain('(currency_unreadable)');
+    expect((await check(file)).out).toContain('(currency_unreadable) about currency at ');
     const inEuro = await corrected(file, /currency: string = .*/, "currency: string = 'EUR';");
     const checked = await check(inEuro);
     expect(checked.out.split('\n\n')[1]).toBe(
@@ -289,7 +293,8 @@ describe('platform init', () => {
       type Person { alias: String  orders: [SalesOrder!]! }
       type Cart { lineItems(first: Int): Lines! }
       type Lines { pageInfo: Page!  edges: [Edge!]! } type Page { end: String } type Edge { node: Line! }
-      type Line { sku: String  title: String!  qty: Int!  unitPrice: Decimal!  previous: [Line!] }`;
+      type Line { sku: String  title: String!  qty: Int!  unitPrice: Decimal  previous: [Line!]  extras: [Extra!]!  reductions: [Cut!]  tags: [String!] }
+      type Extra { id: ID!  name: String!  quantity: Int!  price: Decimal!  extras: [Extra!]! } type Cut { cents: Int }`;
     await writeFile(join(folder, 'odd.graphql'), schema);
     const { file } = await draft('odd-schema', '--schema', join(folder, 'odd.graphql'));
     const text = await readFile(file, 'utf8');
@@ -302,6 +307,9 @@ describe('platform init', () => {
     expect(module.query).toContain('lineItems(first: 100) {');
     expect(module.query).not.toMatch(/payment|previous|history|pageInfo/);
     expect(module.variables?.('7')).toEqual({ id: 7 });
+    expect(text).toMatch(
+      /TODO: the query lacks these lists.*: item\.node\.previous, extra\.extras, item\.node\.reductions, item\.node\.tags$/m,
+    );
     const order = {
       id: 'a',
       orderNumber: 7,
@@ -311,7 +319,7 @@ describe('platform init', () => {
       vouchers: [{ name: 'Friday', cents: 50 }],
       totalCents: 900,
       venueId: 3,
-      cart: { lineItems: { edges: [{ node: { sku: 'soup', title: 'Soup', qty: 1, unitPrice: '9.00' } }] } },
+      cart: { lineItems: { edges: [{ node: { sku: 'soup', title: 'Soup', qty: 1, unitPrice: '9.00', extras: [] } }] } },
       customer: null,
     };
     expect(module.toCanonicalOrder({ me: { getOrder: order } })).toMatchObject({
@@ -324,6 +332,9 @@ describe('platform init', () => {
     });
     expect(module.toCanonicalOrder({ me: null })).toBeNull();
     expect(() => module.toCanonicalOrder({ me: { getOrder: { ...order, totalCents: null } } })).toThrow('total');
+    const line = { sku: 'soup', title: 'Soup', qty: 1, unitPrice: null, extras: [] };
+    const unpriced = { ...order, cart: { lineItems: { edges: [{ node: line }] } } };
+    expect(() => module.toCanonicalOrder({ me: { getOrder: unpriced } })).toThrow('items.0.unitPrice: is missing');
   });
 
   it('guesses by the names of the fields, whatever the objects around them are called', async () => {
@@ -336,6 +347,8 @@ describe('platform init', () => {
       type Line { uid: ID!  name: String!  quantity: Int!  amount: String! }
       type Sums { goods: String!  vat: String  gratuity: String  delivery: String  discount: String  total: String!  money: Money! }
       type Money { currency: Currency! } enum Currency { GBP JPY }`;
+    const byIso = buildSchema(schema.replace('{ currency: Currency! }', '{ iso: Currency! }'));
+    expect(draftModule(byIso).text).toContain('const currency: string = order.sums.money.iso;');
     await writeFile(join(folder, 'names.graphql'), schema);
     const { file } = await draft('names', '--schema', join(folder, 'names.graphql'));
     const text = await readFile(file, 'utf8');
