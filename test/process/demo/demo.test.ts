@@ -277,6 +277,11 @@ describe('npm run demo', () => {
 
     // The page's reader of the topic, with the variables as they are printed: it has the orders from before its start.
     const guide = readFileSync(new URL('../../../docs/connect-your-platform.md', import.meta.url), 'utf8');
+    const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
+    // The newest version cannot be installed.
+    expect(guide).toContain(`npm install @google-cloud/pubsub@${dependencies['@google-cloud/pubsub']}\n`);
     writeFileSync(join(dir, 'reader.mts'), /```ts\n(.*?)```/s.exec(guide)?.[1] ?? '');
     link(dir, ['@google-cloud/pubsub']);
     const topic = / Topic +(.*?) {3}/
