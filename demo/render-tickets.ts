@@ -21,18 +21,22 @@ ${tickets.length === 0 ? '<p>No tickets yet.</p>' : tickets.map(renderTicket).to
 }
 
 function renderTicket(ticket: Ticket): string {
-  const { address, callOut, fulfillment, lines, note, providerOrderId, serviceOrderId, requests, wantedAt } = ticket;
+  const { address, callOut, discount, fulfillment, lines, note, providerOrderId, serviceOrderId, requests, wantedAt } =
+    ticket;
   const status = ticket.cancelled ? 'CANCELLED' : (ticket.status ?? 'new');
   const items = lines.map((line) => {
     const extras = extrasOf(line.modifiers);
     const note = line.note === undefined ? [] : [line.note];
     return `<li>${escape([inWords(line), ...extras, ...note].join('\n'))}</li>`;
   });
+  // A ticket does not know how many decimals its currency has.
+  const reduced = discount && `discount: ${discount} minor units`;
+  const paragraphs = [wantedAt && wantedInWords(wantedAt), address && `to ${address}`, reduced, note];
   const repeats = requests > 1 ? `, asked for ${requests} times` : '';
   return `<article>
   <h2>${callOut === undefined ? '' : `${escape(callOut)}, `}${escape(fulfillment)}: ${escape(status)}</h2>
   <ul>${items.join('')}</ul>
-  ${[wantedAt && wantedInWords(wantedAt), address && `to ${address}`, note].map((line) => (line ? `<p>${escape(line)}</p>` : '')).join('')}
+  ${paragraphs.map((line) => (line ? `<p>${escape(line)}</p>` : '')).join('')}
   <p><small>${escape(serviceOrderId)}, here ${escape(providerOrderId)}${repeats}</small></p>
 </article>`;
 }

@@ -53,6 +53,9 @@ describe('a purchase of Feast', () => {
   });
 
   it('is held if an amount is unreadable', () => {
+    const [burger] = berlin.positions;
+    const unpriced = { ...burger, unitPrice: null } as never;
+    throws(() => map({ ...berlin, positions: [unpriced] }), { code: 'value_missing', field: 'items.0.unitPrice' });
     throws(() => map({ ...berlin, totals: { ...berlin.totals, grand: '36,60' } }), { code: 'amount_unreadable' });
   });
 });

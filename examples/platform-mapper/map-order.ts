@@ -104,11 +104,11 @@ export function toCanonicalOrder({ purchase }: { purchase: Purchase }): OrderInp
       },
       requestedAt: purchase.wantedFor && timeInZone(purchase.wantedFor, restaurant.timeZone, 'wantedFor'),
     },
-    items: purchase.positions.map(({ product, count, unitPrice, remark, extras }) => ({
+    items: purchase.positions.map(({ product, count, unitPrice, remark, extras }, nth) => ({
       serviceItemId: product.sku,
       name: product.title,
       quantity: count,
-      unitPrice: minor(unitPrice, 'unitPrice'),
+      unitPrice: minor(unitPrice, `items.${nth}.unitPrice`),
       notes: remark,
       ageRestricted: (product.minimumAge ?? 0) > 0,
       modifiers: extras.map(toModifier),

@@ -50,8 +50,9 @@ it('a modifier that is wanted twice says so, and what a member wrote is text, no
   const dip = { serviceModifierId: 'dip', name: 'Dip', quantity: 1 };
   burger.modifiers = [{ serviceModifierId: 'cheddar', name: 'Extra "cheddar"', quantity: 2, modifiers: [dip] }];
   burger.notes = 'rare & fast';
+  order.money = { ...order.money, discount: 100, total: order.money.total - 100 };
   const screen = await screenOf('standard', order);
   expect(screen).toContain('<li>2 × Classic Burger\n2 × Extra &quot;cheddar&quot;\n  Dip\nrare &amp; fast</li>');
-  expect(screen).toContain('&lt;b&gt;hello');
+  expect(screen).toContain('<p>discount: 100 minor units</p><p>&lt;b&gt;hello');
   expect(screen).not.toContain('<b>hello');
 });
