@@ -64,12 +64,7 @@ export async function migrate(
     }
     if (serviceUrl !== undefined) {
       await grantRights(client, serviceUrl);
-      const service = await connect(serviceUrl);
-      try {
-        await findSchema(service);
-      } finally {
-        await service.end();
-      }
+      await setForService(client, serviceUrl);
     }
   } finally {
     // Closing the connection releases the advisory lock.
@@ -140,6 +135,47 @@ async function findSchema(client: ClientBase): Promise<void> {
   });
   await client.query(`SET search_path = ${SCHEMA}`);
 }
+
+/**
+ * Sets the `search_path` of the service's role. A role that may not set it for others leaves this to the service's role
+ * itself, so `serviceUrl` need not lead to Postgres from here.
+ */
+async function setForService(owner: ClientBase, serviceUrl: string): Promise<void> {
+  const { user = '' } = new pg.Client({ connectionString: serviceUrl });
+  const { rows } = await owner.query<{ lacks: boolean; role: string; database: string }>(LACKS_PATH, [user]);
+  const { lacks, role = '', database = '' } = rows[0] ?? {};
+  if (lacks === false) return;
+  const sql = setSearchPath(role, database);
+  const refused = await owner.query(sql).then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  if (refused === undefined) return;
+  try {
+    const service = await connect(serviceUrl);
+    try {
+      await service.query(sql);
+    } finally {
+      await service.end();
+    }
+  } catch (error) {
+    throw new Error(
+      `the role ${role} lacks its search_path. The role of OWNER_DATABASE_URL may not set it (${refused.message}), and ` +
+        `neither could the role itself (${(error as Error).message}). Run this as an administrator, then migrate again: ${sql}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Settings of a role in a database go before those of the role, and these before those of the database. */
+const LACKS_PATH = `
+  SELECT quote_ident($1) AS role, quote_ident(current_database()) AS database, coalesce((
+    SELECT split_part(split_part(setting, '=', 2), ',', 1) <> '${SCHEMA}'
+    FROM pg_db_role_setting, unnest(setconfig) AS setting
+    WHERE setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname = $1))
+      AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+      AND setting LIKE 'search_path=%'
+    ORDER BY setrole = 0, setdatabase = 0 LIMIT 1), true) AS lacks`;
 
 /** Refuses encodings other than UTF8. They lack characters that members use, so orders and webhooks would fail. */
 async function requireUtf8(client: ClientBase): Promise<void> {

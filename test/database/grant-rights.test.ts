@@ -19,6 +19,13 @@ let url: string;
 const as = (username: string, password = ''): string => Object.assign(new URL(url), { username, password }).href;
 const migrate = (role: string): ReturnType<typeof runCli> =>
   runCli({ OWNER_DATABASE_URL: as(owner), DATABASE_URL: as(role, PASSWORD) }, ['migrate']);
+/** Runs `migrate` with a DATABASE_URL at which nobody listens. */
+const unreachable = (): ReturnType<typeof runCli> =>
+  runCli(
+    { OWNER_DATABASE_URL: as(owner), DATABASE_URL: `postgres://${service}@127.0.0.1:1/${new URL(url).pathname}` },
+    ['migrate'],
+  );
+let setPath: string;
 
 async function query(connection: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(connection);
@@ -35,6 +42,7 @@ beforeAll(async () => {
   // As the owner of a database is where nobody is a superuser.
   await query(url, `CREATE ROLE "${owner}" LOGIN; CREATE ROLE "${other}" LOGIN`);
   const name = new URL(url).pathname.slice(1);
+  setPath = `ALTER ROLE "${service}" IN DATABASE ${name} SET search_path = expediter`;
   await query(url, `ALTER DATABASE ${name} OWNER TO "${owner}"`);
   await query(url, `ALTER ROLE postgres IN DATABASE ${name} SET search_path = expediter`);
 });
@@ -77,17 +85,45 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(await query(url, made)).toEqual([]);
   });
 
-  it('says what an administrator has to run where a role may not set its search_path', async () => {
-    const set = `ALTER ROLE "${service}" IN DATABASE ${new URL(url).pathname.slice(1)} SET search_path = expediter`;
-    await query(url, `${set.replace(/SET (.*) = .*/, 'RESET $1')}; ALTER ROLE "${service}" SET role = "${other}"`);
-    await query(url, `GRANT "${other}" TO "${service}"`);
-    expect(await migrate(service)).toEqual({
+  it('needs only the name in DATABASE_URL if the owner may set the search_path of the role', async () => {
+    await query(url, setPath.replace(/SET (.*) = .*/, 'RESET $1'));
+    expect(await unreachable()).toEqual({
+      code: 0,
+      out: 'the schema is up to date\n',
+      error: expect.stringMatching(/^warning: it is not known whether the service can use the schema: .*ECONNREFUSED/),
+    });
+    expect(await query(as(service), 'SHOW search_path')).toEqual([{ search_path: 'expediter' }]);
+    // It does not ask again for what is set.
+    await query(url, `ALTER ROLE "${owner}" NOCREATEROLE`);
+    expect((await unreachable()).code).toBe(0);
+  });
+
+  it('has the role set its search_path itself if the owner may not, or says what an administrator has to run', async () => {
+    await query(url, setPath.replace(/SET (.*) = .*/, 'RESET $1'));
+    expect(await unreachable()).toEqual({
       code: 1,
       out: '',
-      error: expect.stringContaining(`migrate again: ${set}\n`),
+      error: expect.stringMatching(
+        /OWNER_DATABASE_URL may not set it .* neither could the role itself .* migrate again: ALTER ROLE/,
+      ),
     });
+    await query(url, `GRANT "${other}" TO "${service}"; ALTER ROLE "${service}" SET role = "${other}"`);
+    expect(await migrate(service)).toEqual({ code: 1, out: '', error: expect.stringContaining(`again: ${setPath}\n`) });
     await query(url, `ALTER ROLE "${service}" RESET role; REVOKE "${other}" FROM "${service}"`);
     expect((await migrate(service)).code).toBe(0);
+    expect(await query(as(service), 'SHOW search_path')).toEqual([{ search_path: 'expediter' }]);
+  });
+
+  it('fails if the service can be reached and does not find the tables', async () => {
+    expect(
+      await runCli(
+        {
+          OWNER_DATABASE_URL: as(owner),
+          DATABASE_URL: Object.assign(new URL(inject('postgresUrl')), { username: service }).href,
+        },
+        ['migrate'],
+      ),
+    ).toMatchObject({ code: 1, error: expect.stringMatching(/^error: The schema lacks 0001/) });
   });
 
   it('gives what a later version needs at its next run, of a role that is there as well', async () => {
