@@ -246,7 +246,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: chaos('logstop', 30, 30),
   },
   'a batch writer waits briefly for a lock': {
-    edits: { 'brief-lock-wait': [/\d+/, '2_000'] },
+    edits: { 'brief-lock-wait': [/\d+ms/, '2s'] },
     noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'a batch waits briefly'),
   },
   'a process refuses a pooler that drops its settings': {

@@ -28,6 +28,8 @@ function remedyIn(code: string, message: string): string {
   }
   if (/password must be a string/.test(message)) return 'write the password into DATABASE_URL';
   if (/\bSSL\b/.test(message)) return 'set sslmode in DATABASE_URL to a mode that Postgres accepts';
+  if (/unsupported startup parameter/.test(message))
+    return 'let the pooler ignore what it does not know (in PgBouncer: ignore_startup_parameters = options)';
   if (/certificate/i.test(message))
     return 'set sslrootcert in DATABASE_URL to the CA certificate, and use a host name that the server certificate contains';
   return UNKNOWN;

@@ -10,7 +10,8 @@ import {
   TABLE,
   appliedMigrations,
   migrationsIn,
-  setSearchPath,
+  SETTINGS,
+  setForRole,
 } from './check-schema.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 import { grantRights } from './grant-rights.ts';
@@ -28,9 +29,10 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const DEADLOCK_DETECTED = '40P01';
 
 /**
- * Migrates the schema to this version, and sets the `search_path` of the roles to it. A second runner waits, and then
- * finds nothing left to do. Each migration is one transaction. A failed migration changes nothing, and the next run
- * begins with it. Indexes on existing tables are built before their migration, without blocking writers.
+ * Migrates the schema to this version, and sets the `search_path` of the roles to it, and our settings for the service's.
+ * A second runner waits, and then finds nothing left to do. Each migration is one transaction. A failed migration changes
+ * nothing, and the next run begins with it. Indexes on existing tables are built before their migration, without
+ * blocking writers.
  * @param databaseUrl the URL of the role that owns the tables or will own them
  * @param about.serviceUrl the URL of the service's role, which gets its rights; undefined if it is the owner itself
  * @param about.lockPatienceMs time for one migration to get its locks
@@ -47,6 +49,7 @@ export async function migrate(
   const done: string[] = [];
   try {
     // The time limits of a role are meant for the service. Building an index over millions of rows may take longer.
+    await requireOwnSession(client);
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0');
     await waitForTurn(client);
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -110,6 +113,15 @@ async function waitForTurn(client: ClientBase): Promise<void> {
   }
 }
 
+/** Refuses a pooler, because the lock and the settings of a migration must stay in one session. */
+async function requireOwnSession(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  if (rows[0]?.pid === (client as unknown as { processID: number }).processID) return;
+  throw new Error(
+    'a migration needs a session of its own, and there is a connection pooler: let OWNER_DATABASE_URL name Postgres itself',
+  );
+}
+
 /** `CREATE SCHEMA IF NOT EXISTS` needs the right to create a schema, even if the schema exists. */
 async function createSchema(client: ClientBase): Promise<void> {
   const { rowCount } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [SCHEMA]);
@@ -126,7 +138,7 @@ async function findSchema(client: ClientBase): Promise<void> {
   );
   const { is, role = '', database = '' } = rows[0] ?? {};
   if (is === true) return;
-  const sql = setSearchPath(role, database);
+  const sql = setForRole(role, database, { search_path: SCHEMA });
   await client.query(sql).catch((error: Error) => {
     throw new Error(
       `the role ${role} cannot set its search_path: ${error.message}. Run this as an administrator, then migrate again: ${sql}`,
@@ -137,15 +149,24 @@ async function findSchema(client: ClientBase): Promise<void> {
 }
 
 /**
- * Sets the `search_path` of the service's role. A role that may not set it for others leaves this to the service's role
- * itself, so `serviceUrl` need not lead to Postgres from here.
+ * Sets `search_path` and our settings for the service's role. A role that may not set them for others leaves this to the
+ * service's role itself, so `serviceUrl` need not lead to Postgres from here.
  */
 async function setForService(owner: ClientBase, serviceUrl: string): Promise<void> {
   const { user = '' } = new pg.Client({ connectionString: serviceUrl });
-  const { rows } = await owner.query<{ lacks: boolean; role: string; database: string }>(LACKS_PATH, [user]);
-  const { lacks, role = '', database = '' } = rows[0] ?? {};
-  if (lacks === false) return;
-  const sql = setSearchPath(role, database);
+  const { rows } = await owner.query<{ same: boolean; role: string; database: string; settings: string[] }>(
+    SETTINGS_OF,
+    [user],
+  );
+  const { same, role = '', database = '', settings = [] } = rows[0] ?? {};
+  // The owner's own sessions, such as a person's, keep their time limits.
+  if (same === true) return;
+  const wanted = Object.entries({ search_path: SCHEMA, ...SETTINGS });
+  const lacking = wanted.filter(
+    ([name, value]) => !settings.some((each) => `${each},`.startsWith(`${name}=${value},`)),
+  );
+  if (lacking.length === 0) return;
+  const sql = setForRole(role, database, Object.fromEntries(lacking));
   const refused = await owner.query(sql).then(
     () => undefined,
     (error: Error) => error,
@@ -160,7 +181,7 @@ async function setForService(owner: ClientBase, serviceUrl: string): Promise<voi
     }
   } catch (error) {
     throw new Error(
-      `the role ${role} lacks its search_path. The role of OWNER_DATABASE_URL may not set it (${refused.message}), and ` +
+      `the role ${role} lacks settings. The role of OWNER_DATABASE_URL may not set them (${refused.message}), and ` +
         `neither could the role itself (${(error as Error).message}). Run this as an administrator, then migrate again: ${sql}`,
       { cause: error },
     );
@@ -168,14 +189,13 @@ async function setForService(owner: ClientBase, serviceUrl: string): Promise<voi
 }
 
 /** Settings of a role in a database go before those of the role, and these before those of the database. */
-const LACKS_PATH = `
-  SELECT quote_ident($1) AS role, quote_ident(current_database()) AS database, coalesce((
-    SELECT split_part(split_part(setting, '=', 2), ',', 1) <> '${SCHEMA}'
+const SETTINGS_OF = `
+  SELECT current_user = $1 AS same, quote_ident($1) AS role, quote_ident(current_database()) AS database, ARRAY(
+    SELECT DISTINCT ON (split_part(setting, '=', 1)) setting
     FROM pg_db_role_setting, unnest(setconfig) AS setting
     WHERE setrole IN (0, (SELECT oid FROM pg_roles WHERE rolname = $1))
       AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
-      AND setting LIKE 'search_path=%'
-    ORDER BY setrole = 0, setdatabase = 0 LIMIT 1), true) AS lacks`;
+    ORDER BY split_part(setting, '=', 1), setrole = 0, setdatabase = 0) AS settings`;
 
 /** Refuses encodings other than UTF8. They lack characters that members use, so orders and webhooks would fail. */
 async function requireUtf8(client: ClientBase): Promise<void> {

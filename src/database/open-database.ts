@@ -1,4 +1,6 @@
-import pg, { type Pool } from 'pg';
+import pg, { type ClientBase, type Pool } from 'pg';
+import { setInTransactions } from '../core/postgres/transactions.ts';
+import { SETTINGS, WrongSchema, requireSettings } from './check-schema.ts';
 
 /** Number of batch writers. */
 export const BATCH_WRITERS = 2;
@@ -6,13 +8,26 @@ export const BATCH_WRITERS = 2;
 export const WRITER_CONNECTIONS = BATCH_WRITERS + 1;
 /** Seconds without traffic until either side probes the connection. */
 const QUIET_S = 5;
-
-/** SQL that is true if a connection's settings reached Postgres. A pooler may drop them. */
-export const SETTINGS_ARRIVED = `current_setting('synchronous_commit') = 'on' AND current_setting('lock_timeout') <> '0'`;
+/** Postgres probes the connection too, so that the locks of a dead process are released in seconds. */
+const KEEPALIVES = {
+  tcp_keepalives_idle: `${QUIET_S}`,
+  tcp_keepalives_interval: '1',
+  tcp_keepalives_count: '10',
+  tcp_user_timeout: `${(QUIET_S + 10) * 1_000}`,
+};
+const WRITER_SETTINGS = {
+  synchronous_commit: 'on',
+  statement_timeout: '4s',
+  // All webhooks of a batch wait for this lock, and the sender of a webhook waits only 1.5 s.
+  // guard: brief-lock-wait
+  lock_timeout: '150ms',
+  // Without this, a statement with arrays of one element would be planned again at every call, which takes 1 ms.
+  plan_cache_mode: 'force_generic_plan',
+};
 
 /**
- * Opens two pools of at most `poolSize` connections in all. Each connection requests its own settings, because settings
- * of a role or database could weaken the promise that an answered webhook is on disk.
+ * Opens two pools of at most `poolSize` connections in all. Each new connection is checked: see `requireSettings`.
+ * @param onError gets the errors of idle connections, and a WrongSchema for each connection that was refused
  */
 export function openDatabase(
   url: string,
@@ -26,15 +41,20 @@ export function openDatabase(
   searchParams.delete('options');
   const open = (
     max: number,
-    about: { connectMs: number; statementMs: number; lockMs: number; settings: string },
+    about: { connectMs: number; queryMs: number; settings: typeof SETTINGS; inTransactions?: typeof WRITER_SETTINGS },
   ): Pool => {
-    const { connectMs, statementMs, lockMs, settings } = about;
+    const { connectMs, queryMs, settings, inTransactions } = about;
+    const options = Object.entries({ ...settings, ...KEEPALIVES }).map(([name, value]) => `-c ${name}=${value}`);
+    const check = async (client: ClientBase): Promise<void> => {
+      const isOwn = await requireSettings(client, { lock: settings.lock_timeout, withinMs: connectMs });
+      if (!isOwn && inTransactions !== undefined) setInTransactions(client, inTransactions);
+    };
     const pool = new pg.Pool({
       connectionString: parsed.href,
       max,
       connectionTimeoutMillis: connectMs,
       // The time-out of the server cannot fire while the server hangs.
-      query_timeout: statementMs + 1_000,
+      query_timeout: queryMs,
       // The batch writers' connections are checked more often than this, so they stay open.
       idleTimeoutMillis: 10_000,
       // A host that is lost sends nothing, and a webhook must not be the first to notice a failover. After the delay
@@ -43,15 +63,13 @@ export function openDatabase(
       keepAliveInitialDelayMillis: QUIET_S * 1_000,
       application_name: 'expediter',
       // Trimmed, because a pooler may read an empty word at either end as a setting.
-      options: (
-        `${theirs} -c synchronous_commit=on -c statement_timeout=${statementMs} -c lock_timeout=${lockMs} ` +
-        // A plan made while a table was empty (as the outbox mostly is) would scan the whole table after it has filled.
-        // With such scans off, plans look so costly that Postgres 15 to 17 would compile each one, so jit is off too.
-        `-c idle_in_transaction_session_timeout=10000 -c enable_seqscan=off -c jit=off ` +
-        // Postgres probes the connection too, so that the locks of a dead process are released in seconds.
-        `-c tcp_keepalives_idle=${QUIET_S} -c tcp_keepalives_interval=1 -c tcp_keepalives_count=10 ` +
-        `-c tcp_user_timeout=${(QUIET_S + 10) * 1_000} ${settings}`
-      ).trim(),
+      options: [theirs, ...options].join(' ').trim(),
+      // The pool waits for this promise, although its type does not say so.
+      onConnect: (client): unknown =>
+        check(client).catch((error: Error) => {
+          if (error instanceof WrongSchema) onError(error);
+          throw error;
+        }),
     });
     // An idle connection that dies emits this error. Without a listener the error would end the process.
     pool.on('error', onError);
@@ -61,20 +79,12 @@ export function openDatabase(
     return pool;
   };
   return {
-    pool: open(poolSize - WRITER_CONNECTIONS, {
-      connectMs: 3_000,
-      statementMs: 8_000,
-      lockMs: 4_000,
-      settings: '',
-    }),
+    pool: open(poolSize - WRITER_CONNECTIONS, { connectMs: 3_000, queryMs: 9_000, settings: SETTINGS }),
     flushPool: open(WRITER_CONNECTIONS, {
       connectMs: 1_000,
-      statementMs: 4_000,
-      // All webhooks of a batch wait for this lock, and the sender of a webhook waits only 1.5 s.
-      // guard: brief-lock-wait
-      lockMs: 150,
-      // Without this, a statement with arrays of one element would be planned again at every call.
-      settings: '-c plan_cache_mode=force_generic_plan',
+      queryMs: 5_000,
+      settings: { ...SETTINGS, ...WRITER_SETTINGS },
+      inTransactions: WRITER_SETTINGS,
     }),
   };
 }

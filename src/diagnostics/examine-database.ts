@@ -3,7 +3,6 @@ import { checkSchema, WrongSchema } from '../database/check-schema.ts';
 import { isLoopback } from '../core/egress/allowed-hosts.ts';
 import { readConfigOf, type Config } from '../server/config.ts';
 import { withClient } from '../core/postgres/transactions.ts';
-import { SETTINGS_ARRIVED } from '../database/open-database.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';
 import { daysPast, REST_DAYS } from '../core/retention/past-orders.ts';
 import { FUNCTIONS, RIGHTS } from '../database/grant-rights.ts';
@@ -29,41 +28,27 @@ export async function reachDatabase(pool: Pool, env: NodeJS.ProcessEnv): Promise
 async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
   try {
     return await withClient(pool, async (client) => {
-      const { rows } = await client.query<{
-        pid: number;
-        version: string;
-        arrived: boolean;
-        encrypted: boolean | null;
-      }>(
-        `SELECT pg_backend_pid() AS pid, current_setting('server_version') AS version,
-                ${SETTINGS_ARRIVED} AND current_setting('enable_seqscan') = 'off' AS arrived,
-                (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS encrypted`,
+      const { rows } = await client.query<{ pid: number; version: string }>(
+        `SELECT pg_backend_pid() AS pid, current_setting('server_version') AS version`,
       );
-      const { pid, version = '', arrived, encrypted } = rows[0] ?? {};
+      const { pid, version = '' } = rows[0] ?? {};
       // These are properties of `pg`'s client. `host` and `ssl` come from the URL or PGSSLMODE. `processID` was sent at
       // the start of the connection. A pooler sends another id than Postgres has for the session.
-      const { processID, host, ssl } = client as unknown as Omit<Link, 'encrypted'> & { processID: number | null };
-      if (pid !== processID || arrived !== true) {
-        return [pooler('the session does not have the settings that its connection requested')];
-      }
+      const { processID, host, ssl, connection } = client as unknown as Omit<Link, 'encrypted'> & {
+        processID: number | null;
+        connection: { stream: { encrypted?: boolean } };
+      };
+      const way = pid === processID ? 'directly' : 'through a connection pooler';
       return [
-        ok('connection', `Postgres ${version.split(' ', 1)[0]}, directly`),
-        judgeEncryption({ host, ssl, encrypted: encrypted === true }, env),
+        ok('connection', `Postgres ${version.split(' ', 1)[0]}, ${way}`),
+        judgeEncryption({ host, ssl, encrypted: connection.stream.encrypted === true }, env),
       ];
     });
   } catch (error) {
+    if (error instanceof WrongSchema) return [failed('connection', error.found, error.toDo)];
     const { found, toDo } = explainDatabaseError(error);
-    // A pooler refuses a connection that requests settings it does not know.
-    return [/unsupported startup parameter/i.test(found) ? pooler(found) : failed('connection', found, toDo)];
+    return [failed('connection', found, toDo)];
   }
-}
-
-function pooler(found: string): Check {
-  return failed(
-    'connection',
-    `there is a connection pooler: ${found}`,
-    'set DATABASE_URL to Postgres itself; the service holds few connections, POOL_SIZE per process',
-  );
 }
 
 async function examineSchema(pool: Pool): Promise<Check> {

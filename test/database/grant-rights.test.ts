@@ -104,7 +104,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
       code: 1,
       out: '',
       error: expect.stringMatching(
-        /OWNER_DATABASE_URL may not set it .* neither could the role itself .* migrate again: ALTER ROLE/,
+        /OWNER_DATABASE_URL may not set them .* neither could the role itself .* migrate again: ALTER ROLE/,
       ),
     });
     await query(url, `GRANT "${other}" TO "${service}"; ALTER ROLE "${service}" SET role = "${other}"`);

@@ -3,12 +3,14 @@ import { Socket, createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { checkSchema } from '../../src/database/check-schema.ts';
-import { withClient } from '../../src/core/postgres/transactions.ts';
+import { SETTINGS, WrongSchema, checkSchema, setForRole } from '../../src/database/check-schema.ts';
+import { inTransaction, withClient, withSettings } from '../../src/core/postgres/transactions.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../../src/database/open-database.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { createDatabase } from '../support/create-database.ts';
+import { startSystem } from '../support/start-system.ts';
+import { until } from '../support/until.ts';
 
 /** One message of Postgres's protocol: type, length, body. */
 function message(type: string, body: Buffer): Buffer {
@@ -59,16 +61,72 @@ it('a connection whose prepared statement a migration made stale costs one query
 
 it('a process refuses a pooler that drops the settings of a connection: they say that a 200 is on disk', async () => {
   const url = await createDatabase();
+  const pooler = await startPooler(url);
+  const refused = vi.fn();
+  const { pool, flushPool } = openDatabase(pooler.through(url), 2 + WRITER_CONNECTIONS, refused);
+  expect(pool.options.options).toMatch(/^-c .*\S$/);
+  await expect(checkSchema(pool)).resolves.toBeUndefined();
+  const lent = await flushPool.connect();
+  // A pooler whose configuration was changed since.
+  pooler.options = 'dropped';
+  const lacking = /the role postgres lacks them.* Run: expediter migrate, with OWNER_DATABASE_URL set/;
+  for (const each of [pool, flushPool]) {
+    const other = each === pool ? await pool.connect() : undefined;
+    await expect(each.query('SELECT 1')).rejects.toThrow(lacking);
+    expect(refused).toHaveBeenLastCalledWith(expect.any(WrongSchema));
+    other?.release();
+  }
+  await lent.query('SELECT 1');
+  lent.release();
+  await Promise.all([pool.end(), flushPool.end()]);
+  await pooler.stop();
+});
+
+it('through a pooler, the settings are those of the role, and those of a batch are set for its transaction', async () => {
+  const url = await createDatabase();
   const pooler = await startPooler(url, { options: 'dropped' });
-  const [direct, dropped] = [url, pooler.through(url)].map((each) =>
-    openDatabase(each, 1 + WRITER_CONNECTIONS, () => {}),
+  const admin = new pg.Client(url);
+  await admin.connect();
+  await admin.query(setForRole('postgres', new URL(url).pathname.slice(1), SETTINGS));
+  await admin.end();
+  const shown = async (client: pg.ClientBase): Promise<unknown> =>
+    (
+      await client.query(
+        `SELECT current_setting('lock_timeout') AS locks, current_setting('plan_cache_mode') AS plans,
+                current_setting('synchronous_commit') AS commits`,
+      )
+    ).rows[0];
+  for (const each of [url, pooler.through(url)]) {
+    const { pool, flushPool } = openDatabase(each, 1 + WRITER_CONNECTIONS, () => {});
+    await checkSchema(pool);
+    expect(await withSettings(pool, shown)).toMatchObject({ locks: '4s', plans: 'auto', commits: 'on' });
+    const batch = { locks: '150ms', plans: 'force_generic_plan', commits: 'on' };
+    expect(await withSettings(flushPool, shown)).toMatchObject(batch);
+    expect(await inTransaction(flushPool, shown)).toMatchObject(batch);
+    // Nothing of it is left for whoever gets the session next.
+    if (each !== url) expect(await withClient(flushPool, shown)).toMatchObject({ locks: '4s', plans: 'auto' });
+    await Promise.all([pool.end(), flushPool.end()]);
+  }
+  await pooler.stop();
+});
+
+it('a process whose pooler begins to drop settings is not served by it, and says why', async () => {
+  const url = await createDatabase();
+  const pooler = await startPooler(url);
+  const system = await startSystem({ databaseUrl: pooler.through(url) });
+  const databaseIs = async (state: string): Promise<boolean> =>
+    ((await (await fetch(`${system.urls[0]}/readyz`)).json()) as { database: string }).database === state;
+  expect(await databaseIs('up')).toBe(true);
+  pooler.options = 'dropped';
+  pooler.cut();
+  await until(() => databaseIs('down'));
+  const refusals = system.logged.filter((line) =>
+    line.includes('a new connection to Postgres was refused: A pooler drops'),
   );
-  expect(direct?.pool.options.options).toMatch(/^-c .*\S$/);
-  await expect(checkSchema(direct?.pool as pg.Pool)).resolves.toBeUndefined();
-  await expect(checkSchema(dropped?.pool as pg.Pool)).rejects.toThrow(
-    /settings .* do not reach Postgres.* Let DATABASE_URL name/,
-  );
-  for (const pools of [direct, dropped]) await Promise.all([pools?.pool.end(), pools?.flushPool.end()]);
+  expect(refusals).toHaveLength(1);
+  pooler.options = undefined;
+  await until(() => databaseIs('up'));
+  await system.stop();
   await pooler.stop();
 });
 

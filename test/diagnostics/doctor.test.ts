@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { PubSub, type CreateSubscriptionOptions } from '@google-cloud/pubsub';
 import { buildSchema, graphql, introspectionFromSchema } from 'graphql';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MIGRATIONS, migrationsIn } from '../../src/database/check-schema.ts';
 import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
@@ -197,19 +197,26 @@ describe('of the database', () => {
     expect(JSON.stringify(findings)).not.toMatch(SECRETS);
   });
 
-  it.each([{ options: 'refused' }, { options: 'dropped' }, {}] as const)(
-    'a pooler is no Postgres: %j',
-    async (about) => {
-      const pooler = await startPooler(postgres.url, about);
-      try {
-        expect(await wrong('database', { DATABASE_URL: pooler.through(env['DATABASE_URL'] ?? '') })).toEqual([
-          failed('connection', /there is a connection pooler/, /to Postgres itself/),
-        ]);
-      } finally {
-        await pooler.stop();
-      }
-    },
-  );
+  it('a pooler that drops settings is used if the role has them', async () => {
+    const pooler = await startPooler(postgres.url, { options: 'dropped' });
+    onTestFinished(() => pooler.stop());
+    const DATABASE_URL = pooler.through(env['DATABASE_URL'] ?? '');
+    expect(await wrong('database', { DATABASE_URL })).toEqual([]);
+    await onAdmin('ALTER ROLE expediter IN DATABASE postgres RESET lock_timeout');
+    expect(await wrong('database', { DATABASE_URL })).toEqual([
+      failed(
+        'connection',
+        /^A pooler drops the settings .* role expediter lacks them/,
+        /expediter migrate.* RECONNECT/,
+      ),
+    ]);
+    await migrate(postgres.url, { serviceUrl: env['DATABASE_URL'] });
+    expect(await wrong('database', { DATABASE_URL })).toEqual([]);
+    pooler.options = 'refused';
+    expect(await wrong('database', { DATABASE_URL })).toEqual([
+      failed('connection', /unsupported startup parameter/, /ignore_startup_parameters/),
+    ]);
+  });
 
   it('one without our schema is migrated', async () => {
     await onAdmin('CREATE DATABASE empty');

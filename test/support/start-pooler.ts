@@ -3,8 +3,12 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
 /** A connection pooler, as far as a client can distinguish it from Postgres: its connections are not the server's. */
 export type Pooler = {
+  /** What becomes of the `options` of a new connection: refused or dropped, as some do it; by default they reach Postgres. */
+  options: 'refused' | 'dropped' | undefined;
   /** Returns the URL of the same database by way of it. */
   through(databaseUrl: string): string;
+  /** Ends all connections. */
+  cut(): void;
   stop(): Promise<void>;
 };
 
@@ -12,15 +16,11 @@ export type Pooler = {
 const BACKEND_KEY = Buffer.from([0x4b, 0, 0, 0, 12]);
 const REFUSAL = 'unsupported startup parameter: options';
 
-/** @param about.options of a connection: refused or dropped, as some do it; by default they reach Postgres */
-export async function startPooler(
-  databaseUrl: string,
-  about: { options?: 'refused' | 'dropped' } = {},
-): Promise<Pooler> {
+export async function startPooler(databaseUrl: string, about: Partial<Pick<Pooler, 'options'>> = {}): Promise<Pooler> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
-    if (about.options === 'refused') {
+    if (pooler.options === 'refused') {
       client.once('data', () => client.end(errorResponse(REFUSAL)));
       return;
     }
@@ -29,7 +29,7 @@ export async function startPooler(
       sockets.add(socket);
       socket.on('error', () => socket.destroy());
     }
-    if (about.options === 'dropped') {
+    if (pooler.options === 'dropped') {
       client.once('data', (startup: Buffer) => {
         upstream.write(withoutOptions(startup));
         client.pipe(upstream);
@@ -45,19 +45,25 @@ export async function startPooler(
     upstream.on('close', () => client.destroy());
     client.on('close', () => upstream.destroy());
   }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const pooler: Pooler = {
+    options: about.options,
+    cut,
     through(url) {
       const through = new URL(url);
       through.port = String((server.address() as AddressInfo).port);
       return through.href;
     },
     async stop() {
-      for (const socket of sockets) socket.destroy();
+      cut();
       server.close();
       await once(server, 'close');
     },
   };
+  await once(server, 'listening');
+  return pooler;
 }
 
 /** The first message of a connection: its length, the protocol, and names and values that end in zeros. */

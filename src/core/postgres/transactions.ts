@@ -39,25 +39,44 @@ export async function withClient<Result>(pool: Pool, work: (client: PoolClient) 
   }
 }
 
+/** SQL that begins a transaction on a connection that cannot keep settings. */
+const beginnings = new WeakMap<ClientBase, string>();
+
+/** Sets these settings in each transaction of the connection, because its pooler would drop them. */
+export function setInTransactions(client: ClientBase, settings: Record<string, string>): void {
+  const all = Object.entries(settings).map(([name, value]) => `SET LOCAL ${name} = '${value}'`);
+  beginnings.set(client, ['BEGIN', ...all].join('; '));
+}
+
+/**
+ * Lends a connection for one statement that needs the settings of its pool. Behind a pooler, this takes a transaction,
+ * which costs Postgres 0.06 ms.
+ */
+export async function withSettings<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+  return withClient(pool, (client) => (beginnings.has(client) ? within(client, work) : work(client)));
+}
+
 /** Runs `work` in a transaction. Commits, or rolls back and rethrows. */
 export async function inTransaction<Result>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  return withClient(pool, async (client) => {
-    await client.query('BEGIN');
-    try {
-      const result = await work(client);
-      await client.query('COMMIT');
-      return result;
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => {
-        // `withClient` closes the connection after this error, because it may still be in the transaction.
-        throw new Error('could not be rolled back', { cause: error });
-      });
-      throw error;
-    }
-  });
+  return withClient(pool, (client) => within(client, work));
+}
+
+async function within<Result>(client: PoolClient, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+  await client.query(beginnings.get(client) ?? 'BEGIN');
+  try {
+    const result = await work(client);
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {
+      // `withClient` closes the connection after this error, because it may still be in the transaction.
+      throw new Error('could not be rolled back', { cause: error });
+    });
+    throw error;
+  }
 }
 
 /** Advisory locks of this service. Never change a number: processes of two releases must take the same lock. */

@@ -5,7 +5,7 @@ import type { TranslatedWebhook, WebhookOutcome } from '../domain/webhook.ts';
 import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
 import { fairQueue, type FairQueue } from './fair-queue.ts';
 import { findLocked, lockWaits } from './locked-orders.ts';
-import { isDataError, withClient } from '../postgres/transactions.ts';
+import { isDataError, withSettings } from '../postgres/transactions.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 
 /** SQLSTATE of a lock timeout. */
@@ -87,7 +87,7 @@ export function batchWebhooks(deps: Batching): BatchWebhooks {
     const began = performance.now();
     let applied: Applied;
     try {
-      applied = await withClient(deps.pool, (client) => applyWebhooks(client, webhooks));
+      applied = await withSettings(deps.pool, (client) => applyWebhooks(client, webhooks));
     } catch (error) {
       if (!repeated && (await isFixed(error, deps.pool, webhooks))) return flush(batch, true);
       if (error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE) return flushAround(batch);
@@ -247,7 +247,7 @@ function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
 async function partByLock(pool: Pool, batch: readonly Waiting[]): Promise<{ locked: Waiting[]; free: Waiting[] }> {
   const webhooks = batch.map((waiting) => waiting.webhook);
   // If the query fails, all webhooks count as free. Writing them then meets the locks again.
-  const found = await withClient(pool, (client) => findLocked(client, webhooks)).catch(() => new Set());
+  const found = await withSettings(pool, (client) => findLocked(client, webhooks)).catch(() => new Set());
   return {
     locked: batch.filter((_, index) => found.has(index)),
     free: batch.filter((_, index) => !found.has(index)),

@@ -11,7 +11,7 @@ import { openDatabase } from '../../database/open-database.ts';
 import { explainDatabaseError } from '../../database/explain-database-error.ts';
 
 const RETRY_MS = 1_000;
-/** The reason is logged again at this interval while the start waits for Postgres. */
+/** The reason why Postgres cannot be used is logged again at this interval. */
 const REPORT_AGAIN_MS = 60_000;
 
 export type Database = {
@@ -39,8 +39,10 @@ declare module 'fastify' {
 /** Opens the pools. They connect at the first query. */
 export const database = fp(
   async (app: FastifyInstance, config: Pick<Config, 'DATABASE_URL' | 'POOL_SIZE'>) => {
+    const reportRefused = unlessRepeated((words) => app.log.error(words));
     const { pool, flushPool } = openDatabase(config.DATABASE_URL, config.POOL_SIZE, (error) => {
-      app.log.warn({ err: error }, 'lost an idle connection to Postgres');
+      if (error instanceof WrongSchema) reportRefused(`a new connection to Postgres was refused: ${error.message}`);
+      else app.log.warn({ err: error }, 'lost an idle connection to Postgres');
     });
     const clock = databaseClock(pool);
     const listeners: ((isAway: boolean) => void)[] = [];
@@ -59,13 +61,23 @@ export const database = fp(
   { name: 'database' },
 );
 
+/** @returns a function that logs words at once, when they change, and then periodically */
+function unlessRepeated(log: (words: string) => void): (words: string) => void {
+  let logged = { words: '', at: 0 };
+  return (words) => {
+    if (words === logged.words && performance.now() - logged.at < REPORT_AGAIN_MS) return;
+    logged = { words, at: performance.now() };
+    log(words);
+  };
+}
+
 /** Waits for Postgres without a time limit. Logs the reason at once, when it changes, and then periodically. */
 async function databaseReady(
   { pool, clock, load }: { pool: Pool; clock: DatabaseClock; load: () => Promise<unknown> },
   log: FastifyBaseLogger,
   stopping: AbortSignal,
 ): Promise<void> {
-  let logged = { words: '', at: 0 };
+  const report = unlessRepeated((words) => log.error(words));
   while (!stopping.aborted) {
     try {
       await clock.follow();
@@ -76,11 +88,7 @@ async function databaseReady(
     } catch (error) {
       if (error instanceof WrongSchema) throw error;
       const { found, toDo } = explainDatabaseError(error);
-      const words = `Postgres cannot be used; retrying every second: ${found}; ${toDo}`;
-      if (words !== logged.words || performance.now() - logged.at > REPORT_AGAIN_MS) {
-        logged = { words, at: performance.now() };
-        log.error(words);
-      }
+      report(`Postgres cannot be used; retrying every second: ${found}; ${toDo}`);
       await sleep(RETRY_MS, undefined, { signal: stopping }).catch(() => {});
     }
   }
