@@ -14,7 +14,7 @@ type Variable = readonly [schema: z.ZodType, about: string, example?: string];
 export const VARIABLES = {
   DATABASE_URL: [
     postgresUrl(),
-    'Postgres 15 or newer, without a transaction pooler. Over a network add `sslmode=verify-full`',
+    'Postgres 15 or newer, or PgBouncer before it. Over a network add `sslmode=verify-full`',
     'postgres://expediter@db.internal:5432/expediter?sslmode=verify-full',
   ],
   OWNER_DATABASE_URL: [

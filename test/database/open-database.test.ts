@@ -119,13 +119,13 @@ it('a process whose pooler begins to drop settings is not served by it, and says
   expect(await databaseIs('up')).toBe(true);
   pooler.options = 'dropped';
   pooler.cut();
+  const refusals = (): string[] =>
+    system.logged.filter((line) => line.includes('a new connection to Postgres was refused: A pooler drops'));
+  await until(() => refusals().length > 0);
   await until(() => databaseIs('down'));
-  const refusals = system.logged.filter((line) =>
-    line.includes('a new connection to Postgres was refused: A pooler drops'),
-  );
-  expect(refusals).toHaveLength(1);
   pooler.options = undefined;
   await until(() => databaseIs('up'));
+  expect(refusals()).toHaveLength(1);
   await system.stop();
   await pooler.stop();
 });
