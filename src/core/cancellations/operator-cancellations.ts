@@ -63,7 +63,8 @@ export async function concludeByPhone(
     if (known === undefined) return undefined;
     if (known.ended) return refused({ code: 'already_over' });
     if (known.cancelState === null) return refused({ code: 'not_to_be_cancelled' });
-    if (known.cancelling || known.sending) return refused({ code: 'call_under_way' });
+    // A process that died left its call open. If a webhook then proved the ticket, nothing closes the call.
+    if (known.cancelling || (known.sending && !known.finished)) return refused({ code: 'call_under_way' });
     if (!mayHaveTicket(known)) return refused({ code: 'never_sent' });
     if (cancelled) {
       await endCancelled(client, serviceOrderId, { nativeStatus: 'cancelled by telephone', state: 'sent' });

@@ -726,6 +726,15 @@ describe('an operator', () => {
     await isNotified(order.serviceOrderId, 'cancelled');
   });
 
+  it('says it also of an order whose process died while it called, and of which a webhook then came', async () => {
+    const order = await sentAt('mute');
+    const open = `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`;
+    await system.query(open, [order.serviceOrderId]);
+    await cancel(order);
+    await cancelIs(order.serviceOrderId, 'by_phone');
+    expect(await concludeByPhone(system.pool, order.serviceOrderId, true)).toMatchObject({ cancellation: 'cancelled' });
+  });
+
   it('is refused what cannot be', async () => {
     const order = await sentAt('mute');
     const id = order.serviceOrderId;
