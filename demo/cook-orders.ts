@@ -5,6 +5,8 @@ import { wantedInWords } from './render-tickets.ts';
 
 /** Pause between two statuses: long enough to watch, short enough to wait for. */
 const PAUSE_MS = 600;
+/** How often the kitchen looks for a cancel, so that it is printed before the member's message. */
+const LOOK_MS = 10;
 /** If the simulated vendor gives up a webhook, the kitchen waits this long and reports the status again. */
 const TRY_AGAIN_MS = 1_000;
 
@@ -55,7 +57,9 @@ export function cookOrders(about: {
       `has the order as ${providerOrderId}${callOut === undefined ? '' : `, code ${callOut}`}${wanted}`,
     );
     for (const status of statuses) {
-      await sleep(PAUSE_MS, undefined, { signal });
+      for (let waited = 0; waited < PAUSE_MS && !ticket.cancelled; waited += LOOK_MS) {
+        await sleep(LOOK_MS, undefined, { signal });
+      }
       if (status === statuses.at(-1)) await holds.get(serviceOrderId);
       if (ticket.cancelled) return timeline.print(serviceOrderId, 'POS', 'cancelled the order and stops cooking');
       while (!(await report(ticket, status, width))) await sleep(TRY_AGAIN_MS, undefined, { signal });

@@ -21,6 +21,7 @@ import { terminalText } from '../observe/terminal-text.ts';
 
 const SUMS = 'Check these amounts in the mapper:';
 const DEFAULT_QUERY = 'ORDER_MODULE and ORDER_QUERY_FILE are unset, so the default query was sent.';
+const WITH_SHAPE = 'Add --shape to see the fields of the answer.';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
 /** The codes that have a meaning, see `ErrorCode`. */
 const KNOWN = new Set<string | null>(
@@ -104,13 +105,16 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       const json = all.length === 1 && only !== undefined ? only : all;
       const first = all.find(({ state }) => state === 'failed');
       const parts = withDetails.map((each) => {
-        // The answers mostly have the same shape.
-        const isShown = details || options.shape === true || each === first;
+        const isShown = details || options.shape === true;
         const text = inFull(!isShown && each.state === 'failed' ? { ...each, shape: [] } : each, options);
         return all.length === 1 && details ? text : `${each.serviceOrderId}: ${text}`;
       });
       const isDefault = (env.ORDER_MODULE ?? env.ORDER_QUERY_FILE) === undefined;
-      const remarks = [first !== undefined && isDefault && DEFAULT_QUERY, await todosIn(env.ORDER_MODULE)];
+      const remarks = [
+        !details && options.shape !== true && first?.state === 'failed' && first.shape !== undefined && WITH_SHAPE,
+        first !== undefined && isDefault && DEFAULT_QUERY,
+        await todosIn(env.ORDER_MODULE),
+      ];
       print(command, json, inParts(...parts, (all.length > 1 || !details) && table(lines), ...remarks));
     });
 }

@@ -144,7 +144,10 @@ export function compareSums({ items, money }: CanonicalOrder): Remark[] {
   if (total !== due && total !== due + tax) {
     const taxed = tax > 0 ? `, ${inWords(due + tax)} with the tax` : '';
     const less = discount > 0 ? ' less the discount' : '';
-    const why = total < due ? 'Is a discount missing (money.discount)?' : 'It may include a fee that has no field';
+    const large = (['tip', 'fee'] as const).find((name) => money[name] > total);
+    const lower =
+      large === undefined ? 'Is a discount missing (money.discount)?' : `Is money.${large} in another unit?`;
+    const why = total < due ? lower : 'It may include a fee that has no field';
     const says = `is ${inWords(total)}, and subtotal${less}, tip and fee add up to ${inWords(due)}${taxed}. ${why}`;
     remarks.push({ path: 'money.total', says });
   }

@@ -42,4 +42,9 @@ it('says what does not, with the digits of the currency', () => {
       says: 'is 30.00 EUR, and subtotal, tip and fee add up to 38.10 EUR. Is a discount missing (money.discount)?',
     },
   ]);
+  // A fee of 2.90 that was multiplied by 100.
+  const swollen = { ...discounted, total: 4100, fee: 29_000 };
+  expect(compareSums(sampleOrder({ items, money: swollen }))).toMatchObject([
+    { says: expect.stringMatching(/ add up to 328\.10 EUR\. Is money\.fee in another unit\?$/) },
+  ]);
 });

@@ -189,12 +189,23 @@ it('prints one line for each of several orders, and details only of those with e
   expect(out).toMatch(/^B-9999 +The ordering platform has no order with this id\.$/m);
   expect(out).toMatch(/^P-4001: It cannot be placed: the ordering platform answered/m);
   expect(out).not.toContain('B-1001: ');
-  // The lines are last: the shape of an answer is long.
+  // The lines are last, so that nobody searches for them.
   expect(out).toMatch(/^P-4001 +cannot be placed: .*\n$/m);
   expect(out.indexOf('P-4001: It cannot')).toBeLessThan(out.indexOf('B-1001 '));
   const json = await runCli(env, ['platform', 'check', 'B-1001', 'B-9999', '--json']);
   expect(json.code).toBe(3);
   expect(JSON.parse(json.out)).toMatchObject([{ serviceOrderId: 'B-1001', state: 'ok' }, { state: 'missing' }]);
+});
+
+it('prints the shape of a wrong answer beside lines only on demand', async () => {
+  const throws = `export const toCanonicalOrder = () => { throw new Error('no such venue'); };`;
+  const module = { ...env, ORDER_MODULE: await moduleOf('throws', throws) };
+  const { code, out } = await runCli(module, ['platform', 'check', 'B-1001', '--no-details']);
+  expect(code).toBe(1);
+  expect(out).not.toContain('purchase.positions');
+  expect(out).toMatch(/^Add --shape to see the fields of the answer\.$/m);
+  const shown = await runCli(module, ['platform', 'check', 'B-1001', '--no-details', '--shape']);
+  expect(shown.out).toMatch(/^purchase\.positions +list of 2$/m);
 });
 
 it('says in the line of an order what to check, and how many TODOs are left', async () => {
