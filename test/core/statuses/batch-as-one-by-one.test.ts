@@ -45,7 +45,7 @@ const said: fc.Arbitrary<Said> = fc
 
 let pool: pg.Pool;
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2, options: '-c enable_seqscan=off' });
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2, options: '-c enable_seqscan=off -c jit=off' });
   await ensureWebhookPartitions(pool);
 });
 afterAll(() => pool.end());
