@@ -6,6 +6,7 @@ import { runContacts, type ContactsResult } from './run-contacts.ts';
 import { runKitchens, type KitchensResult } from './run-kitchens.ts';
 import { runPhones, type PhonesResult } from './run-phones.ts';
 import { runSilent, type SilentResult } from './run-silent.ts';
+import { runVersions, type VersionsResult } from './run-versions.ts';
 
 const COMPLAINTS_SHOWN = 20;
 const STORY_SHOWN = 200;
@@ -40,11 +41,12 @@ const ALONE = {
   kitchen: runKitchens,
   contacts: runContacts,
   archive: runArchive,
+  versions: runVersions,
 };
 const { result, complaints, notJudged, story } =
   args.alone === undefined
     ? await runChaos(args, say)
-    : { ...(await ALONE[args.alone](args.seed, say)), notJudged: [], story: [] };
+    : { ...(await ALONE[args.alone](args.seed, say, args.rolls)), notJudged: [], story: [] };
 explain(result, complaints, story);
 if (args.json) process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exitCode = result.ok ? 0 : 1;
@@ -57,7 +59,8 @@ function explain(
     | OrderingsResult
     | KitchensResult
     | ContactsResult
-    | ArchiveResult,
+    | ArchiveResult
+    | VersionsResult,
   complaints: readonly string[],
   story: Report['story'],
 ): void {

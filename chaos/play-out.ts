@@ -42,10 +42,13 @@ export async function playOut(about: {
   /** Resolves when all faults are over. */
   disturb: (served: Played['served']) => Promise<void>;
   phones?: Phones;
+  /** The orders end with the faults, even if scripts are left. */
+  endsWithFaults?: boolean;
   print: (line: string) => void;
 }): Promise<Played> {
-  const { stage, scripts, ordersPerSecond, history, phones, print } = about;
-  const seconds = scripts.length / ordersPerSecond;
+  const { stage, scripts, ordersPerSecond, history, phones, print, endsWithFaults = false } = about;
+  const seconds = endsWithFaults ? 0 : scripts.length / ordersPerSecond;
+  const closed = new AbortController();
   const closing = new AbortController();
   let probe: Probe | undefined;
   let pool: pg.Pool | undefined;
@@ -58,11 +61,13 @@ export async function playOut(about: {
       history,
       onPlaced: (order) => phones?.placed(order),
       signal: closing.signal,
+      closed: closed.signal,
     });
     const [first] = stage.kitchens;
     if (first === undefined) throw new Error('there is no kitchen');
     probe = probeEndpoint(first, history, served);
     await about.disturb(served);
+    if (endsWithFaults) closed.abort();
     const calmFrom = new Date();
     const calmAt = history.now();
     await sleep(Math.max(CALM_S, seconds + CALM_S - history.now() / 1_000) * 1_000);
@@ -95,6 +100,7 @@ export async function playOut(about: {
     const words = `${answered.join(', ')}, ${await summary(pool)}`;
     return { served, probe, calm, books, broken, complaints, liveLagP99Ms, words };
   } finally {
+    closed.abort();
     closing.abort();
     phones?.stop();
     await probe?.stop();

@@ -13,11 +13,13 @@ export type Arguments = {
   awayS: number;
   liveOrder: LiveOrder;
   only: ReadonlySet<Kind>;
+  /** How many processes are replaced by one of the other version, with --only versions. */
+  rolls: number;
   /** A special run, which has no other faults. */
   alone: Alone | undefined;
 };
 
-const ALONE = ['silent', 'phones', 'orderings', 'kitchen', 'contacts', 'archive'] as const;
+const ALONE = ['silent', 'phones', 'orderings', 'kitchen', 'contacts', 'archive', 'versions'] as const;
 type Alone = (typeof ALONE)[number];
 
 /** Wrong arguments. The program then prints its usage and exits with code 2. */
@@ -49,7 +51,7 @@ Options:
   -h, --help            print this
 
 Faults: ${KINDS.join(', ')}
-Special runs, only one at a time, only with --only, and with no other option than --seed:
+Special runs, only one at a time, only with --only, and with no other option than --seed (and --rolls):
   silent  all vendors that can be polled lose their webhooks, first for two minutes, then for good; about 14 minutes
   phones  a phone follows each order, and streams are cut 10,000 times: by the network, when processes are killed or
           replaced, and while Postgres is down; about five minutes
@@ -65,6 +67,10 @@ Special runs, only one at a time, only with --only, and with no other option tha
           once; about three minutes
   archive processes die by SIGKILL at 50 random moments while they archive and drop a month of past orders; about a
           minute
+  versions
+          the last released version, built from the history of git, and this one on one database: processes are replaced
+          forward and back, some are killed, and Postgres is down once while both versions run; about five minutes, or
+          what --rolls <n> needs: how many processes are replaced (default 40)
 `;
 
 /** @throws WrongUsage */
@@ -91,6 +97,7 @@ export function readChaosArguments(argv: string[]): Arguments {
     kills: number('--kills', given.kills ?? '6', 1, 100),
     awayS,
     liveOrder: liveOrderOf(given['live-order'] ?? 'key'),
+    rolls: number('--rolls', given.rolls ?? '40', 4, 100_000),
     only,
     alone,
   };
@@ -122,6 +129,7 @@ function parse(argv: string[]) {
         kills: { type: 'string' },
         away: { type: 'string' },
         'live-order': { type: 'string' },
+        rolls: { type: 'string' },
       },
     }).values;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../test/support/free-port.ts';
 import { spawnMain } from '../test/support/run-main.ts';
-import { chance } from './chance.ts';
+import { chance, pick } from './chance.ts';
 import type { History } from './history.ts';
 
 export type Instances = {
@@ -9,10 +9,16 @@ export type Instances = {
   urls(): readonly string[];
   /** Resolves when all are ready, or after a minute. */
   untilReady(): Promise<void>;
-  /** Kills a process with SIGKILL, and starts another after up to a second. */
+  /** Kills a process with SIGKILL, and starts another of the same version after up to a second. */
   kill(nth: number): Promise<void>;
-  /** Starts a new process, then ends the old one with SIGTERM. The old one must exit with 0. */
-  roll(nth: number): Promise<void>;
+  /** Kills any of the running processes, also one that drains. Resolves when what replaces it is ready. */
+  killAny(by: number): Promise<void>;
+  /**
+   * Starts a new process, then ends the old one with SIGTERM. The old one must exit with 0.
+   * @param program the number of the program that the new one runs; by default the same as before. Then the old one
+   *   waits for up to a minute until the new one is ready
+   */
+  roll(nth: number, program?: number): Promise<void>;
   freeze(nth: number, seconds: number): Promise<void>;
   /** A sentence for each process that ended unexpectedly, or not as it should. Empty if all is well. */
   readonly misbehaved: readonly string[];
@@ -23,7 +29,17 @@ export type Instances = {
   stop(): Promise<void>;
 };
 
-type Instance = ReturnType<typeof spawnMain> & { name: string; url: string; leaving: boolean };
+/** A version of the service. */
+export type Program = { main: string; env: Record<string, string> };
+
+type Instance = ReturnType<typeof spawnMain> & {
+  name: string;
+  url: string;
+  leaving: boolean;
+  killed: boolean;
+  /** Whose place it took. */
+  before: Instance | undefined;
+};
 
 /** The limit of open files of each process: the smallest that docs/deploy.md allows. */
 export const FILES = 1_024;
@@ -38,7 +54,8 @@ const EXIT_WITHIN_MS = 10_000;
 
 /** Runs processes of the service, each of which may be replaced at any time. */
 export async function runInstances(about: {
-  env: Record<string, string>;
+  /** All processes begin with the first one. */
+  programs: readonly Program[];
   seed: number;
   /** True if the clock of every other process is ten minutes ahead or behind. */
   clocks: boolean;
@@ -46,10 +63,11 @@ export async function runInstances(about: {
   /** The number of processes. */
   places: number;
 }): Promise<Instances> {
-  const { env, seed, clocks, history, places: count } = about;
+  const { programs, seed, clocks, history, places: count } = about;
   const misbehaved: string[] = [];
   const all: Instance[] = [];
   const places: (Instance | undefined)[] = [];
+  const programOf = Array.from({ length: count }, () => 0);
 
   let isRead = true;
   let started = 0;
@@ -58,19 +76,23 @@ export async function runInstances(about: {
     const nth = started;
     const offMs = clocks && nth % 2 === 0 ? TEN_MINUTES_MS * (chance(seed, 'clock', nth) < 0.5 ? -1 : 1) : 0;
     const port = await freePort();
+    const program = programOf[place] ?? 0;
+    const { main, env } = programs[program] ?? {};
     const off = offMs === 0 ? {} : { NODE_OPTIONS: `--import ${CLOCK}`, CLOCK_OFF_MS: String(offMs) };
     const instance: Instance = {
-      ...spawnMain({ ...env, ...off, PORT: String(port) }, FILES),
+      ...spawnMain({ ...env, ...off, PORT: String(port) }, FILES, main),
       name: `process ${nth}`,
       url: `http://127.0.0.1:${port}`,
       leaving: false,
+      killed: false,
+      before: places[place],
     };
     if (!isRead) instance.child.stdout?.pause();
     // The rest of its output is always read: otherwise the stream would never close.
     instance.child.once('exit', () => instance.child.stdout?.resume());
     all.push(instance);
     places[place] = instance;
-    history.note('process started', { process: instance.name, offMs });
+    history.note('process started', { process: instance.name, offMs, program });
     void instance.exited.then((code) => {
       history.note('process ended', { process: instance.name, code });
       if (!instance.leaving) misbehaved.push(`${instance.name} ended on its own with ${code}: ${lastWords(instance)}`);
@@ -80,18 +102,19 @@ export async function runInstances(about: {
 
   const leave = async (instance: Instance, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
     instance.leaving = true;
+    instance.killed ||= signal === 'SIGKILL';
     instance.child.kill(signal);
     if (signal === 'SIGKILL') return void (await instance.exited);
     const code = await Promise.race([instance.exited, sleep(EXIT_WITHIN_MS, 'late', { ref: false })]);
-    if (code === 0) return undefined;
+    if (code === 0 || instance.killed) return undefined;
     misbehaved.push(`${instance.name} got SIGTERM, and ${code === 'late' ? 'did not end' : `ended with ${code}`}`);
     instance.child.kill('SIGKILL');
     await instance.exited;
   };
 
-  const ready = async ({ url }: Instance, withinMs: number): Promise<void> => {
+  const ready = async ({ url, child }: Instance, withinMs: number): Promise<void> => {
     const deadline = performance.now() + withinMs;
-    while (performance.now() < deadline) {
+    while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
       if (
         await fetch(`${url}/readyz`).then(
           (response) => response.ok,
@@ -111,6 +134,17 @@ export async function runInstances(about: {
   await Promise.all(Array.from({ length: count }, (_, place) => begin(place)));
   await untilReady();
 
+  const kill = async (place: number, awayMs: number): Promise<void> => {
+    const instance = places[place];
+    places[place] = undefined;
+    if (instance !== undefined) await leave(instance, 'SIGKILL');
+    await sleep(awayMs);
+    // A roll may have begun there meanwhile.
+    if (places[place] !== undefined) return;
+    const { before } = await begin(place);
+    if (before !== undefined) await leave(before, 'SIGTERM');
+  };
+
   return {
     misbehaved,
     untilReady,
@@ -125,18 +159,24 @@ export async function runInstances(about: {
       }
     },
     async kill(nth) {
-      const place = nth % count;
-      const instance = places[place];
-      if (instance !== undefined) await leave(instance, 'SIGKILL');
-      places[place] = undefined;
-      await sleep(1_000 * chance(seed, 'away', nth));
-      await begin(place);
+      await kill(nth % count, 1_000 * chance(seed, 'away', nth));
     },
-    async roll(nth) {
+    async killAny(by) {
+      const instance = pick(
+        all.filter(({ child }) => child.exitCode === null && child.signalCode === null),
+        by,
+      );
+      const place = places.indexOf(instance);
+      if (place < 0) return leave(instance, 'SIGKILL');
+      await kill(place, 1_000 * by);
+      await untilReady();
+    },
+    async roll(nth, program) {
       const place = nth % count;
-      const old = places[place];
-      await ready(await begin(place), READY_WITHIN_MS);
-      if (old !== undefined) await leave(old, 'SIGTERM');
+      if (program !== undefined) programOf[place] = program;
+      const begun = await begin(place);
+      await ready(begun, program === undefined ? READY_WITHIN_MS : ALL_READY_WITHIN_MS);
+      if (begun.before !== undefined) await leave(begun.before, 'SIGTERM');
     },
     async freeze(nth, seconds) {
       const instance = places[nth % count];

@@ -25,6 +25,8 @@ export type Kitchen = {
 
 /** The answer to a webhook, as its sender saw it. `timeout`: no answer in time, or a broken connection. */
 export type Answer = {
+  /** When it was sent, as `performance.now()` says. */
+  at: number;
   status: number | 'timeout';
   tookMs: number;
   /** Empty if the answer has none. */
@@ -45,5 +47,5 @@ export async function sendStatus(
   const answer = await pos.sendStatus(webhookUrl, report, timeoutMs).catch(() => ({ status: 'timeout' as const }));
   const tookMs = performance.now() - began;
   const { outcome = '', webhookId, deliveryId = '' } = ('body' in answer ? (answer.body as Body) : null) ?? {};
-  return { status: answer.status, tookMs, outcome, webhookId: webhookId ?? deliveryId };
+  return { at: began, status: answer.status, tookMs, outcome, webhookId: webhookId ?? deliveryId };
 }

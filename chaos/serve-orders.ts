@@ -77,8 +77,10 @@ export function serveOrders(about: {
   onPlaced: (serviceOrderId: string) => void;
   /** Ends the repeats of patient vendors. */
   signal: AbortSignal;
+  /** From then on, no order is placed. */
+  closed?: AbortSignal | undefined;
 }): Served & { finished(): Promise<{ waited: boolean }> } {
-  const { stage, scripts, ordersPerSecond, history, onPlaced, signal } = about;
+  const { stage, scripts, ordersPerSecond, history, onPlaced, signal, closed } = about;
   const served: Served = {
     accepted: new Set(),
     acknowledged: [],
@@ -132,6 +134,7 @@ export function serveOrders(about: {
   const placeAll = async (): Promise<void> => {
     for (const [nth, script] of scripts.entries()) {
       await sleep(Math.max(0, (nth * 1_000) / ordersPerSecond - history.now()));
+      if (closed?.aborted === true) return;
       const { serviceOrderId, locationId, type } = script;
       const order = sampleOrder({ serviceOrderId, locationId, type, member: MEMBER, notes: NOTES });
       stage.platform.orders.set(serviceOrderId, order);

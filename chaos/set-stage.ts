@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PubSub, type Topic } from '@google-cloud/pubsub';
 import pg from 'pg';
@@ -18,6 +19,7 @@ import { FOLLOW_ENV, memberToken } from '../test/support/member-token.ts';
 import { until } from '../test/support/until.ts';
 import type { FaultyPostgres, StageDatabase } from './faulty-postgres.ts';
 import type { History } from './history.ts';
+import { runPrevious, type Version } from './previous-version.ts';
 import { runInstances, type Instances } from './run-instances.ts';
 import type { Kitchen, Vendor } from './send-status.ts';
 import { VENDORS } from './send-webhook.ts';
@@ -55,10 +57,10 @@ const AGAIN = { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 3 } }
 /** Options of a call by the publisher, the same as the service's. */
 const PATIENCE = { timeout: 5_000, retry: null };
 
-const ORDER_QUERY_FILE = fileURLToPath(new URL('../examples/order-with-cancels.graphql', import.meta.url));
-const PROVIDER_MODULES = ['pos-without-deduplication.ts', 'findable-pos.ts']
-  .map((file) => fileURLToPath(new URL(`../test/support/${file}`, import.meta.url)))
-  .join(',');
+const OURS = fileURLToPath(new URL('..', import.meta.url));
+const ORDER_QUERY_FILE = 'examples/order-with-cancels.graphql';
+const modulesIn = (folder: string): string[] =>
+  ['pos-without-deduplication.ts', 'findable-pos.ts'].map((file) => join(folder, 'test/support', file));
 
 /** Sets up the whole system around the processes of the service, on free ports of 127.0.0.1. */
 export async function setStage<Database extends StageDatabase>(about: {
@@ -75,15 +77,18 @@ export async function setStage<Database extends StageDatabase>(about: {
   liveOrder?: LiveOrder;
   /** How many processes; two by default. */
   places?: number;
+  /** The version with which all begins; by default ours. It makes the schema and the locations too. */
+  previous?: Version | undefined;
   /** How webhooks are repeated: the locations get these vendors in turn; by default all of VENDORS. */
   vendors?: readonly Vendor[];
 }): Promise<Stage<Database>> {
-  const { database, places = 2, vendors = VENDORS } = about;
+  const { database, places = 2, vendors = VENDORS, previous } = about;
   const [pubsub, platform] = await Promise.all([
     startPubsub({ pushBackoff: { minMs: 100, maxMs: 3_000 }, pushSlowdown: { minMs: 50, maxMs: 2_000 } }),
     startOrderingPlatform({ token: PLATFORM_TOKEN }),
   ]);
-  await migrate(database.databaseUrl);
+  if (previous === undefined) await migrate(database.databaseUrl);
+  else await runPrevious(previous, { DATABASE_URL: database.databaseUrl }, ['migrate']);
 
   const client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
   const [[orders], [dead], [spill], [spillDead]] = await Promise.all([
@@ -103,34 +108,38 @@ export async function setStage<Database extends StageDatabase>(about: {
   let instances: Instances | undefined;
   const balancer = await balanceLoad(() => instances?.urls() ?? []);
   const kitchens = await openKitchens({ ...about, vendors }, database.databaseUrl, balancer);
+  const folders = previous === undefined ? [OURS] : [previous.folder, OURS];
 
   instances = await runInstances({
     seed: about.seed,
     clocks: about.clocks,
     history: about.history,
     places,
-    env: {
-      DATABASE_URL: database.serviceUrl,
-      HOST: '127.0.0.1',
-      ORDER_API_URL: platform.url,
-      ORDER_API_TOKEN: PLATFORM_TOKEN,
-      ORDER_QUERY_FILE,
-      GOOGLE_CLOUD_PROJECT: PROJECT,
-      PUBSUB_EMULATOR_HOST: pubsub.host,
-      LIVE_ORDER: about.liveOrder ?? 'key',
-      SPILL_TOPIC: 'spill',
-      PUSH_AUDIENCE: AUDIENCE,
-      PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
-      PUSH_JWKS_URL: pubsub.jwksUrl,
-      SETTINGS_KEY,
-      ALLOW_PRIVATE_HOSTS,
-      OPERATOR_TOKEN,
-      ...FOLLOW_ENV,
-      PROVIDER_MODULES,
-      PLACEMENT_DEADLINE_S: String(about.deadlineS),
-      DRAIN_DELAY_MS: '2000',
-      BODY_BUDGET: String(BODY_BUDGET),
-    },
+    programs: folders.map((folder) => ({
+      main: join(folder, 'src/main.ts'),
+      env: {
+        DATABASE_URL: database.serviceUrl,
+        HOST: '127.0.0.1',
+        ORDER_API_URL: platform.url,
+        ORDER_API_TOKEN: PLATFORM_TOKEN,
+        ORDER_QUERY_FILE: join(folder, ORDER_QUERY_FILE),
+        GOOGLE_CLOUD_PROJECT: PROJECT,
+        PUBSUB_EMULATOR_HOST: pubsub.host,
+        LIVE_ORDER: about.liveOrder ?? 'key',
+        SPILL_TOPIC: 'spill',
+        PUSH_AUDIENCE: AUDIENCE,
+        PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+        PUSH_JWKS_URL: pubsub.jwksUrl,
+        SETTINGS_KEY,
+        ALLOW_PRIVATE_HOSTS,
+        OPERATOR_TOKEN,
+        ...FOLLOW_ENV,
+        PROVIDER_MODULES: modulesIn(folder).join(','),
+        PLACEMENT_DEADLINE_S: String(about.deadlineS),
+        DRAIN_DELAY_MS: '2000',
+        BODY_BUDGET: String(BODY_BUDGET),
+      },
+    })),
   });
   await orders.createSubscription('orders-push', {
     ackDeadlineSeconds: 10,
@@ -173,13 +182,13 @@ export async function setStage<Database extends StageDatabase>(about: {
 }
 
 async function openKitchens(
-  about: { deadPos: boolean; findable: boolean; vendors: readonly Vendor[] },
+  about: { deadPos: boolean; findable: boolean; vendors: readonly Vendor[]; previous?: Version | undefined },
   databaseUrl: string,
   balancer: HttpServer,
 ): Promise<Kitchen[]> {
   const integrations = ['standard', 'standard', 'standard', 'standard', 'standard', 'blind'];
   if (about.findable) integrations.push('findable', 'findable');
-  const registry = await loadProviders(PROVIDER_MODULES.split(','));
+  const registry = await loadProviders(modulesIn(OURS));
   const keys = parseSettingsKeys(SETTINGS_KEY);
   const pool = new pg.Pool({ connectionString: databaseUrl });
   try {
@@ -194,8 +203,12 @@ async function openKitchens(
         const cancelUrl = nth === 4 ? undefined : pos.cancelUrl;
         const settings = { ordersUrl, cancelUrl, ...(signs && { secret: POS_SECRET }) };
         const rules = { registry, keys, publicUrl: undefined, allowedHosts };
-        await putLocation(pool, rules, { locationId, integration, settings });
-        const { token } = await issueToken(pool, { locationId });
+        const location = { locationId, integration, settings };
+        if (about.previous === undefined) await putLocation(pool, rules, location);
+        const { token } =
+          about.previous === undefined
+            ? await issueToken(pool, { locationId })
+            : await putByCommand(about.previous, { DATABASE_URL: databaseUrl, PUBLIC_URL: balancer.url }, location);
         const webhookUrl = `${balancer.url}/webhook/${integration}/${locationId}?token=${token}`;
         const vendor = about.vendors[nth % about.vendors.length];
         if (vendor === undefined) throw new Error('no vendor');
@@ -205,4 +218,18 @@ async function openKitchens(
   } finally {
     await pool.end();
   }
+}
+
+/** The functions of this version may use columns that the schema of the previous one lacks. */
+async function putByCommand(
+  previous: Version,
+  env: Record<string, string>,
+  { locationId, integration, settings }: { locationId: string; integration: string; settings: object },
+): Promise<{ token: string }> {
+  const all = { ...env, SETTINGS_KEY, ALLOW_PRIVATE_HOSTS, PROVIDER_MODULES: modulesIn(previous.folder).join(',') };
+  const put = ['location', 'put', '--location', locationId, '--integration', integration, '--settings', '-'];
+  await runPrevious(previous, all, put, JSON.stringify(settings));
+  return JSON.parse(await runPrevious(previous, all, ['token', 'issue', '--location', locationId, '--json'])) as {
+    token: string;
+  };
 }

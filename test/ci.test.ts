@@ -58,6 +58,9 @@ describe('the workflow', () => {
     const runs = nightly.jobs.chaos.steps?.filter(({ run }) => run?.startsWith('npm run chaos')) ?? [];
     expect(runs.length).toBeGreaterThan(0);
     for (const { run } of runs) expect(run).toContain('--seed "$GITHUB_RUN_ID"');
+    // It needs the whole history.
+    expect(runs.map(({ run }) => run)).toContainEqual(expect.stringContaining('--only versions'));
+    expect(nightly.jobs.chaos.steps?.[0]?.with).toMatchObject({ 'fetch-depth': 0 });
   });
 
   it('looks for faults, secrets and advisories in what somebody proposes, and every week in what was not changed', () => {

@@ -3,7 +3,13 @@ import { checkAnswers, checkPace, known200 } from '../../chaos/check-answers.ts'
 import type { Answer } from '../../chaos/send-status.ts';
 
 const answered = (...statuses: Answer['status'][]): Answer[] => statuses.map((status) => inMs(status, 10));
-const inMs = (status: Answer['status'], tookMs: number): Answer => ({ status, tookMs, outcome: '', webhookId: '' });
+const inMs = (status: Answer['status'], tookMs: number): Answer => ({
+  at: 0,
+  status,
+  tookMs,
+  outcome: '',
+  webhookId: '',
+});
 
 describe('an answer that is not in the contract', () => {
   it.each([401, 413, 404, 400, 204])('is a complaint, whatever the faults: %i', (status) => {

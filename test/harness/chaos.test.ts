@@ -143,12 +143,17 @@ describe('--only', () => {
     expect(() => read('--away', '60', '--seconds', '74')).toThrow('--away 60 needs --seconds 75 at least, not "74"');
   });
 
-  it('with silent, phones, orderings, kitchen, contacts or archive is a run of its own kind', () => {
+  it('with silent, phones, orderings, kitchen, contacts, archive or versions is a run of its own kind', () => {
     expect(readChaosArguments(['--only', 'phones'])).toMatchObject({ alone: 'phones' });
     expect(readChaosArguments(['--only', 'orderings'])).toMatchObject({ alone: 'orderings' });
     expect(readChaosArguments(['--only', 'kitchen'])).toMatchObject({ alone: 'kitchen' });
     expect(readChaosArguments(['--only', 'contacts'])).toMatchObject({ alone: 'contacts' });
     expect(readChaosArguments(['--only', 'archive'])).toMatchObject({ alone: 'archive' });
+    expect(readChaosArguments(['--only', 'versions', '--rolls', '100'])).toMatchObject({
+      alone: 'versions',
+      rolls: 100,
+    });
+    expect(() => readChaosArguments(['--only', 'versions', '--rolls', '3'])).toThrow('--rolls takes a whole number');
     expect(readChaosArguments(['--only', 'kill'])).toMatchObject({ alone: undefined });
     expect(() => readChaosArguments(['--only', 'kill,phones'])).toThrow('no other fault goes with "phones"');
   });
