@@ -30,6 +30,8 @@ export type Played = {
 
 /** Time to settle: a lease, the minute before a missing ticket counts as absent, the deadline, and the sweeps. */
 const SETTLE_S = 200;
+/** Seconds until the last sender has its answer. */
+const SENDERS_S = 300;
 /** Seconds without faults before the end, so that the recovery from the last fault can be measured. */
 const CALM_S = 5;
 
@@ -75,7 +77,7 @@ export async function playOut(about: {
     const calmUntil = new Date();
     await probe.stop();
     print('all faults are over; waiting until everything has settled');
-    await served.finished();
+    await ended(served);
 
     pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 4 });
     pool.on('error', () => {});
@@ -88,7 +90,7 @@ export async function playOut(about: {
       if (calls > 0) print(`an operator phoned about ${calls} orders`);
       const doubts = await resolveDoubts(pool, stage.kitchens, history);
       if (doubts > 0) print(`an operator settled ${doubts} orders in doubt`);
-      const { waited } = await served.finished();
+      const { waited } = await ended(served);
       isOver = calls + doubts === 0 && !waited;
     }
     const live = asReaders(stage.pubsub.published('order-status'));
@@ -105,6 +107,20 @@ export async function playOut(about: {
     phones?.stop();
     await probe?.stop();
     await pool?.end();
+  }
+}
+
+/** Waits for the senders. Patient ones repeat a webhook for as long as it is refused, which a bad migration makes for ever. */
+async function ended<Result>(served: { finished(): Promise<Result> }): Promise<Result> {
+  const over = new AbortController();
+  const late = sleep(SENDERS_S * 1_000, undefined, { signal: over.signal }).then(() => {
+    throw new Error(`senders still repeat what was refused, ${SENDERS_S} s after the last fault`);
+  });
+  try {
+    return await Promise.race([served.finished(), late]);
+  } finally {
+    over.abort();
+    await late.catch(() => {});
   }
 }
 
