@@ -235,7 +235,19 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'after a restore, messages are numbered above what readers have seen': {
     edits: { 'sequence-floor': [/greatest\((.*?), .*\) \+/, '$1 +'] },
-    noticedBy: vitest('test/core/live/renumber.test.ts', 'renumbered after a restore'),
+    noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
+  },
+  'after a restore, an unfinished order is not sent as a new one': {
+    edits: { 'restored-in-doubt': [/'in_doubt'/, "'waiting'"] },
+    noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
+  },
+  'after a restore, nor is a forgotten order': {
+    edits: { 'forgotten-in-doubt': [/'in_doubt'/, "'waiting'"] },
+    noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
+  },
+  'nor is one that had ended, when it is signalled again': {
+    edits: { 'ended-stays-ended': [/.+/, ''] },
+    noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
   },
   'parked events are applied when their POS id becomes known': {
     edits: { 'parked-go-on': [/WHERE /, 'WHERE false AND '] },

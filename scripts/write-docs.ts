@@ -156,10 +156,10 @@ function helpAfter(command: Command): string {
 
 function apiReference(): string {
   const ofTags = TAGS.flatMap(({ name, description }) => {
-    const routes = OPERATIONS.flatMap((each) => (each.api?.tag === name ? [routeOf(each)] : []));
+    const routes = OPERATIONS.flatMap((each) => (each.api.tag === name ? [routeOf(each)] : []));
     return routes.length === 0 ? [] : [`## ${name}`, description, ...routes];
   });
-  const own = new Set(OPERATIONS.map(({ api }) => api?.route as string | undefined));
+  const own = new Set(OPERATIONS.map(({ api }) => api.route as string));
   const others = Object.entries(ACCESS).filter(([route]) => !own.has(route));
   const rows = others.map(([route, access]) => `- \`${publicRoute(route)}\`: ${accessInWords(access)}`);
   const problems = Object.entries(PROBLEMS).map(
@@ -177,7 +177,6 @@ function apiReference(): string {
 
 function routeOf(operation: Operation): string {
   const { api, query, body } = operation;
-  if (api === undefined) return '';
   const fields = [...fieldsOf(query), ...fieldsOf(body)];
   const examples =
     body === undefined ? [] : ((body.meta()?.examples ?? []) as unknown[]).map((each) => `\`${JSON.stringify(each)}\``);

@@ -115,14 +115,22 @@ projects/*) say "= topic $order_topic is somebody else's" ;;
 esac
 ensure_dead_letter "$dead_letter" "$dead_letter"
 # A signal that could not be recorded is repeated for some three hours. Then it waits in the dead letter for a person.
-# Acknowledged signals are stored too, because they must be delivered again after a restore of Postgres.
 ensure 'subscription expediter-orders' pubsub subscriptions describe expediter-orders -- \
   pubsub subscriptions create expediter-orders --topic="$order_topic" --push-endpoint="$public_url/pubsub/push" \
   --push-auth-service-account="$pusher" --push-auth-token-audience="$public_url/pubsub/push" --ack-deadline=60 \
   --min-retry-delay=5s --max-retry-delay=120s --dead-letter-topic="$dead_letter" --max-delivery-attempts=100 \
-  --message-retention-duration=7d --retain-acked-messages --expiration-period=never \
-  ${ORDER_FILTER:+"--message-filter=$ORDER_FILTER"}
+  --message-retention-duration=7d --expiration-period=never ${ORDER_FILTER:+"--message-filter=$ORDER_FILTER"}
 let_move expediter-orders "$dead_letter"
+
+say "# What \`expediter recover\` reads after a restore of Postgres: nobody else pulls from these"
+for topic in "$order_topic" order-status; do
+  name=${topic##*/}-replay
+  filter=
+  if [ "$topic" = "$order_topic" ]; then filter=${ORDER_FILTER-}; fi
+  ensure "subscription $name" pubsub subscriptions describe "$name" -- \
+    pubsub subscriptions create "$name" --topic="$topic" --ack-deadline=600 --message-retention-duration=7d \
+    --retain-acked-messages --expiration-period=never ${filter:+"--message-filter=$filter"}
+done
 
 say "# Webhooks while Postgres is away"
 ensure "topic $spill" pubsub topics describe "$spill" -- pubsub topics create "$spill"

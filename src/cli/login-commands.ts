@@ -40,7 +40,7 @@ signed in for 12 hours, with the roles that you have at the console. The login i
 ~/.config/expediter/login.json, which only you can read.
 
 A command uses the service of EXPEDITER_URL, with EXPEDITER_TOKEN or the login there; else the database of DATABASE_URL;
-else the service of the login. Only "migrate", "rekey", "doctor --local" and "order renumber" need the database.
+else the service of the login. Only "migrate", "rekey", "recover" and "doctor --local" need the database.
 ${examples('expediter login https://operators.example.com', 'expediter login https://operators.example.com --token < token.txt')}`,
     )
     .action(async (given: string, { token: fromInput }: { token?: true }, command: Command) => {

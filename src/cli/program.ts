@@ -12,6 +12,7 @@ import { addLoginCommands } from './login-commands.ts';
 import { addMigrateCommand } from './migrate-command.ts';
 import { addPlanCommand } from './plan-command.ts';
 import { addPlatformCommands } from './platform-commands.ts';
+import { addRecoverCommand } from './recover-command.ts';
 import { addRekeyCommand } from './rekey-command.ts';
 
 /** Builds all commands. Commander throws its errors, instead of exiting the process. */
@@ -39,6 +40,7 @@ Exit codes: 0 done, 1 failed or not possible now, 2 wrong usage or input, 3 not 
   addApplyCommands(program);
   addPlatformCommands(program);
   addRekeyCommand(program);
+  addRecoverCommand(program);
   addPlanCommand(program);
   addLoginCommands(program);
   addCompletion(program);

@@ -107,6 +107,17 @@ function readMessage(message: Fields, subscription: string | undefined): Signal 
   return { poison: `no order id in message.attributes; ${lacking('message.data', data, parsed)}`, messageId };
 }
 
+/** The order id of a message that was pulled; undefined if it has none. */
+export function orderIdOf({
+  attributes,
+  data,
+}: {
+  attributes: Record<string, string>;
+  data: Buffer;
+}): string | undefined {
+  return firstId(attributes['orderId'], parseJson(data));
+}
+
 function firstId(attribute: unknown, data: unknown): string | undefined {
   const fields = isFields(data) ? data : {};
   const order = isFields(fields['order']) ? fields['order'] : {};

@@ -88,7 +88,7 @@ export async function withAskDatabase<Result>(
       return work(async (operation, input, tell = () => {}) => {
         const stopping = new AbortController();
         const stop = (): void => stopping.abort(new Error('stopped; the work has been ended'));
-        if (operation.api?.streams !== undefined) for (const signal of SIGNALS) process.once(signal, stop);
+        if (operation.api.streams !== undefined) for (const signal of SIGNALS) process.once(signal, stop);
         try {
           const caller = callerOf(tell, stopping.signal);
           return asAnswered(operation, await performAction(operation, caller, input));
@@ -116,7 +116,7 @@ function readOwn(reads: readonly (keyof Config)[], isInApi: boolean): Config {
 
 /** Leaves out what the API would leave out. */
 function asAnswered({ api }: Operation, done: object): object {
-  return api === undefined ? done : (api.output.parse(done) as object);
+  return api.output.parse(done) as object;
 }
 
 /** Performs operations that send no query. */

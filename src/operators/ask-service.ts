@@ -28,7 +28,7 @@ export function askService({ url, token }: Service): Ask {
   const ask: Ask = async (operation, input, tell) => {
     const { method, path, body } = requestOf(operation, input);
     for (let attempt = 1; ; attempt += 1) {
-      const silence = operation.api?.streams === undefined ? undefined : watchSilence();
+      const silence = operation.api.streams === undefined ? undefined : watchSilence();
       const answer = await send(`${url}/v1${path}`, {
         method,
         headers: {
@@ -105,15 +105,9 @@ function nextOf(part: object | undefined): unknown {
 
 /** Splits an input into path, query and body, as the schemas of the operation say. */
 function requestOf(
-  { api, params, query, body, command }: Operation,
+  { api, params, query, body }: Operation,
   input: Options,
 ): { method: string; path: string; body: object | undefined } {
-  if (api === undefined) {
-    throw new NotDone(
-      400,
-      `"${command?.name ?? 'This command'}" needs the database: unset EXPEDITER_URL, and set DATABASE_URL.`,
-    );
-  }
   const [method = '', route = ''] = api.route.split(' ');
   const inPath = Object.keys(params?.shape ?? {});
   const inQuery = Object.keys(query?.shape ?? {});

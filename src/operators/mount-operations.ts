@@ -57,7 +57,6 @@ export function mountOperations(
   });
   for (const operation of operations) {
     const { api, about } = operation;
-    if (api === undefined) continue;
     scope.route({
       ...methodAndUrl(api.route),
       ...(about && {

@@ -251,8 +251,8 @@ type About<Params, Query, Body, Input, Result> = Access & {
   command?: CommandAbout;
 };
 
-/** An operation of operators, defined once for the API and the command line. It has `api`, `command` or both. */
-export type Operation = About<z.ZodObject, z.ZodObject, z.ZodType, Options, unknown> & { api?: Api<z.ZodType> };
+/** An operation of operators, defined once for the API and the command line. Some have no command. */
+export type Operation = About<z.ZodObject, z.ZodObject, z.ZodType, Options, unknown> & { api: Api<z.ZodType> };
 
 export function operation<
   Output extends z.ZodType,
@@ -260,7 +260,7 @@ export function operation<
   Params extends z.ZodType = z.ZodUnknown,
   Query extends z.ZodType = z.ZodUnknown,
   Body extends z.ZodType = z.ZodUnknown,
->(about: About<Params, Query, Body, InputOf<Params, Query, Body>, Result> & { api?: Api<Output> }): Operation {
+>(about: About<Params, Query, Body, InputOf<Params, Query, Body>, Result> & { api: Api<Output> }): Operation {
   return about as unknown as Operation;
 }
 

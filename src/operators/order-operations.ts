@@ -11,7 +11,6 @@ import { Id } from '../core/domain/order.ts';
 import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { traceId } from '../core/domain/trace-id.ts';
 import { ListedOrders, listOrders } from '../core/orders/list-orders.ts';
-import { raiseSequences } from '../core/live/outbox.ts';
 import { Typed } from '../core/operators/cases.ts';
 import { OrderStory, orderTimeline } from '../core/orders/order-timeline.ts';
 import { readChanges, readContents, readOrdered } from '../core/orders/read-contents.ts';
@@ -298,29 +297,6 @@ const cancel = operation({
   },
 });
 
-const renumber = operation({
-  id: 'renumberOrders',
-  role: 'admin',
-  of: 'all',
-  does: 'renumber',
-  async run({ pool, note }) {
-    const floor = await raiseSequences(pool);
-    note(String(floor));
-    return { floor };
-  },
-  print: ({ floor }) => `live messages are numbered above ${floor} from now on`,
-  command: {
-    name: 'order renumber',
-    about: 'after a restore: number all live messages above every number that readers may have seen',
-    more: `
-A database that was restored, or that lost commits in a failover, would use numbers again that readers have already
-seen. Readers would then drop these messages as repeats. Run this before the service starts, or as soon as you notice
-while it runs. It is safe to run it twice. See docs/recovery.md.
-`,
-    examples: ['expediter order renumber'],
-  },
-});
-
 const findByMember = operation({
   id: 'searchMember',
   role: 'member-data',
@@ -392,5 +368,4 @@ export const ORDER_OPERATIONS: readonly Operation[] = [
   resolve,
   cancel,
   conclude,
-  renumber,
 ];

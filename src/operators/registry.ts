@@ -118,9 +118,7 @@ export function publicRoute(route: string): string {
 
 /** The access rules of all routes, by method and path without prefix. The service does not start if one is missing. */
 export const ACCESS: Readonly<Record<string, Access>> = {
-  ...Object.fromEntries(
-    OPERATIONS.flatMap(({ api, ...operation }) => (api === undefined ? [] : [[api.route, accessOf(operation)]])),
-  ),
+  ...Object.fromEntries(OPERATIONS.map(({ api, ...operation }) => [api.route, accessOf(operation)])),
   ...STREAMS,
   ...FOR_PROGRAMS,
 };

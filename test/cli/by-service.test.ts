@@ -1,6 +1,5 @@
 /** The same commands print the same by the API of a service as by its database. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OPERATIONS } from '../../src/operators/registry.ts';
 import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { runCli } from '../support/run-cli.ts';
@@ -82,9 +81,4 @@ it('the doctor checks this machine if that is wanted', async () => {
     (await runCli(here, ['doctor', '--only', 'database', '--json', ...more])).out;
   expect(await examined()).not.toContain('ECONNREFUSED');
   expect(await examined('--local')).toContain('ECONNREFUSED');
-});
-
-it('every command of an operation is in the API, except recovery, which is for a stopped service', () => {
-  const missing = OPERATIONS.filter(({ api, command }) => command !== undefined && api === undefined);
-  expect(missing.map(({ command }) => command?.name)).toEqual(['order renumber']);
 });

@@ -1,16 +1,10 @@
-/** docs/runbook.md and docs/recovery.md, held to the alerts, to the commands there are, and to what comes of a restore. */
+/** docs/runbook.md and docs/recovery.md, held to the alerts and to the commands there are. */
 import { existsSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readAlerts } from '../../scripts/read-alerts.ts';
 import { buildProgram } from '../../src/cli/program.ts';
-import { pauseLocation, resumeLocation } from '../../src/core/locations/locations.ts';
-import { findable } from '../support/pos-without-deduplication.ts';
 import { readDashboardExpressions } from '../support/read-monitoring.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
 
 const DOCS = new URL('../../docs/', import.meta.url);
 const runbook = readFileSync(new URL('runbook.md', DOCS), 'utf8');
@@ -82,46 +76,3 @@ function withoutActions(command: Command): Command {
   for (const each of command.commands) withoutActions(each);
   return command;
 }
-
-describe('after a restore, as docs/recovery.md has it', () => {
-  let system: System;
-  let pos: Pos;
-  beforeAll(async () => {
-    [system, pos] = await Promise.all([startSystem({ providers: [findable] }), startPos({ deduplicates: false })]);
-    await system.addLocation('club-1', { ordersUrl: pos.ordersUrl }, 'findable');
-  });
-  afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
-
-  const reaches = (serviceOrderId: string, state: string): Promise<unknown> =>
-    until(async () => (await system.placement(serviceOrderId))?.['state'] === state);
-
-  it('an order whose ticket was forgotten gets no second one, and one that never had a ticket is asked for first', async () => {
-    // What the database does not know of: a ticket that the POS has.
-    const order = sampleOrder({ locationId: 'club-1' });
-    await fetch(pos.ordersUrl, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(order),
-    });
-    expect(pos.tickets).toHaveLength(1);
-    await pauseLocation(system.pool, 'club-1');
-    system.platform.orders.set(order.serviceOrderId, order);
-    expect(await system.signal(order.serviceOrderId)).toBe(204);
-    const { serviceOrderId: never } = await system.placeOrder({ locationId: 'club-1' });
-    await Promise.all([reaches(order.serviceOrderId, 'held'), reaches(never, 'held')]);
-
-    const [sql = ''] = blocks('sql');
-    await system.query(sql);
-    await resumeLocation(system.pool, 'club-1');
-
-    await reaches(order.serviceOrderId, 'sent');
-    await until(async () => {
-      const attempts = await system.query('SELECT call, outcome FROM placement_attempts WHERE service_order_id = $1', [
-        never,
-      ]);
-      return attempts.some(({ call, outcome }) => call === 'findOrder' && outcome === 'absent');
-    });
-    expect(await system.placement(never)).toMatchObject({ state: 'in_doubt' });
-    expect(pos.tickets.map((ticket) => ticket.serviceOrderId)).toEqual([order.serviceOrderId]);
-  });
-});

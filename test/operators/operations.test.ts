@@ -53,7 +53,6 @@ const ROWS: Record<string, Row> = {
   closeLocationCase: { args: ofLocation },
   noteLocation: { input: { text: 'calls back' }, args: ({ locationId }) => [locationId, '--text', 'calls back'] },
   snoozeLocation: { input: { minutes: 0 }, args: ({ locationId }) => [locationId, '--end'] },
-  renumberOrders: { args: () => [] },
   listWebhooks: { args: () => [] },
   showWebhook: { args: (ids) => [ids.webhookId] },
   replayWebhook: { input: { dryRun: false }, args: (ids) => [ids.webhookId] },

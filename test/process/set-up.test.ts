@@ -101,10 +101,12 @@ describe('deploy/google-cloud/set-up.sh', () => {
         '--dead-letter-topic=expediter-dead-letter',
         '--expiration-period=never',
         '--message-retention-duration=7d',
-        // What docs/recovery.md seeks in after a restore.
-        '--retain-acked-messages',
       ]),
     );
+    for (const topic of ['order-placed', 'order-status']) {
+      const [replay] = called('pubsub', 'subscriptions', 'create', `${topic}-replay`);
+      expect(replay?.words).toEqual(expect.arrayContaining([`--topic=${topic}`, '--retain-acked-messages']));
+    }
   });
 
   it('keeps URLs that hold tokens out of the log of requests', () => {

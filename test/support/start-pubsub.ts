@@ -1,7 +1,7 @@
 /**
  * A Pub/Sub in this process, for the unmodified client: point `PUBSUB_EMULATOR_HOST` at its `host`. The gRPC interface
- * is the real one, from the client's own protos. Messages are in memory; seek, snapshots, schemas and
- * exactly-once delivery are missing.
+ * is the real one, from the client's own protos. Messages are in memory; snapshots, schemas and exactly-once delivery
+ * are missing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, ServerCredentials, status, type ServerDuplexStream, type ServiceDefinition } from '@grpc/grpc-js';
@@ -167,6 +167,12 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
     };
   }
 
+  function queueOf(definition: SubscriptionRequest): MessageQueue {
+    const backoff = policyOf(definition) ?? (isPush(definition.pushConfig) ? pushBackoff : undefined);
+    const lastResort = lastResortOf(definition);
+    return queueMessages({ ordered: definition.enableMessageOrdering, backoff, lastResort });
+  }
+
   const publisher = {
     createTopic: unary((request: { name: string }) => {
       if (topics.has(request.name)) throw new Refusal(status.ALREADY_EXISTS, `Topic already exists: ${request.name}`);
@@ -219,12 +225,8 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
       }
       const topic = find(topics, request.topic);
       const definition = { ...request, ackDeadlineSeconds: request.ackDeadlineSeconds || DEFAULT_ACK_DEADLINE_S };
-      const pushes = isPush(definition.pushConfig);
-      const backoff = policyOf(definition) ?? (pushes ? pushBackoff : undefined);
-      const lastResort = lastResortOf(definition);
-      const queue = queueMessages({ ordered: definition.enableMessageOrdering, backoff, lastResort });
       const matches = readFilter(definition.filter);
-      const subscription = { definition, matches, queue, ends: new Set<() => void>() };
+      const subscription = { definition, matches, queue: queueOf(definition), ends: new Set<() => void>() };
       subscriptions.set(definition.name, subscription);
       topic.subscriptions.add(subscription);
       startPushing(subscription);
@@ -246,6 +248,19 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
       end(subscription);
       subscription.definition.pushConfig = request.pushConfig;
       startPushing(subscription);
+      return {};
+    }),
+
+    /** As of a subscription that retains acknowledged messages. Streams stay with the messages of before. */
+    seek: unary(({ subscription, time }: { subscription: string; time: Duration }) => {
+      const sought = find(subscriptions, subscription);
+      end(sought);
+      sought.queue.close();
+      sought.queue = queueOf(sought.definition);
+      const from = Number(time.seconds) * 1000 + time.nanos / 1e6;
+      const { published } = find(topics, sought.definition.topic);
+      sought.queue.add(published.filter(sought.matches).filter(({ publishTime }) => publishTime.getTime() >= from));
+      startPushing(sought);
       return {};
     }),
 

@@ -69,18 +69,20 @@ export async function startSystem(
     prepare?: (databaseUrl: string) => Promise<void>;
     /** When webhooks are answered; by default a slow machine has time to commit them. */
     limits?: AnswerLimits;
+    /** A Pub/Sub with the topics of an earlier system; it is not stopped. */
+    pubsub?: Pubsub;
   } = {},
 ): Promise<System> {
   const [databaseUrl, pubsub, platform] = await Promise.all([
     // Only a test has the Postgres of all tests.
     about.databaseUrl ?? import('./create-database.ts').then(({ createDatabase }) => createDatabase()),
-    startPubsub(),
+    about.pubsub ?? startPubsub(),
     startOrderingPlatform({ token: 'platform-token' }),
   ]);
   await about.prepare?.(databaseUrl);
   process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
   const client = new PubSub({ projectId: PROJECT });
-  await client.createTopic('order-status');
+  if (about.pubsub === undefined) await client.createTopic('order-status');
   const { SPILL_TOPIC, KITCHEN_TOPIC, ATTENTION_TOPIC } = about.env ?? {};
   for (const topic of [KITCHEN_TOPIC, ATTENTION_TOPIC]) if (topic !== undefined) await client.createTopic(topic);
   if (SPILL_TOPIC !== undefined) {
@@ -168,7 +170,7 @@ export async function startSystem(
     },
     async stop() {
       await Promise.all([...left].map((each) => each.drain()));
-      await Promise.all([pool.end(), ownerPool.end(), platform.stop(), pubsub.stop()]);
+      await Promise.all([pool.end(), ownerPool.end(), platform.stop(), about.pubsub === undefined && pubsub.stop()]);
     },
   };
   return system;

@@ -79,7 +79,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
   /** `integration` is the former integration of the location; null if it is unknown. */
   z.object({ code: z.literal('location_left_pos'), integration: CauseText.nullable() }),
   z.object({ code: z.literal('pos_account_changed') }),
-  /** Set by hand after a database restore, as `docs/recovery.md` says. */
+  /** Set by `expediter recover` after a database restore. */
   z.object({ code: z.literal('restored') }),
   /** An operator reported that there is no ticket. */
   z.object({ code: z.literal('no_ticket_seen') }),

@@ -10,7 +10,7 @@ export const IS_UNFINISHED = 'num_nulls(finished_at) = 1';
 
 /**
  * SQL that restarts the placement of order $1 with a full deadline if it ended before the order was ever read, as failed
- * or skipped. Then no ticket can exist. If the member was notified of `failed`, later messages have higher sequence
+ * or skipped. Then no ticket can exist, unless a recovery found that the order had ended. If the member was notified of `failed`, later messages have higher sequence
  * numbers. The full time is `deadline_at - signalled_at`, which nothing changes before the order is read.
  */
 export const RESTART = `
@@ -18,6 +18,8 @@ export const RESTART = `
   SET state = 'waiting', problem = NULL, cause = NULL, failures = 0, missing_since = NULL, finished_at = NULL,
       signalled_at = now(), deadline_at = now() + (deadline_at - signalled_at), next_attempt_at = now()
   WHERE service_order_id = $1 AND state IN ('failed', 'withdrawn')
+    -- guard: ended-stays-ended
+    AND cause ->> 'code' IS DISTINCT FROM 'order_ended'
     AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = $1)`;
 
 /** Releases a claim after an internal error. A call that had begun stays recorded in its attempt's row. */

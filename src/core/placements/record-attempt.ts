@@ -82,8 +82,11 @@ export const perhapsTakenBefore = (serviceOrderId: string): string =>
 /** Returns the seconds since the order was first sent. From then on, the POS may know its idempotency key. */
 export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string): Promise<number> {
   const { rows } = await pool.query<{ seconds: number | null }>(
-    `SELECT extract(epoch FROM now() - min(started_at))::float8 AS seconds FROM placement_attempts
-     WHERE service_order_id = $1 AND call = 'createOrder'`,
+    // After a restore there may be no attempt: then its signal counts.
+    `SELECT extract(epoch FROM now() - coalesce(
+       (SELECT min(started_at) FROM placement_attempts WHERE service_order_id = $1 AND call = 'createOrder'),
+       signalled_at))::float8 AS seconds
+     FROM placements WHERE service_order_id = $1`,
     [serviceOrderId],
   );
   return rows[0]?.seconds ?? 0;

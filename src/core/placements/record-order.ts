@@ -78,7 +78,7 @@ export async function recordOrder(
   deadlineS: number,
 ): Promise<ActiveOrder | undefined> {
   const cancelled = order.cancelledAt !== undefined;
-  const { rows } = await pool.query<{ callOutCode: string } & LocationColumns>({
+  const { rows } = await pool.query<{ callOutCode: string; sentTo: string | null } & LocationColumns>({
     name: 'record-order',
     text: `
       WITH p AS (
@@ -86,17 +86,19 @@ export async function recordOrder(
         SET location_id = $3, failures = 0, missing_since = NULL,
             deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
         WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}
-        RETURNING service_order_id, last_notified_sequence
+        RETURNING service_order_id, last_notified_sequence, state
       ), n AS (
         ${countCode('$3', 'p')}
       ), o AS (
         INSERT INTO orders (service_order_id, location_id, fulfillment, requested_at, left_out, call_out_code, rank,
-                            sequence, cancellation)
+                            sequence, cancellation, integration)
         SELECT $1, $3, $4, $5::timestamptz, $8::jsonb, ${CODE_OF_COUNT}, ${RANK_PLACED}, ${nextSequence('last_notified_sequence')},
-               CASE WHEN $9::boolean THEN 'requested' END
+               CASE WHEN $9::boolean THEN 'requested' END,
+               -- After a restore, its POS may have an order that was never read here.
+               CASE WHEN p.state = 'in_doubt' THEN (SELECT l.integration FROM locations l WHERE l.location_id = $3) END
         FROM p, n
         ON CONFLICT DO NOTHING
-        RETURNING service_order_id, sequence, call_out_code
+        RETURNING service_order_id, sequence, call_out_code, integration
       ), c AS (
         INSERT INTO order_contents (service_order_id, contents) SELECT $1, $7::jsonb FROM o
       ), to_cancel AS (
@@ -105,7 +107,7 @@ export async function recordOrder(
       ), x AS (
         ${insertOutbox({ serviceOrderId: '$1', sequence: 'sequence', rank: RANK_PLACED })} FROM o
       )
-      SELECT o.call_out_code AS "callOutCode", ${STORED_LOCATION}
+      SELECT o.call_out_code AS "callOutCode", o.integration AS "sentTo", ${STORED_LOCATION}
       FROM p LEFT JOIN o USING (service_order_id) LEFT JOIN locations l ON l.location_id = $3`,
     values: [
       claim.serviceOrderId,
@@ -120,7 +122,7 @@ export async function recordOrder(
     ],
   });
   const row = rows[0];
-  return row && activeOrder(order, { ...row, sentTo: null, cancelled });
+  return row && activeOrder(order, { ...row, cancelled });
 }
 
 type OrderColumns = { callOutCode: string; sentTo: string | null; cancelled: boolean };

@@ -1,0 +1,48 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { examples, PAST, readPast } from './print.ts';
+import type { RecoverOptions } from './run-recovery.ts';
+
+export function addRecoverCommand(program: Command): void {
+  program
+    .command('recover')
+    .description(
+      'after a restore or a failover that lost commits: settle every order since then. Repeat until it exits 0',
+    )
+    .option(
+      '--lost-from <time>',
+      `since when data is missing: ${PAST}. Without it, the last recovery continues`,
+      readPast,
+    )
+    .option('--signals <subscription>', "a pull subscription of the platform's signals that stores messages")
+    .option('--live <subscription>', 'the same of STATUS_TOPIC: statuses that members saw are applied again')
+    .option('--orders <file>', 'order ids that the platform lists, one on each line; - for standard input')
+    .option('--running', 'begin although the service is running')
+    .option('--quiet <seconds>', 'a subscription is read when it delivers nothing for so long', readSeconds, 60)
+    .addHelpText(
+      'after',
+      `
+Stop the service first, run this, start the service, then repeat this command until it exits 0. The first run raises
+the numbers of live messages, records orders that the database has forgotten, and puts every order in doubt that may
+have been sent since. A POS that deduplicates gets such an order again, another POS is queried first, and an order that
+cannot be queried is listed for a person. Each run settles what the live messages prove, and lists what is left.
+Name --signals or --orders. Reads DATABASE_URL, GOOGLE_CLOUD_PROJECT and SPILL_TOPIC. See docs/recovery.md.
+
+Exit codes: 0 all is settled; 1 something is left, or could not be done; 2 wrong usage.
+${examples(
+  'expediter recover --lost-from 2027-01-31T18:00:00Z --signals order-placed-replay --live order-status-replay',
+  'expediter recover --signals order-placed-replay --live order-status-replay --json',
+  'expediter recover --lost-from 2h --orders ids.txt',
+)}`,
+    )
+    .action(async (options: RecoverOptions, command: Command) => {
+      // Imported here, because no other command needs it.
+      const { recover } = await import('./run-recovery.ts');
+      await recover(options, command);
+    });
+}
+
+function readSeconds(text: string): number {
+  const seconds = Number(text);
+  if (seconds > 0 && seconds <= 600) return seconds;
+  throw new InvalidArgumentError('Use a number of seconds, at most 600.');
+}

@@ -1,0 +1,265 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import type { Pool } from 'pg';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { Id } from '../core/domain/order.ts';
+import { LiveMessage } from '../core/domain/live-message.ts';
+import { audited } from '../core/operators/audit.ts';
+import { applyLost, beginRecovery, learn, readLeft, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
+import { failed, ok, warning, type Check } from '../diagnostics/check.ts';
+import { isFine, printChecks, sumOf } from '../diagnostics/print-checks.ts';
+import { orderIdOf } from '../http/pubsub-push.ts';
+import { NotDone } from '../operators/operation.ts';
+import { readConfigOf } from '../server/config.ts';
+import { hasWaiting, readSince } from '../server/pubsub/read-since.ts';
+import { drainOf } from '../server/pubsub/spill-topic.ts';
+import { commandLineActor } from './command-line-actor.ts';
+import { sections, table, titled } from './print.ts';
+import { withDatabase } from './settings-rules.ts';
+
+export type RecoverOptions = {
+  lostFrom?: Date;
+  signals?: string;
+  live?: string;
+  orders?: string;
+  running?: true;
+  quiet: number;
+};
+
+/** A signal may be published before its order is recorded, and clocks differ. */
+const BEFORE_MS = 10 * 60_000;
+/** Orders that are listed for people. JSON has all of them. */
+const LISTED = 50;
+
+/** What is left of one order, and what to do about it. */
+type Row = { serviceOrderId: string; locationId: string | null; state: string; problem: string; toDo: string };
+
+/** Begins a recovery, or continues one, and says what is left to do. */
+export async function recover(options: RecoverOptions, command: Command): Promise<void> {
+  const env = readConfigOf(process.env, 'DATABASE_URL', 'PLACEMENT_DEADLINE_S', 'SPILL_TOPIC');
+  await withDatabase(env.DATABASE_URL, async (pool) => {
+    const { lostFrom, began } = await whichRecovery(pool, options.lostFrom);
+    if (began === undefined && options.running === undefined && (await isRunning(pool))) {
+      throw new NotDone(
+        409,
+        'The service is running (or a pooler still has its connections). Stop it, then repeat this command. ' +
+          'After a failover that nobody noticed at once, use --running.',
+      );
+    }
+    const known = await readKnown(options, lostFrom, began);
+    let left: Left | undefined;
+    const action = { action: 'recover', subject: lostFrom.toISOString() };
+    const work = async (): Promise<string> => {
+      const begun =
+        began === undefined
+          ? await beginRecovery(pool, known, {
+              deadlineS: env.PLACEMENT_DEADLINE_S,
+              running: options.running === true,
+            })
+          : undefined;
+      const applied = await applyLost(pool, known);
+      left = await readLeft(pool, known, began ?? (await nowOf(pool)));
+      const counts =
+        begun === undefined ? [] : [`forgotten ${begun.forgotten}, ended ${begun.ended}`, `in doubt ${begun.doubted}`];
+      return [...counts, `moved ${applied}`, `left ${left.orders.length + left.unrecorded.length}`].join(', ');
+    };
+    const did = await audited(pool, commandLineActor(), action, work, (words) => words);
+    if (left !== undefined) {
+      const findings = [
+        ...checksOf(left, known, options.live !== undefined),
+        ...(await checkService(pool, env.SPILL_TOPIC)),
+      ];
+      report(command, { lostFrom, did, named: known.length }, rowsOf(left), findings);
+    }
+  });
+}
+
+/** @returns since when data is missing, and when its recovery began, as a text of Postgres; undefined if it begins now */
+async function whichRecovery(
+  pool: Pool,
+  lostFrom: Date | undefined,
+): Promise<{ lostFrom: Date; began: string | undefined }> {
+  const { rows } = await pool.query<{ subject: string; began: string }>(
+    `SELECT a.subject, min(a.at)::text AS began FROM audit a JOIN audit_outcomes o USING (audit_id)
+     WHERE a.action = 'recover' AND o.outcome = 'done' AND ($1::text IS NULL OR a.subject = $1)
+     GROUP BY a.subject ORDER BY min(a.at) DESC LIMIT 1`,
+    [lostFrom?.toISOString() ?? null],
+  );
+  const since = lostFrom ?? (rows[0] && new Date(rows[0].subject));
+  if (since === undefined)
+    throw new NotDone(400, 'No recovery has begun. Say since when data is missing: --lost-from.');
+  return { lostFrom: since, began: rows[0]?.began };
+}
+
+async function nowOf(pool: Pool): Promise<string> {
+  return (await pool.query<{ now: string }>('SELECT clock_timestamp()::text AS now')).rows[0]?.now ?? '';
+}
+
+/** True if another connection is the service's. This command has only one. */
+async function isRunning(pool: Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ running: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'expediter' AND pid <> pg_backend_pid()
+                      AND datname = current_database()) AS running`,
+  );
+  return rows[0]?.running === true;
+}
+
+/** Reads all orders since the loss. Messages of the service after the recovery began say nothing about the loss. */
+async function readKnown(
+  { signals, live, orders, quiet }: RecoverOptions,
+  lostFrom: Date,
+  began: string | undefined,
+): Promise<LostOrder[]> {
+  if (signals === undefined && orders === undefined) {
+    throw new NotDone(400, "Name the platform's signals: --signals, or a file of order ids: --orders.");
+  }
+  const since = new Date(lostFrom.getTime() - BEFORE_MS);
+  const until = began === undefined ? Infinity : Date.parse(began);
+  const read = async (subscription: string | undefined): ReturnType<typeof readSince> => {
+    if (subscription === undefined) return [];
+    const { GOOGLE_CLOUD_PROJECT: project } = readConfigOf(process.env, 'GOOGLE_CLOUD_PROJECT', 'PUBSUB_EMULATOR_HOST');
+    return readSince({ project, subscription, quietMs: quiet * 1_000 }, since).catch((error: Error) => {
+      throw new NotDone(409, `the subscription "${subscription}" cannot be read: ${error.message}`);
+    });
+  };
+  const [signalled, messages] = await Promise.all([read(signals), read(live)]);
+  const known = new Map<string, LostOrder>();
+  const add = (serviceOrderId: string, knownAt: Date): LostOrder => {
+    const order = known.get(serviceOrderId) ?? { serviceOrderId, knownAt };
+    known.set(serviceOrderId, order);
+    return order;
+  };
+  for (const id of orders === undefined ? [] : await readIds(orders)) add(id, lostFrom);
+  for (const message of signalled) {
+    const id = orderIdOf(message);
+    if (id !== undefined && message.publishedAt.getTime() < until) add(id, message.publishedAt);
+  }
+  for (const { publishedAt, data } of messages) {
+    const message = Live.safeParse(data.toString()).data;
+    if (message === undefined || Date.parse(message.appliedAt) >= until) continue;
+    known.set(message.serviceOrderId, learn(add(message.serviceOrderId, publishedAt), message));
+  }
+  return [...known.values()];
+}
+
+const Live = z
+  .string()
+  .transform((words, context) => {
+    try {
+      return JSON.parse(words) as unknown;
+    } catch {
+      context.addIssue('is not JSON');
+      return z.NEVER;
+    }
+  })
+  .pipe(LiveMessage);
+
+async function readIds(file: string): Promise<string[]> {
+  const words = file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
+  const ids = words.split('\n').map((line) => line.trim());
+  return ids
+    .filter((id) => id !== '')
+    .map((id, nth) => {
+      const read = Id.safeParse(id).data;
+      if (read === undefined) throw new NotDone(400, `--orders: line ${nth + 1} is not an order id`);
+      return read;
+    });
+}
+
+function rowsOf({ orders, unrecorded, behind }: Left): Row[] {
+  return [
+    ...orders.map(({ serviceOrderId, locationId, state, problem, forOperator, inDoubt }) => ({
+      serviceOrderId,
+      locationId,
+      state,
+      problem: problem ?? '',
+      toDo: inDoubt
+        ? `look at the POS, then: expediter order resolve ${serviceOrderId} --there, or --not-there`
+        : forOperator
+          ? `expediter order show ${serviceOrderId}`
+          : 'wait, and repeat this command',
+    })),
+    ...unrecorded.map((serviceOrderId) => ({
+      serviceOrderId,
+      locationId: null,
+      state: 'unknown',
+      problem: 'no order has this id',
+      toDo: 'ask the platform to signal it again',
+    })),
+    ...behind.map(({ serviceOrderId, locationId, status }) => ({
+      serviceOrderId,
+      locationId,
+      state: 'behind',
+      problem: `members saw ${status}`,
+      toDo: 'wait, and repeat this command',
+    })),
+  ];
+}
+
+function checksOf(left: Left, known: readonly LostOrder[], readsLive: boolean): Check[] {
+  const open = left.orders.length + left.unrecorded.length + left.behind.length;
+  const highest = Math.max(0, ...known.map((order) => order.highest ?? 0));
+  const people = left.orders.filter(({ forOperator }) => forOperator).length;
+  return [
+    left.floor !== null && left.floor >= highest
+      ? ok('sequences', `live messages are numbered above ${left.floor}; the highest that was published is ${highest}`)
+      : failed(
+          'sequences',
+          `${highest} was published, and the floor is ${left.floor ?? 'not raised'}`,
+          'a message was published with a number that this database has lost: begin again',
+        ),
+    open === 0
+      ? ok('orders', `${known.length} named, all settled`)
+      : failed('orders', `${known.length} named; ${open} not settled, ${people} of them need a person`, 'see the list'),
+    // With the live messages, every status is known that members were notified of.
+    ...(readsLive ? [] : left.silent).map(({ locationId, orders }) =>
+      warning(
+        locationId,
+        `${orders} orders from before, and no news of them since`,
+        `wait for polls, or ask the restaurant: expediter order list --open --location ${locationId}`,
+      ),
+    ),
+  ];
+}
+
+async function checkService(pool: Pool, spillTopic: string | undefined): Promise<Check[]> {
+  const runs = await isRunning(pool);
+  const service = runs
+    ? ok('service', 'it runs')
+    : failed('service', 'it does not run', 'start it with every key that SETTINGS_KEY had, then repeat this command');
+  if (spillTopic === undefined) return [service];
+  const { GOOGLE_CLOUD_PROJECT } = readConfigOf(process.env, 'GOOGLE_CLOUD_PROJECT', 'PUBSUB_EMULATOR_HOST');
+  const spill = (await hasWaiting(GOOGLE_CLOUD_PROJECT, drainOf(spillTopic)))
+    ? failed('spill', 'webhooks wait', 'wait until the service has applied them, and repeat this command')
+    : ok('spill', 'nothing waits');
+  return [service, spill];
+}
+
+function report(
+  command: Command,
+  about: { lostFrom: Date; did: string; named: number },
+  orders: readonly Row[],
+  findings: readonly Check[],
+): void {
+  const rows = orders.slice(0, LISTED).map(({ serviceOrderId, locationId, state, problem, toDo }) => ({
+    order: serviceOrderId,
+    location: locationId,
+    state,
+    problem,
+    'to do': toDo,
+  }));
+  const more = orders.length > LISTED ? `\nand ${orders.length - LISTED} more: use --json` : '';
+  const checks = findings.map(({ state, check, found, toDo }) => ({
+    '': state,
+    check,
+    found: toDo === undefined ? found : `${found}. To do: ${toDo}`,
+  }));
+  const words = sections(
+    `Lost since ${about.lostFrom.toISOString()}: ${about.did}`,
+    titled('Not settled', table(rows)) + more,
+    table(checks),
+    sumOf(findings),
+  );
+  printChecks(command, findings, { ...about, ok: isFine(findings), orders, findings }, words);
+}

@@ -1,0 +1,320 @@
+/**
+ * Recovers what this database lost when it was restored from a backup, or when a failover lost commits. The platform's
+ * signals name every order since then, and our own live messages say how far each order had come.
+ */
+import type { Pool } from 'pg';
+import { rankOf, RANK_PLACED, RANK_SENT } from '../domain/lifecycle.ts';
+import type { LiveMessage } from '../domain/live-message.ts';
+import { problemOf } from '../domain/placement-cause.ts';
+import { uuidV7 } from '../domain/uuid-v7.ts';
+import type { TranslatedWebhook } from '../domain/webhook.ts';
+import { raiseSequences } from '../live/outbox.ts';
+import { storeOrderRef } from '../placements/placement-outcomes.ts';
+import { NEXT_DOUBT_SINCE } from '../placements/placement-sql.ts';
+import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
+import { inTransaction } from '../postgres/transactions.ts';
+import { applyWebhooks } from '../statuses/apply-webhooks.ts';
+import { DOUBT_FOR_OPERATOR, NEEDS_OPERATOR } from './needs-operator.ts';
+
+/** What the topics know of one order. */
+export type LostOrder = {
+  serviceOrderId: string;
+  /** When its first signal or message was published. */
+  knownAt: Date;
+  /** Its furthest live message, if there is one. */
+  last?: LiveMessage;
+  /** The highest sequence of its messages. */
+  highest?: number;
+  /** Set if a message proves that the POS has the ticket. The POS id is empty if no message names it. */
+  ticket?: { providerOrderId?: string };
+};
+
+/** Rows of one statement. Postgres cancels statements after 8 s. */
+const CHUNK = 2_000;
+const RESTORED = problemOf({ code: 'restored' });
+const ENDED = problemOf({ code: 'order_ended' });
+
+/** Adds one live message to what is known of its order. */
+export function learn(known: LostOrder, message: LiveMessage): LostOrder {
+  const { status, memberState, sequence, providerOrderId } = message;
+  const { last, highest = 0 } = known;
+  const proves = memberState === 'sent' || (status !== null && status !== 'failed' && status !== 'cancelled');
+  return {
+    ...known,
+    last: last !== undefined && reachedBy(last) > reachedBy(message) ? last : message,
+    highest: Math.max(highest, sequence),
+    ...((known.ticket !== undefined || proves) && {
+      ticket: { ...known.ticket, ...(providerOrderId !== undefined && { providerOrderId }) },
+    }),
+  };
+}
+
+/** The rank of a message. An order that failed before it was read may start again, so that failure is the lowest. */
+function reachedBy({ locationId, status, memberState }: LiveMessage): number {
+  if (locationId === undefined) return -1;
+  return status === null ? (memberState === 'sent' ? RANK_SENT : RANK_PLACED) : rankOf(status);
+}
+
+const hasEnded = ({ last }: LostOrder): boolean =>
+  last !== undefined && last.status !== null && rankOf(last.status) >= rankOf('completed');
+
+export type Begun = { floor: number; forgotten: number; ended: number; doubted: number };
+
+/**
+ * The first step. Raises the sequences. Puts every order in doubt that may have been sent after the backup: its ticket is
+ * then looked up at the POS, or repeated if the POS deduplicates, and never sent as a new order. Records forgotten orders
+ * in the same way, except that an order which had ended stays ended. Refreshes the others, and polls all POS systems.
+ * @param about.running true if processes run meanwhile: their calls end first
+ */
+export async function beginRecovery(
+  pool: Pool,
+  orders: readonly LostOrder[],
+  { deadlineS, running }: { deadlineS: number; running: boolean },
+): Promise<Begun> {
+  const floor = await raiseSequences(pool);
+  await ensureWebhookPartitions(pool);
+  const { rows } = await pool.query<{ now: string }>('SELECT clock_timestamp()::text AS now');
+  let doubted = 0;
+  for (let more = true; more;) {
+    const step = await pool.query<{ marked: number; busy: boolean }>(MARK_UNFINISHED, [
+      RESTORED.problem,
+      RESTORED.cause,
+      rows[0]?.now,
+      CHUNK,
+      running,
+    ]);
+    doubted += step.rows[0]?.marked ?? 0;
+    more = (step.rows[0]?.marked ?? 0) === CHUNK || step.rows[0]?.busy === true;
+    if (step.rows[0]?.busy === true) await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  let [forgotten, ended] = [0, 0];
+  for (const chunk of chunksOf(orders)) {
+    const recorded = await pool.query<{ forgotten: number; ended: number; revived: number }>(RECORD_FORGOTTEN, [
+      chunk.map(({ serviceOrderId }) => serviceOrderId),
+      chunk.map(({ knownAt }) => knownAt),
+      chunk.map(hasEnded),
+      deadlineS,
+      RESTORED.problem,
+      RESTORED.cause,
+      ENDED.problem,
+      ENDED.cause,
+    ]);
+    forgotten += recorded.rows[0]?.forgotten ?? 0;
+    ended += recorded.rows[0]?.ended ?? 0;
+    doubted += recorded.rows[0]?.revived ?? 0;
+  }
+  await pool.query(POLL_ALL);
+  return { floor, forgotten, ended, doubted };
+}
+
+/**
+ * SQL that puts unfinished placements in doubt. The claim of a process that died with the old database is ignored, but
+ * not the claim of a process that runs now ($5).
+ */
+const MARK_UNFINISHED = `
+  WITH open AS MATERIALIZED (
+    SELECT service_order_id, ($5::boolean AND lease_until > now()) IS TRUE AS busy
+    FROM placements WHERE finished_at IS NULL AND state IN ('waiting', 'held') AND signalled_at < $3::timestamptz
+    LIMIT $4::int
+  ), marked AS (
+    UPDATE placements p
+    -- guard: restored-in-doubt
+    SET state = 'in_doubt', problem = $1, cause = $2::jsonb, request_ended_at = now(), doubt_since = ${NEXT_DOUBT_SINCE},
+        next_attempt_at = now(), lease_id = NULL, lease_until = NULL
+    FROM open WHERE p.service_order_id = open.service_order_id AND NOT open.busy AND p.finished_at IS NULL
+      AND (NOT $5::boolean OR p.lease_until IS NULL OR p.lease_until <= now())
+    RETURNING p.service_order_id, p.location_id
+  ), known AS (
+    UPDATE orders o SET integration = l.integration
+    FROM marked m JOIN locations l USING (location_id)
+    WHERE o.service_order_id = m.service_order_id AND o.integration IS NULL
+  )
+  SELECT (SELECT count(*)::int FROM marked) AS marked, EXISTS (SELECT FROM open WHERE busy) AS busy`;
+
+/** SQL that records what is named by the topics and unknown here, and refreshes what is known. */
+const RECORD_FORGOTTEN = `
+  WITH named AS MATERIALIZED (
+    SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::boolean[]) AS n(service_order_id, known_at, ended)
+  ), new AS (
+    INSERT INTO placements (service_order_id, state, problem, cause, signalled_at, deadline_at, request_ended_at,
+                            doubt_since, finished_at)
+    -- guard: forgotten-in-doubt
+    SELECT service_order_id, CASE WHEN ended THEN 'withdrawn' ELSE 'in_doubt' END, CASE WHEN ended THEN $7 ELSE $5 END,
+           CASE WHEN ended THEN $8::jsonb ELSE $6::jsonb END, known_at, now() + make_interval(secs => $4::int), now(),
+           CASE WHEN NOT ended THEN now() END, CASE WHEN ended THEN now() END
+    FROM named n
+    WHERE NOT EXISTS (SELECT FROM past_orders p WHERE p.service_order_id = n.service_order_id)
+    ON CONFLICT DO NOTHING
+    RETURNING service_order_id, state
+  ), revived AS (
+    -- These had failed before they were read. A signal after the backup may have placed them after all.
+    UPDATE placements p
+    SET state = 'in_doubt', problem = $5, cause = $6::jsonb, finished_at = NULL, request_ended_at = now(),
+        doubt_since = now(), next_attempt_at = now(), deadline_at = now() + make_interval(secs => $4::int)
+    FROM named n
+    WHERE p.service_order_id = n.service_order_id AND NOT n.ended AND p.state IN ('failed', 'withdrawn')
+      AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended'
+      AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = n.service_order_id)
+    RETURNING 1
+  ), refreshed AS (
+    INSERT INTO refreshes (service_order_id)
+    SELECT o.service_order_id FROM named JOIN orders o USING (service_order_id)
+    WHERE o.ended_at IS NULL AND o.erased_at IS NULL
+    ON CONFLICT DO NOTHING
+  )
+  SELECT (SELECT count(*) FILTER (WHERE state = 'in_doubt')::int FROM new) AS forgotten,
+         (SELECT count(*) FILTER (WHERE state = 'withdrawn')::int FROM new) AS ended,
+         (SELECT count(*)::int FROM revived) AS revived`;
+
+/** SQL that treats webhooks of every location with an open order as missing: its orders are polled for an hour. */
+const POLL_ALL = `
+  INSERT INTO location_polls (location_id, integration, next_poll_at, missed_at)
+  SELECT l.location_id, l.integration, now(), now() FROM locations l
+  WHERE EXISTS (SELECT FROM orders o WHERE o.location_id = l.location_id AND o.ended_at IS NULL)
+  ON CONFLICT (location_id) DO UPDATE
+    SET integration = excluded.integration, next_poll_at = excluded.next_poll_at, missed_at = excluded.missed_at`;
+
+/**
+ * Applies what the live messages said. An order whose ticket a message proves is not sent again. A status that members
+ * saw and this database lost is applied like the answer to a poll. Safe to repeat, because an order has the highest
+ * status that it ever received.
+ * @returns the number of orders that changed
+ */
+export async function applyLost(pool: Pool, orders: readonly LostOrder[]): Promise<number> {
+  let changed = 0;
+  for (const chunk of chunksOf(orders.filter(({ last }) => last !== undefined))) {
+    const byId = new Map(chunk.map((order) => [order.serviceOrderId, order]));
+    const { rows } = await pool.query<Restored>(
+      `SELECT o.service_order_id AS "serviceOrderId", o.location_id AS "locationId", o.rank, clock_timestamp() AS now,
+              coalesce(o.integration, l.integration) AS integration, p.finished_at IS NULL AS unfinished
+       FROM orders o JOIN placements p USING (service_order_id) LEFT JOIN locations l ON l.location_id = o.location_id
+       WHERE o.service_order_id = ANY ($1::text[]) AND coalesce(o.integration, l.integration) IS NOT NULL`,
+      [[...byId.keys()]],
+    );
+    const webhooks: TranslatedWebhook[] = [];
+    for (const row of rows) {
+      const order = byId.get(row.serviceOrderId);
+      if (order?.last === undefined) continue;
+      if (isBehind(order, row.rank)) {
+        webhooks.push(toAnswer(row, order.last));
+      } else if (order.ticket !== undefined && row.unfinished) {
+        await storeOrderRef(pool, row.serviceOrderId, row.integration, order.ticket);
+        changed += 1;
+      }
+    }
+    if (webhooks.length > 0) await inTransaction(pool, (client) => applyWebhooks(client, webhooks));
+    changed += webhooks.length;
+  }
+  return changed;
+}
+
+type Restored = {
+  serviceOrderId: string;
+  locationId: string;
+  integration: string;
+  rank: number;
+  unfinished: boolean;
+  now: Date;
+};
+
+const isBehind = ({ last }: LostOrder, rank: number): boolean =>
+  last !== undefined && last.status !== null && rankOf(last.status) > rank;
+
+function toAnswer({ serviceOrderId, locationId, integration, now }: Restored, last: LiveMessage): TranslatedWebhook {
+  const { status, providerOrderId, reason, reasonCode, itemIds, occurredAt, trackingUrl } = last;
+  const { estimatedReadyAt, estimatedDeliveryAt } = last;
+  const event = {
+    status: status ?? 'received',
+    serviceOrderId,
+    nativeStatus: 'recovered',
+    ...(providerOrderId !== undefined && { providerOrderId }),
+    ...(reason !== undefined && { reason }),
+    ...(reasonCode !== undefined && { reasonCode }),
+    ...(itemIds !== undefined && { itemIds }),
+    ...(occurredAt !== undefined && { occurredAt }),
+    ...(trackingUrl !== undefined && { trackingUrl }),
+    ...(estimatedReadyAt !== undefined && { estimatedReadyAt }),
+    ...(estimatedDeliveryAt !== undefined && { estimatedDeliveryAt }),
+  };
+  return {
+    id: uuidV7(),
+    locationId,
+    integration,
+    receivedAt: now,
+    headers: {},
+    body: Buffer.from(JSON.stringify([event])),
+    truncated: false,
+    polled: true,
+    events: [event],
+  };
+}
+
+/** An order that is not settled. `forOperator`: nothing happens until a person acts. */
+export type LeftOrder = {
+  serviceOrderId: string;
+  locationId: string | null;
+  state: string;
+  problem: string | null;
+  forOperator: boolean;
+  inDoubt: boolean;
+};
+export type Left = {
+  orders: LeftOrder[];
+  /** Named by the topics, but not recorded here. */
+  unrecorded: string[];
+  /** Members saw a later status than this database has. */
+  behind: { serviceOrderId: string; locationId: string | null; status: string }[];
+  floor: number | null;
+  /** Locations with orders from before that nobody has reported about since. */
+  silent: { locationId: string; orders: number }[];
+};
+
+/** Reads what is left to do. @param began when the recovery began, as a text of Postgres */
+export async function readLeft(pool: Pool, orders: readonly LostOrder[], began: string): Promise<Left> {
+  const ids = orders.map(({ serviceOrderId }) => serviceOrderId);
+  const { rows } = await pool.query<LeftOrder>(
+    `SELECT p.service_order_id AS "serviceOrderId", p.location_id AS "locationId", p.state, p.problem,
+            ${NEEDS_OPERATOR} AS "forOperator", ${DOUBT_FOR_OPERATOR} AS "inDoubt"
+     FROM placements p LEFT JOIN orders o USING (service_order_id)
+     WHERE p.finished_at IS NULL AND p.signalled_at < $1::timestamptz
+        OR p.service_order_id = ANY ($2::text[]) AND (p.finished_at IS NULL OR ${NEEDS_OPERATOR})
+     ORDER BY p.signalled_at, p.service_order_id`,
+    [began, ids],
+  );
+  const known = new Map<string, { rank: number | null; locationId: string | null }>();
+  for (const chunk of chunksOf(ids)) {
+    const found = await pool.query<{ id: string; rank: number | null; locationId: string | null }>(
+      `SELECT p.service_order_id AS id, o.rank, p.location_id AS "locationId"
+       FROM placements p LEFT JOIN orders o USING (service_order_id) WHERE p.service_order_id = ANY ($1::text[])
+       UNION ALL SELECT service_order_id, NULL, location_id FROM past_orders WHERE service_order_id = ANY ($1::text[])`,
+      [chunk],
+    );
+    for (const { id, ...about } of found.rows) known.set(id, about);
+  }
+  const floor = await pool.query<{ floor: number }>('SELECT floor FROM sequence_floor');
+  const silent = await pool.query<{ locationId: string; orders: number }>(
+    `SELECT o.location_id AS "locationId", count(*)::int AS orders
+     FROM orders o JOIN placements p USING (service_order_id)
+     WHERE o.ended_at IS NULL AND o.rank >= ${RANK_SENT} AND o.updated_at < $1::timestamptz
+       AND (p.polled_at > $1::timestamptz) IS NOT TRUE
+     GROUP BY 1 ORDER BY 1`,
+    [began],
+  );
+  return {
+    orders: rows,
+    unrecorded: ids.filter((id) => !known.has(id)),
+    behind: orders.flatMap((order) => {
+      const { rank, locationId } = known.get(order.serviceOrderId) ?? { rank: null, locationId: null };
+      if (rank === null || !isBehind(order, rank)) return [];
+      return [{ serviceOrderId: order.serviceOrderId, locationId, status: order.last?.status ?? '' }];
+    }),
+    floor: floor.rows[0]?.floor ?? null,
+    silent: silent.rows,
+  };
+}
+
+function chunksOf<Item>(items: readonly Item[]): Item[][] {
+  return Array.from({ length: Math.ceil(items.length / CHUNK) }, (_, nth) =>
+    items.slice(nth * CHUNK, (nth + 1) * CHUNK),
+  );
+}

@@ -1,0 +1,228 @@
+import pg from 'pg';
+import { randomUUID } from 'node:crypto';
+import { PubSub } from '@google-cloud/pubsub';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { migrate } from '../../src/database/migrate.ts';
+import { createDatabase } from '../support/create-database.ts';
+import { PROJECT } from '../support/fixtures.ts';
+import { blind, findable } from '../support/pos-without-deduplication.ts';
+import { runCli } from '../support/run-cli.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
+import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
+import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { databaseUrl } from '../support/template-database.ts';
+import { until } from '../support/until.ts';
+
+/** Each kind of POS, its integration, and its location's id. */
+const KINDS = ['standard', 'findable', 'blind'] as const;
+type Kind = (typeof KINDS)[number];
+const SOURCES = ['--signals', 'signals-replay', '--live', 'live-replay', '--quiet', '0.5'];
+const UNAVAILABLE = 14;
+
+let pubsub: Pubsub;
+let pos: Record<Kind, Pos>;
+beforeAll(async () => {
+  const [standard, other, unasked] = await Promise.all([
+    startPos(),
+    startPos({ deduplicates: false }),
+    startPos({ deduplicates: false }),
+  ]);
+  pos = { standard, findable: other, blind: unasked };
+  pubsub = await startPubsub();
+  process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
+  const client = new PubSub({ projectId: PROJECT });
+  for (const topic of ['signals', 'live']) {
+    const [made] = await client.createTopic(topic === 'live' ? 'order-status' : topic);
+    await made.createSubscription(`${topic}-replay`);
+  }
+  await client.close();
+});
+afterAll(() => Promise.all([...Object.values(pos ?? {}).map((each) => each.stop()), pubsub?.stop()]));
+
+/** A copy of a database that nobody uses, as a backup. @returns its URL */
+async function copyOf(url: string): Promise<string> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  const client = new pg.Client(databaseUrl(url, 'postgres'));
+  await client.connect();
+  await client.query(`CREATE DATABASE ${name} TEMPLATE ${new URL(url).pathname.slice(1)}`);
+  await client.end();
+  return databaseUrl(url, name);
+}
+
+/** Runs a part of the evening on one database. */
+async function play<Result>(
+  url: string,
+  orders: readonly string[],
+  work: (system: System) => Promise<Result>,
+): Promise<Result> {
+  const system = await startSystem({ databaseUrl: url, providers: [findable, blind], pubsub });
+  try {
+    for (const id of orders)
+      system.platform.orders.set(id, sampleOrder({ serviceOrderId: id, locationId: kindOf(id) }));
+    for (const kind of KINDS) await system.addLocation(kind, { ordersUrl: pos[kind].ordersUrl }, kind);
+    return await work(system);
+  } finally {
+    await system.stop();
+  }
+}
+
+/** An order's id says at which location it is. */
+const idsOf = (name: string): string[] => KINDS.map((kind) => `${name}-${kind}-${randomUUID().slice(0, 8)}`);
+const kindOf = (id: string): string => id.split('-')[1] ?? '';
+
+async function publish(ids: readonly string[]): Promise<void> {
+  const client = new PubSub({ projectId: PROJECT });
+  for (const orderId of ids) await client.topic('signals').publishMessage({ json: { orderId } });
+  await client.close();
+}
+
+/** Publishes the platform's signals, and pushes them to the service. */
+async function signal(system: System, ids: readonly string[], before = (): void => {}): Promise<void> {
+  await publish(ids);
+  before();
+  for (const orderId of ids) await until(async () => (await system.signal(orderId)) === 204);
+}
+const heard = (system: System, ids: readonly string[], state: string): Promise<unknown> =>
+  until(() => ids.every((id) => system.live(id).some(({ memberState }) => memberState === state)));
+async function report(system: System, ids: readonly string[], status: string): Promise<void> {
+  for (const id of ids) {
+    const url = await system.webhookUrl(kindOf(id));
+    expect((await post(url, statusWebhook({ serviceOrderId: id, status }))).body['outcome']).toBe('applied');
+  }
+}
+
+type Told = {
+  code: number | null;
+  ok: boolean;
+  did: string;
+  orders: Record<string, string>[];
+  findings: { check: string; state: string }[];
+};
+async function recover(env: Record<string, string>, ...args: string[]): Promise<Told> {
+  const { code, out, error } = await runCli(env, ['recover', ...SOURCES, ...args, '--json']);
+  expect(error).toBe('');
+  return { code, ...(JSON.parse(out) as Omit<Told, 'code'>) };
+}
+const ticketsOf = (id: string): number =>
+  Object.values(pos).flatMap(({ tickets }) => tickets.filter((ticket) => ticket.serviceOrderId === id)).length;
+
+it('after a restore, names and settles every order, and makes no second ticket', async () => {
+  const [kept, waiting, forgotten, done, refused, late] = ['kept', 'waiting', 'new', 'done', 'refused', 'late'].map(
+    idsOf,
+  ) as [string[], string[], string[], string[], string[], string[]];
+  /** Its signal came just before the end, and it was never sent. */
+  const never = `never-findable-${randomUUID()}`;
+  const all = [kept, waiting, forgotten, done, refused, late, never].flat();
+  const database = await createDatabase();
+
+  // The backup has `kept`, and `waiting`, which the platform does not show yet.
+  await play(database, kept, async (system) => {
+    await signal(system, [...kept, ...waiting]);
+    await heard(system, kept, 'sent');
+    await report(system, kept, 'received');
+    await heard(system, kept, 'confirmed');
+  });
+  const lostFrom = new Date();
+  const backup = await copyOf(database);
+
+  const env = await play(database, all, async (system) => {
+    await heard(system, waiting, 'sent');
+    await signal(system, [...forgotten, ...done]);
+    await heard(system, [...forgotten, ...done], 'sent');
+    await report(system, [...kept, ...done], 'completed');
+    await heard(system, kept, 'picked_up');
+    await heard(system, done, 'picked_up');
+    for (const each of Object.values(pos)) each.behave = () => ({ status: 422 });
+    await signal(system, refused);
+    await heard(system, refused, 'failed');
+    // Tickets of which no message says anything.
+    for (const each of Object.values(pos)) each.behave = undefined;
+    await signal(system, late, () => {
+      pubsub.faults.publishError = () => UNAVAILABLE;
+    });
+    await until(() => late.every((id) => ticketsOf(id) === 1));
+    return system.env;
+  });
+  delete pubsub.faults.publishError;
+  await publish([never]);
+  const published = new Map(all.map((id) => [id, sequencesOf(id)]));
+
+  await migrate(backup);
+  const restored = { ...env, DATABASE_URL: backup };
+  const first = await recover(restored, '--lost-from', lostFrom.toISOString());
+  expect(first).toMatchObject({ code: 1, ok: false });
+  expect(first.did).toContain('forgotten 7, ended 6, in doubt 3');
+
+  const { left, solved } = await play(backup, all, async (system) => {
+    const again = (): Promise<Told> => recover(restored);
+    // It is looked up at its POS, and not believed to be absent within a minute of the recovery.
+    await until(async () => {
+      const { cause } = (await system.placement(never)) ?? {};
+      return (cause as { code?: string } | null)?.code === 'order_absent_yet';
+    });
+    await system.query(
+      `UPDATE placements SET request_ended_at = now() - interval '1 min', next_attempt_at = now()
+       WHERE service_order_id = $1`,
+      [never],
+    );
+    const asked = await until(async () => {
+      const told = await again();
+      return told.orders.every((order) => order['toDo']?.includes('resolve')) && told;
+    });
+    const [unknown] = late.filter((id) => id.startsWith('late-blind'));
+    const resolved = await runCli(restored, ['order', 'resolve', unknown ?? '', '--there']);
+    expect(resolved.error).toBe('');
+    const end = await until(async () => {
+      const told = await again();
+      return told.code === 0 && told;
+    });
+    // The platform signals an order again that had failed.
+    await signal(system, refused);
+    for (const id of [...kept, ...done]) expect((await system.order(id))?.['status'] ?? 'completed').toBe('completed');
+    await heard(system, late, 'sent');
+    return { left: asked, solved: end };
+  });
+  expect(left.code).toBe(1);
+  expect(left.orders).toMatchObject([
+    { serviceOrderId: late[2], locationId: 'blind', state: 'in_doubt', toDo: expect.stringContaining('--there') },
+  ]);
+  expect(solved).toMatchObject({ ok: true, orders: [] });
+  for (const id of [...kept, ...waiting, ...forgotten, ...done, ...late, never])
+    expect([id, ticketsOf(id)]).toEqual([id, 1]);
+  for (const id of refused) expect([id, ticketsOf(id)]).toEqual([id, 0]);
+  for (const [id, before] of published) {
+    const since = sequencesOf(id).slice(before.length);
+    expect(Math.min(Infinity, ...since), id).toBeGreaterThan(Math.max(0, ...before));
+  }
+}, 120_000);
+
+function sequencesOf(id: string): number[] {
+  return pubsub
+    .published('order-status')
+    .filter(({ attributes }) => attributes['serviceOrderId'] === id)
+    .map(({ attributes }) => Number(attributes['sequence']));
+}
+
+it('while the service runs, it begins only if it is told to', async () => {
+  const database = await createDatabase();
+  await play(database, [], async ({ env }) => {
+    const begin = ['recover', '--lost-from', '1h', ...SOURCES];
+    const { code, error } = await runCli(env, begin);
+    expect([code, error]).toEqual([1, expect.stringContaining('Stop it, then repeat')]);
+    expect((await runCli(env, [...begin, '--running'])).error).toBe('');
+  });
+});
+
+it.each([
+  [['--lost-from', '1h'], 'Name the platform'],
+  [[...SOURCES], 'No recovery has begun'],
+  [['--lost-from', '1h', '--signals', 'unknown', '--quiet', '0.5'], 'the subscription "unknown" cannot be read'],
+  [['--lost-from', 'x'], 'Use a while ago'],
+  [['--lost-from', '1h', '--quiet', '0'], 'Use a number of seconds'],
+])('%j is refused', async (args, words) => {
+  const DATABASE_URL = await createDatabase();
+  const { code, error } = await runCli({ DATABASE_URL, GOOGLE_CLOUD_PROJECT: PROJECT }, ['recover', ...args]);
+  expect([code, error]).toEqual([expect.any(Number), expect.stringContaining(words)]);
+  expect(code).toBeGreaterThan(0);
+});
