@@ -46,7 +46,7 @@ const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   'be refused': ['was refused', 'a request that was refused'],
   'erase member': ['erased the data of a member', 'erase the data of a member'],
   rekey: ['encrypted the settings with another key', 'encrypt settings with another key'],
-  renumber: ['raised the numbers of live messages', 'raise the numbers of live messages'],
+  recover: ['ran the recovery after a restore', 'run the recovery after a restore'],
 };
 
 /** Actions that change nothing. */

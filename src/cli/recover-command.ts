@@ -13,6 +13,11 @@ export function addRecoverCommand(program: Command): void {
       `since when data is missing: ${PAST}. Without it, the last recovery continues`,
       readPast,
     )
+    .option(
+      '--lost-until <time>',
+      `when the service stopped: ${PAST}; by default now. No POS has later orders`,
+      readPast,
+    )
     .option('--signals <subscription>', "a pull subscription of the platform's signals that stores messages")
     .option('--live <subscription>', 'the same of STATUS_TOPIC: statuses that members saw are applied again')
     .option('--orders <file>', 'order ids that the platform lists, one on each line; - for standard input')
@@ -24,8 +29,9 @@ export function addRecoverCommand(program: Command): void {
 Stop the service first, run this, start the service, then repeat this command until it exits 0. The first run raises
 the numbers of live messages, records orders that the database has forgotten, and puts every order in doubt that may
 have been sent since. A POS that deduplicates gets such an order again, another POS is queried first, and an order that
-cannot be queried is listed for a person. Each run settles what the live messages prove, and lists what is left.
-Name --signals or --orders. Reads DATABASE_URL, GOOGLE_CLOUD_PROJECT and SPILL_TOPIC. See docs/recovery.md.
+cannot be queried is listed for a person. Each run settles what the live messages prove, replays webhooks that matched no
+order, and lists what is left.
+Name --signals or --orders. Needs the environment of the service. See docs/recovery.md.
 
 Exit codes: 0 all is settled; 1 something is left, or could not be done; 2 wrong usage.
 ${examples(

@@ -5,8 +5,10 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { Id } from '../core/domain/order.ts';
 import { LiveMessage } from '../core/domain/live-message.ts';
+import { settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
 import { applyLost, beginRecovery, learn, readLeft, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
+import { endOfRun, replayWebhooks } from '../core/replay/replay-webhooks.ts';
 import { failed, ok, warning, type Check } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf } from '../diagnostics/print-checks.ts';
 import { orderIdOf } from '../http/pubsub-push.ts';
@@ -16,10 +18,11 @@ import { hasWaiting, readSince } from '../server/pubsub/read-since.ts';
 import { drainOf } from '../server/pubsub/spill-topic.ts';
 import { commandLineActor } from './command-line-actor.ts';
 import { sections, table, titled } from './print.ts';
-import { withDatabase } from './settings-rules.ts';
+import { settingsRules, withDatabase } from './settings-rules.ts';
 
 export type RecoverOptions = {
   lostFrom?: Date;
+  lostUntil?: Date;
   signals?: string;
   live?: string;
   orders?: string;
@@ -27,6 +30,14 @@ export type RecoverOptions = {
   quiet: number;
 };
 
+const VARIABLES = [
+  'DATABASE_URL',
+  'SETTINGS_KEY',
+  'PUBLIC_URL',
+  'PROVIDER_MODULES',
+  'PLACEMENT_DEADLINE_S',
+  'SPILL_TOPIC',
+] as const;
 /** A signal may be published before its order is recorded, and clocks differ. */
 const BEFORE_MS = 10 * 60_000;
 /** Orders that are listed for people. JSON has all of them. */
@@ -37,7 +48,8 @@ type Row = { serviceOrderId: string; locationId: string | null; state: string; p
 
 /** Begins a recovery, or continues one, and says what is left to do. */
 export async function recover(options: RecoverOptions, command: Command): Promise<void> {
-  const env = readConfigOf(process.env, 'DATABASE_URL', 'PLACEMENT_DEADLINE_S', 'SPILL_TOPIC');
+  const env = readConfigOf(process.env, ...VARIABLES);
+  const rules = await settingsRules(env);
   await withDatabase(env.DATABASE_URL, async (pool) => {
     const { lostFrom, began } = await whichRecovery(pool, options.lostFrom);
     if (began === undefined && options.running === undefined && (await isRunning(pool))) {
@@ -59,10 +71,21 @@ export async function recover(options: RecoverOptions, command: Command): Promis
             })
           : undefined;
       const applied = await applyLost(pool, known);
-      left = await readLeft(pool, known, began ?? (await nowOf(pool)));
+      const readAll = async (): Promise<Left> => readLeft(pool, known, began ?? (await nowOf(pool)));
+      left = await readAll();
+      // Webhooks about forgotten orders were answered 200 since the loss. Their orders are known by now.
+      const replayed = left.orders.every(({ forOperator }) => forOperator)
+        ? await replayUnmatched(pool, rules, lostFrom)
+        : 0;
+      if (replayed > 0) left = await readAll();
       const counts =
         begun === undefined ? [] : [`forgotten ${begun.forgotten}, ended ${begun.ended}`, `in doubt ${begun.doubted}`];
-      return [...counts, `moved ${applied}`, `left ${left.orders.length + left.unrecorded.length}`].join(', ');
+      return [
+        ...counts,
+        `moved ${applied}`,
+        `replayed ${replayed}`,
+        `left ${left.orders.length + left.unrecorded.length}`,
+      ].join(', ');
     };
     const did = await audited(pool, commandLineActor(), action, work, (words) => words);
     if (left !== undefined) {
@@ -92,6 +115,23 @@ async function whichRecovery(
   return { lostFrom: since, began: rows[0]?.began };
 }
 
+/** Replays webhooks that matched no order. @returns how many of them match one now */
+async function replayUnmatched(pool: Pool, rules: SettingsRules, since: Date): Promise<number> {
+  const deps = {
+    pool,
+    decryptSettings: settingsDecrypter(rules),
+    keys: rules.keys,
+    publicUrl: rules.publicUrl ?? '',
+    dryRun: false,
+  };
+  const filter = { outcome: 'unmatched', since, until: await endOfRun(pool, undefined), replayable: 'open' } as const;
+  let matched = 0;
+  for await (const { replayed } of replayWebhooks(deps, filter, { by: commandLineActor() })) {
+    if ('outcome' in replayed && replayed.outcome !== 'unmatched') matched += 1;
+  }
+  return matched;
+}
+
 async function nowOf(pool: Pool): Promise<string> {
   return (await pool.query<{ now: string }>('SELECT clock_timestamp()::text AS now')).rows[0]?.now ?? '';
 }
@@ -107,7 +147,7 @@ async function isRunning(pool: Pool): Promise<boolean> {
 
 /** Reads all orders since the loss. Messages of the service after the recovery began say nothing about the loss. */
 async function readKnown(
-  { signals, live, orders, quiet }: RecoverOptions,
+  { signals, live, orders, quiet, lostUntil }: RecoverOptions,
   lostFrom: Date,
   began: string | undefined,
 ): Promise<LostOrder[]> {
@@ -115,11 +155,11 @@ async function readKnown(
     throw new NotDone(400, "Name the platform's signals: --signals, or a file of order ids: --orders.");
   }
   const since = new Date(lostFrom.getTime() - BEFORE_MS);
-  const until = began === undefined ? Infinity : Date.parse(began);
+  const until = new Date(Math.min(Date.parse(began ?? '') || Date.now(), lostUntil?.getTime() ?? Infinity));
   const read = async (subscription: string | undefined): ReturnType<typeof readSince> => {
     if (subscription === undefined) return [];
     const { GOOGLE_CLOUD_PROJECT: project } = readConfigOf(process.env, 'GOOGLE_CLOUD_PROJECT', 'PUBSUB_EMULATOR_HOST');
-    return readSince({ project, subscription, quietMs: quiet * 1_000 }, since).catch((error: Error) => {
+    return readSince({ project, subscription, quietMs: quiet * 1_000 }, { since, until }).catch((error: Error) => {
       throw new NotDone(409, `the subscription "${subscription}" cannot be read: ${error.message}`);
     });
   };
@@ -133,11 +173,11 @@ async function readKnown(
   for (const id of orders === undefined ? [] : await readIds(orders)) add(id, lostFrom);
   for (const message of signalled) {
     const id = orderIdOf(message);
-    if (id !== undefined && message.publishedAt.getTime() < until) add(id, message.publishedAt);
+    if (id !== undefined) add(id, message.publishedAt);
   }
   for (const { publishedAt, data } of messages) {
     const message = Live.safeParse(data.toString()).data;
-    if (message === undefined || Date.parse(message.appliedAt) >= until) continue;
+    if (message === undefined || new Date(message.appliedAt) >= until) continue;
     known.set(message.serviceOrderId, learn(add(message.serviceOrderId, publishedAt), message));
   }
   return [...known.values()];

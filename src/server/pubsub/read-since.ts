@@ -11,13 +11,13 @@ const PEEK_MS = 2_000;
 const DEADLINE_EXCEEDED = 4;
 
 /**
- * Reads all messages since a time from a pull subscription, which must have stored them. They are not acknowledged, so
- * they can be read again.
- * @param quietMs the subscription counts as read when it has delivered nothing for so long
+ * Reads all messages of a time from a pull subscription, which must have stored them. They are not acknowledged, so they
+ * can be read again.
+ * @param about.quietMs the subscription counts as read when it has delivered none of them for so long
  */
 export async function readSince(
   { project, subscription, quietMs }: { project: string; subscription: string; quietMs: number },
-  since: Date,
+  { since, until }: { since: Date; until: Date },
 ): Promise<PastMessage[]> {
   const read = new Map<string, PastMessage>();
   await withSubscription(project, subscription, async ({ seek, pull, lease }) => {
@@ -32,10 +32,11 @@ export async function readSince(
       for (const { message } of received) {
         const { messageId, publishTime, attributes, data } = message ?? {};
         const publishedAt = new Date(Number(publishTime?.seconds ?? 0) * 1_000 + (publishTime?.nanos ?? 0) / 1e6);
-        if (publishedAt < since || read.has(messageId ?? '')) continue;
+        // Messages do not come in order, and others are published meanwhile.
+        if (publishedAt < since || publishedAt >= until || read.has(messageId ?? '')) continue;
         read.set(messageId ?? '', { publishedAt, attributes: attributes ?? {}, data: Buffer.from(data ?? '') });
+        quietSince = performance.now();
       }
-      quietSince = performance.now();
     }
     while (ackIds.length > 0) await lease(ackIds.splice(0, AT_ONCE), 0);
   });
