@@ -61,7 +61,7 @@ export async function startFaultyPostgres(): Promise<FaultyPostgres> {
 }
 
 /** Makes commits synchronous: after this, every answered commit is also on the standby's disk. */
-async function makeSynchronous(primary: Postgres): Promise<void> {
+export async function makeSynchronous(primary: Postgres): Promise<void> {
   await ask(primary, `ALTER SYSTEM SET synchronous_standby_names = '*'`);
   await ask(primary, 'SELECT pg_reload_conf()');
   await sleep(SYNCHRONOUS_AFTER_MS);
@@ -69,7 +69,7 @@ async function makeSynchronous(primary: Postgres): Promise<void> {
   await ask(primary, `SELECT pg_logical_emit_message(true, 'chaos', 'synchronous')`);
 }
 
-async function ask(postgres: Postgres, sql: string): Promise<void> {
+export async function ask(postgres: Postgres, sql: string): Promise<void> {
   const client = new pg.Client({ connectionString: postgres.url, application_name: 'neighbour' });
   client.on('error', () => {});
   await client.connect();

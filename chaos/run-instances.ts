@@ -26,7 +26,10 @@ export type Instances = {
   log(): string;
   /** Stops or resumes reading the logs of all processes, including processes that are started later. */
   readLogs(isRead: boolean): void;
+  /** Stops all processes. */
   stop(): Promise<void>;
+  /** Starts them again after `stop`, and waits until they are ready. */
+  start(): Promise<void>;
 };
 
 /** A version of the service. */
@@ -131,8 +134,11 @@ export async function runInstances(about: {
     await Promise.all(running.map((instance) => ready(instance, ALL_READY_WITHIN_MS)));
   };
 
-  await Promise.all(Array.from({ length: count }, (_, place) => begin(place)));
-  await untilReady();
+  const start = async (): Promise<void> => {
+    await Promise.all(Array.from({ length: count }, (_, place) => begin(place)));
+    await untilReady();
+  };
+  await start();
 
   const kill = async (place: number, awayMs: number): Promise<void> => {
     const instance = places[place];
@@ -146,6 +152,7 @@ export async function runInstances(about: {
   };
 
   return {
+    start,
     misbehaved,
     untilReady,
     // A process that is ending still gets requests until the load balancer sees that it is not ready.

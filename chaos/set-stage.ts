@@ -30,6 +30,8 @@ export type Stage<Database extends StageDatabase = FaultyPostgres> = Database & 
   platform: OrderingPlatform;
   kitchens: readonly Kitchen[];
   instances: Instances;
+  /** The environment of the processes. */
+  env: Readonly<Record<string, string>>;
   /** The URL of the load balancer. */
   url: string;
   /** The topic for signals. */
@@ -110,36 +112,34 @@ export async function setStage<Database extends StageDatabase>(about: {
   const kitchens = await openKitchens({ ...about, vendors }, database.databaseUrl, balancer);
   const folders = previous === undefined ? [OURS] : [previous.folder, OURS];
 
+  const envIn = (folder: string): Record<string, string> => ({
+    DATABASE_URL: database.serviceUrl,
+    HOST: '127.0.0.1',
+    ORDER_API_URL: platform.url,
+    ORDER_API_TOKEN: PLATFORM_TOKEN,
+    ORDER_QUERY_FILE: join(folder, ORDER_QUERY_FILE),
+    GOOGLE_CLOUD_PROJECT: PROJECT,
+    PUBSUB_EMULATOR_HOST: pubsub.host,
+    LIVE_ORDER: about.liveOrder ?? 'key',
+    SPILL_TOPIC: 'spill',
+    PUSH_AUDIENCE: AUDIENCE,
+    PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+    PUSH_JWKS_URL: pubsub.jwksUrl,
+    SETTINGS_KEY,
+    ALLOW_PRIVATE_HOSTS,
+    OPERATOR_TOKEN,
+    ...FOLLOW_ENV,
+    PROVIDER_MODULES: modulesIn(folder).join(','),
+    PLACEMENT_DEADLINE_S: String(about.deadlineS),
+    DRAIN_DELAY_MS: '2000',
+    BODY_BUDGET: String(BODY_BUDGET),
+  });
   instances = await runInstances({
     seed: about.seed,
     clocks: about.clocks,
     history: about.history,
     places,
-    programs: folders.map((folder) => ({
-      main: join(folder, 'src/main.ts'),
-      env: {
-        DATABASE_URL: database.serviceUrl,
-        HOST: '127.0.0.1',
-        ORDER_API_URL: platform.url,
-        ORDER_API_TOKEN: PLATFORM_TOKEN,
-        ORDER_QUERY_FILE: join(folder, ORDER_QUERY_FILE),
-        GOOGLE_CLOUD_PROJECT: PROJECT,
-        PUBSUB_EMULATOR_HOST: pubsub.host,
-        LIVE_ORDER: about.liveOrder ?? 'key',
-        SPILL_TOPIC: 'spill',
-        PUSH_AUDIENCE: AUDIENCE,
-        PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
-        PUSH_JWKS_URL: pubsub.jwksUrl,
-        SETTINGS_KEY,
-        ALLOW_PRIVATE_HOSTS,
-        OPERATOR_TOKEN,
-        ...FOLLOW_ENV,
-        PROVIDER_MODULES: modulesIn(folder).join(','),
-        PLACEMENT_DEADLINE_S: String(about.deadlineS),
-        DRAIN_DELAY_MS: '2000',
-        BODY_BUDGET: String(BODY_BUDGET),
-      },
-    })),
+    programs: folders.map((folder) => ({ main: join(folder, 'src/main.ts'), env: envIn(folder) })),
   });
   await orders.createSubscription('orders-push', {
     ackDeadlineSeconds: 10,
@@ -157,6 +157,7 @@ export async function setStage<Database extends StageDatabase>(about: {
 
   const { stop } = instances;
   return Object.assign(database, {
+    env: envIn(OURS),
     pubsub,
     platform,
     kitchens,

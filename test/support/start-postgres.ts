@@ -8,7 +8,9 @@ import {
 } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   chownSync,
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -42,6 +44,8 @@ export type PostgresOptions = {
   binaries?: PostgresBinaries;
   /** The URL of a primary: new data is a copy of its data, and follows it until `pg_promote()`. */
   standbyOf?: string;
+  /** Folders of a base backup and of archived WAL: new data is the backup, and all WAL is applied to it. */
+  backup?: { base: string; archive: string };
 };
 
 export type Postgres = {
@@ -73,7 +77,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     launch.settings = { ...(temporary === undefined ? {} : { fsync: 'off' }), ...options.settings };
     if (options.standbyOf !== undefined) launch.settings['primary_conninfo'] = conninfo(options.standbyOf);
     if (!existsSync(join(launch.dir, 'PG_VERSION'))) {
-      if (options.standbyOf === undefined) await initialise(launch);
+      if (options.backup !== undefined) restore(launch, options.backup);
+      else if (options.standbyOf === undefined) await initialise(launch);
       else await copy(launch, options.standbyOf);
     }
     return await run(launch, options.port);
@@ -274,6 +279,18 @@ const STANDBY = 'standby.signal';
 async function copy({ dir, user }: Launch, primary: string): Promise<void> {
   await copyDataDirectory(primary, dir);
   writeFileSync(join(dir, STANDBY), '');
+  giveTo(user, dir);
+}
+
+function restore({ dir, user, settings }: Launch, { base, archive }: { base: string; archive: string }): void {
+  cpSync(base, dir, { recursive: true });
+  chmodSync(dir, 0o700);
+  writeFileSync(join(dir, 'recovery.signal'), '');
+  settings['restore_command'] = `cp ${archive}/%f %p`;
+  giveTo(user, dir);
+}
+
+function giveTo(user: UnprivilegedUser | undefined, dir: string): void {
   if (user === undefined) return;
   for (const entry of ['', ...readdirSync(dir, { recursive: true, encoding: 'utf8' })]) {
     chownSync(join(dir, entry), user.uid, user.gid);
