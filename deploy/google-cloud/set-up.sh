@@ -128,7 +128,7 @@ for topic in "$order_topic" order-status; do
   filter=
   if [ "$topic" = "$order_topic" ]; then filter=${ORDER_FILTER-}; fi
   ensure "subscription $name" pubsub subscriptions describe "$name" -- \
-    pubsub subscriptions create "$name" --topic="$topic" --ack-deadline=600 --message-retention-duration=7d \
+    pubsub subscriptions create "$name" --topic="$topic" --ack-deadline=10 --message-retention-duration=7d \
     --retain-acked-messages --expiration-period=never ${filter:+"--message-filter=$filter"}
 done
 

@@ -61,7 +61,7 @@ type Lane = {
 type Entry = { message: Message; lane: Lane; attempt: number; acknowledged: boolean; ackId: string };
 type Outstanding = { entry: Entry; consumer: Consumer; expiry: NodeJS.Timeout };
 
-const BATCH_MAX = 200;
+export const BATCH_MAX = 200;
 
 export function queueMessages(options: {
   ordered: boolean;

@@ -8,6 +8,7 @@ import { Server, ServerCredentials, status, type ServerDuplexStream, type Servic
 import { loadPubsubProtos } from './load-pubsub-protos.ts';
 import { pushMessages, type PushConfig } from './push-messages.ts';
 import {
+  BATCH_MAX,
   queueMessages,
   type Backoff,
   type LastResort,
@@ -278,7 +279,12 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
       const { queue, definition } = find(subscriptions, subscription);
       const received = Promise.withResolvers<Lease[]>();
       const ackDeadlineMs = definition.ackDeadlineSeconds * 1000;
-      const detach = queue.attach({ maxOutstanding: maxMessages, ackDeadlineMs, receive: received.resolve });
+      const detach = queue.attach({
+        // One answer has one batch.
+        maxOutstanding: Math.min(maxMessages, BATCH_MAX),
+        ackDeadlineMs,
+        receive: received.resolve,
+      });
       const late = setTimeout(() => received.resolve([]), returnImmediately ? 0 : PULL_WAITS_MS);
       const leases = await received.promise;
       clearTimeout(late);
