@@ -118,7 +118,7 @@ describe('the structure', () => {
   });
 
   it('no two files share a name, but for what every provider has', () => {
-    const names = ['src', 'console', 'bench', 'chaos', 'demo', 'test']
+    const names = ['src', 'console', 'bench', 'chaos', 'simulate', 'demo', 'test']
       .flatMap((folder) =>
         readdirSync(join(SRC, '..', folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
       )

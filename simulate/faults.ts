@@ -1,0 +1,204 @@
+/** What goes wrong in a run, derived from the seed. A fault has an id that stays the same if others are left out. */
+import { chance } from '../chaos/chance.ts';
+import type { Party, Schedule } from './schedule.ts';
+
+/** Faults of single statements and calls, with their probability where a seed has them at all. */
+const RATES = {
+  /** The connection breaks before the statement arrives. */
+  'statement lost before': 0.003,
+  /** The connection breaks before the answer arrives: what was committed is committed. */
+  'statement lost after': 0.004,
+  /** The statement takes up to 2 s. */
+  'statement slow': 0.004,
+  'connection refused': 0.05,
+  'call refused': 0.02,
+  'call lost before': 0.02,
+  /** The other side has done it, and its answer is lost. */
+  'call lost after': 0.05,
+  /** The call takes up to 20 s. */
+  'call slow': 0.04,
+  /** It arrives twice. */
+  'call doubled': 0.02,
+  'call hangs': 0.02,
+  /** kill -9, before a statement or a call is sent. */
+  kill: 0.0012,
+} as const;
+type Kind = keyof typeof RATES;
+
+/** Faults that last for some time: how many of each a run has at most, and the longest time in milliseconds. */
+const LASTING = {
+  /** Nothing passes between a process and Postgres. */
+  'cut from Postgres': { most: 2, longestMs: 12_000 },
+  /** Nothing passes between a process and all POS systems, the platform and Pub/Sub. */
+  'cut from the world': { most: 2, longestMs: 12_000 },
+  /** Postgres refuses connections, and all sessions have ended. */
+  'Postgres down': { most: 1, longestMs: 8_000 },
+  /** The process stands still. */
+  frozen: { most: 2, longestMs: 45_000 },
+  /** The wall clock of a process is set, by up to ten minutes. */
+  'clock set': { most: 2, longestMs: 60_000 },
+  /** The platform's replica has no orders. A fifteenth of the deadline later, an order counts as missing. */
+  'platform stale': { most: 1, longestMs: 2_300 },
+} as const;
+export type Lasting = keyof typeof LASTING;
+
+export type Planned = { id: string; kind: Lasting; at: number; forMs: number; place: number; by: number };
+export type Applied = { id: string; at: number; what: string };
+
+/** A statement's or a call's way there and back. */
+export type Fate = {
+  kind: 'fine' | 'refused' | 'lost before' | 'lost after' | 'doubled' | 'hangs';
+  thereMs: number;
+  backMs: number;
+  /** How much later the other side notices a broken connection. */
+  noticedMs: number;
+  /** Whether a statement that was sent before its process died arrives. */
+  arrivesAnyway: boolean;
+};
+
+export type Held = { party: Party; breakOff(noticedMs: number): void; end(): Promise<void> };
+
+export type Faults = {
+  ofStatement(party: Party, label: string): Fate;
+  ofConnect(party: Party): Fate;
+  ofCall(party: Party, label: string): Fate;
+  /** Whether the party dies now, before it sends this. */
+  kills(party: Party, label: string): boolean;
+  planned: readonly Planned[];
+  begin(planned: Planned, party: Party): void;
+  end(planned: Planned, party: Party): void;
+  isCut(party: Party, from: 'postgres' | 'world'): boolean;
+  isDown(what: 'postgres' | 'platform'): boolean;
+  /** Registers a connection to Postgres, which ends with its process or with Postgres. */
+  watch(held: Held): void;
+  held(): readonly Held[];
+  drop(party: Party): Held[];
+  applied: readonly Applied[];
+};
+
+export type FaultOptions = {
+  /** No fault begins after this time. */
+  untilMs: number;
+  /** Only the faults with these ids. Undefined: all of the seed. */
+  only?: ReadonlySet<string> | undefined;
+};
+
+const NOTICED_MS = 15_000;
+/** The milliseconds of a usual way there or back. */
+const WAY = { statement: 2, connect: 4, call: 40 };
+
+export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions): Faults {
+  const { seed } = schedule;
+  const applied: Applied[] = [];
+  const counts = new Map<string, number>();
+  const cuts = new Map<string, number>();
+  const downs = new Map<string, number>();
+  let connections: Held[] = [];
+  const has = (kind: string): boolean => chance(seed, 'mood', kind) < 0.5;
+  const strength = 0.25 + 2 * chance(seed, 'strength') ** 2;
+
+  const happens = (kind: Kind, label: string): boolean => {
+    // What the world does with its own database is no part of the service.
+    if (/^(?:statement|connection)/.test(kind) && label.startsWith('world')) return false;
+    const key = `${kind}: ${label}`;
+    const nth = (counts.get(key) ?? 0) + 1;
+    counts.set(key, nth);
+    const id = `${key} #${nth}`;
+    const does =
+      only === undefined
+        ? schedule.now() < untilMs && has(kind) && chance(seed, id) < RATES[kind] * strength
+        : only.has(id);
+    if (!does) return false;
+    applied.push({ id, at: schedule.now(), what: `${kind}: ${label}` });
+    schedule.note(`fault ${id}`);
+    return true;
+  };
+
+  const planned = (Object.keys(LASTING) as Lasting[]).flatMap((kind) => {
+    const { most, longestMs } = LASTING[kind];
+    const drawn = (about: string, nth: number): number => chance(seed, 'lasting', kind, about, nth);
+    const count = has(kind) ? Math.floor(drawn('count', 0) * (most + 1)) : 0;
+    return Array.from({ length: count }, (_, nth): Planned => {
+      return {
+        id: `${kind} ${nth + 1}`,
+        kind,
+        at: drawn('at', nth) * untilMs,
+        forMs: 200 + drawn('for', nth) ** 2 * longestMs,
+        place: drawn('place', nth) < 0.5 ? 0 : 1,
+        by: (drawn('by', nth) - 0.5) * 1_200_000,
+      };
+    }).filter(({ id }) => only === undefined || only.has(id));
+  });
+
+  const fate = (kind: Fate['kind'], way: number, label: string): Fate => ({
+    kind,
+    // Mostly short, so that many things happen at nearly the same time.
+    thereMs: 0.05 + way * schedule.draw(`${label} there`) ** 2,
+    backMs: 0.05 + way * schedule.draw(`${label} back`) ** 2,
+    noticedMs: kind === 'fine' || schedule.draw(`${label} noticed`) < 0.7 ? 0 : NOTICED_MS,
+    arrivesAnyway: schedule.draw(`${label} arrives`) < 0.5,
+  });
+  const change = (map: Map<string, number>, key: string, by: 1 | -1): void =>
+    void map.set(key, (map.get(key) ?? 0) + by);
+  const cutKey = (party: Party, from: string): string => `${party.name.split('.')[0] ?? ''} ${from}`;
+
+  return {
+    ofStatement(party, label) {
+      const about = `${party.name} ${label}`;
+      const kind = happens('statement lost before', about)
+        ? 'lost before'
+        : happens('statement lost after', about)
+          ? 'lost after'
+          : 'fine';
+      const slow = happens('statement slow', about) ? 2_000 * schedule.draw(`${about} slow`) : 0;
+      const one = fate(kind, WAY.statement, about);
+      return { ...one, thereMs: one.thereMs + slow };
+    },
+    ofConnect(party) {
+      return fate(happens('connection refused', party.name) ? 'refused' : 'fine', WAY.connect, `${party.name} connect`);
+    },
+    ofCall(party, label) {
+      const about = `${party.name} ${label}`;
+      const kinds = [
+        ['call refused', 'refused'],
+        ['call lost before', 'lost before'],
+        ['call lost after', 'lost after'],
+        ['call doubled', 'doubled'],
+        ['call hangs', 'hangs'],
+      ] as const;
+      const [, kind] = kinds.find(([name]) => happens(name, about)) ?? [undefined, 'fine' as const];
+      const slow = happens('call slow', about) ? 20_000 * schedule.draw(`${about} slow`) ** 2 : 0;
+      const one = fate(kind, WAY.call, about);
+      return slow > 0 && schedule.draw(`${about} slow way`) < 0.5
+        ? { ...one, thereMs: one.thereMs + slow }
+        : { ...one, backMs: one.backMs + slow };
+    },
+    kills: (party, label) => happens('kill', `${party.name} ${label}`),
+    planned,
+    begin(one, party) {
+      applied.push({ id: one.id, at: schedule.now(), what: `${one.kind}: ${party.name}, ${Math.round(one.forMs)} ms` });
+      schedule.note(`fault ${one.id} begins: ${party.name}`);
+      if (one.kind === 'cut from Postgres') change(cuts, cutKey(party, 'postgres'), 1);
+      if (one.kind === 'cut from the world') change(cuts, cutKey(party, 'world'), 1);
+      if (one.kind === 'Postgres down') change(downs, 'postgres', 1);
+      if (one.kind === 'platform stale') change(downs, 'platform', 1);
+    },
+    end(one, party) {
+      schedule.note(`fault ${one.id} ends`);
+      if (one.kind === 'cut from Postgres') change(cuts, cutKey(party, 'postgres'), -1);
+      if (one.kind === 'cut from the world') change(cuts, cutKey(party, 'world'), -1);
+      if (one.kind === 'Postgres down') change(downs, 'postgres', -1);
+      if (one.kind === 'platform stale') change(downs, 'platform', -1);
+    },
+    isCut: (party, from) => (cuts.get(cutKey(party, from)) ?? 0) > 0,
+    isDown: (what) => (downs.get(what) ?? 0) > 0,
+    watch: (held) => void connections.push(held),
+    held: () => connections,
+    drop(party) {
+      const dropped = connections.filter((each) => each.party === party);
+      connections = connections.filter((each) => each.party !== party);
+      return dropped;
+    },
+    applied,
+  };
+}

@@ -1,0 +1,161 @@
+/** HTTP between parties, without sockets. */
+import { Readable } from 'node:stream';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asParty, asSimulator, currentParty, theSchedule, type Party } from './schedule.ts';
+import type { Faults } from './faults.ts';
+
+export type Request = { method: string; url: URL; headers: Record<string, string>; body: Buffer };
+export type Answer = { status: number; headers: Record<string, string>; body: Buffer };
+/** Whoever answers at an origin. Undefined: nobody listens. */
+export type Endpoint = { party: Party; answer(request: Request): Promise<Answer | 'cut'> };
+
+export type Network = {
+  /** Serves at an origin. `find` is called for each request. */
+  serve(origin: string, find: () => Endpoint | undefined): void;
+  fetch: typeof fetch;
+  /** Breaks the connections of those who wait for an answer of a dead party. */
+  drop(party: Party): void;
+};
+
+export type NetworkRules = {
+  faults: Faults;
+  /** Sees each call before it is sent. It may kill the caller. */
+  onSend(party: Party, label: string): void;
+  /** Sees each request when it arrives. */
+  onArrive(from: Party, request: Request): Promise<void> | void;
+  /** Sees each answer, in the simulator. */
+  onAnswer(from: Party, request: Request, answer: Answer | 'cut'): Promise<void> | void;
+};
+
+const failed = (code: string): TypeError =>
+  new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
+
+let network: Network | undefined;
+export const setNetwork = (to: Network | undefined): void => {
+  network = to;
+};
+export function theNetwork(): Network {
+  if (network === undefined) throw new Error('there is no network');
+  return network;
+}
+
+/** A name of a request that is the same in each run: no ids, no tokens. */
+const labelOf = ({ method, url }: Request): string => `${method} ${url.host}${url.pathname}`;
+
+export function simulateNetwork({ faults, onSend, onArrive, onAnswer }: NetworkRules): Network {
+  const endpoints = new Map<string, () => Endpoint | undefined>();
+  const waiting = new Map<Party, Set<() => void>>();
+
+  const send = (from: Party, request: Request, signal: AbortSignal | undefined): Promise<Response> =>
+    new Promise((resolve, reject) => {
+      const schedule = theSchedule();
+      const label = labelOf(request);
+      if (signal?.aborted === true) {
+        reject(signal.reason as Error);
+        return;
+      }
+      onSend(from, label);
+      if (from.isDead) return;
+      const fate = faults.ofCall(from, label);
+      const isCut = (): boolean => faults.isCut(from, 'world');
+      signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      const fail = (afterMs: number, code: string): void =>
+        void schedule.after(afterMs, from, () => reject(failed(code)));
+      if (fate.kind === 'refused') return fail(fate.thereMs, 'ECONNREFUSED');
+      if (fate.kind === 'lost before') return fail(fate.thereMs, 'ECONNRESET');
+      const deliver = async (nth: number): Promise<void> => {
+        // A cut drops what is on its way. The caller waits until its own limit.
+        if (isCut()) return;
+        const endpoint = endpoints.get(request.url.origin)?.();
+        if (endpoint === undefined) {
+          if (nth === 1) fail(fate.backMs, 'ECONNREFUSED');
+          return;
+        }
+        if (faults.isCut(endpoint.party, 'world')) return;
+        await onArrive(from, request);
+        asParty(endpoint.party, () => {
+          const answering = endpoint.answer(request);
+          const cut = (): void => fail(0, 'ECONNRESET');
+          const those = waiting.get(endpoint.party) ?? new Set();
+          waiting.set(endpoint.party, those.add(cut));
+          void answering.then((answer) =>
+            asSimulator(() => {
+              those.delete(cut);
+              schedule.after(fate.backMs, undefined, async () => {
+                await onAnswer(from, request, answer);
+                if (nth > 1 || fate.kind === 'hangs' || isCut() || faults.isCut(endpoint.party, 'world')) return;
+                if (fate.kind === 'lost after' || answer === 'cut') return fail(0, 'ECONNRESET');
+                const { status, headers, body } = answer;
+                const isBodiless = status === 204 || status === 304;
+                schedule.after(0, from, () =>
+                  resolve(new Response(isBodiless ? null : new Uint8Array(body), { status, headers })),
+                );
+              });
+            }),
+          );
+        });
+      };
+      schedule.after(fate.thereMs, undefined, () => deliver(1));
+      if (fate.kind === 'doubled') {
+        schedule.after(fate.thereMs + 500 * schedule.draw(`${label} second`), undefined, () => deliver(2));
+      }
+    });
+
+  return {
+    serve: (origin, find) => void endpoints.set(origin, find),
+    drop(party) {
+      for (const cut of waiting.get(party) ?? []) cut();
+      waiting.delete(party);
+    },
+    fetch: async (input, init = {}) => {
+      const party = currentParty();
+      if (party === undefined) throw new Error('only parties may use the simulated network');
+      const { method = 'GET', body, signal } = init;
+      const url = new URL(input instanceof Request ? input.url : input);
+      const headers = Object.fromEntries(new Headers(init.headers));
+      return send(party, { method, url, headers, body: await bytesOf(body) }, signal ?? undefined);
+    },
+  };
+}
+
+async function bytesOf(body: RequestInit['body']): Promise<Buffer> {
+  if (body === null || body === undefined) return Buffer.alloc(0);
+  if (typeof body === 'string') return Buffer.from(body);
+  if (body instanceof Uint8Array) return Buffer.from(body);
+  return Buffer.from(await new Response(body).arrayBuffer());
+}
+
+export type Handle = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+
+/** Calls a handler of Node's HTTP server with a request and a response that have no socket. */
+export function callHandler(handle: Handle, { method, url, headers, body }: Request): Promise<Answer | 'cut'> {
+  return new Promise((resolve) => {
+    const request = Object.assign(Readable.from(body.length > 0 ? [body] : []), {
+      method,
+      url: `${url.pathname}${url.search}`,
+      headers,
+      socket: { destroy: () => resolve('cut'), remoteAddress: '127.0.0.1' },
+    });
+    const head: { status: number; headers: Record<string, string> } = { status: 200, headers: {} };
+    const response = {
+      headersSent: false,
+      destroyed: false,
+      writeHead(status: number, more: Record<string, string> = {}) {
+        response.headersSent = true;
+        head.status = status;
+        Object.assign(head.headers, more);
+        return response;
+      },
+      setHeader(name: string, value: string) {
+        head.headers[name] = value;
+        return response;
+      },
+      end(text: string | Buffer = '') {
+        response.headersSent = true;
+        resolve({ ...head, body: Buffer.from(text) });
+        return response;
+      },
+    };
+    void handle(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+  });
+}

@@ -1,0 +1,375 @@
+/** Runs one seed: two processes, their world, the faults, and the books at the end. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { checkBooks } from '../chaos/check-books.ts';
+import { pick } from '../chaos/chance.ts';
+import type { Entry, History } from '../chaos/history.ts';
+import { ALWAYS } from '../chaos/plan-faults.ts';
+import { scriptOrder, type Script } from '../chaos/script-order.ts';
+import type { Kitchen } from '../chaos/send-status.ts';
+import { VENDORS } from '../chaos/send-webhook.ts';
+import { serveOrders, type Served } from '../chaos/serve-orders.ts';
+import type { StageDatabase } from '../chaos/faulty-postgres.ts';
+import type { Stage } from '../chaos/set-stage.ts';
+import { resolveDoubts, settle, telephone } from '../chaos/settle.ts';
+import type { Registry } from '../src/core/domain/provider.ts';
+import { putLocation } from '../src/core/locations/put-location.ts';
+import { issueToken } from '../src/core/locations/webhook-tokens.ts';
+import { readConfig, type Config } from '../src/server/config.ts';
+import { loadProviders } from '../src/providers/index.ts';
+import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
+import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import { startPos } from '../test/support/start-pos.ts';
+import { planFaults, type Applied, type Faults } from './faults.ts';
+import { setNetwork, simulateNetwork, type Network } from './network.ts';
+import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
+import { beginServing } from './serve-in-memory.ts';
+import { startProcess, type ServiceProcess } from './service-process.ts';
+import { setWire } from './simulated-pool.ts';
+import type { PostgresServer, SimulatedPostgres } from './simulated-postgres.ts';
+import { startBroker, type Broker } from './simulated-pubsub.ts';
+import { watchInvariants } from './invariants.ts';
+
+export type RunOptions = {
+  seed: number;
+  orders: number;
+  /** Only these orders, by their numbers from 1. */
+  onlyOrders?: ReadonlySet<number> | undefined;
+  /** Only these faults, by their ids. */
+  onlyFaults?: ReadonlySet<string> | undefined;
+  keepLines?: boolean;
+};
+export type RunResult = {
+  seed: number;
+  /** The numbers of the orders that were placed. */
+  orders: readonly number[];
+  complaints: readonly Complaint[];
+  applied: readonly Applied[];
+  digest: string;
+  /** Virtual seconds. */
+  seconds: number;
+  events: number;
+  entries: readonly Entry[];
+  lines: readonly string[];
+};
+/** `what` names the promise or the invariant, and is the same in each run that breaks it. */
+export type Complaint = { what: string; order?: string | undefined; why: string };
+
+const ORIGIN = 'http://expediter.test';
+const PLATFORM_TOKEN = 'platform-token';
+const POS_SECRET = `whsec_${Buffer.from('the secret of the simulation').toString('base64')}`;
+const ORDERS_PER_SECOND = 5;
+const DEADLINE_S = 45;
+/** Faults go on for this long after the last order was placed. */
+const FAULTS_AFTER_MS = 10_000;
+const SETTLE_S = 400;
+const MOST_VIRTUAL_MS = 3_600_000;
+const INTEGRATIONS = ['standard', 'standard', 'blind', 'findable', 'standard'];
+const PLACES = ['A', 'B'];
+
+const ENVIRONMENT = {
+  DATABASE_URL: 'postgres://expediter@postgres.test/expediter',
+  HOST: '127.0.0.1',
+  ORDER_API_TOKEN: PLATFORM_TOKEN,
+  ORDER_QUERY_FILE: fileURLToPath(new URL('../examples/order-with-cancels.graphql', import.meta.url)),
+  GOOGLE_CLOUD_PROJECT: 'simulated',
+  SPILL_TOPIC: 'spill',
+  PUSH_AUTH: 'off',
+  SETTINGS_KEY: `simulated:${Buffer.alloc(32, 7).toString('base64')}`,
+  ALLOW_PRIVATE_HOSTS,
+  PROVIDER_MODULES: '',
+  PLACEMENT_DEADLINE_S: String(DEADLINE_S),
+};
+const OWN_PROVIDERS = ['pos-without-deduplication.ts', 'findable-pos.ts'].map((file) =>
+  fileURLToPath(new URL(`../test/support/${file}`, import.meta.url)),
+);
+const PER_ORDER = new Set(ALWAYS);
+
+/** @param server a server prepared for runs */
+export async function runSeed(server: PostgresServer, options: RunOptions): Promise<RunResult> {
+  const { seed, orders: count, onlyOrders, onlyFaults } = options;
+  const schedule = beginSchedule(seed, options.keepLines === true);
+  const untilMs = (count / ORDERS_PER_SECOND) * 1_000 + FAULTS_AFTER_MS;
+  const faults = planFaults(schedule, { untilMs, only: onlyFaults });
+  const complaints: Complaint[] = [];
+  const complain = (complaint: Complaint): void => {
+    if (complaints.length < 100) complaints.push(complaint);
+    schedule.note(`complaint ${complaint.what} ${complaint.why}`);
+  };
+  beginServing();
+  const postgres = await server.open(schedule);
+  const registry = await loadProviders(OWN_PROVIDERS);
+  const world = newParty('world');
+  const history = historyOf(schedule);
+  const invariants = watchInvariants({ schedule, pool: postgres.pool, complain });
+  const processes = new Map<string, ServiceProcess>();
+  const leave = (party: Party): void => {
+    broker.leave(party);
+    network.drop(party);
+  };
+  const kill = killer({ schedule, faults, history, processes, leave });
+  const mayDie = (party: Party, label: string): void => {
+    if (isService(party) && faults.kills(party, label)) kill(party);
+  };
+  const network = simulateNetwork({
+    faults,
+    onSend: mayDie,
+    onArrive: invariants.onArrive,
+    onAnswer(from, { method, url }, answer) {
+      schedule.note(`${from.name} ${method} ${url.host}${url.pathname} ${answer === 'cut' ? answer : answer.status}`);
+    },
+  });
+  setNetwork(network);
+  setWire({
+    postgres,
+    faults,
+    onSend: mayDie,
+    onResult(party, label, query, outcome) {
+      const became = 'error' in outcome ? outcome.error.message : `${outcome.result.rowCount ?? 0} rows`;
+      schedule.note(`${party.name} ${label}: ${became}`);
+      invariants.onResult(party, label, query, outcome);
+    },
+    onGap: invariants.onGap,
+  });
+  const broker = startBroker(invariants.onPublished);
+  network.serve(ORIGIN, () => {
+    const ready = [...processes.values()].filter((each) => !each.party.isDead && each.isReady());
+    return ready.length === 0 ? undefined : pick(ready, schedule.draw('balancer')).endpoint;
+  });
+
+  const locationIds = INTEGRATIONS.map((_, nth) => `club-${nth + 1}`);
+  const numbers = Array.from({ length: count }, (_, nth) => nth + 1).filter((nth) => onlyOrders?.has(nth) !== false);
+  const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER));
+  let isOver = false;
+  const play = (): Promise<void> =>
+    schedule.play(() => {
+      if (schedule.now() > MOST_VIRTUAL_MS) throw new Error('the run does not end');
+      return isOver;
+    });
+
+  const begin = async (config: Config): Promise<void> => {
+    const start = (place: string, nth: number): void => {
+      schedule.after(0, undefined, async () => {
+        const name = `${place}.${nth}`;
+        history.note('process starts', { process: name });
+        processes.set(
+          place,
+          await startProcess(name, config, registry, (error) => complain({ what: 'start', why: String(error) })),
+        );
+      });
+    };
+    kill.onDead = (place, nth) =>
+      schedule.after(500 + 8_000 * schedule.draw('restart'), undefined, () => start(place, nth + 1));
+    for (const place of PLACES) start(place, 1);
+    scheduleLasting({ schedule, faults, processes });
+  };
+
+  try {
+    schedule.after(0, world, () => {
+      void playWorld({
+        seed,
+        schedule,
+        scripts,
+        history,
+        broker,
+        network,
+        registry,
+        faults,
+        untilMs,
+        begin,
+        complain,
+        postgres,
+      }).then(
+        () => (isOver = true),
+        (error: unknown) => {
+          complain({ what: 'world', why: (error as Error).stack ?? String(error) });
+          isOver = true;
+        },
+      );
+    });
+    await play();
+    invariants.atEnd();
+  } finally {
+    for (const { party } of processes.values()) party.isDead = true;
+    world.isDead = true;
+    setWire(undefined);
+    await postgres.close();
+  }
+  return {
+    seed,
+    orders: numbers,
+    complaints,
+    applied: faults.applied,
+    digest: schedule.digest(),
+    seconds: schedule.now() / 1_000,
+    events: schedule.events(),
+    entries: history.entries,
+    lines: schedule.lines(),
+  };
+}
+
+const isService = ({ name }: Party): boolean => /^[AB]\.\d+$/.test(name);
+
+function historyOf(schedule: Schedule): History {
+  const entries: Entry[] = [];
+  return {
+    begin() {},
+    now: () => Math.round(schedule.now()),
+    entries,
+    note(what, about = {}) {
+      entries.push({ at: Math.round(schedule.now()), what, ...about });
+      schedule.note(`${what} ${JSON.stringify(about)}`);
+    },
+  };
+}
+
+type Kill = { (party: Party): void; onDead: (place: string, nth: number) => void };
+
+/** kill -9: the code never runs again, and its connections close. */
+function killer(about: {
+  schedule: Schedule;
+  faults: Faults;
+  history: History;
+  processes: Map<string, ServiceProcess>;
+  leave: (party: Party) => void;
+}): Kill {
+  const { schedule, faults, history, processes, leave } = about;
+  const kill: Kill = Object.assign(
+    (party: Party): void => {
+      if (party.isDead) return;
+      party.isDead = true;
+      history.note('process is killed', { process: party.name });
+      const [place = '', nth = '1'] = party.name.split('.');
+      processes.delete(place);
+      for (const { end } of faults.drop(party)) schedule.after(0, undefined, end);
+      schedule.after(0, undefined, () => leave(party));
+      kill.onDead(place, Number(nth));
+    },
+    { onDead: (): void => {} },
+  );
+  return kill;
+}
+
+function scheduleLasting({
+  schedule,
+  faults,
+  processes,
+}: {
+  schedule: Schedule;
+  faults: Faults;
+  processes: Map<string, ServiceProcess>;
+}): void {
+  for (const planned of faults.planned) {
+    schedule.after(planned.at, undefined, () => {
+      const party = processes.get(PLACES[planned.place] ?? '')?.party;
+      if (party === undefined) return;
+      faults.begin(planned, party);
+      const { kind, forMs, by } = planned;
+      if (kind === 'frozen') party.frozenUntil = schedule.now() + forMs;
+      if (kind === 'clock set') party.clockAheadMs = by;
+      if (kind === 'Postgres down') {
+        for (const held of faults.held())
+          if (isService(held.party)) schedule.after(0, held.party, () => held.breakOff(0));
+      }
+      schedule.after(forMs, undefined, () => {
+        faults.end(planned, party);
+        if (kind === 'clock set') party.clockAheadMs = 0;
+      });
+    });
+  }
+}
+
+type WorldAbout = {
+  seed: number;
+  schedule: Schedule;
+  scripts: readonly Script[];
+  history: History;
+  broker: Broker;
+  network: Network;
+  registry: Registry;
+  faults: Faults;
+  untilMs: number;
+  begin(config: Config): Promise<void>;
+  complain(complaint: Complaint): void;
+  postgres: SimulatedPostgres;
+};
+
+/** Members, kitchens and the platform: the code of chaos, in virtual time. */
+async function playWorld(about: WorldAbout): Promise<void> {
+  const { schedule, scripts, history, broker, faults, untilMs, complain } = about;
+  const platform = await startOrderingPlatform({ token: PLATFORM_TOKEN });
+  platform.answer = () => (faults.isDown('platform') ? 'null' : undefined);
+  const config = readConfig({ ...ENVIRONMENT, ORDER_API_URL: platform.url });
+  const pool = new pg.Pool({ max: 4 });
+  const kitchens = await openKitchens(pool, config, about.registry);
+  await about.begin(config);
+  await sleep(2_000);
+  const closing = new AbortController();
+  const stage = {
+    kitchens,
+    platform,
+    pubsub: { unacknowledged: () => broker.unacknowledged(), published: broker.published },
+    orders: { publishMessage: ({ data }: { data: Buffer }) => broker.publish('orders', data) },
+  } as unknown as Stage<StageDatabase>;
+  const beganAt = schedule.now();
+  const served = serveOrders({
+    stage,
+    scripts,
+    ordersPerSecond: ORDERS_PER_SECOND,
+    history: { ...history, now: () => Math.round(schedule.now() - beganAt) },
+    onPlaced: () => {},
+    signal: closing.signal,
+  });
+  await sleep(Math.max(0, untilMs - schedule.now()));
+  await served.finished();
+  for (let isSettled = false; !isSettled;) {
+    const open = await settle(pool, stage.pubsub, served.accepted, SETTLE_S);
+    if (open !== undefined) {
+      complain({ what: 'not settled', why: JSON.stringify(open) });
+      break;
+    }
+    const calls = await telephone(pool, kitchens, served, history);
+    const doubts = await resolveDoubts(pool, kitchens, history);
+    const { waited } = await served.finished();
+    isSettled = calls + doubts === 0 && !waited;
+  }
+  closing.abort();
+  await checkAll(about, served, pool, kitchens);
+}
+
+async function checkAll(
+  { broker, complain }: WorldAbout,
+  served: Served,
+  pool: pg.Pool,
+  kitchens: readonly Kitchen[],
+): Promise<void> {
+  const { broken } = await checkBooks({ pool, served, kitchens, live: broker.published('order-status') });
+  for (const { count, order, why } of broken) complain({ what: count, order, why });
+  for (const message of broker.dead()) complain({ what: 'signal given up', why: message.data.toString() });
+}
+
+async function openKitchens(pool: pg.Pool, config: Config, registry: Registry): Promise<Kitchen[]> {
+  const kitchens: Kitchen[] = [];
+  for (const [nth, integration] of INTEGRATIONS.entries()) {
+    const locationId = `club-${nth + 1}`;
+    const signs = integration === 'standard';
+    const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
+    // One POS has no cancel call, so its orders must be cancelled by phone.
+    const cancelUrl = nth === 4 ? undefined : pos.cancelUrl;
+    const settings = { ordersUrl: pos.ordersUrl, cancelUrl, ...(signs && { secret: POS_SECRET }) };
+    const rules = { registry, keys: config.SETTINGS_KEY, publicUrl: undefined, allowedHosts };
+    await putLocation(pool, rules, { locationId, integration, settings });
+    const { token } = await issueToken(pool, { locationId });
+    const webhookUrl = `${ORIGIN}/webhook/${integration}/${locationId}?token=${token}`;
+    kitchens.push({
+      locationId,
+      integration,
+      pos,
+      vendor: pick(VENDORS, (nth % VENDORS.length) / VENDORS.length),
+      webhookUrl,
+      dead: false,
+    });
+  }
+  return kitchens;
+}

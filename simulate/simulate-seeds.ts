@@ -1,0 +1,65 @@
+import { startPostgres } from '../test/support/start-postgres.ts';
+import { runSeed, type RunOptions } from './run.ts';
+import { shrink, tell } from './shrink.ts';
+import { prepareServer } from './simulated-postgres.ts';
+
+export type Simulation = {
+  first: number;
+  seeds: number;
+  orders: number;
+  times: number;
+  /** The superuser's URL of a Postgres. Without it, one is started. */
+  url: string | undefined;
+  lines: boolean;
+  /** Whether the first seed that fails is shrunk, and ends the simulation. */
+  shrinks: boolean;
+  withFaults: boolean;
+  say: (line: string) => void;
+};
+
+/** @returns the code for the end of the process: 1 if a seed failed */
+export async function simulate(about: Simulation): Promise<number> {
+  const { first, seeds, orders, times, say } = about;
+  const postgres =
+    about.url === undefined
+      ? await startPostgres({ settings: { fsync: 'off', full_page_writes: 'off', autovacuum: 'off' } })
+      : undefined;
+  const server = await prepareServer(about.url ?? postgres?.url ?? '');
+  let failed = 0;
+  try {
+    for (let seed = first; seed < first + seeds; seed += 1) {
+      const digests = new Set<string>();
+      for (let time = 0; time < times; time += 1) {
+        const began = performance.now();
+        const options: RunOptions = {
+          seed,
+          orders,
+          keepLines: about.lines,
+          onlyFaults: about.withFaults ? undefined : new Set(),
+        };
+        const result = await runSeed(server, options);
+        digests.add(result.digest);
+        const tookS = ((performance.now() - began) / 1_000).toFixed(2);
+        say(
+          `seed ${seed}: ${result.digest.slice(0, 12)}, ${result.orders.length} orders in ${result.seconds.toFixed(0)} s of ` +
+            `virtual time, ${result.events} events, ${result.applied.length} faults, ${tookS} s, ${result.complaints.length} complaints`,
+        );
+        for (const line of result.lines) say(line);
+        for (const { what, order = '', why } of result.complaints.slice(0, 10)) say(`  ${what}: ${order}: ${why}`);
+        if (result.complaints.length === 0) continue;
+        failed += 1;
+        if (!about.shrinks) continue;
+        for (const line of tell(await shrink(server, options, result))) say(line);
+        return 1;
+      }
+      if (digests.size > 1) {
+        failed += 1;
+        say(`seed ${seed} gave ${digests.size} different histories`);
+      }
+    }
+  } finally {
+    await server.close();
+    await postgres?.stop();
+  }
+  return failed > 0 ? 1 : 0;
+}

@@ -1,0 +1,266 @@
+/**
+ * One database of a real Postgres, whose statements run one at a time when the schedule says so, and whose clock is the
+ * schedule's. A session whose statement waits for a lock is parked while others go on.
+ */
+import { mkdtempSync, openSync, rmSync, chmodSync, closeSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { migrate } from '../src/database/migrate.ts';
+import { asSimulator, type Schedule } from './schedule.ts';
+import { postgresTime } from './virtual-globals.ts';
+
+/** The class before it is replaced. */
+const RealPool = pg.Pool;
+
+const TEMPLATE = 'simulated_template';
+
+/** The clock, and what else of Postgres would differ from run to run, in a schema before `pg_catalog`. */
+const prepareSql = (clockFile: string): string => `
+  CREATE SCHEMA clock;
+  CREATE SEQUENCE clock.drawn;
+  CREATE FUNCTION clock.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE plpgsql AS
+    $$ BEGIN RETURN pg_read_file('${clockFile}')::timestamptz; END $$;
+  -- The same during a transaction. BEGIN sets it; a statement alone reads it once.
+  CREATE FUNCTION clock.now() RETURNS timestamptz STABLE LANGUAGE plpgsql AS $$
+    DECLARE began text := current_setting('clock.began', true);
+    BEGIN
+      IF began IS NULL OR began = '' THEN
+        began := pg_read_file('${clockFile}');
+        PERFORM set_config('clock.began', began, true);
+      END IF;
+      RETURN began::timestamptz;
+    END $$;
+  CREATE FUNCTION clock.transaction_timestamp() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT clock.now()';
+  CREATE FUNCTION clock.statement_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql AS 'SELECT clock.clock_timestamp()';
+  CREATE FUNCTION clock.digits() RETURNS text VOLATILE LANGUAGE sql AS
+    $$ SELECT md5(current_setting('clock.seed', true) || '/' || nextval('clock.drawn')) $$;
+  CREATE FUNCTION clock.gen_random_uuid() RETURNS uuid VOLATILE LANGUAGE sql AS 'SELECT clock.digits()::uuid';
+  CREATE FUNCTION clock.random() RETURNS float8 VOLATILE LANGUAGE sql AS
+    $$ SELECT ('x' || left(clock.digits(), 8))::bit(32)::bigint / 4294967296.0::float8 $$;`;
+
+/** A default is bound to its function when it is made. Made again, it is bound to ours. */
+const REBIND_DEFAULTS = `
+  SET search_path = expediter, clock, pg_catalog;
+  DO $$
+  DECLARE
+    bound record;
+  BEGIN
+    FOR bound IN
+      SELECT d.adrelid::regclass AS of_table, a.attname,
+             regexp_replace(pg_get_expr(d.adbin, d.adrelid), 'pg_catalog\\.', '', 'g') AS value
+      FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+      WHERE a.attgenerated = '' AND pg_get_expr(d.adbin, d.adrelid) ~ '(now|clock_timestamp|gen_random_uuid|random)\\(\\)'
+    LOOP
+      EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', bound.of_table, bound.attname, bound.value);
+    END LOOP;
+  END $$`;
+
+/** Settings of a session that would make it depend on real time, or on other sessions. */
+const SETTINGS =
+  '-c search_path=expediter,clock,pg_catalog -c statement_timeout=0 -c lock_timeout=3600000 ' +
+  '-c idle_in_transaction_session_timeout=0 -c deadlock_timeout=3600000 -c synchronize_seqscans=off ' +
+  '-c max_parallel_workers_per_gather=0 -c synchronous_commit=on -c client_min_messages=error -c TimeZone=UTC';
+
+export type Query = { name?: string | undefined; text: string; values?: unknown[] | undefined };
+export type Outcome = { result: pg.QueryResult } | { error: Error };
+
+export type Session = {
+  readonly pid: number;
+  /** True between BEGIN and the end of the transaction. */
+  isOpen(): boolean;
+  /**
+   * Runs a statement. Calls `onOutcome` now, or, if the statement waits for a lock, when another session ends the wait.
+   * Resolves when the statement is over or waits.
+   */
+  run(query: Query, onOutcome: (outcome: Outcome) => void): Promise<void>;
+  /** Ends the wait of a parked statement with an error. */
+  cancel(): Promise<void>;
+  /** Ends the session, and its transaction without a commit. Resolves when its locks are free. */
+  end(): Promise<void>;
+};
+
+export type SimulatedPostgres = {
+  readonly pool: pg.Pool;
+  connect(settings: string): Promise<Session>;
+  close(): Promise<void>;
+};
+
+export type PostgresServer = {
+  /** Makes the database of a run. */
+  open(schedule: Schedule): Promise<SimulatedPostgres>;
+  close(): Promise<void>;
+};
+
+const urlOf = (server: string, name: string): string => {
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
+};
+
+/** Prepares a server for many runs. @param url the superuser's URL of any of its databases. Autovacuum must be off */
+export async function prepareServer(url: string): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'simulate-'));
+  chmodSync(folder, 0o755);
+  const file = join(folder, 'clock');
+  const clock = openSync(file, 'w', 0o644);
+  writeSync(clock, postgresTime(0), 0);
+  const suffix = `${process.pid}_${Math.trunc(performance.now())}`;
+  const template = `${TEMPLATE}_${suffix}`;
+  const admin = new RealPool({ connectionString: url, max: 1 });
+  admin.on('error', () => {});
+  await admin.query(`CREATE DATABASE ${template}`);
+  await migrate(urlOf(url, template));
+  const preparing = new pg.Client(urlOf(url, template));
+  await preparing.connect();
+  await preparing.query(prepareSql(file));
+  await preparing.query(REBIND_DEFAULTS);
+  await preparing.end();
+  let made = 0;
+  return {
+    async open(schedule) {
+      made += 1;
+      const name = `simulated_${suffix}_${made}`;
+      await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
+      return openRun(schedule, urlOf(url, name), clock, () => admin.query(`DROP DATABASE ${name} WITH (FORCE)`));
+    },
+    async close() {
+      await admin.query(`DROP DATABASE ${template} WITH (FORCE)`);
+      await admin.end();
+      closeSync(clock);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+type Running = {
+  session: Session;
+  done: Promise<unknown>;
+  isDone: () => boolean;
+  /** Passes on the outcome. It is called in the order of the schedule, which the order of real answers is not. */
+  pass: () => void;
+};
+
+const pause = (ms: number): Promise<'late'> => new Promise((resolve) => setTimeout(resolve, ms, 'late'));
+/** Most statements take less. After this time, Postgres is asked whether the statement waits for a lock. */
+const SOON_MS = 3;
+
+function openRun(schedule: Schedule, url: string, clock: number, drop: () => Promise<unknown>): SimulatedPostgres {
+  const pool = new RealPool({
+    connectionString: url,
+    max: 2,
+    options: `${SETTINGS} -c clock.seed=${schedule.seed}`,
+  });
+  pool.on('error', () => {});
+  const sessions = new Set<pg.Client>();
+  const parked: Running[] = [];
+
+  const isBlocked = async (pid: number): Promise<boolean> => {
+    const { rows } = await pool.query<{ blocked: boolean }>({
+      name: 'is-blocked',
+      text: 'SELECT cardinality(pg_blocking_pids($1)) > 0 AS blocked',
+      values: [pid],
+    });
+    return rows[0]?.blocked === true;
+  };
+  /** Resolves when a statement is over, or waits for a lock. @returns whether it waits */
+  const watch = async ({ session, done, isDone }: Running): Promise<boolean> => {
+    for (let wait = SOON_MS; ; wait = Math.min(50, wait * 2)) {
+      if ((await Promise.race([done, pause(wait)])) !== 'late' || isDone()) return false;
+      if ((await isBlocked(session.pid)) && !isDone()) return true;
+    }
+  };
+  /** After a statement that may have freed a lock: lets every statement go on that waits no longer, one at a time. */
+  const unpark = async (): Promise<void> => {
+    for (let nth = 0; nth < parked.length;) {
+      const running = parked[nth];
+      if (running === undefined) return;
+      if (!running.isDone() && (await isBlocked(running.session.pid))) {
+        nth += 1;
+      } else if (await watch(running)) {
+        nth += 1;
+      } else {
+        parked.splice(parked.indexOf(running), 1);
+        running.pass();
+        // It may have freed locks too.
+        nth = 0;
+      }
+    }
+  };
+
+  return {
+    pool,
+    connect: (settings) =>
+      asSimulator(async () => {
+        const options = `${settings} ${SETTINGS} -c clock.seed=${schedule.seed}`;
+        const client = new pg.Client({ connectionString: url, options });
+        client.on('error', () => {});
+        sessions.add(client);
+        await client.connect();
+        const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+        const pid = rows[0]?.pid ?? 0;
+        let isOpen = false;
+        let isEnded = false;
+        const session: Session = {
+          pid,
+          isOpen: () => isOpen,
+          run: (query, onOutcome) =>
+            asSimulator(async () => {
+              const time = postgresTime(schedule.now());
+              writeSync(clock, time, 0);
+              const isBegin = /^\s*BEGIN\b/i.test(query.text);
+              const sent: Query = isBegin ? { text: `${query.text}; SET LOCAL clock.began = '${time}'` } : query;
+              let outcome: Outcome | undefined;
+              const done = client.query(sent as pg.QueryConfig).then(
+                (result: pg.QueryResult | pg.QueryResult[]) => {
+                  outcome = { result: Array.isArray(result) ? (result[0] as pg.QueryResult) : result };
+                },
+                (error: Error) => {
+                  outcome = { error };
+                },
+              );
+              const pass = (): void => {
+                if (isEnded || outcome === undefined) return;
+                const isOver = /^\s*(?:COMMIT|ROLLBACK(?! TO))\b/i.test(query.text);
+                if ('result' in outcome && (isBegin || isOver)) isOpen = isBegin;
+                onOutcome(outcome);
+              };
+              const running = { session, done, isDone: () => outcome !== undefined, pass };
+              if (await watch(running)) {
+                parked.push(running);
+                return;
+              }
+              pass();
+              if (parked.length > 0) await unpark();
+            }),
+          cancel: () =>
+            asSimulator(async () => {
+              const running = parked.find((each) => each.session === session);
+              if (running === undefined) return;
+              parked.splice(parked.indexOf(running), 1);
+              await pool.query('SELECT pg_cancel_backend($1)', [pid]);
+              await running.done;
+              running.pass();
+              await unpark();
+            }),
+          end: () =>
+            asSimulator(async () => {
+              if (isEnded) return;
+              isEnded = true;
+              const at = parked.findIndex((each) => each.session === session);
+              if (at >= 0) parked.splice(at, 1);
+              sessions.delete(client);
+              await pool.query('SELECT pg_terminate_backend($1, 10000)', [pid]);
+              void client.end().catch(() => {});
+              if (parked.length > 0) await unpark();
+            }),
+        };
+        return session;
+      }),
+    async close() {
+      for (const client of sessions) void client.end().catch(() => {});
+      await pool.end();
+      await drop();
+    },
+  };
+}
