@@ -3,24 +3,26 @@ import type { Pool } from 'pg';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Message } from '../test/support/queue-messages.ts';
 import type { Request } from './network.ts';
-import { asSimulator, type Party, type Schedule } from './schedule.ts';
-import type { Outcome, Query } from './simulated-postgres.ts';
+import { asSimulator, BEGIN, type Party, type Schedule } from './schedule.ts';
+import type { Outcome } from './simulated-postgres.ts';
 
 export type Invariants = {
-  onArrive(from: Party, request: Request): Promise<void>;
-  onResult(party: Party, label: string, query: Query, outcome: Outcome): void;
+  /** Called when a request arrives, and when its answer leaves, as long as its sender still waits for the answer. */
+  onCall(from: Party, request: Request, when: 'arrives' | 'is answered'): Promise<void>;
+  onResult(party: Party, label: string, outcome: Outcome): void;
   /** A transaction waited this long for something other than Postgres. */
   onGap(party: Party, label: string, ms: number): void;
   onPublished(topic: string, message: Message): void;
-  atEnd(): void;
+  /** Compares all orders with the topic. Called periodically. */
+  check(): Promise<void>;
 };
 
-type Attempt = { leased: boolean };
-
-/** An order of the code's own locks never makes a cycle of waits. */
+/** The locks that the code takes itself never make a cycle of waits. */
 const DEADLOCK = '40P01';
-/** A stored time may be this far from the true time: a webhook that waited in the spill, for example. */
-const WRONG_BY_S = 120;
+const CALLS: Readonly<Record<string, { call: string; queue: string }>> = {
+  '/orders': { call: 'createOrder', queue: 'placements' },
+  '/cancel': { call: 'cancelOrder', queue: 'cancellations' },
+};
 
 export function watchInvariants(about: {
   schedule: Schedule;
@@ -28,34 +30,33 @@ export function watchInvariants(about: {
   complain: (complaint: { what: string; order?: string; why: string }) => void;
 }): Invariants {
   const { schedule, pool, complain } = about;
-  const last = new Map<string, number>();
-
-  /** 2 and 9: when a call arrives that may make or cancel a ticket, its attempt is committed, and a lease covers it. */
-  const onCall = async (call: 'createOrder' | 'cancelOrder', order: string): Promise<void> => {
-    const { rows } = await pool.query<Attempt>({
-      name: `attempt of ${call}`,
-      text: `SELECT EXISTS (
-               SELECT FROM ${call === 'createOrder' ? 'placements' : 'cancellations'} q
-               WHERE q.service_order_id = $1 AND q.lease_until > clock.clock_timestamp()) AS leased
-             FROM placement_attempts WHERE service_order_id = $1 AND call = $2 LIMIT 1`,
-      values: [order, call],
-    });
-    const [attempt] = rows;
-    if (attempt === undefined)
-      complain({ what: 'invariant 2', order, why: `${call} arrived without a committed attempt` });
-  };
+  const published = new Map<string, Set<number>>();
 
   return {
-    onArrive: (from, { method, url, body }) =>
+    onCall: (from, { method, url, body }, when) =>
       asSimulator(async () => {
-        if (method !== 'POST' || !/^[AB]\./.test(from.name) || url.hostname !== '127.0.0.1') return;
-        const call =
-          url.pathname === '/orders' ? 'createOrder' : url.pathname === '/cancel' ? 'cancelOrder' : undefined;
-        if (call === undefined) return;
-        const { serviceOrderId } = JSON.parse(body.toString()) as { serviceOrderId: string };
-        await onCall(call, serviceOrderId);
+        const about = CALLS[url.pathname];
+        if (about === undefined || method !== 'POST' || url.hostname !== '127.0.0.1') return;
+        const { call, queue } = about;
+        const { serviceOrderId: order } = JSON.parse(body.toString()) as { serviceOrderId: string };
+        const { rows } = await pool.query<{ isWritten: boolean; isLate: boolean }>({
+          name: `attempt of ${call}`,
+          text: `SELECT EXISTS (SELECT FROM placement_attempts
+                                WHERE service_order_id = $1 AND call = $2 AND ended_at IS NULL) AS "isWritten",
+                        EXISTS (SELECT FROM ${queue}
+                                WHERE service_order_id = $1 AND finished_at IS NULL
+                                  AND lease_until <= clock.clock_timestamp()) AS "isLate"`,
+          values: [order, call],
+        });
+        const [row] = rows;
+        const why = (what: string): string => `${what} when the call ${call} of ${from.name} ${when}`;
+        // A webhook may have told what became of the call before its answer does.
+        if (when === 'arrives' && row?.isWritten !== true) {
+          complain({ what: 'invariant 2', order, why: why('there is no started attempt') });
+        }
+        if (row?.isLate === true) complain({ what: 'invariant 9', order, why: why('the lease is over') });
       }),
-    onResult(party, label, _, outcome) {
+    onResult(party, label, outcome) {
       if ('error' in outcome && 'code' in outcome.error && outcome.error.code === DEADLOCK) {
         complain({ what: 'invariant 1', why: `${party.name} was in a deadlock: ${label}` });
       }
@@ -66,17 +67,42 @@ export function watchInvariants(about: {
         why: `${party.name} waited ${ms.toFixed(1)} ms in a transaction before ${label}`,
       });
     },
-    /** 3 and 4: the messages of an order reach the topic in the order of their sequence, without gaps. */
     onPublished(topic, { data }) {
       if (topic !== 'order-status') return;
       const { serviceOrderId: order, sequence } = JSON.parse(data.toString()) as LiveMessage;
-      const before = last.get(order) ?? 0;
-      if (sequence > before + 1)
-        complain({ what: 'invariant 4', order, why: `message ${sequence} came after ${before}` });
-      last.set(order, Math.max(before, sequence));
+      const before = published.get(order) ?? new Set();
+      if (sequence > 1 && !before.has(sequence - 1)) {
+        complain({ what: 'invariant 4', order, why: `message ${sequence} came before message ${sequence - 1}` });
+      }
+      published.set(order, before.add(sequence));
     },
-    atEnd() {
-      schedule.note(`orders told ${last.size}, within ${WRONG_BY_S} s`);
-    },
+    check: () =>
+      asSimulator(async () => {
+        const { rows } = await pool.query<{ id: string; sequence: number; waiting: number[]; isWrong: boolean }>({
+          name: 'check-invariants',
+          text: `SELECT o.service_order_id AS id, o.sequence,
+                        ARRAY(SELECT x.sequence FROM outbox x WHERE x.service_order_id = o.service_order_id) AS waiting,
+                        EXISTS (SELECT FROM placement_attempts a
+                                WHERE a.service_order_id = o.service_order_id
+                                  AND NOT (a.started_at BETWEEN $1 AND clock.clock_timestamp())) AS "isWrong"
+                 FROM orders o`,
+          values: [new Date(BEGIN)],
+        });
+        for (const { id: order, sequence, waiting, isWrong } of rows) {
+          const known = published.get(order);
+          for (let each = 1; each <= sequence; each += 1) {
+            if (known?.has(each) === true || waiting.includes(each)) continue;
+            complain({ what: 'invariant 3', order, why: `message ${each} is neither in the outbox nor published` });
+          }
+          if (isWrong) complain({ what: 'invariant 8', order, why: 'the time of an attempt is not the time of Postgres' });
+        }
+        const { rows: wrong } = await pool.query<{ id: string }>({
+          name: 'check-times',
+          text: `SELECT id FROM webhooks WHERE received_at NOT BETWEEN $1 AND clock.clock_timestamp() + interval '1 s'`,
+          values: [new Date(BEGIN)],
+        });
+        for (const { id } of wrong) complain({ what: 'invariant 8', why: `webhook ${id} came at an impossible time` });
+        schedule.note(`${rows.length} orders are checked`);
+      }),
   };
 }

@@ -21,8 +21,10 @@ export type NetworkRules = {
   faults: Faults;
   /** Sees each call before it is sent. It may kill the caller. */
   onSend(party: Party, label: string): void;
-  /** Sees each request when it arrives. */
-  onArrive(from: Party, request: Request): Promise<void> | void;
+  /** Sees each request when it arrives and when it is answered, as long as its sender waits for the answer. */
+  onCall(from: Party, request: Request, when: 'arrives' | 'is answered'): Promise<void> | void;
+  /** The longest time in milliseconds that an answer from an origin takes. */
+  slowness(origin: string): number;
   /** Sees each answer, in the simulator. */
   onAnswer(from: Party, request: Request, answer: Answer | 'cut'): Promise<void> | void;
 };
@@ -42,7 +44,7 @@ export function theNetwork(): Network {
 /** A name of a request that is the same in each run: no ids, no tokens. */
 const labelOf = ({ method, url }: Request): string => `${method} ${url.host}${url.pathname}`;
 
-export function simulateNetwork({ faults, onSend, onArrive, onAnswer }: NetworkRules): Network {
+export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: NetworkRules): Network {
   const endpoints = new Map<string, () => Endpoint | undefined>();
   const waiting = new Map<Party, Set<() => void>>();
 
@@ -57,10 +59,16 @@ export function simulateNetwork({ faults, onSend, onArrive, onAnswer }: NetworkR
       onSend(from, label);
       if (from.isDead) return;
       const fate = faults.ofCall(from, label);
+      const backMs = fate.backMs + slowness(request.url.origin) * schedule.draw(`${label} slowness`);
+      let isOver = false;
+      const waits = (): boolean => !isOver && !from.isDead && from.frozenUntil <= schedule.now() && signal?.aborted !== true;
       const isCut = (): boolean => faults.isCut(from, 'world');
       signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       const fail = (afterMs: number, code: string): void =>
-        void schedule.after(afterMs, from, () => reject(failed(code)));
+        void schedule.after(afterMs, from, () => {
+          isOver = true;
+          reject(failed(code));
+        });
       if (fate.kind === 'refused') return fail(fate.thereMs, 'ECONNREFUSED');
       if (fate.kind === 'lost before') return fail(fate.thereMs, 'ECONNRESET');
       const deliver = async (nth: number): Promise<void> => {
@@ -72,7 +80,7 @@ export function simulateNetwork({ faults, onSend, onArrive, onAnswer }: NetworkR
           return;
         }
         if (faults.isCut(endpoint.party, 'world')) return;
-        await onArrive(from, request);
+        if (waits()) await onCall(from, request, 'arrives');
         asParty(endpoint.party, () => {
           const answering = endpoint.answer(request);
           const cut = (): void => fail(0, 'ECONNRESET');
@@ -81,15 +89,17 @@ export function simulateNetwork({ faults, onSend, onArrive, onAnswer }: NetworkR
           void answering.then((answer) =>
             asSimulator(() => {
               those.delete(cut);
-              schedule.after(fate.backMs, undefined, async () => {
+              schedule.after(backMs, undefined, async () => {
+                if (waits()) await onCall(from, request, 'is answered');
                 await onAnswer(from, request, answer);
                 if (nth > 1 || fate.kind === 'hangs' || isCut() || faults.isCut(endpoint.party, 'world')) return;
                 if (fate.kind === 'lost after' || answer === 'cut') return fail(0, 'ECONNRESET');
                 const { status, headers, body } = answer;
                 const isBodiless = status === 204 || status === 304;
-                schedule.after(0, from, () =>
-                  resolve(new Response(isBodiless ? null : new Uint8Array(body), { status, headers })),
-                );
+                schedule.after(0, from, () => {
+                  isOver = true;
+                  resolve(new Response(isBodiless ? null : new Uint8Array(body), { status, headers }));
+                });
               });
             }),
           );

@@ -64,8 +64,12 @@ const DEADLINE_S = 45;
 /** Faults go on for this long after the last order was placed. */
 const FAULTS_AFTER_MS = 10_000;
 const SETTLE_S = 400;
+/** The invariants are checked at this interval. */
+const CHECK_MS = 2_000;
 const MOST_VIRTUAL_MS = 3_600_000;
-const INTEGRATIONS = ['standard', 'standard', 'blind', 'findable', 'standard'];
+const INTEGRATIONS = ['standard', 'standard', 'blind', 'findable', 'standard', 'slow'];
+/** A POS that takes up to 30 s for an answer, and may. */
+const SLOW = { integration: 'slow', attemptWithinS: 40, slowMs: 30_000 };
 const PLACES = ['A', 'B'];
 
 const ENVIRONMENT = {
@@ -99,11 +103,18 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   };
   beginServing();
   const postgres = await server.open(schedule);
-  const registry = await loadProviders(OWN_PROVIDERS);
+  const registry = await registryOf();
   const world = newParty('world');
   const history = historyOf(schedule);
   const invariants = watchInvariants({ schedule, pool: postgres.pool, complain });
   const processes = new Map<string, ServiceProcess>();
+  const slow = new Map<string, number>();
+  const checkAgain = (): void =>
+    void schedule.after(CHECK_MS, undefined, async () => {
+      await invariants.check();
+      checkAgain();
+    });
+  checkAgain();
   const leave = (party: Party): void => {
     broker.leave(party);
     network.drop(party);
@@ -115,7 +126,10 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   const network = simulateNetwork({
     faults,
     onSend: mayDie,
-    onArrive: invariants.onArrive,
+    async onCall(from, request, when) {
+      if (isService(from)) await invariants.onCall(from, request, when);
+    },
+    slowness: (origin) => slow.get(origin) ?? 0,
     onAnswer(from, { method, url }, answer) {
       schedule.note(`${from.name} ${method} ${url.host}${url.pathname} ${answer === 'cut' ? answer : answer.status}`);
     },
@@ -125,10 +139,10 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     postgres,
     faults,
     onSend: mayDie,
-    onResult(party, label, query, outcome) {
+    onResult(party, label, outcome) {
       const became = 'error' in outcome ? outcome.error.message : `${outcome.result.rowCount ?? 0} rows`;
       schedule.note(`${party.name} ${label}: ${became}`);
-      invariants.onResult(party, label, query, outcome);
+      invariants.onResult(party, label, outcome);
     },
     onGap: invariants.onGap,
   });
@@ -168,6 +182,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   try {
     schedule.after(0, world, () => {
       void playWorld({
+        slow,
         seed,
         schedule,
         scripts,
@@ -189,7 +204,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
       );
     });
     await play();
-    invariants.atEnd();
+    await invariants.check();
   } finally {
     for (const { party } of processes.values()) party.isDead = true;
     world.isDead = true;
@@ -209,6 +224,14 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   };
 }
 
+async function registryOf(): Promise<Registry> {
+  const registry = new Map(await loadProviders(OWN_PROVIDERS));
+  const blind = registry.get('blind');
+  if (blind === undefined) throw new Error('there is no provider blind');
+  const { integration, attemptWithinS } = SLOW;
+  return registry.set(integration, { ...blind, integration, attemptWithinS });
+}
+
 const isService = ({ name }: Party): boolean => /^[AB]\.\d+$/.test(name);
 
 function historyOf(schedule: Schedule): History {
@@ -218,7 +241,7 @@ function historyOf(schedule: Schedule): History {
     now: () => Math.round(schedule.now()),
     entries,
     note(what, about = {}) {
-      entries.push({ at: Math.round(schedule.now()), what, ...about });
+      entries.push({ ...about, at: Math.round(schedule.now()), what });
       schedule.note(`${what} ${JSON.stringify(about)}`);
     },
   };
@@ -281,6 +304,8 @@ function scheduleLasting({
 }
 
 type WorldAbout = {
+  /** The POS systems that are slow, by origin. */
+  slow: Map<string, number>;
   seed: number;
   schedule: Schedule;
   scripts: readonly Script[];
@@ -303,6 +328,7 @@ async function playWorld(about: WorldAbout): Promise<void> {
   const config = readConfig({ ...ENVIRONMENT, ORDER_API_URL: platform.url });
   const pool = new pg.Pool({ max: 4 });
   const kitchens = await openKitchens(pool, config, about.registry);
+  for (const { integration, pos } of kitchens) if (integration === SLOW.integration) about.slow.set(pos.url, SLOW.slowMs);
   await about.begin(config);
   await sleep(2_000);
   const closing = new AbortController();

@@ -12,7 +12,7 @@ export type Wire = {
   /** Sees each statement before it is sent, in the party that sends it. It may kill the party. */
   onSend(party: Party, label: string): void;
   /** Sees each result when Postgres has made it. */
-  onResult(party: Party, label: string, query: Query, outcome: Outcome): void;
+  onResult(party: Party, label: string, outcome: Outcome): void;
   /** Sees each statement of a transaction that was not sent at once after the answer to the one before. */
   onGap(party: Party, label: string, ms: number): void;
 };
@@ -120,12 +120,15 @@ function simulatedPool(party: Party, options: Options): object {
         // Like pg's own: the query fails, and its connection stays as it is.
         const reading =
           query_timeout > 0
-            ? setTimeout(() => finish(() => reject(new Error('Query read timeout'))), query_timeout)
+            ? setTimeout(() => {
+                answeredAt = schedule.now();
+                finish(() => reject(new Error('Query read timeout')));
+              }, query_timeout)
             : undefined;
         const fate = faults.ofStatement(party, label);
         const isCut = (): boolean => faults.isCut(party, 'postgres');
         const deliver = (outcome: Outcome): void => {
-          onResult(party, label, query, outcome);
+          onResult(party, label, outcome);
           // A transaction whose client says nothing any more ends.
           if (session.isOpen() && idleInTransactionMs > 0) {
             idling = schedule.after(idleInTransactionMs, undefined, async () => {
