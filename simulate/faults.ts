@@ -68,7 +68,8 @@ export type Faults = {
   begin(planned: Planned, party: Party): void;
   end(planned: Planned, party: Party): void;
   isCut(party: Party, from: 'postgres' | 'world'): boolean;
-  isDown(what: 'postgres' | 'platform'): boolean;
+  /** The world always reaches Postgres, for its checks. */
+  isDown(what: 'postgres' | 'platform', asker?: Party): boolean;
   /** Registers a connection to Postgres, which ends with its process or with Postgres. */
   watch(held: Held): void;
   held(): readonly Held[];
@@ -193,7 +194,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
       if (one.kind === 'platform stale') change(downs, 'platform', -1);
     },
     isCut: (party, from) => (cuts.get(cutKey(party, from)) ?? 0) > 0,
-    isDown: (what) => (downs.get(what) ?? 0) > 0,
+    isDown: (what, asker) => asker?.name !== 'world' && (downs.get(what) ?? 0) > 0,
     watch: (held) => void connections.push(held),
     held: () => connections,
     drop(party) {

@@ -94,7 +94,8 @@ export function watchInvariants(about: {
             if (known?.has(each) === true || waiting.includes(each)) continue;
             complain({ what: 'invariant 3', order, why: `message ${each} is neither in the outbox nor published` });
           }
-          if (isWrong) complain({ what: 'invariant 8', order, why: 'the time of an attempt is not the time of Postgres' });
+          if (isWrong)
+            complain({ what: 'invariant 8', order, why: 'the time of an attempt is not the time of Postgres' });
         }
         const { rows: wrong } = await pool.query<{ id: string }>({
           name: 'check-times',

@@ -61,7 +61,8 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
       const fate = faults.ofCall(from, label);
       const backMs = fate.backMs + slowness(request.url.origin) * schedule.draw(`${label} slowness`);
       let isOver = false;
-      const waits = (): boolean => !isOver && !from.isDead && from.frozenUntil <= schedule.now() && signal?.aborted !== true;
+      const waits = (): boolean =>
+        !isOver && !from.isDead && from.frozenUntil <= schedule.now() && signal?.aborted !== true;
       const isCut = (): boolean => faults.isCut(from, 'world');
       signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       const fail = (afterMs: number, code: string): void =>

@@ -11,6 +11,8 @@ export type Simulation = {
   /** The superuser's URL of a Postgres. Without it, one is started. */
   url: string | undefined;
   lines: boolean;
+  /** Whether the first seed that fails ends the simulation. */
+  untilFound: boolean;
   /** Whether the first seed that fails is shrunk, and ends the simulation. */
   shrinks: boolean;
   withFaults: boolean;
@@ -48,6 +50,7 @@ export async function simulate(about: Simulation): Promise<number> {
         for (const { what, order = '', why } of result.complaints.slice(0, 10)) say(`  ${what}: ${order}: ${why}`);
         if (result.complaints.length === 0) continue;
         failed += 1;
+        if (about.untilFound) return 1;
         if (!about.shrinks) continue;
         for (const line of tell(await shrink(server, options, result))) say(line);
         return 1;

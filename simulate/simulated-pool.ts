@@ -226,7 +226,7 @@ function simulatedPool(party: Party, options: Options): object {
       });
       return;
     }
-    if (fate.kind === 'refused' || faults.isDown('postgres')) {
+    if (fate.kind === 'refused' || faults.isDown('postgres', party)) {
       schedule.after(fate.thereMs, party, () => {
         opening -= 1;
         const first = waiting.shift();

@@ -24,7 +24,7 @@ export type Broker = {
 };
 type Topic = { published: Message[]; queue: MessageQueue | undefined };
 
-let broker: (Broker & { drain: MessageQueue; join(party: Party, detach: () => void): void }) | undefined;
+let broker: (Broker & { party: Party; drain: MessageQueue; join(party: Party, detach: () => void): void }) | undefined;
 
 /** Starts the broker of a run, in its own party. It pushes signals, and keeps the spill until it is read. */
 export function startBroker(onPublished: (topic: string, message: Message) => void): Broker {
@@ -92,6 +92,7 @@ export function startBroker(onPublished: (topic: string, message: Message) => vo
       receive: (leases) => void Promise.all(leases.map(push)),
     });
     broker = {
+      party,
       published: (name) => topicOf(name).published,
       unacknowledged: () => signals.unacknowledged() + drain.unacknowledged(),
       dead: () => given,
@@ -162,16 +163,18 @@ export function PubSub(): object {
 function subscribe(): object {
   const party = currentParty();
   if (party === undefined || broker === undefined) throw new Error('there is no broker');
-  const { drain, join } = broker;
+  const { drain, join, party: owner } = broker;
   const emitter = new EventEmitter();
   const schedule = theSchedule();
   const way = (): number => 1 + 20 * schedule.draw('spill way');
-  // The deadlines of leases are the broker's.
-  const brokerParty = newParty('pubsub');
   const settle = (how: 'ack' | 'nack', ackId: string): void =>
-    void schedule.after(way(), brokerParty, () => drain[how]([ackId]));
+    void schedule.after(way(), owner, () => {
+      schedule.note(`pubsub gets ${how} of ${party.name}`);
+      drain[how]([ackId]);
+    });
   const receive = (leases: Lease[]): void => {
     for (const { ackId, message } of leases) {
+      schedule.note(`pubsub sends spilled ${message.messageId} to ${party.name}`);
       schedule.after(way(), party, () =>
         emitter.emit('message', {
           data: message.data,
@@ -182,7 +185,8 @@ function subscribe(): object {
       );
     }
   };
-  const detach = asParty(brokerParty, () =>
+  // The deadlines of leases are the broker's.
+  const detach = asParty(owner, () =>
     drain.attach({ maxOutstanding: 1_000, ackDeadlineMs: DRAIN_DEADLINE_MS, receive }),
   );
   join(party, detach);

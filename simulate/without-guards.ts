@@ -1,0 +1,77 @@
+/**
+ * Takes each guard about order, time or crashes away, one at a time, and looks for a seed that notices it. The other
+ * guards are about what one call or one statement does alone, and `chaos/guards.ts` names the test of each.
+ */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
+import { startPostgres } from '../test/support/start-postgres.ts';
+
+const MARKS = [
+  'order-lock',
+  'locked-by-key',
+  'cancel-lock',
+  'higher-rank',
+  'attempt-written',
+  'cancel-written',
+  'lease-covers-call',
+  'no-late-call',
+  'died-in-doubt',
+  'lost-in-doubt',
+  'doubt-not-repeated',
+  'ask-before-retry',
+  'pos-key',
+  'outbox-in-commit',
+  'stop-at-failed',
+  'forget-when-out',
+  'postgres-clock',
+  'missing-since',
+  'parked-go-on',
+  'sweep-finds',
+  'links-of-one-order',
+  'signal-refreshes',
+  'refresh-ends',
+  'worker-lets-go',
+  'sent-as-it-was',
+  'no-ticket-after-cancel',
+  'no-retry-once-cancelled',
+  'one-cancel-each',
+  'absent-after',
+  'refusal-notified',
+  'early-end-notified',
+  'unknown-state',
+  'ack-after-commit',
+  'answered-when-out',
+  'spilled-id',
+];
+
+const { values, positionals } = parseArgs({
+  options: { seeds: { type: 'string', default: '1000' }, orders: { type: 'string', default: '20' } },
+  allowPositionals: true,
+});
+const postgres = await startPostgres({ settings: { fsync: 'off', full_page_writes: 'off', autovacuum: 'off' } });
+const program = fileURLToPath(new URL('simulate.ts', import.meta.url));
+const run = promisify(execFile);
+const left = positionals.length > 0 ? positionals : [...MARKS];
+let missed = 0;
+
+async function look(): Promise<void> {
+  for (let mark = left.shift(); mark !== undefined; mark = left.shift()) {
+    const about = ['--url', postgres.url, '--without', mark, '--seeds', values.seeds, '--orders', values.orders];
+    const said = await run(process.execPath, [program, ...about, '--until-found'], { maxBuffer: 2 ** 28 }).then(
+      () => undefined,
+      (error: { stdout?: string; stderr?: string }) => `${error.stdout ?? ''}${error.stderr ?? ''}`,
+    );
+    if (said === undefined) missed += 1;
+    const seeds = said?.match(/^seed /gm)?.length ?? 0;
+    const found = said?.trim().split('\n').slice(-3).join(' | ').slice(0, 300) ?? '';
+    process.stdout.write(said === undefined ? `NOT NOTICED ${mark}\n` : `${mark}: seed ${seeds}: ${found}\n`);
+  }
+}
+
+try {
+  await Promise.all([look(), look()]);
+} finally {
+  await postgres.stop();
+}
+process.exitCode = missed > 0 ? 1 : 0;
