@@ -1,11 +1,10 @@
-import { startPostgres } from '../test/support/start-postgres.ts';
+import { startForRuns } from './start-for-runs.ts';
 import { runSeed, type RunOptions } from './run.ts';
 import { shrink, tell } from './shrink.ts';
 import { prepareServer } from './simulated-postgres.ts';
 
 export type Simulation = {
-  first: number;
-  seeds: number;
+  seeds: readonly number[];
   orders: number;
   times: number;
   /** The superuser's URL of a Postgres. Without it, one is started. */
@@ -21,15 +20,12 @@ export type Simulation = {
 
 /** @returns the code for the end of the process: 1 if a seed failed */
 export async function simulate(about: Simulation): Promise<number> {
-  const { first, seeds, orders, times, say } = about;
-  const postgres =
-    about.url === undefined
-      ? await startPostgres({ settings: { fsync: 'off', full_page_writes: 'off', autovacuum: 'off' } })
-      : undefined;
+  const { seeds, orders, times, say } = about;
+  const postgres = about.url === undefined ? await startForRuns() : undefined;
   const server = await prepareServer(about.url ?? postgres?.url ?? '');
   let failed = 0;
   try {
-    for (let seed = first; seed < first + seeds; seed += 1) {
+    for (const seed of seeds) {
       const digests = new Set<string>();
       for (let time = 0; time < times; time += 1) {
         const began = performance.now();

@@ -1,32 +1,90 @@
 /** `npm run simulate`: runs seeds in virtual time. */
+import { once } from 'node:events';
 import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { installHooks } from './hooks.ts';
+
+const USAGE = `npm run simulate -- [--seed 1] [--seeds 1] [--orders 20] [--times 1] [--threads 1] [--until-found] [--shrink]
+                   [--no-faults] [--lines] [--without <mark>] [--url <Postgres>]
+
+Runs seeds from --seed on: two processes, a real Postgres, and the world around them, in virtual time.
+  --times        how often each seed runs; all its histories must be the same
+  --threads      how many seeds run at the same time
+  --until-found  ends at the first seed that fails
+  --shrink       also looks for the fewest faults and orders with which it fails, and tells the story
+  --no-faults    leaves out all faults
+  --lines        prints the whole history
+  --without      takes a guard away from the code: a mark of chaos/guards.ts
+  --url          the superuser's URL of a Postgres on this machine without autovacuum; otherwise one is started
+`;
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '1' },
+    step: { type: 'string', default: '1' },
     orders: { type: 'string', default: '20' },
     times: { type: 'string', default: '1' },
+    threads: { type: 'string', default: '1' },
     without: { type: 'string' },
     url: { type: 'string' },
     lines: { type: 'boolean', default: false },
     'until-found': { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     'no-faults': { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 });
-installHooks(values.without);
-const { simulate } = await import('./simulate-seeds.ts');
-process.exitCode = await simulate({
-  first: Number(values.seed),
-  seeds: Number(values.seeds),
-  orders: Number(values.orders),
-  times: Number(values.times),
-  url: values.url,
-  lines: values.lines,
-  untilFound: values['until-found'],
-  shrinks: values.shrink,
-  withFaults: !values['no-faults'],
-  say: (line) => void process.stdout.write(`${line}\n`),
-});
+
+function whole(name: 'seed' | 'seeds' | 'step' | 'orders' | 'times' | 'threads'): number {
+  const number = Number(values[name]);
+  if (Number.isSafeInteger(number) && number > 0) return number;
+  process.stderr.write(`--${name} is not a whole number above 0\n\n${USAGE}`);
+  return process.exit(2);
+}
+
+const [first, seeds, threads] = [whole('seed'), whole('seeds'), whole('threads')];
+if (values.help) {
+  process.stdout.write(USAGE);
+} else if (threads > 1) {
+  process.exitCode = await simulateInThreads();
+} else {
+  installHooks(values.without);
+  const { simulate } = await import('./simulate-seeds.ts');
+  process.exitCode = await simulate({
+    seeds: Array.from({ length: seeds }, (_, nth) => first + nth * whole('step')),
+    orders: whole('orders'),
+    times: whole('times'),
+    url: values.url,
+    lines: values.lines,
+    untilFound: values['until-found'] || values.shrink,
+    shrinks: values.shrink,
+    withFaults: !values['no-faults'],
+    say: (line) => void process.stdout.write(`${line}\n`),
+  });
+}
+
+/** Each thread has its own clock, and every nth seed. */
+async function simulateInThreads(): Promise<number> {
+  const { startForRuns } = await import('./start-for-runs.ts');
+  const postgres = values.url === undefined ? await startForRuns() : undefined;
+  const { seed: _, seeds: __, threads: ___, ...others } = values;
+  const given = Object.entries(others).flatMap(([name, value]) =>
+    typeof value === 'boolean' ? (value ? [`--${name}`] : []) : [`--${name}`, value],
+  );
+  try {
+    const codes = await Promise.all(
+      Array.from({ length: threads }, async (_, nth) => {
+        const own = Math.ceil((seeds - nth) / threads);
+        if (own <= 0) return 0;
+        const range = ['--seed', String(first + nth), '--seeds', String(own), '--step', String(threads)];
+        const argv = [...given, ...range, '--url', values.url ?? postgres?.url ?? ''];
+        const [code] = (await once(new Worker(new URL(import.meta.url), { argv }), 'exit')) as [number];
+        return code;
+      }),
+    );
+    return Math.max(...codes);
+  } finally {
+    await postgres?.stop();
+  }
+}

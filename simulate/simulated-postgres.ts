@@ -5,6 +5,7 @@
 import { mkdtempSync, openSync, rmSync, chmodSync, closeSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { threadId } from 'node:worker_threads';
 import pg from 'pg';
 import { migrate } from '../src/database/migrate.ts';
 import { asSimulator, type Schedule } from './schedule.ts';
@@ -105,7 +106,7 @@ export async function prepareServer(url: string): Promise<PostgresServer> {
   const file = join(folder, 'clock');
   const clock = openSync(file, 'w', 0o644);
   writeSync(clock, postgresTime(0), 0);
-  const suffix = `${process.pid}_${Math.trunc(performance.now())}`;
+  const suffix = `${process.pid}_${threadId}`;
   const template = `${TEMPLATE}_${suffix}`;
   const admin = new RealPool({ connectionString: url, max: 1 });
   admin.on('error', () => {});

@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { startPostgres } from '../test/support/start-postgres.ts';
+import { startForRuns } from './start-for-runs.ts';
 
 const MARKS = [
   'order-lock',
@@ -49,7 +49,7 @@ const { values, positionals } = parseArgs({
   options: { seeds: { type: 'string', default: '1000' }, orders: { type: 'string', default: '20' } },
   allowPositionals: true,
 });
-const postgres = await startPostgres({ settings: { fsync: 'off', full_page_writes: 'off', autovacuum: 'off' } });
+const postgres = await startForRuns();
 const program = fileURLToPath(new URL('simulate.ts', import.meta.url));
 const run = promisify(execFile);
 const left = positionals.length > 0 ? positionals : [...MARKS];
