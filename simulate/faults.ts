@@ -22,6 +22,12 @@ const RATES = {
   'call hangs': 0.02,
   /** kill -9, before a statement or a call is sent. */
   kill: 0.0012,
+  /** kill -9, just when an answer arrives. */
+  'kill at answer': 0.006,
+  /** The process stands still for up to a minute, like a suspended machine. */
+  freeze: 0.0003,
+  /** The platform's replica does not have the order at the first question. */
+  'platform null': 0.06,
 } as const;
 type Kind = keyof typeof RATES;
 
@@ -37,6 +43,8 @@ const LASTING = {
   frozen: { most: 2, longestMs: 45_000 },
   /** The wall clock of a process is set, by up to ten minutes. */
   'clock set': { most: 2, longestMs: 60_000 },
+  /** A neighbour's transaction has locked the rows of some orders, so that statements overlap. */
+  'rows held': { most: 40, longestMs: 400 },
   /** The platform's replica has no orders. A fifteenth of the deadline later, an order counts as missing. */
   'platform stale': { most: 1, longestMs: 2_300 },
 } as const;
@@ -62,8 +70,11 @@ export type Faults = {
   ofStatement(party: Party, label: string): Fate;
   ofConnect(party: Party): Fate;
   ofCall(party: Party, label: string): Fate;
-  /** Whether the party dies now, before it sends this. */
-  kills(party: Party, label: string): boolean;
+  /** Whether the party dies now: before it sends this, or when its answer arrives. */
+  kills(party: Party, label: string, when?: 'at answer'): boolean;
+  /** For how many milliseconds the party stands still now. */
+  freezes(party: Party, label: string): number;
+  isMissing(order: string): boolean;
   planned: readonly Planned[];
   begin(planned: Planned, party: Party): void;
   end(planned: Planned, party: Party): void;
@@ -94,6 +105,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
   const counts = new Map<string, number>();
   const cuts = new Map<string, number>();
   const downs = new Map<string, number>();
+  const asked = new Set<string>();
   let connections: Held[] = [];
   const has = (kind: string): boolean => chance(seed, 'mood', kind) < 0.5;
   const strength = 0.25 + 2 * chance(seed, 'strength') ** 2;
@@ -126,7 +138,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
         id: `${kind} ${nth + 1}`,
         kind,
         at: drawn('at', nth) * untilMs,
-        forMs: 200 + drawn('for', nth) ** 2 * longestMs,
+        forMs: Math.min(200, longestMs / 8) + drawn('for', nth) ** 2 * longestMs,
         place: drawn('place', nth) < 0.5 ? 0 : 1,
         by: (drawn('by', nth) - 0.5) * 1_200_000,
       };
@@ -176,7 +188,14 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
         ? { ...one, thereMs: one.thereMs + slow }
         : { ...one, backMs: one.backMs + slow };
     },
-    kills: (party, label) => happens('kill', `${party.name} ${label}`),
+    kills: (party, label, when) => happens(when === undefined ? 'kill' : 'kill at answer', `${party.name} ${label}`),
+    freezes: (party, label) =>
+      happens('freeze', `${party.name} ${label}`) ? 60_000 * schedule.draw(`${party.name} ${label} freeze`) : 0,
+    isMissing(order) {
+      if (asked.has(order)) return false;
+      asked.add(order);
+      return happens('platform null', order);
+    },
     planned,
     begin(one, party) {
       applied.push({ id: one.id, at: schedule.now(), what: `${one.kind}: ${party.name}, ${Math.round(one.forMs)} ms` });

@@ -20,7 +20,7 @@ export type Network = {
 export type NetworkRules = {
   faults: Faults;
   /** Sees each call before it is sent. It may kill the caller. */
-  onSend(party: Party, label: string): void;
+  onSend(party: Party, label: string, when?: 'at answer'): void;
   /** Sees each request when it arrives and when it is answered, as long as its sender waits for the answer. */
   onCall(from: Party, request: Request, when: 'arrives' | 'is answered'): Promise<void> | void;
   /** The longest time in milliseconds that an answer from an origin takes. */
@@ -92,6 +92,7 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
               those.delete(cut);
               schedule.after(backMs, undefined, async () => {
                 if (waits()) await onCall(from, request, 'is answered');
+                onSend(from, label, 'at answer');
                 await onAnswer(from, request, answer);
                 if (nth > 1 || fate.kind === 'hangs' || isCut() || faults.isCut(endpoint.party, 'world')) return;
                 if (fate.kind === 'lost after' || answer === 'cut') return fail(0, 'ECONNRESET');

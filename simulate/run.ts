@@ -21,7 +21,7 @@ import { loadProviders } from '../src/providers/index.ts';
 import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { startPos } from '../test/support/start-pos.ts';
-import { planFaults, type Applied, type Faults } from './faults.ts';
+import { planFaults, type Applied, type Faults, type Planned } from './faults.ts';
 import { setNetwork, simulateNetwork, type Network } from './network.ts';
 import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
 import { beginServing } from './serve-in-memory.ts';
@@ -68,8 +68,8 @@ const SETTLE_S = 200;
 const CHECK_MS = 2_000;
 const MOST_VIRTUAL_MS = 3_600_000;
 const INTEGRATIONS = ['standard', 'standard', 'blind', 'findable', 'standard', 'slow'];
-/** A POS that takes up to 30 s for an answer, and may. */
-const SLOW = { integration: 'slow', attemptWithinS: 40, slowMs: 30_000 };
+/** A POS that takes up to 39 s for an answer, and may. */
+const SLOW = { integration: 'slow', attemptWithinS: 40, slowMs: 39_000 };
 const PLACES = ['A', 'B'];
 
 const ENVIRONMENT = {
@@ -102,7 +102,9 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     schedule.note(`complaint ${complaint.what} ${complaint.why}`);
   };
   beginServing();
-  const postgres = await server.open(schedule);
+  const postgres = await server.open(schedule, (pids) =>
+    complain({ what: 'invariant 1', why: `${pids} sessions wait for each other's locks` }),
+  );
   const registry = await registryOf();
   const world = newParty('world');
   const history = historyOf(schedule);
@@ -120,8 +122,11 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     network.drop(party);
   };
   const kill = killer({ schedule, faults, history, processes, leave });
-  const mayDie = (party: Party, label: string): void => {
-    if (isService(party) && faults.kills(party, label)) kill(party);
+  const mayDie = (party: Party, label: string, when?: 'at answer'): void => {
+    if (!isService(party)) return;
+    if (faults.kills(party, label, when)) kill(party);
+    const ms = faults.freezes(party, label);
+    if (ms > 0) party.frozenUntil = Math.max(party.frozenUntil, schedule.now() + ms);
   };
   const network = simulateNetwork({
     faults,
@@ -176,7 +181,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     kill.onDead = (place, nth) =>
       schedule.after(500 + 8_000 * schedule.draw('restart'), undefined, () => start(place, nth + 1));
     for (const place of PLACES) start(place, 1);
-    scheduleLasting({ schedule, faults, processes });
+    scheduleLasting({ schedule, faults, processes, postgres });
   };
 
   try {
@@ -274,17 +279,37 @@ function killer(about: {
   return kill;
 }
 
+/** Locks the rows of about half of the newest orders for some time, from outside the service. */
+async function holdRows(schedule: Schedule, postgres: SimulatedPostgres, { forMs, place }: Planned): Promise<void> {
+  const session = await postgres.connect('');
+  const ignore = (): void => {};
+  await session.run({ text: 'BEGIN' }, ignore);
+  await session.run(
+    {
+      text: `SELECT FROM orders
+             WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM orders ORDER BY created_at DESC LIMIT 8))
+               AND hashtext(service_order_id) % 2 = $1
+             FOR UPDATE SKIP LOCKED`,
+      values: [place],
+    },
+    ignore,
+  );
+  schedule.after(forMs, undefined, session.end);
+}
+
 function scheduleLasting({
   schedule,
   faults,
   processes,
+  postgres,
 }: {
   schedule: Schedule;
   faults: Faults;
   processes: Map<string, ServiceProcess>;
+  postgres: SimulatedPostgres;
 }): void {
   for (const planned of faults.planned) {
-    schedule.after(planned.at, undefined, () => {
+    schedule.after(planned.at, undefined, async () => {
       const party = processes.get(PLACES[planned.place] ?? '')?.party;
       if (party === undefined) return;
       faults.begin(planned, party);
@@ -299,6 +324,7 @@ function scheduleLasting({
         faults.end(planned, party);
         if (kind === 'clock set') party.clockAheadMs = 0;
       });
+      if (kind === 'rows held') await holdRows(schedule, postgres, planned);
     });
   }
 }
@@ -324,7 +350,7 @@ type WorldAbout = {
 async function playWorld(about: WorldAbout): Promise<void> {
   const { schedule, scripts, history, broker, faults, untilMs, complain } = about;
   const platform = await startOrderingPlatform({ token: PLATFORM_TOKEN });
-  platform.answer = () => (faults.isDown('platform') ? 'null' : undefined);
+  platform.answer = (order) => (faults.isMissing(order) || faults.isDown('platform') ? 'null' : undefined);
   const config = readConfig({ ...ENVIRONMENT, ORDER_API_URL: platform.url });
   const pool = new pg.Pool({ max: 4 });
   const kitchens = await openKitchens(pool, config, about.registry);

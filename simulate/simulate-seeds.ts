@@ -46,10 +46,8 @@ export async function simulate(about: Simulation): Promise<number> {
         for (const { what, order = '', why } of result.complaints.slice(0, 10)) say(`  ${what}: ${order}: ${why}`);
         if (result.complaints.length === 0) continue;
         failed += 1;
-        if (about.untilFound) return 1;
-        if (!about.shrinks) continue;
-        for (const line of tell(await shrink(server, options, result))) say(line);
-        return 1;
+        if (about.shrinks) for (const line of tell(await shrink(server, options, result))) say(line);
+        if (about.untilFound || about.shrinks) return 1;
       }
       if (digests.size > 1) {
         failed += 1;

@@ -57,7 +57,7 @@ if (values.help) {
     times: whole('times'),
     url: values.url,
     lines: values.lines,
-    untilFound: values['until-found'] || values.shrink,
+    untilFound: values['until-found'],
     shrinks: values.shrink,
     withFaults: !values['no-faults'],
     say: (line) => void process.stdout.write(`${line}\n`),

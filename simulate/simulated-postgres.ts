@@ -89,7 +89,7 @@ export type SimulatedPostgres = {
 
 export type PostgresServer = {
   /** Makes the database of a run. */
-  open(schedule: Schedule): Promise<SimulatedPostgres>;
+  open(schedule: Schedule, onDeadlock: (sessions: number) => void): Promise<SimulatedPostgres>;
   close(): Promise<void>;
 };
 
@@ -119,11 +119,13 @@ export async function prepareServer(url: string): Promise<PostgresServer> {
   await preparing.end();
   let made = 0;
   return {
-    async open(schedule) {
+    async open(schedule, onDeadlock) {
       made += 1;
       const name = `simulated_${suffix}_${made}`;
       await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
-      return openRun(schedule, urlOf(url, name), clock, () => admin.query(`DROP DATABASE ${name} WITH (FORCE)`));
+      return openRun({ schedule, onDeadlock }, urlOf(url, name), clock, () =>
+        admin.query(`DROP DATABASE ${name} WITH (FORCE)`),
+      );
     },
     async close() {
       await admin.query(`DROP DATABASE ${template} WITH (FORCE)`);
@@ -146,7 +148,12 @@ const pause = (ms: number): Promise<'late'> => new Promise((resolve) => setTimeo
 /** Most statements take less. After this time, Postgres is asked whether the statement waits for a lock. */
 const SOON_MS = 3;
 
-function openRun(schedule: Schedule, url: string, clock: number, drop: () => Promise<unknown>): SimulatedPostgres {
+function openRun(
+  { schedule, onDeadlock }: { schedule: Schedule; onDeadlock: (sessions: number) => void },
+  url: string,
+  clock: number,
+  drop: () => Promise<unknown>,
+): SimulatedPostgres {
   const pool = new RealPool({
     connectionString: url,
     max: 2,
@@ -170,6 +177,27 @@ function openRun(schedule: Schedule, url: string, clock: number, drop: () => Pro
       if ((await Promise.race([done, pause(wait)])) !== 'late' || isDone()) return false;
       if ((await isBlocked(session.pid)) && !isDone()) return true;
     }
+  };
+  /** Postgres itself would look for a cycle of waits a second of real time later. */
+  const findDeadlock = async (): Promise<void> => {
+    const pids = parked.map(({ session }) => session.pid);
+    const { rows } = await pool.query<{ pid: number; by: number[] }>({
+      name: 'who-blocks',
+      text: 'SELECT pid, pg_blocking_pids(pid) AS by FROM unnest($1::int[]) AS pid',
+      values: [pids],
+    });
+    const byOf = new Map(rows.map(({ pid, by }) => [pid, by]));
+    const reached = new Set<number>();
+    const reach = (pid: number): void => {
+      for (const by of byOf.get(pid) ?? []) {
+        if (reached.has(by)) continue;
+        reached.add(by);
+        reach(by);
+      }
+    };
+    const last = pids.at(-1) ?? 0;
+    reach(last);
+    if (reached.has(last)) onDeadlock(reached.size);
   };
   /** After a statement that may have freed a lock: lets every statement go on that waits no longer, one at a time. */
   const unpark = async (): Promise<void> => {
@@ -229,6 +257,7 @@ function openRun(schedule: Schedule, url: string, clock: number, drop: () => Pro
               const running = { session, done, isDone: () => outcome !== undefined, pass };
               if (await watch(running)) {
                 parked.push(running);
+                if (parked.length > 1) await findDeadlock();
                 return;
               }
               pass();
