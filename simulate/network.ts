@@ -59,7 +59,11 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
       onSend(from, label);
       if (from.isDead) return;
       const fate = faults.ofCall(from, label);
-      const backMs = fate.backMs + slowness(request.url.origin) * schedule.draw(`${label} slowness`);
+      const slowMs = slowness(request.url.origin) * schedule.draw(`${label} slowness`);
+      // A slow POS makes the ticket late, or answers late.
+      const isLate = schedule.draw(`${label} late`) < 0.5;
+      const thereMs = fate.thereMs + (isLate ? slowMs : 0);
+      const backMs = fate.backMs + (isLate ? 0 : slowMs);
       let isOver = false;
       const waits = (): boolean =>
         !isOver && !from.isDead && from.frozenUntil <= schedule.now() && signal?.aborted !== true;
@@ -107,7 +111,7 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
           );
         });
       };
-      schedule.after(fate.thereMs, undefined, () => deliver(1));
+      schedule.after(thereMs, undefined, () => deliver(1));
       if (fate.kind === 'doubled') {
         schedule.after(fate.thereMs + 500 * schedule.draw(`${label} second`), undefined, () => deliver(2));
       }
