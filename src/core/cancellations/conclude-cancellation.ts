@@ -5,7 +5,7 @@ import { nameParameters } from '../postgres/sql-rows.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import { HELD_RETRY_MS, backOff } from '../placements/conclude-placement.ts';
 import { WITHDRAWN, endCancelled } from '../placements/placement-outcomes.ts';
-import { END_ATTEMPT, END_ATTEMPT_PARAMETERS, attemptEndJson, type AttemptEnd } from '../placements/record-attempt.ts';
+import { END_ATTEMPT_PARAMETERS, attemptEndJson, endAttemptIf, type AttemptEnd } from '../placements/record-attempt.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
 import { refuseCancellation } from './begin-cancellation.ts';
 import { unlessErased } from './changed-order.ts';
@@ -110,7 +110,7 @@ export const LEAVING_DOUBT = `
 const LAST_TRY = `deadline_at - interval '${LAST_TRY_S} s'`;
 
 const POSTPONE = `
-  WITH ${END_ATTEMPT}, known AS MATERIALIZED (
+  WITH known AS MATERIALIZED (
     SELECT erased_at FROM orders WHERE service_order_id = ${$.serviceOrderId} FOR UPDATE
   ), c AS (
     UPDATE cancellations
@@ -123,7 +123,7 @@ const POSTPONE = `
     WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId}::uuid AND num_nulls(finished_at) = 1
       AND (SELECT count(*) FROM known) = 1 -- locks the order's row before the cancellation's
     RETURNING service_order_id
-  )
+  ), ${endAttemptIf(`(${$.state} IS DISTINCT FROM 'in_doubt' OR (SELECT count(*) FROM c) = 1)`)}
   ${LEAVING_DOUBT} AND ${$.state} = 'by_phone'`;
 
 /** Releases a cancellation until its next try. @param about.delayMs undefined if a person must act */

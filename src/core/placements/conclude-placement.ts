@@ -3,7 +3,7 @@ import type { Claim } from '../domain/placement.ts';
 import { type PlacementCause, problemOf, type Problem } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 import { NEXT_DOUBT_SINCE, IS_UNFINISHED } from './placement-sql.ts';
-import { type AttemptEnd, attemptEndJson, END_ATTEMPT, END_ATTEMPT_PARAMETERS } from './record-attempt.ts';
+import { type AttemptEnd, attemptEndJson, endAttemptIf, END_ATTEMPT_PARAMETERS } from './record-attempt.ts';
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
 import type { RefusedFor } from '../domain/classify-error.ts';
@@ -27,7 +27,7 @@ const { $, valuesOf } = nameParameters(
 );
 
 const POSTPONE = `
-  WITH ${END_ATTEMPT}
+  WITH p AS (
   UPDATE placements
   SET state = ${$.state}, problem = coalesce(left(${$.problem}, 500), problem), cause = coalesce(${$.cause}::jsonb, cause),
       failures = CASE WHEN ${$.failed}::boolean THEN failures + 1 ELSE failures END,
@@ -42,7 +42,11 @@ const POSTPONE = `
       request_ended_at = CASE WHEN ${$.requestEnded}::boolean THEN now() ELSE request_ended_at END,
       doubt_since = CASE WHEN ${$.state} = 'in_doubt' THEN ${NEXT_DOUBT_SINCE} END,
       lease_id = NULL, lease_until = NULL
-  WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId} AND ${IS_UNFINISHED}`;
+  WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId} AND ${IS_UNFINISHED}
+  RETURNING 1
+  ), ${endAttemptIf(`(NOT ${$.requestEnded}::boolean OR (SELECT count(*) FROM p) = 1)`)}
+  -- If the lease was lost, the doubt is not stored. The attempt then stays open, so that the next worker sees the doubt.
+  SELECT`;
 
 type Postponed = {
   state: 'waiting' | 'held' | 'in_doubt';

@@ -106,7 +106,7 @@ export async function lastExtraMinutes(pool: Pool, serviceOrderId: string): Prom
 export const END_ATTEMPT_PARAMETERS = ['serviceOrderId', 'attemptEnd'] as const;
 
 /** SQL that ends an attempt, within the statement that stores the call's result. A crash cannot separate the two. */
-export const END_ATTEMPT = `ended AS (
+export const endAttemptIf = (condition: string): string => `ended AS (
   UPDATE placement_attempts
   SET ended_at = clock_timestamp(), outcome = ending.outcome, milliseconds = ending.milliseconds,
       http_status = ending.http_status, reason_code = ending.reason_code,
@@ -115,8 +115,9 @@ export const END_ATTEMPT = `ended AS (
               THEN left(ending.error, 500) END
   FROM jsonb_to_record($2::jsonb)
     AS ending(attempt int, outcome text, milliseconds int, http_status int, error text, reason_code text)
-  WHERE service_order_id = $1 AND placement_attempts.attempt = ending.attempt
+  WHERE service_order_id = $1 AND placement_attempts.attempt = ending.attempt AND ${condition}
 )`;
+export const END_ATTEMPT = endAttemptIf('true');
 
 export function attemptEndJson(end: AttemptEnd | undefined): string | null {
   if (end === undefined) return null;

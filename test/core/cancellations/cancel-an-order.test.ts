@@ -6,6 +6,8 @@ import { TryAgain } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder, StatusEvent } from '../../../src/core/domain/order.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { concludePlacement } from '../../../src/core/placements/conclude-placement.ts';
+import { problemOf } from '../../../src/core/domain/placement-cause.ts';
 import { endCancelled, storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
 import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
@@ -749,4 +751,27 @@ describe('an operator', () => {
     const { serviceOrderId } = await system.placeOrder();
     expect(code(await requestCancellation(system.pool, serviceOrderId))).toBe('never_read');
   });
+});
+
+it('a lost answer whose worker has lost the lease leaves the attempt open, so the next worker sees the doubt', async () => {
+  const busy = Promise.withResolvers<never>();
+  tills.creates = () => () => busy.promise;
+  const { serviceOrderId } = await system.placeOrder({ locationId: 'patient' });
+  const [attempt] = await until(async () => {
+    const begun = await attempts(serviceOrderId);
+    return begun.length > 0 && begun;
+  });
+  await concludePlacement(
+    { pool: system.pool, observe() {} } as never,
+    { serviceOrderId, leaseId: crypto.randomUUID(), dueAt: '2027-01-31', state: 'waiting', failures: 0 } as never,
+    {
+      do: 'ask operator',
+      requestEnded: true,
+      ...problemOf({ code: 'pos_silent' }),
+      end: { attempt: Number(attempt?.['attempt']), outcome: 'TryAgain', milliseconds: 1 },
+    },
+  );
+  expect(await attempts(serviceOrderId)).toMatchObject([{ ended_at: null }]);
+  busy.reject(lost());
+  await isIn(serviceOrderId, 'in_doubt');
 });
