@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { installHooks } from './hooks.ts';
 
 const USAGE = `npm run simulate -- [--seed 1] [--seeds 1] [--orders 20] [--times 1] [--threads 1] [--until-found] [--shrink]
-                   [--no-faults] [--lines] [--without <mark>] [--url <Postgres>]
+                   [--no-faults] [--lines] [--without <mark>]
 
 Runs seeds from --seed on: two processes, a real Postgres, and the world around them, in virtual time.
   --times        how often each seed runs; all its histories must be the same
@@ -15,7 +15,6 @@ Runs seeds from --seed on: two processes, a real Postgres, and the world around 
   --no-faults    leaves out all faults
   --lines        prints the whole history
   --without      takes a guard away from the code: a mark of chaos/guards.ts
-  --url          the superuser's URL of a Postgres on this machine without autovacuum; otherwise one is started
 `;
 
 const { values } = parseArgs({
@@ -27,7 +26,6 @@ const { values } = parseArgs({
     times: { type: 'string', default: '1' },
     threads: { type: 'string', default: '1' },
     without: { type: 'string' },
-    url: { type: 'string' },
     lines: { type: 'boolean', default: false },
     'until-found': { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
@@ -55,7 +53,6 @@ if (values.help) {
     seeds: Array.from({ length: seeds }, (_, nth) => first + nth * whole('step')),
     orders: whole('orders'),
     times: whole('times'),
-    url: values.url,
     lines: values.lines,
     untilFound: values['until-found'],
     shrinks: values.shrink,
@@ -64,27 +61,22 @@ if (values.help) {
   });
 }
 
-/** Each thread has its own clock, and every nth seed. */
+/** Each thread has its own clock, its own Postgres and every nth seed. */
 async function simulateInThreads(): Promise<number> {
-  const { startForRuns } = await import('./start-for-runs.ts');
-  const postgres = values.url === undefined ? await startForRuns() : undefined;
   const { seed: _, seeds: __, threads: ___, ...others } = values;
   const given = Object.entries(others).flatMap(([name, value]) =>
     typeof value === 'boolean' ? (value ? [`--${name}`] : []) : [`--${name}`, value],
   );
-  try {
-    const codes = await Promise.all(
-      Array.from({ length: threads }, async (_, nth) => {
-        const own = Math.ceil((seeds - nth) / threads);
-        if (own <= 0) return 0;
-        const range = ['--seed', String(first + nth), '--seeds', String(own), '--step', String(threads)];
-        const argv = [...given, ...range, '--url', values.url ?? postgres?.url ?? ''];
-        const [code] = (await once(new Worker(new URL(import.meta.url), { argv }), 'exit')) as [number];
-        return code;
-      }),
-    );
-    return Math.max(...codes);
-  } finally {
-    await postgres?.stop();
-  }
+  const codes = await Promise.all(
+    Array.from({ length: threads }, async (_each, nth) => {
+      const own = Math.ceil((seeds - nth) / threads);
+      if (own <= 0) return 0;
+      const range = ['--seed', String(first + nth), '--seeds', String(own), '--step', String(threads)];
+      const [code] = (await once(new Worker(new URL(import.meta.url), { argv: [...given, ...range] }), 'exit')) as [
+        number,
+      ];
+      return code;
+    }),
+  );
+  return Math.max(...codes);
 }

@@ -5,7 +5,6 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { startForRuns } from './start-for-runs.ts';
 
 const MARKS = [
   'order-lock',
@@ -49,7 +48,6 @@ const { values, positionals } = parseArgs({
   options: { seeds: { type: 'string', default: '1000' }, orders: { type: 'string', default: '20' } },
   allowPositionals: true,
 });
-const postgres = await startForRuns();
 const program = fileURLToPath(new URL('simulate.ts', import.meta.url));
 const run = promisify(execFile);
 const left = positionals.length > 0 ? positionals : [...MARKS];
@@ -57,7 +55,7 @@ let missed = 0;
 
 async function look(): Promise<void> {
   for (let mark = left.shift(); mark !== undefined; mark = left.shift()) {
-    const about = ['--url', postgres.url, '--without', mark, '--seeds', values.seeds, '--orders', values.orders];
+    const about = ['--without', mark, '--seeds', values.seeds, '--orders', values.orders];
     const said = await run(process.execPath, [program, ...about, '--until-found'], { maxBuffer: 2 ** 28 }).then(
       () => undefined,
       (error: { stdout?: string; stderr?: string }) => `${error.stdout ?? ''}${error.stderr ?? ''}`,
@@ -69,9 +67,5 @@ async function look(): Promise<void> {
   }
 }
 
-try {
-  await Promise.all([look(), look()]);
-} finally {
-  await postgres.stop();
-}
+await Promise.all([look(), look()]);
 process.exitCode = missed > 0 ? 1 : 0;

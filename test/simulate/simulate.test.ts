@@ -1,13 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import { text } from 'node:stream/consumers';
 import { once } from 'node:events';
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 /** Simulates in a thread of its own, because time and chance are replaced there. */
 async function simulate(...about: string[]): Promise<{ code: number; said: string }> {
-  const argv = ['--url', inject('postgresUrl'), ...about];
   const thread = new Worker(new URL('../../simulate/simulate.ts', import.meta.url), {
-    argv,
+    argv: about,
     execArgv: [],
     stdout: true,
   });
