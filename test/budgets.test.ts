@@ -42,15 +42,15 @@ const words = pages.map((file) => {
 const functions = source.flatMap(functionsIn);
 
 const budgets: readonly { measure: string; is: number; budget: number; goal?: number }[] = [
-  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 48_140, goal: 31_000 },
-  { measure: 'files of src', is: source.length, budget: 371 },
+  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 49_110, goal: 31_000 },
+  { measure: 'files of src', is: source.length, budget: 375 },
   { measure: 'lines of the longest function', is: Math.max(...functions), budget: 140, goal: 120 },
   { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 5 },
-  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 74_380, goal: 56_000 },
+  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 75_800, goal: 56_000 },
   { measure: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), budget: 12 },
   { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
-  { measure: 'words of pages, by hand', is: sum(words.map(([byHand]) => byHand)), budget: 50_850 },
-  { measure: 'words of pages, generated', is: sum(words.map(([, generated]) => generated)), budget: 13_910 },
+  { measure: 'words of pages, by hand', is: sum(words.map(([byHand]) => byHand)), budget: 51_140 },
+  { measure: 'words of pages, generated', is: sum(words.map(([, generated]) => generated)), budget: 14_110 },
   { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 62 },
   { measure: 'alert rules', is: (await readAlerts()).length, budget: 24 },
 ];

@@ -46,7 +46,6 @@ beforeAll(async () => {
   [pubsub, platform] = await Promise.all([startPubsub(), startOrderingPlatform({ token: 'platform-token' })]);
   client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
   [placed] = await client.createTopic('order-placed');
-  await client.createTopic('order-status');
   // Two names of one address stand for two names in the DNS.
   const hostOf = { north: '127.0.0.1', south: 'localhost' };
   balancer = await balanceLoad((host) =>
@@ -77,6 +76,7 @@ afterAll(async () => {
 async function install(name: Name, url: string): Promise<Installation> {
   const [postgres, pos] = await Promise.all([startPostgres(), startPos()]);
   await migrate(postgres.url);
+  await client.createTopic(`${name}-status`);
   const env = {
     ...SHARED_ENV,
     DATABASE_URL: postgres.url,
@@ -85,6 +85,7 @@ async function install(name: Name, url: string): Promise<Installation> {
     PUBSUB_EMULATOR_HOST: pubsub.host,
     PUSH_JWKS_URL: pubsub.jwksUrl,
     PUSH_AUDIENCE: `${url}/pubsub/push`,
+    STATUS_TOPIC: `${name}-status`,
     DRAIN_DELAY_MS: '0',
   };
   const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
@@ -125,14 +126,17 @@ it('two installations behind one balancer and one topic have their own orders, a
     expect(await of(name).query('SELECT count(*)::int AS rows FROM placements')).toEqual([{ rows: ORDERS }]);
     expect(await of(name).query('SELECT count(*)::int AS rows FROM webhooks')).toEqual([{ rows: ORDERS }]);
   }
-  // The one topic has each order's messages, in order.
-  const steps = (id: string): unknown[] =>
-    pubsub
-      .published('order-status')
-      .filter(({ attributes }) => attributes['serviceOrderId'] === id)
-      .map(({ data }) => (JSON.parse(data.toString()) as LiveMessage).sequence);
-  for (const id of [...orders.north, ...orders.south]) await until(() => steps(id).length === 3);
-  for (const id of [...orders.north, ...orders.south]) expect(steps(id)).toEqual([1, 2, 3]);
+  // Each topic has the messages of its own orders, in order.
+  for (const name of NAMES) {
+    const steps = (id: string): unknown[] =>
+      pubsub
+        .published(`${name}-status`)
+        .filter(({ attributes }) => attributes['serviceOrderId'] === id)
+        .map(({ data }) => (JSON.parse(data.toString()) as LiveMessage).sequence);
+    for (const id of orders[name]) await until(() => steps(id).length === 3);
+    for (const id of orders[name]) expect(steps(id)).toEqual([1, 2, 3]);
+    expect(pubsub.published(`${name}-status`)).toHaveLength(3 * ORDERS);
+  }
 
   // A webhook at the wrong installation, and a signal of the other subscription, are refused.
   const astray = of('north').webhookUrl.replace(of('north').url, of('south').url);
