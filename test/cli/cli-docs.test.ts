@@ -171,9 +171,9 @@ describe('as docs/cli.md has it', () => {
     expect(sections.flatMap((section) => section.blocks).length).toBeGreaterThan(18);
   });
 
-  // A test order needs a POS, a login a service, a link a vendor, an owner of the tables a role, and a draft a schema.
+  // A test order needs a POS, a login a service, a link a vendor, an owner a role, a draft a schema, a recovery topics.
   const isRun = (line: string): boolean =>
-    !/^OWNER_|--watch|^expediter (certify|login|logout|platform init|provider (connect-link|disconnect|test))/.test(
+    !/^OWNER_|--watch|^expediter (certify|login|logout|recover|platform init|provider (connect-link|disconnect|test))/.test(
       line,
     );
 
