@@ -500,7 +500,7 @@ describe('at the POS', () => {
     const order = await sentAt('mute');
     await cancel(order);
     expect(await cancelIs(order.serviceOrderId, 'by_phone')).toMatchObject({ cause: { code: 'pos_cannot_cancel' } });
-    expect(told(order.serviceOrderId)).toContain('sent requested');
+    await until(() => told(order.serviceOrderId).includes('sent requested'));
 
     const gone = await sentAt('exact');
     tills.cancel = () => 'absent';
