@@ -48,10 +48,10 @@ beforeAll(async () => {
   [placed] = await client.createTopic('order-placed');
   // Two names of one address stand for two names in the DNS.
   const hostOf = { north: '127.0.0.1', south: 'localhost' };
-  balancer = await balanceLoad((host) =>
-    [...installations]
-      .filter(([name]) => host === undefined || host.startsWith(hostOf[name]))
-      .map(([, { main }]) => main.url),
+  balancer = await balanceLoad(
+    () => [...installations.values()].map(({ main }) => main.url),
+    (target, host) =>
+      NAMES.some((name) => host.startsWith(hostOf[name]) && installations.get(name)?.main.url === target),
   );
   for (const name of NAMES) {
     const url = `http://${hostOf[name]}:${balancer.port}`;

@@ -9,12 +9,15 @@ const ANSWER_MS = 30_000;
 /**
  * Balances requests over the ready ones of `targets()` in turn, as the load balancer in front of the service does: it
  * polls `/readyz`, tries the next target if a connection is refused, and answers 502 if one breaks.
- * @param targets returns those of a host of the URL, such as `127.0.0.1:80`; without a host all
+ * @param serves true if a target is for a host of the URL, such as `127.0.0.1:80`; by default each is for all
  */
-export async function balanceLoad(targets: (host?: string) => readonly string[]): Promise<HttpServer> {
+export async function balanceLoad(
+  targets: () => readonly string[],
+  serves: (target: string, host: string) => boolean = () => true,
+): Promise<HttpServer> {
   const agent = new Agent({ keepAlive: true });
   let isPolled = false;
-  let ready = new Set<string>();
+  let ready: string[] = [];
   let turn = 0;
 
   const probe = async (): Promise<void> => {
@@ -29,7 +32,7 @@ export async function balanceLoad(targets: (host?: string) => readonly string[])
       ),
     );
     const answers = await Promise.all(probes);
-    ready = new Set(known.filter((_, nth) => answers[nth]));
+    ready = known.filter((_, nth) => answers[nth]);
     isPolled = known.length > 0;
   };
   const polling = setInterval(() => void probe(), PROBE_EVERY_MS);
@@ -74,7 +77,7 @@ export async function balanceLoad(targets: (host?: string) => readonly string[])
     turn += 1;
     // The targets may have started since the last poll, which found none.
     if (!isPolled) await probe();
-    const able = targets(request.headers.host).filter((target) => ready.has(target));
+    const able = ready.filter((target) => serves(target, request.headers.host ?? ''));
     const inTurn = able.map((_, nth) => able[(turn + nth) % able.length] ?? '');
     for (const target of inTurn) if (await forward(target, request, body, response)) return;
     sendJson(response, 503, { error: 'no instance is ready' });
