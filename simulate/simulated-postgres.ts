@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import pg from 'pg';
 import { migrate } from '../src/database/migrate.ts';
+import { rebindDefaults } from '../test/support/move-clock.ts';
 import { asSimulator, type Schedule } from './schedule.ts';
 import { postgresTime } from './virtual-globals.ts';
 
@@ -39,23 +40,6 @@ const prepareSql = (clockFile: string): string => `
   CREATE FUNCTION clock.gen_random_uuid() RETURNS uuid VOLATILE LANGUAGE sql AS 'SELECT clock.digits()::uuid';
   CREATE FUNCTION clock.random() RETURNS float8 VOLATILE LANGUAGE sql AS
     $$ SELECT ('x' || left(clock.digits(), 8))::bit(32)::bigint / 4294967296.0::float8 $$;`;
-
-/** A default is bound to its function when it is made. Made again, it is bound to ours. */
-const REBIND_DEFAULTS = `
-  SET search_path = expediter, clock, pg_catalog;
-  DO $$
-  DECLARE
-    bound record;
-  BEGIN
-    FOR bound IN
-      SELECT d.adrelid::regclass AS of_table, a.attname,
-             regexp_replace(pg_get_expr(d.adbin, d.adrelid), 'pg_catalog\\.', '', 'g') AS value
-      FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-      WHERE a.attgenerated = '' AND pg_get_expr(d.adbin, d.adrelid) ~ '(now|clock_timestamp|gen_random_uuid|random)\\(\\)'
-    LOOP
-      EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', bound.of_table, bound.attname, bound.value);
-    END LOOP;
-  END $$`;
 
 /** Settings of a session that would make it depend on real time, or on other sessions. */
 const SETTINGS =
@@ -115,7 +99,8 @@ export async function prepareServer(url: string): Promise<PostgresServer> {
   const preparing = new pg.Client(urlOf(url, template));
   await preparing.connect();
   await preparing.query(prepareSql(file));
-  await preparing.query(REBIND_DEFAULTS);
+  await preparing.query('SET search_path = expediter, clock, pg_catalog');
+  await preparing.query(rebindDefaults('now|clock_timestamp|gen_random_uuid|random'));
   await preparing.end();
   let made = 0;
   return {

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Pool } from 'pg';
 import type { Command } from 'commander';
-import { z } from 'zod';
 import { Id } from '../core/domain/order.ts';
 import { LiveMessage } from '../core/domain/live-message.ts';
 import { settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
@@ -176,24 +175,21 @@ async function readKnown(
     if (id !== undefined) add(id, message.publishedAt);
   }
   for (const { publishedAt, data } of messages) {
-    const message = Live.safeParse(data.toString()).data;
+    const message = liveMessageIn(data);
     if (message === undefined || new Date(message.appliedAt) >= until) continue;
     known.set(message.serviceOrderId, learn(add(message.serviceOrderId, publishedAt), message));
   }
   return [...known.values()];
 }
 
-const Live = z
-  .string()
-  .transform((words, context) => {
-    try {
-      return JSON.parse(words) as unknown;
-    } catch {
-      context.addIssue('is not JSON');
-      return z.NEVER;
-    }
-  })
-  .pipe(LiveMessage);
+/** @returns undefined if something else was published to the topic */
+function liveMessageIn(data: Buffer): LiveMessage | undefined {
+  try {
+    return LiveMessage.safeParse(JSON.parse(data.toString())).data;
+  } catch {
+    return undefined;
+  }
+}
 
 async function readIds(file: string): Promise<string[]> {
   const words = file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');

@@ -48,8 +48,8 @@ export async function migrate(
   const client = await connect(databaseUrl);
   const done: string[] = [];
   try {
-    // The time limits of a role are meant for the service. Building an index over millions of rows may take longer.
     await requireOwnSession(client);
+    // The time limits of a role are meant for the service. Building an index over millions of rows may take longer.
     await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0');
     await waitForTurn(client);
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);

@@ -5,6 +5,25 @@
  */
 import pg from 'pg';
 
+/**
+ * A default is bound to its function when it is made. Made again, it is bound to the one of `search_path`.
+ * @param functions their names, as a pattern
+ */
+export const rebindDefaults = (functions: string): string => `
+  DO $$
+  DECLARE
+    bound record;
+  BEGIN
+    FOR bound IN
+      SELECT d.adrelid::regclass AS of_table, a.attname,
+             regexp_replace(pg_get_expr(d.adbin, d.adrelid), 'pg_catalog\\.', '', 'g') AS value
+      FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+      WHERE a.attgenerated = '' AND pg_get_expr(d.adbin, d.adrelid) ~ '(${functions})\\(\\)'
+    LOOP
+      EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', bound.of_table, bound.attname, bound.value);
+    END LOOP;
+  END $$`;
+
 const PREPARE = `
   CREATE SCHEMA clock;
   CREATE TABLE clock.ahead (by interval NOT NULL);
@@ -18,21 +37,12 @@ const PREPARE = `
   -- New tables still go to our schema.
   SET search_path = expediter, clock, pg_catalog;
   DO $$
-  DECLARE
-    bound record;
   BEGIN
     EXECUTE format('ALTER DATABASE %I SET search_path = expediter, clock, pg_catalog', current_database());
     -- A migration before this one set the role's, which would come first.
     EXECUTE format('ALTER ROLE %I IN DATABASE %I RESET search_path', current_user, current_database());
-    -- A default is bound to its function when it is made; made again, it is bound to ours.
-    FOR bound IN
-      SELECT d.adrelid::regclass AS of_table, a.attname, regexp_replace(pg_get_expr(d.adbin, d.adrelid), 'pg_catalog\\.', '', 'g') AS value
-      FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
-      WHERE a.attgenerated = '' AND pg_get_expr(d.adbin, d.adrelid) ~ '(now|clock_timestamp)\\(\\)'
-    LOOP
-      EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', bound.of_table, bound.attname, bound.value);
-    END LOOP;
-  END $$`;
+  END $$;
+  ${rebindDefaults('now|clock_timestamp')}`;
 
 /** Makes a database's clock movable for later connections, before or after its migration. */
 export async function prepareClock(databaseUrl: string): Promise<void> {

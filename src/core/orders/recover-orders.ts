@@ -2,6 +2,7 @@
  * Recovers what this database lost when it was restored from a backup, or when a failover lost commits. The platform's
  * signals name every order since then, and our own live messages say how far each order had come.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { rankOf, RANK_PLACED, RANK_SENT } from '../domain/lifecycle.ts';
 import type { LiveMessage } from '../domain/live-message.ts';
@@ -31,6 +32,8 @@ export type LostOrder = {
 
 /** Rows of one statement. Postgres cancels statements after 8 s. */
 const CHUNK = 2_000;
+/** Pause while a running process ends its calls. */
+const BUSY_POLL_MS = 500;
 const RESTORED = problemOf({ code: 'restored' });
 const ENDED = problemOf({ code: 'order_ended' });
 
@@ -85,7 +88,7 @@ export async function beginRecovery(
     ]);
     doubted += step.rows[0]?.marked ?? 0;
     more = (step.rows[0]?.marked ?? 0) === CHUNK || step.rows[0]?.busy === true;
-    if (step.rows[0]?.busy === true) await new Promise((resolve) => setTimeout(resolve, 500));
+    if (step.rows[0]?.busy === true) await sleep(BUSY_POLL_MS);
   }
   let [forgotten, ended] = [0, 0];
   for (const chunk of chunksOf(orders)) {

@@ -10,8 +10,9 @@ export const IS_UNFINISHED = 'num_nulls(finished_at) = 1';
 
 /**
  * SQL that restarts the placement of order $1 with a full deadline if it ended before the order was ever read, as failed
- * or skipped. Then no ticket can exist, unless a recovery found that the order had ended. If the member was notified of `failed`, later messages have higher sequence
- * numbers. The full time is `deadline_at - signalled_at`, which nothing changes before the order is read.
+ * or skipped. Then no ticket can exist, unless a recovery found that the order had ended. If the member was notified of
+ * `failed`, later messages have higher sequence numbers. The full time is `deadline_at - signalled_at`, which nothing
+ * changes before the order is read.
  */
 export const RESTART = `
   UPDATE placements
