@@ -6,6 +6,7 @@ import { TryAgain } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder, StatusEvent } from '../../../src/core/domain/order.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { concludeCancellation } from '../../../src/core/cancellations/conclude-cancellation.ts';
 import { concludePlacement } from '../../../src/core/placements/conclude-placement.ts';
 import { problemOf } from '../../../src/core/domain/placement-cause.ts';
 import { endCancelled, storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
@@ -774,4 +775,19 @@ it('a lost answer whose worker has lost the lease leaves the attempt open, so th
   expect(await attempts(serviceOrderId)).toMatchObject([{ ended_at: null }]);
   busy.reject(lost());
   await isIn(serviceOrderId, 'in_doubt');
+});
+
+it('so does the lost answer of a cancel', async () => {
+  const busy = Promise.withResolvers<never>();
+  tills.cancel = () => () => busy.promise;
+  const { serviceOrderId } = await sentAt('blind').then(async (order) => (await cancel(order), order));
+  await until(() => cancels(serviceOrderId) === 1);
+  await concludeCancellation(
+    { pool: system.pool, observe() {}, onLive() {} },
+    { serviceOrderId, leaseId: crypto.randomUUID() } as never,
+    { do: 'doubt', ...problemOf({ code: 'pos_silent' }), end: { attempt: 2, outcome: 'TryAgain', milliseconds: 1 } },
+  );
+  expect((await attempts(serviceOrderId)).at(-1)).toMatchObject({ call: 'cancelOrder', ended_at: null });
+  busy.reject(lost());
+  await cancelIs(serviceOrderId, 'in_doubt');
 });
