@@ -48,12 +48,18 @@ export function findPrevious(git: (...args: string[]) => string = runGit): { nam
   return { name: tag?.slice(1) ?? '1.0.0', commit };
 }
 
-/** Puts a commit's files into a temporary folder, and installs its packages. */
-export async function buildVersion({ name, commit }: { name: string; commit: string }): Promise<Version> {
+/** Puts a commit's files into a temporary folder, without packages. */
+export async function unpackVersion({ name, commit }: { name: string; commit: string }): Promise<Version> {
   const folder = await mkdtemp(join(tmpdir(), `expediter-${name}-`));
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  execFileSync('sh', ['-c', 'git archive "$0" | tar -x -C "$1"', commit, folder], { cwd: OURS });
+  return { name, folder, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** Puts a commit's files into a temporary folder, and installs its packages. */
+export async function buildVersion(about: { name: string; commit: string }): Promise<Version> {
+  const version = await unpackVersion(about);
+  const { folder } = version;
   try {
-    execFileSync('sh', ['-c', 'git archive "$0" | tar -x -C "$1"', commit, folder], { cwd: OURS });
     const [theirs, ours] = await Promise.all(
       [folder, OURS].map((each) => readFile(join(each, 'package-lock.json'), 'utf8')),
     );
@@ -63,10 +69,10 @@ export async function buildVersion({ name, commit }: { name: string; commit: str
       execFileSync('npm', words, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
     }
   } catch (error) {
-    await remove();
+    await version.remove();
     throw error;
   }
-  return { name, folder, remove };
+  return version;
 }
 
 /** Runs a command of its command line. @returns its standard output @throws if it fails */

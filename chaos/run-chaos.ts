@@ -95,7 +95,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
   const slowestStepMs = SLOWEST_STEP * args.awayS * 1_000;
   const orderedBefore = awayAlone ? Number(plan[0]?.at) * ordersPerSecond : 0;
   const scripts = Array.from({ length: seconds * ordersPerSecond }, (_, nth) =>
-    scriptOrder(seed, nth + 1, locationIds, only, nth < orderedBefore ? slowestStepMs : undefined),
+    scriptOrder(seed, nth + 1, locationIds, only, nth < orderedBefore ? { longestStepMs: slowestStepMs } : {}),
   );
   const phones = followByPhone({ url: `${stage.url}/follow`, every: ORDERS_A_PHONE });
   const snapshot = only.has('snapshot') ? holdSnapshot(() => stage.databaseUrl) : undefined;

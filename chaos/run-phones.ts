@@ -69,7 +69,7 @@ export async function runPhones(
   try {
     const locationIds = stage.kitchens.map(({ locationId }) => locationId);
     const scripts = Array.from({ length: ORDERS_FOR_S * ORDERS_A_SECOND }, (_, nth) =>
-      scriptOrder(seed, nth + 1, locationIds, new Set(), SLOWEST_STEP_MS),
+      scriptOrder(seed, nth + 1, locationIds, new Set(), { longestStepMs: SLOWEST_STEP_MS }),
     );
     const phones = followByPhone({ url: `${network.url}/follow`, every: 1 });
     let processes = { killed: 0, replaced: 0 };

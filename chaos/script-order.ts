@@ -44,20 +44,21 @@ const COURSE: Record<FulfillmentType, readonly Status[]> = {
   delivery: ['received', 'in_progress', 'ready', 'en_route', 'completed'],
 };
 /** Milliseconds between two steps in the kitchen. */
-const STEP_MS = [200, 1_800] as const;
+const STEP_MS: readonly [shortest: number, longest: number] = [200, 1_800];
 /** The longest time until a member cancels or changes the order. */
 const DOING_MS = 3_000;
 
 /**
  * @param nth the order's number within the run, from 1
- * @param longestStepMs the longest time between two statuses; longer than the default for a slow kitchen
+ * @param about.longestStepMs the longest time between two statuses; longer than the default for a slow kitchen
+ * @param about.cancels the share of orders that their member cancels
  */
 export function scriptOrder(
   seed: number,
   nth: number,
   locationIds: readonly string[],
   only: ReadonlySet<Kind>,
-  longestStepMs: number = STEP_MS[1],
+  { longestStepMs = STEP_MS[1], cancels = 0.1 } = {},
 ): Script {
   const serviceOrderId = `chaos-${seed}-${nth}`;
   const drawn = (about: string, step = 0): number => chance(seed, 'order', nth, about, step);
@@ -79,7 +80,7 @@ export function scriptOrder(
     return { from: 'ticket', afterMs: when < 0.6 ? 0 : afterMs };
   };
   const answer = pick(['cancelled', 'cancelled', 'later', 'late', 'lost'] as const, drawn('cancel', 3));
-  const cancel = happens('cancel', 0.1, 0) ? { ...doing('cancel'), answer } : undefined;
+  const cancel = happens('cancel', cancels, 0) ? { ...doing('cancel'), answer } : undefined;
   const change = only.has('cancel') && drawn('change') < 0.1 ? doing('change') : undefined;
 
   const ends = drawn('end');

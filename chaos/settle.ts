@@ -72,7 +72,8 @@ export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], hi
 }
 
 /**
- * Phones about every cancellation that must be made by phone. The kitchen cancels orders that it has not cooked yet.
+ * Phones about every cancellation that must be made by phone. The kitchen cancels orders that it has not cooked yet. It
+ * may have cancelled the order already, without an answer.
  * @returns how many of these cancellations are finished now
  */
 export async function telephone(
@@ -87,7 +88,8 @@ export async function telephone(
   const tickets = kitchens.flatMap((kitchen) => kitchen.pos.tickets);
   let over = 0;
   for (const { id } of rows) {
-    const isCancelled = !COOKED.some((status) => reported.get(id)?.has(status));
+    const ticket = tickets.find((each) => each.serviceOrderId === id);
+    const isCancelled = ticket?.cancelled !== undefined || !COOKED.some((status) => reported.get(id)?.has(status));
     history.note('operator telephoned', { order: id, isCancelled });
     const concluded = await concludeByPhone(pool, id, isCancelled);
     if (concluded === undefined || 'refused' in concluded) continue;

@@ -26,7 +26,7 @@ const RATES = {
   'kill at answer': 0.006,
   /** The process stands still for up to a minute, like a suspended machine. */
   freeze: 0.0003,
-  /** The platform's replica does not have the order at the first question. */
+  /** The platform's replica does not have the order at the first or second question. */
   'platform null': 0.06,
 } as const;
 type Kind = keyof typeof RATES;
@@ -44,7 +44,7 @@ const LASTING = {
   /** The wall clock of a process is set, by up to ten minutes. */
   'clock set': { most: 2, longestMs: 60_000 },
   /** A neighbour's transaction has locked the rows of some orders, so that statements overlap. */
-  'rows held': { most: 40, longestMs: 400 },
+  'rows held': { most: 40, longestMs: 3_000 },
   /** The platform's replica has no orders. A fifteenth of the deadline later, an order counts as missing. */
   'platform stale': { most: 1, longestMs: 2_300 },
 } as const;
@@ -105,10 +105,20 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
   const counts = new Map<string, number>();
   const cuts = new Map<string, number>();
   const downs = new Map<string, number>();
-  const asked = new Set<string>();
+  const asked = new Map<string, number>();
   let connections: Held[] = [];
   const has = (kind: string): boolean => chance(seed, 'mood', kind) < 0.5;
   const strength = 0.25 + 2 * chance(seed, 'strength') ** 2;
+  // Each seed has a few statements and calls at which a fault is likely, so that rare moments meet rare faults.
+  const weights = new Map<string, number>();
+  const weight = (kind: Kind, label: string): number => {
+    const place = label.replace(/^[AB]\.\d+ /, '');
+    const known = weights.get(`${kind} ${place}`);
+    if (known !== undefined) return known;
+    const drawn = chance(seed, 'weight', kind, place) < 0.04 ? 30 : 1;
+    weights.set(`${kind} ${place}`, drawn);
+    return drawn;
+  };
 
   const happens = (kind: Kind, label: string): boolean => {
     // What the world does with its own database is no part of the service.
@@ -121,7 +131,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     const id = `${key} #${nth}`;
     const does =
       only === undefined
-        ? schedule.now() < untilMs && has(kind) && chance(seed, id) < RATES[kind] * strength
+        ? schedule.now() < untilMs && has(kind) && chance(seed, id) < RATES[kind] * strength * weight(kind, label)
         : only.has(id);
     if (!does) return false;
     applied.push({ id, at: schedule.now(), what: `${kind}: ${label}` });
@@ -192,9 +202,10 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     freezes: (party, label) =>
       happens('freeze', `${party.name} ${label}`) ? 60_000 * schedule.draw(`${party.name} ${label} freeze`) : 0,
     isMissing(order) {
-      if (asked.has(order)) return false;
-      asked.add(order);
-      return happens('platform null', order);
+      // Only one answer, so that the order never counts as missing.
+      const nth = (asked.get(order) ?? 0) + 1;
+      asked.set(order, nth);
+      return nth === (chance(seed, 'platform null at', order) < 0.5 ? 1 : 2) && happens('platform null', order);
     },
     planned,
     begin(one, party) {

@@ -1,6 +1,6 @@
 /** Lets the service's code find the simulated world. Import this first: what is loaded before it has the real one. */
 import { registerHooks } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { MUTATIONS, withoutGuard } from '../chaos/guards.ts';
 import { theNetwork } from './network.ts';
 import { currentParty } from './schedule.ts';
@@ -15,8 +15,18 @@ const REPLACED: Readonly<Record<string, string>> = {
 const SERVE_HTTP = here('../test/support/serve-http.ts');
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 
-/** @param without the mark of a guard that is taken away from the code, to see whether a run notices it */
-export function installHooks(without?: string): void {
+/**
+ * @param about.without the mark of a guard that is taken away from the code, to see whether a run notices it
+ * @param about.previous the folder of the version before, which gets our packages
+ */
+export function installHooks({
+  without,
+  previous,
+}: {
+  without?: string | undefined;
+  previous?: string | undefined;
+}): void {
+  const theirs = previous === undefined ? undefined : pathToFileURL(`${previous}/`).href;
   const edits = Object.values(MUTATIONS).find(({ edits }) => without !== undefined && without in edits)?.edits;
   if (without !== undefined && edits === undefined) throw new Error(`no guard has the mark ${without}`);
   installVirtualGlobals();
@@ -28,7 +38,11 @@ export function installHooks(without?: string): void {
     resolve(specifier, context, nextResolve) {
       const replaced = REPLACED[specifier];
       if (replaced !== undefined) return { url: replaced, shortCircuit: true };
-      const found = nextResolve(specifier, context);
+      const isTheirs = theirs !== undefined && context.parentURL?.startsWith(theirs) === true;
+      const found = nextResolve(
+        specifier,
+        isTheirs && /^[@\w]/.test(specifier) ? { ...context, parentURL: import.meta.url } : context,
+      );
       return found.url === SERVE_HTTP ? { ...found, url: here('./serve-in-memory.ts') } : found;
     },
     load(url, context, nextLoad) {

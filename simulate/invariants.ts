@@ -31,6 +31,8 @@ export function watchInvariants(about: {
 }): Invariants {
   const { schedule, pool, complain } = about;
   const published = new Map<string, Set<number>>();
+  /** The leases under which calls began, by process, call and order. */
+  const leases = new Map<string, string | undefined>();
 
   return {
     onCall: (from, { method, url, body }, when) =>
@@ -39,13 +41,12 @@ export function watchInvariants(about: {
         if (about === undefined || method !== 'POST' || url.hostname !== '127.0.0.1') return;
         const { call, queue } = about;
         const { serviceOrderId: order } = JSON.parse(body.toString()) as { serviceOrderId: string };
-        const { rows } = await pool.query<{ isWritten: boolean; isLate: boolean }>({
+        const { rows } = await pool.query<{ isWritten: boolean; isLate: boolean; lease?: string }>({
           name: `attempt of ${call}`,
           text: `SELECT EXISTS (SELECT FROM placement_attempts
                                 WHERE service_order_id = $1 AND call = $2 AND ended_at IS NULL) AS "isWritten",
-                        EXISTS (SELECT FROM ${queue}
-                                WHERE service_order_id = $1 AND finished_at IS NULL
-                                  AND lease_until <= clock.clock_timestamp()) AS "isLate"`,
+                        q.lease_until <= clock.clock_timestamp() AS "isLate", q.lease_id AS lease
+                 FROM (SELECT 1) AS one LEFT JOIN ${queue} q ON q.service_order_id = $1 AND q.finished_at IS NULL`,
           values: [order, call],
         });
         const [row] = rows;
@@ -54,7 +55,10 @@ export function watchInvariants(about: {
         if (when === 'arrives' && row?.isWritten !== true) {
           complain({ what: 'invariant 2', order, why: why('there is no started attempt') });
         }
-        if (row?.isLate === true) complain({ what: 'invariant 9', order, why: why('the lease is over') });
+        const key = `${from.name} ${call} ${order}`;
+        if (when === 'arrives') leases.set(key, row?.lease);
+        const isTaken = when === 'is answered' && typeof row?.lease === 'string' && row.lease !== leases.get(key);
+        if (row?.isLate === true || isTaken) complain({ what: 'invariant 9', order, why: why('the lease is over') });
       }),
     onResult(party, label, outcome) {
       if ('error' in outcome && 'code' in outcome.error && outcome.error.code === DEADLOCK) {

@@ -15,6 +15,8 @@ export type Network = {
   fetch: typeof fetch;
   /** Breaks the connections of those who wait for an answer of a dead party. */
   drop(party: Party): void;
+  /** For how many virtual milliseconds nobody has called anybody. */
+  idleMs(): number;
 };
 
 export type NetworkRules = {
@@ -47,6 +49,8 @@ const labelOf = ({ method, url }: Request): string => `${method} ${url.host}${ur
 export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: NetworkRules): Network {
   const endpoints = new Map<string, () => Endpoint | undefined>();
   const waiting = new Map<Party, Set<() => void>>();
+  const callers = new Set<Party[]>();
+  let lastAt = 0;
 
   const send = (from: Party, request: Request, signal: AbortSignal | undefined): Promise<Response> =>
     new Promise((resolve, reject) => {
@@ -123,13 +127,23 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
       for (const cut of waiting.get(party) ?? []) cut();
       waiting.delete(party);
     },
+    idleMs: () => {
+      const isWaiting = [...callers].some(([caller]) => caller?.isDead === false);
+      return isWaiting ? 0 : theSchedule().now() - lastAt;
+    },
     fetch: async (input, init = {}) => {
       const party = currentParty();
       if (party === undefined) throw new Error('only parties may use the simulated network');
       const { method = 'GET', body, signal } = init;
       const url = new URL(input instanceof Request ? input.url : input);
       const headers = Object.fromEntries(new Headers(init.headers));
-      return send(party, { method, url, headers, body: await bytesOf(body) }, signal ?? undefined);
+      const request = { method, url, headers, body: await bytesOf(body) };
+      const call = [party];
+      callers.add(call);
+      return send(party, request, signal ?? undefined).finally(() => {
+        callers.delete(call);
+        lastAt = theSchedule().now();
+      });
     },
   };
 }

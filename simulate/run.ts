@@ -3,24 +3,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { checkBooks } from '../chaos/check-books.ts';
-import { pick } from '../chaos/chance.ts';
+import { chance, pick, shuffle } from '../chaos/chance.ts';
 import type { Entry, History } from '../chaos/history.ts';
 import { ALWAYS } from '../chaos/plan-faults.ts';
 import { scriptOrder, type Script } from '../chaos/script-order.ts';
 import type { Kitchen } from '../chaos/send-status.ts';
-import { VENDORS } from '../chaos/send-webhook.ts';
+import { CARELESS, VENDORS } from '../chaos/send-webhook.ts';
 import { serveOrders, type Served } from '../chaos/serve-orders.ts';
 import type { StageDatabase } from '../chaos/faulty-postgres.ts';
 import type { Stage } from '../chaos/set-stage.ts';
 import { resolveDoubts, settle, telephone } from '../chaos/settle.ts';
-import type { Registry } from '../src/core/domain/provider.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { readConfig, type Config } from '../src/server/config.ts';
-import { loadProviders } from '../src/providers/index.ts';
 import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
-import { startPos } from '../test/support/start-pos.ts';
+import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
+import { startPos, type Pos } from '../test/support/start-pos.ts';
 import { planFaults, type Applied, type Faults, type Planned } from './faults.ts';
 import { setNetwork, simulateNetwork, type Network } from './network.ts';
 import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
@@ -30,6 +29,8 @@ import { setWire } from './simulated-pool.ts';
 import type { PostgresServer, SimulatedPostgres } from './simulated-postgres.ts';
 import { startBroker, type Broker } from './simulated-pubsub.ts';
 import { watchInvariants } from './invariants.ts';
+import { loadCode, SLOW, type Code } from './load-code.ts';
+import { startVendorPos } from './vendor-pos.ts';
 
 export type RunOptions = {
   seed: number;
@@ -39,6 +40,8 @@ export type RunOptions = {
   /** Only these faults, by their ids. */
   onlyFaults?: ReadonlySet<string> | undefined;
   keepLines?: boolean;
+  /** The version before. A process that was killed may start again as this version. */
+  previous?: Code | undefined;
 };
 export type RunResult = {
   seed: number;
@@ -56,25 +59,32 @@ export type RunResult = {
 /** `what` names the promise or the invariant, and is the same in each run that breaks it. */
 export type Complaint = { what: string; order?: string | undefined; why: string };
 
-const ORIGIN = 'http://expediter.test';
+const ORIGIN = 'https://expediter.test';
 const PLATFORM_TOKEN = 'platform-token';
 const POS_SECRET = `whsec_${Buffer.from('the secret of the simulation').toString('base64')}`;
-const ORDERS_PER_SECOND = 5;
+/** Some seeds are a rush, in which many webhooks are in one batch. */
+const ORDERS_PER_SECOND = [5, 20, 20, 40];
+/** The share of orders that their member cancels. */
+const CANCELS = [0.1, 0.1, 0.5];
 const DEADLINE_S = 45;
 /** Faults go on for this long after the last order was placed. */
 const FAULTS_AFTER_MS = 10_000;
-const SETTLE_S = 200;
+const SETTLE_S = 600;
 /** The invariants are checked at this interval. */
 const CHECK_MS = 2_000;
+/** After the faults, if nobody has called anybody for some time, all that happens is polls: time then leaps. */
+const LEAP = { afterMs: 3_000, byMs: 20_000 };
 const MOST_VIRTUAL_MS = 3_600_000;
 const INTEGRATIONS = ['standard', 'standard', 'blind', 'findable', 'standard', 'slow'];
-/** A POS that takes up to 39 s for an answer, and may. */
-const SLOW = { integration: 'slow', attemptWithinS: 40, slowMs: 39_000 };
+/** Each seed has some of the vendors. */
+const VENDORS_OF = POS_NAMES.filter((name) => name !== 'standard');
+const VENDORS_EACH = 2;
 const PLACES = ['A', 'B'];
 
 const ENVIRONMENT = {
   DATABASE_URL: 'postgres://expediter@postgres.test/expediter',
   HOST: '127.0.0.1',
+  PUBLIC_URL: ORIGIN,
   ORDER_API_TOKEN: PLATFORM_TOKEN,
   ORDER_QUERY_FILE: fileURLToPath(new URL('../examples/order-with-cancels.graphql', import.meta.url)),
   GOOGLE_CLOUD_PROJECT: 'simulated',
@@ -85,16 +95,17 @@ const ENVIRONMENT = {
   PROVIDER_MODULES: '',
   PLACEMENT_DEADLINE_S: String(DEADLINE_S),
 };
-const OWN_PROVIDERS = ['pos-without-deduplication.ts', 'findable-pos.ts'].map((file) =>
-  fileURLToPath(new URL(`../test/support/${file}`, import.meta.url)),
-);
+const OURS = fileURLToPath(new URL('..', import.meta.url));
+/** Where a version before is known, how often a process that starts again has it. */
+const PREVIOUS = 0.5;
 const PER_ORDER = new Set(ALWAYS);
 
 /** @param server a server prepared for runs */
 export async function runSeed(server: PostgresServer, options: RunOptions): Promise<RunResult> {
   const { seed, orders: count, onlyOrders, onlyFaults } = options;
   const schedule = beginSchedule(seed, options.keepLines === true);
-  const untilMs = (count / ORDERS_PER_SECOND) * 1_000 + FAULTS_AFTER_MS;
+  const ordersPerSecond = pick(ORDERS_PER_SECOND, chance(seed, 'rush'));
+  const untilMs = (count / ordersPerSecond) * 1_000 + FAULTS_AFTER_MS;
   const faults = planFaults(schedule, { untilMs, only: onlyFaults });
   const complaints: Complaint[] = [];
   const complain = (complaint: Complaint): void => {
@@ -105,7 +116,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   const postgres = await server.open(schedule, (pids) =>
     complain({ what: 'invariant 1', why: `${pids} sessions wait for each other's locks` }),
   );
-  const registry = await registryOf();
+  const code = await loadCode(OURS);
   const world = newParty('world');
   const history = historyOf(schedule);
   const invariants = watchInvariants({ schedule, pool: postgres.pool, complain });
@@ -157,9 +168,26 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     return ready.length === 0 ? undefined : pick(ready, schedule.draw('balancer')).endpoint;
   });
 
-  const locationIds = INTEGRATIONS.map((_, nth) => `club-${nth + 1}`);
+  const integrations = [...INTEGRATIONS, ...shuffle(VENDORS_OF, seed, 'vendors').slice(0, VENDORS_EACH)];
+  const leap = (): void => {
+    const leaps = network.idleMs() > LEAP.afterMs;
+    if (leaps) {
+      const until = schedule.now() + LEAP.byMs;
+      for (const party of [world, ...[...processes.values()].map((each) => each.party)]) party.frozenUntil = until;
+    }
+    schedule.after(leaps ? LEAP.byMs + LEAP.afterMs : 1_000, undefined, leap);
+  };
+  schedule.after(untilMs, undefined, leap);
+  const locationIds = integrations.map((_, nth) => `club-${nth + 1}`);
   const numbers = Array.from({ length: count }, (_, nth) => nth + 1).filter((nth) => onlyOrders?.has(nth) !== false);
-  const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER));
+  const cancels = pick(CANCELS, chance(seed, 'cancels'));
+  const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER, { cancels }));
+  for (const script of scripts) {
+    const isOfVendor = (locationId = ''): boolean => Number(locationId.slice('club-'.length)) > INTEGRATIONS.length;
+    // A vendor's webhook cannot be about another POS's ticket, and need not name our id.
+    if (isOfVendor(script.meddler)) script.meddler = undefined;
+    if (isOfVendor(script.locationId)) for (const report of script.reports) report.names = 'theirs';
+  }
   let isOver = false;
   const play = (): Promise<void> =>
     schedule.play(() => {
@@ -167,14 +195,16 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
       return isOver;
     });
 
-  const begin = async (config: Config): Promise<void> => {
+  const begin = (environment: Readonly<Record<string, string>>): void => {
     const start = (place: string, nth: number): void => {
       schedule.after(0, undefined, async () => {
         const name = `${place}.${nth}`;
-        history.note('process starts', { process: name });
+        const isOld = nth > 1 && chance(seed, 'version', place, nth) < PREVIOUS;
+        const chosen = isOld && options.previous !== undefined ? options.previous : code;
+        history.note('process starts', { process: name, version: chosen.version });
         processes.set(
           place,
-          await startProcess(name, config, registry, (error) => complain({ what: 'start', why: String(error) })),
+          await startProcess(name, chosen, environment, (error) => complain({ what: 'start', why: String(error) })),
         );
       });
     };
@@ -190,11 +220,13 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
         slow,
         seed,
         schedule,
+        integrations,
         scripts,
+        ordersPerSecond,
         history,
         broker,
         network,
-        registry,
+        code,
         faults,
         untilMs,
         begin,
@@ -227,14 +259,6 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     entries: history.entries,
     lines: schedule.lines(),
   };
-}
-
-async function registryOf(): Promise<Registry> {
-  const registry = new Map(await loadProviders(OWN_PROVIDERS));
-  const blind = registry.get('blind');
-  if (blind === undefined) throw new Error('there is no provider blind');
-  const { integration, attemptWithinS } = SLOW;
-  return registry.set(integration, { ...blind, integration, attemptWithinS });
 }
 
 const isService = ({ name }: Party): boolean => /^[AB]\.\d+$/.test(name);
@@ -334,29 +358,31 @@ type WorldAbout = {
   slow: Map<string, number>;
   seed: number;
   schedule: Schedule;
+  integrations: readonly string[];
   scripts: readonly Script[];
+  ordersPerSecond: number;
   history: History;
   broker: Broker;
   network: Network;
-  registry: Registry;
+  code: Code;
   faults: Faults;
   untilMs: number;
-  begin(config: Config): Promise<void>;
+  begin(environment: Readonly<Record<string, string>>): void;
   complain(complaint: Complaint): void;
   postgres: SimulatedPostgres;
 };
 
 /** Members, kitchens and the platform: the code of chaos, in virtual time. */
 async function playWorld(about: WorldAbout): Promise<void> {
-  const { schedule, scripts, history, broker, faults, untilMs, complain } = about;
+  const { schedule, scripts, ordersPerSecond, history, broker, faults, untilMs, complain } = about;
   const platform = await startOrderingPlatform({ token: PLATFORM_TOKEN });
   platform.answer = (order) => (faults.isMissing(order) || faults.isDown('platform') ? 'null' : undefined);
-  const config = readConfig({ ...ENVIRONMENT, ORDER_API_URL: platform.url });
+  const environment = { ...ENVIRONMENT, ORDER_API_URL: platform.url };
   const pool = new pg.Pool({ max: 4 });
-  const kitchens = await openKitchens(pool, config, about.registry);
+  const kitchens = await openKitchens(pool, readConfig(environment), about);
   for (const { integration, pos } of kitchens)
     if (integration === SLOW.integration) about.slow.set(pos.url, SLOW.slowMs);
-  await about.begin(config);
+  about.begin(environment);
   await sleep(2_000);
   const closing = new AbortController();
   const stage = {
@@ -369,7 +395,7 @@ async function playWorld(about: WorldAbout): Promise<void> {
   const served = serveOrders({
     stage,
     scripts,
-    ordersPerSecond: ORDERS_PER_SECOND,
+    ordersPerSecond,
     history: { ...history, now: () => Math.round(schedule.now() - beganAt) },
     onPlaced: () => {},
     signal: closing.signal,
@@ -405,27 +431,35 @@ async function checkAll(
   for (const message of broker.dead()) complain({ what: 'signal given up', why: message.data.toString() });
 }
 
-async function openKitchens(pool: pg.Pool, config: Config, registry: Registry): Promise<Kitchen[]> {
+async function openKitchens(
+  pool: pg.Pool,
+  config: Config,
+  { integrations, code: { registry } }: WorldAbout,
+): Promise<Kitchen[]> {
   const kitchens: Kitchen[] = [];
-  for (const [nth, integration] of INTEGRATIONS.entries()) {
+  for (const [nth, integration] of integrations.entries()) {
     const locationId = `club-${nth + 1}`;
-    const signs = integration === 'standard';
-    const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
-    // One POS has no cancel call, so its orders must be cancelled by phone.
-    const cancelUrl = nth === 4 ? undefined : pos.cancelUrl;
-    const settings = { ordersUrl: pos.ordersUrl, cancelUrl, ...(signs && { secret: POS_SECRET }) };
-    const rules = { registry, keys: config.SETTINGS_KEY, publicUrl: undefined, allowedHosts };
+    const isVendor = nth >= INTEGRATIONS.length;
+    const provider = registry.get(integration);
+    if (provider === undefined) throw new Error(`there is no provider ${integration}`);
+    const { pos, settings } = isVendor
+      ? await startVendorPos(integration as PosName, provider)
+      : await startSamplePos(integration, nth);
+    const rules = { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL, allowedHosts };
     await putLocation(pool, rules, { locationId, integration, settings });
     const { token } = await issueToken(pool, { locationId });
     const webhookUrl = `${ORIGIN}/webhook/${integration}/${locationId}?token=${token}`;
-    kitchens.push({
-      locationId,
-      integration,
-      pos,
-      vendor: pick(VENDORS, (nth % VENDORS.length) / VENDORS.length),
-      webhookUrl,
-      dead: false,
-    });
+    // Vendors' simulators repeat webhooks by themselves.
+    const vendor = isVendor ? CARELESS : pick(VENDORS, (nth % VENDORS.length) / VENDORS.length);
+    kitchens.push({ locationId, integration, pos, vendor, webhookUrl, dead: false });
   }
   return kitchens;
+}
+
+async function startSamplePos(integration: string, nth: number): Promise<{ pos: Pos; settings: object }> {
+  const signs = integration === 'standard';
+  const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
+  // One POS has no cancel call, so its orders must be cancelled by phone.
+  const cancelUrl = nth === 4 ? undefined : pos.cancelUrl;
+  return { pos, settings: { ordersUrl: pos.ordersUrl, cancelUrl, ...(signs && { secret: POS_SECRET }) } };
 }

@@ -1,9 +1,8 @@
 /** A process of the service: all of it but the sockets, as one party. */
 import type { FastifyBaseLogger } from 'fastify';
-import { buildServer, type Server } from '../src/server/build-server.ts';
-import type { Config } from '../src/server/config.ts';
-import type { Registry } from '../src/core/domain/provider.ts';
+import type { Server } from '../src/server/build-server.ts';
 import type { Answer, Endpoint } from './network.ts';
+import type { Code } from './load-code.ts';
 import { asParty, asSimulator, newParty, theSchedule, type Party } from './schedule.ts';
 
 export type ServiceProcess = {
@@ -15,15 +14,15 @@ export type ServiceProcess = {
 /** Starts a process. Resolves when its server is built; then it starts in virtual time. */
 export async function startProcess(
   name: string,
-  config: Config,
-  registry: Registry,
+  { buildServer, readConfig, registry }: Code,
+  environment: Readonly<Record<string, string>>,
   onEnd: (error: unknown) => void,
 ): Promise<ServiceProcess> {
   const party = newParty(name);
   let server: Server | undefined;
   let isReady = false;
   await asParty(party, async () => {
-    server = await buildServer(config, { registry, log: logOf(party), env: {} });
+    server = await buildServer(readConfig(environment), { registry, log: logOf(party), env: {} });
     await server.app.ready();
   });
   theSchedule().after(0, party, () => {

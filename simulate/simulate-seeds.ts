@@ -1,4 +1,5 @@
 import { startPostgres } from '../test/support/start-postgres.ts';
+import { loadCode } from './load-code.ts';
 import { runSeed, type RunOptions } from './run.ts';
 import { shrink, tell } from './shrink.ts';
 import { prepareServer } from './simulated-postgres.ts';
@@ -13,6 +14,8 @@ export type Simulation = {
   /** Whether the first seed that fails is shrunk, and ends the simulation. */
   shrinks: boolean;
   withFaults: boolean;
+  /** The folder of the version before. */
+  previous?: string | undefined;
   say: (line: string) => void;
 };
 
@@ -21,9 +24,10 @@ export async function simulate(about: Simulation): Promise<number> {
   const { seeds, orders, times, say } = about;
   // It lacks what matters only in a power cut, and what it would do by itself. Nobody else may use it: a snapshot of one
   // database depends on the transactions of all.
-  const settings = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off' };
-  const postgres = await startPostgres({ settings });
+  const settings = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '500' };
+  const postgres = await startPostgres({ settings, inMemory: true });
   const server = await prepareServer(postgres.url);
+  const previous = about.previous === undefined ? undefined : await loadCode(about.previous, 'the version before');
   let failed = 0;
   try {
     for (const seed of seeds) {
@@ -35,6 +39,7 @@ export async function simulate(about: Simulation): Promise<number> {
           orders,
           keepLines: about.lines,
           onlyFaults: about.withFaults ? undefined : new Set(),
+          previous,
         };
         const result = await runSeed(server, options);
         digests.add(result.digest);

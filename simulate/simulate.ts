@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { installHooks } from './hooks.ts';
 
 const USAGE = `npm run simulate -- [--seed 1] [--seeds 1] [--orders 20] [--times 1] [--threads 1] [--until-found] [--shrink]
-                   [--no-faults] [--lines] [--without <mark>]
+                   [--no-faults] [--lines] [--previous] [--without <mark>]
 
 Runs seeds from --seed on: two processes, a real Postgres, and the world around them, in virtual time.
   --times        how often each seed runs; all its histories must be the same
@@ -13,6 +13,7 @@ Runs seeds from --seed on: two processes, a real Postgres, and the world around 
   --until-found  ends at the first seed that fails
   --shrink       also looks for the fewest faults and orders with which it fails, and tells the story
   --no-faults    leaves out all faults
+  --previous     a process that was killed may start again as the version before
   --lines        prints the whole history
   --without      takes a guard away from the code: a mark of chaos/guards.ts
 `;
@@ -26,6 +27,9 @@ const { values } = parseArgs({
     times: { type: 'string', default: '1' },
     threads: { type: 'string', default: '1' },
     without: { type: 'string' },
+    previous: { type: 'boolean', default: false },
+    // For the threads: where the version before is.
+    'previous-in': { type: 'string' },
     lines: { type: 'boolean', default: false },
     'until-found': { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
@@ -44,10 +48,19 @@ function whole(name: 'seed' | 'seeds' | 'step' | 'orders' | 'times' | 'threads')
 const [first, seeds, threads] = [whole('seed'), whole('seeds'), whole('threads')];
 if (values.help) {
   process.stdout.write(USAGE);
+} else if (values.previous) {
+  const { findPrevious, unpackVersion } = await import('../chaos/previous-version.ts');
+  const { folder, remove } = await unpackVersion(findPrevious());
+  try {
+    process.exitCode = await simulateInThreads(['--previous-in', folder]);
+  } finally {
+    await remove();
+  }
 } else if (threads > 1) {
   process.exitCode = await simulateInThreads();
 } else {
-  installHooks(values.without);
+  const previous = values['previous-in'];
+  installHooks({ without: values.without, previous });
   const { simulate } = await import('./simulate-seeds.ts');
   process.exitCode = await simulate({
     seeds: Array.from({ length: seeds }, (_, nth) => first + nth * whole('step')),
@@ -57,13 +70,14 @@ if (values.help) {
     untilFound: values['until-found'],
     shrinks: values.shrink,
     withFaults: !values['no-faults'],
+    previous,
     say: (line) => void process.stdout.write(`${line}\n`),
   });
 }
 
 /** Each thread has its own clock, its own Postgres and every nth seed. */
-async function simulateInThreads(): Promise<number> {
-  const { seed: _, seeds: __, threads: ___, ...others } = values;
+async function simulateInThreads(more: readonly string[] = []): Promise<number> {
+  const { seed: _, seeds: __, threads: ___, previous: ____, ...others } = values;
   const given = Object.entries(others).flatMap(([name, value]) =>
     typeof value === 'boolean' ? (value ? [`--${name}`] : []) : [`--${name}`, value],
   );
@@ -72,9 +86,10 @@ async function simulateInThreads(): Promise<number> {
       const own = Math.ceil((seeds - nth) / threads);
       if (own <= 0) return 0;
       const range = ['--seed', String(first + nth), '--seeds', String(own), '--step', String(threads)];
-      const [code] = (await once(new Worker(new URL(import.meta.url), { argv: [...given, ...range] }), 'exit')) as [
-        number,
-      ];
+      const [code] = (await once(
+        new Worker(new URL(import.meta.url), { argv: [...given, ...range, ...more] }),
+        'exit',
+      )) as [number];
       return code;
     }),
   );

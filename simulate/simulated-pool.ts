@@ -243,15 +243,15 @@ function simulatedPool(party: Party, options: Options): object {
         ),
       );
       if (party.isDead) return session.end();
+      const connection = connectionOf(session);
+      faults.watch({
+        party,
+        breakOff: (noticedMs) => asParty(party, () => breakOff(connection, noticedMs)),
+        end: session.end,
+      });
       schedule.after(fate.backMs, party, () => {
         opening -= 1;
-        const connection = connectionOf(session);
         all.add(connection);
-        faults.watch({
-          party,
-          breakOff: (noticedMs) => asParty(party, () => breakOff(connection, noticedMs)),
-          end: session.end,
-        });
         emitter.emit('connect', connection.client);
         connection.client.release();
       });

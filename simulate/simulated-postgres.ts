@@ -265,8 +265,10 @@ function openRun(
               const at = parked.findIndex((each) => each.session === session);
               if (at >= 0) parked.splice(at, 1);
               sessions.delete(client);
-              await pool.query('SELECT pg_terminate_backend($1, 10000)', [pid]);
-              void client.end().catch(() => {});
+              // Postgres frees its locks before it closes the connection. Its own wait looks only every 100 ms.
+              const gone = new Promise((resolve) => client.once('end', resolve));
+              await pool.query('SELECT pg_terminate_backend($1)', [pid]);
+              await gone;
               if (parked.length > 0) await unpark();
             }),
         };

@@ -5,7 +5,7 @@ import { theNetwork, type Answer } from './network.ts';
 import { asParty, currentParty, newParty, theSchedule, type Party } from './schedule.ts';
 
 const ORIGIN = 'http://pubsub.test';
-const PUSH_URL = 'http://expediter.test/pubsub/push';
+const PUSH_URL = 'https://expediter.test/pubsub/push';
 const ACK_DEADLINE_MS = 10_000;
 const DRAIN_DEADLINE_MS = 30_000;
 const BACKOFF = { minMs: 100, maxMs: 3_000 };
