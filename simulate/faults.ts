@@ -10,6 +10,8 @@ const RATES = {
   'statement lost after': 0.004,
   /** The statement takes up to 2 s. */
   'statement slow': 0.004,
+  /** A neighbour's transaction locks the row of an order just before the statement about it arrives, for up to 3 s. */
+  'row held': 0.02,
   'connection refused': 0.05,
   'call refused': 0.02,
   'call lost before': 0.02,
@@ -25,9 +27,9 @@ const RATES = {
   /** kill -9, just when an answer arrives. */
   'kill at answer': 0.006,
   /** The process stands still for up to a minute, like a suspended machine. */
-  freeze: 0.0003,
+  freeze: 0.001,
   /** The platform's replica does not have the order at the first or second question. */
-  'platform null': 0.06,
+  'platform null': 0.15,
 } as const;
 type Kind = keyof typeof RATES;
 
@@ -43,8 +45,6 @@ const LASTING = {
   frozen: { most: 2, longestMs: 45_000 },
   /** The wall clock of a process is set, by up to ten minutes. */
   'clock set': { most: 2, longestMs: 60_000 },
-  /** A neighbour's transaction has locked the rows of some orders, so that statements overlap. */
-  'rows held': { most: 40, longestMs: 3_000 },
   /** The platform's replica has no orders. A fifteenth of the deadline later, an order counts as missing. */
   'platform stale': { most: 1, longestMs: 2_300 },
 } as const;
@@ -58,6 +58,8 @@ export type Fate = {
   kind: 'fine' | 'refused' | 'lost before' | 'lost after' | 'doubled' | 'hangs';
   thereMs: number;
   backMs: number;
+  /** For how long a neighbour locks the row of the statement's order. */
+  heldMs: number;
   /** How much later the other side notices a broken connection. */
   noticedMs: number;
   /** Whether a statement that was sent before its process died arrives. */
@@ -67,7 +69,7 @@ export type Fate = {
 export type Held = { party: Party; breakOff(noticedMs: number): void; end(): Promise<void> };
 
 export type Faults = {
-  ofStatement(party: Party, label: string): Fate;
+  ofStatement(party: Party, label: string, isAboutOrder: boolean): Fate;
   ofConnect(party: Party): Fate;
   ofCall(party: Party, label: string): Fate;
   /** Whether the party dies now: before it sends this, or when its answer arrives. */
@@ -122,7 +124,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
 
   const happens = (kind: Kind, label: string): boolean => {
     // What the world does with its own database is no part of the service.
-    if (/^(?:statement|connection)/.test(kind) && label.startsWith('world')) return false;
+    if (/^(?:statement|connection|row)/.test(kind) && label.startsWith('world')) return false;
     // A network makes no two requests of one. Pub/Sub and vendors repeat theirs.
     if (kind === 'call doubled' && /^[AB]\.\d+ \w+ (?!pubsub)/.test(label)) return false;
     const key = `${kind}: ${label}`;
@@ -162,13 +164,14 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     backMs: 0.05 + way * schedule.draw(`${label} back`) ** 2,
     noticedMs: kind === 'fine' || schedule.draw(`${label} noticed`) < 0.7 ? 0 : NOTICED_MS,
     arrivesAnyway: schedule.draw(`${label} arrives`) < 0.5,
+    heldMs: 0,
   });
   const change = (map: Map<string, number>, key: string, by: 1 | -1): void =>
     void map.set(key, (map.get(key) ?? 0) + by);
   const cutKey = (party: Party, from: string): string => `${party.name.split('.')[0] ?? ''} ${from}`;
 
   return {
-    ofStatement(party, label) {
+    ofStatement(party, label, isAboutOrder) {
       const about = `${party.name} ${label}`;
       const kind = happens('statement lost before', about)
         ? 'lost before'
@@ -176,8 +179,9 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
           ? 'lost after'
           : 'fine';
       const slow = happens('statement slow', about) ? 2_000 * schedule.draw(`${about} slow`) : 0;
+      const heldMs = isAboutOrder && happens('row held', about) ? 3_000 * schedule.draw(`${about} held`) ** 2 : 0;
       const one = fate(kind, WAY.statement, about);
-      return { ...one, thereMs: one.thereMs + slow };
+      return { ...one, heldMs, thereMs: one.thereMs + slow };
     },
     ofConnect(party) {
       return fate(happens('connection refused', party.name) ? 'refused' : 'fine', WAY.connect, `${party.name} connect`);

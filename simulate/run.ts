@@ -20,7 +20,7 @@ import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopb
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
 import { startPos, type Pos } from '../test/support/start-pos.ts';
-import { planFaults, type Applied, type Faults, type Planned } from './faults.ts';
+import { planFaults, type Applied, type Faults } from './faults.ts';
 import { setNetwork, simulateNetwork, type Network } from './network.ts';
 import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
 import { beginServing } from './serve-in-memory.ts';
@@ -161,6 +161,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
       invariants.onResult(party, label, outcome);
     },
     onGap: invariants.onGap,
+    holdRow: (order, forMs) => holdRow(schedule, postgres, order, forMs),
   });
   const broker = startBroker(invariants.onPublished);
   network.serve(ORIGIN, () => {
@@ -211,7 +212,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     kill.onDead = (place, nth) =>
       schedule.after(500 + 8_000 * schedule.draw('restart'), undefined, () => start(place, nth + 1));
     for (const place of PLACES) start(place, 1);
-    scheduleLasting({ schedule, faults, processes, postgres });
+    scheduleLasting({ schedule, faults, processes });
   };
 
   try {
@@ -303,21 +304,13 @@ function killer(about: {
   return kill;
 }
 
-/** Locks the rows of about half of the newest orders for some time, from outside the service. */
-async function holdRows(schedule: Schedule, postgres: SimulatedPostgres, { forMs, place }: Planned): Promise<void> {
+/** Locks the row of an order from outside the service. */
+async function holdRow(schedule: Schedule, postgres: SimulatedPostgres, order: string, forMs: number): Promise<void> {
   const session = await postgres.connect('');
   const ignore = (): void => {};
   await session.run({ text: 'BEGIN' }, ignore);
-  await session.run(
-    {
-      text: `SELECT FROM orders
-             WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM orders ORDER BY created_at DESC LIMIT 8))
-               AND hashtext(service_order_id) % 2 = $1
-             FOR UPDATE SKIP LOCKED`,
-      values: [place],
-    },
-    ignore,
-  );
+  const text = 'SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE SKIP LOCKED';
+  await session.run({ text, values: [order] }, ignore);
   schedule.after(forMs, undefined, session.end);
 }
 
@@ -325,15 +318,13 @@ function scheduleLasting({
   schedule,
   faults,
   processes,
-  postgres,
 }: {
   schedule: Schedule;
   faults: Faults;
   processes: Map<string, ServiceProcess>;
-  postgres: SimulatedPostgres;
 }): void {
   for (const planned of faults.planned) {
-    schedule.after(planned.at, undefined, async () => {
+    schedule.after(planned.at, undefined, () => {
       const party = processes.get(PLACES[planned.place] ?? '')?.party;
       if (party === undefined) return;
       faults.begin(planned, party);
@@ -348,7 +339,6 @@ function scheduleLasting({
         faults.end(planned, party);
         if (kind === 'clock set') party.clockAheadMs = 0;
       });
-      if (kind === 'rows held') await holdRows(schedule, postgres, planned);
     });
   }
 }

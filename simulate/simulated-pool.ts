@@ -1,6 +1,7 @@
 /** A pool of connections as `pg` has it, to a simulated Postgres over a simulated network. */
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
+import { pick } from '../chaos/chance.ts';
 import { asParty, asSimulator, currentParty, theSchedule, type Party } from './schedule.ts';
 import type { Faults } from './faults.ts';
 import type { Outcome, Query, Session, SimulatedPostgres } from './simulated-postgres.ts';
@@ -13,6 +14,8 @@ export type Wire = {
   onSend(party: Party, label: string): void;
   /** Sees each result when Postgres has made it. */
   onResult(party: Party, label: string, outcome: Outcome): void;
+  /** Locks the row of an order for some time, if nobody has locked it. */
+  holdRow(order: string, forMs: number): Promise<void>;
   /** Sees each statement of a transaction that was not sent at once after the answer to the one before. */
   onGap(party: Party, label: string, ms: number): void;
 };
@@ -44,6 +47,10 @@ type Connection = {
 export function labelOf({ name, text }: Query): string {
   return name ?? text.replaceAll(/\s+/g, ' ').trim().slice(0, 60);
 }
+
+/** The orders that a statement is about, by the ids among its values. */
+const ordersOf = ({ values = [] }: Query): string[] =>
+  values.flat().filter((value): value is string => typeof value === 'string' && value.startsWith('chaos-'));
 
 const settingOf = (options: string, name: string): number =>
   Number(new RegExp(`${name}=(\\d+)`).exec(options)?.[1] ?? 0);
@@ -99,7 +106,7 @@ function simulatedPool(party: Party, options: Options): object {
       new Promise((resolve, reject) => {
         const schedule = theSchedule();
         if (wire === undefined) throw new Error('there is no wire');
-        const { faults, onSend, onResult, onGap } = wire;
+        const { faults, onSend, onResult, onGap, holdRow } = wire;
         const label = labelOf(query);
         if (connection.isBroken) {
           reject(new Error('Client has encountered a connection error and is not queryable'));
@@ -125,7 +132,8 @@ function simulatedPool(party: Party, options: Options): object {
                 finish(() => reject(new Error('Query read timeout')));
               }, query_timeout)
             : undefined;
-        const fate = faults.ofStatement(party, label);
+        const orders = ordersOf(query);
+        const fate = faults.ofStatement(party, label, orders.length > 0);
         const isCut = (): boolean => faults.isCut(party, 'postgres');
         const deliver = (outcome: Outcome): void => {
           onResult(party, label, outcome);
@@ -150,6 +158,7 @@ function simulatedPool(party: Party, options: Options): object {
         const arrive = async (): Promise<void> => {
           if (party.isDead && !fate.arrivesAnyway) return;
           if (isCut() || connection.isBroken) return;
+          if (fate.heldMs > 0) await holdRow(pick(orders, schedule.draw(`${label} order`)), fate.heldMs);
           const limit = /SET LOCAL lock_timeout = (\d+)/.exec(query.text)?.[1];
           if (limit !== undefined) lockLimit = Number(limit);
           if (/^\s*(COMMIT|ROLLBACK)/i.test(query.text)) lockLimit = lockMs;

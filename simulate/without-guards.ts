@@ -27,7 +27,6 @@ const MARKS = [
   'missing-since',
   'parked-go-on',
   'sweep-finds',
-  'links-of-one-order',
   'signal-refreshes',
   'refresh-ends',
   'worker-lets-go',
