@@ -6,6 +6,8 @@ import type { Ticket as VendorTicket } from '../test/simulators/simulator.ts';
 import { sampleOrder } from '../test/support/sample-order.ts';
 import type { Pos, StatusReport, Ticket } from '../test/support/start-pos.ts';
 
+/** POS systems that take a request to cancel, ask a person, and here get no answer from that person. */
+const ASKS_A_PERSON = new Set<string>(['deliverect']);
 /** A vendor's minute before a repeat takes a second. */
 const HURRY = 60;
 
@@ -42,6 +44,15 @@ export async function startVendorPos(
   };
   simulator.onTicket = (ticket) => {
     const { serviceOrderId, note: notes } = ticket;
+    let cancelled: Ticket['cancelled'] | true;
+    if (ASKS_A_PERSON.has(integration)) {
+      Object.defineProperty(ticket, 'cancelled', {
+        get: () => cancelled,
+        set(to: typeof cancelled) {
+          if (to !== true) cancelled = to;
+        },
+      });
+    }
     void pos.onTicket?.(Object.assign(ticket as unknown as Ticket, { order: { serviceOrderId, notes } }));
   };
   return { pos: pos as unknown as Pos, settings: simulator.settings };
