@@ -5,7 +5,21 @@ import { asParty, asSimulator, currentParty, theSchedule, type Party } from './s
 import type { Faults } from './faults.ts';
 
 export type Request = { method: string; url: URL; headers: Record<string, string>; body: Buffer };
-export type Answer = { status: number; headers: Record<string, string>; body: Buffer };
+/** The rest of an answer that goes on, such as the stream of a member's phone. */
+export type AnswerStream = {
+  /** Gets what was sent, also before this call, and the end of the connection. */
+  listen(onPart: (part: Buffer) => void, onEnd: () => void): void;
+  /** Ends the connection, as the caller does. */
+  close(): void;
+};
+
+export type Answer = {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer;
+  /** What follows the body, if the answer goes on. */
+  stream?: AnswerStream | undefined;
+};
 /** Whoever answers at an origin. Undefined: nobody listens. */
 export type Endpoint = { party: Party; answer(request: Request): Promise<Answer | 'cut'> };
 
@@ -104,11 +118,12 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
                 await onAnswer(from, request, answer);
                 if (nth > 1 || fate.kind === 'hangs' || isCut() || faults.isCut(endpoint.party, 'world')) return;
                 if (fate.kind === 'lost after' || answer === 'cut') return fail(0, 'ECONNRESET');
-                const { status, headers, body } = answer;
+                const { status, headers, body, stream } = answer;
                 const isBodiless = status === 204 || status === 304;
                 schedule.after(0, from, () => {
                   isOver = true;
-                  resolve(new Response(isBodiless ? null : new Uint8Array(body), { status, headers }));
+                  const rest = stream && readStream(stream, { from, endpoint, backMs, signal, isCut, waiting: those });
+                  resolve(new Response(isBodiless ? null : (rest ?? new Uint8Array(body)), { status, headers }));
                 });
               });
             }),
@@ -146,6 +161,59 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
       });
     },
   };
+}
+
+/** What arrives of an answer that goes on. */
+function readStream(
+  stream: AnswerStream,
+  about: {
+    from: Party;
+    endpoint: Endpoint;
+    backMs: number;
+    signal: AbortSignal | undefined;
+    isCut: () => boolean;
+    /** What is called when the party of the endpoint dies. */
+    waiting: Set<() => void>;
+  },
+): ReadableStream<Uint8Array> {
+  const { from, endpoint, backMs, signal, isCut, waiting } = about;
+  let isOver = false;
+  let isBroken = false;
+  return new ReadableStream({
+    start(controller) {
+      const later = (run: () => void): void =>
+        void theSchedule().after(backMs, from, () => {
+          if (!isOver) run();
+        });
+      const fail = (error: unknown): void => {
+        isOver = true;
+        waiting.delete(cut);
+        controller.error(error);
+      };
+      const cut = (): void => later(() => fail(failed('ECONNRESET')));
+      waiting.add(cut);
+      signal?.addEventListener('abort', () => {
+        if (isOver) return;
+        fail(signal.reason);
+        theSchedule().after(backMs, endpoint.party, () => stream.close());
+      });
+      stream.listen(
+        (part) => {
+          // After a cut nothing more arrives: the reader notices the silence.
+          isBroken ||= isCut();
+          if (!isBroken) later(() => controller.enqueue(new Uint8Array(part)));
+        },
+        () => {
+          if (isBroken) return;
+          later(() => {
+            isOver = true;
+            waiting.delete(cut);
+            controller.close();
+          });
+        },
+      );
+    },
+  });
 }
 
 async function bytesOf(body: RequestInit['body']): Promise<Buffer> {

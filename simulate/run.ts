@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { checkBooks } from '../chaos/check-books.ts';
 import { chance, pick, shuffle } from '../chaos/chance.ts';
+import { followByPhone, type Phones } from '../chaos/follow-by-phone.ts';
 import type { Entry, History } from '../chaos/history.ts';
 import { ALWAYS } from '../chaos/plan-faults.ts';
 import { scriptOrder, type Script } from '../chaos/script-order.ts';
@@ -17,6 +18,7 @@ import { putLocation } from '../src/core/locations/put-location.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { readConfig, type Config } from '../src/server/config.ts';
 import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
+import { FOLLOW_ENV } from '../test/support/member-token.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
 import { startPos, type Pos } from '../test/support/start-pos.ts';
@@ -79,6 +81,8 @@ const INTEGRATIONS = ['standard', 'standard', 'blind', 'findable', 'standard', '
 /** Each seed has some of the vendors. */
 const VENDORS_OF = POS_NAMES.filter((name) => name !== 'standard');
 const VENDORS_EACH = 2;
+/** One of this many members follows the order. */
+const PHONE_EVERY = 4;
 const PLACES = ['A', 'B'];
 
 const ENVIRONMENT = {
@@ -93,6 +97,7 @@ const ENVIRONMENT = {
   SETTINGS_KEY: `simulated:${Buffer.alloc(32, 7).toString('base64')}`,
   ALLOW_PRIVATE_HOSTS,
   PROVIDER_MODULES: '',
+  ...FOLLOW_ENV,
   PLACEMENT_DEADLINE_S: String(DEADLINE_S),
 };
 const OURS = fileURLToPath(new URL('..', import.meta.url));
@@ -382,12 +387,13 @@ async function playWorld(about: WorldAbout): Promise<void> {
     orders: { publishMessage: ({ data }: { data: Buffer }) => broker.publish('orders', data) },
   } as unknown as Stage<StageDatabase>;
   const beganAt = schedule.now();
+  const phones = followByPhone({ url: `${ORIGIN}/follow`, every: PHONE_EVERY });
   const served = serveOrders({
     stage,
     scripts,
     ordersPerSecond,
     history: { ...history, now: () => Math.round(schedule.now() - beganAt) },
-    onPlaced: () => {},
+    onPlaced: phones.placed,
     signal: closing.signal,
   });
   await sleep(Math.max(0, untilMs - schedule.now()));
@@ -406,17 +412,18 @@ async function playWorld(about: WorldAbout): Promise<void> {
     // An operator cannot conclude a cancel while its call is under way.
     if (rows.length > 0) await sleep(1_000);
   }
+  await phones.untilTold(broker.published('order-status'));
+  phones.stop();
+  history.note('phones got', { messages: [...phones.all.values()].map(({ told }) => told.length) });
   closing.abort();
-  await checkAll(about, served, pool, kitchens);
+  await checkAll(about, { served, pool, kitchens, phones });
 }
 
 async function checkAll(
   { broker, complain }: WorldAbout,
-  served: Served,
-  pool: pg.Pool,
-  kitchens: readonly Kitchen[],
+  { phones, ...about }: { served: Served; pool: pg.Pool; kitchens: readonly Kitchen[]; phones: Phones },
 ): Promise<void> {
-  const { broken } = await checkBooks({ pool, served, kitchens, live: broker.published('order-status') });
+  const { broken } = await checkBooks({ ...about, phones: phones.all, live: broker.published('order-status') });
   for (const { count, order, why } of broken) complain({ what: count, order, why });
   for (const message of broker.dead()) complain({ what: 'signal given up', why: message.data.toString() });
 }

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Server } from '../src/server/build-server.ts';
 import type { Answer, Endpoint } from './network.ts';
 import type { Code } from './load-code.ts';
+import { openStream } from './open-stream.ts';
 import { asParty, asSimulator, newParty, theSchedule, type Party } from './schedule.ts';
 
 export type ServiceProcess = {
@@ -38,8 +39,10 @@ export async function startProcess(
     isReady: () => isReady,
     endpoint: {
       party,
-      async answer({ method, url, headers, body }): Promise<Answer | 'cut'> {
+      async answer(request): Promise<Answer | 'cut'> {
         if (server === undefined) return 'cut';
+        const { method, url, headers, body } = request;
+        if (url.pathname === '/follow') return openStream(server.app.server, request);
         const answer = await server.app.inject({
           method: method as 'POST',
           url: `${url.pathname}${url.search}`,
