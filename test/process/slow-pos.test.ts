@@ -99,21 +99,6 @@ describe('a POS that answers slowly', () => {
     expect((await attempts(serviceOrderId)).slice(0, 1)).toMatchObject([{ error: `no answer in ${limit / 1000} s` }]);
   });
 
-  it.each([
-    ['standard', 30],
-    ['patient', 115],
-  ])('where its provider is %s, is called by no other process for %i s', async (locationId, lease) => {
-    const serviceOrderId = await calling(locationId);
-    await change(serviceOrderId, `lease_until = lease_until - interval '${lease - 5} s'`);
-    await sleep(2_500);
-    expect(await attempts(serviceOrderId)).toHaveLength(1);
-    await change(serviceOrderId, `lease_until = lease_until - interval '5 s'`);
-    await until(async () => (await attempts(serviceOrderId)).length === 2);
-    release();
-    await reaches(serviceOrderId, { state: 'sent' });
-    expect(tickets(serviceOrderId)).toBe(1);
-  });
-
   it('is sent no repeat that could come after it has forgotten the order', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
     const { serviceOrderId } = await system.placeOrder({ locationId: 'patient' });
