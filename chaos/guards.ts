@@ -379,6 +379,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'no-retry-once-cancelled': [/= /, '= false && '] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'one that cannot be asked is asked to cancel'),
   },
+  'after a repeat that failed, a missing ticket counts a minute later': {
+    edits: { 'repeat-may-arrive': [/ \|\| .*;/, ';'] },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'may still make a ticket'),
+  },
+  'after a 5xx, an order is repeated no longer than the POS recognises a repeat': {
+    edits: { 'window-before-repeat': NEVER },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'no longer than the POS recognises'),
+  },
   'a missing ticket of a cancel counts a minute after the request': {
     edits: { 'absent-after': [/\d+/, '0'] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'counts a minute after the request'),

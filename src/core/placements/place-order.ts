@@ -10,7 +10,7 @@ import { enterDoubt } from './placement-sql.ts';
 import { fetchOnce } from './refetch-order.ts';
 import { beginAttempt, lastExtraMinutes, perhapsTakenBefore } from './record-attempt.ts';
 import type { ActiveOrder } from './record-order.ts';
-import { settleDoubt } from './settle-doubt.ts';
+import { mayForget, settleDoubt } from './settle-doubt.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 /** Sends the order to the POS and decides by the response what to do next. */
@@ -43,11 +43,14 @@ export async function sendOrder(
     const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
     return { do: 'ask operator', problem, cause, requestEnded: true, end };
   }
-  const requestEnded = perhapsTaken(error, provider);
+  const isTaken = perhapsTaken(error, provider);
   // After NeedsOperator we hold the placement. If it is in doubt, `concludePlacement` keeps its state `in_doubt`.
-  if (!requestEnded && (job.doubt === undefined || error instanceof NeedsOperator)) {
+  if (!isTaken && (job.doubt === undefined || error instanceof NeedsOperator)) {
     return { ...decideByKind(error), end };
   }
+  // A repeat does no harm, but it may be the request that creates the ticket, even after a 5xx of a gateway.
+  // guard: repeat-may-arrive
+  const requestEnded = isTaken || perhapsTaken(error, { deduplicates: false });
   return provider.deduplicates || provider.findOrder !== undefined
     ? { do: 'stay in doubt', retryAfterMs: waitAfter(error), requestEnded, end, ...about }
     : { do: 'ask operator', requestEnded, end, ...about };
@@ -65,10 +68,16 @@ export async function placeOrder(deps: PlacementDeps, claim: Claim): Promise<voi
 async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decision> {
   const known = await fetchOnce(deps, job);
   if ('do' in known) return known;
-  if (known.cancelled && job.doubt === undefined && !(await doubtEarlier(deps, job))) return { do: 'withdraw' };
+  if (known.cancelled && job.doubt === undefined && !(await doubtEarlier(deps, job, 'cancelled_in_doubt')))
+    return { do: 'withdraw' };
   const location = await findUsableLocation(deps, job, known);
   if ('do' in location) return location;
   if (!deps.acquireSlot(location)) return release(deps, job, location);
+  // The POS may have taken the order although it answered 5xx. Later it would not recognise a repeat.
+  // guard: window-before-repeat
+  if (job.doubt === undefined && known.integration !== null && (await mayForget(deps, job, location))) {
+    await doubtEarlier(deps, job, 'repeat_unrecognised');
+  }
   const decided = await settleDoubt(deps, job, location, known);
   return decided ?? sendOrder(deps, job, location, known);
 }
@@ -100,13 +109,17 @@ async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob
   return { ...job, state: 'in_doubt', doubt: { secondsSinceRequest: 0 } };
 }
 
-/** Puts a cancelled order in doubt if an earlier call may have created a ticket. Returns true if it did so. */
-async function doubtEarlier({ pool }: PlacementDeps, job: PlacementJob): Promise<boolean> {
+/** Puts an order in doubt if an earlier call may have created a ticket. Returns true if it did so. */
+async function doubtEarlier(
+  { pool }: PlacementDeps,
+  job: PlacementJob,
+  code: 'cancelled_in_doubt' | 'repeat_unrecognised',
+): Promise<boolean> {
   const { rows } = await pool.query<{ perhaps: boolean }>(`SELECT ${perhapsTakenBefore('$1')} AS perhaps`, [
     job.serviceOrderId,
   ]);
   if (rows[0]?.perhaps !== true) return false;
-  await enterDoubt(pool, job, problemOf({ code: 'cancelled_in_doubt' }));
+  await enterDoubt(pool, job, problemOf({ code }));
   job.doubt = { secondsSinceRequest: 0 };
   return true;
 }

@@ -48,14 +48,18 @@ export async function settleDoubt(
 async function whyNotRepeat(
   deps: PlacementDeps,
   job: PlacementJob,
-  { provider }: Location,
+  location: Location,
 ): Promise<PlacementCause | undefined> {
   // If there is no ticket, a repeat would create one now, and the kitchen would cook food that is no longer wanted.
   if (job.late) return { code: 'deadline_passed_in_doubt' };
+  return (await mayForget(deps, job, location)) ? { code: 'repeat_unrecognised' } : undefined;
+}
+
+/** Returns true if a POS that deduplicates for some time may not recognise a repeat of the order any more. */
+export async function mayForget(deps: PlacementDeps, job: PlacementJob, { provider }: Location): Promise<boolean> {
   const { deduplicatesForS = Infinity } = provider;
-  if (deduplicatesForS === Infinity) return undefined;
-  const age = await secondsSinceFirstSent(deps.pool, job.serviceOrderId);
-  return age + attemptLease(provider) > deduplicatesForS ? { code: 'repeat_unrecognised' } : undefined;
+  if (deduplicatesForS === Infinity) return false;
+  return (await secondsSinceFirstSent(deps.pool, job.serviceOrderId)) + attemptLease(provider) > deduplicatesForS;
 }
 
 function askOperator(cause: PlacementCause): Decision {

@@ -20,7 +20,7 @@ import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
 import { blind, findable } from '../../support/pos-without-deduplication.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { sendJson, serveHttp } from '../../support/serve-http.ts';
-import { startPos, type Pos } from '../../support/start-pos.ts';
+import { startPos, type Pos, type PosFault } from '../../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
@@ -667,9 +667,19 @@ describe('in doubt', () => {
     expect(memberStates(serviceOrderId)).not.toContain('failed');
   });
 
-  it('is repeated no longer than the POS recognises a repeat: then a person looks', async () => {
-    await system.addLocation('forgetful', { ordersUrl: pos.ordersUrl, unsigned: true }, 'forgetful');
+  it('a repeat that fails may still make a ticket: the minute begins again', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
+    const { serviceOrderId } = await system.placeOrder();
+    await until(async () => (await attempts(serviceOrderId))[1]?.['ended_at'] ?? undefined);
+    const [, repeat] = await attempts(serviceOrderId);
+    const endedAt = Number((await system.placement(serviceOrderId))?.['request_ended_at']);
+    expect(endedAt).toBeGreaterThan(Number(repeat?.['started_at']));
+  });
+
+  const taken: PosFault[] = ['drop-answer', { status: 503, takes: true }];
+  it.each(taken)('is repeated no longer than the POS recognises a repeat, after %j: a person looks', async (first) => {
+    await system.addLocation('forgetful', { ordersUrl: pos.ordersUrl, unsigned: true }, 'forgetful');
+    pos.behave = ({ attempt }) => (attempt === 1 ? first : { status: 503, headers: { 'retry-after': '60' } });
     const { serviceOrderId } = await system.placeOrder({ locationId: 'forgetful' });
     // Within the hour it is sent again.
     await until(async () => (await attempts(serviceOrderId)).length === 2);
