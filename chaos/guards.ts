@@ -379,6 +379,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'no-retry-once-cancelled': [/= /, '= false && '] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'one that cannot be asked is asked to cancel'),
   },
+  'an order is recorded only under the lease under which it was fetched': {
+    edits: { 'fetched-under-lease': [/ AND lease_until > now\(\)/, ''] },
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'was fetched under a lease that has expired'),
+  },
+  'only an order in doubt waits for a person': {
+    edits: { 'waiting-is-due': [/ AND \(.*?\)$/m, ''] },
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'again waits for a person only in doubt'),
+  },
   'after a repeat that failed, a missing ticket counts a minute later': {
     edits: { 'repeat-may-arrive': [/ \|\| .*;/, ';'] },
     noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'may still make a ticket'),

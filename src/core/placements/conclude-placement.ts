@@ -32,7 +32,10 @@ const POSTPONE = `
   SET state = ${$.state}, problem = coalesce(left(${$.problem}, 500), problem), cause = coalesce(${$.cause}::jsonb, cause),
       failures = CASE WHEN ${$.failed}::boolean THEN failures + 1 ELSE failures END,
       next_attempt_at = CASE
-        WHEN next_attempt_at > ${$.dueAt}::timestamptz THEN next_attempt_at
+        -- Only an order in doubt waits for a person.
+        -- guard: waiting-is-due
+        WHEN next_attempt_at > ${$.dueAt}::timestamptz AND (${$.state} = 'in_doubt' OR next_attempt_at < 'infinity')
+          THEN next_attempt_at
         WHEN ${$.delayS}::float8 IS NULL THEN 'infinity'
         -- If cancellation was requested during the call, the placement is due now, so that it is withdrawn.
         WHEN ${$.state} <> 'in_doubt' AND (SELECT o.cancellation = 'requested' FROM orders o

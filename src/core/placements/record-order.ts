@@ -85,7 +85,9 @@ export async function recordOrder(
         UPDATE placements
         SET location_id = $3, failures = 0, missing_since = NULL,
             deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
-        WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}
+        -- A signal of a cancel refreshes an unread order only while its lease is valid.
+        -- guard: fetched-under-lease
+        WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED} AND lease_until > now()
         RETURNING service_order_id, last_notified_sequence, state
       ), n AS (
         ${countCode('$3', 'p')}

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { claimPlacements } from '../../../src/core/placements/claim-placements.ts';
+import { concludePlacement } from '../../../src/core/placements/conclude-placement.ts';
+import { recordOrder } from '../../../src/core/placements/record-order.ts';
 import { beginTestOrder, endLeftTestOrders } from '../../../src/core/placements/test-order.ts';
 import { dueLocations, type DueLocations, type Capacity } from '../../../src/core/placements/due-locations.ts';
 import type { SilentLocation } from '../../../src/core/placements/circuit-breaker.ts';
@@ -103,6 +105,31 @@ it('takes no test order whose process is gone: it ends without a ticket', async 
     { service_order_id: test.claim.serviceOrderId, state: 'failed' },
   ]);
 });
+
+it('records no order that was fetched under a lease that has expired: a cancel since then did not refresh it', async () => {
+  await backlog(null, 1, 1);
+  const leaseId = randomUUID();
+  await claim({ leaseId });
+  await pool.query(`UPDATE placements SET lease_until = now() - interval '1 s'`);
+  const order = { ...sampleOrder(), serviceOrderId: 'new-1' };
+  expect(await recordOrder(pool, { serviceOrderId: 'new-1', leaseId }, { order, leftOut: [] }, 60)).toBeUndefined();
+});
+
+it.each(['waiting', 'in_doubt'] as const)(
+  'an order that is %s again waits for a person only in doubt',
+  async (state) => {
+    await backlog('club-1', 1, 1);
+    const leaseId = randomUUID();
+    await claim({ leaseId });
+    // The deadline of its cancel has passed while its worker was suspended.
+    await pool.query(`UPDATE placements SET state = 'in_doubt', next_attempt_at = 'infinity'`);
+    const doubt = state === 'waiting' ? undefined : { secondsSinceRequest: 60 };
+    const job = { serviceOrderId: 'club-1-1', leaseId, dueAt: '2026-01-01', state, doubt } as never;
+    await concludePlacement({ pool } as never, job, { do: 'release' });
+    const { rows } = await pool.query(`SELECT state, next_attempt_at = 'infinity' AS waits FROM placements`);
+    expect(rows).toEqual([{ state, waits: state === 'in_doubt' }]);
+  },
+);
 
 it('serves the locations in turn: one that waits for the first time goes before the backlog of others', async () => {
   await backlog('hung-1', 10, 600);
