@@ -23,6 +23,7 @@ import { startOrderingPlatform } from '../test/support/start-ordering-platform.t
 import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
 import { startPos, type Pos } from '../test/support/start-pos.ts';
 import { planFaults, type Applied, type Faults } from './faults.ts';
+import { noteTickets, readHistories, type OrderOfRun } from './order-histories.ts';
 import { setNetwork, simulateNetwork, type Network } from './network.ts';
 import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
 import { beginServing } from './serve-in-memory.ts';
@@ -57,6 +58,7 @@ export type RunResult = {
   events: number;
   entries: readonly Entry[];
   lines: readonly string[];
+  histories: readonly OrderOfRun[];
 };
 /** `what` names the promise or the invariant, and is the same in each run that breaks it. */
 export type Complaint = { what: string; order?: string | undefined; why: string };
@@ -220,6 +222,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     scheduleLasting({ schedule, faults, processes });
   };
 
+  let histories: RunResult['histories'] = [];
   try {
     schedule.after(0, world, () => {
       void playWorld({
@@ -248,6 +251,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     });
     await play();
     await invariants.check();
+    histories = await readHistories(postgres.pool);
   } finally {
     for (const { party } of processes.values()) party.isDead = true;
     world.isDead = true;
@@ -264,6 +268,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     events: schedule.events(),
     entries: history.entries,
     lines: schedule.lines(),
+    histories,
   };
 }
 
@@ -396,6 +401,7 @@ async function playWorld(about: WorldAbout): Promise<void> {
     onPlaced: phones.placed,
     signal: closing.signal,
   });
+  noteTickets(about.postgres.pool, kitchens);
   await sleep(Math.max(0, untilMs - schedule.now()));
   await served.finished();
   for (let isSettled = false; !isSettled;) {

@@ -1,5 +1,6 @@
 import { startPostgres } from '../test/support/start-postgres.ts';
 import { loadCode } from './load-code.ts';
+import { feedModel, type OrderOfRun } from './order-histories.ts';
 import { runSeed, type RunOptions } from './run.ts';
 import { shrink, tell } from './shrink.ts';
 import { prepareServer } from './simulated-postgres.ts';
@@ -16,6 +17,8 @@ export type Simulation = {
   withFaults: boolean;
   /** The folder of the version before. */
   previous?: string | undefined;
+  /** Whether the histories of all orders are fed to the model. */
+  feeds: boolean;
   say: (line: string) => void;
 };
 
@@ -29,6 +32,7 @@ export async function simulate(about: Simulation): Promise<number> {
   const server = await prepareServer(postgres.url);
   const previous = about.previous === undefined ? undefined : await loadCode(about.previous, 'the version before');
   let failed = 0;
+  const histories: OrderOfRun[] = [];
   try {
     for (const seed of seeds) {
       const digests = new Set<string>();
@@ -43,6 +47,7 @@ export async function simulate(about: Simulation): Promise<number> {
         };
         const result = await runSeed(server, options);
         digests.add(result.digest);
+        if (time === 0) histories.push(...result.histories);
         const tookS = ((performance.now() - began) / 1_000).toFixed(2);
         say(
           `seed ${seed}: ${result.digest.slice(0, 12)}, ${result.orders.length} orders in ${result.seconds.toFixed(0)} s of ` +
@@ -59,6 +64,14 @@ export async function simulate(about: Simulation): Promise<number> {
         failed += 1;
         say(`seed ${seed} gave ${digests.size} different histories`);
       }
+    }
+    if (about.feeds) {
+      const { accepted, refused } = await feedModel(histories);
+      for (const [name, count] of accepted) say(`the model accepts the histories of ${count} orders of ${name}`);
+      for (const { order, integration, events } of refused) {
+        say(`the model refuses the history of ${order} of ${integration}: ${events.join(', ')}`);
+      }
+      failed += refused.length;
     }
   } finally {
     await server.close();

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { installHooks } from './hooks.ts';
 
 const USAGE = `npm run simulate -- [--seed 1] [--seeds 1] [--orders 20] [--times 1] [--threads 1] [--until-found] [--shrink]
-                   [--no-faults] [--lines] [--previous] [--without <mark>]
+                   [--no-faults] [--lines] [--previous] [--feed-model] [--without <mark>]
 
 Runs seeds from --seed on: two processes, a real Postgres, and the world around them, in virtual time.
   --times        how often each seed runs; all its histories must be the same
@@ -15,6 +15,7 @@ Runs seeds from --seed on: two processes, a real Postgres, and the world around 
   --no-faults    leaves out all faults
   --previous     a process that was killed may start again as the version before
   --lines        prints the whole history
+  --feed-model   looks whether placement.pml accepts the history of each order. Needs spin and gcc
   --without      takes a guard away from the code: a mark of chaos/guards.ts
 `;
 
@@ -34,6 +35,7 @@ const { values } = parseArgs({
     'until-found': { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     'no-faults': { type: 'boolean', default: false },
+    'feed-model': { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
@@ -71,6 +73,7 @@ if (values.help) {
     shrinks: values.shrink,
     withFaults: !values['no-faults'],
     previous,
+    feeds: values['feed-model'],
     say: (line) => void process.stdout.write(`${line}\n`),
   });
 }

@@ -9,6 +9,7 @@ import { threadId } from 'node:worker_threads';
 import pg from 'pg';
 import { migrate } from '../src/database/migrate.ts';
 import { rebindDefaults } from '../test/support/move-clock.ts';
+import { NOTE_SQL } from './order-histories.ts';
 import { asSimulator, type Schedule } from './schedule.ts';
 import { postgresTime } from './virtual-globals.ts';
 
@@ -99,6 +100,7 @@ export async function prepareServer(url: string): Promise<PostgresServer> {
   const preparing = new pg.Client(urlOf(url, template));
   await preparing.connect();
   await preparing.query(prepareSql(file));
+  await preparing.query(NOTE_SQL);
   await preparing.query('SET search_path = expediter, clock, pg_catalog');
   await preparing.query(rebindDefaults('now|clock_timestamp|gen_random_uuid|random'));
   await preparing.end();

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { Worker } from 'node:worker_threads';
 import { expect, it, vi } from 'vitest';
 import { MUTATIONS } from '../../chaos/guards.ts';
-import { MODELLED_GUARDS, POS_KINDS, searchModel } from '../../simulate/search-model.ts';
+import { acceptHistories, MODELLED_GUARDS, POS_KINDS, searchModel } from '../../simulate/search-model.ts';
 import { needsTool } from './needs-tool.ts';
 
 for (const tool of ['spin', 'gcc']) needsTool(tool, tool);
@@ -20,4 +23,32 @@ it('each guard of the model has a mark in src, except three', () => {
 
 it.each(Object.entries(MODELLED_GUARDS))('without %s, a claim is false', async (guard, pos) => {
   expect((await searchModel(pos, guard)).error).toMatch(/^assertion violated|^non-progress cycle/);
+});
+
+it('the history of each order of simulated runs is a path of the model', async () => {
+  const argv = ['--seed', '3', '--seeds', '2', '--orders', '20', '--feed-model'];
+  const thread = new Worker(new URL('../../simulate/simulate.ts', import.meta.url), {
+    argv,
+    execArgv: [],
+    stdout: true,
+  });
+  const [[code], said] = await Promise.all([once(thread, 'exit'), text(thread.stdout)]);
+  expect(said.match(/accepts the histories of [1-9]\d* orders of (?:standard|blind|findable|slow)\n/g)).toHaveLength(4);
+  expect(said).not.toContain('refuses');
+  expect(code).toBe(0);
+});
+
+it('a forged history is no path of the model', async () => {
+  const begins = ['rank 0', 'createOrder', 'ticket'];
+  const forged = [
+    [],
+    ['ends sent'],
+    [...begins, 'ticket', 'rank 10', 'ends sent'],
+    [...begins, 'rank 80', 'rank 10', 'ends sent'],
+    [...begins, 'rank 10', 'cancel requested', 'createOrder', 'cancelOrder', 'rank 80', 'ends sent'],
+    [...begins, 'rank 10', 'rank 80', 'ends withdrawn'],
+  ];
+  const real = [...begins, 'rank 10', 'cancel requested', 'cancelOrder', 'rank 80', 'ends sent'];
+  const verdicts = await acceptHistories({ dedup: 1, find: 0, cancels: 1 }, [...forged, real]);
+  expect(verdicts).toEqual([...forged.map(() => false), true]);
 });
