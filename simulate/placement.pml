@@ -2,20 +2,20 @@
  * The life of one placement: two workers that may crash between any two steps, the platform, the POS, the clock and a
  * person. Each option of a loop is one commit of src/core or one call, and names its file. Spin searches all states
  * (test/system/model.test.ts), and each `CLAIM` must be true: at most one ticket; no ticket is begun after a committed
- * cancel; an announced step is never taken back; every order ends; a cancel of the platform is not lost; a withdrawn
- * order has no ticket; a cancel in doubt is not repeated.
+ * cancel; an announced step is never taken back; every order ends; a cancel of the platform is not lost; a withdrawn or
+ * failed order has no ticket; a cancel in doubt is not repeated.
  *
  * What goes wrong or comes early costs one of FAULTS. Without faults everything works, and nothing is repeated until
  * its result may change. So the states have no cycle, and every run stops. Then the last process claims that the order
- * has ended.
+ * has ended. With four faults the search is complete as well: up to 15 million states, in two minutes.
  *
  * Simplified: `held` is `waiting`. A claim reads the order in the same step. Cancels and refreshes have one worker each.
- * A dead process's lease has expired. Left out: a changed order, a skipped order, an operator's cancel, a refresh that is
- * given up. Not claimed: a failed order has no ticket. A POS that deduplicates may take an order and answer 5xx until
- * the deadline. Ranks are 0 placed, 1 sent, 2 to 5 progress, 6 completed, 7 failed, 8 cancelled.
+ * A dead process's lease has expired. Left out: a changed order, a skipped order, an operator's cancel, a refresh that
+ * is given up. Not claimed: a failed order has no ticket at a POS that deduplicates. It may take an order and answer 5xx
+ * until the deadline. Ranks are 0 placed, 1 sent, 2 to 5 progress, 6 completed, 7 failed, 8 cancelled.
  *
- * -DDEDUP=0 a ticket for each request, 1 one ticket for ever, 2 one ticket for some time; -DFIND=1 the POS has findOrder;
- * -DCANCELS=1 a repeated cancel does no harm; -DWITHOUT=<guard> removes a guard of the code; -DTRACE accepts a history.
+ * -DDEDUP=0 a ticket for each request, 1 one ticket for ever, 2 one ticket for some time; -DFIND=1 the POS has
+ * findOrder; -DCANCELS=1 a repeated cancel does no harm; -DWITHOUT=<guard> removes a guard; -DTRACE accepts a history.
  */
 #ifndef FAULTS
 #define FAULTS 3
@@ -28,7 +28,7 @@
 #ifdef TRACE /* The next event must be the next of the history. Then a path that goes on to its end is an "error". */
 c_decl { \#include "history.h" }
 byte at, seen; bit strange;
-#define SEE(event) seen = event; if :: c_expr { history[now.at] == now.seen } -> at++ :: else -> strange = 1 fi; seen = 0
+#define SEE(event) seen = event; if :: c_expr { history[now.at] == now.seen } -> at++ :: else -> strange = 1 fi
 #define CLAIM(what) if :: what :: else -> strange = 1 fi
 #define FOLLOWS provided (!strange)
 #define PAY skip
@@ -42,11 +42,11 @@ byte at, seen; bit strange;
 #define PROGRESS 2
 #define LATE 2
 #endif
-#define CREATES 1  /* the row of a createOrder is committed; of a findOrder; of a cancelOrder; the POS makes a ticket */
+#define CREATES 1 /* the row of a createOrder is committed; of a findOrder; of a cancelOrder; the POS makes a ticket */
 #define FINDS 2
 #define CANCELS_IT 3
 #define TICKET 4
-#define REQUESTED 5 /* a live message that the cancel is requested; that it is refused; 16 + rank: a step; 33 on: the end */
+#define REQUESTED 5 /* a message that the cancel is requested; that it is refused; 16 + rank: a step; 33: the end */
 #define REFUSED_IT 6
 #define STEP 16
 
@@ -59,7 +59,7 @@ mtype = { no_ticket_after_cancel, attempt_written, no_late_call, lease_covers_ca
 #define HAS(guard) (WITHOUT != guard)
 
 mtype = { WAITING, IN_DOUBT, SENT, FAILED, WITHDRAWN };                   /* placements.state */
-mtype = { NONE, DUE, ASKED, UNSURE, BY_PHONE, REFUSED, CANCELLED, OVER }; /* cancellations.state; OVER: the order ended */
+mtype = { NONE, DUE, ASKED, UNSURE, BY_PHONE, REFUSED, CANCELLED, OVER }; /* cancellations.state */
 mtype = { IDLE, FETCHED, START, FIND_ORDER, ABSENT, SEND, CALL, CALLING,  /* what a worker does next */
   STORE, FAIL, FAIL_LATE, LATER, ASK, WITHDRAW,                           /* what it decided: Decision */
   CANCEL, REFUSE, PROMISED, DOUBT };                                      /* CancelDecision has some of these too */
@@ -74,12 +74,11 @@ byte open; bit unsure;                   /* an ended createOrder with 5xx or 408
 bit exists, ended; byte rank;
 mtype cancel = NONE; bit cancelOpen;
 byte refresh; bit again;
-/* The platform (1 the member cancelled, 2 and a signal came). The POS: stage 0 no ticket, 1 a ticket, 2 to 8 its rank */
+/* The platform: 1 the member cancelled, 2 and a signal came. The POS: 0 no ticket, 1 a ticket, 2 to 8 its rank */
 byte cancels, stage;
 bit stray, longAgo, forgot;              /* a request may still arrive; the POS may forget our key; it forgot */
 /* The worker of cancels. unknown: a request to cancel may have done something, and nobody knows */
-mtype does = IDLE; bit cDoubt, cOld, unknown;
-byte read, hook;                         /* what was read without a lock; a webhook's rank */
+mtype does = IDLE; bit cDoubt, cOld, unknown; byte read, hook; /* read without a lock; a webhook's rank */
 
 typedef Job { mtype at; bit doubt, old, late, cancelled, called, taken, failing }
 Job job[2];
@@ -128,7 +127,7 @@ inline beginCancellation(notifies) { /* begin-cancellation.ts */
 inline refuseCancellation() { /* begin-cancellation.ts */
   if :: CANCELLING && !ended -> cancel = REFUSED; unknown = 0; cancelOpen = 0; SEE(REFUSED_IT) :: else fi
 }
-inline restart() { /* placement-sql.ts: RESTART. The member may hear of an order again that failed before it was read. */
+inline restart() { /* placement-sql.ts: RESTART. The member may hear again of an order that was never read. */
   if :: state == FAILED && !exists -> state = WAITING; rank = 0 :: else fi
 }
 inline signal() { /* record-signal.ts */
@@ -151,9 +150,9 @@ inline webhook(r, was) { /* apply-events.ts */
 inline makeTicket() { /* The POS makes at most one ticket. */
   if :: stage && (DEDUP == 1 || (DEDUP == 2 && !forgot)) :: else -> CLAIM(!stage); stage = 1; SEE(TICKET) fi
 }
-inline idle() { d_step {
-  J.at = IDLE; J.doubt = 0; J.old = 0; J.late = 0; J.cancelled = 0; J.called = 0; J.taken = 0; J.failing = 0
-} }
+inline idle() {
+  d_step { J.at = IDLE; J.doubt = 0; J.old = 0; J.late = 0; J.cancelled = 0; J.called = 0; J.taken = 0; J.failing = 0 }
+}
 inline leave() { if :: MINE -> lease = 0 :: else fi; idle() }
 inline decide(isCancelled, isLate) { /* place-order.ts: tryToPlace; settle-doubt.ts */
   if
@@ -249,7 +248,8 @@ end: do
   :: atomic { J.at == CALLING ->
     if
     :: makeTicket(); J.at = STORE
-    :: !stage || faults -> if :: stage -> PAY :: else fi; J.taken = J.doubt; J.at = (J.doubt -> ASK : FAIL) /* refused */
+    :: !stage || faults -> /* refused */
+      if :: stage -> PAY :: else fi; J.taken = J.doubt; J.at = (J.doubt -> ASK : FAIL)
     :: faults -> PAY; stray = 1; lost()
     :: faults -> PAY; stray = 1; J.failing = 1; /* 5xx or 408 */
       J.at = LATER; J.taken = J.doubt && HAS(repeat_may_arrive);
@@ -260,7 +260,7 @@ end: do
   :: atomic { J.at == STORE -> storeOrderRef(); idle() }
   :: atomic { J.at == FAIL || J.at == FAIL_LATE ->
     if
-    :: MINE && (J.at == FAIL || late) -> finish(FAILED);
+    :: MINE && (J.at == FAIL || late) -> CLAIM(DEDUP || (!stage && !stray)); finish(FAILED);
       if :: rank <= 1 && !(ended && !HAS(early_end_notified)) -> moves(7); ended = exists :: else fi;
       idle()
     :: !MINE && J.at == FAIL -> if :: J.called -> endAttempt() :: else fi; idle()
@@ -379,8 +379,8 @@ end: do
   :: atomic { DEDUP == 2 && exists && UNFINISHED && !longAgo && faults -> PAY; longAgo = 1 }
   :: atomic { longAgo && !forgot && !stray && job[0].at == IDLE && job[1].at == IDLE -> forgot = 1 }
   /* retention-rules.ts: endOrders, after a day */
-  :: atomic { exists && !ended && state != WAITING && !LIVE && !stray && !refresh && (!CANCELLING || cancel == BY_PHONE) &&
-      job[0].at == IDLE && job[1].at == IDLE && does == IDLE -> ended = 1 }
+  :: atomic { exists && !ended && state != WAITING && !LIVE && !stray && !refresh &&
+      (!CANCELLING || cancel == BY_PHONE) && job[0].at == IDLE && job[1].at == IDLE && does == IDLE -> ended = 1 }
   /* sweep-cancellations.ts: the order has ended; ten minutes have passed */
   :: atomic { CANCELLING && ended ->
     cancel = (rank == 8 -> CANCELLED : (rank == 6 -> REFUSED : OVER)); unknown = 0; cancelOpen = 0 }
