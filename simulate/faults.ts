@@ -27,7 +27,7 @@ const RATES = {
   /** kill -9, just when an answer arrives. */
   'kill at answer': 0.006,
   /** The process stands still for up to a minute, like a suspended machine. */
-  freeze: 0.001,
+  freeze: 0.002,
   /** The platform's replica does not have the order at the first or second question. */
   'platform null': 0.15,
 } as const;
