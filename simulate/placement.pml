@@ -330,7 +330,7 @@ end: do
   od
 }
 
-active proctype people() FOLLOWS { /* A person who acts early looks at the POS as well. */
+active proctype people() FOLLOWS { /* A person looks when no request can arrive any more. The code does not check that. */
 end: do
   /* resolve-doubt.ts */
   :: atomic { state == IN_DOUBT && !LIVE && (person || faults) && (stage || !stray) ->
