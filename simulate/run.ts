@@ -87,6 +87,8 @@ const VENDORS_EACH = 2;
 const PHONE_EVERY = 4;
 const PLACES = ['A', 'B'];
 
+const IN_DOUBT = `SELECT FROM placements WHERE state = 'in_doubt' AND finished_at IS NULL AND next_attempt_at = 'infinity'`;
+
 const ENVIRONMENT = {
   DATABASE_URL: 'postgres://expediter@postgres.test/expediter',
   HOST: '127.0.0.1',
@@ -411,6 +413,8 @@ async function playWorld(about: WorldAbout): Promise<void> {
       break;
     }
     const calls = await telephone(pool, kitchens, served, history);
+    // A person who looks at once may miss a ticket that is still being made.
+    if ((await pool.query(IN_DOUBT)).rows.length > 0) await sleep(60_000);
     const doubts = await resolveDoubts(pool, kitchens, history);
     const { waited } = await served.finished();
     const { rows } = await pool.query(`SELECT FROM cancellations WHERE state = 'by_phone' AND finished_at IS NULL`);
