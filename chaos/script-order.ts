@@ -52,13 +52,14 @@ const DOING_MS = 3_000;
  * @param nth the order's number within the run, from 1
  * @param about.longestStepMs the longest time between two statuses; longer than the default for a slow kitchen
  * @param about.cancels the share of orders that their member cancels
+ * @param about.changes the share of orders that their member changes
  */
 export function scriptOrder(
   seed: number,
   nth: number,
   locationIds: readonly string[],
   only: ReadonlySet<Kind>,
-  { longestStepMs = STEP_MS[1], cancels = 0.1 } = {},
+  { longestStepMs = STEP_MS[1], cancels = 0.1, changes = 0.1 } = {},
 ): Script {
   const serviceOrderId = `chaos-${seed}-${nth}`;
   const drawn = (about: string, step = 0): number => chance(seed, 'order', nth, about, step);
@@ -81,7 +82,7 @@ export function scriptOrder(
   };
   const answer = pick(['cancelled', 'cancelled', 'later', 'late', 'lost'] as const, drawn('cancel', 3));
   const cancel = happens('cancel', cancels, 0) ? { ...doing('cancel'), answer } : undefined;
-  const change = only.has('cancel') && drawn('change') < 0.1 ? doing('change') : undefined;
+  const change = only.has('cancel') && drawn('change') < changes ? doing('change') : undefined;
 
   const ends = drawn('end');
   // A till closes the check of a cancelled order, which must not complete the order.

@@ -117,7 +117,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     const place = label.replace(/^[AB]\.\d+ /, '');
     const known = weights.get(`${kind} ${place}`);
     if (known !== undefined) return known;
-    const drawn = chance(seed, 'weight', kind, place) < 0.04 ? 30 : 1;
+    const drawn = chance(seed, 'weight', kind, place) < 0.12 ? 25 : 1;
     weights.set(`${kind} ${place}`, drawn);
     return drawn;
   };

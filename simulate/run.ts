@@ -68,8 +68,8 @@ const PLATFORM_TOKEN = 'platform-token';
 const POS_SECRET = `whsec_${Buffer.from('the secret of the simulation').toString('base64')}`;
 /** Some seeds are a rush, in which many webhooks are in one batch. */
 const ORDERS_PER_SECOND = [5, 20, 20, 40];
-/** The share of orders that their member cancels. */
-const CANCELS = [0.1, 0.1, 0.5];
+/** The share of orders that their member cancels, and of those that are changed. */
+const CANCELS = [0.1, 0.5];
 const DEADLINE_S = 45;
 /** Faults go on for this long after the last order was placed. */
 const FAULTS_AFTER_MS = 10_000;
@@ -191,7 +191,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   const locationIds = integrations.map((_, nth) => `club-${nth + 1}`);
   const numbers = Array.from({ length: count }, (_, nth) => nth + 1).filter((nth) => onlyOrders?.has(nth) !== false);
   const cancels = pick(CANCELS, chance(seed, 'cancels'));
-  const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER, { cancels }));
+  const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER, { cancels, changes: cancels }));
   for (const script of scripts) {
     const isOfVendor = (locationId = ''): boolean => Number(locationId.slice('club-'.length)) > INTEGRATIONS.length;
     // A vendor's webhook cannot be about another POS's ticket, and need not name our id.

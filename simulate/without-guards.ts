@@ -33,7 +33,6 @@ const MARKS = [
   'sent-as-it-was',
   'no-ticket-after-cancel',
   'no-retry-once-cancelled',
-  'one-cancel-each',
   'absent-after',
   'refusal-notified',
   'early-end-notified',
