@@ -51,8 +51,14 @@ export function findPrevious(git: (...args: string[]) => string = runGit): { nam
 /** Puts a commit's files into a temporary folder, without packages. */
 export async function unpackVersion({ name, commit }: { name: string; commit: string }): Promise<Version> {
   const folder = await mkdtemp(join(tmpdir(), `expediter-${name}-`));
-  execFileSync('sh', ['-c', 'git archive "$0" | tar -x -C "$1"', commit, folder], { cwd: OURS });
-  return { name, folder, remove: () => rm(folder, { recursive: true, force: true }) };
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    execFileSync('sh', ['-c', 'git archive "$0" | tar -x -C "$1"', commit, folder], { cwd: OURS });
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+  return { name, folder, remove };
 }
 
 /** Puts a commit's files into a temporary folder, and installs its packages. */

@@ -56,11 +56,11 @@ export async function settle(
   }
 }
 
+export const DOUBTED_ORDERS = `SELECT service_order_id AS id FROM placements p WHERE ${IS_DOUBTED}`;
+
 /** Resolves every order in doubt that waits for an operator, by the tickets in the kitchens. */
 export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], history: History): Promise<number> {
-  const { rows } = await pool.query<{ id: string }>(
-    `SELECT service_order_id AS id FROM placements p WHERE ${IS_DOUBTED}`,
-  );
+  const { rows } = await pool.query<{ id: string }>(DOUBTED_ORDERS);
   const tickets = kitchens.flatMap((kitchen) => kitchen.pos.tickets);
   for (const { id } of rows) {
     const ticket = tickets.find((each) => each.serviceOrderId === id);
