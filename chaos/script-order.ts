@@ -45,7 +45,7 @@ const COURSE: Record<FulfillmentType, readonly Status[]> = {
 };
 /** Milliseconds between two steps in the kitchen. */
 const STEP_MS: readonly [shortest: number, longest: number] = [200, 1_800];
-/** The longest time until a member cancels or changes the order. */
+/** The default for the longest time until a member cancels or changes the order. */
 const DOING_MS = 3_000;
 
 /**
@@ -53,13 +53,14 @@ const DOING_MS = 3_000;
  * @param about.longestStepMs the longest time between two statuses; longer than the default for a slow kitchen
  * @param about.cancels the share of orders that their member cancels
  * @param about.changes the share of orders that their member changes
+ * @param about.doingMs the longest time until a member cancels or changes the order
  */
 export function scriptOrder(
   seed: number,
   nth: number,
   locationIds: readonly string[],
   only: ReadonlySet<Kind>,
-  { longestStepMs = STEP_MS[1], cancels = 0.1, changes = 0.1 } = {},
+  { longestStepMs = STEP_MS[1], cancels = 0.1, changes = 0.1, doingMs = DOING_MS } = {},
 ): Script {
   const serviceOrderId = `chaos-${seed}-${nth}`;
   const drawn = (about: string, step = 0): number => chance(seed, 'order', nth, about, step);
@@ -74,7 +75,7 @@ export function scriptOrder(
   const type = pick(['pickup', 'delivery'] as const, drawn('type'));
   const doing = (about: 'cancel' | 'change'): Doing => {
     const when = drawn(about, 1);
-    const afterMs = DOING_MS * drawn(about, 2);
+    const afterMs = doingMs * drawn(about, 2);
     // With `afterMs` 0, it happens before the first signal (`order`), or while the POS makes the ticket (`ticket`).
     if (when < 0.2) return { from: 'order', afterMs: 0 };
     if (when < 0.4) return { from: 'order', afterMs };

@@ -1,6 +1,7 @@
 /** What goes wrong in a run, derived from the seed. A fault has an id that stays the same if others are left out. */
 import { chance } from '../chaos/chance.ts';
 import type { Party, Schedule } from './schedule.ts';
+import type { Session } from './simulated-postgres.ts';
 
 /** Faults of single statements and calls, with their probability where a seed has them at all. */
 const RATES = {
@@ -40,7 +41,9 @@ const LASTING = {
   /** Nothing passes between a process and all POS systems, the platform and Pub/Sub. */
   'cut from the world': { most: 2, longestMs: 12_000 },
   /** Postgres refuses connections, and all sessions have ended. */
-  'Postgres down': { most: 1, longestMs: 8_000 },
+  'Postgres down': { most: 2, longestMs: 8_000 },
+  /** Another server took over. Sessions stay with the old one, where they can only read. */
+  'old leader': { most: 1, longestMs: 200 },
   /** The process stands still. */
   frozen: { most: 2, longestMs: 45_000 },
   /** The wall clock of a process is set, by up to ten minutes. */
@@ -66,7 +69,7 @@ export type Fate = {
   arrivesAnyway: boolean;
 };
 
-export type Held = { party: Party; breakOff(noticedMs: number): void; end(): Promise<void> };
+export type Held = Pick<Session, 'demote' | 'end'> & { party: Party; breakOff(noticedMs: number): void };
 
 export type Faults = {
   ofStatement(party: Party, label: string, isAboutOrder: boolean): Fate;
@@ -98,6 +101,7 @@ export type FaultOptions = {
 };
 
 const NOTICED_MS = 15_000;
+const STORM_MS = 4_000;
 /** The milliseconds of a usual way there or back. */
 const WAY = { statement: 2, connect: 4, call: 40 };
 
@@ -141,6 +145,8 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     return true;
   };
 
+  // In some seeds all that lasts begins at about the same time, so that faults meet each other.
+  const storm = chance(seed, 'storm') < 0.3 ? chance(seed, 'storm at') * untilMs : undefined;
   const planned = (Object.keys(LASTING) as Lasting[]).flatMap((kind) => {
     const { most, longestMs } = LASTING[kind];
     const drawn = (about: string, nth: number): number => chance(seed, 'lasting', kind, about, nth);
@@ -149,7 +155,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
       return {
         id: `${kind} ${nth + 1}`,
         kind,
-        at: drawn('at', nth) * untilMs,
+        at: storm === undefined ? drawn('at', nth) * untilMs : storm + drawn('at', nth) * STORM_MS,
         forMs: Math.min(200, longestMs / 8) + drawn('for', nth) ** 2 * longestMs,
         place: drawn('place', nth) < 0.5 ? 0 : 1,
         by: (drawn('by', nth) - 0.5) * 1_200_000,

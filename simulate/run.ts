@@ -22,7 +22,7 @@ import { FOLLOW_ENV } from '../test/support/member-token.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
 import { startPos, type Pos } from '../test/support/start-pos.ts';
-import { planFaults, type Applied, type Faults } from './faults.ts';
+import { planFaults, type Applied, type Faults, type Held } from './faults.ts';
 import { noteTickets, readHistories, type OrderOfRun } from './order-histories.ts';
 import { setNetwork, simulateNetwork, type Network } from './network.ts';
 import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
@@ -71,6 +71,10 @@ const ORDERS_PER_SECOND = [5, 20, 20, 40];
 /** The share of orders that their member cancels, and of those that are changed. */
 const CANCELS = [0.1, 0.5];
 const DEADLINE_S = 45;
+/** The longest time until a member cancels or changes an order. */
+const DOING_MS = [300, 3_000];
+/** The share of seeds in which all kitchens report at full seconds, as if one hand moved all tickets. */
+const TOGETHER = 0.2;
 /** Faults go on for this long after the last order was placed. */
 const FAULTS_AFTER_MS = 10_000;
 const SETTLE_S = 600;
@@ -189,7 +193,8 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   const locationIds = integrations.map((_, nth) => `club-${nth + 1}`);
   const numbers = Array.from({ length: count }, (_, nth) => nth + 1).filter((nth) => onlyOrders?.has(nth) !== false);
   const cancels = pick(CANCELS, chance(seed, 'cancels'));
-  const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER, { cancels, changes: cancels }));
+  const share = { cancels, changes: cancels, doingMs: pick(DOING_MS, chance(seed, 'doing')) };
+  const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER, share));
   for (const script of scripts) {
     const isOfVendor = (locationId = ''): boolean => Number(locationId.slice('club-'.length)) > INTEGRATIONS.length;
     // A vendor's webhook cannot be about another POS's ticket, and need not name our id.
@@ -199,8 +204,9 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   let isOver = false;
   const play = (): Promise<void> =>
     schedule.play(() => {
-      if (schedule.now() > MOST_VIRTUAL_MS) throw new Error('the run does not end');
-      return isOver;
+      if (schedule.now() <= MOST_VIRTUAL_MS) return isOver;
+      complain({ what: 'the run does not end', why: `${MOST_VIRTUAL_MS / 60_000} minutes have passed` });
+      return true;
     });
 
   const begin = (environment: Readonly<Record<string, string>>): void => {
@@ -333,6 +339,7 @@ function scheduleLasting({
   faults: Faults;
   processes: Map<string, ServiceProcess>;
 }): void {
+  const ofServices = (): Held[] => faults.held().filter(({ party }) => isService(party));
   for (const planned of faults.planned) {
     schedule.after(planned.at, undefined, () => {
       const party = processes.get(PLACES[planned.place] ?? '')?.party;
@@ -342,8 +349,14 @@ function scheduleLasting({
       if (kind === 'frozen') party.frozenUntil = schedule.now() + forMs;
       if (kind === 'clock set') party.clockAheadMs = by;
       if (kind === 'Postgres down') {
-        for (const held of faults.held())
-          if (isService(held.party)) schedule.after(0, held.party, () => held.breakOff(0));
+        for (const held of ofServices()) schedule.after(0, held.party, () => held.breakOff(0));
+      }
+      if (kind === 'old leader') {
+        for (const held of ofServices()) {
+          schedule.after(0, undefined, async () => {
+            if (!(await held.demote())) schedule.after(0, held.party, () => held.breakOff(0));
+          });
+        }
       }
       schedule.after(forMs, undefined, () => {
         faults.end(planned, party);
@@ -439,9 +452,10 @@ async function checkAll(
 async function openKitchens(
   pool: pg.Pool,
   config: Config,
-  { integrations, code: { registry } }: WorldAbout,
+  { integrations, schedule, code: { registry } }: WorldAbout,
 ): Promise<Kitchen[]> {
   const kitchens: Kitchen[] = [];
+  const isTogether = chance(schedule.seed, 'together') < TOGETHER;
   for (const [nth, integration] of integrations.entries()) {
     const locationId = `club-${nth + 1}`;
     const isVendor = nth >= INTEGRATIONS.length;
@@ -450,6 +464,13 @@ async function openKitchens(
     const { pos, settings } = isVendor
       ? await startVendorPos(integration as PosName, provider)
       : await startSamplePos(integration, nth);
+    if (isTogether) {
+      const sendStatus = pos.sendStatus.bind(pos);
+      pos.sendStatus = async (...report) => {
+        await sleep(1_000 - (schedule.now() % 1_000));
+        return sendStatus(...report);
+      };
+    }
     const rules = { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL, allowedHosts };
     await putLocation(pool, rules, { locationId, integration, settings });
     const { token } = await issueToken(pool, { locationId });

@@ -256,6 +256,7 @@ function simulatedPool(party: Party, options: Options): object {
       faults.watch({
         party,
         breakOff: (noticedMs) => asParty(party, () => breakOff(connection, noticedMs)),
+        demote: session.demote,
         end: session.end,
       });
       schedule.after(fate.backMs, party, () => {

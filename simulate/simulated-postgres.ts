@@ -62,6 +62,8 @@ export type Session = {
   run(query: Query, onOutcome: (outcome: Outcome) => void): Promise<void>;
   /** Ends the wait of a parked statement with an error. */
   cancel(): Promise<void>;
+  /** Lets the session only read from now on. @returns false if it is in a transaction */
+  demote(): Promise<boolean>;
   /** Ends the session, and its transaction without a commit. Resolves when its locks are free. */
   end(): Promise<void>;
 };
@@ -259,6 +261,12 @@ function openRun(
               await running.done;
               running.pass();
               await unpark();
+            }),
+          demote: () =>
+            asSimulator(async () => {
+              if (isOpen || isEnded || parked.some((each) => each.session === session)) return false;
+              await client.query('SET default_transaction_read_only = on');
+              return true;
             }),
           end: () =>
             asSimulator(async () => {
