@@ -375,6 +375,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'no-ticket-after-cancel': [/ AND \(\w+ IS NULL OR .*?\)/, ''] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'no ticket is created'),
   },
+  'a missing ticket is believed a minute after the request': {
+    edits: { 'absent-too-early': [/ AND early <= 0/, ''] },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'within a minute of the request'),
+  },
   'an order in doubt is not sent again after its cancel': {
     edits: { 'no-retry-once-cancelled': [/= /, '= false && '] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'one that cannot be asked is asked to cancel'),

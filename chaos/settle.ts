@@ -56,18 +56,28 @@ export async function settle(
   }
 }
 
-export const DOUBTED_ORDERS = `SELECT service_order_id AS id FROM placements p WHERE ${IS_DOUBTED}`;
+const DOUBTED_ORDERS = `SELECT service_order_id AS id FROM placements p WHERE ${IS_DOUBTED}`;
 
-/** Resolves every order in doubt that waits for an operator, by the tickets in the kitchens. */
+/**
+ * Resolves every order in doubt that waits for an operator, by the tickets in the kitchens. If a ticket may still be
+ * created, waits as long as the service says; the caller then calls again.
+ */
 export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], history: History): Promise<number> {
   const { rows } = await pool.query<{ id: string }>(DOUBTED_ORDERS);
   const tickets = kitchens.flatMap((kitchen) => kitchen.pos.tickets);
+  let waitS = 0;
   for (const { id } of rows) {
     const ticket = tickets.find((each) => each.serviceOrderId === id);
     history.note('operator looked', { order: id, there: ticket !== undefined });
-    if (ticket === undefined) await resolveNotThere(pool, id);
-    else await resolveThere(pool, id, { providerOrderId: ticket.providerOrderId });
+    const done =
+      ticket === undefined
+        ? await resolveNotThere(pool, id)
+        : await resolveThere(pool, id, { providerOrderId: ticket.providerOrderId });
+    if (done !== undefined && 'refused' in done && done.cause.code === 'absent_too_early') {
+      waitS = Math.max(waitS, done.cause.seconds);
+    }
   }
+  await sleep(waitS * 1_000);
   return rows.length;
 }
 

@@ -13,7 +13,7 @@ import { CARELESS, VENDORS } from '../chaos/send-webhook.ts';
 import { serveOrders, type Served } from '../chaos/serve-orders.ts';
 import type { StageDatabase } from '../chaos/faulty-postgres.ts';
 import type { Stage } from '../chaos/set-stage.ts';
-import { DOUBTED_ORDERS, resolveDoubts, settle, telephone } from '../chaos/settle.ts';
+import { resolveDoubts, settle, telephone } from '../chaos/settle.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { readConfig, type Config } from '../src/server/config.ts';
@@ -424,8 +424,6 @@ async function playWorld(about: WorldAbout): Promise<void> {
       break;
     }
     const calls = await telephone(pool, kitchens, served, history);
-    // A person who looks at once may miss a ticket that is still being made.
-    if ((await pool.query(DOUBTED_ORDERS)).rows.length > 0) await sleep(60_000);
     const doubts = await resolveDoubts(pool, kitchens, history);
     const { waited } = await served.finished();
     const { rows } = await pool.query(`SELECT FROM cancellations WHERE state = 'by_phone' AND finished_at IS NULL`);

@@ -34,6 +34,7 @@ const MARKS = [
   'no-ticket-after-cancel',
   'no-retry-once-cancelled',
   'absent-after',
+  'absent-too-early',
   'refusal-notified',
   'early-end-notified',
   'unknown-state',

@@ -6,11 +6,12 @@ import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { rankOf } from '../../src/core/domain/lifecycle.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
-import { resolveNotThere, resolveThere } from '../../src/core/placements/resolve-doubt.ts';
+import { resolveThere } from '../../src/core/placements/resolve-doubt.ts';
 import { OPERATOR_TOKEN } from '../../test/support/ask-operator.ts';
 import { AHEAD } from '../../test/support/move-clock.ts';
 import { postWithAgent } from '../../test/support/post-with-agent.ts';
 import { sampleOrder } from '../../test/support/sample-order.ts';
+import { resolveAMinuteLater } from '../../test/support/resolve-a-minute-later.ts';
 import type { System } from '../../test/support/start-system.ts';
 import { startPair } from '../start-pair.ts';
 import { KINDS, end, happens, nameOf, scriptedTills, type Kind, type Till } from './scripted-tills.ts';
@@ -254,11 +255,11 @@ export async function startPlayers(): Promise<Players> {
         await resolveThere(system.pool, serviceOrderId, { providerOrderId: ticket.providerOrderId });
       } else {
         play.settledAfter.push(till.sent.length);
-        await resolveNotThere(system.pool, serviceOrderId);
+        await resolveAMinuteLater(system, serviceOrderId);
       }
     } else if (row.cancelState === 'by_phone') {
       if (ticket === undefined && row.waitsForPerson) {
-        await resolveNotThere(system.pool, serviceOrderId);
+        await resolveAMinuteLater(system, serviceOrderId);
         return;
       }
       const isMade = ticket?.live === true && till.rank >= rankOf(till.tooLateFrom);

@@ -161,6 +161,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   already_sent: () => [{ say: 'Check the POS: the ticket is there.' }],
   needs_resolve: () => [{ say: 'Call the restaurant, or look at the POS. Then enter the answer.' }],
   call_under_way: () => [{ say: 'Try again in 30 seconds.' }],
+  absent_too_early: ({ seconds }) => [{ say: `Look at the POS again in ${seconds} seconds, then enter the answer.` }],
   not_in_doubt: () => [{ say: 'Reload the page: the order has been resolved in the meantime.' }],
   never_sent: () => [{ say: 'Enter that the ticket is not there.' }],
   pos_id_taken: ({ serviceOrderId }) => [

@@ -213,7 +213,8 @@ const resolve = operation({
       },
       {
         flags: '--not-there',
-        about: 'the POS does not have the ticket. The order is then sent again, or fails if it is too late',
+        about:
+          'the POS has no ticket, a minute after the last call. The order is sent again, or fails if it is too late',
       },
     ],
     examples: [

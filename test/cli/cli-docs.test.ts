@@ -154,7 +154,7 @@ describe('as docs/cli.md has it', () => {
     const state = line.includes('order resolve') ? 'in_doubt' : line.includes('--by-phone') ? 'sent' : 'waiting';
     await system.query(
       `WITH c AS (DELETE FROM cancellations), o AS (UPDATE orders SET ended_at = NULL)
-       UPDATE placements SET finished_at = CASE $1 WHEN 'sent' THEN now() END, deadline_at = now() + interval '1 hour', state = $1,
+       UPDATE placements SET finished_at = CASE $1 WHEN 'sent' THEN now() END, deadline_at = now() + interval '1 hour', state = $1, request_ended_at = NULL,
                              next_attempt_at = CASE $1 WHEN 'waiting' THEN now() + interval '1 hour' ELSE 'infinity' END`,
       [state],
     );

@@ -13,6 +13,7 @@ import { asService } from '../support/as-service.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
 import { runCli as cli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
+import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
 import { runJson as json } from '../support/run-json.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
@@ -410,6 +411,7 @@ describe('an operator', () => {
       `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`,
       [id],
     );
+    await aMinuteLater(system, id);
     await json(env, ['order', 'resolve', id, '--not-there']);
     await inState(id, 'sent');
     expect(callsFor(id)).toBe(2);
@@ -422,6 +424,7 @@ describe('an operator', () => {
     const id = await place('paper-1', noAnswer);
     await inState(id, 'in_doubt');
     await system.query('UPDATE placements SET deadline_at = now() WHERE service_order_id = $1', [id]);
+    await aMinuteLater(system, id);
     expect(await json(env, ['order', 'resolve', id, '--not-there'])).toMatchObject({ late: true });
     await atState(id, 'failed');
     expect(callsFor(id)).toBe(1);

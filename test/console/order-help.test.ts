@@ -21,6 +21,7 @@ const DETAILS = {
   keyId: '2026',
   providerOrderId: '8F2K',
   reason: 'private',
+  seconds: 40,
   serviceOrderId: 'order-1',
   sqlstate: '22P05',
   state: 'sent',

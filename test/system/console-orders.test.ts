@@ -4,6 +4,7 @@ import { blind } from '../support/pos-without-deduplication.ts';
 import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
 import { readEvents } from '../support/read-events.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
+import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
 import { until } from '../support/until.ts';
 import { everything } from './in-page.ts';
 import { openConsole, type Console } from './open-console.ts';
@@ -146,6 +147,10 @@ describe('an order in doubt', () => {
     const { page, serviceOrderId } = await inDoubt();
     await page.getByRole('button', { name: 'It is not there' }).click();
     await says(page, /second ticket/);
+    await page.getByRole('dialog').getByRole('button', { name: 'It is not there' }).click();
+    await says(page, /Look at the POS again in \d+ seconds/);
+    expect(pass.complaints()).toEqual([expect.stringMatching(/^409: .*\/resolve$/)]);
+    await aMinuteLater(pass.system.pool, serviceOrderId);
     await page.getByRole('dialog').getByRole('button', { name: 'It is not there' }).click();
     await reaches(serviceOrderId, 'sent');
     await says(page, 'The ticket is at the POS: it is placed');

@@ -116,6 +116,8 @@ export const RefusalCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('already_sent') }),
   z.object({ code: z.literal('needs_resolve') }),
   z.object({ code: z.literal('call_under_way') }),
+  /** The last request ended less than a minute ago, and may still create a ticket. */
+  z.object({ code: z.literal('absent_too_early'), seconds: z.int() }),
   z.object({ code: z.literal('not_in_doubt'), state: z.enum(PLACEMENT_STATES) }),
   z.object({ code: z.literal('never_sent') }),
   z.object({ code: z.literal('pos_id_taken'), providerOrderId: CauseText, serviceOrderId: CauseText }),
@@ -203,6 +205,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   already_sent: 'the ticket is at the POS already',
   needs_resolve: 'the POS may have the order, so it is not repeated: check the POS, then resolve the order',
   call_under_way: 'a call about the order is running: try again when it ends, mostly within half a minute',
+  absent_too_early: ({ seconds }) => `the POS may still create the ticket: look at it again in ${seconds} seconds`,
   not_in_doubt: ({ state }) => `the order is not in doubt but ${state}`,
   never_sent: 'the order was never sent to a POS',
   pos_id_taken: ({ providerOrderId, serviceOrderId }) =>

@@ -7,6 +7,7 @@ import { LEASE_S, type PlacementState } from '../domain/placement.ts';
 import type { OrderRef } from '../domain/order.ts';
 import { describeCause, refused, problemOf, type Refused } from '../domain/placement-cause.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
+import { LOOK_UP_AFTER_S } from './settle-doubt.ts';
 
 export const Resolved = z.object({
   serviceOrderId: z.string(),
@@ -28,6 +29,9 @@ const CLOSE_ATTEMPTS = `
   FROM was WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND was.unfinished`;
 
 const WAS_UNFINISHED = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
+
+/** The seconds until a missing ticket proves that the last request created none. */
+const ABSENT_IN_S = `ceil(extract(epoch FROM p.request_ended_at - clock_timestamp()))::int + ${LOOK_UP_AFTER_S}`;
 
 /**
  * Resolves a doubt: the ticket exists. Continues as if the POS had just accepted the order. Applies the events that
@@ -78,7 +82,8 @@ export async function resolveThere(
 
 /**
  * Resolves a doubt: there is no ticket. The placement is retried at once as if nothing had been sent, or fails if its
- * deadline has passed. If the order is to be cancelled, it is withdrawn instead.
+ * deadline has passed. If the order is to be cancelled, it is withdrawn instead. Is refused for a minute after the last
+ * request, because the POS may still create the ticket.
  * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveNotThere(
@@ -92,10 +97,13 @@ export async function resolveNotThere(
       'SELECT cancellation IS NOT NULL AS cancelled FROM orders WHERE service_order_id = $1::text FOR UPDATE',
       [serviceOrderId],
     );
-    const { rows } = await client.query<Doubt & { late: boolean }>(
+    const { rows } = await client.query<Doubt & { late: boolean; early: number }>(
       `WITH was AS MATERIALIZED (
-         SELECT p.state, ${WAS_UNFINISHED} AS unfinished, now() > p.deadline_at AS late
-         FROM placements p WHERE p.service_order_id = $1 FOR UPDATE
+         SELECT p.state, now() > p.deadline_at AS late, CASE WHEN ${WAS_UNFINISHED} THEN early ELSE 0 END AS early,
+                -- guard: absent-too-early
+                ${WAS_UNFINISHED} AND early <= 0 AS unfinished
+         FROM placements p, LATERAL (SELECT coalesce(${ABSENT_IN_S}, 0) AS early) AS wait
+         WHERE p.service_order_id = $1 FOR UPDATE OF p
        ), closed AS (${CLOSE_ATTEMPTS}
        ), freed AS (
          UPDATE placements
@@ -103,12 +111,13 @@ export async function resolveNotThere(
              next_attempt_at = now(), request_ended_at = NULL, lease_id = NULL, lease_until = NULL
          FROM was WHERE service_order_id = $1 AND was.unfinished
        )
-       SELECT state, unfinished, late FROM was`,
+       SELECT state, unfinished, late, early FROM was`,
       [serviceOrderId, problem, cause],
     );
     const was = rows[0];
     if (was === undefined) return undefined;
-    if (!was.unfinished) return whyNot(was);
+    const { early: seconds } = was;
+    if (!was.unfinished) return seconds > 0 ? refused({ code: 'absent_too_early', seconds }) : whyNot(was);
     const isWithdrawn = known.rows[0]?.cancelled === true && (await endCancelled(client, serviceOrderId, WITHDRAWN));
     return isWithdrawn
       ? { serviceOrderId, state: 'withdrawn', late: false }

@@ -11,7 +11,7 @@ import type { ActiveOrder } from './record-order.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 /** We do not believe "absent" for this many seconds after a request. A request that was cut off may still arrive. */
-const LOOK_UP_AFTER_S = 60;
+export const LOOK_UP_AFTER_S = 60;
 
 /** Finds out, if possible, whether the POS has an order in doubt. @returns undefined if the order can be sent */
 export async function settleDoubt(

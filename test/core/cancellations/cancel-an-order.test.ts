@@ -10,7 +10,7 @@ import { concludeCancellation } from '../../../src/core/cancellations/conclude-c
 import { concludePlacement } from '../../../src/core/placements/conclude-placement.ts';
 import { problemOf } from '../../../src/core/domain/placement-cause.ts';
 import { endCancelled, storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
-import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
+import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
 import { beginAttempt } from '../../../src/core/placements/record-attempt.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
@@ -695,7 +695,7 @@ describe('in doubt', () => {
     await until(async () => (await attempts(id)).some(({ outcome }) => outcome === 'TryAgain'));
     await cancel(order);
     await until(async () => (await system.placement(id))?.['next_attempt_at'] === Infinity);
-    expect(await resolveNotThere(system.pool, id)).toMatchObject({ state: 'withdrawn' });
+    expect(await resolveAMinuteLater(system, id)).toMatchObject({ state: 'withdrawn' });
     expect(await state(id)).toBe('withdrawn');
     await isNotified(id, 'cancelled');
   });
@@ -706,7 +706,7 @@ describe('in doubt', () => {
     const id = order.serviceOrderId;
     await isIn(id, 'in_doubt');
     tills.creates = () => busy;
-    expect(await resolveNotThere(system.pool, id)).toMatchObject({ state: 'waiting' });
+    expect(await resolveAMinuteLater(system, id)).toMatchObject({ state: 'waiting' });
     await until(async () => (await attempts(id)).at(-1)?.['http_status'] === 429);
     await cancel(order);
     await isIn(id, 'withdrawn');

@@ -16,6 +16,7 @@ import { buildServer } from '../../../src/server/build-server.ts';
 import { freePort } from '../../support/free-port.ts';
 import { orderRefetcher, refetchUnlessRefused } from '../../../src/core/placements/refetch-order.ts';
 import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
+import { aMinuteLater, resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
 import { blind, findable } from '../../support/pos-without-deduplication.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
@@ -834,6 +835,20 @@ describe('in doubt', () => {
     );
   });
 
+  it('is not ended by a person who finds no ticket within a minute of the request: it may still come', async () => {
+    plain.behave = () => 'drop-answer';
+    const { serviceOrderId } = await system.placeOrder({ locationId: 'blind' });
+    await reaches(serviceOrderId, 'in_doubt');
+    const early = await resolveNotThere(system.pool, serviceOrderId);
+    expect(early).toMatchObject({
+      cause: { code: 'absent_too_early' },
+      refused: expect.stringMatching(/in (59|60) s/),
+    });
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt', absent_at: null });
+    await aMinuteLater(system.pool, serviceOrderId);
+    expect(await resolveNotThere(system.pool, serviceOrderId)).toMatchObject({ state: 'waiting' });
+  });
+
   it('begins with the call without an answer, lasts until it is settled, and may begin again', async () => {
     plain.behave = ({ attempt }) => (attempt === 1 ? { status: 429 } : 'drop-answer');
     const { serviceOrderId } = await system.placeOrder({ locationId: 'blind' });
@@ -843,7 +858,7 @@ describe('in doubt', () => {
     await due(serviceOrderId);
     await until(async () => (await system.placement(serviceOrderId))?.['next_attempt_at'] === Infinity);
     expect(await system.placement(serviceOrderId)).toMatchObject({ doubt_since: first['doubt_since'] });
-    expect(await resolveNotThere(system.pool, serviceOrderId)).toMatchObject({ state: 'waiting' });
+    expect(await resolveAMinuteLater(system, serviceOrderId)).toMatchObject({ state: 'waiting' });
     const again = await reaches(serviceOrderId, 'in_doubt');
     expect(Number(again['doubt_since'])).toBeGreaterThan(Number(first['doubt_since']));
   });

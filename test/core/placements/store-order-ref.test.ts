@@ -4,7 +4,8 @@ import { endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
-import { resolveNotThere, resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
+import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
+import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 
@@ -104,7 +105,7 @@ describe('an order that nobody has heard of for long', () => {
     expect(await system.placement(id)).toMatchObject({ state: 'in_doubt', cause: { code: 'order_ended_in_doubt' } });
     expect(system.logged.some((line) => line.includes('an operator must say') && line.includes(id))).toBe(true);
     expect(await told(id)).toEqual([1]);
-    expect(await resolveNotThere(system.pool, id)).toMatchObject({ state: 'waiting' });
+    expect(await resolveAMinuteLater(system, id)).toMatchObject({ state: 'waiting' });
     await system.signal(id);
     await until(() => system.live(id).length === 2);
     expect(system.live(id)[1]).toMatchObject({ memberState: 'failed', sequence: 2 });

@@ -17,7 +17,7 @@ import {
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
-import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
+import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { moveClock, prepareClock } from '../../support/move-clock.ts';
 import { placesOf } from '../../support/places-of.ts';
@@ -466,7 +466,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     const asked = system.platform.requests.length;
     for (const id of [ids.sent, ids.refused, ids.lost]) expect(await system.signal(id)).toBe(204);
     expect(await state(ids.lost)).toBe('in_doubt');
-    expect(await resolveNotThere(system.pools[0], ids.lost)).toEqual({
+    expect(await resolveAMinuteLater({ pool: system.pools[0] }, ids.lost)).toEqual({
       serviceOrderId: ids.lost,
       state: 'waiting',
       late: true,
