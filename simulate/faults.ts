@@ -28,7 +28,7 @@ const RATES = {
   /** kill -9, just when an answer arrives. */
   'kill at answer': 0.006,
   /** The process stands still for up to a minute, like a suspended machine. */
-  freeze: 0.002,
+  freeze: 0.004,
   /** The platform's replica does not have the order at the first or second question. */
   'platform null': 0.15,
 } as const;
@@ -69,6 +69,9 @@ export type Fate = {
   arrivesAnyway: boolean;
 };
 
+/** A moment of a statement or a call. Those about an order are rarer than polls, and matter more. */
+export type Moment = 'sent' | 'sent about an order' | 'answered';
+
 export type Held = Pick<Session, 'demote' | 'end'> & { party: Party; breakOff(noticedMs: number): void };
 
 export type Faults = {
@@ -76,9 +79,9 @@ export type Faults = {
   ofConnect(party: Party): Fate;
   ofCall(party: Party, label: string): Fate;
   /** Whether the party dies now: before it sends this, or when its answer arrives. */
-  kills(party: Party, label: string, when?: 'at answer'): boolean;
+  kills(party: Party, label: string, moment: Moment): boolean;
   /** For how many milliseconds the party stands still now. */
-  freezes(party: Party, label: string): number;
+  freezes(party: Party, label: string, moment: Moment): number;
   isMissing(order: string): boolean;
   planned: readonly Planned[];
   begin(planned: Planned, party: Party): void;
@@ -100,6 +103,7 @@ export type FaultOptions = {
   only?: ReadonlySet<string> | undefined;
 };
 
+const FACTOR: Readonly<Record<Moment, number>> = { sent: 0.5, 'sent about an order': 5, answered: 1 };
 const NOTICED_MS = 15_000;
 const STORM_MS = 4_000;
 /** The milliseconds of a usual way there or back. */
@@ -126,7 +130,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     return drawn;
   };
 
-  const happens = (kind: Kind, label: string): boolean => {
+  const happens = (kind: Kind, label: string, factor = 1): boolean => {
     // What the world does with its own database is no part of the service.
     if (/^(?:statement|connection|row)/.test(kind) && label.startsWith('world')) return false;
     // A network makes no two requests of one. Pub/Sub and vendors repeat theirs.
@@ -137,7 +141,9 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     const id = `${key} #${nth}`;
     const does =
       only === undefined
-        ? schedule.now() < untilMs && has(kind) && chance(seed, id) < RATES[kind] * strength * weight(kind, label)
+        ? schedule.now() < untilMs &&
+          has(kind) &&
+          chance(seed, id) < RATES[kind] * factor * strength * weight(kind, label)
         : only.has(id);
     if (!does) return false;
     applied.push({ id, at: schedule.now(), what: `${kind}: ${label}` });
@@ -208,9 +214,12 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
         ? { ...one, thereMs: one.thereMs + slow }
         : { ...one, backMs: one.backMs + slow };
     },
-    kills: (party, label, when) => happens(when === undefined ? 'kill' : 'kill at answer', `${party.name} ${label}`),
-    freezes: (party, label) =>
-      happens('freeze', `${party.name} ${label}`) ? 60_000 * schedule.draw(`${party.name} ${label} freeze`) : 0,
+    kills: (party, label, moment) =>
+      happens(moment === 'answered' ? 'kill at answer' : 'kill', `${party.name} ${label}`, FACTOR[moment]),
+    freezes: (party, label, moment) =>
+      happens('freeze', `${party.name} ${label}`, FACTOR[moment])
+        ? 60_000 * schedule.draw(`${party.name} ${label} freeze`)
+        : 0,
     isMissing(order) {
       // Only one answer, so that the order never counts as missing.
       const nth = (asked.get(order) ?? 0) + 1;

@@ -4,12 +4,13 @@ import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Message } from '../test/support/queue-messages.ts';
 import type { Request } from './network.ts';
 import { asSimulator, BEGIN, type Party, type Schedule } from './schedule.ts';
-import type { Outcome } from './simulated-postgres.ts';
+import { labelOf } from './simulated-pool.ts';
+import type { Outcome, Query } from './simulated-postgres.ts';
 
 export type Invariants = {
   /** Called when a request arrives, and when its answer leaves, as long as its sender still waits for the answer. */
   onCall(from: Party, request: Request, when: 'arrives' | 'is answered'): Promise<void>;
-  onResult(party: Party, label: string, outcome: Outcome): void;
+  onResult(party: Party, query: Query, outcome: Outcome): void;
   /** A transaction waited this long for something other than Postgres. */
   onGap(party: Party, label: string, ms: number): void;
   onPublished(topic: string, message: Message): void;
@@ -31,8 +32,8 @@ export function watchInvariants(about: {
 }): Invariants {
   const { schedule, pool, complain } = about;
   const published = new Map<string, Set<number>>();
-  /** The leases under which calls began, by process, call and order. */
-  const leases = new Map<string, string | undefined>();
+  /** The leases under which attempts began, by process, call and order. */
+  const leases = new Map<string, string>();
 
   return {
     onCall: (from, { method, url, body }, when) =>
@@ -56,11 +57,15 @@ export function watchInvariants(about: {
           complain({ what: 'invariant 2', order, why: why('there is no started attempt') });
         }
         const key = `${from.name} ${call} ${order}`;
-        if (when === 'arrives') leases.set(key, row?.lease);
-        const isTaken = when === 'is answered' && typeof row?.lease === 'string' && row.lease !== leases.get(key);
+        const isTaken = typeof row?.lease === 'string' && row.lease !== leases.get(key);
         if (row?.isLate === true || isTaken) complain({ what: 'invariant 9', order, why: why('the lease is over') });
       }),
-    onResult(party, label, outcome) {
+    onResult(party, query, outcome) {
+      const label = labelOf(query);
+      if (/^begin-(?:attempt|cancel)$/.test(label) && 'result' in outcome && outcome.result.rowCount === 1) {
+        const [order, lease, call] = query.values as [string, string, string];
+        leases.set(`${party.name} ${call} ${order}`, lease);
+      }
       if ('error' in outcome && 'code' in outcome.error && outcome.error.code === DEADLOCK) {
         complain({ what: 'invariant 1', why: `${party.name} was in a deadlock: ${label}` });
       }

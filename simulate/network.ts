@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asParty, asSimulator, currentParty, theSchedule, type Party } from './schedule.ts';
-import type { Faults } from './faults.ts';
+import type { Faults, Moment } from './faults.ts';
 
 export type Request = { method: string; url: URL; headers: Record<string, string>; body: Buffer };
 /** The rest of an answer that goes on, such as the stream of a member's phone. */
@@ -36,7 +36,7 @@ export type Network = {
 export type NetworkRules = {
   faults: Faults;
   /** Sees each call before it is sent. It may kill the caller. */
-  onSend(party: Party, label: string, when?: 'at answer'): void;
+  onSend(party: Party, label: string, moment: Moment): void;
   /** Sees each request when it arrives and when it is answered, as long as its sender waits for the answer. */
   onCall(from: Party, request: Request, when: 'arrives' | 'is answered'): Promise<void> | void;
   /** The longest time in milliseconds that an answer from an origin takes. */
@@ -74,7 +74,7 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
         reject(signal.reason as Error);
         return;
       }
-      onSend(from, label);
+      onSend(from, label, 'sent about an order');
       if (from.isDead) return;
       const fate = faults.ofCall(from, label);
       const slowMs = slowness(request.url.origin) * schedule.draw(`${label} slowness`);
@@ -114,7 +114,7 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
               those.delete(cut);
               schedule.after(backMs, undefined, async () => {
                 if (waits()) await onCall(from, request, 'is answered');
-                onSend(from, label, 'at answer');
+                onSend(from, label, 'answered');
                 await onAnswer(from, request, answer);
                 if (nth > 1 || fate.kind === 'hangs' || isCut() || faults.isCut(endpoint.party, 'world')) return;
                 if (fate.kind === 'lost after' || answer === 'cut') return fail(0, 'ECONNRESET');

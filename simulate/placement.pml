@@ -330,7 +330,7 @@ end: do
   od
 }
 
-active proctype people() FOLLOWS { /* A person looks when no request can arrive any more. The code does not check that. */
+active proctype people() FOLLOWS { /* A person looks when no request can arrive any more. */
 end: do
   /* resolve-doubt.ts */
   :: atomic { state == IN_DOUBT && !LIVE && (person || faults) && (stage || !stray) ->

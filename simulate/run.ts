@@ -22,13 +22,13 @@ import { FOLLOW_ENV } from '../test/support/member-token.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
 import { startPos, type Pos } from '../test/support/start-pos.ts';
-import { planFaults, type Applied, type Faults, type Held } from './faults.ts';
+import { planFaults, type Applied, type Faults, type Held, type Moment } from './faults.ts';
 import { noteTickets, readHistories, type OrderOfRun } from './order-histories.ts';
 import { setNetwork, simulateNetwork, type Network } from './network.ts';
 import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
 import { beginServing } from './serve-in-memory.ts';
 import { startProcess, type ServiceProcess } from './service-process.ts';
-import { setWire } from './simulated-pool.ts';
+import { labelOf, setWire } from './simulated-pool.ts';
 import type { PostgresServer, SimulatedPostgres } from './simulated-postgres.ts';
 import { startBroker, type Broker } from './simulated-pubsub.ts';
 import { watchInvariants } from './invariants.ts';
@@ -73,6 +73,8 @@ const CANCELS = [0.1, 0.5];
 const DEADLINE_S = 45;
 /** The longest time until a member cancels or changes an order. */
 const DOING_MS = [300, 3_000];
+/** The share of seeds in which the platform takes up to so long each time. */
+const SLOW_PLATFORM = { share: 0.2, mostMs: 4_000 };
 /** The share of seeds in which all kitchens report at full seconds, as if one hand moved all tickets. */
 const TOGETHER = 0.2;
 /** Faults go on for this long after the last order was placed. */
@@ -144,10 +146,10 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     network.drop(party);
   };
   const kill = killer({ schedule, faults, history, processes, leave });
-  const mayDie = (party: Party, label: string, when?: 'at answer'): void => {
+  const mayDie = (party: Party, label: string, moment: Moment): void => {
     if (!isService(party)) return;
-    if (faults.kills(party, label, when)) kill(party);
-    const ms = faults.freezes(party, label);
+    if (faults.kills(party, label, moment)) kill(party);
+    const ms = faults.freezes(party, label, moment);
     if (ms > 0) party.frozenUntil = Math.max(party.frozenUntil, schedule.now() + ms);
   };
   const network = simulateNetwork({
@@ -166,10 +168,10 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     postgres,
     faults,
     onSend: mayDie,
-    onResult(party, label, outcome) {
+    onResult(party, query, outcome) {
       const became = 'error' in outcome ? outcome.error.message : `${outcome.result.rowCount ?? 0} rows`;
-      schedule.note(`${party.name} ${label}: ${became}`);
-      invariants.onResult(party, label, outcome);
+      schedule.note(`${party.name} ${labelOf(query)}: ${became}`);
+      invariants.onResult(party, query, outcome);
     },
     onGap: invariants.onGap,
     holdRow: (order, forMs) => holdRow(schedule, postgres, order, forMs),
@@ -395,6 +397,7 @@ async function playWorld(about: WorldAbout): Promise<void> {
   const kitchens = await openKitchens(pool, readConfig(environment), about);
   for (const { integration, pos } of kitchens)
     if (integration === SLOW.integration) about.slow.set(pos.url, SLOW.slowMs);
+  if (chance(about.seed, 'slow platform') < SLOW_PLATFORM.share) about.slow.set(platform.url, SLOW_PLATFORM.mostMs);
   about.begin(environment);
   await sleep(2_000);
   const closing = new AbortController();

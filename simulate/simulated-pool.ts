@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import pg from 'pg';
 import { pick } from '../chaos/chance.ts';
 import { asParty, asSimulator, currentParty, theSchedule, type Party } from './schedule.ts';
-import type { Faults } from './faults.ts';
+import type { Faults, Moment } from './faults.ts';
 import type { Outcome, Query, Session, SimulatedPostgres } from './simulated-postgres.ts';
 
 /** What connects the processes of a run with its database. */
@@ -11,9 +11,9 @@ export type Wire = {
   postgres: SimulatedPostgres;
   faults: Faults;
   /** Sees each statement before it is sent, in the party that sends it. It may kill the party. */
-  onSend(party: Party, label: string): void;
+  onSend(party: Party, label: string, moment: Moment): void;
   /** Sees each result when Postgres has made it. */
-  onResult(party: Party, label: string, outcome: Outcome): void;
+  onResult(party: Party, query: Query, outcome: Outcome): void;
   /** Locks the row of an order for some time, if nobody has locked it. */
   holdRow(order: string, forMs: number): Promise<void>;
   /** Sees each statement of a transaction that was not sent at once after the answer to the one before. */
@@ -90,8 +90,9 @@ function simulatedPool(party: Party, options: Options): object {
   /** The client learns that its connection is gone. The server learns it after `afterMs`. */
   const breakOff = (connection: Connection, afterMs: number): void => {
     if (connection.isBroken) return;
-    const wasIdle = idle.includes(connection);
+    const [wasIdle, isOpening] = [idle.includes(connection), !all.has(connection)];
     close(connection, afterMs);
+    if (isOpening) return;
     const error = lost();
     connection.client.emit('error', error);
     if (wasIdle) emitter.emit('error', error, connection.client);
@@ -112,7 +113,8 @@ function simulatedPool(party: Party, options: Options): object {
           reject(new Error('Client has encountered a connection error and is not queryable'));
           return;
         }
-        onSend(party, label);
+        const orders = ordersOf(query);
+        onSend(party, label, orders.length > 0 ? 'sent about an order' : 'sent');
         if (party.isDead) return;
         // Code takes no virtual time, so a gap is a wait for something else.
         if (session.isOpen() && schedule.now() > answeredAt) onGap(party, label, schedule.now() - answeredAt);
@@ -132,11 +134,10 @@ function simulatedPool(party: Party, options: Options): object {
                 finish(() => reject(new Error('Query read timeout')));
               }, query_timeout)
             : undefined;
-        const orders = ordersOf(query);
         const fate = faults.ofStatement(party, label, orders.length > 0);
         const isCut = (): boolean => faults.isCut(party, 'postgres');
         const deliver = (outcome: Outcome): void => {
-          onResult(party, label, outcome);
+          onResult(party, query, outcome);
           // A transaction whose client says nothing any more ends.
           if (session.isOpen() && idleInTransactionMs > 0) {
             idling = schedule.after(idleInTransactionMs, undefined, async () => {
@@ -261,6 +262,12 @@ function simulatedPool(party: Party, options: Options): object {
       });
       schedule.after(fate.backMs, party, () => {
         opening -= 1;
+        if (connection.isBroken) {
+          const first = waiting.shift();
+          clearTimeout(first?.timer);
+          first?.reject(lost());
+          return;
+        }
         all.add(connection);
         emitter.emit('connect', connection.client);
         connection.client.release();

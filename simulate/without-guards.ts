@@ -1,6 +1,8 @@
 /**
  * Takes each guard about order, time or crashes away, one at a time, and looks for a seed that notices it. The other
- * guards are about what one call or one statement does alone, and `chaos/guards.ts` names the test of each.
+ * guards are about what one call or one statement does alone, and `chaos/guards.ts` names the test of each. Two more are
+ * left to their tests: `early-end-notified` is about orders that ended days ago, and `no-ticket-after-cancel` also stops
+ * what `no-retry-once-cancelled` stops.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -32,11 +34,9 @@ const MARKS = [
   'worker-lets-go',
   'sent-as-it-was',
   'no-ticket-after-cancel',
-  'no-retry-once-cancelled',
   'absent-after',
   'absent-too-early',
   'refusal-notified',
-  'early-end-notified',
   'unknown-state',
   'ack-after-commit',
   'answered-when-out',
