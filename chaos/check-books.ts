@@ -286,7 +286,11 @@ function checkPhone(order: string, { told, ended }: Phone, messages: readonly Me
     const differs = SHARED.filter(
       (field) => said?.[field] !== update[field] && !(isOwn(field) && own?.[field] === update[field]),
     );
-    if (differs.length > 0) breaks('phonesForeign', order, `its phone has other ${differs.join(', ')} in ${sequence}`);
+    const values = differs.map(
+      (field) => `${field} ${JSON.stringify(update[field])}, not ${JSON.stringify(said?.[field])}`,
+    );
+    if (differs.length > 0)
+      breaks('phonesForeign', order, `its phone has in ${kind} ${sequence}: ${values.join('; ')}`);
   }
   // After its end, an order may still be cancelled or retried. The phone stopped at the end and need not get that.
   if (!ended) misses(Infinity);

@@ -347,6 +347,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'own-order': [/(\w+)\.get\(.*\)/, '[...$1.values()][0]'] },
     noticedBy: chaos('kill'),
   },
+  'a snapshot has its time, whoever resumes the same order': {
+    edits: { 'time-of-joined': [/requested\.joined/, 'requested.after IS NULL'] },
+    noticedBy: vitest('test/core/live/order-feed.test.ts', 'while another resumes'),
+  },
   'a follower that reconnects gets the messages that it missed': {
     edits: { 'messages-of-meanwhile': [/, \w+/, ', undefined'] },
     noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'misses nothing that is kept'),

@@ -1,6 +1,8 @@
 /** What happened to each order of a run, for the model. */
 import type { Pool } from 'pg';
 import type { Kitchen } from '../chaos/send-status.ts';
+import type { Provider } from '../src/core/domain/provider.ts';
+import type { Code } from './load-code.ts';
 import { asSimulator, inOrder } from './schedule.ts';
 import { acceptHistories, type ModelledPos, type OrderHistory } from './search-model.ts';
 
@@ -72,26 +74,26 @@ export async function readHistories(pool: Pool): Promise<OrderOfRun[]> {
   });
 }
 
-/** The sample POS systems, as the model knows them. A vendor's own may do more than the model says. */
-const MODELLED_POS: Readonly<Record<string, ModelledPos>> = {
-  standard: { dedup: 1, find: 0, cancels: 1 },
-  blind: { dedup: 0, find: 0, cancels: 0 },
-  slow: { dedup: 0, find: 0, cancels: 0 },
-  findable: { dedup: 0, find: 1, cancels: 0 },
-};
+/** A POS as the model knows it. No run is as long as the time for which a POS recognises repeats. */
+const modelled = ({ deduplicates, findOrder, deduplicatesCancels }: Provider): ModelledPos => ({
+  dedup: deduplicates ? 1 : 0,
+  find: findOrder === undefined ? 0 : 1,
+  cancels: deduplicatesCancels === true ? 1 : 0,
+});
 
 /** Feeds the histories of runs to the model. @returns how many it accepts of each integration, and the refused orders */
 export async function feedModel(
   orders: readonly OrderOfRun[],
+  registry: Code['registry'],
 ): Promise<{ accepted: ReadonlyMap<string, number>; refused: OrderOfRun[] }> {
   const accepted = new Map<string, number>();
   const refused: OrderOfRun[] = [];
   for (const [name, all] of Map.groupBy(orders, ({ integration }) => integration ?? 'standard')) {
-    const pos = MODELLED_POS[name];
-    if (pos === undefined) continue;
+    const provider = registry.get(name);
+    if (provider === undefined) throw new Error(`there is no provider ${name}`);
     const same = [...Map.groupBy(all, ({ events }) => events.join()).values()];
     const isAccepted = await acceptHistories(
-      pos,
+      modelled(provider),
       same.map(([first]) => first?.events ?? []),
     );
     refused.push(...same.filter((_, nth) => isAccepted[nth] !== true).flat());

@@ -108,7 +108,8 @@ const ENVIRONMENT = {
   ...FOLLOW_ENV,
   PLACEMENT_DEADLINE_S: String(DEADLINE_S),
 };
-const OURS = fileURLToPath(new URL('..', import.meta.url));
+/** The folder of the project. */
+export const OURS = fileURLToPath(new URL('..', import.meta.url));
 /** Where a version before is known, how often a process that starts again has it. */
 const PREVIOUS = 0.5;
 const PER_ORDER = new Set(ALWAYS);

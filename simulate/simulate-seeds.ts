@@ -1,11 +1,11 @@
 import { startPostgres } from '../test/support/start-postgres.ts';
 import { loadCode } from './load-code.ts';
 import { feedModel, type OrderOfRun } from './order-histories.ts';
-import { runSeed, type RunOptions } from './run.ts';
-import { shrink, tell } from './shrink.ts';
+import { OURS, runSeed, type RunOptions } from './run.ts';
+import { shrink, tell, type Shrunk } from './shrink.ts';
 import { prepareServer } from './simulated-postgres.ts';
 
-export type Simulation = {
+export type Simulation = Pick<RunOptions, 'onlyOrders' | 'onlyFaults'> & {
   seeds: readonly number[];
   orders: number;
   times: number;
@@ -14,7 +14,8 @@ export type Simulation = {
   untilFound: boolean;
   /** Whether the first seed that fails is shrunk, and ends the simulation. */
   shrinks: boolean;
-  withFaults: boolean;
+  /** The guard that is taken away, for the command that runs a seed again. */
+  without?: string | undefined;
   /** The folder of the version before. */
   previous?: string | undefined;
   /** Whether the histories of all orders are fed to the model. */
@@ -42,7 +43,8 @@ export async function simulate(about: Simulation): Promise<number> {
           seed,
           orders,
           keepLines: about.lines,
-          onlyFaults: about.withFaults ? undefined : new Set(),
+          onlyOrders: about.onlyOrders,
+          onlyFaults: about.onlyFaults,
           previous,
         };
         const result = await runSeed(server, options);
@@ -57,7 +59,11 @@ export async function simulate(about: Simulation): Promise<number> {
         for (const { what, order = '', why } of result.complaints.slice(0, 10)) say(`  ${what}: ${order}: ${why}`);
         if (result.complaints.length === 0) continue;
         failed += 1;
-        if (about.shrinks) for (const line of tell(await shrink(server, options, result))) say(line);
+        if (about.shrinks) {
+          const shrunk = await shrink(server, options, result);
+          for (const line of tell(shrunk)) say(line);
+          say(`again: npm run simulate -- ${again(shrunk, about).join(' ')}`);
+        }
         if (about.untilFound || about.shrinks) return 1;
       }
       if (digests.size > 1) {
@@ -66,7 +72,7 @@ export async function simulate(about: Simulation): Promise<number> {
       }
     }
     if (about.feeds) {
-      const { accepted, refused } = await feedModel(histories);
+      const { accepted, refused } = await feedModel(histories, (await loadCode(OURS)).registry);
       for (const [name, count] of accepted) say(`the model accepts the histories of ${count} orders of ${name}`);
       for (const { order, integration, events } of refused) {
         say(`the model refuses the history of ${order} of ${integration}: ${events.join(', ')}`);
@@ -78,4 +84,15 @@ export async function simulate(about: Simulation): Promise<number> {
     await postgres.stop();
   }
   return failed > 0 ? 1 : 0;
+}
+
+/** The options that run a shrunk seed again. They do not depend on how often faults are. */
+function again({ result: { seed, orders, applied } }: Shrunk, { orders: count, without }: Simulation): string[] {
+  return [
+    `--seed ${seed} --orders ${count}`,
+    ...(without === undefined ? [] : [`--without ${without}`]),
+    ...orders.map((nth) => `--only ${nth}`),
+    ...(applied.length === 0 ? ['--no-faults'] : []),
+    ...applied.map(({ id }) => `--fault '${id}'`),
+  ];
 }

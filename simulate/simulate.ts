@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { installHooks } from './hooks.ts';
 
 const USAGE = `npm run simulate -- [--seed 1] [--seeds 1] [--orders 20] [--times 1] [--threads 1] [--until-found] [--shrink]
-                   [--no-faults] [--lines] [--previous] [--feed-model] [--without <mark>]
+                   [--no-faults] [--lines] [--previous] [--feed-model] [--without <mark>] [--only <nth>]... [--fault <id>]...
 
 Runs seeds from --seed on: two processes, a real Postgres, and the world around them, in virtual time.
   --times        how often each seed runs; all its histories must be the same
@@ -13,6 +13,8 @@ Runs seeds from --seed on: two processes, a real Postgres, and the world around 
   --until-found  ends at the first seed that fails
   --shrink       also looks for the fewest faults and orders with which it fails, and tells the story
   --no-faults    leaves out all faults
+  --only         places only this order of the seed, by its number. May be given several times
+  --fault        lets only this fault happen, by its id: "call hangs: A.1 POST 127.0.0.1:40001/graphql #1". Several times
   --previous     a process that was killed may start again as the version before
   --lines        prints the whole history
   --feed-model   looks whether placement.pml accepts the history of each order. Needs spin and gcc
@@ -35,6 +37,8 @@ const { values } = parseArgs({
     'until-found': { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     'no-faults': { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+    fault: { type: 'string', multiple: true },
     'feed-model': { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -71,7 +75,9 @@ if (values.help) {
     lines: values.lines,
     untilFound: values['until-found'],
     shrinks: values.shrink,
-    withFaults: !values['no-faults'],
+    onlyOrders: values.only && new Set(values.only.map(Number)),
+    onlyFaults: values['no-faults'] ? new Set() : values.fault && new Set(values.fault),
+    without: values.without,
     previous,
     feeds: values['feed-model'],
     say: (line) => void process.stdout.write(`${line}\n`),
@@ -82,7 +88,7 @@ if (values.help) {
 async function simulateInThreads(more: readonly string[] = []): Promise<number> {
   const { seed: _, seeds: __, threads: ___, previous: ____, ...others } = values;
   const given = Object.entries(others).flatMap(([name, value]) =>
-    typeof value === 'boolean' ? (value ? [`--${name}`] : []) : [`--${name}`, value],
+    [value].flat().flatMap((each) => (typeof each === 'string' ? [`--${name}`, each] : each ? [`--${name}`] : [])),
   );
   const codes = await Promise.all(
     Array.from({ length: threads }, async (_each, nth) => {

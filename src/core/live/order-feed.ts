@@ -49,11 +49,13 @@ export function orderFeed({ pool, log }: { pool: Pool; log: Pick<Log, 'error'> }
 
   const notifyFollowers = async (some: readonly Following[]): Promise<void> => {
     const oldest = new Map<string, number | undefined>();
+    const joined = new Set<string>();
     for (const { serviceOrderId: id, after } of some) {
+      if (after === undefined) joined.add(id);
       const known = oldest.get(id);
       oldest.set(id, known === undefined || after === undefined ? (known ?? after) : Math.min(known, after));
     }
-    const read = await readLive(pool, oldest);
+    const read = await readLive(pool, oldest, joined);
     for (const each of some) {
       if (!unnotified.delete(each)) continue;
       // guard: own-order

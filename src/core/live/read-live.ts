@@ -14,18 +14,20 @@ type Row = { serviceOrderId: string; ended: boolean; state: StateRow; messages: 
  * Reads the live messages of several orders in one indexed statement, published or not. Each order has its own sequence
  * after which its messages are read. Erased messages are left out.
  * @param after for each order, the sequence of the last known message: 0 for all messages, undefined for only the state
+ * @param joined orders that also have a follower without a known message, whose state then needs its time
  * @returns a map by order, without the orders that no signal ever named
  */
 export async function readLive(
   pool: Pool,
   after: ReadonlyMap<string, number | undefined>,
+  joined: ReadonlySet<string> = new Set(),
 ): Promise<Map<string, ReadLive>> {
   const { rows } = await pool.query<Row>({
     name: 'read-live',
     // `OFFSET 0` forces index look-ups: a plan cached while a table was empty would scan it.
     text: `
       SELECT requested.id AS "serviceOrderId", found.ended, found.state, found.messages
-      FROM unnest($1::text[], $2::int[]) AS requested(id, after)
+      FROM unnest($1::text[], $2::int[], $3::boolean[]) AS requested(id, after, joined)
       CROSS JOIN LATERAL (
         SELECT CASE WHEN ${IS_READ} THEN o.ended_at IS NOT NULL ELSE p.finished_at IS NOT NULL END AS ended,
                ${STATE} AS state,
@@ -44,7 +46,11 @@ export async function readLive(
         WHERE p.service_order_id = requested.id
         OFFSET 0
       ) AS found`,
-    values: [[...after.keys()], [...after.values()].map((sequence) => sequence ?? null)],
+    values: [
+      [...after.keys()],
+      [...after.values()].map((sequence) => sequence ?? null),
+      [...after].map(([id, sequence]) => sequence === undefined || joined.has(id)),
+    ],
   });
   return new Map(
     rows.map(({ serviceOrderId, ended, state, messages }) => [
@@ -74,6 +80,7 @@ const STATE_FIELDS: Record<keyof StateRow, string> = {
   itemIds: `CASE WHEN o.rank >= ${RANK_FAILED} THEN o.item_ids END`,
   ...NOTIFIED_ESTIMATES,
   // Only followers that get no messages need this time here. Each message has its own.
-  appliedAt: `CASE WHEN requested.after IS NULL THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
+  // guard: time-of-joined
+  appliedAt: `CASE WHEN requested.joined THEN coalesce(${appliedIn('outbox')}, ${appliedIn('live_messages')}) END`,
 };
 const STATE = jsonObject(STATE_FIELDS);

@@ -175,6 +175,15 @@ it('who joins during a look or a read misses nothing', async () => {
   expect(heard['second']?.[0]).toMatch(/^at [23]$/);
 });
 
+it('who joins while another resumes the same order is told when its last step was applied', async () => {
+  await move('order-1', 2);
+  const applied = new Promise((resolve) => {
+    following.push(feed.follow('order-1', undefined, (read) => resolve(read?.state.appliedAt)));
+  });
+  follow('resumed', 'order-1', 2);
+  expect(await applied).toEqual(expect.any(String));
+});
+
 it('who follows an order that no signal named yet has its messages from the first', async () => {
   follow('early', 'order-of-tomorrow');
   await heardIs('early', 'at undefined');
