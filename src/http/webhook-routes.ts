@@ -79,7 +79,9 @@ export async function webhookRoutes(scope: FastifyInstance, deps: WebhookDeps): 
     share: fairShare(deps.perSecond, (locationId) =>
       scope.log.warn({ locationId }, 'location floods: its webhooks are limited so that others do not wait'),
     ),
-    databaseMs: deps.spill === undefined ? deps.limits.answerMs : deps.limits.commitMs,
+    get databaseMs() {
+      return deps.spill === undefined ? deps.limits.answerMs : deps.limits.commitMs;
+    },
   };
   scope.addHook('onClose', async () => endpoint.share.stop());
   takeRawBodies(scope);
@@ -103,7 +105,7 @@ type Endpoint = WebhookDeps & {
   budget: BodyBudget;
   share: ReturnType<typeof fairShare>;
   /** Milliseconds in which Postgres must check the token and commit. */
-  databaseMs: number;
+  readonly databaseMs: number;
 };
 
 async function askForRetry(

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { fanOut } from '../../src/observe/start-observing.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
+import { hurried } from '../support/fixtures.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
@@ -127,7 +128,7 @@ describe('a webhook is one line', () => {
     const blocker = await system.pool.connect();
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE webhooks IN ACCESS EXCLUSIVE MODE');
-    const [line] = await linesAbout('webhook not committed', () => post(url, { eventType: 'x' }));
+    const [line] = await linesAbout('webhook not committed', () => hurried(() => post(url, { eventType: 'x' })));
     await blocker.query('ROLLBACK');
     blocker.release();
     expect(line).toMatchObject({

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { blind } from '../support/pos-without-deduplication.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
+import { hurried } from '../support/fixtures.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 import { OPERATOR_TOKEN, scrape, type Scrape } from './scrape.ts';
@@ -99,7 +100,7 @@ describe('a webhook is counted by what became of it', () => {
     ignored: () => post(url, { eventType: 'menu.changed' }),
     dropped: () => post(url, 'no JSON'),
     unauthorized: () => post(url.replace(/token=.*/, 'token=wrong'), {}),
-    not_committed: () => whileLocked('webhooks', () => post(url, { eventType: 'menu.changed' })),
+    not_committed: () => whileLocked('webhooks', () => hurried(() => post(url, { eventType: 'menu.changed' }))),
   };
 
   it.each(Object.keys(send))('%s', async (outcome) => {

@@ -250,7 +250,7 @@ it('nothing of a member is in the audit, whatever is looked into, done and refus
     await operator.post('/webhooks/replay', { outcome: 'dropped', location: typed, integration: typed });
     for (const line of [
       ['order', 'retry', typed],
-      ['order', 'resolve', typed, '--there', '--pos-id', 'Ada'],
+      ['order', 'resolve', typed, '--there', '--pos-id', 'Ada Lovelace'],
       ['location', 'pause', typed],
       ['token', 'revoke', typed],
       ['webhook', 'replay', typed],
@@ -263,5 +263,6 @@ it('nothing of a member is in the audit, whatever is looked into, done and refus
   expect((await operator.get(`/webhooks/${String(body['webhookId'])}`)).status).toBe(200);
   const rows = JSON.stringify(await stage.query('SELECT * FROM audit LEFT JOIN audit_outcomes o USING (audit_id)'));
   expect(rows).toContain('"read contents"');
-  for (const part of ['Ada', 'ada@', '4930', 'nuts']) expect(rows).not.toContain(part);
+  // Random ids may have four such digits in a row.
+  for (const part of ['Ada ', 'ada@', '493090', 'nuts']) expect(rows).not.toContain(part);
 });
