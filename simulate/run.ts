@@ -73,6 +73,8 @@ const CANCELS = [0.1, 0.5];
 const DEADLINE_S = 45;
 /** The longest time until a member cancels or changes an order. */
 const DOING_MS = [300, 3_000];
+/** The share of seeds in which a person looks at the board during the faults too, every few seconds. */
+const WATCHFUL = { share: 0.5, everyMs: 3_000 };
 /** The share of seeds in which the platform takes up to so long each time. */
 const SLOW_PLATFORM = { share: 0.2, mostMs: 4_000 };
 /** The share of seeds in which all kitchens report at full seconds, as if one hand moved all tickets. */
@@ -419,6 +421,12 @@ async function playWorld(about: WorldAbout): Promise<void> {
     signal: closing.signal,
   });
   noteTickets(about.postgres.pool, kitchens);
+  if (chance(about.seed, 'watchful') < WATCHFUL.share) {
+    while (schedule.now() < untilMs) {
+      await sleep(WATCHFUL.everyMs);
+      await resolveDoubts(pool, kitchens, history);
+    }
+  }
   await sleep(Math.max(0, untilMs - schedule.now()));
   await served.finished();
   for (let isSettled = false; !isSettled;) {
