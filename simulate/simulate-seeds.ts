@@ -93,6 +93,6 @@ function again({ result: { seed, orders, applied } }: Shrunk, { orders: count, w
     ...(without === undefined ? [] : [`--without ${without}`]),
     ...orders.map((nth) => `--only ${nth}`),
     ...(applied.length === 0 ? ['--no-faults'] : []),
-    ...applied.map(({ id }) => `--fault '${id}'`),
+    ...applied.map(({ id }) => `--fault '${id.replaceAll("'", String.raw`'\''`)}'`),
   ];
 }

@@ -44,8 +44,9 @@ const { values } = parseArgs({
   },
 });
 
-function whole(name: 'seed' | 'seeds' | 'step' | 'orders' | 'times' | 'threads'): number {
-  const number = Number(values[name]);
+type Whole = 'seed' | 'seeds' | 'step' | 'orders' | 'times' | 'threads' | 'only';
+function whole(name: Whole, value = String(values[name])): number {
+  const number = Number(value);
   if (Number.isSafeInteger(number) && number > 0) return number;
   process.stderr.write(`--${name} is not a whole number above 0\n\n${USAGE}`);
   return process.exit(2);
@@ -75,7 +76,7 @@ if (values.help) {
     lines: values.lines,
     untilFound: values['until-found'],
     shrinks: values.shrink,
-    onlyOrders: values.only && new Set(values.only.map(Number)),
+    onlyOrders: values.only && new Set(values.only.map((nth) => whole('only', nth))),
     onlyFaults: values['no-faults'] ? new Set() : values.fault && new Set(values.fault),
     without: values.without,
     previous,
