@@ -400,7 +400,8 @@ async function playWorld(about: WorldAbout): Promise<void> {
   const kitchens = await openKitchens(pool, readConfig(environment), about);
   for (const { integration, pos } of kitchens)
     if (integration === SLOW.integration) about.slow.set(pos.url, SLOW.slowMs);
-  if (chance(about.seed, 'slow platform') < SLOW_PLATFORM.share) about.slow.set(platform.url, SLOW_PLATFORM.mostMs);
+  if (chance(about.seed, 'slow platform') < SLOW_PLATFORM.share)
+    about.slow.set(new URL(platform.url).origin, SLOW_PLATFORM.mostMs);
   about.begin(environment);
   await sleep(2_000);
   const closing = new AbortController();

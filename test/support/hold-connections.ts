@@ -13,12 +13,12 @@ const AT_ONCE = 250;
 /**
  * Opens connections that never send a whole request. Resolves once all were accepted.
  * @param about.says what each sends at once
- * @param about.again whether each that is closed comes again at once
+ * @param about.againMs after how long each that is closed comes again
  */
 export async function holdConnections(
   port: number,
   count: number,
-  about: { says?: string | undefined; again?: boolean } = {},
+  about: { says?: string | undefined; againMs?: number } = {},
 ): Promise<Held> {
   const open = new Set<Socket>();
   let closed = 0;
@@ -37,7 +37,8 @@ export async function holdConnections(
         accepted();
         if (isOver) return;
         closed += 1;
-        if (about.again) void hold();
+        const { againMs } = about;
+        if (againMs !== undefined) setTimeout(() => !isOver && void hold(), againMs).unref();
       });
     });
   for (let begun = 0; begun < count; begun += AT_ONCE) {
