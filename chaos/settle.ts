@@ -56,14 +56,14 @@ export async function settle(
   }
 }
 
-const DOUBTED_ORDERS = `SELECT service_order_id AS id FROM placements p WHERE ${IS_DOUBTED}`;
-
 /**
  * Resolves every order in doubt that waits for an operator, by the tickets in the kitchens. If a ticket may still be
  * created, waits as long as the service says; the caller then calls again.
  */
 export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], history: History): Promise<number> {
-  const { rows } = await pool.query<{ id: string }>(DOUBTED_ORDERS);
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT service_order_id AS id FROM placements p WHERE ${IS_DOUBTED}`,
+  );
   const tickets = kitchens.flatMap((kitchen) => kitchen.pos.tickets);
   let waitS = 0;
   for (const { id } of rows) {

@@ -240,8 +240,8 @@ describe('a process that may open 300 files', () => {
       async () => `POST ${(await newToken()).slice(main.url.length)} HTTP/1.1\r\nContent-Length: 0\r\n`,
     ],
   ])('answers every webhook and /readyz beside 1,500 connections of one %s', async (_what, head) => {
-    // If they came again at once, they would leave a slow machine no time to answer anybody.
     const says = `${await head()}Host: x\r\n\r\n`;
+    // If they came again at once, they would leave a slow machine no time to answer anybody.
     const ofOne = await holdConnections(port, ANONYMOUS, { says, againMs: 1_000 });
     try {
       for (let nth = 0; nth < 16; nth += 1) {
