@@ -78,7 +78,8 @@ export async function checkCancels(about: {
       if (tickets.some((ticket) => ticket.cancelled !== undefined)) lost('it was refused, but the ticket is cancelled');
       const isNotified = rank >= RANK_FAILED || last?.cancellation === 'refused';
       if (!isNotified) breaks('liveMissing', id, `its member was told ${last?.cancellation}, not refused`);
-    } else {
+    } else if (placement !== 'failed') {
+      // If the POS refuses the order meanwhile, nothing is left to cancel.
       lost(`its cancellation is still ${cancel}`);
     }
     if (served.changed.has(id) && isChangeLost(order, tickets)) breaks('changesLost', id, 'its ticket is unchanged');

@@ -1,5 +1,5 @@
 /** What goes wrong in a run, derived from the seed. A fault has an id that stays the same if others are left out. */
-import { chance } from '../chaos/chance.ts';
+import { chance, pick } from '../chaos/chance.ts';
 import type { Party, Schedule } from './schedule.ts';
 import type { Session } from './simulated-postgres.ts';
 
@@ -11,8 +11,8 @@ const RATES = {
   'statement lost after': 0.004,
   /** The statement takes up to 2 s. */
   'statement slow': 0.004,
-  /** A neighbour's transaction locks the row of an order just before the statement about it arrives, for up to 3 s. */
-  'row held': 0.02,
+  /** A neighbour's transaction locks the row of an order just before the statement about it arrives, for up to 10 s. */
+  'row held': 0.03,
   'connection refused': 0.05,
   'call refused': 0.02,
   'call lost before': 0.02,
@@ -23,6 +23,12 @@ const RATES = {
   /** It arrives twice. */
   'call doubled': 0.02,
   'call hangs': 0.02,
+  /** The other side answers an error, and has done nothing. */
+  'call answered with an error': 0.03,
+  /** The other side has done it, and a gateway answers an error in its place. */
+  'answer replaced by an error': 0.02,
+  /** A POS refuses an order for good. */
+  'order refused': 0.04,
   /** kill -9, before a statement or a call is sent. */
   kill: 0.0012,
   /** kill -9, just when an answer arrives. */
@@ -53,12 +59,30 @@ const LASTING = {
 } as const;
 export type Lasting = keyof typeof LASTING;
 
+/** What people do: how often at most, and the longest time that it lasts. */
+const ACTS = {
+  'location paused': { most: 2, longestMs: 15_000 },
+  'kitchen closed': { most: 2, longestMs: 10_000 },
+  'kitchen busy': { most: 2, longestMs: 10_000 },
+  'settings saved': { most: 2, longestMs: 0 },
+  'operator cancels': { most: 2, longestMs: 0 },
+  'operator retries': { most: 3, longestMs: 0 },
+  /** A POS, the platform or Pub/Sub refuses connections, or does not answer. */
+  away: { most: 2, longestMs: 25_000 },
+  /** A POS sends webhooks about its own sales, and one that nobody can read. */
+  'till sells': { most: 3, longestMs: 0 },
+} as const;
+
 export type Planned = { id: string; kind: Lasting; at: number; forMs: number; place: number; by: number };
+/** `by`, from 0 to 1, chooses a location or an order. */
+export type Act = Pick<Planned, 'id' | 'at' | 'forMs' | 'by'> & { kind: keyof typeof ACTS };
 export type Applied = { id: string; at: number; what: string };
 
 /** A statement's or a call's way there and back. */
 export type Fate = {
-  kind: 'fine' | 'refused' | 'lost before' | 'lost after' | 'doubled' | 'hangs';
+  kind: 'fine' | 'refused' | 'lost before' | 'lost after' | 'doubled' | 'hangs' | 'error' | 'done, and an error';
+  /** Of an error that is answered. */
+  status: number;
   thereMs: number;
   backMs: number;
   /** For how long a neighbour locks the row of the statement's order. */
@@ -77,14 +101,18 @@ export type Held = Pick<Session, 'demote' | 'end'> & { party: Party; breakOff(no
 export type Faults = {
   ofStatement(party: Party, label: string, isAboutOrder: boolean): Fate;
   ofConnect(party: Party): Fate;
-  ofCall(party: Party, label: string): Fate;
+  /** @param isBelieved true if the other side has done nothing if it answers 500 or 503: a POS that deduplicates */
+  ofCall(party: Party, label: string, isBelieved: boolean): Fate;
   /** Whether the party dies now: before it sends this, or when its answer arrives. */
   kills(party: Party, label: string, moment: Moment): boolean;
   /** For how many milliseconds the party stands still now. */
   freezes(party: Party, label: string, moment: Moment): number;
   isMissing(order: string): boolean;
   planned: readonly Planned[];
+  acts: readonly Act[];
   begin(planned: Planned, party: Party): void;
+  /** Notes that people do something. */
+  act(act: Act): void;
   end(planned: Planned, party: Party): void;
   isCut(party: Party, from: 'postgres' | 'world'): boolean;
   /** The world always reaches Postgres, for its checks. */
@@ -104,6 +132,13 @@ export type FaultOptions = {
 };
 
 const FACTOR: Readonly<Record<Moment, number>> = { sent: 0.5, 'sent about an order': 5, answered: 1 };
+/** A 429 proves that nothing was done, a 500 or 503 only at a POS that deduplicates, a gateway's error never. */
+const ERRORS = { limit: [429], own: [500, 503], gateways: [502, 504, 408], token: [401] };
+const REFUSED = 422;
+/** The URL of a sample POS. A vendor has its own codes for a refusal. */
+const SAMPLE_ORDERS = /POST 127\.0\.0\.1:\d+\/orders$/;
+/** Vendors whose token is refused need a person, who connects the location again. */
+const TAKES_TOKEN = /POST 127\.0\.0\.1:\d+\/(?:orders|cancel|graphql)$/;
 const NOTICED_MS = 15_000;
 const STORM_MS = 4_000;
 /** The milliseconds of a usual way there or back. */
@@ -155,24 +190,27 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
 
   // In some seeds all that lasts begins at about the same time, so that faults meet each other.
   const storm = chance(seed, 'storm') < 0.3 ? chance(seed, 'storm at') * untilMs : undefined;
-  const planned = (Object.keys(LASTING) as Lasting[]).flatMap((kind) => {
-    const { most, longestMs } = LASTING[kind];
-    const drawn = (about: string, nth: number): number => chance(seed, 'lasting', kind, about, nth);
-    const count = has(kind) ? Math.floor(drawn('count', 0) * (most + 1)) : 0;
-    return Array.from({ length: count }, (_, nth): Planned => {
-      return {
+  const planAll = <K extends Lasting | Act['kind']>(kinds: Readonly<Record<K, { most: number; longestMs: number }>>) =>
+    (Object.keys(kinds) as K[]).flatMap((kind) => {
+      const { most, longestMs } = kinds[kind];
+      const drawn = (about: string, nth: number): number => chance(seed, 'lasting', kind, about, nth);
+      const count = has(kind) ? Math.floor(drawn('count', 0) * (most + 1)) : 0;
+      return Array.from({ length: count }, (_, nth) => ({
         id: `${kind} ${nth + 1}`,
         kind,
         at: storm === undefined ? drawn('at', nth) * untilMs : storm + drawn('at', nth) * STORM_MS,
         forMs: Math.min(200, longestMs / 8) + drawn('for', nth) ** 2 * longestMs,
         place: drawn('place', nth) < 0.5 ? 0 : 1,
-        by: (drawn('by', nth) - 0.5) * 1_200_000,
-      };
-    }).filter(({ id }) => only === undefined || only.has(id));
-  });
+        by: drawn('by', nth),
+      })).filter(({ id }) => only === undefined || only.has(id));
+    });
+  const planned = planAll(LASTING);
+  // Most orders are under way in the first seconds.
+  const acts = planAll(ACTS).map((act) => ({ ...act, at: act.at ** 2 / untilMs }));
 
   const fate = (kind: Fate['kind'], way: number, label: string): Fate => ({
     kind,
+    status: 0,
     // Mostly short, so that many things happen at nearly the same time.
     thereMs: 0.05 + way * schedule.draw(`${label} there`) ** 2,
     backMs: 0.05 + way * schedule.draw(`${label} back`) ** 2,
@@ -193,16 +231,21 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
           ? 'lost after'
           : 'fine';
       const slow = happens('statement slow', about) ? 2_000 * schedule.draw(`${about} slow`) : 0;
-      const heldMs = isAboutOrder && happens('row held', about) ? 3_000 * schedule.draw(`${about} held`) ** 2 : 0;
+      const heldMs = isAboutOrder && happens('row held', about) ? 10_000 * schedule.draw(`${about} held`) ** 2 : 0;
       const one = fate(kind, WAY.statement, about);
       return { ...one, heldMs, thereMs: one.thereMs + slow };
     },
     ofConnect(party) {
       return fate(happens('connection refused', party.name) ? 'refused' : 'fine', WAY.connect, `${party.name} connect`);
     },
-    ofCall(party, label) {
+    ofCall(party, label, isBelieved) {
       const about = `${party.name} ${label}`;
+      if (SAMPLE_ORDERS.test(label) && happens('order refused', about)) {
+        return { ...fate('error', WAY.call, about), status: REFUSED };
+      }
       const kinds = [
+        ['call answered with an error', 'error'],
+        ['answer replaced by an error', 'done, and an error'],
         ['call refused', 'refused'],
         ['call lost before', 'lost before'],
         ['call lost after', 'lost after'],
@@ -212,6 +255,11 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
       const [, kind] = kinds.find(([name]) => happens(name, about)) ?? [undefined, 'fine' as const];
       const slow = happens('call slow', about) ? 20_000 * schedule.draw(`${about} slow`) ** 2 : 0;
       const one = fate(kind, WAY.call, about);
+      if (kind === 'error' || kind === 'done, and an error') {
+        const refusing = [...ERRORS.limit, ...ERRORS.own, ...(TAKES_TOKEN.test(label) ? ERRORS.token : [])];
+        const proving = kind === 'error' ? refusing : isBelieved ? [] : ERRORS.own;
+        one.status = pick([...proving, ...ERRORS.gateways], schedule.draw(`${about} error`));
+      }
       return slow > 0 && schedule.draw(`${about} slow way`) < 0.5
         ? { ...one, thereMs: one.thereMs + slow }
         : { ...one, backMs: one.backMs + slow };
@@ -229,6 +277,11 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
       return nth === (chance(seed, 'platform null at', order) < 0.5 ? 1 : 2) && happens('platform null', order);
     },
     planned,
+    acts,
+    act({ id, kind }) {
+      applied.push({ id, at: schedule.now(), what: kind });
+      schedule.note(`act ${id}`);
+    },
     begin(one, party) {
       applied.push({ id: one.id, at: schedule.now(), what: `${one.kind}: ${party.name}, ${Math.round(one.forMs)} ms` });
       schedule.note(`fault ${one.id} begins: ${party.name}`);

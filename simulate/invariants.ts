@@ -1,6 +1,8 @@
 /** Watches the numbered invariants of ARCHITECTURE.md while a run goes on. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
+import type { Ticket } from '../test/support/start-pos.ts';
 import type { Message } from '../test/support/queue-messages.ts';
 import type { Request } from './network.ts';
 import { asSimulator, BEGIN, type Party, type Schedule } from './schedule.ts';
@@ -28,20 +30,22 @@ const CALLS: Readonly<Record<string, { call: string; queue: string }>> = {
 export function watchInvariants(about: {
   schedule: Schedule;
   pool: Pool;
+  ticketOf: (order: string) => Ticket | undefined;
   complain: (complaint: { what: string; order?: string; why: string }) => void;
 }): Invariants {
-  const { schedule, pool, complain } = about;
+  const { schedule, pool, ticketOf, complain } = about;
   const published = new Map<string, Set<number>>();
   /** The leases under which attempts began, by process, call and order. */
   const leases = new Map<string, string>();
 
   return {
-    onCall: (from, { method, url, body }, when) =>
+    onCall: (from, { method, url, headers, body }, when) =>
       asSimulator(async () => {
         const about = CALLS[url.pathname];
         if (about === undefined || method !== 'POST' || url.hostname !== '127.0.0.1') return;
         const { call, queue } = about;
-        const { serviceOrderId: order } = JSON.parse(body.toString()) as { serviceOrderId: string };
+        const sent = JSON.parse(body.toString()) as { serviceOrderId: string };
+        const { serviceOrderId: order } = sent;
         const { rows } = await pool.query<{ isWritten: boolean; isLate: boolean; lease?: string }>({
           name: `attempt of ${call}`,
           text: `SELECT EXISTS (SELECT FROM placement_attempts
@@ -55,6 +59,10 @@ export function watchInvariants(about: {
         // A webhook may have told what became of the call before its answer does.
         if (when === 'arrives' && row?.isWritten !== true) {
           complain({ what: 'invariant 2', order, why: why('there is no started attempt') });
+        }
+        const ticket = call === 'createOrder' && 'idempotency-key' in headers ? ticketOf(order) : undefined;
+        if (when === 'arrives' && ticket !== undefined && !isDeepStrictEqual(sent, ticket.order)) {
+          complain({ what: 'repeat', order, why: why('it differs from the request that made the ticket') });
         }
         const key = `${from.name} ${call} ${order}`;
         const isTaken = typeof row?.lease === 'string' && row.lease !== leases.get(key);

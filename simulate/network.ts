@@ -2,7 +2,7 @@
 import { Readable } from 'node:stream';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asParty, asSimulator, currentParty, theSchedule, type Party } from './schedule.ts';
-import type { Faults, Moment } from './faults.ts';
+import type { Fate, Faults, Moment } from './faults.ts';
 
 export type Request = { method: string; url: URL; headers: Record<string, string>; body: Buffer };
 /** The rest of an answer that goes on, such as the stream of a member's phone. */
@@ -41,6 +41,10 @@ export type NetworkRules = {
   onCall(from: Party, request: Request, when: 'arrives' | 'is answered'): Promise<void> | void;
   /** The longest time in milliseconds that an answer from an origin takes. */
   slowness(origin: string): number;
+  /** Whether nobody listens at an origin now, or nobody answers. */
+  away(origin: string): 'refuses' | 'hangs' | undefined;
+  /** Whether a POS at an origin has done nothing if it answers 500 or 503. */
+  isBelieved(origin: string): boolean;
   /** Sees each answer, in the simulator. */
   onAnswer(from: Party, request: Request, answer: Answer | 'cut'): Promise<void> | void;
 };
@@ -60,7 +64,15 @@ export function theNetwork(): Network {
 /** A name of a request that is the same in each run: no ids, no tokens. */
 const labelOf = ({ method, url }: Request): string => `${method} ${url.host}${url.pathname}`;
 
-export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: NetworkRules): Network {
+export function simulateNetwork({
+  faults,
+  onSend,
+  onCall,
+  slowness,
+  away,
+  isBelieved,
+  onAnswer,
+}: NetworkRules): Network {
   const endpoints = new Map<string, () => Endpoint | undefined>();
   const waiting = new Map<Party, Set<() => void>>();
   const callers = new Set<Party[]>();
@@ -76,7 +88,7 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
       }
       onSend(from, label, 'sent about an order');
       if (from.isDead) return;
-      const fate = faults.ofCall(from, label);
+      const fate = faults.ofCall(from, label, isBelieved(request.url.origin));
       const slowMs = slowness(request.url.origin) * schedule.draw(`${label} slowness`);
       // A slow POS makes the ticket late, or answers late.
       const isLate = schedule.draw(`${label} late`) < 0.5;
@@ -97,15 +109,18 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
       const deliver = async (nth: number): Promise<void> => {
         // A cut drops what is on its way. The caller waits until its own limit.
         if (isCut()) return;
+        const isAway = away(request.url.origin);
+        if (isAway === 'hangs') return;
         const endpoint = endpoints.get(request.url.origin)?.();
-        if (endpoint === undefined) {
+        if (endpoint === undefined || isAway === 'refuses') {
           if (nth === 1) fail(fate.backMs, 'ECONNREFUSED');
           return;
         }
         if (faults.isCut(endpoint.party, 'world')) return;
         if (waits()) await onCall(from, request, 'arrives');
         asParty(endpoint.party, () => {
-          const answering = endpoint.answer(request);
+          const error = errorOf(fate);
+          const answering = fate.kind === 'error' ? Promise.resolve(error) : endpoint.answer(request);
           const cut = (): void => fail(0, 'ECONNRESET');
           const those = waiting.get(endpoint.party) ?? new Set();
           waiting.set(endpoint.party, those.add(cut));
@@ -116,9 +131,11 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
                 if (waits()) await onCall(from, request, 'is answered');
                 onSend(from, label, 'answered');
                 await onAnswer(from, request, answer);
+                const isReplaced = fate.kind === 'done, and an error';
+                if (isReplaced && answer !== 'cut') asParty(endpoint.party, () => answer.stream?.close());
                 if (nth > 1 || fate.kind === 'hangs' || isCut() || faults.isCut(endpoint.party, 'world')) return;
                 if (fate.kind === 'lost after' || answer === 'cut') return fail(0, 'ECONNRESET');
-                const { status, headers, body, stream } = answer;
+                const { status, headers, body, stream } = isReplaced ? error : answer;
                 const isBodiless = status === 204 || status === 304;
                 schedule.after(0, from, () => {
                   isOver = true;
@@ -162,6 +179,13 @@ export function simulateNetwork({ faults, onSend, onCall, slowness, onAnswer }: 
     },
   };
 }
+
+/** A 429 says when to call again. */
+const errorOf = ({ status }: Fate): Answer => ({
+  status,
+  headers: status === 429 ? { 'retry-after': '1' } : {},
+  body: Buffer.alloc(0),
+});
 
 /** What arrives of an answer that goes on. */
 function readStream(

@@ -16,21 +16,23 @@ import type { Stage } from '../chaos/set-stage.ts';
 import { resolveDoubts, settle, telephone } from '../chaos/settle.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
+import { RANK_SENT, rankOf } from '../src/core/domain/lifecycle.ts';
 import { readConfig, type Config } from '../src/server/config.ts';
 import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
 import { FOLLOW_ENV } from '../test/support/member-token.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
-import { startPos, type Pos } from '../test/support/start-pos.ts';
+import { startPos, type Pos, type Ticket } from '../test/support/start-pos.ts';
 import { planFaults, type Applied, type Faults, type Held, type Moment } from './faults.ts';
 import { noteTickets, readHistories, type OrderOfRun } from './order-histories.ts';
+import { operate, type Away, type KitchenOfRun } from './operate.ts';
 import { setNetwork, simulateNetwork, type Network } from './network.ts';
 import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
 import { beginServing } from './serve-in-memory.ts';
 import { startProcess, type ServiceProcess } from './service-process.ts';
 import { labelOf, setWire } from './simulated-pool.ts';
 import type { PostgresServer, SimulatedPostgres } from './simulated-postgres.ts';
-import { startBroker, type Broker } from './simulated-pubsub.ts';
+import { PUBSUB, startBroker, type Broker } from './simulated-pubsub.ts';
 import { watchInvariants } from './invariants.ts';
 import { loadCode, SLOW, type Code } from './load-code.ts';
 import { startVendorPos } from './vendor-pos.ts';
@@ -43,6 +45,8 @@ export type RunOptions = {
   /** Only these faults, by their ids. */
   onlyFaults?: ReadonlySet<string> | undefined;
   keepLines?: boolean;
+  /** The run ends when this is broken. */
+  untilBroken?: string | undefined;
   /** The version before. A process that was killed may start again as this version. */
   previous?: Code | undefined;
 };
@@ -77,10 +81,18 @@ const DOING_MS = [300, 3_000];
 const WATCHFUL = { share: 0.5, everyMs: 3_000 };
 /** The share of seeds in which the platform takes up to so long each time. */
 const SLOW_PLATFORM = { share: 0.2, mostMs: 4_000 };
+/**
+ * The share of seeds that go on until POS systems were asked about each order of which nothing was heard. There, these
+ * POS systems do not send this share of their reports.
+ */
+const PATIENT = { share: 0.1, forMs: 600_000, lost: 0.6 };
+const isPatient = (seed: number): boolean => chance(seed, 'patient') < PATIENT.share;
 /** The share of seeds in which all kitchens report at full seconds, as if one hand moved all tickets. */
 const TOGETHER = 0.2;
 /** Faults go on for this long after the last order was placed. */
 const FAULTS_AFTER_MS = 10_000;
+/** A wall clock is set ahead or back by at most half of this. */
+const MOST_CLOCK_MS = 1_200_000;
 const SETTLE_S = 600;
 /** The invariants are checked at this interval. */
 const CHECK_MS = 2_000;
@@ -126,8 +138,10 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   const complaints: Complaint[] = [];
   const complain = (complaint: Complaint): void => {
     if (complaints.length < 100) complaints.push(complaint);
+    if (complaint.what === options.untilBroken) isOver = true;
     schedule.note(`complaint ${complaint.what} ${complaint.why}`);
   };
+  let isOver = false;
   beginServing();
   const postgres = await server.open(schedule, (pids) =>
     complain({ what: 'invariant 1', why: `${pids} sessions wait for each other's locks` }),
@@ -135,9 +149,14 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   const code = await loadCode(OURS);
   const world = newParty('world');
   const history = historyOf(schedule);
-  const invariants = watchInvariants({ schedule, pool: postgres.pool, complain });
+  const kitchens: KitchenOfRun[] = [];
+  const ticketOf = (order: string): Ticket | undefined =>
+    kitchens.flatMap(({ pos }) => pos.tickets).find((ticket) => ticket.serviceOrderId === order);
+  const invariants = watchInvariants({ schedule, pool: postgres.pool, ticketOf, complain });
   const processes = new Map<string, ServiceProcess>();
   const slow = new Map<string, number>();
+  const believed = new Set<string>();
+  const away: Away = new Map();
   const checkAgain = (): void =>
     void schedule.after(CHECK_MS, undefined, async () => {
       await invariants.check();
@@ -162,6 +181,8 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
       if (isService(from)) await invariants.onCall(from, request, when);
     },
     slowness: (origin) => slow.get(origin) ?? 0,
+    away: (origin) => away.get(origin),
+    isBelieved: (origin) => believed.has(origin),
     onAnswer(from, { method, url }, answer) {
       schedule.note(`${from.name} ${method} ${url.host}${url.pathname} ${answer === 'cut' ? answer : answer.status}`);
     },
@@ -206,7 +227,6 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     if (isOfVendor(script.meddler)) script.meddler = undefined;
     if (isOfVendor(script.locationId)) for (const report of script.reports) report.names = 'theirs';
   }
-  let isOver = false;
   const play = (): Promise<void> =>
     schedule.play(() => {
       if (schedule.now() <= MOST_VIRTUAL_MS) return isOver;
@@ -237,8 +257,12 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   try {
     schedule.after(0, world, () => {
       void playWorld({
+        kitchens,
+        away,
         slow,
+        believed,
         seed,
+        count,
         schedule,
         integrations,
         scripts,
@@ -352,7 +376,7 @@ function scheduleLasting({
       faults.begin(planned, party);
       const { kind, forMs, by } = planned;
       if (kind === 'frozen') party.frozenUntil = schedule.now() + forMs;
-      if (kind === 'clock set') party.clockAheadMs = by;
+      if (kind === 'clock set') party.clockAheadMs = (by - 0.5) * MOST_CLOCK_MS;
       if (kind === 'Postgres down') {
         for (const held of ofServices()) schedule.after(0, held.party, () => held.breakOff(0));
       }
@@ -372,9 +396,15 @@ function scheduleLasting({
 }
 
 type WorldAbout = {
+  kitchens: KitchenOfRun[];
+  away: Away;
   /** The POS systems that are slow, by origin. */
   slow: Map<string, number>;
+  /** The POS systems that deduplicate, by origin. */
+  believed: Set<string>;
   seed: number;
+  /** How many orders the seed has. `scripts` has those that are placed. */
+  count: number;
   schedule: Schedule;
   integrations: readonly string[];
   scripts: readonly Script[];
@@ -392,14 +422,17 @@ type WorldAbout = {
 
 /** Members, kitchens and the platform: the code of chaos, in virtual time. */
 async function playWorld(about: WorldAbout): Promise<void> {
-  const { schedule, scripts, ordersPerSecond, history, broker, faults, untilMs, complain } = about;
+  const { kitchens, schedule, scripts, ordersPerSecond, history, broker, faults, untilMs } = about;
   const platform = await startOrderingPlatform({ token: PLATFORM_TOKEN });
   platform.answer = (order) => (faults.isMissing(order) || faults.isDown('platform') ? 'null' : undefined);
   const environment = { ...ENVIRONMENT, ORDER_API_URL: platform.url };
   const pool = new pg.Pool({ max: 4 });
-  const kitchens = await openKitchens(pool, readConfig(environment), about);
-  for (const { integration, pos } of kitchens)
-    if (integration === SLOW.integration) about.slow.set(pos.url, SLOW.slowMs);
+  kitchens.push(...(await openKitchens(pool, readConfig(environment), about)));
+  for (const { integration, pos } of kitchens) {
+    const { origin } = new URL(pos.url);
+    if (integration === SLOW.integration) about.slow.set(origin, SLOW.slowMs);
+    if (about.code.registry.get(integration)?.deduplicates === true) about.believed.add(origin);
+  }
   if (chance(about.seed, 'slow platform') < SLOW_PLATFORM.share)
     about.slow.set(new URL(platform.url).origin, SLOW_PLATFORM.mostMs);
   about.begin(environment);
@@ -422,6 +455,24 @@ async function playWorld(about: WorldAbout): Promise<void> {
     signal: closing.signal,
   });
   noteTickets(about.postgres.pool, kitchens);
+  const act = operate({
+    pool,
+    history,
+    kitchens,
+    served,
+    away: about.away,
+    others: [new URL(platform.url).origin, PUBSUB],
+    orders: Array.from({ length: about.count }, (_, nth) => {
+      const script = scripts.find((each) => each.serviceOrderId.endsWith(`-${nth + 1}`));
+      return script?.cancel === undefined ? script?.serviceOrderId : undefined;
+    }),
+    secret: POS_SECRET,
+  });
+  const acts = faults.acts.map(async (each) => {
+    await sleep(each.at);
+    faults.act(each);
+    await act(each);
+  });
   if (chance(about.seed, 'watchful') < WATCHFUL.share) {
     while (schedule.now() < untilMs) {
       await sleep(WATCHFUL.everyMs);
@@ -429,7 +480,29 @@ async function playWorld(about: WorldAbout): Promise<void> {
     }
   }
   await sleep(Math.max(0, untilMs - schedule.now()));
+  await Promise.all(acts);
   await served.finished();
+  const playing = { pool, stage, served };
+  await settleAll(about, playing);
+  if (isPatient(about.seed)) {
+    await sleep(PATIENT.forMs);
+    await checkAsked(about, playing);
+    await settleAll(about, playing);
+  }
+  await phones.untilTold(broker.published('order-status'));
+  phones.stop();
+  history.note('phones got', { messages: [...phones.all.values()].map(({ told }) => told.length) });
+  closing.abort();
+  await checkAll(about, { served, pool, kitchens, phones });
+}
+
+type Playing = { pool: pg.Pool; stage: Stage<StageDatabase>; served: ReturnType<typeof serveOrders> };
+
+/** Waits until nothing is left to do. Meanwhile people phone, and look at the kitchens for orders in doubt. */
+async function settleAll(
+  { schedule, kitchens, history, complain }: WorldAbout,
+  { pool, stage, served }: Playing,
+): Promise<void> {
   for (let isSettled = false; !isSettled;) {
     const open = await settle(pool, stage.pubsub, served.accepted, SETTLE_S);
     if (open !== undefined || schedule.now() > MOST_VIRTUAL_MS / 2) {
@@ -444,11 +517,22 @@ async function playWorld(about: WorldAbout): Promise<void> {
     // An operator cannot conclude a cancel while its call is under way.
     if (rows.length > 0) await sleep(1_000);
   }
-  await phones.untilTold(broker.published('order-status'));
-  phones.stop();
-  history.note('phones got', { messages: [...phones.all.values()].map(({ told }) => told.length) });
-  closing.abort();
-  await checkAll(about, { served, pool, kitchens, phones });
+}
+
+/** A POS that is asked knows what it has received, even if its webhook was lost. */
+async function checkAsked({ kitchens, complain }: WorldAbout, { pool }: Playing): Promise<void> {
+  for (const { locationId, pos } of kitchens.filter((each) => each.isAsked)) {
+    const { rows } = await pool.query<{ order: string; rank: number }>(
+      `SELECT service_order_id AS "order", rank FROM orders
+       WHERE location_id = $1 AND ended_at IS NULL AND rank BETWEEN ${RANK_SENT} AND ${rankOf('received') - 1}`,
+      [locationId],
+    );
+    for (const { order, rank } of rows) {
+      const ticket = pos.tickets.find((each) => each.serviceOrderId === order);
+      if (ticket?.status === undefined) continue;
+      complain({ what: 'not asked', order, why: `its POS says ${ticket.status}, and its rank is still ${rank}` });
+    }
+  }
 }
 
 async function checkAll(
@@ -463,10 +547,11 @@ async function checkAll(
 async function openKitchens(
   pool: pg.Pool,
   config: Config,
-  { integrations, schedule, code: { registry } }: WorldAbout,
-): Promise<Kitchen[]> {
-  const kitchens: Kitchen[] = [];
-  const isTogether = chance(schedule.seed, 'together') < TOGETHER;
+  { seed, integrations, schedule, code: { registry } }: WorldAbout,
+): Promise<KitchenOfRun[]> {
+  const kitchens: KitchenOfRun[] = [];
+  const isTogether = chance(seed, 'together') < TOGETHER;
+  const lost = isPatient(seed) ? PATIENT.lost : 0;
   for (const [nth, integration] of integrations.entries()) {
     const locationId = `club-${nth + 1}`;
     const isVendor = nth >= INTEGRATIONS.length;
@@ -475,20 +560,38 @@ async function openKitchens(
     const { pos, settings } = isVendor
       ? await startVendorPos(integration as PosName, provider)
       : await startSamplePos(integration, nth);
-    if (isTogether) {
-      const sendStatus = pos.sendStatus.bind(pos);
-      pos.sendStatus = async (...report) => {
-        await sleep(1_000 - (schedule.now() % 1_000));
-        return sendStatus(...report);
-      };
-    }
+    const isAsked = 'statusUrl' in settings;
+    const sendStatus = pos.sendStatus.bind(pos);
+    pos.sendStatus = async (...sent) => {
+      const [, report] = sent;
+      if (isTogether) await sleep(1_000 - (schedule.now() % 1_000));
+      const ticket = pos.tickets.find(
+        ({ serviceOrderId, providerOrderId }) =>
+          serviceOrderId === report.serviceOrderId || providerOrderId === report.providerOrderId,
+      );
+      const isLost = isAsked && chance(seed, 'lost report', ticket?.serviceOrderId ?? '', report.status) < lost;
+      if (!isLost || ticket === undefined) return sendStatus(...sent);
+      pos.become(ticket, report.status);
+      throw new Error('the POS does not send it');
+    };
     const rules = { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL, allowedHosts };
-    await putLocation(pool, rules, { locationId, integration, settings });
+    const save = (): Promise<unknown> => putLocation(pool, rules, { locationId, integration, settings });
+    await save();
     const { token } = await issueToken(pool, { locationId });
     const webhookUrl = `${ORIGIN}/webhook/${integration}/${locationId}?token=${token}`;
     // Vendors' simulators repeat webhooks by themselves.
-    const vendor = isVendor ? CARELESS : pick(VENDORS, (nth % VENDORS.length) / VENDORS.length);
-    kitchens.push({ locationId, integration, pos, vendor, webhookUrl, dead: false });
+    const vendor =
+      isVendor || (isAsked && lost > 0) ? CARELESS : pick(VENDORS, (nth % VENDORS.length) / VENDORS.length);
+    kitchens.push({
+      locationId,
+      integration,
+      pos,
+      vendor,
+      webhookUrl,
+      dead: false,
+      save,
+      isAsked: 'statusUrl' in settings,
+    });
   }
   return kitchens;
 }
@@ -496,7 +599,9 @@ async function openKitchens(
 async function startSamplePos(integration: string, nth: number): Promise<{ pos: Pos; settings: object }> {
   const signs = integration === 'standard';
   const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
-  // One POS has no cancel call, so its orders must be cancelled by phone.
+  // One POS has no cancel call, so its orders must be cancelled by phone. Two can be asked what became of an order.
   const cancelUrl = nth === 4 ? undefined : pos.cancelUrl;
-  return { pos, settings: { ordersUrl: pos.ordersUrl, cancelUrl, ...(signs && { secret: POS_SECRET }) } };
+  const { ordersUrl, statusUrl } = pos;
+  const signed = { secret: POS_SECRET, ...(nth % 4 === 0 && { statusUrl }) };
+  return { pos, settings: { ordersUrl, cancelUrl, ...(signs && signed) } };
 }

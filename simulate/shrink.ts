@@ -16,7 +16,12 @@ export async function shrink(server: PostgresServer, options: RunOptions, found:
   const fails = async (orders: readonly number[], faults: readonly string[]): Promise<boolean> => {
     if (runs >= MOST_RUNS) return false;
     runs += 1;
-    const result = await runSeed(server, { ...options, onlyOrders: new Set(orders), onlyFaults: new Set(faults) });
+    const result = await runSeed(server, {
+      ...options,
+      onlyOrders: new Set(orders),
+      onlyFaults: new Set(faults),
+      untilBroken: first.what,
+    });
     const isBroken = result.complaints.some(({ what }) => what === first.what);
     if (isBroken) best = result;
     return isBroken;

@@ -4,7 +4,7 @@ import { queueMessages, type Lease, type Message, type MessageQueue } from '../t
 import { theNetwork, type Answer } from './network.ts';
 import { asParty, currentParty, newParty, theSchedule, type Party } from './schedule.ts';
 
-const ORIGIN = 'http://pubsub.test';
+export const PUBSUB = 'http://pubsub.test';
 const PUSH_URL = 'https://expediter.test/pubsub/push';
 const ACK_DEADLINE_MS = 10_000;
 const DRAIN_DEADLINE_MS = 30_000;
@@ -65,7 +65,7 @@ export function startBroker(onPublished: (topic: string, message: Message) => vo
       topic.queue?.add(messages);
       return messages.map(({ messageId }) => messageId);
     };
-    theNetwork().serve(ORIGIN, () => ({
+    theNetwork().serve(PUBSUB, () => ({
       party,
       async answer({ url, body }): Promise<Answer> {
         const ids = take(url.pathname.slice(1), JSON.parse(body.toString()) as Sent[]);
@@ -120,11 +120,12 @@ async function publishTo(topic: string, messages: readonly Content[], timeoutMs:
   }));
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    const answer = await theNetwork().fetch(`${ORIGIN}/${topic}`, {
+    const answer = await theNetwork().fetch(`${PUBSUB}/${topic}`, {
       method: 'POST',
       body: JSON.stringify(sent),
       signal,
     });
+    if (!answer.ok) throw new Error(`Pub/Sub answered ${answer.status}`);
     return (await answer.json()) as string[];
   } catch (error) {
     const isLate = (error as Error).name === 'TimeoutError';

@@ -27,6 +27,7 @@ export async function startVendorPos(
       return provider.translateWebhook({ ...webhook, verified: true }, settings)[0]?.status === status;
     });
   const pos = {
+    url: simulator.url,
     get tickets() {
       return simulator.tickets as unknown as readonly Ticket[];
     },
