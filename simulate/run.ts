@@ -16,7 +16,7 @@ import type { Stage } from '../chaos/set-stage.ts';
 import { resolveDoubts, settle, telephone } from '../chaos/settle.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
-import { RANK_SENT, rankOf } from '../src/core/domain/lifecycle.ts';
+import { RANK_FAILED, RANK_SENT, rankOf } from '../src/core/domain/lifecycle.ts';
 import { readConfig, type Config } from '../src/server/config.ts';
 import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
 import { FOLLOW_ENV } from '../test/support/member-token.ts';
@@ -35,6 +35,7 @@ import type { PostgresServer, SimulatedPostgres } from './simulated-postgres.ts'
 import { PUBSUB, startBroker, type Broker } from './simulated-pubsub.ts';
 import { watchInvariants } from './invariants.ts';
 import { loadCode, SLOW, type Code } from './load-code.ts';
+import { checkPager, CONTACTS, GATEWAY_SECRET, startGateway, type Told } from './tell-people.ts';
 import { startVendorPos } from './vendor-pos.ts';
 
 export type RunOptions = {
@@ -121,6 +122,7 @@ const ENVIRONMENT = {
   PROVIDER_MODULES: '',
   ...FOLLOW_ENV,
   PLACEMENT_DEADLINE_S: String(DEADLINE_S),
+  ATTENTION_TOPIC: 'attention',
 };
 /** The folder of the project. */
 export const OURS = fileURLToPath(new URL('..', import.meta.url));
@@ -435,7 +437,8 @@ async function playWorld(about: WorldAbout): Promise<void> {
   }
   if (chance(about.seed, 'slow platform') < SLOW_PLATFORM.share)
     about.slow.set(new URL(platform.url).origin, SLOW_PLATFORM.mostMs);
-  about.begin(environment);
+  const told = await startGateway({ seed: about.seed, pool, history, kitchens, reported: () => served.reported });
+  about.begin({ ...environment, NOTIFY_WEBHOOK_URL: told.url, NOTIFY_WEBHOOK_SECRET: GATEWAY_SECRET });
   await sleep(2_000);
   const closing = new AbortController();
   const stage = {
@@ -482,21 +485,23 @@ async function playWorld(about: WorldAbout): Promise<void> {
   await sleep(Math.max(0, untilMs - schedule.now()));
   await Promise.all(acts);
   await served.finished();
-  const playing = { pool, stage, served };
+  const playing = { pool, stage, served, told };
   await settleAll(about, playing);
   if (isPatient(about.seed)) {
     await sleep(PATIENT.forMs);
-    await checkAsked(about, playing);
+    await checkPatient(about, playing);
     await settleAll(about, playing);
   }
   await phones.untilTold(broker.published('order-status'));
   phones.stop();
   history.note('phones got', { messages: [...phones.all.values()].map(({ told }) => told.length) });
   closing.abort();
+  told.check((why) => about.complain({ what: 'told twice', why }));
+  await checkPager(pool, broker.published('attention'), (why) => about.complain({ what: 'pager', why }));
   await checkAll(about, { served, pool, kitchens, phones });
 }
 
-type Playing = { pool: pg.Pool; stage: Stage<StageDatabase>; served: ReturnType<typeof serveOrders> };
+type Playing = { pool: pg.Pool; stage: Stage<StageDatabase>; served: ReturnType<typeof serveOrders>; told: Told };
 
 /** Waits until nothing is left to do. Meanwhile people phone, and look at the kitchens for orders in doubt. */
 async function settleAll(
@@ -519,8 +524,15 @@ async function settleAll(
   }
 }
 
-/** A POS that is asked knows what it has received, even if its webhook was lost. */
-async function checkAsked({ kitchens, complain }: WorldAbout, { pool }: Playing): Promise<void> {
+/** Contacts know of failed orders. A POS that is asked knows what it has received, even if its webhook was lost. */
+async function checkPatient({ kitchens, complain }: WorldAbout, { pool, told }: Playing): Promise<void> {
+  const { rows: failed } = await pool.query<{ order: string; locationId: string; code: string }>(
+    `SELECT service_order_id AS "order", location_id AS "locationId", call_out_code AS code
+     FROM orders WHERE failed_by_us AND rank = ${RANK_FAILED}`,
+  );
+  for (const { order, locationId, code } of failed) {
+    if (!told.has(locationId, code)) complain({ what: 'not told', order, why: 'no contact knows that it failed' });
+  }
   for (const { locationId, pos } of kitchens.filter((each) => each.isAsked)) {
     const { rows } = await pool.query<{ order: string; rank: number }>(
       `SELECT service_order_id AS "order", rank FROM orders
@@ -575,7 +587,8 @@ async function openKitchens(
       throw new Error('the POS does not send it');
     };
     const rules = { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL, allowedHosts };
-    const save = (): Promise<unknown> => putLocation(pool, rules, { locationId, integration, settings });
+    const save = (): Promise<unknown> =>
+      putLocation(pool, rules, { locationId, integration, settings, contacts: CONTACTS });
     await save();
     const { token } = await issueToken(pool, { locationId });
     const webhookUrl = `${ORIGIN}/webhook/${integration}/${locationId}?token=${token}`;
