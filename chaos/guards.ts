@@ -411,6 +411,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'cancel-written': ENDED },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'written down before it is made'),
   },
+  'a doubt that ends does not end a request to cancel': {
+    edits: { 'cancel-stays-open': [/AND .*`/, '`'] },
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked to cancel once'),
+  },
   'a cancel of a process that died is in doubt': {
     edits: { 'died-in-doubt': [/= .*? \?/, '= false ?'] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, where the answer was'),

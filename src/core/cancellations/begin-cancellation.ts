@@ -6,6 +6,7 @@ import { attemptLease } from '../domain/timing.ts';
 import { describeCause, type Problem } from '../domain/placement-cause.ts';
 import type { Location } from '../locations/locations.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
+import { endingCalls } from '../placements/placement-sql.ts';
 import { type AttemptEnd, attemptEndJson, END_ATTEMPT } from '../placements/record-attempt.ts';
 import { unlessErased } from './changed-order.ts';
 
@@ -102,11 +103,6 @@ export async function holdClaim(
   return rowCount === 1;
 }
 
-/** SQL that ends cancel requests whose process died, for the orders in `c`. @param error SQL of the error's text */
-export const endingDied = (error: string): string => `
-  UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = ${error}
-  FROM c WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL AND a.call = 'cancelOrder'`;
-
 /** Ends the cancel request of a process that died. The request's result is unknown, so the cancellation is in doubt. */
 export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelClaim): Promise<void> {
   await pool.query(
@@ -114,7 +110,7 @@ export async function endDied(pool: Pool, { serviceOrderId, leaseId }: CancelCla
        UPDATE cancellations SET state = 'in_doubt' WHERE service_order_id = $1 AND lease_id = $2::uuid
        RETURNING service_order_id
      )
-     ${endingDied('$3')}`,
+     ${endingCalls('c', '$3', "= 'cancelOrder'")}`,
     [serviceOrderId, leaseId, describeCause({ code: 'process_died' })],
   );
 }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { CancellationState } from '../domain/placement.ts';
 import { RANK_CANCELLED, RANK_END, RANK_FAILED } from '../domain/lifecycle.ts';
 import { describeCause, problemOf, type Problem } from '../domain/placement-cause.ts';
-import { endingDied } from './begin-cancellation.ts';
+import { endingCalls } from '../placements/placement-sql.ts';
 import { LEAVING_DOUBT } from './conclude-cancellation.ts';
 import { unlessErased } from './changed-order.ts';
 
@@ -83,7 +83,7 @@ const GIVE_TO_PEOPLE = `
     WHERE cancellations.service_order_id = locked.service_order_id AND locked.ended_at IS NULL
       AND num_nulls(finished_at) = 1 AND next_attempt_at < 'infinity' AND (lease_until IS NULL OR lease_until < now())
     RETURNING cancellations.service_order_id, location_id, integration, problem
-  ), died AS (${endingDied('$3')}
+  ), died AS (${endingCalls('c', '$3', "= 'cancelOrder'")}
   ), doubt AS (${LEAVING_DOUBT}
   )
   SELECT service_order_id AS "serviceOrderId", location_id AS "locationId", integration, 'by_phone' AS outcome, problem,

@@ -44,6 +44,17 @@ export function hasValue(value: unknown): boolean {
 /** SQL of when a doubt began that begins or goes on. NULL if a process of the previous version recorded it. */
 export const NEXT_DOUBT_SINCE = `CASE WHEN state = 'in_doubt' THEN doubt_since ELSE now() END`;
 
+/**
+ * SQL that ends open calls whose result is unknown, for the orders in the query `from`. A request to cancel is left to
+ * its cancellation: if its process died, only the open attempt prevents a second request.
+ * @param error SQL of the error's text
+ */
+export const endingCalls = (from: string, error: string, which = `<> 'cancelOrder'`): string => `
+  UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = ${error}
+  FROM ${from} WHERE a.service_order_id = ${from}.service_order_id AND a.ended_at IS NULL
+    -- guard: cancel-stays-open
+    AND a.call ${which}`;
+
 /** Puts a claimed placement in doubt and ends its open attempts. The claim remains valid. */
 export async function enterDoubt(
   pool: Pool,
@@ -57,9 +68,7 @@ export async function enterDoubt(
        WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}
        RETURNING service_order_id
      )
-     UPDATE placement_attempts a
-     SET ended_at = clock_timestamp(), outcome = 'unknown', error = $3
-     FROM p WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL`,
+     ${endingCalls('p', '$3')}`,
     [claim.serviceOrderId, claim.leaseId, problem, cause],
   );
 }

@@ -5,7 +5,7 @@ import { storable } from '../domain/cause-text.ts';
 import type { ReasonCode } from '../domain/reason-code.ts';
 import type { Claim } from '../domain/placement.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
-import { IS_UNFINISHED } from './placement-sql.ts';
+import { endingCalls, IS_UNFINISHED } from './placement-sql.ts';
 
 export type CallName = 'createOrder' | 'findOrder' | 'cancelOrder';
 
@@ -45,12 +45,10 @@ export async function beginAttempt(
           -- guard: no-ticket-after-cancel
           AND (SELECT ended_at IS NULL AND (cancellation IS NULL OR $3 <> 'createOrder')
                FROM known) -- locks the order's row before the placement's
-        RETURNING attempts
-      ), died AS (
-        UPDATE placement_attempts SET ended_at = clock_timestamp(), outcome = 'unknown'
-        FROM p WHERE service_order_id = $1 AND ended_at IS NULL
+        RETURNING service_order_id, attempts
+      ), died AS (${endingCalls('p', 'NULL')}
       ), o AS (
-        UPDATE orders SET integration = $4 FROM p WHERE service_order_id = $1 AND integration IS DISTINCT FROM $4
+        UPDATE orders o SET integration = $4 FROM p WHERE o.service_order_id = $1 AND integration IS DISTINCT FROM $4
       )
       -- guard: attempt-written
       INSERT INTO placement_attempts (service_order_id, attempt, call, extra_minutes) SELECT $1, attempts, $3, $7::int FROM p

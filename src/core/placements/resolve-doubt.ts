@@ -7,6 +7,7 @@ import { LEASE_S, type PlacementState } from '../domain/placement.ts';
 import type { OrderRef } from '../domain/order.ts';
 import { describeCause, refused, problemOf, type Refused } from '../domain/placement-cause.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
+import { endingCalls } from './placement-sql.ts';
 import { LOOK_UP_AFTER_S } from './settle-doubt.ts';
 
 export const Resolved = z.object({
@@ -22,11 +23,8 @@ export const Resolved = z.object({
 });
 type Resolved = Required<z.infer<typeof Resolved>>;
 
-/** SQL that ends the attempts whose process died during the call. */
-const CLOSE_ATTEMPTS = `
-  UPDATE placement_attempts a
-  SET ended_at = clock_timestamp(), outcome = 'unknown', error = '${describeCause({ code: 'process_died' })}'
-  FROM was WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND was.unfinished`;
+/** SQL that ends the calls whose process died. */
+const CLOSE_CALLS = `${endingCalls('was', `'${describeCause({ code: 'process_died' })}'`)} AND was.unfinished`;
 
 const WAS_UNFINISHED = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
 
@@ -47,16 +45,16 @@ export async function resolveThere(
   // This claims the placement, so that no worker begins a call before the decision is stored.
   const { rows } = await pool.query<Doubt & { integration: string | null; owner: string | null }>(
     `WITH was AS MATERIALIZED (
-       SELECT p.state, ${WAS_UNFINISHED} AS unfinished, o.integration,
+       SELECT p.service_order_id, p.state, ${WAS_UNFINISHED} AS unfinished, o.integration,
               (SELECT i.service_order_id FROM provider_orders i
                WHERE i.location_id = o.location_id AND i.integration = o.integration AND i.provider_order_id = $2
                  AND i.service_order_id <> $1) AS owner
        FROM placements p LEFT JOIN orders o USING (service_order_id)
        WHERE p.service_order_id = $1 FOR UPDATE OF p
-     ), closed AS (${CLOSE_ATTEMPTS} AND was.owner IS NULL
+     ), closed AS (${CLOSE_CALLS} AND was.owner IS NULL
      ), claimed AS (
        UPDATE placements SET lease_id = gen_random_uuid(), lease_until = now() + make_interval(secs => ${LEASE_S})
-       FROM was WHERE service_order_id = $1 AND was.unfinished AND was.owner IS NULL
+       FROM was WHERE placements.service_order_id = $1 AND was.unfinished AND was.owner IS NULL
      )
      SELECT state, unfinished, integration, owner FROM was`,
     [serviceOrderId, ref.providerOrderId ?? null],
@@ -99,17 +97,17 @@ export async function resolveNotThere(
     );
     const { rows } = await client.query<Doubt & { late: boolean; early: number }>(
       `WITH was AS MATERIALIZED (
-         SELECT p.state, now() > p.deadline_at AS late, CASE WHEN ${WAS_UNFINISHED} THEN early ELSE 0 END AS early,
+         SELECT p.service_order_id, p.state, now() > p.deadline_at AS late, CASE WHEN ${WAS_UNFINISHED} THEN early ELSE 0 END AS early,
                 -- guard: absent-too-early
                 ${WAS_UNFINISHED} AND early <= 0 AS unfinished
          FROM placements p, LATERAL (SELECT coalesce(${ABSENT_IN_S}, 0) AS early) AS wait
          WHERE p.service_order_id = $1 FOR UPDATE OF p
-       ), closed AS (${CLOSE_ATTEMPTS}
+       ), closed AS (${CLOSE_CALLS}
        ), freed AS (
          UPDATE placements
          SET state = 'waiting', problem = $2, cause = $3::jsonb, failures = 0, absent_at = clock_timestamp(),
              next_attempt_at = now(), request_ended_at = NULL, lease_id = NULL, lease_until = NULL
-         FROM was WHERE service_order_id = $1 AND was.unfinished
+         FROM was WHERE placements.service_order_id = $1 AND was.unfinished
        )
        SELECT state, unfinished, late, early FROM was`,
       [serviceOrderId, problem, cause],

@@ -11,6 +11,7 @@ import { concludePlacement } from '../../../src/core/placements/conclude-placeme
 import { problemOf } from '../../../src/core/domain/placement-cause.ts';
 import { endCancelled, storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
 import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
+import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
 import { beginAttempt } from '../../../src/core/placements/record-attempt.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
@@ -605,6 +606,22 @@ describe('in doubt', () => {
     expect(await cancelIs(id, 'by_phone')).toMatchObject({ cause: { code: 'cancel_ticket_missing' } });
     expect(await state(id)).toBe('sent');
     expect(told(id)).not.toContain('cancelled');
+  });
+
+  it('it is asked to cancel once, if a person says during the request that the ticket is there, and the process dies', async () => {
+    const { serviceOrderId: id, ...order } = await inDoubtAt('blind');
+    const answer = Promise.withResolvers<never>();
+    tills.cancel = () => () => answer.promise;
+    await cancel({ serviceOrderId: id, ...order });
+    await until(() => cancels(id) === 1);
+    expect(await resolveThere(system.pool, id, {})).toMatchObject({ state: 'sent' });
+    await system.query(
+      'UPDATE cancellations SET lease_id = gen_random_uuid(), lease_until = now() WHERE service_order_id = $1',
+      [id],
+    );
+    expect(await cancelIs(id, 'by_phone')).toMatchObject({ cause: { code: 'cancel_in_doubt' } });
+    expect(cancels(id)).toBe(1);
+    answer.reject(lost());
   });
 
   it('a POS that can be asked says that it is not there, a minute later: it is withdrawn, and not sent again', async () => {
