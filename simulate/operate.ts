@@ -22,6 +22,7 @@ export type Away = Map<string, 'refuses' | 'hangs'>;
 
 const WEBHOOK_MS = 3_000;
 const SALES = 3;
+const WHOLE_CHAIN = 0.3;
 const EXTRA_MINUTES = 20;
 
 /** @returns a function that does what is planned, and resolves when it is over */
@@ -79,18 +80,21 @@ export function operate(about: {
   const at =
     (from: readonly KitchenOfRun[], what: (kitchen: KitchenOfRun, act: Act) => Promise<unknown>) =>
     async (act: Act): Promise<void> => {
-      const kitchen = one(from, act);
-      if (kitchen === undefined) return;
-      history.note(act.kind, { locationId: kitchen.locationId, forMs: act.forMs });
-      await what(kitchen, act);
-      history.note(`${act.kind}: over`, { locationId: kitchen.locationId });
+      // Sometimes it is the whole chain.
+      const those = act.by < WHOLE_CHAIN ? from : [one(from, act)].filter((each) => each !== undefined);
+      history.note(act.kind, { locations: those.map(({ locationId }) => locationId), forMs: act.forMs });
+      await Promise.all(those.map((kitchen) => what(kitchen, act)));
+      history.note(`${act.kind}: over`, { locations: those.length });
     };
   /** A kitchen reports a state with an end, and mostly reports earlier that it is open. */
   const becomes = (state: object) =>
     at(standard, async (kitchen, { id, forMs }) => {
-      await report(kitchen, id, { ...state, until: new Date(Date.now() + 2 * forMs).toISOString() });
+      await report(kitchen, `${id} ${kitchen.locationId}`, {
+        ...state,
+        until: new Date(Date.now() + 2 * forMs).toISOString(),
+      });
       await sleep(forMs);
-      await report(kitchen, `${id} open`, { state: 'open' });
+      await report(kitchen, `${id} ${kitchen.locationId} open`, { state: 'open' });
     });
   const acts: Readonly<Record<Act['kind'], (act: Act) => Promise<void>>> = {
     'operator cancels': toOrder(requestCancellation),
@@ -107,7 +111,7 @@ export function operate(about: {
     // A vendor's webhooks are about its own tickets.
     'till sells': at(
       kitchens.filter(({ pos }) => pos.ordersUrl !== undefined),
-      (kitchen, { id }) => sell(kitchen, id),
+      (kitchen, { id }) => sell(kitchen, `${id} ${kitchen.locationId}`),
     ),
     async away(act) {
       const origins = [...kitchens.map(({ pos }) => new URL(pos.url).origin), ...others];

@@ -48,9 +48,17 @@ export function labelOf({ name, text }: Query): string {
   return name ?? text.replaceAll(/\s+/g, ' ').trim().slice(0, 60);
 }
 
-/** The orders that a statement is about, by the ids among its values. */
-const ordersOf = ({ values = [] }: Query): string[] =>
-  values.flat().filter((value): value is string => typeof value === 'string' && value.startsWith('chaos-'));
+/** The orders that a statement is about, by the ids in its values. Arrays are sent as Postgres's binary format. */
+const ordersOf = ({ values = [] }: Query): string[] => [
+  ...new Set(
+    values
+      .flat()
+      .flatMap((value) =>
+        Buffer.isBuffer(value) ? [value.toString('latin1')] : typeof value === 'string' ? [value] : [],
+      )
+      .flatMap((text) => text.match(/chaos-\d+-\d+/g) ?? []),
+  ),
+];
 
 const settingOf = (options: string, name: string): number =>
   Number(new RegExp(`${name}=(\\d+)`).exec(options)?.[1] ?? 0);
