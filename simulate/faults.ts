@@ -12,7 +12,7 @@ const RATES = {
   /** The statement takes up to 2 s. */
   'statement slow': 0.004,
   /** A neighbour's transaction locks the row of an order just before the statement about it arrives, for up to 10 s. */
-  'row held': 0.03,
+  'row held': 0.08,
   'connection refused': 0.05,
   'call refused': 0.02,
   'call lost before': 0.02,
@@ -131,7 +131,12 @@ export type FaultOptions = {
   only?: ReadonlySet<string> | undefined;
 };
 
-const FACTOR: Readonly<Record<Moment, number>> = { sent: 0.5, 'sent about an order': 5, answered: 1 };
+const FACTOR: Readonly<Record<Moment | 'statement', number>> = {
+  sent: 0.5,
+  'sent about an order': 5,
+  answered: 1,
+  statement: 3,
+};
 /** A 429 proves that nothing was done, a 500 or 503 only at a POS that deduplicates, a gateway's error never. */
 const ERRORS = { limit: [429], own: [500, 503], gateways: [502, 504, 408], token: [401] };
 const REFUSED = 422;
@@ -153,7 +158,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
   const asked = new Map<string, number>();
   let connections: Held[] = [];
   const has = (kind: string): boolean => chance(seed, 'mood', kind) < 0.5;
-  const strength = 0.25 + 2 * chance(seed, 'strength') ** 2;
+  const strength = 0.25 + 2.5 * chance(seed, 'strength') ** 2;
   // Each seed has a few statements and calls at which a fault is likely, so that rare moments meet rare faults. In half
   // of the seeds it happens nowhere else: a process stands still once or twice in a run, and rarely where it matters.
   const weights = new Map<string, number>();
@@ -225,12 +230,13 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
   return {
     ofStatement(party, label, isAboutOrder) {
       const about = `${party.name} ${label}`;
-      const kind = happens('statement lost before', about)
+      const factor = isAboutOrder ? FACTOR.statement : 1;
+      const kind = happens('statement lost before', about, factor)
         ? 'lost before'
-        : happens('statement lost after', about)
+        : happens('statement lost after', about, factor)
           ? 'lost after'
           : 'fine';
-      const slow = happens('statement slow', about) ? 2_000 * schedule.draw(`${about} slow`) : 0;
+      const slow = happens('statement slow', about, factor) ? 2_000 * schedule.draw(`${about} slow`) : 0;
       const heldMs = isAboutOrder && happens('row held', about) ? 10_000 * schedule.draw(`${about} held`) ** 2 : 0;
       const one = fate(kind, WAY.statement, about);
       return { ...one, heldMs, thereMs: one.thereMs + slow };

@@ -94,6 +94,8 @@ const TOGETHER = 0.2;
 const FAULTS_AFTER_MS = 10_000;
 /** A wall clock is set ahead or back by at most half of this. */
 const MOST_CLOCK_MS = 1_200_000;
+/** The longest time in which the platform says of an order that it does not have it. A fifteenth of the deadline is more. */
+const STALE_MS = 2_500;
 const SETTLE_S = 600;
 /** The invariants are checked at this interval. */
 const CHECK_MS = 2_000;
@@ -426,7 +428,13 @@ type WorldAbout = {
 async function playWorld(about: WorldAbout): Promise<void> {
   const { kitchens, schedule, scripts, ordersPerSecond, history, broker, faults, untilMs } = about;
   const platform = await startOrderingPlatform({ token: PLATFORM_TOKEN });
-  platform.answer = (order) => (faults.isMissing(order) || faults.isDown('platform') ? 'null' : undefined);
+  const missingSince = new Map<string, number>();
+  platform.answer = (order) => {
+    if (!faults.isMissing(order) && !faults.isDown('platform')) return undefined;
+    const since = missingSince.get(order) ?? schedule.now();
+    missingSince.set(order, since);
+    return schedule.now() - since < STALE_MS ? 'null' : undefined;
+  };
   const environment = { ...ENVIRONMENT, ORDER_API_URL: platform.url };
   const pool = new pg.Pool({ max: 4 });
   kitchens.push(...(await openKitchens(pool, readConfig(environment), about)));
@@ -497,7 +505,11 @@ async function playWorld(about: WorldAbout): Promise<void> {
   history.note('phones got', { messages: [...phones.all.values()].map(({ told }) => told.length) });
   closing.abort();
   told.check((why) => about.complain({ what: 'told twice', why }));
-  await checkPager(pool, broker.published('attention'), (why) => about.complain({ what: 'pager', why }));
+  await checkPager(
+    pool,
+    () => broker.published('attention'),
+    (why) => about.complain({ what: 'pager', why }),
+  );
   await checkAll(about, { served, pool, kitchens, phones });
 }
 

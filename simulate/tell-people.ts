@@ -97,23 +97,31 @@ export async function startGateway(about: {
 const TOLD_MS = 60_000;
 
 /** A reader of the pager's topic takes the newest event of each need. It must be what the service knows. */
-export async function checkPager(pool: Pool, messages: readonly Message[], complain: (why: string) => void) {
-  const waits = 'SELECT FROM attention_items WHERE published_sequence < sequence';
-  for (let ms = 0; ms < TOLD_MS && (await pool.query(waits)).rowCount !== 0; ms += 1_000) await sleep(1_000);
+export async function checkPager(
+  pool: Pool,
+  published: () => readonly Message[],
+  complain: (why: string) => void,
+): Promise<void> {
   type Event = { id: string; sequence: number; event: string };
-  const newest = new Map<string, Event>();
-  for (const { data } of messages) {
-    const { id, sequence, event } = JSON.parse(data.toString()) as Event;
-    if (sequence > (newest.get(id)?.sequence ?? 0)) newest.set(id, { id, sequence, event });
+  type Item = { id: string; isClosed: boolean; isTold: boolean };
+  let items: Item[] = [];
+  for (let ms = 0; ms < TOLD_MS && (ms === 0 || items.some(({ isTold }) => !isTold)); ms += 1_000) {
+    await sleep(1_000);
+    const { rows } = await pool.query<Item>(
+      `SELECT item_key AS id, closed_at IS NOT NULL AS "isClosed", published_sequence = sequence AS "isTold"
+       FROM attention_items`,
+    );
+    items = rows;
   }
-  const { rows } = await pool.query<{ id: string; sequence: string; closed: boolean; event: string; isTold: boolean }>(
-    `SELECT item_key AS id, sequence, event, closed_at IS NOT NULL AS closed, published_sequence = sequence AS "isTold"
-     FROM attention_items`,
-  );
-  for (const { id, sequence, closed, event, isTold } of rows) {
-    const last = newest.get(id);
-    if (!isTold) complain(`${event} of ${id} is not told`);
-    else if (last === undefined ? !closed : (last.event === 'closed') !== closed)
-      complain(`${id} ${closed ? 'is closed' : 'is open'} at ${sequence}, and the pager was told ${last?.event}`);
+  const newest = new Map<string, Event>();
+  for (const { data } of published()) {
+    const event = JSON.parse(data.toString()) as Event;
+    if (event.sequence > (newest.get(event.id)?.sequence ?? 0)) newest.set(event.id, event);
+  }
+  for (const { id, isClosed, isTold } of items) {
+    const { event } = newest.get(id) ?? { event: 'closed' };
+    if (!isTold) complain(`${id} is not told`);
+    else if ((event === 'closed') !== isClosed)
+      complain(`${id} is ${isClosed ? 'closed' : 'open'}, and the pager knows it as ${event}`);
   }
 }

@@ -42,11 +42,11 @@ const words = pages.map((file) => {
 const functions = source.flatMap(functionsIn);
 
 const budgets: readonly { measure: string; is: number; budget: number; goal?: number }[] = [
-  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 49_132, goal: 31_000 },
+  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 49_136, goal: 31_000 },
   { measure: 'files of src', is: source.length, budget: 375 },
   { measure: 'lines of the longest function', is: Math.max(...functions), budget: 140, goal: 120 },
   { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 5 },
-  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 76_010, goal: 56_000 },
+  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 76_050, goal: 56_000 },
   { measure: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), budget: 12 },
   { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
   { measure: 'words of pages, by hand', is: sum(words.map(([byHand]) => byHand)), budget: 51_140 },

@@ -7,6 +7,7 @@ import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type PlacementCode, problemOf } from '../domain/placement-cause.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 import type { Claim } from '../domain/placement.ts';
+import { stopwatch } from '../domain/timing.ts';
 import { IS_UNFINISHED } from './placement-sql.ts';
 import { isDataError } from '../postgres/transactions.ts';
 import { forgetPastOrder } from '../retention/past-orders.ts';
@@ -145,6 +146,7 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
     return { do: 'nothing' };
   }
   if (job.late) return failLate(job);
+  const sinceAsked = stopwatch();
   let read: ReadOrder | undefined;
   try {
     read = await refetchObserved(deps, job.serviceOrderId);
@@ -154,8 +156,9 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   if (read === undefined) {
     const missingS = await recordMissing(deps.pool, job);
     if (missingS === undefined) return { do: 'nothing' };
+    // A slow answer may be as old as its question.
     // guard: missing-since
-    return missingS > deps.missingS
+    return missingS > deps.missingS + sinceAsked() / 1_000
       ? { do: 'fail', reason: REJECTED, ...problemOf({ code: 'order_missing' }) }
       : { do: 'try later', ...problemOf({ code: 'order_missing_yet' }) };
   }

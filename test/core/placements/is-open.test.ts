@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { expect, it } from 'vitest';
-import { recordMissing } from '../../../src/core/placements/refetch-order.ts';
+import { expect, it, vi } from 'vitest';
+import { fetchOnce, recordMissing } from '../../../src/core/placements/refetch-order.ts';
 import { recordOrder } from '../../../src/core/placements/record-order.ts';
 import { recordSignal } from '../../../src/core/placements/record-signal.ts';
 import { beginAttempt } from '../../../src/core/placements/record-attempt.ts';
@@ -45,6 +45,30 @@ it('finds a placement by its id, however many are open since its statements were
     await pool.query('COMMIT');
     expect(rows[0]?.read).toBeLessThan(OPEN);
   } finally {
+    await pool.end();
+  }
+});
+
+it('a slow answer that an order is missing counts from its question', async () => {
+  const pool = new pg.Pool({ connectionString: await createDatabase() });
+  const waits = vi.spyOn(performance, 'now');
+  try {
+    const claim = { serviceOrderId: 'slow', leaseId: randomUUID(), locationId: null };
+    await recordSignal(pool, claim.serviceOrderId, 900);
+    await pool.query('UPDATE placements SET lease_id = $1', [claim.leaseId]);
+    const askedFor = (seconds: number): ReturnType<typeof fetchOnce> => {
+      const refetch = async (): Promise<undefined> => {
+        await pool.query(`UPDATE placements SET missing_since = missing_since - make_interval(secs => $1)`, [seconds]);
+        waits.mockReturnValue(performance.now() + seconds * 1_000);
+      };
+      return fetchOnce({ pool, refetch, observe() {}, missingS: 60 } as never, claim as never);
+    };
+    expect(await askedFor(0)).toMatchObject({ do: 'try later' });
+    // Seventy seconds pass during the question.
+    expect(await askedFor(70)).toMatchObject({ do: 'try later' });
+    expect(await askedFor(0)).toMatchObject({ do: 'fail', cause: { code: 'order_missing' } });
+  } finally {
+    waits.mockRestore();
     await pool.end();
   }
 });
