@@ -18,8 +18,11 @@ export type Phones = {
 
 /** The lifetime of tokens. It is short, so that many expire. The service still accepts one for half a minute. */
 const TOKEN_S = 1;
-/** The longest silence before a phone gives up a connection, plus its longest pause before a new one. */
-const PATIENCE_MS = 45_000 + 60_000;
+/**
+ * The longest silence before a phone gives up a connection, plus its longest pause before a new one, and one more if its
+ * token has expired meanwhile.
+ */
+const PATIENCE_MS = 45_000 + 60_000 + 60_000;
 
 /**
  * Follows orders as members' phones do, with the module for member pages.
