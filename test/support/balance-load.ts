@@ -32,6 +32,8 @@ export async function balanceLoad(
       ),
     );
     const answers = await Promise.all(probes);
+    // A target that was replaced meanwhile ends, and says so.
+    if (targets().join() !== known.join()) return probe();
     ready = known.filter((_, nth) => answers[nth]);
     isPolled = known.length > 0;
   };
