@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { concludeByPhone } from '../src/core/cancellations/operator-cancellations.ts';
 import { resolveNotThere, resolveThere } from '../src/core/placements/resolve-doubt.ts';
+import type { Ticket } from '../test/support/start-pos.ts';
 import type { Pubsub } from '../test/support/start-pubsub.ts';
 import type { History } from './history.ts';
 import { COOKED, type Served } from './serve-orders.ts';
@@ -56,6 +57,14 @@ export async function settle(
   }
 }
 
+/** The first ticket of an order. */
+export const ticketOf = (kitchens: readonly Kitchen[], order: string): Ticket | undefined =>
+  kitchens.flatMap(({ pos }) => pos.tickets).find((each) => each.serviceOrderId === order);
+
+/** A kitchen cancels what it has not cooked yet, and says that it has cancelled what is cancelled. */
+export const agreesToCancel = (ticket: Ticket | undefined, reported: ReadonlySet<string> | undefined): boolean =>
+  ticket?.cancelled !== undefined || !COOKED.some((status) => reported?.has(status));
+
 /**
  * Resolves every order in doubt that waits for an operator, by the tickets in the kitchens. If a ticket may still be
  * created, waits as long as the service says; the caller then calls again.
@@ -64,10 +73,9 @@ export async function resolveDoubts(pool: Pool, kitchens: readonly Kitchen[], hi
   const { rows } = await pool.query<{ id: string }>(
     `SELECT service_order_id AS id FROM placements p WHERE ${IS_DOUBTED}`,
   );
-  const tickets = kitchens.flatMap((kitchen) => kitchen.pos.tickets);
   let waitS = 0;
   for (const { id } of rows) {
-    const ticket = tickets.find((each) => each.serviceOrderId === id);
+    const ticket = ticketOf(kitchens, id);
     history.note('operator looked', { order: id, there: ticket !== undefined });
     const done =
       ticket === undefined
@@ -98,8 +106,7 @@ export async function telephone(
   const tickets = kitchens.flatMap((kitchen) => kitchen.pos.tickets);
   let over = 0;
   for (const { id } of rows) {
-    const ticket = tickets.find((each) => each.serviceOrderId === id);
-    const isCancelled = ticket?.cancelled !== undefined || !COOKED.some((status) => reported.get(id)?.has(status));
+    const isCancelled = agreesToCancel(ticketOf(kitchens, id), reported.get(id));
     history.note('operator telephoned', { order: id, isCancelled });
     const concluded = await concludeByPhone(pool, id, isCancelled);
     if (concluded === undefined || 'refused' in concluded) continue;

@@ -1,8 +1,9 @@
 /** Watches the numbered invariants of ARCHITECTURE.md while a run goes on. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
+import type { Kitchen } from '../chaos/send-status.ts';
+import { ticketOf } from '../chaos/settle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
-import type { Ticket } from '../test/support/start-pos.ts';
 import type { Message } from '../test/support/queue-messages.ts';
 import type { Request } from './network.ts';
 import { asSimulator, BEGIN, type Party, type Schedule } from './schedule.ts';
@@ -30,10 +31,10 @@ const CALLS: Readonly<Record<string, { call: string; queue: string }>> = {
 export function watchInvariants(about: {
   schedule: Schedule;
   pool: Pool;
-  ticketOf: (order: string) => Ticket | undefined;
+  kitchens: readonly Kitchen[];
   complain: (complaint: { what: string; order?: string; why: string }) => void;
 }): Invariants {
-  const { schedule, pool, ticketOf, complain } = about;
+  const { schedule, pool, kitchens, complain } = about;
   const published = new Map<string, Set<number>>();
   /** The leases under which attempts began, by process, call and order. */
   const leases = new Map<string, string>();
@@ -60,7 +61,7 @@ export function watchInvariants(about: {
         if (when === 'arrives' && row?.isWritten !== true) {
           complain({ what: 'invariant 2', order, why: why('there is no started attempt') });
         }
-        const ticket = call === 'createOrder' && 'idempotency-key' in headers ? ticketOf(order) : undefined;
+        const ticket = call === 'createOrder' && 'idempotency-key' in headers ? ticketOf(kitchens, order) : undefined;
         if (when === 'arrives' && ticket !== undefined && !isDeepStrictEqual(sent, ticket.order)) {
           complain({ what: 'repeat', order, why: why('it differs from the request that made the ticket') });
         }

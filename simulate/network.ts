@@ -33,18 +33,24 @@ export type Network = {
   idleMs(): number;
 };
 
+/** How a POS, the platform or Pub/Sub behaves. */
+export type OriginOfRun = {
+  /** The longest time in milliseconds that its answer takes. */
+  slowMs?: number | undefined;
+  /** Whether nobody listens now, or nobody answers. */
+  away?: 'refuses' | 'hangs' | undefined;
+  /** Whether it has done nothing if it answers 500 or 503: a POS that deduplicates. */
+  isBelieved?: boolean | undefined;
+};
+
 export type NetworkRules = {
   faults: Faults;
   /** Sees each call before it is sent. It may kill the caller. */
   onSend(party: Party, label: string, moment: Moment): void;
   /** Sees each request when it arrives and when it is answered, as long as its sender waits for the answer. */
   onCall(from: Party, request: Request, when: 'arrives' | 'is answered'): Promise<void> | void;
-  /** The longest time in milliseconds that an answer from an origin takes. */
-  slowness(origin: string): number;
-  /** Whether nobody listens at an origin now, or nobody answers. */
-  away(origin: string): 'refuses' | 'hangs' | undefined;
-  /** Whether a POS at an origin has done nothing if it answers 500 or 503. */
-  isBelieved(origin: string): boolean;
+  /** What is known of an origin. */
+  origins: ReadonlyMap<string, OriginOfRun>;
   /** Sees each answer, in the simulator. */
   onAnswer(from: Party, request: Request, answer: Answer | 'cut'): Promise<void> | void;
 };
@@ -64,15 +70,7 @@ export function theNetwork(): Network {
 /** A name of a request that is the same in each run: no ids, no tokens. */
 const labelOf = ({ method, url }: Request): string => `${method} ${url.host}${url.pathname}`;
 
-export function simulateNetwork({
-  faults,
-  onSend,
-  onCall,
-  slowness,
-  away,
-  isBelieved,
-  onAnswer,
-}: NetworkRules): Network {
+export function simulateNetwork({ faults, onSend, onCall, origins, onAnswer }: NetworkRules): Network {
   const endpoints = new Map<string, () => Endpoint | undefined>();
   const waiting = new Map<Party, Set<() => void>>();
   const callers = new Set<Party[]>();
@@ -88,8 +86,9 @@ export function simulateNetwork({
       }
       onSend(from, label, 'sent about an order');
       if (from.isDead) return;
-      const fate = faults.ofCall(from, label, isBelieved(request.url.origin));
-      const slowMs = slowness(request.url.origin) * schedule.draw(`${label} slowness`);
+      const { slowMs: mostMs = 0, isBelieved = false } = origins.get(request.url.origin) ?? {};
+      const fate = faults.ofCall(from, label, isBelieved);
+      const slowMs = mostMs * schedule.draw(`${label} slowness`);
       // A slow POS makes the ticket late, or answers late.
       const isLate = schedule.draw(`${label} late`) < 0.5;
       const thereMs = fate.thereMs + (isLate ? slowMs : 0);
@@ -109,10 +108,10 @@ export function simulateNetwork({
       const deliver = async (nth: number): Promise<void> => {
         // A cut drops what is on its way. The caller waits until its own limit.
         if (isCut()) return;
-        const isAway = away(request.url.origin);
-        if (isAway === 'hangs') return;
+        const away = origins.get(request.url.origin)?.away;
+        if (away === 'hangs') return;
         const endpoint = endpoints.get(request.url.origin)?.();
-        if (endpoint === undefined || isAway === 'refuses') {
+        if (endpoint === undefined || away === 'refuses') {
           if (nth === 1) fail(fate.backMs, 'ECONNREFUSED');
           return;
         }

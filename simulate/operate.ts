@@ -9,6 +9,7 @@ import { requestCancellation } from '../src/core/cancellations/operator-cancella
 import { pauseLocation, resumeLocation } from '../src/core/locations/locations.ts';
 import { retryPlacement } from '../src/core/placements/retry-placement.ts';
 import type { Act } from './faults.ts';
+import type { OriginOfRun } from './network.ts';
 
 export type KitchenOfRun = Kitchen & {
   /** Saves the settings of its location again. */
@@ -16,9 +17,6 @@ export type KitchenOfRun = Kitchen & {
   /** Whether its POS can be asked what became of an order. */
   isAsked: boolean;
 };
-
-/** The origins at which nobody listens or answers now. */
-export type Away = Map<string, 'refuses' | 'hangs'>;
 
 const WEBHOOK_MS = 3_000;
 const SALES = 3;
@@ -35,11 +33,10 @@ export function operate(about: {
   secret: string;
   /** Gets the webhooks that were answered 200. */
   served: Pick<Served, 'acknowledged'>;
-  away: Away;
-  /** The origins of the platform and of Pub/Sub. */
-  others: readonly string[];
+  /** The POS systems, the platform and Pub/Sub. */
+  origins: ReadonlyMap<string, OriginOfRun>;
 }): (act: Act) => Promise<void> {
-  const { pool, history, kitchens, orders, secret, served, away, others } = about;
+  const { pool, history, kitchens, orders, secret, served, origins } = about;
   const signer = new Webhook(secret);
 
   /** Sends what a kitchen is. It is not repeated: the next report counts. */
@@ -114,14 +111,12 @@ export function operate(about: {
       (kitchen, { id }) => sell(kitchen, `${id} ${kitchen.locationId}`),
     ),
     async away(act) {
-      const origins = [...kitchens.map(({ pos }) => new URL(pos.url).origin), ...others];
-      const origin = one(origins, act);
-      if (origin === undefined) return;
-      const how = (act.by * origins.length) % 1 < 0.5 ? 'refuses' : 'hangs';
-      history.note(`${origin} ${how}`, { forMs: act.forMs });
-      away.set(origin, how);
+      const [origin, its] = one([...origins], act) ?? [];
+      if (its === undefined) return;
+      its.away = (act.by * origins.size) % 1 < 0.5 ? 'refuses' : 'hangs';
+      history.note(`${origin} ${its.away}`, { forMs: act.forMs });
       await sleep(act.forMs);
-      away.delete(origin);
+      its.away = undefined;
     },
   };
   return (act) => acts[act.kind](act);

@@ -22,11 +22,11 @@ import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopb
 import { FOLLOW_ENV } from '../test/support/member-token.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { POS_NAMES, type PosName } from '../test/simulators/index.ts';
-import { startPos, type Pos, type Ticket } from '../test/support/start-pos.ts';
+import { startPos, type Pos } from '../test/support/start-pos.ts';
 import { planFaults, type Applied, type Faults, type Held, type Moment } from './faults.ts';
 import { noteTickets, readHistories, type OrderOfRun } from './order-histories.ts';
-import { operate, type Away, type KitchenOfRun } from './operate.ts';
-import { setNetwork, simulateNetwork, type Network } from './network.ts';
+import { operate, type KitchenOfRun } from './operate.ts';
+import { setNetwork, simulateNetwork, type Network, type OriginOfRun } from './network.ts';
 import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
 import { beginServing } from './serve-in-memory.ts';
 import { startProcess, type ServiceProcess } from './service-process.ts';
@@ -140,12 +140,12 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   const untilMs = (count / ordersPerSecond) * 1_000 + FAULTS_AFTER_MS;
   const faults = planFaults(schedule, { untilMs, only: onlyFaults });
   const complaints: Complaint[] = [];
+  let isOver = false;
   const complain = (complaint: Complaint): void => {
     if (complaints.length < 100) complaints.push(complaint);
     if (complaint.what === options.untilBroken) isOver = true;
     schedule.note(`complaint ${complaint.what} ${complaint.why}`);
   };
-  let isOver = false;
   beginServing();
   const postgres = await server.open(schedule, (pids) =>
     complain({ what: 'invariant 1', why: `${pids} sessions wait for each other's locks` }),
@@ -154,13 +154,9 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   const world = newParty('world');
   const history = historyOf(schedule);
   const kitchens: KitchenOfRun[] = [];
-  const ticketOf = (order: string): Ticket | undefined =>
-    kitchens.flatMap(({ pos }) => pos.tickets).find((ticket) => ticket.serviceOrderId === order);
-  const invariants = watchInvariants({ schedule, pool: postgres.pool, ticketOf, complain });
+  const invariants = watchInvariants({ schedule, pool: postgres.pool, kitchens, complain });
   const processes = new Map<string, ServiceProcess>();
-  const slow = new Map<string, number>();
-  const believed = new Set<string>();
-  const away: Away = new Map();
+  const origins: WorldAbout['origins'] = new Map();
   const checkAgain = (): void =>
     void schedule.after(CHECK_MS, undefined, async () => {
       await invariants.check();
@@ -184,9 +180,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     async onCall(from, request, when) {
       if (isService(from)) await invariants.onCall(from, request, when);
     },
-    slowness: (origin) => slow.get(origin) ?? 0,
-    away: (origin) => away.get(origin),
-    isBelieved: (origin) => believed.has(origin),
+    origins,
     onAnswer(from, { method, url }, answer) {
       schedule.note(`${from.name} ${method} ${url.host}${url.pathname} ${answer === 'cut' ? answer : answer.status}`);
     },
@@ -262,9 +256,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     schedule.after(0, world, () => {
       void playWorld({
         kitchens,
-        away,
-        slow,
-        believed,
+        origins,
         seed,
         count,
         schedule,
@@ -401,11 +393,7 @@ function scheduleLasting({
 
 type WorldAbout = {
   kitchens: KitchenOfRun[];
-  away: Away;
-  /** The POS systems that are slow, by origin. */
-  slow: Map<string, number>;
-  /** The POS systems that deduplicate, by origin. */
-  believed: Set<string>;
+  origins: Map<string, OriginOfRun>;
   seed: number;
   /** How many orders the seed has. `scripts` has those that are placed. */
   count: number;
@@ -439,12 +427,13 @@ async function playWorld(about: WorldAbout): Promise<void> {
   const pool = new pg.Pool({ max: 4 });
   kitchens.push(...(await openKitchens(pool, readConfig(environment), about)));
   for (const { integration, pos } of kitchens) {
-    const { origin } = new URL(pos.url);
-    if (integration === SLOW.integration) about.slow.set(origin, SLOW.slowMs);
-    if (about.code.registry.get(integration)?.deduplicates === true) about.believed.add(origin);
+    const slowMs = integration === SLOW.integration ? SLOW.slowMs : undefined;
+    const isBelieved = about.code.registry.get(integration)?.deduplicates;
+    about.origins.set(new URL(pos.url).origin, { slowMs, isBelieved });
   }
-  if (chance(about.seed, 'slow platform') < SLOW_PLATFORM.share)
-    about.slow.set(new URL(platform.url).origin, SLOW_PLATFORM.mostMs);
+  const isSlow = chance(about.seed, 'slow platform') < SLOW_PLATFORM.share;
+  about.origins.set(new URL(platform.url).origin, { slowMs: isSlow ? SLOW_PLATFORM.mostMs : undefined });
+  about.origins.set(PUBSUB, {});
   const told = await startGateway({ seed: about.seed, pool, history, kitchens, reported: () => served.reported });
   about.begin({ ...environment, NOTIFY_WEBHOOK_URL: told.url, NOTIFY_WEBHOOK_SECRET: GATEWAY_SECRET });
   await sleep(2_000);
@@ -471,8 +460,7 @@ async function playWorld(about: WorldAbout): Promise<void> {
     history,
     kitchens,
     served,
-    away: about.away,
-    others: [new URL(platform.url).origin, PUBSUB],
+    origins: about.origins,
     orders: Array.from({ length: about.count }, (_, nth) => {
       const script = scripts.find((each) => each.serviceOrderId.endsWith(`-${nth + 1}`));
       return script?.cancel === undefined ? script?.serviceOrderId : undefined;
@@ -505,11 +493,7 @@ async function playWorld(about: WorldAbout): Promise<void> {
   history.note('phones got', { messages: [...phones.all.values()].map(({ told }) => told.length) });
   closing.abort();
   told.check((why) => about.complain({ what: 'told twice', why }));
-  await checkPager(
-    pool,
-    () => broker.published('attention'),
-    (why) => about.complain({ what: 'pager', why }),
-  );
+  await checkPager(pool, broker.published('attention'), (why) => about.complain({ what: 'pager', why }));
   await checkAll(about, { served, pool, kitchens, phones });
 }
 
@@ -615,7 +599,7 @@ async function openKitchens(
       webhookUrl,
       dead: false,
       save,
-      isAsked: 'statusUrl' in settings,
+      isAsked,
     });
   }
   return kitchens;

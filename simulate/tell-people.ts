@@ -4,7 +4,8 @@ import type { Pool } from 'pg';
 import { chance } from '../chaos/chance.ts';
 import type { History } from '../chaos/history.ts';
 import type { Kitchen } from '../chaos/send-status.ts';
-import { COOKED, type Served } from '../chaos/serve-orders.ts';
+import type { Served } from '../chaos/serve-orders.ts';
+import { agreesToCancel, ticketOf } from '../chaos/settle.ts';
 import type { Contact } from '../src/core/locations/put-location.ts';
 import type { ToldOrder } from '../src/core/notices/notice-texts.ts';
 import type { Message } from '../test/support/queue-messages.ts';
@@ -38,7 +39,7 @@ export async function startGateway(about: {
   const { seed, pool, history, kitchens, reported } = about;
   const told = new Map<string, Notified>();
 
-  /** The true answer to a notice. A kitchen cancels what it has not cooked. */
+  /** The true answer to a notice. */
   const answerTo = async ({ noticeId, reason }: ToldOrder): Promise<string> => {
     if (reason !== 'in_doubt' && reason !== 'cancel_by_phone') return 'seen';
     const { rows } = await pool.query<{ order: string }>(
@@ -46,9 +47,9 @@ export async function startGateway(about: {
       [noticeId],
     );
     const [{ order } = { order: '' }] = rows;
-    const ticket = kitchens.flatMap(({ pos }) => pos.tickets).find((each) => each.serviceOrderId === order);
+    const ticket = ticketOf(kitchens, order);
     if (reason === 'in_doubt') return ticket === undefined ? 'not_there' : 'there';
-    const isCancelled = ticket?.cancelled !== undefined || !COOKED.some((each) => reported().get(order)?.has(each));
+    const isCancelled = agreesToCancel(ticket, reported().get(order));
     if (isCancelled && ticket !== undefined) ticket.cancelled ??= {};
     return isCancelled ? 'cancelled' : 'too_late';
   };
@@ -99,7 +100,7 @@ const TOLD_MS = 60_000;
 /** A reader of the pager's topic takes the newest event of each need. It must be what the service knows. */
 export async function checkPager(
   pool: Pool,
-  published: () => readonly Message[],
+  published: readonly Message[],
   complain: (why: string) => void,
 ): Promise<void> {
   type Event = { id: string; sequence: number; event: string };
@@ -114,7 +115,7 @@ export async function checkPager(
     items = rows;
   }
   const newest = new Map<string, Event>();
-  for (const { data } of published()) {
+  for (const { data } of published) {
     const event = JSON.parse(data.toString()) as Event;
     if (event.sequence > (newest.get(event.id)?.sequence ?? 0)) newest.set(event.id, event);
   }

@@ -47,7 +47,7 @@ export const NEXT_DOUBT_SINCE = `CASE WHEN state = 'in_doubt' THEN doubt_since E
 /**
  * SQL that ends open calls whose result is unknown, for the orders in the query `from`. A request to cancel is left to
  * its cancellation: if its process died, only the open attempt prevents a second request.
- * @param error SQL of the error's text
+ * @param error SQL of the error's text @param which SQL of the condition on the call
  */
 export const endingCalls = (from: string, error: string, which = `<> 'cancelOrder'`): string => `
   UPDATE placement_attempts a SET ended_at = clock_timestamp(), outcome = 'unknown', error = ${error}
@@ -55,7 +55,7 @@ export const endingCalls = (from: string, error: string, which = `<> 'cancelOrde
     -- guard: cancel-stays-open
     AND a.call ${which}`;
 
-/** Puts a claimed placement in doubt and ends its open attempts. The claim remains valid. */
+/** Puts a claimed placement in doubt and ends its open calls. The claim remains valid. */
 export async function enterDoubt(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
