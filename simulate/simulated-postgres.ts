@@ -1,6 +1,7 @@
 /**
  * One database of a real Postgres, whose statements run one at a time when the schedule says so, and whose clock is the
- * schedule's. A session whose statement waits for a lock is parked while others go on.
+ * schedule's. A session whose statement waits for a lock is parked while others go on. Between transactions, sessions
+ * share the few connections to it, so that Postgres plans a statement once and not in each session.
  */
 import { mkdtempSync, openSync, rmSync, chmodSync, closeSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,13 +47,13 @@ const prepareSql = (clockFile: string): string => `
 const SETTINGS =
   '-c search_path=expediter,clock,pg_catalog -c statement_timeout=0 -c lock_timeout=3600000 ' +
   '-c idle_in_transaction_session_timeout=0 -c deadlock_timeout=3600000 -c synchronize_seqscans=off ' +
-  '-c max_parallel_workers_per_gather=0 -c synchronous_commit=on -c client_min_messages=error -c TimeZone=UTC';
+  '-c plan_cache_mode=force_generic_plan -c max_parallel_workers_per_gather=0 -c synchronous_commit=on ' +
+  '-c client_min_messages=error -c TimeZone=UTC';
 
 export type Query = { name?: string | undefined; text: string; values?: unknown[] | undefined };
 export type Outcome = { result: pg.QueryResult } | { error: Error };
 
 export type Session = {
-  readonly pid: number;
   /** True between BEGIN and the end of the transaction. */
   isOpen(): boolean;
   /**
@@ -125,8 +126,10 @@ export async function prepareServer(url: string): Promise<PostgresServer> {
   };
 }
 
+/** A real connection. A session has one during a transaction. */
+type Backend = { client: pg.Client; pid: number; options: string };
 type Running = {
-  session: Session;
+  backend: Backend;
   done: Promise<unknown>;
   isDone: () => boolean;
   /** Passes on the outcome. It is called in the order of the schedule, which the order of real answers is not. */
@@ -149,8 +152,29 @@ function openRun(
     options: `${SETTINGS} -c clock.seed=${schedule.seed}`,
   });
   pool.on('error', () => {});
-  const sessions = new Set<pg.Client>();
+  const backends = new Set<Backend>();
+  const free: Backend[] = [];
   const parked: Running[] = [];
+
+  const names = new Map<string, string>();
+  /** The name of a prepared statement. Two versions of the service may give one name to two texts. */
+  const nameOf = (text: string): string => {
+    const name = names.get(text) ?? `statement_${names.size + 1}`;
+    names.set(text, name);
+    return name;
+  };
+  const backendOf = async (options: string): Promise<Backend> => {
+    const at = free.findLastIndex((each) => each.options === options);
+    const [first] = at < 0 ? [] : free.splice(at, 1);
+    if (first !== undefined) return first;
+    const client = new pg.Client({ connectionString: url, options });
+    client.on('error', () => {});
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const backend = { client, pid: rows[0]?.pid ?? 0, options };
+    backends.add(backend);
+    return backend;
+  };
 
   const isBlocked = async (pid: number): Promise<boolean> => {
     const { rows } = await pool.query<{ blocked: boolean }>({
@@ -161,15 +185,15 @@ function openRun(
     return rows[0]?.blocked === true;
   };
   /** Resolves when a statement is over, or waits for a lock. @returns whether it waits */
-  const watch = async ({ session, done, isDone }: Running): Promise<boolean> => {
+  const watch = async ({ backend, done, isDone }: Running): Promise<boolean> => {
     for (let wait = SOON_MS; ; wait = Math.min(50, wait * 2)) {
       if ((await Promise.race([done, pause(wait)])) !== 'late' || isDone()) return false;
-      if ((await isBlocked(session.pid)) && !isDone()) return true;
+      if ((await isBlocked(backend.pid)) && !isDone()) return true;
     }
   };
   /** Postgres itself would look for a cycle of waits a second of real time later. */
   const findDeadlock = async (): Promise<void> => {
-    const pids = parked.map(({ session }) => session.pid);
+    const pids = parked.map(({ backend }) => backend.pid);
     const { rows } = await pool.query<{ pid: number; by: number[] }>({
       name: 'who-blocks',
       text: 'SELECT pid, pg_blocking_pids(pid) AS by FROM unnest($1::int[]) AS pid',
@@ -193,7 +217,7 @@ function openRun(
     for (let nth = 0; nth < parked.length;) {
       const running = parked[nth];
       if (running === undefined) return;
-      if (!running.isDone() && (await isBlocked(running.session.pid))) {
+      if (!running.isDone() && (await isBlocked(running.backend.pid))) {
         nth += 1;
       } else if (await watch(running)) {
         nth += 1;
@@ -208,84 +232,85 @@ function openRun(
 
   return {
     pool,
-    connect: (settings) =>
-      asSimulator(async () => {
-        const options = `${settings} ${SETTINGS} -c clock.seed=${schedule.seed}`;
-        const client = new pg.Client({ connectionString: url, options });
-        client.on('error', () => {});
-        sessions.add(client);
-        await client.connect();
-        const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-        const pid = rows[0]?.pid ?? 0;
-        let isOpen = false;
-        let isEnded = false;
-        const session: Session = {
-          pid,
-          isOpen: () => isOpen,
-          run: (query, onOutcome) =>
-            asSimulator(async () => {
-              const time = postgresTime(schedule.now());
-              writeSync(clock, time, 0);
-              const isBegin = /^\s*BEGIN\b/i.test(query.text);
-              const sent: Query = isBegin ? { text: `${query.text}; SET LOCAL clock.began = '${time}'` } : query;
-              let outcome: Outcome | undefined;
-              const done = client.query(sent as pg.QueryConfig).then(
-                (result: pg.QueryResult | pg.QueryResult[]) => {
-                  outcome = { result: Array.isArray(result) ? (result[0] as pg.QueryResult) : result };
-                },
-                (error: Error) => {
-                  outcome = { error };
-                },
-              );
-              const pass = (): void => {
-                if (isEnded || outcome === undefined) return;
-                const isOver = /^\s*(?:COMMIT|ROLLBACK(?! TO))\b/i.test(query.text);
-                if ('result' in outcome && (isBegin || isOver)) isOpen = isBegin;
-                onOutcome(outcome);
-              };
-              const running = { session, done, isDone: () => outcome !== undefined, pass };
-              if (await watch(running)) {
-                parked.push(running);
-                if (parked.length > 1) await findDeadlock();
-                return;
+    async connect(settings) {
+      let options = `${settings} ${SETTINGS} -c clock.seed=${schedule.seed}`;
+      let own: Backend | undefined;
+      let isOpen = false;
+      let isEnded = false;
+      /** Takes the statement that waits off the list, and ends its wait. */
+      const stopWaiting = async (): Promise<Running | undefined> => {
+        const at = parked.findIndex(({ backend }) => backend === own);
+        if (at < 0) return undefined;
+        const [running] = parked.splice(at, 1);
+        await pool.query('SELECT pg_cancel_backend($1)', [own?.pid]);
+        await running?.done;
+        return running;
+      };
+      return {
+        isOpen: () => isOpen,
+        run: (query, onOutcome) =>
+          asSimulator(async () => {
+            const time = postgresTime(schedule.now());
+            writeSync(clock, time, 0);
+            const backend = own ?? (await backendOf(options));
+            own = backend;
+            const sent = /^\s*BEGIN\b/i.test(query.text)
+              ? { text: `${query.text}; SET LOCAL clock.began = '${time}'` }
+              : { ...query, name: query.values && nameOf(query.text) };
+            let outcome: Outcome | undefined;
+            const done = backend.client.query(sent as pg.QueryConfig).then(
+              (result: pg.QueryResult | pg.QueryResult[]) => {
+                outcome = { result: Array.isArray(result) ? (result[0] as pg.QueryResult) : result };
+              },
+              (error: Error) => {
+                outcome = { error };
+              },
+            );
+            const pass = (): void => {
+              if (isEnded || outcome === undefined) return;
+              isOpen = backend.client.getTransactionStatus() !== 'I';
+              if (!isOpen) {
+                free.push(backend);
+                own = undefined;
               }
-              pass();
-              if (parked.length > 0) await unpark();
-            }),
-          cancel: () =>
-            asSimulator(async () => {
-              const running = parked.find((each) => each.session === session);
-              if (running === undefined) return;
-              parked.splice(parked.indexOf(running), 1);
-              await pool.query('SELECT pg_cancel_backend($1)', [pid]);
-              await running.done;
-              running.pass();
-              await unpark();
-            }),
-          demote: () =>
-            asSimulator(async () => {
-              if (isOpen || isEnded || parked.some((each) => each.session === session)) return false;
-              await client.query('SET default_transaction_read_only = on');
-              return true;
-            }),
-          end: () =>
-            asSimulator(async () => {
-              if (isEnded) return;
-              isEnded = true;
-              const at = parked.findIndex((each) => each.session === session);
-              if (at >= 0) parked.splice(at, 1);
-              sessions.delete(client);
-              // Postgres frees its locks before it closes the connection. Its own wait looks only every 100 ms.
-              const gone = new Promise((resolve) => client.once('end', resolve));
-              await pool.query('SELECT pg_terminate_backend($1)', [pid]);
-              await gone;
-              if (parked.length > 0) await unpark();
-            }),
-        };
-        return session;
-      }),
+              onOutcome(outcome);
+            };
+            const running = { backend, done, isDone: () => outcome !== undefined, pass };
+            if (await watch(running)) {
+              parked.push(running);
+              if (parked.length > 1) await findDeadlock();
+              return;
+            }
+            pass();
+            if (parked.length > 0) await unpark();
+          }),
+        cancel: () =>
+          asSimulator(async () => {
+            const running = await stopWaiting();
+            if (running === undefined) return;
+            running.pass();
+            await unpark();
+          }),
+        async demote() {
+          if (own !== undefined || isEnded) return false;
+          options += ' -c default_transaction_read_only=on';
+          return true;
+        },
+        end: () =>
+          asSimulator(async () => {
+            if (isEnded) return;
+            isEnded = true;
+            if (own === undefined) return;
+            await stopWaiting();
+            await own.client.query('ROLLBACK');
+            free.push(own);
+            if (parked.length > 0) await unpark();
+          }),
+      };
+    },
     async close() {
-      for (const client of sessions) void client.end().catch(() => {});
+      // Postgres itself would look only every 100 ms whether they have gone.
+      await Promise.all([...backends].map(({ client }) => client.end().catch(() => {})));
       await pool.end();
       await drop();
     },
