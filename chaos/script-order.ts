@@ -32,7 +32,8 @@ export type Script = {
   early: boolean;
   reports: Report[];
   cancel: (Doing & { answer: CancelAnswer }) | undefined;
-  change: Doing | undefined;
+  /** A change may also move the order to another location. */
+  change: (Doing & { movesTo?: string | undefined }) | undefined;
   /** A foreign location that tries to cancel this order. */
   meddler: string | undefined;
   /** The parts of the plan that are faults. */
@@ -47,6 +48,8 @@ const COURSE: Record<FulfillmentType, readonly Status[]> = {
 const STEP_MS: readonly [shortest: number, longest: number] = [200, 1_800];
 /** The default for the longest time until a member cancels or changes the order. */
 const DOING_MS = 3_000;
+/** The share of the changes that move the order to another location. */
+const MOVED = 0.3;
 
 /**
  * @param nth the order's number within the run, from 1
@@ -83,13 +86,13 @@ export function scriptOrder(
   };
   const answer = pick(['cancelled', 'cancelled', 'later', 'late', 'lost'] as const, drawn('cancel', 3));
   const cancel = happens('cancel', cancels, 0) ? { ...doing('cancel'), answer } : undefined;
-  const change = only.has('cancel') && drawn('change') < changes ? doing('change') : undefined;
+  const isChanged = only.has('cancel') && drawn('change') < changes;
 
   const ends = drawn('end');
   // A till closes the check of a cancelled order, which must not complete the order.
   const whole = ends < 0.08 ? [...COURSE[type].slice(0, 2), 'cancelled' as const, 'completed' as const] : COURSE[type];
   // If the kitchen does not end the order, its last state shows whether the member's cancel or change had an effect.
-  const course = (cancel ?? change) && drawn('unended') < 0.5 ? COURSE[type].slice(0, 2) : whole;
+  const course = (cancel !== undefined || isChanged) && drawn('unended') < 0.5 ? COURSE[type].slice(0, 2) : whole;
 
   let at = 0;
   const reports = course.map((status, step): Report => {
@@ -106,7 +109,12 @@ export function scriptOrder(
     if (next === undefined || !happens('reorder', 0.1, step)) continue;
     [report.afterMs, next.afterMs] = [next.afterMs, report.afterMs];
   }
-  const anonymous = locationIds.filter((other) => other !== locationId);
+  const others = locationIds.filter((other) => other !== locationId);
+  const meddler = happens('foreign', 0.05) ? pick(others, drawn('meddler')) : undefined;
+  const isMoved = isChanged && meddler === undefined && drawn('change', 3) < MOVED;
+  const change = isChanged
+    ? { ...doing('change'), ...(isMoved && { movesTo: pick(others, drawn('change', 4)) }) }
+    : undefined;
   return {
     serviceOrderId,
     locationId,
@@ -116,7 +124,7 @@ export function scriptOrder(
     reports,
     cancel,
     change,
-    meddler: happens('foreign', 0.05) ? pick(anonymous, drawn('meddler')) : undefined,
+    meddler,
     faults,
   };
 }

@@ -125,7 +125,10 @@ export function serveOrders(about: {
       });
       await publish(serviceOrderId, served[what]);
     };
-    if (change?.from === from) begin(dispose('changed', change.afterMs, { notes: NOTES + CHANGED }));
+    if (change?.from === from) {
+      const moved = change.movesTo !== undefined && { locationId: change.movesTo };
+      begin(dispose('changed', change.afterMs, { notes: NOTES + CHANGED, ...moved }));
+    }
     if (cancel?.from !== from) return;
     const fields = { cancelledAt: '2026-11-23T18:00:00Z', cancelReason: CANCEL_REASON };
     begin(dispose('cancelled', cancel.afterMs, fields));

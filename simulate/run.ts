@@ -77,7 +77,7 @@ const ORDERS_PER_SECOND = [5, 20, 20, 40];
 const CANCELS = [0.1, 0.5];
 const DEADLINE_S = 45;
 /** The longest time until a member cancels or changes an order. */
-const DOING_MS = [300, 3_000];
+const DOING_MS = [300, 3_000, 15_000];
 /** The share of seeds in which a person looks at the board during the faults too, every few seconds. */
 const WATCHFUL = { share: 0.5, everyMs: 3_000 };
 /** The share of seeds in which the platform takes up to so long each time. */
@@ -223,6 +223,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     const isOfVendor = (locationId = ''): boolean => Number(locationId.slice('club-'.length)) > INTEGRATIONS.length;
     // A vendor's webhook cannot be about another POS's ticket, and need not name our id.
     if (isOfVendor(script.meddler)) script.meddler = undefined;
+    if (isOfVendor(script.change?.movesTo)) delete script.change?.movesTo;
     if (isOfVendor(script.locationId)) for (const report of script.reports) report.names = 'theirs';
   }
   const play = (): Promise<void> =>
@@ -501,7 +502,7 @@ type Playing = { pool: pg.Pool; stage: Stage<StageDatabase>; served: ReturnType<
 
 /** Waits until nothing is left to do. Meanwhile people phone, and look at the kitchens for orders in doubt. */
 async function settleAll(
-  { schedule, kitchens, history, complain }: WorldAbout,
+  { schedule, kitchens, history, network, complain }: WorldAbout,
   { pool, stage, served }: Playing,
 ): Promise<void> {
   for (let isSettled = false; !isSettled;) {
@@ -510,6 +511,8 @@ async function settleAll(
       complain({ what: 'not settled', why: JSON.stringify(open) });
       break;
     }
+    // An order whose POS has reported it is sent, even if createOrder is still under way. Its answer may bring news.
+    while (network.idleMs() === 0) await sleep(1_000);
     const calls = await telephone(pool, kitchens, served, history);
     const doubts = await resolveDoubts(pool, kitchens, history);
     const { waited } = await served.finished();

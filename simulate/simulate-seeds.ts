@@ -91,7 +91,8 @@ function again({ result: { seed, orders, applied } }: Shrunk, { orders: count, w
   return [
     `--seed ${seed} --orders ${count}`,
     ...(without === undefined ? [] : [`--without ${without}`]),
-    ...orders.map((nth) => `--only ${nth}`),
+    // A number that the seed does not have leaves out all orders.
+    ...(orders.length > 0 ? orders : [count + 1]).map((nth) => `--only ${nth}`),
     ...(applied.length === 0 ? ['--no-faults'] : []),
     ...applied.map(({ id }) => `--fault '${id.replaceAll("'", String.raw`'\''`)}'`),
   ];

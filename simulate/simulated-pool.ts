@@ -40,6 +40,8 @@ type Connection = {
   client: Client;
   session: Session | undefined;
   isBroken: boolean;
+  /** Milliseconds until what was sent has arrived. Postgres learns only then that its client has gone. */
+  inFlightMs: () => number;
   idleTimer: NodeJS.Timeout | undefined;
 };
 
@@ -85,7 +87,7 @@ function simulatedPool(party: Party, options: Options): object {
     [];
   let isEnding = false;
 
-  const close = (connection: Connection, afterMs = 0): void => {
+  const close = (connection: Connection, afterMs = connection.inFlightMs()): void => {
     const { session } = connection;
     connection.isBroken = true;
     clearTimeout(connection.idleTimer);
@@ -111,6 +113,7 @@ function simulatedPool(party: Party, options: Options): object {
     let lockLimit = lockMs;
     let idling: { cancel(): void } | undefined;
     let answeredAt = 0;
+    let arrivesAt = 0;
     const send = (query: Query): Promise<pg.QueryResult> =>
       new Promise((resolve, reject) => {
         const schedule = theSchedule();
@@ -123,7 +126,9 @@ function simulatedPool(party: Party, options: Options): object {
         }
         const orders = ordersOf(query);
         onSend(party, label, orders.length > 0 ? 'sent about an order' : 'sent');
-        if (party.isDead) return;
+        const fate = faults.ofStatement(party, label, orders.length > 0);
+        // A process that dies here has perhaps sent it.
+        if (party.isDead && !fate.arrivesAnyway) return;
         // Code takes no virtual time, so a gap is a wait for something else.
         if (session.isOpen() && schedule.now() > answeredAt) onGap(party, label, schedule.now() - answeredAt);
         idling?.cancel();
@@ -142,7 +147,6 @@ function simulatedPool(party: Party, options: Options): object {
                 finish(() => reject(new Error('Query read timeout')));
               }, query_timeout)
             : undefined;
-        const fate = faults.ofStatement(party, label, orders.length > 0);
         const isCut = (): boolean => faults.isCut(party, 'postgres');
         const deliver = (outcome: Outcome): void => {
           onResult(party, query, outcome);
@@ -166,7 +170,7 @@ function simulatedPool(party: Party, options: Options): object {
         };
         const arrive = async (): Promise<void> => {
           if (party.isDead && !fate.arrivesAnyway) return;
-          if (isCut() || connection.isBroken) return;
+          if (isCut()) return;
           if (fate.heldMs > 0) await holdRow(pick(orders, schedule.draw(`${label} order`)), fate.heldMs);
           const limit = /SET LOCAL lock_timeout = (\d+)/.exec(query.text)?.[1];
           if (limit !== undefined) lockLimit = Number(limit);
@@ -189,7 +193,7 @@ function simulatedPool(party: Party, options: Options): object {
           for (const { ms, ...about } of waits) {
             if (ms === 0) continue;
             schedule.after(ms, undefined, async () => {
-              if (isAnswered || connection.isBroken) return;
+              if (isAnswered) return;
               cause = about;
               await session.cancel();
             });
@@ -201,6 +205,7 @@ function simulatedPool(party: Party, options: Options): object {
             breakOff(connection, fate.noticedMs);
           });
         } else {
+          arrivesAt = schedule.now() + fate.thereMs;
           schedule.after(fate.thereMs, undefined, arrive);
         }
       });
@@ -225,7 +230,13 @@ function simulatedPool(party: Party, options: Options): object {
         serveWaiting();
       },
     });
-    const connection: Connection = { client, session, isBroken: false, idleTimer: undefined };
+    const connection: Connection = {
+      client,
+      session,
+      isBroken: false,
+      inFlightMs: () => Math.max(0, arrivesAt - theSchedule().now()),
+      idleTimer: undefined,
+    };
     return connection;
   };
 
@@ -266,7 +277,7 @@ function simulatedPool(party: Party, options: Options): object {
         party,
         breakOff: (noticedMs) => asParty(party, () => breakOff(connection, noticedMs)),
         demote: session.demote,
-        end: session.end,
+        end: async () => void schedule.after(connection.inFlightMs(), undefined, session.end),
       });
       schedule.after(fate.backMs, party, () => {
         opening -= 1;

@@ -65,7 +65,10 @@ export type Session = {
   cancel(): Promise<void>;
   /** Lets the session only read from now on. @returns false if it is in a transaction */
   demote(): Promise<boolean>;
-  /** Ends the session, and its transaction without a commit. Resolves when its locks are free. */
+  /**
+   * Ends the session, and its transaction without a commit. Resolves when its locks are free. A statement that waits for
+   * a lock goes on, because Postgres looks for its client only between statements.
+   */
   end(): Promise<void>;
 };
 
@@ -133,7 +136,7 @@ type Running = {
   done: Promise<unknown>;
   isDone: () => boolean;
   /** Passes on the outcome. It is called in the order of the schedule, which the order of real answers is not. */
-  pass: () => void;
+  pass: () => Promise<void>;
 };
 
 const pause = (ms: number): Promise<'late'> => new Promise((resolve) => setTimeout(resolve, ms, 'late'));
@@ -223,7 +226,7 @@ function openRun(
         nth += 1;
       } else {
         parked.splice(parked.indexOf(running), 1);
-        running.pass();
+        await running.pass();
         // It may have freed locks too.
         nth = 0;
       }
@@ -237,19 +240,16 @@ function openRun(
       let own: Backend | undefined;
       let isOpen = false;
       let isEnded = false;
-      /** Takes the statement that waits off the list, and ends its wait. */
-      const stopWaiting = async (): Promise<Running | undefined> => {
-        const at = parked.findIndex(({ backend }) => backend === own);
-        if (at < 0) return undefined;
-        const [running] = parked.splice(at, 1);
-        await pool.query('SELECT pg_cancel_backend($1)', [own?.pid]);
-        await running?.done;
-        return running;
+      const ofOwn = (): number => parked.findIndex(({ backend }) => backend === own);
+      const letGo = (backend: Backend): void => {
+        free.push(backend);
+        own = undefined;
       };
       return {
         isOpen: () => isOpen,
         run: (query, onOutcome) =>
           asSimulator(async () => {
+            if (isEnded) return;
             const time = postgresTime(schedule.now());
             writeSync(clock, time, 0);
             const backend = own ?? (await backendOf(options));
@@ -266,14 +266,11 @@ function openRun(
                 outcome = { error };
               },
             );
-            const pass = (): void => {
-              if (isEnded || outcome === undefined) return;
+            const pass = async (): Promise<void> => {
               isOpen = backend.client.getTransactionStatus() !== 'I';
-              if (!isOpen) {
-                free.push(backend);
-                own = undefined;
-              }
-              onOutcome(outcome);
+              if (isOpen && isEnded) await backend.client.query('ROLLBACK');
+              if (!isOpen || isEnded) letGo(backend);
+              if (!isEnded && outcome !== undefined) onOutcome(outcome);
             };
             const running = { backend, done, isDone: () => outcome !== undefined, pass };
             if (await watch(running)) {
@@ -281,14 +278,17 @@ function openRun(
               if (parked.length > 1) await findDeadlock();
               return;
             }
-            pass();
+            await pass();
             if (parked.length > 0) await unpark();
           }),
         cancel: () =>
           asSimulator(async () => {
-            const running = await stopWaiting();
+            const at = ofOwn();
+            const [running] = at < 0 ? [] : parked.splice(at, 1);
             if (running === undefined) return;
-            running.pass();
+            await pool.query('SELECT pg_cancel_backend($1)', [running.backend.pid]);
+            await running.done;
+            await running.pass();
             await unpark();
           }),
         async demote() {
@@ -300,10 +300,9 @@ function openRun(
           asSimulator(async () => {
             if (isEnded) return;
             isEnded = true;
-            if (own === undefined) return;
-            await stopWaiting();
+            if (own === undefined || ofOwn() >= 0) return;
             await own.client.query('ROLLBACK');
-            free.push(own);
+            letGo(own);
             if (parked.length > 0) await unpark();
           }),
       };
