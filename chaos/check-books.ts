@@ -137,7 +137,7 @@ export async function checkBooks(about: {
     for (const [event, times] of Map.groupBy(told, ({ webhookId, status }) => `${status} of ${webhookId}`)) {
       if (times.length > 1) breaks('webhooksDoubled', order.id, `${event} is in its history ${times.length} times`);
     }
-    checkLive(order, liveOf.get(order.id) ?? [], history, breaks);
+    checkLive({ ...order, movedFrom: served.moved.get(order.id) }, liveOf.get(order.id) ?? [], history, breaks);
   }
   const lastNotified = (id: string): LiveMessage | undefined =>
     liveOf
@@ -227,7 +227,12 @@ function divergence(
 }
 
 /** Checks messages as a reader who drops repeats. Sequences must rise without gaps, up to the last of the order. */
-function checkLive(order: OrderRow, messages: readonly Message[], history: readonly EventRow[], breaks: Breaks): void {
+function checkLive(
+  order: OrderRow & { movedFrom: string | undefined },
+  messages: readonly Message[],
+  history: readonly EventRow[],
+  breaks: Breaks,
+): void {
   const seen = new Map<number, LiveMessage>();
   for (const { data, attributes } of messages) {
     const live = JSON.parse(data.toString()) as LiveMessage;
@@ -236,8 +241,9 @@ function checkLive(order: OrderRow, messages: readonly Message[], history: reado
     if (live.sequence !== seen.size + 1) {
       breaks('liveOutOfOrder', order.id, `message ${live.sequence} came after ${seen.size} others`);
     }
-    const locationId = live.sequence > order.toldUnread ? order.locationId : undefined;
-    if (attributes['sequence'] !== String(live.sequence) || live.locationId !== locationId) {
+    const { locationId, movedFrom, toldUnread } = order;
+    const places: unknown[] = live.sequence > toldUnread ? [locationId, movedFrom ?? locationId] : [undefined];
+    if (attributes['sequence'] !== String(live.sequence) || !places.includes(live.locationId)) {
       breaks('liveOutOfOrder', order.id, `message ${live.sequence} has wrong attributes or location`);
     }
     seen.set(live.sequence, live);

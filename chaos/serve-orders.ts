@@ -36,6 +36,8 @@ export type Served = {
   /** Orders that their member has cancelled or changed, if Pub/Sub has acknowledged the signal about it. */
   cancelled: Set<string>;
   changed: Set<string>;
+  /** The first locations of orders that their members have moved. */
+  moved: Map<string, string>;
   /** How often a POS that has the ticket was asked to cancel it, by order. */
   cancels: Map<string, number>;
   /** Orders for which a request with another location's token was not refused. */
@@ -88,6 +90,7 @@ export function serveOrders(about: {
     reported: new Map(),
     cancelled: new Set(),
     changed: new Set(),
+    moved: new Map(),
     cancels: new Map(),
     trespasses: [],
   };
@@ -115,10 +118,12 @@ export function serveOrders(about: {
   };
 
   /** Cancels or changes an order for its member. Does nothing if the script counts the time from another event. */
-  const disposeFrom = (from: Doing['from'], { serviceOrderId, cancel, change }: Script): void => {
+  const disposeFrom = (from: Doing['from'], { serviceOrderId, locationId, cancel, change }: Script): void => {
     const dispose = async (what: 'cancelled' | 'changed', afterMs: number, fields: object): Promise<void> => {
       if (afterMs > 0) await sleep(afterMs);
-      history.note(`its member has ${what} it`, { order: serviceOrderId });
+      const moves = 'locationId' in fields;
+      history.note(`its member has ${what} it`, { order: serviceOrderId, ...(moves && { to: fields.locationId }) });
+      if (moves) served.moved.set(serviceOrderId, locationId);
       stage.platform.orders.set(serviceOrderId, {
         ...(stage.platform.orders.get(serviceOrderId) as object),
         ...fields,

@@ -40,6 +40,8 @@ type Connection = {
   client: Client;
   session: Session | undefined;
   isBroken: boolean;
+  /** Lets the statement under way fail. */
+  fail(): void;
   /** Milliseconds until what was sent has arrived. Postgres learns only then that its client has gone. */
   inFlightMs: () => number;
   idleTimer: NodeJS.Timeout | undefined;
@@ -62,8 +64,13 @@ const ordersOf = ({ values = [] }: Query): string[] => [
   ),
 ];
 
-const settingOf = (options: string, name: string): number =>
-  Number(new RegExp(`${name}=(\\d+)`).exec(options)?.[1] ?? 0);
+/** The milliseconds of a setting, as Postgres reads its units. 0 if it is not set. */
+function settingOf(options: string, name: string): number {
+  const [, value = '0', unit = ''] = new RegExp(String.raw`\b${name}=(\d+)(\w*)`).exec(options) ?? [];
+  const ms = { '': 1, ms: 1, s: 1_000, min: 60_000 }[unit];
+  if (ms === undefined) throw new Error(`${name} has the unit ${unit}`);
+  return Number(value) * ms;
+}
 
 const lost = (): Error => new Error('Connection terminated unexpectedly');
 const refused = (): Error => Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' });
@@ -103,6 +110,7 @@ function simulatedPool(party: Party, options: Options): object {
     const [wasIdle, isOpening] = [idle.includes(connection), !all.has(connection)];
     close(connection, afterMs);
     if (isOpening) return;
+    connection.fail();
     const error = lost();
     connection.client.emit('error', error);
     if (wasIdle) emitter.emit('error', error, connection.client);
@@ -139,6 +147,7 @@ function simulatedPool(party: Party, options: Options): object {
           if (reading !== undefined) clearTimeout(reading);
           run();
         };
+        connection.fail = () => finish(() => reject(lost()));
         // Like pg's own: the query fails, and its connection stays as it is.
         const reading =
           query_timeout > 0
@@ -178,13 +187,14 @@ function simulatedPool(party: Party, options: Options): object {
           const text = query.text.replaceAll(/SET LOCAL lock_timeout = \d+/g, 'SET LOCAL clock.lock_timeout = 0');
           let isAnswered = false;
           let cause: { code: string; message: string } | undefined;
-          await session.run(text === query.text ? query : { ...query, text }, (outcome) => {
+          const became = await session.run(text === query.text ? query : { ...query, text }, (outcome) => {
             isAnswered = true;
             // A real time limit would be one of real time.
             if (cause !== undefined && 'error' in outcome) Object.assign(outcome.error, cause);
             deliver(outcome);
           });
-          if (isAnswered) return;
+          if (became === 'ended') schedule.after(fate.backMs, party, () => breakOff(connection, 0));
+          if (became !== 'waits') return;
           schedule.note(`${party.name} waits for a lock: ${label}`);
           const waits = [
             { ms: lockLimit, code: '55P03', message: 'canceling statement due to lock timeout' },
@@ -234,6 +244,7 @@ function simulatedPool(party: Party, options: Options): object {
       client,
       session,
       isBroken: false,
+      fail() {},
       inFlightMs: () => Math.max(0, arrivesAt - theSchedule().now()),
       idleTimer: undefined,
     };

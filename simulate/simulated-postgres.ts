@@ -58,9 +58,9 @@ export type Session = {
   isOpen(): boolean;
   /**
    * Runs a statement. Calls `onOutcome` now, or, if the statement waits for a lock, when another session ends the wait.
-   * Resolves when the statement is over or waits.
+   * @returns what became of it so far; `ended`: it did not run, because the session has ended
    */
-  run(query: Query, onOutcome: (outcome: Outcome) => void): Promise<void>;
+  run(query: Query, onOutcome: (outcome: Outcome) => void): Promise<'over' | 'waits' | 'ended'>;
   /** Ends the wait of a parked statement with an error. */
   cancel(): Promise<void>;
   /** Lets the session only read from now on. @returns false if it is in a transaction */
@@ -249,7 +249,7 @@ function openRun(
         isOpen: () => isOpen,
         run: (query, onOutcome) =>
           asSimulator(async () => {
-            if (isEnded) return;
+            if (isEnded) return 'ended';
             const time = postgresTime(schedule.now());
             writeSync(clock, time, 0);
             const backend = own ?? (await backendOf(options));
@@ -276,10 +276,11 @@ function openRun(
             if (await watch(running)) {
               parked.push(running);
               if (parked.length > 1) await findDeadlock();
-              return;
+              return 'waits';
             }
             await pass();
             if (parked.length > 0) await unpark();
+            return 'over';
           }),
         cancel: () =>
           asSimulator(async () => {

@@ -56,6 +56,7 @@ async function allWell(): Promise<World> {
       reported: new Map([[order, new Set(['received'])]]),
       cancelled: new Set(),
       changed: new Set(),
+      moved: new Map(),
       cancels: new Map(),
       trespasses: [],
     },
