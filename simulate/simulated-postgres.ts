@@ -241,8 +241,10 @@ function openRun(
       let isOpen = false;
       let isEnded = false;
       const ofOwn = (): number => parked.findIndex(({ backend }) => backend === own);
-      const letGo = (backend: Backend): void => {
-        free.push(backend);
+      const letGo = (): void => {
+        // A ROLLBACK may be sent while the statement before it still waits.
+        if (own === undefined || ofOwn() >= 0) return;
+        free.push(own);
         own = undefined;
       };
       return {
@@ -269,7 +271,7 @@ function openRun(
             const pass = async (): Promise<void> => {
               isOpen = backend.client.getTransactionStatus() !== 'I';
               if (isOpen && isEnded) await backend.client.query('ROLLBACK');
-              if (!isOpen || isEnded) letGo(backend);
+              if (!isOpen || isEnded) letGo();
               if (!isEnded && outcome !== undefined) onOutcome(outcome);
             };
             const running = { backend, done, isDone: () => outcome !== undefined, pass };
@@ -303,7 +305,7 @@ function openRun(
             isEnded = true;
             if (own === undefined || ofOwn() >= 0) return;
             await own.client.query('ROLLBACK');
-            letGo(own);
+            letGo();
             if (parked.length > 0) await unpark();
           }),
       };
