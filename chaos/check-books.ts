@@ -220,8 +220,8 @@ function divergence(
   const sequences = applied.map((event) => event.sequence ?? 0);
   if (sequences.some((each, nth) => nth > 0 && each <= (sequences[nth - 1] ?? 0)))
     why.push('the sequences of its history do not rise');
-  // The message that a cancel was requested or refused has a sequence, but no event in the history.
-  if (applied.length > 0 && cancel === null && sequences.at(-1) !== sequence)
+  // The message that the order was placed, or that a cancel was requested or refused, has a sequence but no event.
+  if (sinceRead.length > 0 && cancel === null && sequences.at(-1) !== sequence)
     why.push('its last sequence is not in its history');
   return why;
 }

@@ -87,6 +87,8 @@ const SLOW_PLATFORM = { share: 0.2, mostMs: 4_000 };
  * POS systems do not send this share of their reports.
  */
 const PATIENT = { share: 0.1, forMs: 600_000, lost: 0.6 };
+/** A location is asked about one order each minute, and about none in the first minutes. */
+const MOST_ASKED = 6;
 const isPatient = (seed: number): boolean => chance(seed, 'patient') < PATIENT.share;
 /** The share of seeds in which all kitchens report at full seconds, as if one hand moved all tickets. */
 const TOGETHER = 0.2;
@@ -532,7 +534,7 @@ async function checkPatient({ kitchens, complain }: WorldAbout, { pool, told }: 
   for (const { order, locationId, code } of failed) {
     if (!told.has(locationId, code)) complain({ what: 'not told', order, why: 'no contact knows that it failed' });
   }
-  for (const { locationId, pos } of kitchens.filter((each) => each.isAsked)) {
+  for (const { locationId, pos } of kitchens.filter((each) => each.isAsked && each.pos.tickets.length <= MOST_ASKED)) {
     const { rows } = await pool.query<{ order: string; rank: number }>(
       `SELECT service_order_id AS "order", rank FROM orders
        WHERE location_id = $1 AND ended_at IS NULL AND rank BETWEEN ${RANK_SENT} AND ${rankOf('received') - 1}`,

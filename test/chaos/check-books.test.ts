@@ -308,6 +308,23 @@ it('an order that failed before it was read and began again has its place from t
   expect(await counts(world)).toEqual({ liveOutOfOrder: 2 });
 });
 
+it('an order that was read after it failed, and of which nothing was heard since, has no event yet', async () => {
+  const world = await allWell();
+  await pool.query(`UPDATE placements SET last_notified_sequence = 2; UPDATE orders SET rank = 10;
+                    UPDATE status_events SET status = 'failed', sequence = 2`);
+  world.served.acknowledged.pop();
+  world.live = [null, 'failed', null].map((is, nth) => message(world.order, nth + 1, is, nth < 2 ? null : 'club-1'));
+  world.phone.told = [told(3, null, 'snapshot')];
+  expect(await counts(world)).toEqual({});
+});
+
+it('a message from before its member moved an order names the location of that time', async () => {
+  const world = await allWell();
+  world.live.splice(0, 1, message(world.order, 1, null, 'club-0'));
+  world.served.moved.set(world.order, 'club-0');
+  expect(await counts(world)).toEqual({});
+});
+
 it.each([
   ['its own', 'A7', {}],
   ['that of another order', 'B131', { phonesForeign: 1 }],
