@@ -33,7 +33,7 @@ export type Script = {
   reports: Report[];
   cancel: (Doing & { answer: CancelAnswer }) | undefined;
   /** A change may also move the order to another location. */
-  change: (Doing & { movesTo?: string | undefined }) | undefined;
+  change: (Doing & { movesTo: string | undefined }) | undefined;
   /** A foreign location that tries to cancel this order. */
   meddler: string | undefined;
   /** The parts of the plan that are faults. */
@@ -113,7 +113,7 @@ export function scriptOrder(
   const meddler = happens('foreign', 0.05) ? pick(others, drawn('meddler')) : undefined;
   const isMoved = isChanged && meddler === undefined && drawn('change', 3) < MOVED;
   const change = isChanged
-    ? { ...doing('change'), ...(isMoved && { movesTo: pick(others, drawn('change', 4)) }) }
+    ? { ...doing('change'), movesTo: isMoved ? pick(others, drawn('change', 4)) : undefined }
     : undefined;
   return {
     serviceOrderId,

@@ -225,7 +225,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     const isOfVendor = (locationId = ''): boolean => Number(locationId.slice('club-'.length)) > INTEGRATIONS.length;
     // A vendor's webhook cannot be about another POS's ticket, and need not name our id.
     if (isOfVendor(script.meddler)) script.meddler = undefined;
-    if (isOfVendor(script.change?.movesTo)) delete script.change?.movesTo;
+    if (script.change !== undefined && isOfVendor(script.change.movesTo)) script.change.movesTo = undefined;
     if (isOfVendor(script.locationId)) for (const report of script.reports) report.names = 'theirs';
   }
   const play = (): Promise<void> =>

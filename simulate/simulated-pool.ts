@@ -38,12 +38,11 @@ type Client = EventEmitter & {
 };
 type Connection = {
   client: Client;
-  session: Session | undefined;
   isBroken: boolean;
   /** Lets the statement under way fail. */
   fail(): void;
-  /** Milliseconds until what was sent has arrived. Postgres learns only then that its client has gone. */
-  inFlightMs: () => number;
+  /** Ends its session after `afterMs`. By default, when what was sent has arrived: Postgres learns of the end only then. */
+  end(afterMs?: number): void;
   idleTimer: NodeJS.Timeout | undefined;
 };
 
@@ -94,14 +93,13 @@ function simulatedPool(party: Party, options: Options): object {
     [];
   let isEnding = false;
 
-  const close = (connection: Connection, afterMs = connection.inFlightMs()): void => {
-    const { session } = connection;
+  const close = (connection: Connection, afterMs?: number): void => {
     connection.isBroken = true;
     clearTimeout(connection.idleTimer);
     all.delete(connection);
     const at = idle.indexOf(connection);
     if (at >= 0) idle.splice(at, 1);
-    if (session !== undefined) theSchedule().after(afterMs, undefined, session.end);
+    connection.end(afterMs);
     serveWaiting();
   };
   /** The client learns that its connection is gone. The server learns it after `afterMs`. */
@@ -242,10 +240,10 @@ function simulatedPool(party: Party, options: Options): object {
     });
     const connection: Connection = {
       client,
-      session,
       isBroken: false,
       fail() {},
-      inFlightMs: () => Math.max(0, arrivesAt - theSchedule().now()),
+      end: (afterMs = Math.max(0, arrivesAt - theSchedule().now())) =>
+        void theSchedule().after(afterMs, undefined, session.end),
       idleTimer: undefined,
     };
     return connection;
@@ -288,7 +286,7 @@ function simulatedPool(party: Party, options: Options): object {
         party,
         breakOff: (noticedMs) => asParty(party, () => breakOff(connection, noticedMs)),
         demote: session.demote,
-        end: async () => void schedule.after(connection.inFlightMs(), undefined, session.end),
+        end: async () => connection.end(),
       });
       schedule.after(fate.backMs, party, () => {
         opening -= 1;
