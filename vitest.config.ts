@@ -23,7 +23,10 @@ export default defineConfig({
       NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/node-compile', import.meta.url)),
     },
     pool: 'forks',
-    execArgv: ['--import', new URL('test/support/end-with-vitest.ts', import.meta.url).href],
+    execArgv: ['end-with-vitest', ...(process.env['SLOW'] === undefined ? [] : ['slow-statements'])].flatMap((name) => [
+      '--import',
+      new URL(`test/support/${name}.ts`, import.meta.url).href,
+    ]),
     // A worker evaluates a module once for all of its files. Files keep their own state and put back what they replace.
     isolate: false,
     // More than a small machine has cores: the tests also wait. A fourth worker costs more processor than time it saves.

@@ -14,7 +14,7 @@ export async function startDatabase(): Promise<Postgres> {
 /** Starts two processes of the service on a Postgres of their own. `stop` ends all of them. */
 export async function startPair(about: Omit<Parameters<typeof startSystem>[0] & {}, 'databaseUrl'>): Promise<System> {
   const postgres = await startDatabase();
-  const system = await startSystem({ ...about, databaseUrl: postgres.url, processes: 2 });
+  const system = await startSystem({ ...about, databaseUrl: postgres.url, processes: 2, jobs: 'all' });
   return {
     ...system,
     async stop() {

@@ -47,6 +47,8 @@ type About = {
   env: NodeJS.ProcessEnv;
   droppedLines?: () => number;
   limits?: AnswerLimits;
+  /** Whether a loop or a job runs by itself, by its name. By default all do. */
+  runs?: (loop: string) => boolean;
 };
 type Modules = {
   live: Live;
@@ -102,7 +104,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   };
   const listeners = listenersOf(config, [app, operatorApp]);
   const parts = partsOf(app, config, { modules, sources, listeners, ready });
-  const { start, stop } = processLifecycle(parts, log);
+  const { start, stop } = processLifecycle(parts, log, about.runs);
   return {
     app,
     operatorApp,

@@ -19,7 +19,7 @@ import { deleteOld, type Deletion, dropOldPartitions, endOrders } from '../core/
 import { sweepParked } from '../core/statuses/redrive-parked.ts';
 import { notifyEstimates } from '../core/statuses/notify-estimates.ts';
 import { TRAFFIC_KEPT_S } from '../core/traffic/count-traffic.ts';
-import type { Part } from './process-lifecycle.ts';
+import type { Loop, Part } from './process-lifecycle.ts';
 import type { Attention } from './modules/attention.ts';
 import type { Kitchens } from './modules/kitchens.ts';
 import type { Live } from './modules/live.ts';
@@ -49,17 +49,17 @@ type Job = { name: BackgroundWorkName; every: number; first?: number; work: () =
 
 /** Makes the part that runs all jobs. Every process runs them. */
 export function jobs(app: App, config: Config, modules: Modules): Part {
+  const { observe } = app.observability;
   const stopping = new AbortController();
-  let running: Promise<void>[] = [];
+  const { signal } = stopping;
+  const running: Promise<void>[] = [];
+  const loopOf = ({ name, every, first = every, work }: Job): [string, Loop] => [
+    name,
+    { start: () => void running.push(runEvery(every, work, { observe, name, firstMs: first, signal })), round: work },
+  ];
   return {
     name: 'jobs',
-    start() {
-      const { signal } = stopping;
-      const { observe } = app.observability;
-      running = tableOf(app, config, modules, signal).map(({ name, every, first = every, work }) =>
-        runEvery(every, work, { observe, name, firstMs: first, signal }),
-      );
-    },
+    loops: Object.fromEntries(tableOf(app, config, modules, signal).map(loopOf)),
     async stop() {
       stopping.abort();
       await modules.orders.poller.stop();

@@ -1,10 +1,19 @@
 import type { Log } from '../core/domain/log.ts';
+import type { WorkLoop } from '../core/postgres/loops.ts';
+
+/** Work that repeats by itself once it is started. Its part's `stop` ends it. */
+export type Loop = Pick<WorkLoop, 'start'> & {
+  /** Does one turn of the work, and resolves when it is done. */
+  round(): Promise<unknown>;
+};
 
 /** A component that starts and stops with the process. */
 export type Part = {
   name: string;
   /** Resolves when the part works. Then the next part starts. A rejection ends the start of the process. */
   start?(stopping: AbortSignal): unknown;
+  /** What runs in the part after its start, by name. */
+  loops?: Record<string, Loop>;
   /** Resolves when the part has stopped. Then the previous part stops. Also called if the part was never started. */
   stop?(): unknown;
 };
@@ -16,16 +25,27 @@ export type ProcessLifecycle = {
   stop(): Promise<void>;
 };
 
-/** Starts parts in the order of the list and stops them in reverse, so a part may use earlier parts while it stops. */
-export function processLifecycle(parts: readonly Part[], log: Pick<Log, 'error'>): ProcessLifecycle {
+/**
+ * Starts parts in the order of the list and stops them in reverse, so a part may use earlier parts while it stops.
+ * @param runs whether a loop is started, by its name
+ */
+export function processLifecycle(
+  parts: readonly Part[],
+  log: Pick<Log, 'error'>,
+  runs: (loop: string) => boolean = () => true,
+): ProcessLifecycle {
   const stopping = new AbortController();
+  const startPart = async ({ start, loops = {} }: Part): Promise<void> => {
+    await start?.(stopping.signal);
+    for (const [name, loop] of Object.entries(loops)) if (runs(name)) loop.start();
+  };
   let starting: { part: Part; done: Promise<unknown> } | undefined;
 
   return {
     async start() {
       for (const part of parts) {
         if (stopping.signal.aborted) return;
-        const done = (async () => part.start?.(stopping.signal))();
+        const done = startPart(part);
         starting = { part, done };
         await done;
       }

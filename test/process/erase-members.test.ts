@@ -16,7 +16,7 @@ const closing: pg.Pool[] = [];
 
 beforeAll(async () => {
   // The process itself erases nothing that the tests seed.
-  system = await startSystem({ env: { PII_RETENTION_DAYS: '3650' } });
+  system = await startSystem({ env: { PII_RETENTION_DAYS: '3650' }, jobs: 'all' });
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/' });
   const opened = openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {});
   pool = opened.pool;

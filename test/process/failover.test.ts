@@ -21,7 +21,7 @@ beforeAll(async () => {
     startPostgres({ standbyOf: primary.url }),
     startFaultProxy({ targetPort: primary.port }),
   ]);
-  system = await startSystem({ databaseUrl: name.through(primary.url), env: { OPERATOR_TOKEN } });
+  system = await startSystem({ databaseUrl: name.through(primary.url), env: { OPERATOR_TOKEN }, jobs: 'all' });
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   webhook = await system.webhookUrl('club-1');
 });

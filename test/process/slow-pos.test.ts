@@ -24,7 +24,7 @@ let release: () => void;
 
 beforeAll(async () => {
   [system, pos, toast] = await Promise.all([
-    startSystem({ providers: [hasty, patient, knowing], processes: 2 }),
+    startSystem({ providers: [hasty, patient, knowing], processes: 2, jobs: 'all' }),
     startPos(),
     startToast(),
   ]);

@@ -29,7 +29,7 @@ export type Vendors = {
 
 export async function startVendors(): Promise<Vendors> {
   const [system, silent, pos, other] = await Promise.all([
-    startSystem({ providers: [findable] }),
+    startSystem({ providers: [findable], jobs: 'all' }),
     startPos(),
     startPos(),
     startPos(),

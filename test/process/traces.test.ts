@@ -154,7 +154,7 @@ describe('two processes', () => {
 describe('one process', () => {
   let system: System;
   beforeAll(async () => {
-    system = await startSystem({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
+    system = await startSystem({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, jobs: 'all' });
     await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
   });
   afterAll(() => system?.stop());
@@ -256,7 +256,7 @@ it.each([
   ['hangs', async () => ((collector.behave = 'hang'), collector.url)],
   ['is away', async () => 'http://127.0.0.1:9'],
 ])('a process whose collector %s stops within its time', async (_how, endpoint) => {
-  const system = await startSystem({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: await endpoint() } });
+  const system = await startSystem({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: await endpoint() }, jobs: 'all' });
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
   const { serviceOrderId } = await system.placeOrder();
   await until(() => system.live(serviceOrderId).length === 2);

@@ -5,6 +5,7 @@ import { createLog } from '../../src/observe/create-log.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
+import { BACKGROUND_WORK, type BackgroundWorkName } from '../../src/core/domain/observed.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import type { AnswerLimits } from '../../src/http/webhook-routes.ts';
 import { buildServer, type Server } from '../../src/server/build-server.ts';
@@ -50,16 +51,34 @@ export type System = Fixtures & {
   signal(serviceOrderId: string): Promise<number>;
   /** Puts an order on the platform and signals it. */
   placeOrder(about?: SampleOptions): Promise<CanonicalOrder>;
-  /** One order's messages on the topic. */
+  /** One order's messages on the topic, without repeats, as readers are told to read them. */
   live(serviceOrderId: string): LiveMessage[];
+  /**
+   * Does one turn of a loop or a job that does not run by itself. @throws if the loop does run
+   * @returns how many pieces a loop has done
+   */
+  round(name: Stepped, process?: number): Promise<unknown>;
+  /** Does turns of a loop until one finds nothing. */
+  finish(loop: LoopName, process?: number): Promise<void>;
   /** Drains one process as SIGTERM would. */
   drain(index: number): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** Starts the service in this process with real parts: Postgres, Pub/Sub over gRPC, a platform over GraphQL. */
+export type LoopName = 'placements' | 'refreshes' | 'cancellations' | 'relay' | 'kitchens' | 'attention' | 'notices';
+type Stepped = LoopName | BackgroundWorkName;
+
+/**
+ * Starts the service in this process with real parts: Postgres, Pub/Sub over gRPC, a platform over GraphQL. Its
+ * loops run unless they are stepped. Its jobs run only if they are named. A test that counts exactly what a loop does, or
+ * writes a column that the loop writes, steps the loop.
+ */
 export async function startSystem(
   about: {
+    /** The loops that do a turn only when the test says so, with `round`. */
+    stepped?: readonly LoopName[];
+    /** The jobs that repeat by themselves. The others can be stepped. */
+    jobs?: readonly BackgroundWorkName[] | 'all';
     providers?: Provider[];
     env?: Record<string, string>;
     processes?: number;
@@ -109,9 +128,12 @@ export async function startSystem(
   const registry = registryWith(about.providers);
   const logged: string[] = [];
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
+  const { stepped = [], jobs = [] } = about;
+  const runs = (loop: string): boolean =>
+    isOneOf(loop, BACKGROUND_WORK) ? jobs === 'all' || jobs.includes(loop) : !isOneOf(loop, stepped);
   const running: Server[] = [];
   for (let i = 0; i < (about.processes ?? 1); i++) {
-    running.push(await buildServer(config, { registry, log, env, limits: about.limits ?? UNHURRIED }));
+    running.push(await buildServer(config, { registry, log, env, limits: about.limits ?? UNHURRIED, runs }));
   }
   await Promise.all(running.map((each) => each.listen()));
   await Promise.all(running.map((each) => each.start()));
@@ -159,10 +181,23 @@ export async function startSystem(
       return order;
     },
     live(serviceOrderId) {
-      return pubsub
+      const messages = pubsub
         .published('order-status')
         .filter(({ attributes }) => attributes['serviceOrderId'] === serviceOrderId)
         .map((message) => JSON.parse(message.data.toString()) as LiveMessage);
+      const isFirst = ({ sequence }: LiveMessage, nth: number): boolean =>
+        messages.findIndex((each) => each.sequence === sequence) === nth;
+      return messages.filter(isFirst);
+    },
+    async round(name, process = 0) {
+      const loop = running[process]?.parts
+        .flatMap(({ loops = {} }) => Object.entries(loops))
+        .find(([of]) => of === name);
+      if (loop === undefined || runs(name)) throw new Error(`${name} runs by itself, or not at all in this system`);
+      return loop[1].round();
+    },
+    async finish(loop, process) {
+      while ((await system.round(loop, process)) !== 0);
     },
     async drain(index) {
       const ending = running[index];
@@ -175,6 +210,9 @@ export async function startSystem(
   };
   return system;
 }
+
+const isOneOf = <Name extends string>(name: string, names: readonly Name[]): name is Name =>
+  (names as readonly string[]).includes(name);
 
 function urlOf({ server }: Server['app']): string {
   const address = server.address();

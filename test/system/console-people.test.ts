@@ -28,7 +28,7 @@ beforeAll(async () => {
   [oidc, pos] = await Promise.all([startOidcProvider({ consoleUrl }), startPos()]);
   pass = await openConsole({ env: { ...oidc.env, PORT: new URL(consoleUrl).port } });
   const { system } = pass;
-  other = await startSystem({ env: { ...system.env, PORT: '0' }, databaseUrl: system.databaseUrl });
+  other = await startSystem({ env: { ...system.env, PORT: '0' }, databaseUrl: system.databaseUrl, jobs: 'all' });
   for (const [login, groups] of [
     ['vera', ['managers']],
     ['grace', ['team']],

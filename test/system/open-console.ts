@@ -17,7 +17,7 @@ export type Console = {
 /** The whole system with its console, and a browser. */
 export async function openConsole(about: Parameters<typeof startSystem>[0] = {}): Promise<Console> {
   const [system, browser] = await Promise.all([
-    startSystem({ ...about, env: { OPERATOR_TOKEN, ...about.env } }),
+    startSystem({ jobs: 'all', ...about, env: { OPERATOR_TOKEN, ...about.env } }),
     openBrowser(),
   ]);
   const url = system.urls[0] ?? '';

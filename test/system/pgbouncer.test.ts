@@ -39,7 +39,7 @@ describe.each(modes)('PgBouncer as docs/deploy.md shows it, with %s pooling', (m
     const old = Number(minor) < SINCE ? { max_prepared_statements: undefined } : {};
     bouncer = await startPgBouncer(program, service, { pool_mode: mode, ...old });
     [system, pos] = await Promise.all([
-      startSystem({ databaseUrl: bouncer.through(service), limits: ANSWER_LIMITS }),
+      startSystem({ databaseUrl: bouncer.through(service), limits: ANSWER_LIMITS, jobs: 'all' }),
       startPos(),
     ]);
     await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });

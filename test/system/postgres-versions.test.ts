@@ -64,7 +64,7 @@ it.each(debians)('half a minute of rest costs %s, which compiles statements, les
   const postgres = await startPostgres({ binaries: { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') } });
   try {
     await migrate(postgres.url);
-    const system = await startSystem({ databaseUrl: postgres.url });
+    const system = await startSystem({ databaseUrl: postgres.url, jobs: 'all' });
     await system.query(
       `WITH s AS (SELECT 'order-' || nth AS id, 'place-' || (nth % 100) AS place FROM generate_series(1, 5000) AS nth),
             p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)

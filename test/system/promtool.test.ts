@@ -65,6 +65,7 @@ describe('what the service tells Prometheus', () => {
   beforeAll(async () => {
     system = await startSystem({
       env: { OPERATOR_TOKEN, SPILL_TOPIC: 'spill' },
+      jobs: 'all',
     });
   });
   afterAll(() => system?.stop());

@@ -34,7 +34,7 @@ beforeAll(async () => {
   [pos, network, browser] = await Promise.all([startPos(), startFaultProxy({ targetPort: 9 }), openBrowser()]);
   tracker = await serveTracker(`http://127.0.0.1:${network.port}`);
   tracker.restaurantOf = () => 'Trattoria Nord';
-  system = await startSystem({ env: tracker.env });
+  system = await startSystem({ env: tracker.env, jobs: 'all' });
   network.lead(Number(new URL(system.urls[0] ?? '').port));
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
   webhook = await system.webhookUrl('club-1');

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Availability } from '../domain/availability.ts';
 import type { Log } from '../domain/log.ts';
 import type { Observe } from '../domain/observed.ts';
-import type { WorkLoop } from '../postgres/loops.ts';
+import { joinLoops, type WorkLoop } from '../postgres/loops.ts';
 import { publishRows } from '../postgres/publish-rows.ts';
 import { inBatch, inTransaction, LOCK_KITCHENS } from '../postgres/transactions.ts';
 import { END_BUSY, OPERATOR_PAUSED_UNTIL, PAUSED_UNTIL, said } from './locations.ts';
@@ -80,15 +80,10 @@ export function publishKitchens(about: {
   log: Pick<Log, 'error'>;
 }): WorkLoop {
   const joins = 'JOIN locations l ON l.location_id = k.location_id';
-  const loops = [
+  return joinLoops([
     publishRows({ ...about, table: 'kitchens', key: 'location_id', row: AVAILABILITY, joins }),
     publishRows({ ...about, table: 'removed_kitchens', key: 'location_id', row: CLOSED }),
-  ];
-  return {
-    start: () => loops.forEach((loop) => loop.start()),
-    wake: () => loops.forEach((loop) => loop.wake()),
-    stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))),
-  };
+  ]);
 }
 
 const NOW_MS = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';

@@ -6,7 +6,7 @@ import { digest, makeToken } from '../domain/make-token.ts';
 import type { Log } from '../domain/log.ts';
 import type { NoticeObserved, Observe } from '../domain/observed.ts';
 import type { Contact } from '../locations/put-location.ts';
-import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
+import { backoff, joinLoops, workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import { IS_OPEN } from './find-notices.ts';
 import type { ToldOrder } from './notice-texts.ts';
@@ -31,7 +31,7 @@ type Claimed = { messageId: string; leaseId: string; locationId: string; contact
  * Sends the messages to contacts of restaurants. A message that cannot be sent is retried, and delays no other way. A
  * process leaves the ways that it has not set up to other processes. `findNotices` gives up what nobody sends.
  */
-export function workNotices(deps: Deps): Pick<WorkLoop, 'start' | 'wake' | 'stop'> {
+export function workNotices(deps: Deps): WorkLoop {
   const isSetUp = (via: Way): boolean => deps.ways[via] !== undefined;
   const loops = (['email', 'webhook'] as const).filter(isSetUp).map((via) =>
     workLoop({
@@ -47,12 +47,7 @@ export function workNotices(deps: Deps): Pick<WorkLoop, 'start' | 'wake' | 'stop
       failing: 'notices could not be claimed',
     }),
   );
-  const each = (work: (loop: WorkLoop) => unknown) => (): void => void loops.map(work);
-  return {
-    start: each((loop) => loop.start()),
-    wake: each((loop) => loop.wake()),
-    stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))),
-  };
+  return joinLoops(loops);
 }
 
 async function claim(pool: Pool, via: Way, limit: number): Promise<Claimed[]> {

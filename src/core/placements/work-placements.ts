@@ -119,6 +119,10 @@ export function workPlacements(deps: Omit<PlacementDeps, 'acquireSlot'>): Placem
   });
   return {
     ...loop,
+    round() {
+      due.expire();
+      return loop.round();
+    },
     wake() {
       due.signalled();
       loop.wake();

@@ -42,6 +42,11 @@ export type WorkLoop = {
   start(): void;
   /** Signals that there is work now. */
   wake(): void;
+  /**
+   * Claims once, with the whole capacity. Resolves with the number of pieces when all of them are done. Tests step a loop
+   * that was not started. @throws what the claim throws
+   */
+  round(): Promise<number>;
   /** Stops claiming, and resolves when the work under way is done. */
   stop(): Promise<void>;
 };
@@ -100,11 +105,29 @@ export function workLoop<Piece>(about: {
       running ??= run();
     },
     wake,
+    async round() {
+      const pieces = await about.claim(about.capacity);
+      await Promise.all(pieces.map(about.work));
+      return pieces.length;
+    },
     async stop() {
       stopping.abort();
       wake();
       await running;
     },
+  };
+}
+
+/** Makes one loop of several. */
+export function joinLoops(loops: readonly WorkLoop[]): WorkLoop {
+  return {
+    start: () => loops.forEach((loop) => loop.start()),
+    wake: () => loops.forEach((loop) => loop.wake()),
+    async round() {
+      const pieces = await Promise.all(loops.map((loop) => loop.round()));
+      return pieces.reduce((all, each) => all + each, 0);
+    },
+    stop: async () => void (await Promise.all(loops.map((loop) => loop.stop()))),
   };
 }
 

@@ -36,7 +36,7 @@ export function attentionModule(app: App, config: Config) {
   return {
     part: {
       name: 'attention',
-      start: publisher.start,
+      loops: { attention: publisher },
       // A slow pager must not delay the other parts. Another process tells it again, with the same id.
       stop: () => Promise.race([publisher.stop(), sleep(STOP_MS, undefined, { ref: false })]),
     },

@@ -21,7 +21,7 @@ export function kitchensModule(app: App, config: Config, { breaker }: Pick<Order
   return {
     /** Undefined if the platform has no token. */
     endpoint: token === undefined ? undefined : { pool, token, observe },
-    publisher: { name: 'kitchens', ...(publisher && { start: publisher.start, stop: publisher.stop }) },
+    publisher: { name: 'kitchens', ...(publisher && { loops: { kitchens: publisher }, stop: publisher.stop }) },
     async settle() {
       const settled = await settleKitchens(pool);
       for (const each of settled) observe({ what: 'kitchen', ...each });

@@ -45,7 +45,7 @@ export async function liveModule(app: App, config: Config, most: number) {
     board,
     /** Undefined if members cannot follow orders. */
     members,
-    relay: { name: 'relay', start: relay.start, stop: relay.stop },
+    relay: { name: 'relay', loops: { relay }, stop: relay.stop },
     /** Removes this process's record of followed orders. If this fails, the record expires. */
     followed: { name: 'followed orders', stop: () => members?.write().catch(() => {}) },
     /** The loops that poll Postgres for changes while somebody follows an order or the board. */

@@ -30,7 +30,7 @@ export function noticesModule(app: App, config: Config, { wake }: { wake: () => 
       (ways.email ?? ways.webhook) === undefined ? undefined : { pool, judge: throttleFailures({ observe }), wake },
     work: {
       name: 'notices',
-      start: worker.start,
+      loops: { notices: worker },
       // A slow gateway must not delay the other parts. Another process sends the message again, with the same id.
       stop: () => Promise.race([worker.stop(), sleep(STOP_MS, undefined, { ref: false })]),
     },

@@ -54,8 +54,8 @@ export async function ordersModule(
     live.notify();
   };
   const refreshes = workRefreshes({ ...forward, onDue: wake });
-  const workers = [placements, refreshes, cancellations];
-  const stop = (): Promise<unknown> => Promise.all(workers.map((worker) => worker.stop()));
+  const loops = { placements, refreshes, cancellations };
+  const stop = (): Promise<unknown> => Promise.all(Object.values(loops).map((loop) => loop.stop()));
   return {
     endpoint: {
       verifyPushToken: pushTokenVerifier(app, config),
@@ -79,8 +79,8 @@ export async function ordersModule(
         await retryUnread(pool).catch((error: unknown) =>
           log.warn({ err: error }, 'held orders could not be retried at start; they are retried within half a minute'),
         );
-        for (const worker of workers) worker.start();
       },
+      loops,
       stop: () => void stop(),
     },
     calls: { name: 'calls', stop },

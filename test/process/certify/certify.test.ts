@@ -52,7 +52,7 @@ let deps: CertifyDeps;
 
 beforeAll(async () => {
   // certify has a webhook answered 500 by keeping it waiting for longer than an answer may take.
-  system = await startSystem({ providers: OTHERS, limits: ANSWER_LIMITS });
+  system = await startSystem({ providers: OTHERS, limits: ANSWER_LIMITS, jobs: 'all' });
   const pool = new pg.Pool({ connectionString: system.env['DATABASE_URL'], max: 20 });
   const registry = new Map([...ownProviders, ...OTHERS.map((provider) => [provider.integration, provider] as const)]);
   const rules = {
