@@ -1,4 +1,3 @@
-import { runOrderings, type OrderingsResult } from './orderings/run-orderings.ts';
 import { USAGE, WrongUsage, readChaosArguments, type Arguments } from './read-chaos-arguments.ts';
 import { runArchive, type ArchiveResult } from './run-archive.ts';
 import { runChaos, type Report } from './run-chaos.ts';
@@ -37,7 +36,6 @@ const say = (line: string): void => void words.write(`${line}\n`);
 const ALONE = {
   silent: runSilent,
   phones: runPhones,
-  orderings: runOrderings,
   kitchen: runKitchens,
   contacts: runContacts,
   archive: runArchive,
@@ -56,7 +54,6 @@ function explain(
     | Report['result']
     | SilentResult
     | PhonesResult
-    | OrderingsResult
     | KitchensResult
     | ContactsResult
     | ArchiveResult

@@ -15,6 +15,8 @@ const PARTS = [
   'src',
   'test',
   'chaos',
+  'simulate',
+  'demo',
   'clients',
   'examples',
   'migrations',

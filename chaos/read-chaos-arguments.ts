@@ -19,7 +19,7 @@ export type Arguments = {
   alone: Alone | undefined;
 };
 
-const ALONE = ['silent', 'phones', 'orderings', 'kitchen', 'contacts', 'archive', 'versions'] as const;
+const ALONE = ['silent', 'phones', 'kitchen', 'contacts', 'archive', 'versions'] as const;
 type Alone = (typeof ALONE)[number];
 
 /** Wrong arguments. The program then prints its usage and exits with code 2. */
@@ -55,9 +55,6 @@ Special runs, only one at a time, only with --only, and with no other option tha
   silent  all vendors that can be polled lose their webhooks, first for two minutes, then for good; about 14 minutes
   phones  a phone follows each order, and streams are cut 10,000 times: by the network, when processes are killed or
           replaced, and while Postgres is down; about five minutes
-  orderings
-          events, then events with cancels, changes and lost answers, in any order, at all kinds of POS; no process
-          dies; about a minute
   kitchen
           kitchens flap, close for an hour with orders waiting and open; how long the topic waits for a POS's report
           (toldMaxMs); then a thousand simulated hours of POS systems that do not answer; about four minutes
@@ -77,6 +74,11 @@ Special runs, only one at a time, only with --only, and with no other option tha
 export function readChaosArguments(argv: string[]): Arguments {
   const given = parse(argv);
   const kinds = given.only?.split(',').map((kind) => kind.trim());
+  if (kinds?.includes('orderings')) {
+    throw new WrongUsage(
+      '--only orderings was removed: "npm run simulate" plays events, cancels and changes in any order',
+    );
+  }
   const alone = kinds?.length === 1 ? ALONE.find((each) => each === kinds[0]) : undefined;
   const unknown = alone === undefined ? kinds?.find((kind) => !KINDS.includes(kind as Kind)) : undefined;
   if (ALONE.some((each) => each === unknown)) throw new WrongUsage(`--only: no other fault goes with "${unknown}"`);

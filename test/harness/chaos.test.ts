@@ -143,9 +143,8 @@ describe('--only', () => {
     expect(() => read('--away', '60', '--seconds', '74')).toThrow('--away 60 needs --seconds 75 at least, not "74"');
   });
 
-  it('with silent, phones, orderings, kitchen, contacts, archive or versions is a run of its own kind', () => {
+  it('with silent, phones, kitchen, contacts, archive or versions is a run of its own kind', () => {
     expect(readChaosArguments(['--only', 'phones'])).toMatchObject({ alone: 'phones' });
-    expect(readChaosArguments(['--only', 'orderings'])).toMatchObject({ alone: 'orderings' });
     expect(readChaosArguments(['--only', 'kitchen'])).toMatchObject({ alone: 'kitchen' });
     expect(readChaosArguments(['--only', 'contacts'])).toMatchObject({ alone: 'contacts' });
     expect(readChaosArguments(['--only', 'archive'])).toMatchObject({ alone: 'archive' });
@@ -156,6 +155,10 @@ describe('--only', () => {
     expect(() => readChaosArguments(['--only', 'versions', '--rolls', '3'])).toThrow('--rolls takes a whole number');
     expect(readChaosArguments(['--only', 'kill'])).toMatchObject({ alone: undefined });
     expect(() => readChaosArguments(['--only', 'kill,phones'])).toThrow('no other fault goes with "phones"');
+  });
+
+  it('with orderings says that it was removed, and names the simulation', () => {
+    expect(() => readChaosArguments(['--only', 'orderings'])).toThrow(/was removed: "npm run simulate"/);
   });
 
   it('names the faults there are when one is unknown', async () => {
