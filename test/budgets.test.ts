@@ -1,6 +1,7 @@
 /**
- * What the project may weigh, printed and held. Raising a budget needs a reason in the same commit. What shrinks lowers
- * its budget: a row says the figure that this round aims at where that is not reached yet.
+ * The size of the project. Totals are only printed: nearly every change adds lines, so a limit on them would be raised in
+ * the commit that exceeds it, and would then be a log. The limits are for what a reader, an operator or the person on call
+ * must understand at once. Make it smaller before you raise its limit.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -41,29 +42,33 @@ const words = pages.map((file) => {
 });
 const functions = source.flatMap(functionsIn);
 
-const budgets: readonly { measure: string; is: number; budget: number; goal?: number }[] = [
-  { measure: 'lines of src', is: sum(source.map((file) => linesOf(read(file)))), budget: 49_136, goal: 31_000 },
-  { measure: 'files of src', is: source.length, budget: 375 },
-  { measure: 'lines of the longest function', is: Math.max(...functions), budget: 140, goal: 120 },
-  { measure: 'functions over 100 lines', is: functions.filter((lines) => lines > 100).length, budget: 5 },
-  { measure: 'lines of test', is: sum(tests.map((file) => linesOf(read(file)))), budget: 76_050, goal: 56_000 },
-  { measure: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), budget: 12 },
-  { measure: 'lines of README.md', is: linesOf(read('README.md')), budget: 150 },
-  { measure: 'words of pages, by hand', is: sum(words.map(([byHand]) => byHand)), budget: 51_140 },
-  { measure: 'words of pages, generated', is: sum(words.map(([, generated]) => generated)), budget: 14_110 },
-  { measure: 'environment variables', is: CONFIG_NAMES.length, budget: 62 },
-  { measure: 'alert rules', is: (await readAlerts()).length, budget: 24 },
+const totals: readonly { of: string; is: number }[] = [
+  { of: 'lines in src', is: sum(source.map((file) => linesOf(read(file)))) },
+  { of: 'files in src', is: source.length },
+  { of: 'functions in src over 100 lines', is: functions.filter((lines) => lines > 100).length },
+  { of: 'lines in test', is: sum(tests.map((file) => linesOf(read(file)))) },
+  { of: 'words in pages, written by hand', is: sum(words.map(([byHand]) => byHand)) },
+  { of: 'words in pages, generated', is: sum(words.map(([, generated]) => generated)) },
+];
+const limits: readonly { of: string; is: number; limit: number }[] = [
+  // To be 120.
+  { of: 'lines in the longest function of src', is: Math.max(...functions), limit: 140 },
+  { of: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), limit: 12 },
+  { of: 'lines in README.md', is: linesOf(read('README.md')), limit: 150 },
+  { of: 'environment variables', is: CONFIG_NAMES.length, limit: 62 },
+  { of: 'alert rules', is: (await readAlerts()).length, limit: 24 },
 ];
 
-it('nothing is heavier than its budget', () => {
-  const table = budgets.map(
-    ({ measure, is, budget, goal }) =>
-      `${measure.padEnd(30)} ${String(is).padStart(7)} of ${String(budget).padStart(7)}${goal === undefined ? '' : `, to be ${goal}`}`,
-  );
+it('nothing exceeds its limit', () => {
+  const row = (of: string, is: number): string => `${of.padEnd(38)} ${String(is).padStart(7)}`;
+  const table = [
+    ...totals.map(({ of, is }) => row(of, is)),
+    ...limits.map(({ of, is, limit }) => `${row(of, is)} of at most ${limit}`),
+  ];
   process.stdout.write(`${table.join('\n')}\n`);
-  expect(budgets.filter(({ is, budget }) => is > budget)).toEqual([]);
+  expect(limits.filter(({ is, limit }) => is > limit)).toEqual([]);
 });
 
-it('every figure was found', () => {
-  expect(budgets.filter(({ is }) => !(is > 0))).toEqual([]);
+it('every size is above 0', () => {
+  expect([...totals, ...limits].filter(({ is }) => !(is > 0))).toEqual([]);
 });
