@@ -14,7 +14,7 @@ const OLD_NODE = { NODE_OPTIONS: `--require ${join(PROJECT, 'test/support/old-no
 it.each<[string, string]>([
   ['the service', 'node src/main.ts'],
   ['the command line', 'node src/cli.ts'],
-  ...'predemo predev pretest bench bench:peers chaos chaos:mutations chaos:neighbours expediter'
+  ...'predemo predev test bench bench:peers chaos chaos:mutations chaos:neighbours expediter'
     .split(' ')
     .map((name): [string, string] => [`npm run ${name}`, scripts[name] ?? '']),
 ])('%s tells an old Node in one line what it needs', async (_, command) => {
