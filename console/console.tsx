@@ -19,6 +19,7 @@ const NewLocationPage = page(async () => (await import('./set-up/new-location-pa
 const TrafficPage = page(async () => (await import('./traffic/traffic-page.tsx')).TrafficPage);
 const VendorsPage = page(async () => (await import('./vendors/vendors-page.tsx')).VendorsPage);
 const PeoplePage = page(async () => (await import('./people/people-page.tsx')).PeoplePage);
+const AllowCommand = page(async () => (await import('./allow-command.tsx')).AllowCommand);
 const AuditPage = page(async () => (await import('./audit/audit-page.tsx')).AuditPage);
 
 /** A page that is loaded on its first visit. */
@@ -66,6 +67,7 @@ export function Console() {
             <Route path="/console/vendors" component={VendorsPage} />
             <Route path="/console/people" component={PeoplePage} />
             <Route path="/console/audit" component={AuditPage} />
+            <Route path="/console/login" component={AllowCommand} />
             <Route default component={NotFound} />
           </Router>
         </Unbroken>

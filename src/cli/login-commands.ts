@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { hash, randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -12,18 +12,10 @@ import { forgetLogin, readServiceUrl, storeLogin } from './stored-login.ts';
 const request = boundedFetch();
 const ANSWER_MS = 30_000;
 
-const Begun = z.object({
-  handle: z.string(),
-  userCode: z.string(),
-  verificationUri: z.string(),
-  verificationUriComplete: z.string().nullable(),
-  intervalS: z.number(),
-  expiresInS: z.number(),
-});
-const Polled = z.discriminatedUnion('state', [
-  z.object({ state: z.literal('pending'), intervalS: z.number() }),
-  z.object({ state: z.literal('done'), token: z.string(), expiresInS: z.number() }),
-]);
+/** The browser must bring the code within this time. */
+const WAIT_MS = 5 * 60_000;
+
+const Token = z.object({ token: z.string() });
 const Refused = z.object({ detail: z.string() });
 
 export function addLoginCommands(program: Command): void {
@@ -35,8 +27,8 @@ export function addLoginCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-Without --token, this prints a URL and a code. Open the URL in any browser, sign in, and enter the code. You are then
-signed in for 12 hours, with the roles that you have at the console. The login is stored in
+Without --token, this prints a URL. Open it in a browser on this machine, sign in, and press "Allow". You are then signed
+in for 12 hours, with the roles that you have at the console. In a remote shell, use --token. The login is stored in
 ~/.config/expediter/login.json, which only you can read.
 
 A command uses the service of EXPEDITER_URL, with EXPEDITER_TOKEN or the login there; else the database of DATABASE_URL;
@@ -71,34 +63,73 @@ ${examples('expediter login https://operators.example.com', 'expediter login htt
     });
 }
 
-/** Signs a person in by a device code. @returns a token for the operator API */
+/**
+ * Signs a person in by a page of the console, which sends the browser here with a code: a loopback redirect with PKCE,
+ * https://www.rfc-editor.org/rfc/rfc8252
+ * @returns a token for the operator API
+ */
 async function signIn(url: string): Promise<string> {
-  const begun = Begun.parse(await send(`${url}/login/device`, {}));
-  const { handle, userCode, verificationUri, verificationUriComplete, expiresInS } = begun;
-  const direct =
-    verificationUriComplete === null ? '' : `\nOr open this URL, which has the code: ${verificationUriComplete}`;
-  process.stderr.write(`Open ${verificationUri} and enter the code ${userCode}${direct}\n`);
-  const endAt = performance.now() + expiresInS * 1_000;
-  let { intervalS } = begun;
-  while (performance.now() < endAt) {
-    await sleep(intervalS * 1_000);
-    const polled = Polled.parse(await send(`${url}/login/token`, { handle }));
-    if (polled.state === 'done') return polled.token;
-    intervalS = Math.max(intervalS, polled.intervalS);
+  const [verifier, state] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')];
+  const { origin } = new URL(url);
+  const redeem = async ({ code, error, iss }: Record<string, string>): Promise<string> => {
+    // The console of another service may have been opened. Its code must not be sent to this one.
+    if (iss !== origin) throw new Error(`The answer came from another service, not from ${origin}.`);
+    if (error !== undefined) throw new Error('The sign-in was refused in the browser.');
+    return Token.parse(await (await send(`${url}/login/token`, { code, verifier })).json()).token;
+  };
+  const { default: fastify } = await import('fastify');
+  const page = fastify({ forceCloseConnections: true });
+  const signedIn = Promise.withResolvers<string>();
+  page.get<{ Querystring: Record<string, string> }>('/', { exposeHeadRoute: false }, async ({ query }, reply) => {
+    if (query['state'] !== state) return reply.code(400).send('This sign-in was not started by the command here.');
+    const done = redeem(query);
+    // The command ends after the browser has the answer.
+    reply.raw.once('close', () => void done.then(signedIn.resolve, signedIn.reject));
+    return done.then(
+      () => 'You are signed in. Close this page.',
+      (error: Error) => reply.code(400).send(`You are not signed in. ${error.message}`),
+    );
+  });
+  const timer = setTimeout(
+    () => signedIn.reject(new Error(`Nobody signed in within ${WAIT_MS / 60_000} minutes. Run expediter login again.`)),
+    WAIT_MS,
+  );
+  try {
+    const { port } = new URL(await page.listen({ host: '127.0.0.1', port: 0 }));
+    const challenge = hash('sha256', verifier, 'base64url');
+    const asked = `${url}/login?${new URLSearchParams({ port, challenge, state }).toString()}`;
+    const leadsTo = URL.parse((await send(asked)).headers.get('location') ?? '');
+    if (leadsTo?.origin !== origin) {
+      throw new NotDone(
+        400,
+        `People sign in at ${leadsTo?.origin ?? 'another URL'}. Run expediter login with that URL.`,
+      );
+    }
+    process.stderr.write(
+      `Open this URL in a browser on this machine, and allow the sign-in:\n${asked}\n` +
+        `In a remote shell, use expediter login --token, or first forward the port: ssh -L ${port}:127.0.0.1:${port}\n`,
+    );
+    return await signedIn.promise;
+  } finally {
+    clearTimeout(timer);
+    await page.close();
   }
-  throw new Error('The code has expired. Run expediter login again.');
 }
 
-async function send(url: string, body: object): Promise<unknown> {
+/** Sends a GET, or a POST with a body. @throws Error that says why, unless the answer is 2xx or a redirect */
+async function send(url: string, body?: object): Promise<Response> {
+  const { origin } = new URL(url);
   const answer = await request(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    ...(body !== undefined && {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }),
     signal: AbortSignal.timeout(ANSWER_MS),
   }).catch((error: unknown) => {
-    throw new Error(`${new URL(url).origin} does not answer: ${reasonOf(error, ANSWER_MS)}`, { cause: error });
+    throw new Error(`${origin} does not answer: ${reasonOf(error, ANSWER_MS)}`, { cause: error });
   });
+  if (answer.status < 400) return answer;
   const json: unknown = await answer.json().catch(() => undefined);
-  if (answer.ok) return json;
-  throw new Error(Refused.safeParse(json).data?.detail ?? `${new URL(url).origin} answered ${answer.status}`);
+  throw new Error(Refused.safeParse(json).data?.detail ?? `${origin} answered ${answer.status}`);
 }

@@ -66,12 +66,12 @@ export async function operatorEndpoint(
   scope: FastifyInstance,
   { operator, authenticate }: { operator: OperatorDeps; authenticate: Authenticate },
 ): Promise<void> {
-  const [{ mountRoutes, speakJson }, { bearerAuth }, { sessionAuth }, { deviceRoutes }, { connectRoutes }] =
+  const [{ mountRoutes, speakJson }, { bearerAuth }, { sessionAuth }, { loginRoutes }, { connectRoutes }] =
     await Promise.all([
       import('../http/operator/mount-routes.ts'),
       import('../http/operator/bearer-auth.ts'),
       import('../http/console/session-auth.ts'),
-      import('../http/console/device-routes.ts'),
+      import('../http/console/login-routes.ts'),
       import('../http/connect/connect-routes.ts'),
     ]);
   scope.addHook('onRequest', async (_request, reply) => void reply.header('x-content-type-options', 'nosniff'));
@@ -79,8 +79,7 @@ export async function operatorEndpoint(
   await scope.register((endpoint) => bearerAuth(endpoint, operator, authenticate, mountApi));
   await scope.register(async (endpoint) => {
     speakJson(endpoint);
-    const { pool, now, identify, judge, oidc: settings, translating } = operator;
-    deviceRoutes(endpoint, { pool, now, identify, judge, keys: translating.keys, settings });
+    loginRoutes(endpoint, operator);
   });
   await scope.register((endpoint) => sessionAuth(endpoint, operator, authenticate, mountApi), { prefix: '/console' });
   await scope.register((pages) => connectRoutes(pages, operator), { prefix: '/connect' });

@@ -19,8 +19,6 @@ import { readBody, serveHttp } from './serve-http.ts';
 const CLIENT_ID = 'the-console';
 const CLIENT_SECRET = 'the-secret-of-the-console-which-is-never-logged';
 
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-
 /** Claims beside `sub`, which is the person's name among `people`. */
 export type Person = Record<string, unknown>;
 
@@ -36,13 +34,11 @@ export type OidcProvider = {
 
 /**
  * @param about.isPublic of a client without a secret
- * @param about.offersDevices whether people can sign in by a device code
  * @param about.inUserinfo where people's claims are: in the ID token, or only in what userinfo answers
  */
 export async function startOidcProvider(about: {
   consoleUrl: string;
   isPublic?: boolean;
-  offersDevices?: boolean;
   inUserinfo?: boolean;
   port?: number;
 }): Promise<OidcProvider> {
@@ -72,7 +68,6 @@ export async function startOidcProvider(about: {
         client_id: CLIENT_ID,
         redirect_uris: [`${about.consoleUrl}/console/session/callback`],
         id_token_signed_response_alg: 'ES256',
-        ...(about.offersDevices && { grant_types: ['authorization_code', DEVICE_GRANT] }),
         ...(about.isPublic ? { token_endpoint_auth_method: 'none' } : { client_secret: CLIENT_SECRET }),
       },
     ],
@@ -84,7 +79,7 @@ export async function startOidcProvider(about: {
       profile: ['preferred_username', 'name', 'groups', 'roles', 'hd'],
     },
     conformIdTokenClaims: about.inUserinfo === true,
-    features: { devInteractions: { enabled: false }, deviceFlow: { enabled: about.offersDevices === true } },
+    features: { devInteractions: { enabled: false } },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     pkce: { required: () => true },
     ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 3600, IdToken: 600, Interaction: 600, Session: 3600 },

@@ -72,6 +72,32 @@ export async function startSession(pool: Pool, who: SignedIn, replaced: readonly
 }
 
 /**
+ * Opens a session for a command of a person who has a session in a browser. It has the same identity, proof and end, so
+ * that no chain of sessions lasts longer than a sign-in.
+ * @param from the browser's session
+ * @returns the secret, which is not stored; undefined if the id was used, or the person has no session or no role any more
+ */
+export async function startSessionFrom(
+  pool: Pool,
+  from: string,
+  about: { sessionId: string; source: string; userAgent: string | undefined },
+): Promise<string | undefined> {
+  const secret = randomBytes(32).toString('base64url');
+  const { rowCount } = await pool.query(
+    `INSERT INTO operator_sessions (session_id, sha256, source, user_agent, kind, actor_id, name, email, groups,
+                                    created_at, signed_in_at, expires_at)
+     SELECT $1::uuid, $2::bytea, $3::text, $4::text, s.kind, s.actor_id, s.name, s.email, s.groups,
+            s.created_at, s.signed_in_at, s.expires_at
+     FROM operator_sessions s
+     WHERE s.session_id = $5::uuid AND ${IS_ACTIVE}
+       AND EXISTS (SELECT FROM operator_grants g WHERE g.email = s.email OR g.group_name = ANY (s.groups))
+     ON CONFLICT (session_id) DO NOTHING`,
+    [about.sessionId, digest(secret), about.source, about.userAgent?.slice(0, USER_AGENT_MAX) ?? null, from],
+  );
+  return rowCount === 1 ? secret : undefined;
+}
+
+/**
  * Ends a session, if it has not ended already.
  * @param whose the holder that the session must have; undefined for any holder
  * @returns whether there is such a session

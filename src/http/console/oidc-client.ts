@@ -1,4 +1,4 @@
-import type { Configuration, CustomFetch, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client';
+import type { Configuration, CustomFetch } from 'openid-client';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import { z } from 'zod';
 import { isLoopback } from '../../core/egress/allowed-hosts.ts';
@@ -34,26 +34,7 @@ type OidcClient = {
    * @throws IssuerAway, or any error of the library. Never log an error of the library, because it may quote tokens
    */
   finish(search: string, about: { state: string; nonce: string; verifier: string }): Promise<Claims[]>;
-  /**
-   * Begins a sign-in by a device code: https://www.rfc-editor.org/rfc/rfc8628
-   * @returns undefined if the issuer does not offer it
-   * @throws IssuerAway, or any error of the library
-   */
-  beginDevice(): Promise<DeviceCode | undefined>;
-  /** Asks the issuer once whether the person has signed in. @returns claims like `finish` @throws like `finish` */
-  finishDevice(deviceCode: string): Promise<Claims[] | 'pending' | 'slow_down' | 'refused'>;
 };
-
-type DeviceCode = {
-  deviceCode: string;
-  userCode: string;
-  verificationUri: string;
-  verificationUriComplete: string | null;
-  intervalS: number;
-  expiresInS: number;
-};
-
-const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** The issuer cannot be reached, or its answer is not valid. */
 export class IssuerAway extends Error {
@@ -105,46 +86,16 @@ export function oidcClient(settings: OidcSettings): OidcClient {
         new URL(`${redirectUri(settings.consoleUrl)}${search}`),
         { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true },
       );
-      return claimsOf(tokens);
-    },
-    async beginDevice() {
-      const { library, issuer } = await ask();
-      if (issuer.serverMetadata().device_authorization_endpoint === undefined) return undefined;
-      const begun = await library.initiateDeviceAuthorization(issuer, { scope: settings.scopes });
-      return {
-        deviceCode: begun.device_code,
-        userCode: begun.user_code,
-        verificationUri: begun.verification_uri,
-        verificationUriComplete: begun.verification_uri_complete ?? null,
-        intervalS: begun.interval ?? 5,
-        expiresInS: begun.expires_in,
-      };
-    },
-    async finishDevice(deviceCode) {
-      const { library, issuer } = await ask();
-      try {
-        return await claimsOf(await library.genericGrantRequest(issuer, DEVICE_GRANT, { device_code: deviceCode }));
-      } catch (error) {
-        const says = error instanceof library.ResponseBodyError ? error.error : undefined;
-        if (says === 'authorization_pending') return 'pending';
-        if (says === 'slow_down') return 'slow_down';
-        if (says !== undefined && ['access_denied', 'expired_token', 'invalid_grant'].includes(says)) return 'refused';
-        throw error;
+      const claims = tokens.claims();
+      if (claims === undefined) throw new Error('the issuer sent no ID token');
+      const { userinfo_endpoint: more } = issuer.serverMetadata();
+      if (more === undefined || (claims['email'] !== undefined && claims[settings.groupsClaim] !== undefined)) {
+        return [claims];
       }
+      const userInfo = await library.fetchUserInfo(issuer, tokens.access_token, claims.sub);
+      return [claims, { ...userInfo, iss: claims.iss }];
     },
   };
-
-  async function claimsOf(tokens: TokenEndpointResponse & TokenEndpointResponseHelpers): Promise<Claims[]> {
-    const { library, issuer } = await ask();
-    const claims = tokens.claims();
-    if (claims === undefined) throw new Error('the issuer sent no ID token');
-    const { userinfo_endpoint: more } = issuer.serverMetadata();
-    if (more === undefined || (claims['email'] !== undefined && claims[settings.groupsClaim] !== undefined)) {
-      return [claims];
-    }
-    const userInfo = await library.fetchUserInfo(issuer, tokens.access_token, claims.sub);
-    return [claims, { ...userInfo, iss: claims.iss }];
-  }
 }
 
 /** Discovers the issuer's endpoints. Plain http is allowed only for an issuer on this machine. */

@@ -46,18 +46,17 @@ type Refusal =
   | 'used'
   | Problem;
 
-/** What a sign-in at the issuer needs. */
-export type SignInDeps = {
+type Deps = {
   pool: Pool;
   now: Now;
   identify: Identify;
   judge: JudgeSlowly;
   keys: SettingsKeys;
+  settings: OidcSettings;
 };
-type Deps = SignInDeps & { settings: OidcSettings };
 
 /** At most this many refused sign-ins of one person are recorded in the audit per hour. */
-export const MOST_REFUSALS = 30;
+const MOST_REFUSALS = 30;
 
 /**
  * The routes of a sign-in by OIDC: the authorization code flow, with PKCE, state and nonce.
@@ -162,7 +161,7 @@ export function oidcRoutes({ pool, now, identify, judge, keys, settings }: Deps)
  * @param about.replaces the sessions that end
  * @returns the cookie; or why there is no session
  */
-export async function openSessionOf(
+async function openSessionOf(
   request: FastifyRequest,
   about: {
     claims: Awaited<ReturnType<ReturnType<typeof oidcClient>['finish']>>;

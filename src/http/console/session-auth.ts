@@ -7,6 +7,7 @@ import { NOTHING_HERE, speakJson } from '../operator/mount-routes.ts';
 import type { OperatorDeps } from '../operator/operator-deps.ts';
 import { sendProblem } from '../problem.ts';
 import { unauthorized } from '../operator/bearer-auth.ts';
+import { answerCommand } from './login-routes.ts';
 import { BUILT, isSameOrigin, pageFiles, secureHeaders } from './page-files.ts';
 import { sessionCookies } from './session-cookie.ts';
 import { sessionRoutes } from './session-routes.ts';
@@ -59,6 +60,7 @@ export async function sessionAuth(
       sessionRoutes(entry, { pool, identify, judge, operatorToken, publicOrigin });
       entry.get('/session/ways', async () => ({ oidc: oidc !== undefined }));
       oidc?.start(entry);
+      if (settings !== undefined) answerCommand(entry, { ...deps, consoleUrl: settings.consoleUrl });
     });
     await own.register(
       async (api) => {

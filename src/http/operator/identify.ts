@@ -8,7 +8,7 @@ import { BY_OPERATOR_TOKEN, type Operator } from '../../core/operators/operator.
 import type { Now } from '../../core/postgres/database-clock.ts';
 import { isDatabaseAway } from './answer-errors.ts';
 
-/** The prefix of a session's secret that a command uses as a token: see device-routes.ts. */
+/** The prefix of a session's secret that a command uses as a token: see login-routes.ts. */
 export const SESSION_TOKEN = 'exs_';
 
 /** Authenticates an operator by a credential. The result is undefined if the credential is not valid for any reason. */
