@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/free-port.ts';
+import { serveHttp } from '../support/serve-http.ts';
 import { startOidcProvider, type OidcProvider } from '../support/start-oidc-provider.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
@@ -102,6 +103,20 @@ describe('who signs in by OpenID Connect', () => {
     expect(new URL(page.url()).search).toBe('');
     expect(await askAxe(page)).toEqual([]);
   });
+});
+
+it('a person lets the command line sign in by a click, which leads to the command', async () => {
+  const command = await serveHttp(async (_request, response) => void response.end('You are signed in.'));
+  const ask = { port: new URL(command.url).port, challenge: 'c'.repeat(43), state: 's'.repeat(43) };
+  const path = `/login?${new URLSearchParams(ask).toString()}`;
+  const { page } = await pass.openLoggedOut(path, { asks: [oidc.issuer, command.url] });
+  await signInThere(page, 'grace');
+  await says(page, 'asks to sign in as grace@club.example. Allow only if you started expediter login just now.');
+  expect(await askAxe(page)).toEqual([]);
+  await press(page, 'Allow');
+  await says(page, 'You are signed in.');
+  expect(page.url()).toMatch(new RegExp(`^${command.url}/\\?code=[^&]+&state=${ask.state}&`));
+  await command.stop();
 });
 
 describe('a manager who views one location', () => {
