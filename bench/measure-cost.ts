@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { processorMsAt, PROCESSOR } from '../src/cli/plan-installation.ts';
 import type { Status } from '../src/core/domain/lifecycle.ts';
-import type { LiveOrder } from '../src/core/live/claim-outbox.ts';
 import type { Postgres } from '../test/support/start-postgres.ts';
 import { until } from '../test/support/until.ts';
 import { compileService } from './compile-service.ts';
@@ -19,11 +18,9 @@ import { median, percentile } from './summarize.ts';
 
 export type CostMeasurement = {
   /** Microseconds of Node and Postgres for a webhook and its live message. */
-  keyUs: number;
-  sequenceUs: number;
+  messageUs: number;
   /** Processor hours of a million orders at 40 orders a second. */
-  keyHours: number;
-  sequenceHours: number;
+  millionHours: number;
   costWebhookP99Ms: number;
   /** From the commit of a live message until it was published. */
   costLiveP99Ms: number;
@@ -31,29 +28,25 @@ export type CostMeasurement = {
   planDeviation: number;
 };
 
-const LIVE_ORDERS: readonly LiveOrder[] = ['key', 'sequence'];
 const LOADS = [5, 15, 40, 80, 120];
 /** 10,000 clubs with 100 orders a day in their busiest hour. */
 const USUAL = 40;
 const BATCHED = { perSecond: 2_000, seconds: 10 };
 const LOAD_S = 36;
 
-/** Measures what orders cost in processor time, with ordering keys and without, in turn. */
+/** Measures what orders cost in processor time. */
 export async function measureCost(about: { rounds: number }, say: (line: string) => void): Promise<CostMeasurement> {
   // Checkpoints and autovacuum run as usual, because their time is a part of the cost.
   const postgres = await startUsualPostgres();
   try {
-    const { key: keyUs, sequence: sequenceUs } = await measureMessages(postgres, about.rounds, say);
+    const messageUs = await measureMessages(postgres, about.rounds, say);
     const costs = await measureCosts(postgres, { ...about, seconds: LOAD_S, ordersPerSecond: LOADS }, say);
-    const usual = (order: LiveOrder): Cost[] =>
-      costs.filter((each) => each.liveOrder === order && each.ordersPerSecond === USUAL);
+    const usual = costs.filter((each) => each.ordersPerSecond === USUAL);
     return {
-      keyUs,
-      sequenceUs,
-      keyHours: hoursPerMillion(usual('key')),
-      sequenceHours: hoursPerMillion(usual('sequence')),
-      costWebhookP99Ms: median(usual('key').map((each) => each.webhookP99Ms)),
-      costLiveP99Ms: median(usual('key').map((each) => each.liveP99Ms)),
+      messageUs,
+      millionHours: hoursPerMillion(usual),
+      costWebhookP99Ms: median(usual.map((each) => each.webhookP99Ms)),
+      costLiveP99Ms: median(usual.map((each) => each.liveP99Ms)),
       planDeviation: deviationFromPlan(costs, say),
     };
   } finally {
@@ -62,45 +55,36 @@ export async function measureCost(about: { rounds: number }, say: (line: string)
 }
 
 /** Measures webhooks about known orders, each with a live message, so many that they come in batches. */
-async function measureMessages(
-  postgres: Postgres,
-  rounds: number,
-  say: (line: string) => void,
-): Promise<Record<LiveOrder, number>> {
+async function measureMessages(postgres: Postgres, rounds: number, say: (line: string) => void): Promise<number> {
   const stage = await setLiveStage(postgres.url);
-  const spent: Record<LiveOrder, number[]> = { key: [], sequence: [] };
+  const spent: number[] = [];
   const { perSecond, seconds } = BATCHED;
   const webhooks = perSecond * seconds;
   try {
     // The first round warms up.
     for (let round = 0; round <= rounds; round += 1) {
-      for (const order of LIVE_ORDERS) {
-        const service = await stage.startService('service', { LIVE_ORDER: order });
-        await seedOrders(stage.databaseUrl, stage.senders, webhooks);
-        const begin = await stage.sign({ perSecond, webhooks });
-        const [node, server] = [processorMs(service.pid), postgresMs(postgres.pid)];
-        const { answers } = await begin();
-        if (answers['200'] !== webhooks)
-          throw new Error(`${perSecond} a second are too many: ${JSON.stringify(answers)}`);
-        await until(async () => (await stage.client.query('SELECT FROM outbox LIMIT 1')).rowCount === 0);
-        const [nodeUs, postgresUs] = [processorMs(service.pid) - node, postgresMs(postgres.pid) - server].map(
-          (each) => (each / webhooks) * 1_000,
-        ) as [number, number];
-        if (round > 0) spent[order].push(nodeUs + postgresUs);
-        say(
-          `  ${order}, ${perSecond} webhooks a second: Node ${nodeUs.toFixed(0)} µs, Postgres ${postgresUs.toFixed(0)} µs`,
-        );
-      }
+      const service = await stage.startService('service');
+      await seedOrders(stage.databaseUrl, stage.senders, webhooks);
+      const begin = await stage.sign({ perSecond, webhooks });
+      const [node, server] = [processorMs(service.pid), postgresMs(postgres.pid)];
+      const { answers } = await begin();
+      if (answers['200'] !== webhooks)
+        throw new Error(`${perSecond} a second are too many: ${JSON.stringify(answers)}`);
+      await until(async () => (await stage.client.query('SELECT FROM outbox LIMIT 1')).rowCount === 0);
+      const [nodeUs, postgresUs] = [processorMs(service.pid) - node, postgresMs(postgres.pid) - server].map(
+        (each) => (each / webhooks) * 1_000,
+      ) as [number, number];
+      if (round > 0) spent.push(nodeUs + postgresUs);
+      say(`  ${perSecond} webhooks a second: Node ${nodeUs.toFixed(0)} µs, Postgres ${postgresUs.toFixed(0)} µs`);
     }
   } finally {
     await stage.stop();
   }
-  return { key: median(spent.key), sequence: median(spent.sequence) };
+  return median(spent);
 }
 
 /** What one process and its Postgres used for a load, with everything on. */
 type Cost = {
-  liveOrder: LiveOrder;
   ordersPerSecond: number;
   /** Processor milliseconds per second. */
   nodeMs: number;
@@ -143,47 +127,43 @@ async function measureCosts(
     let first = 0;
     for (let round = 0; round < about.rounds; round += 1) {
       for (const ordersPerSecond of about.ordersPerSecond) {
-        for (const liveOrder of LIVE_ORDERS) {
-          const service = await startService(main, {
-            ...env,
-            DATABASE_URL: databaseUrl,
-            LIVE_ORDER: liveOrder,
-            OPERATOR_TOKEN,
-          });
-          const scraping = scrape(service);
-          try {
-            const { seconds } = about;
-            const evening = { ordersPerSecond, webhooksPerSecond: MOVES.length * ordersPerSecond };
-            const playing = sender.ask<EveningResult>({
-              url: service.url,
-              senders,
-              seconds,
-              ...evening,
-              first,
-              moves: MOVES,
-              early: false,
-            } satisfies Evening);
-            first += seconds * ordersPerSecond;
-            await sleep((seconds * 1_000) / THIRDS);
-            await world.ask<Happened>({});
-            const [began, node, server] = [performance.now(), processorMs(service.pid), postgresMs(postgres.pid)];
-            const { webhooks, p99Ms } = await playing;
-            const passed = (performance.now() - began) / 1_000;
-            const cost = {
-              liveOrder,
-              ordersPerSecond,
-              nodeMs: (processorMs(service.pid) - node) / passed,
-              postgresMs: (postgresMs(postgres.pid) - server) / passed,
-              webhookP99Ms: Math.max(...p99Ms.slice(1)),
-            };
-            await sleep(500);
-            const { lagsMs, published } = await world.ask<Happened>({});
-            costs.push({ ...cost, liveP50Ms: percentile(lagsMs, 0.5), liveP99Ms: percentile(lagsMs, 0.99) });
-            say(`  ${describe(costs.slice(-1))}; webhooks ${JSON.stringify(webhooks)}, ${published} messages`);
-          } finally {
-            scraping.stop();
-            await service.stop();
-          }
+        const service = await startService(main, {
+          ...env,
+          DATABASE_URL: databaseUrl,
+          OPERATOR_TOKEN,
+        });
+        const scraping = scrape(service);
+        try {
+          const { seconds } = about;
+          const evening = { ordersPerSecond, webhooksPerSecond: MOVES.length * ordersPerSecond };
+          const playing = sender.ask<EveningResult>({
+            url: service.url,
+            senders,
+            seconds,
+            ...evening,
+            first,
+            moves: MOVES,
+            early: false,
+          } satisfies Evening);
+          first += seconds * ordersPerSecond;
+          await sleep((seconds * 1_000) / THIRDS);
+          await world.ask<Happened>({});
+          const [began, node, server] = [performance.now(), processorMs(service.pid), postgresMs(postgres.pid)];
+          const { webhooks, p99Ms } = await playing;
+          const passed = (performance.now() - began) / 1_000;
+          const cost = {
+            ordersPerSecond,
+            nodeMs: (processorMs(service.pid) - node) / passed,
+            postgresMs: (postgresMs(postgres.pid) - server) / passed,
+            webhookP99Ms: Math.max(...p99Ms.slice(1)),
+          };
+          await sleep(500);
+          const { lagsMs, published } = await world.ask<Happened>({});
+          costs.push({ ...cost, liveP50Ms: percentile(lagsMs, 0.5), liveP99Ms: percentile(lagsMs, 0.99) });
+          say(`  ${describe(costs.slice(-1))}; webhooks ${JSON.stringify(webhooks)}, ${published} messages`);
+        } finally {
+          scraping.stop();
+          await service.stop();
         }
       }
     }
@@ -198,9 +178,9 @@ const hoursPerMillion = (costs: readonly Cost[]): number =>
   median(costs.map((each) => ((each.nodeMs + each.postgresMs) / each.ordersPerSecond / 3_600) * 1_000));
 
 function describe(costs: readonly Cost[]): string {
-  const of = (what: keyof Omit<Cost, 'liveOrder'>): string => median(costs.map((each) => each[what])).toFixed(1);
+  const of = (what: keyof Cost): string => median(costs.map((each) => each[what])).toFixed(1);
   return (
-    `${costs[0]?.liveOrder}, ${of('ordersPerSecond')} orders a second: ${hoursPerMillion(costs).toFixed(3)} h a million; ` +
+    `${of('ordersPerSecond')} orders a second: ${hoursPerMillion(costs).toFixed(3)} h a million; ` +
     `a second: Node ${of('nodeMs')} ms, Postgres ${of('postgresMs')} ms; webhooks p99 ${of('webhookP99Ms')} ms; ` +
     `live p50 ${of('liveP50Ms')} ms, p99 ${of('liveP99Ms')} ms`
   );
@@ -228,11 +208,9 @@ async function age(databaseUrl: string): Promise<void> {
 
 /** Compares each load with the plan. The median of all ratios is the speed of this machine. */
 function deviationFromPlan(costs: readonly Cost[], say: (line: string) => void): number {
-  const loads = [...Map.groupBy(costs, ({ liveOrder, ordersPerSecond }) => `${liveOrder}, ${ordersPerSecond}`)];
+  const loads = [...Map.groupBy(costs, ({ ordersPerSecond }) => ordersPerSecond)];
   const ratios = loads.map(([load, rounds]) => {
-    const [{ liveOrder, ordersPerSecond } = { liveOrder: 'key', ordersPerSecond: USUAL } as const] = rounds;
-    const { node, postgres } = PROCESSOR[liveOrder];
-    const planned = processorMsAt(node, ordersPerSecond) + processorMsAt(postgres, ordersPerSecond);
+    const planned = processorMsAt(PROCESSOR.node, load) + processorMsAt(PROCESSOR.postgres, load);
     return { load, ratio: median(rounds.map((each) => each.nodeMs + each.postgresMs)) / planned };
   });
   const speed = median(ratios.map(({ ratio }) => ratio));

@@ -1,5 +1,4 @@
 import { parseArgs } from 'node:util';
-import type { LiveOrder } from '../src/core/live/claim-outbox.ts';
 import { KINDS, isAwayAlone, secondsToBeAway, type Kind } from './plan-faults.ts';
 
 export type Arguments = {
@@ -11,7 +10,6 @@ export type Arguments = {
   recoveryS: number;
   kills: number;
   awayS: number;
-  liveOrder: LiveOrder;
   only: ReadonlySet<Kind>;
   /** How many processes are replaced by one of the other version, with --only versions. */
   rolls: number;
@@ -46,7 +44,6 @@ Options:
                         repeat nothing. The run fails if less than 99.9 % are answered 200 within 1.5 s
   --recovery <seconds>  the time in which the service must recover from a fault of Postgres (default 5). On a slower
                         machine all time limits grow; on a machine that is over twice as slow they are not judged
-  --live-order <order>  key or sequence: LIVE_ORDER of the processes (default key)
   --json                print the result as JSON in the last line of standard output, all else on standard error
   -h, --help            print this
 
@@ -98,7 +95,6 @@ export function readChaosArguments(argv: string[]): Arguments {
     recoveryS: number('--recovery', given.recovery ?? '5', 1, 600),
     kills: number('--kills', given.kills ?? '6', 1, 100),
     awayS,
-    liveOrder: liveOrderOf(given['live-order'] ?? 'key'),
     rolls: number('--rolls', given.rolls ?? '40', 4, 100_000),
     only,
     alone,
@@ -109,11 +105,6 @@ function number(name: string, text: string, least: number, most: number): number
   const value = Number(text);
   if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new WrongUsage(`${name} takes a whole number from ${least} to ${most}, not "${text}"`);
-}
-
-function liveOrderOf(text: string): LiveOrder {
-  if (text === 'key' || text === 'sequence') return text;
-  throw new WrongUsage(`--live-order takes key or sequence, not "${text}"`);
 }
 
 function parse(argv: string[]) {
@@ -130,7 +121,6 @@ function parse(argv: string[]) {
         recovery: { type: 'string' },
         kills: { type: 'string' },
         away: { type: 'string' },
-        'live-order': { type: 'string' },
         rolls: { type: 'string' },
       },
     }).values;

@@ -86,7 +86,6 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     deadPos: only.has('dead-pos'),
     clocks: only.has('clock'),
     findable: seconds >= FINDABLE_FROM_S,
-    liveOrder: args.liveOrder,
     ...(awayAlone && { places: PLACES_WHILE_AWAY, vendors: [CARELESS] }),
   });
   const locationIds = stage.kitchens.map((kitchen) => kitchen.locationId);

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PubSub, type Topic } from '@google-cloud/pubsub';
 import pg from 'pg';
-import type { LiveOrder } from '../src/core/live/claim-outbox.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
@@ -75,8 +74,6 @@ export async function setStage<Database extends StageDatabase>(about: {
   clocks: boolean;
   /** True to add locations whose POS must be queried before a repeat. */
   findable: boolean;
-  /** `key` by default. */
-  liveOrder?: LiveOrder;
   /** How many processes; two by default. */
   places?: number;
   /** The version with which all begins; by default ours. It makes the schema and the locations too. */
@@ -120,7 +117,6 @@ export async function setStage<Database extends StageDatabase>(about: {
     ORDER_QUERY_FILE: join(folder, ORDER_QUERY_FILE),
     GOOGLE_CLOUD_PROJECT: PROJECT,
     PUBSUB_EMULATOR_HOST: pubsub.host,
-    LIVE_ORDER: about.liveOrder ?? 'key',
     SPILL_TOPIC: 'spill',
     PUSH_AUDIENCE: AUDIENCE,
     PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,

@@ -137,8 +137,7 @@ export function asyncapi(): Schema {
     channels: {
       orderStatus: {
         ...addressOf('statusTopic', 'order-status', 'STATUS_TOPIC of the service.'),
-        description:
-          'Every step of every order. Unless LIVE_ORDER is `sequence`, the messages of one order have its id as ordering key.',
+        description: 'Every step of every order. The messages of one order have its id as ordering key.',
         messages: { liveMessage: { $ref: '#/components/messages/liveMessage' } },
       },
       kitchens: {

@@ -25,7 +25,7 @@ export function addPlanCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Reads LIVE_ORDER, POOL_SIZE, WEBHOOK_RETENTION_DAYS, PII_RETENTION_DAYS and HISTORY_DAYS, with their defaults. An order
+Reads POOL_SIZE, WEBHOOK_RETENTION_DAYS, PII_RETENTION_DAYS and HISTORY_DAYS, with their defaults. An order
 has five webhooks of 1,000 bytes, of which one changes nothing, and six live messages. Disk, traffic and money count every
 day as a busy one. Measured processor times differ between machines.
 ${examples(
@@ -36,7 +36,7 @@ ${examples(
     .action((options: Options, command: Command) => {
       const env = readConfigOf(
         process.env,
-        ...(['LIVE_ORDER', 'POOL_SIZE', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS', 'HISTORY_DAYS'] as const),
+        ...(['POOL_SIZE', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS', 'HISTORY_DAYS'] as const),
       );
       const plan = planInstallation({ ...options, ...env });
       print(command, plan, inWords(plan));

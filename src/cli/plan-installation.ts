@@ -1,4 +1,3 @@
-import type { LiveOrder } from '../core/live/claim-outbox.ts';
 import { daysPast, REST_DAYS } from '../core/retention/past-orders.ts';
 import type { Config } from '../server/config.ts';
 
@@ -9,7 +8,7 @@ export type Load = {
   ordersPerLocation: number;
   /** The share of a day's orders that come in its busiest hour. */
   busiestHour: number;
-} & Pick<Config, 'LIVE_ORDER' | 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS' | 'HISTORY_DAYS'>;
+} & Pick<Config, 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTION_DAYS' | 'HISTORY_DAYS'>;
 
 /** The usual order: webhooks of 1,000 bytes, of which one changes nothing. */
 const WEBHOOKS = 5;
@@ -22,15 +21,9 @@ const MESSAGES = 6;
  * of the benchmark, which compares five loads with these curves.
  */
 type Curve = { idle: number; base: number; power: number; least: number };
-export const PROCESSOR: Record<LiveOrder, { node: Curve; postgres: Curve }> = {
-  key: {
-    node: { idle: 11, base: 63, power: 0.51, least: 4 },
-    postgres: { idle: 5, base: 31, power: 0.62, least: 2 },
-  },
-  sequence: {
-    node: { idle: 11, base: 64, power: 0.49, least: 3.5 },
-    postgres: { idle: 5, base: 41, power: 0.55, least: 2 },
-  },
+export const PROCESSOR: { node: Curve; postgres: Curve } = {
+  node: { idle: 11, base: 63, power: 0.51, least: 4 },
+  postgres: { idle: 5, base: 31, power: 0.62, least: 2 },
 };
 export const processorMsAt = ({ idle, base, power, least }: Curve, orders: number): number =>
   Math.max(idle, base * orders ** power, least * orders);
@@ -42,7 +35,7 @@ const SPARE_DISK = 0.3;
 /** Bytes per order that leave the service, without Postgres and Pub/Sub: the ticket, the query, answers to webhooks. */
 const SENT = 5_300;
 /** Bytes of a live message, with its attributes. */
-const MESSAGE = { key: 1_060, sequence: 910 };
+const MESSAGE = 1_060;
 /** The least that is billed for publishing a signal, and for its push. */
 const SIGNAL = 2_000;
 
@@ -91,10 +84,10 @@ export type Plan = {
 
 /** Computes what an installation needs. The second Postgres of high availability is counted in the money. */
 export function planInstallation(load: Load): Plan {
-  const { LIVE_ORDER: liveOrder, PII_RETENTION_DAYS: piiDays } = load;
+  const { PII_RETENTION_DAYS: piiDays } = load;
   const ordersPerDay = load.locations * load.ordersPerLocation;
   const orders = (ordersPerDay * load.busiestHour) / 3_600;
-  const { node, postgres } = PROCESSOR[liveOrder];
+  const { node, postgres } = PROCESSOR;
   let enough = 1;
   while (processorMsAt(node, orders / enough) > BUSY.process * 1_000) enough += 1;
   // If one process dies, the others suffice.
@@ -123,7 +116,7 @@ export function planInstallation(load: Load): Plan {
   const ordersPerMonth = (ordersPerDay * HOURS) / 24;
   const sent = ordersPerMonth * SENT;
   // Each message is published once, and delivered to one subscription.
-  const messages = ordersPerMonth * (SIGNAL + MESSAGES * 2 * MESSAGE[liveOrder]);
+  const messages = ordersPerMonth * (SIGNAL + MESSAGES * 2 * MESSAGE);
   const money = {
     service: processes * PRICE.process,
     postgres: 2 * (vcpus * PRICE.vcpu + memoryGb * PRICE.gigabyteOfMemory),

@@ -84,7 +84,9 @@ async function runPart(part: Part, environmentToo: boolean, work: () => Promise<
     if (error instanceof WrongEnvironment) {
       const wrong = variablesIn(error);
       if (part === 'environment' || !environmentToo) {
-        return wrong.map(({ name, problem, example }) => failed(name, problem, `set it, for example: ${example}`));
+        return wrong.map(({ name, problem, example }) =>
+          failed(name, problem, example === undefined ? 'remove it' : `set it, for example: ${example}`),
+        );
       }
       return [skipped('all of it', `${wrong.map(({ name }) => name).join(', ')}: see environment`)];
     }
@@ -96,10 +98,11 @@ async function runPart(part: Part, environmentToo: boolean, work: () => Promise<
   return checks.map((check) => ({ part, ...check }));
 }
 
-function variablesIn({ message }: WrongEnvironment): { name: string; problem: string; example: string }[] {
+/** @returns the wrong variables; a removed one has no example */
+function variablesIn({ message }: WrongEnvironment): { name: string; problem: string; example: string | undefined }[] {
   return message.split('\n').flatMap((line) => {
-    const [, name, problem, example] = /^ {2}([A-Z_]+): (.*)\. Example: (.*)$/.exec(line) ?? [];
-    return name === undefined || problem === undefined || example === undefined ? [] : [{ name, problem, example }];
+    const [, name, problem, example] = /^ {2}([A-Z_]+): (.*?)\. (?:Example: (.*)|Remove it)$/.exec(line) ?? [];
+    return name === undefined || problem === undefined ? [] : [{ name, problem, example }];
   });
 }
 

@@ -1,4 +1,3 @@
-import type { LiveOrder } from '../core/live/claim-outbox.ts';
 import { randomUUID } from 'node:crypto';
 import { SpanKind, SpanStatusCode, TraceFlags, type HrTime } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -15,7 +14,6 @@ import { readerOf } from './events.ts';
 /** The addresses of the service and of the systems that it calls. */
 export type TracedConfig = {
   STATUS_TOPIC: string;
-  LIVE_ORDER: LiveOrder;
   ORDER_API_URL: string;
   PUBSUB_EMULATOR_HOST?: string | undefined;
   PUBLIC_URL?: string | undefined;
@@ -123,7 +121,6 @@ function placesOf(config: TracedConfig): Places {
   const { 'url.scheme': _, ...broker } = serverOf(`https://${config.PUBSUB_EMULATOR_HOST ?? 'pubsub.googleapis.com'}`);
   return {
     topic: config.STATUS_TOPIC,
-    isKeyed: config.LIVE_ORDER === 'key',
     broker,
     platform: asking({ method: 'POST', origin: config.ORDER_API_URL }),
     // The scheme of PUBLIC_URL replaces `http`, because a proxy in front of the service may terminate HTTPS.

@@ -78,8 +78,6 @@ export type Span = {
 /** Attributes that the spans of a process share. */
 export type Places = {
   topic: string;
-  /** Whether messages have an ordering key. */
-  isKeyed: boolean;
   broker: Attributes;
   platform: Attributes;
   /** For a request to this service. */

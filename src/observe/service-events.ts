@@ -34,7 +34,7 @@ export const serviceEvents: EventReadings<
         if (outcome === 'published') lag(Math.max(0, make.now().getTime() - Date.parse(appliedAt)) / 1_000);
       };
     },
-    spans(observed, { places: { broker, topic, isKeyed } }) {
+    spans(observed, { places: { broker, topic } }) {
       const { serviceOrderId, sequence, outcome, spanId: id, milliseconds } = observed;
       const failed = outcome === 'failed';
       const attributes = {
@@ -43,7 +43,7 @@ export const serviceEvents: EventReadings<
         'messaging.operation.type': 'send',
         'messaging.operation.name': 'send',
         'messaging.destination.name': topic,
-        ...(isKeyed && { 'messaging.gcp_pubsub.message.ordering_key': serviceOrderId }),
+        'messaging.gcp_pubsub.message.ordering_key': serviceOrderId,
         ...(failed
           ? { 'error.type': errorType(observed.error) }
           : observed.messageId !== undefined && { 'messaging.message.id': observed.messageId }),

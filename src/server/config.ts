@@ -45,10 +45,6 @@ export const VARIABLES = {
 
   GOOGLE_CLOUD_PROJECT: [text(), 'the project with the topics', 'my-project'],
   STATUS_TOPIC: [text().default('order-status'), 'the topic for live messages'],
-  LIVE_ORDER: [
-    z.enum(['key', 'sequence']).default('key'),
-    'how readers order live messages: `key`, by an ordering key; or `sequence`: docs/order-life.md#without-ordering-keys',
-  ],
   KITCHEN_TOPIC: [
     text().optional(),
     'the topic for the availability of kitchens. Unset: it is not published',
@@ -186,6 +182,11 @@ export const VARIABLES = {
   ],
   AUDIT_RETENTION_DAYS: [integer(30, 3650).default(400), 'days for which the audit is stored'],
 } as const satisfies Record<string, Variable>;
+
+/** Variables that earlier versions had, and what replaces each. */
+export const REMOVED: Readonly<Record<string, string>> = {
+  LIVE_ORDER: 'live messages always have an ordering key',
+};
 
 /** The value of these variables may also be in a file. The variable `NAME_FILE` then has the path. */
 export const SECRETS = [
@@ -343,7 +344,7 @@ export function readConfigOf<Name extends keyof Config>(env: NodeJS.ProcessEnv, 
 
 function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv, names: readonly string[]): Shape {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
-  const problems = readSecretFiles(present, names);
+  const problems = [...removedIn(present), ...readSecretFiles(present, names)];
   const result = schema.safeParse(present);
   if (result.success && problems.length === 0) return result.data;
   for (const issue of result.error?.issues ?? []) {
@@ -353,6 +354,13 @@ function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv, names: r
   }
   throw new WrongEnvironment(
     `The environment is wrong. Correct these variables:\n${[...new Set(problems)].join('\n')}`,
+  );
+}
+
+/** @returns a line for each removed variable that is set. Ignoring it could change what the service does unnoticed. */
+function removedIn(env: NodeJS.ProcessEnv): string[] {
+  return Object.entries(REMOVED).flatMap(([name, instead]) =>
+    env[name] === undefined ? [] : [`  ${name}: was removed: ${instead}. Remove it`],
   );
 }
 

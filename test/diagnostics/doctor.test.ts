@@ -172,6 +172,12 @@ describe('expediter doctor', () => {
 });
 
 describe('of the environment', () => {
+  it('a removed variable fails, with what replaces it', async () => {
+    expect(await wrong('environment', { LIVE_ORDER: 'key' })).toEqual([
+      failed('LIVE_ORDER', /^was removed: live messages always have an ordering key$/, /^remove it$/),
+    ]);
+  });
+
   it('it reads the query and loads the providers that it names', async () => {
     expect(await wrong('environment', { ORDER_QUERY_FILE: '/nowhere', PROVIDER_MODULES: 'no-such-provider' })).toEqual([
       failed('ORDER_QUERY_FILE', /\/nowhere/),

@@ -271,7 +271,7 @@ it('the share of orders that is traced is the same in every process', async () =
     const log = { info: () => {}, warn: () => {} };
     const config = readConfigOf(
       { ORDER_API_URL: 'https://orders.example.com/graphql' },
-      ...(['STATUS_TOPIC', 'LIVE_ORDER', 'PUBSUB_EMULATOR_HOST', 'PUBLIC_URL', 'ORDER_API_URL'] as const),
+      ...(['STATUS_TOPIC', 'PUBSUB_EMULATOR_HOST', 'PUBLIC_URL', 'ORDER_API_URL'] as const),
     );
     const traces = createTraces({ endpoint: collector.url, ratio, config, version: '1', now: () => new Date(), log });
     for (let nth = 0; nth < 1_000; nth += 1) {

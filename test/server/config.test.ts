@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readConfig, readConfigOf } from '../../src/server/config.ts';
+import { CONFIG_NAMES, REMOVED, readConfig, readConfigOf } from '../../src/server/config.ts';
 
 const GOOD_KEY = randomBytes(32).toString('base64');
 const env = {
@@ -35,6 +35,16 @@ it('takes a share of orders to trace from 0 to 1, and all of them unless it says
   for (const wrong of ['-0.1', '1.01', 'all', 'NaN']) {
     const message = 'OTEL_TRACES_SAMPLER_ARG: is not a number from 0 to 1';
     expect(() => readConfig({ ...env, OTEL_TRACES_SAMPLER_ARG: wrong }), wrong).toThrow(message);
+  }
+});
+
+it('a removed variable stops the start, and the error says what to do instead', () => {
+  for (const [name, instead] of Object.entries(REMOVED)) {
+    const message = `${name}: was removed: ${instead}. Remove it`;
+    expect(() => readConfig({ ...env, [name]: 'x' })).toThrow(message);
+    expect(() => readConfigOf({ [name]: 'x' }, 'POOL_SIZE')).toThrow(message);
+    expect(() => readConfig({ ...env, [name]: '' })).not.toThrow();
+    expect(CONFIG_NAMES).not.toContain(name);
   }
 });
 

@@ -91,10 +91,9 @@ export const LiveMessage = z
     id: 'LiveMessage',
     title: 'Live message',
     description:
-      'One step of an order, as the status topic carries it: published with the attributes ' +
-      'type=orderStatusChanged, serviceOrderId, locationId, status, memberState, sequence (an attribute ' +
-      'without a value is left out), and as a CloudEvent. Unless LIVE_ORDER is `sequence`, its ordering key is ' +
-      '`serviceOrderId`. Fields and values may be added.',
+      'One step of an order, as the status topic carries it: published with the ordering key `serviceOrderId` and the ' +
+      'attributes type=orderStatusChanged, serviceOrderId, locationId, status, memberState, sequence (an attribute ' +
+      'without a value is left out), and as a CloudEvent. Fields and values may be added.',
     examples: [
       {
         serviceOrderId: 'order-4711',

@@ -6,12 +6,6 @@ import { LIVE_ROW } from './outbox.ts';
 
 export type OutboxRow = LiveRow & { attempts: number };
 
-/**
- * How readers learn the order of an order's messages. `key`: Pub/Sub delivers them in order, by an ordering key.
- * `sequence`: they may arrive in any order, and their `sequence` orders them.
- */
-export type LiveOrder = 'key' | 'sequence';
-
 const LEASE_S = 10;
 /** Time that a commit usually takes. A claim starts this long before the oldest row of the last claim. */
 const COMMIT_MS = 250;
@@ -22,14 +16,11 @@ const SLOW_EVERY_MS = 1_000;
 const EVERYTHING_REST = { leastMs: 60_000, mostMs: 600_000, times: 200 };
 
 /**
- * Creates a function that deletes published rows and claims the next rows, oldest first, in one statement. With `key`
- * it claims only each order's lowest row. It starts at the oldest row of the last claim. All rows before that row are
- * deleted, but an old snapshot may retain hundreds of thousands of them.
+ * Creates a function that deletes published rows and claims each order's lowest row, oldest first, in one statement. It
+ * starts at the oldest row of the last claim. All rows before that row are deleted, but an old snapshot may retain
+ * hundreds of thousands of them.
  */
-export function outboxClaimer(
-  order: LiveOrder,
-): (pool: Pool, published: readonly OutboxRow[], limit: number) => Promise<OutboxRow[]> {
-  const claim = { name: `claim-outbox-by-${order}`, text: claimBy(order) };
+export function outboxClaimer(): (pool: Pool, published: readonly OutboxRow[], limit: number) => Promise<OutboxRow[]> {
   let oldest: Date | undefined;
   let slowAt = -Infinity;
   let everythingAt = -Infinity;
@@ -46,7 +37,8 @@ export function outboxClaimer(
     if (began >= slowAt) slowAt = began + SLOW_EVERY_MS;
     try {
       const { rows } = await pool.query<{ oldest: Date; row: LiveRow | null; attempts: number }>({
-        ...claim,
+        name: 'claim-outbox',
+        text: CLAIM,
         values: valuesOf({
           limit,
           since,
@@ -70,13 +62,6 @@ const { $, valuesOf } = nameParameters('limit', 'since', 'orders', 'sequences');
 /** Reads the deleted rows, so that a statement deletes before it claims: two processes cannot wait for each other. */
 const GONE = 'ALL (ARRAY(SELECT ctid FROM gone))';
 
-const IS_LOWEST = `
-  -- guard: stop-at-failed
-  AND NOT EXISTS (SELECT FROM outbox e
-                  WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence AND e.ctid <> ${GONE}
-                  OFFSET 0)
-`;
-
 /**
  * SQL of the `ctid` of rows. `OFFSET 0` forces index look-ups: the outbox is usually empty, and a plan cached then would
  * scan the outbox for every row when it is full. The arrays are in subqueries, so that Postgres does not know their
@@ -94,7 +79,7 @@ export const rowsBy = (orders: string, sequences: string): string => `
 /**
  * A published row that another process has claimed meanwhile may remain. That process publishes its message once more.
  */
-const claimBy = (order: LiveOrder): string => `
+const CLAIM = `
   WITH gone AS (
     DELETE FROM outbox WHERE ctid = ANY (ARRAY(${rowsBy($.orders, $.sequences)}))
     RETURNING ctid, service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at
@@ -107,7 +92,11 @@ const claimBy = (order: LiveOrder): string => `
     SELECT o.ctid
     FROM outbox o
     WHERE o.applied_at >= ${$.since}::timestamptz AND (o.lease_until IS NULL OR o.lease_until < now())
-      AND o.ctid <> ${GONE}${order === 'key' ? IS_LOWEST : ''}
+      AND o.ctid <> ${GONE}
+      -- guard: stop-at-failed
+      AND NOT EXISTS (SELECT FROM outbox e
+                      WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence AND e.ctid <> ${GONE}
+                      OFFSET 0)
     ORDER BY o.applied_at
     LIMIT ${$.limit}
     FOR UPDATE SKIP LOCKED

@@ -5,7 +5,7 @@ import type { Log } from '../domain/log.ts';
 import type { LiveMessageEnd, Observe } from '../domain/observed.ts';
 import { newSpanId } from '../domain/trace-id.ts';
 import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
-import { outboxClaimer, rowsBy, type LiveOrder, type OutboxRow } from './claim-outbox.ts';
+import { outboxClaimer, rowsBy, type OutboxRow } from './claim-outbox.ts';
 
 /**
  * Publishes a message, with `spanId` in its trace context. Resolves when the topic has acknowledged the message. The
@@ -13,8 +13,8 @@ import { outboxClaimer, rowsBy, type LiveOrder, type OutboxRow } from './claim-o
  */
 export type Publish = (message: LiveMessage, spanId: string) => Promise<string | undefined>;
 
-/** Maximum number of messages under way. With an ordering key each needs its own request. */
-const UNDER_WAY: Record<LiveOrder, number> = { key: 200, sequence: 1_000 };
+/** Maximum number of messages under way. Each needs its own request, because a request has one ordering key. */
+const UNDER_WAY = 200;
 /**
  * Time from one claim to the next, so that a claim deletes and claims several rows. A statement for each message would
  * take more processor time than the message.
@@ -27,23 +27,21 @@ const DOWN_WAIT_MS = 1_000;
 const BACKOFF = { firstMs: 100, mostMs: 5_000, jitter: 0.5 };
 
 /**
- * Publishes the outbox. A row is deleted after its message is published, so a crash in between repeats the message. With
- * `key`, messages of one order are published strictly one after the other: every process claims only an order's lowest
+ * Publishes the outbox. A row is deleted after its message is published, so a crash in between repeats the message.
+ * Messages of one order are published strictly one after the other: every process claims only an order's lowest
  * unpublished row, so if a message fails, no later message can overtake it.
  */
 export function publishLive(deps: {
   pool: Pool;
-  order: LiveOrder;
   publish: Publish;
   log: Pick<Log, 'info' | 'error'>;
   observe: Observe;
 }): WorkLoop {
-  const claimOutbox = outboxClaimer(deps.order);
+  const claimOutbox = outboxClaimer();
   const putBack = rowReturner(deps.pool);
   /** Published rows that are not deleted yet. */
   let published: OutboxRow[] = [];
   let failuresInARow = 0;
-  let lastError: unknown;
   let claimedAt = -Infinity;
   let underWay = 0;
   let isStopping = false;
@@ -53,7 +51,7 @@ export function publishLive(deps: {
     if (restMs > 0) await sleep(restMs);
     claimedAt = performance.now();
     // Messages ended during the rest.
-    const limit = isStopping ? 0 : UNDER_WAY[deps.order] - underWay;
+    const limit = isStopping ? 0 : UNDER_WAY - underWay;
     const gone = published;
     published = [];
     try {
@@ -79,15 +77,11 @@ export function publishLive(deps: {
       report({ outcome: 'published', messageId });
     } catch (error) {
       report({ outcome: 'failed', error });
-      // All messages of a request fail with the same error.
-      if (error !== lastError) {
-        lastError = error;
-        failuresInARow += 1;
-        if (failuresInARow < DOWN_AFTER) {
-          deps.log.error({ ...about, err: error }, 'live message not published; it will be retried');
-        } else if (failuresInARow === DOWN_AFTER) {
-          deps.log.error({ err: error }, 'the status topic cannot be reached; live messages wait');
-        }
+      failuresInARow += 1;
+      if (failuresInARow < DOWN_AFTER) {
+        deps.log.error({ ...about, err: error }, 'live message not published; it will be retried');
+      } else if (failuresInARow === DOWN_AFTER) {
+        deps.log.error({ err: error }, 'the status topic cannot be reached; live messages wait');
       }
       await putBack(row);
       // Without this wait a backlog would take the CPU and the connections from all other work.
@@ -100,7 +94,7 @@ export function publishLive(deps: {
   };
 
   const loop = workLoop({
-    capacity: UNDER_WAY[deps.order],
+    capacity: UNDER_WAY,
     pollMs: POLL_MS,
     claim,
     async work(row) {

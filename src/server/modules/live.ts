@@ -17,16 +17,9 @@ export async function liveModule(app: App, config: Config, most: number) {
   const { pool } = app.database;
   const topic = statusTopic(pubsub, {
     name: config.STATUS_TOPIC,
-    order: config.LIVE_ORDER,
     tracedShare: config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined ? undefined : config.OTEL_TRACES_SAMPLER_ARG,
   });
-  const relay = publishLive({
-    pool,
-    order: config.LIVE_ORDER,
-    publish: topic.publish,
-    log,
-    observe: observability.observe,
-  });
+  const relay = publishLive({ pool, publish: topic.publish, log, observe: observability.observe });
   const feed = orderFeed({ pool, log });
   // The board is loaded only if operators have an endpoint.
   const board = hasOperators(config)

@@ -1,9 +1,7 @@
 import { traceId } from '../../core/domain/trace-id.ts';
-import type { LiveOrder } from '../../core/live/claim-outbox.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
-import { gatherMessages } from './gather-messages.ts';
 
-/** A CloudEvent about a subject, which may also be its ordering key, and attributes besides those of CloudEvents. */
+/** A CloudEvent about a subject, which is also its ordering key, and attributes besides those of CloudEvents. */
 export type TopicEvent = {
   /** With the version of the payload. docs/decisions/19-cloudevents.md has the rules for changes. */
   type: string;
@@ -52,25 +50,17 @@ function cloudEvent(event: TopicEvent, source: string): Record<string, string> {
 
 /** The library's retries are off, because they would silently delay a message. Our callers retry. */
 const TIMEOUT_MS = 3_000;
-/** Messages without an ordering key are collected for this long. The relay hands over many in the same turn. */
-const GATHER_MS = 1;
 
 /**
- * Makes a function that publishes to a topic. The low-level client sends the messages, not the library's `Topic`. A
+ * Makes a function that publishes to a topic, each message in a request of its own with its ordering key. The low-level client sends the messages, not the library's `Topic`. A
  * `Topic` batches messages by a timer, queues them by ordering key and stops a key at its first failure. Our callers do
  * all of this themselves, so a `Topic` would only add half of the CPU time and a millisecond.
- * @param order with `key`, the subject is the message's ordering key, and each message is a request
  * @returns a function that resolves to the message's id when the topic has acknowledged the message
  */
 export function eventTopic(
   connection: PubsubConnection,
   name: string,
-  order: LiveOrder = 'key',
 ): (event: TopicEvent) => Promise<string | undefined> {
-  const gather =
-    order === 'sequence'
-      ? gatherMessages(connection, { topic: name, gatherMs: GATHER_MS, timeoutMs: TIMEOUT_MS })
-      : undefined;
   let topic: string | undefined;
   let source = '';
   return async (event) => {
@@ -82,7 +72,6 @@ export function eventTopic(
       source = `//pubsub.googleapis.com/${encodeURI(topic)}`;
     }
     const attributes = { ...event.attributes, ...cloudEvent(event, source) };
-    if (gather !== undefined) return gather({ data, attributes });
     const request = { topic, messages: [{ data, orderingKey: event.subject, attributes }] };
     const [{ messageIds }] = await publisher.publish(request, { timeout: TIMEOUT_MS, retry: null });
     return messageIds?.[0];

@@ -1,7 +1,6 @@
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 
-type Message = { data: Buffer; attributes?: Record<string, string> };
-type Waiting = { message: Message; resolve(messageId: string | undefined): void; reject(error: unknown): void };
+type Waiting = { data: Buffer; resolve(): void; reject(error: unknown): void };
 
 /** The status code of gRPC for a request whose content is refused. */
 const INVALID_ARGUMENT = 3;
@@ -13,12 +12,12 @@ const MOST = { messages: 500, bytes: 9_000_000 };
  * one request, because a request costs more than its messages. If Pub/Sub refuses the content of a request, each message
  * is sent alone, so that one message stops no other.
  * @param about.timeoutMs of a request. There are no retries, because callers retry
- * @returns a function that resolves to the message's id when the topic has acknowledged the message
+ * @returns a function that publishes a message, and resolves when the topic has acknowledged it
  */
 export function gatherMessages(
   { client }: PubsubConnection,
   about: { topic: string; gatherMs: number; timeoutMs: number },
-): (message: Message) => Promise<string | undefined> {
+): (data: Buffer) => Promise<void> {
   let gathered: Waiting[] = [];
   let bytes = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -26,9 +25,9 @@ export function gatherMessages(
   const send = async (batch: readonly Waiting[]): Promise<void> => {
     try {
       const { pubsub, publisher } = await client();
-      const request = { topic: pubsub.topic(about.topic).name, messages: batch.map(({ message }) => message) };
-      const [{ messageIds }] = await publisher.publish(request, { timeout: about.timeoutMs, retry: null });
-      for (const [nth, { resolve }] of batch.entries()) resolve(messageIds?.[nth]);
+      const request = { topic: pubsub.topic(about.topic).name, messages: batch.map(({ data }) => ({ data })) };
+      await publisher.publish(request, { timeout: about.timeoutMs, retry: null });
+      for (const { resolve } of batch) resolve();
     } catch (error) {
       if (batch.length > 1 && (error as { code?: unknown }).code === INVALID_ARGUMENT) {
         for (const each of batch) void send([each]);
@@ -47,8 +46,8 @@ export function gatherMessages(
     void send(batch);
   };
 
-  return (message) => {
-    const { length } = message.data;
+  return (data) => {
+    const { length } = data;
     if (length > MOST.bytes) {
       return Promise.reject(new Error(`the message has ${length} bytes; Pub/Sub takes ${MOST.bytes}`));
     }
@@ -56,7 +55,7 @@ export function gatherMessages(
     bytes += length;
     timer ??= setTimeout(sendGathered, about.gatherMs);
     return new Promise((resolve, reject) => {
-      gathered.push({ message, resolve, reject });
+      gathered.push({ data, resolve, reject });
     });
   };
 }

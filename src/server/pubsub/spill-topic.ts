@@ -33,7 +33,6 @@ export function spillTopic(
   about: { topic: string; onError: (error: unknown) => void },
 ): SpillTopic {
   const { client } = connection;
-  const gather = gatherMessages(connection, { topic: about.topic, gatherMs: GATHER_MS, timeoutMs: TIMEOUT_MS });
 
   const open = async (receive: (message: SpillMessage) => void): Promise<Subscription> => {
     const [{ pubsub }, { Duration }] = await Promise.all([client(), loadPubsub()]);
@@ -55,9 +54,7 @@ export function spillTopic(
   };
 
   return {
-    async publish(data) {
-      await gather({ data });
-    },
+    publish: gatherMessages(connection, { topic: about.topic, gatherMs: GATHER_MS, timeoutMs: TIMEOUT_MS }),
     read(receive) {
       let isStopped = false;
       let again: NodeJS.Timeout | undefined;

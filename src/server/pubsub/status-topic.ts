@@ -1,6 +1,5 @@
 import { traceparent } from '../../core/domain/trace-id.ts';
 import type { LiveMessage } from '../../core/domain/live-message.ts';
-import type { LiveOrder } from '../../core/live/claim-outbox.ts';
 import type { Publish } from '../../core/live/publish-live.ts';
 import type { PubsubConnection } from '../plugins/pubsub.ts';
 import { eventTopic } from './event-topic.ts';
@@ -17,9 +16,9 @@ const DIGITS = 10;
  */
 export function statusTopic(
   connection: PubsubConnection,
-  { name, order, tracedShare }: { name: string; order: LiveOrder; tracedShare: number | undefined },
+  { name, tracedShare }: { name: string; tracedShare: number | undefined },
 ): { publish: Publish } {
-  const publish = eventTopic(connection, name, order);
+  const publish = eventTopic(connection, name);
   return {
     publish: async (message, spanId) =>
       publish({

@@ -1,6 +1,6 @@
 import { PubSub } from '@google-cloud/pubsub';
 import { status } from '@grpc/grpc-js';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { traceId } from '../../../src/core/domain/trace-id.ts';
 import { PROJECT, post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -171,73 +171,5 @@ describe('the status topic', () => {
     for (const serviceOrderId of orders) {
       expect(system.live(serviceOrderId).map((message) => message.sequence)).toEqual([3, 4, 5, 6, 7]);
     }
-  });
-});
-
-describe('the status topic without ordering keys', () => {
-  let requests = 0;
-
-  beforeAll(async () => {
-    await system.stop();
-    system = await startSystem({ processes: 2, env: { LOG_LEVEL: 'fatal', LIVE_ORDER: 'sequence' } });
-    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-    url = await system.webhookUrl('club-1');
-  });
-  beforeEach(() => {
-    requests = 0;
-  });
-  const answering = (answer: (nth: number) => status | undefined): void => {
-    system.pubsub.faults.publishError = () => answer(++requests);
-  };
-
-  /** Failures of orders that were never read, in one commit. */
-  const commit = (prefix: string, count: number): Promise<unknown> =>
-    system.query(
-      `INSERT INTO outbox (service_order_id, sequence, rank) SELECT $1 || nth, 1, 70 FROM generate_series(1, $2::int) AS nth`,
-      [prefix, count],
-    );
-  const published = (prefix: string): string[] =>
-    system.pubsub
-      .published('order-status')
-      .filter(({ attributes }) => attributes['serviceOrderId']?.startsWith(prefix))
-      .map(({ orderingKey }) => orderingKey);
-
-  it('gets many messages in one request, each once and without a key', async () => {
-    answering(() => undefined);
-    await commit('batched-', 100);
-    await outboxIsEmpty();
-    expect(published('batched-')).toEqual(Array.from({ length: 100 }, () => ''));
-    expect(requests).toBeLessThan(10);
-  });
-
-  it('gets the later messages of an order while an earlier one fails, and then that one', async () => {
-    let isFailing = true;
-    answering(() => (isFailing ? status.UNAVAILABLE : undefined));
-    await system.seedOrder({ serviceOrderId: 'overtaken', locationId: 'club-1' });
-    const move = (state: string): Promise<unknown> =>
-      post(url, statusWebhook({ serviceOrderId: 'overtaken', providerOrderId: 'pos-overtaken', status: state }));
-    await move('RECEIVED');
-    await until(() => requests > 0);
-    // Its next try is far away.
-    await until(async () => {
-      await system.query(`UPDATE outbox SET lease_until = 'infinity' WHERE attempts > 0 AND sequence = 3`);
-      return (await system.query(`SELECT FROM outbox WHERE lease_until = 'infinity'`)).length === 1;
-    });
-    isFailing = false;
-    await move('READY');
-    await until(() => system.live('overtaken').some(({ sequence }) => sequence === 4));
-    expect(system.live('overtaken').map(({ sequence }) => sequence)).toEqual([4]);
-    await system.query(`UPDATE outbox SET lease_until = NULL`);
-    await outboxIsEmpty();
-    expect(system.live('overtaken').map(({ sequence }) => sequence)).toEqual([4, 3]);
-  });
-
-  it('gets the other messages of a request that it refuses because of one', async () => {
-    answering((nth) => (nth <= 2 ? status.INVALID_ARGUMENT : undefined));
-    await commit('refused-', 20);
-    await outboxIsEmpty();
-    expect(published('refused-')).toHaveLength(20);
-    // Refused once together, and the first one once more alone.
-    expect(requests).toBeGreaterThanOrEqual(22);
   });
 });
