@@ -14,19 +14,34 @@ export type Tills = {
   creates: ((order: KitchenOrder) => Answer<OrderRef> | undefined) | undefined;
   cancel: ((serviceOrderId: string, nth: number) => Answer<CancelAnswer | undefined>) | undefined;
   reads: ((serviceOrderId: string) => readonly StatusEvent[]) | undefined;
-  finds: ((serviceOrderId: string) => OrderRef | undefined | Promise<undefined>) | undefined;
+  finds: ((serviceOrderId: string) => OrderRef | undefined | Promise<OrderRef | undefined>) | undefined;
 };
 
 /** An answer that was lost: the request was sent. */
 export const lost = (): TryAgain => new TryAgain('no answer', { sent: true });
 export const tooLate = (): GiveUp => new GiveUp('it is in the oven', { reason: 'too late', httpStatus: 409 });
 
+/** An answer that a till gives when the test says so. `asked` resolves when the till is asked. */
+export function heldAnswer<Result>(): {
+  asked: Promise<void>;
+  wait: () => Promise<Result>;
+  resolve: (result: Result) => void;
+  reject: (error: Error) => void;
+} {
+  const asked = Promise.withResolvers<void>();
+  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+  const wait = (): Promise<Result> => {
+    asked.resolve();
+    return promise;
+  };
+  return { asked: asked.promise, wait, resolve, reject };
+}
+
 /**
  * Starts the service with tills: `exact` takes the same order and the same cancel once, `asked` can be asked for an order
- * and its status, `blind` makes a ticket and a cancel of every request, `patient` does too and is waited for longer than a
- * test, `mute` cannot cancel.
+ * and its status, `blind` makes a ticket and a cancel of every request, `mute` cannot cancel. Its workers are stepped.
  */
-export async function startTills(processes = 1): Promise<{ system: System; tills: Tills }> {
+export async function startTills(): Promise<{ system: System; tills: Tills }> {
   const tills: Tills = {
     tickets: [],
     cancels: [],
@@ -45,7 +60,8 @@ export async function startTills(processes = 1): Promise<{ system: System; tills
     settings: z.object({ account: z.string().optional() }),
     deduplicates: true,
     account: (settings) => (settings as { account?: string }).account ?? '',
-    attemptWithinS: 2,
+    // Longer than a test takes.
+    attemptWithinS: 110,
     async createOrder(order) {
       if (!tills.tickets.some(({ serviceOrderId }) => serviceOrderId === order.serviceOrderId))
         tills.tickets.push(order);
@@ -63,7 +79,6 @@ export async function startTills(processes = 1): Promise<{ system: System; tills
   };
   const exact: Provider = { ...mute, integration: 'exact', cancelOrder, deduplicatesCancels: true };
   const blind: Provider = { ...mute, integration: 'blind', deduplicates: false, cancelOrder };
-  const patient: Provider = { ...blind, integration: 'patient', attemptWithinS: 110 };
   const asked: Provider = {
     ...blind,
     integration: 'asked',
@@ -71,11 +86,10 @@ export async function startTills(processes = 1): Promise<{ system: System; tills
     readStatus: async (_ref, { serviceOrderId }) => tills.reads?.(serviceOrderId),
   };
   const system = await startSystem({
-    providers: [mute, exact, blind, patient, asked],
-    processes,
+    providers: [mute, exact, blind, asked],
+    stepped: ['placements', 'refreshes', 'cancellations', 'relay'],
     env: { ORDER_QUERY_FILE: 'examples/order-with-cancels.graphql' },
   });
-  for (const integration of ['mute', 'exact', 'blind', 'patient', 'asked'])
-    await system.addLocation(integration, {}, integration);
+  for (const integration of ['mute', 'exact', 'blind', 'asked']) await system.addLocation(integration, {}, integration);
   return { system, tills };
 }
