@@ -6,7 +6,6 @@ import { OPERATOR_TOKEN, askOperator, type Operator } from '../support/ask-opera
 import { readBody, serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 
@@ -24,7 +23,7 @@ beforeAll(async () => {
   });
   pos = await startPos();
   system = await startSystem({
-    processes: 2,
+    stepped: ['placements', 'attention'],
     env: {
       OPERATOR_TOKEN,
       ATTENTION_WEBHOOK_URL: pager.url,
@@ -40,10 +39,21 @@ afterAll(async () => {
   await Promise.all([pos?.stop(), pager?.stop()]);
 });
 
+/** Records what needs a person, and tells the pager. */
+async function tell(): Promise<void> {
+  await system.round('recording of attention');
+  await system.finish('attention');
+}
+
 it('a pager gets a need with its page, the same again if it did not take it, who has it, and its end', async () => {
   pos.behave = () => ({ status: 404 });
   const { serviceOrderId } = await system.placeOrder();
-  await until(() => got.length === 2);
+  await system.round('placements');
+  await tell();
+  // It did not take this one.
+  expect(got).toHaveLength(1);
+  await system.query('UPDATE attention_items SET lease_until = now()');
+  await tell();
   expect(got[0]).toMatchObject({
     type: 'expediter.attention.opened.v1',
     id: expect.stringMatching(/^[0-9a-f]{32}-\d{13}$/),
@@ -57,16 +67,18 @@ it('a pager gets a need with its page, the same again if it did not take it, who
   });
   expect(got[1]).toEqual(got[0]);
   await system.query(`UPDATE attention_items SET opened_at = opened_at - interval '6 min'`);
-  await until(() => got.length === 3);
+  await tell();
   expect(got[2]).toMatchObject({
     data: { reminders: 1, sentence: expect.stringMatching(/^Nobody has taken it yet: 1/) },
   });
   await operator.send('PUT', `/orders/${serviceOrderId}/case`, { to: 'Anna' });
-  await until(() => got.length === 4);
+  await tell();
   expect(got[3]).toMatchObject({ type: 'expediter.attention.updated.v1', data: { holder: 'Anna' } });
   pos.behave = undefined;
   await operator.post(`/orders/${serviceOrderId}/retry`);
-  await until(() => got.length === 5);
+  await system.round('placements');
+  await tell();
   expect(got[4]).toMatchObject({ type: 'expediter.attention.closed.v1', data: { closedAt: expect.any(String) } });
+  expect(got).toHaveLength(5);
   expect(JSON.stringify(got)).not.toContain('Ada');
 });

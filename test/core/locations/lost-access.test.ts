@@ -16,7 +16,6 @@ import {
 import { SHARED_ENV } from '../../support/fixtures.ts';
 import { runCli } from '../../support/run-cli.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
 
 const PUBLIC_URL = 'https://expediter.test';
 let system: System;
@@ -28,7 +27,7 @@ let locationId: string;
 let nth = 0;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { OPERATOR_TOKEN, PUBLIC_URL } });
+  system = await startSystem({ env: { OPERATOR_TOKEN, PUBLIC_URL }, stepped: ['placements'] });
   operator = await askOperator(system.urls[0] ?? '');
   pool = new pg.Pool({ connectionString: system.databaseUrl, max: 1 });
 });
@@ -59,11 +58,11 @@ const patch = (change: object): Promise<OperatorAnswer> =>
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
     body: JSON.stringify({ settings: change }),
   });
-const held = (id: string): Promise<Record<string, unknown>> =>
-  until(async () => {
-    const placement = await system.placement(id);
-    return placement?.['state'] === 'held' && placement;
-  });
+/** Tries what is due. */
+const tried = async (id: string): Promise<Record<string, unknown> | undefined> => {
+  await system.round('placements');
+  return system.placement(id);
+};
 const connectionLeft = async (): Promise<number | undefined> =>
   (await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 1_800 })).lasts['square'];
 
@@ -100,7 +99,7 @@ describe('a location whose restaurant withdrew our access', () => {
     expect(await connectionLeft()).toBeLessThanOrEqual(0);
 
     const { serviceOrderId } = await system.placeOrder({ locationId });
-    expect(await held(serviceOrderId)).toMatchObject({ cause: { code: 'reconnect_needed' } });
+    expect(await tried(serviceOrderId)).toMatchObject({ state: 'held', cause: { code: 'reconnect_needed' } });
     expect(square.requests).toBe(0);
 
     // Other settings are no access.
@@ -109,7 +108,7 @@ describe('a location whose restaurant withdrew our access', () => {
     await system.query(`UPDATE locations SET grant_sha256 = '' WHERE location_id = $1`, [locationId]);
     await patch({ prepMinutes: { pickup: 25 } });
     expect(await shown()).toMatchObject({ reconnectNeededAt: null });
-    await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+    expect(await tried(serviceOrderId)).toMatchObject({ state: 'sent' });
   });
 
   it('does not alert while an operator has paused it', async () => {
@@ -144,7 +143,7 @@ describe('a location that an operator disconnects', () => {
     const page = await sendAsIs(system.urls[0] ?? '', new URL(String(url)).pathname);
     expect(page.status).toBe(404);
     const { serviceOrderId } = await system.placeOrder({ locationId });
-    expect(await held(serviceOrderId)).toMatchObject({ cause: { code: 'reconnect_needed' } });
+    expect(await tried(serviceOrderId)).toMatchObject({ state: 'held', cause: { code: 'reconnect_needed' } });
     expect(await disconnect()).toMatchObject({ status: 200, body: { revoked: false } });
   });
 

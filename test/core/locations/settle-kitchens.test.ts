@@ -235,7 +235,11 @@ describe('a kitchen', () => {
 describe('publishing', () => {
   const published: Availability[] = [];
   const failures: object[] = [];
-  let answer: (availability: Availability) => Promise<void> = async () => {};
+  let answer: (availability: Availability) => Promise<void>;
+  beforeEach(async () => {
+    answer = async () => {};
+    await pool.query('UPDATE kitchens SET published_sequence = sequence');
+  });
   const publisher = (): ReturnType<typeof publishKitchens> =>
     publishKitchens({
       pool,
@@ -261,34 +265,31 @@ describe('publishing', () => {
     await settled();
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     const busy = await settled();
-    const one = publisher();
-    one.start();
-    await until(async () => (await row()).isDone);
-    await one.stop();
+    await publisher().round();
     expect(ofThis()).toEqual([busy]);
+    expect(await row()).toMatchObject({ isDone: true });
   });
 
   it('of one kitchen is never done twice at a time: what changes meanwhile is told next', async () => {
     const first = Promise.withResolvers<void>();
     await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     answer = async ({ locationId: of }) => (of === locationId ? first.promise : undefined);
-    const both = [publisher(), publisher()];
-    for (const each of both) each.start();
+    const slow = publisher().round();
     await until(() => ofThis().length === 1);
     await makeBusy(deps, locationId, { extraMinutes: 30, by: 'Anna' });
-    // Another kitchen, which both may tell, passes it.
+    // Another kitchen passes it.
     await pool.query(
       `WITH l AS (INSERT INTO locations (location_id, integration, settings) VALUES ($1, 'acme', 'x') RETURNING location_id)
        INSERT INTO kitchens (location_id, since, sequence) SELECT location_id, now(), 1 FROM l`,
       [`${locationId}-other`],
     );
-    await until(() => published.some((each) => each.locationId === `${locationId}-other`));
+    await publisher().round();
+    expect(published.at(-1)).toMatchObject({ locationId: `${locationId}-other` });
     expect(ofThis()).toHaveLength(1);
-    answer = async () => {};
     first.resolve();
-    await until(() => ofThis().length === 2);
-    await until(async () => (await row()).isDone);
-    await Promise.all(both.map((each) => each.stop()));
+    await slow;
+    await publisher().round();
+    expect(await row()).toMatchObject({ isDone: true });
     expect(ofThis().map((each) => each.extraMinutes)).toEqual([10, 30]);
   });
 
@@ -297,33 +298,26 @@ describe('publishing', () => {
     answer = async () => {
       throw new Error('no topic');
     };
-    const one = publisher();
-    one.start();
-    await until(async () => (await row()).failures > 0);
-    expect(await row()).toMatchObject({ isDone: false, waits: true });
+    await publisher().round();
+    expect(await row()).toMatchObject({ failures: 1, isDone: false, waits: true });
     expect(failures).toContainEqual(expect.objectContaining({ key: locationId }));
     answer = async () => {};
     await pool.query('UPDATE kitchens SET lease_until = now() WHERE location_id = $1', [locationId]);
-    await until(async () => (await row()).isDone);
-    await one.stop();
-    expect(await row()).toMatchObject({ failures: 0 });
+    await publisher().round();
+    expect(await row()).toMatchObject({ failures: 0, isDone: true });
   });
 
   it('of a removed location tells once that it is closed, and that it is open if it is created again', async () => {
     await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
-    const one = publisher();
-    one.start();
-    await until(() => ofThis().length === 1);
+    await publisher().round();
     expect(await removeLocation(pool, locationId, { unpaused: true })).toEqual({ tokens: 0 });
-    await until(() => ofThis().length === 2);
-    const done = 'SELECT FROM removed_kitchens WHERE location_id = $1 AND published_sequence = sequence';
-    await until(async () => (await pool.query(done, [locationId])).rowCount === 1);
+    await publisher().round();
     const registry = new Map([['acme', acme]]);
     const rules = { registry, keys, publicUrl: undefined, allowedHosts };
     await putLocation(pool, rules, { locationId, integration: 'acme', settings: {} });
-    await until(() => ofThis().length === 3);
-    await until(async () => (await row()).isDone);
-    await one.stop();
+    for (const _twice of [1, 2]) await publisher().round();
+    expect(await row()).toMatchObject({ isDone: true });
+    expect(ofThis()).toHaveLength(3);
     const [busy, closed, open] = ofThis();
     expect(closed).toEqual({
       ...busy,
@@ -344,13 +338,12 @@ describe('publishing', () => {
       await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
       const slow = Promise.withResolvers<void>();
       answer = () => slow.promise;
-      const one = publisher();
-      one.start();
+      const publishing = publisher().round();
       await until(() => ofThis().length === 1);
       await pool.query('UPDATE kitchens SET lease_id = gen_random_uuid() WHERE location_id = $1', [locationId]);
       if (isPublished) slow.resolve();
       else slow.reject(new Error('no topic'));
-      await one.stop();
+      await publishing;
       expect(await row()).toMatchObject({ isDone: false, failures: 0 });
     },
   );

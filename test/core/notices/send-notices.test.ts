@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { NoticeObserved } from '../../../src/core/domain/observed.ts';
+import type { NoticeObserved, Observed } from '../../../src/core/domain/observed.ts';
 import { guardedFetch } from '../../../src/core/egress/guarded-fetch.ts';
 import type { Contact, NoticeReason } from '../../../src/core/locations/put-location.ts';
 import { findNotices } from '../../../src/core/notices/find-notices.ts';
@@ -32,7 +32,6 @@ let locationId: string;
 let count = 0;
 const observed: NoticeObserved[] = [];
 const lines: string[] = [];
-const running: { stop(): Promise<void> }[] = [];
 
 beforeAll(async () => {
   stage = await startStage();
@@ -60,27 +59,17 @@ beforeEach(async () => {
   await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
 });
 afterEach(async () => {
-  await Promise.all(running.splice(0).map((worker) => worker.stop()));
   await stage.query(`WITH quiet AS (UPDATE locations SET contacts = '[]') DELETE FROM notice_messages`);
 });
 afterAll(async () => {
   await Promise.all([gateway?.stop(), mail?.stop(), stage?.stop()]);
 });
 
-const work = (by: Ways = ways): { wake(): void } => {
+/** One turn of a process's workers. */
+const work = async (by: Ways = ways): Promise<void> => {
   const log = createLog('info', { write: (line: string) => void lines.push(line) });
-  const worker = workNotices({
-    pool: stage.pool,
-    ways: by,
-    publicUrl: PUBLIC_URL,
-    observe: (each) => {
-      if (each.what === 'notice') observed.push(each);
-    },
-    log,
-  });
-  running.push(worker);
-  worker.start();
-  return worker;
+  const observe = (each: Observed): void => void (each.what === 'notice' && observed.push(each));
+  await workNotices({ pool: stage.pool, ways: by, publicUrl: PUBLIC_URL, observe, log }).round();
 };
 /** Tells the location's contacts about a new order in trouble. */
 const tell = async (contacts: Contact[], reason: NoticeReason = 'in_doubt', orders = 1): Promise<string[]> => {
@@ -92,19 +81,13 @@ const tell = async (contacts: Contact[], reason: NoticeReason = 'in_doubt', orde
 };
 const message = async (): Promise<Record<string, unknown>> =>
   (await stage.query('SELECT * FROM notice_messages WHERE location_id = $1', [locationId]))[0] ?? {};
-const isOver = (outcome: string): Promise<Record<string, unknown>> =>
-  until(async () => {
-    const row = await message();
-    return row['outcome'] === outcome && row;
-  });
 const linksIn = (text: string): string[] =>
   text.match(/https:\/\/expediter\.example\.com\/answer\/exa_[\w-]{49}/g) ?? [];
 
 describe('an e-mail', () => {
   it('says the code, the restaurant, since when and what to do, with a link, and nothing of the member', async () => {
     await tell([KITCHEN]);
-    work();
-    await isOver('sent');
+    await work();
     const [sent] = mail.mails;
     expect(sent).toMatchObject({ from: 'orders@club.example', to: ['kitchen@nord.example'] });
     expect(sent?.headers).toContain('Subject: Trattoria Nord: Is order K472 on your till?');
@@ -118,8 +101,7 @@ describe('an e-mail', () => {
 
   it('about several orders is one', async () => {
     await tell([KITCHEN], 'failed', 3);
-    work();
-    await isOver('sent');
+    await work();
     expect(mail.mails).toHaveLength(1);
     expect(mail.mails[0]?.headers).toContain('Subject: Trattoria Nord: 3 orders need you');
     expect(mail.mails[0]?.body.match(/Order K472 could not be sent/g)).toHaveLength(3);
@@ -128,13 +110,13 @@ describe('an e-mail', () => {
   it('is retried while the server is away, and is then sent once', async () => {
     await tell([KITCHEN]);
     mail.refuses = { data: 451 };
-    const worker = work();
-    await until(async () => Number((await message())['failures']) > 0);
-    expect((await message())['problem']).toMatch(/^the mail server/);
+    await work();
+    expect(await message()).toMatchObject({ failures: 1, problem: expect.stringMatching(/^the mail server/) });
+    await work();
     mail.refuses = {};
     await stage.query('UPDATE notice_messages SET next_attempt_at = now() WHERE location_id = $1', [locationId]);
-    worker.wake();
-    await isOver('sent');
+    await work();
+    expect(await message()).toMatchObject({ outcome: 'sent' });
     expect(mail.mails).toHaveLength(1);
     expect(observed.map(({ outcome }) => outcome)).toEqual(['failed', 'sent']);
   });
@@ -145,24 +127,30 @@ describe('an e-mail', () => {
       locationId,
     ]);
     mail.refuses = { data: 451 };
-    const worker = work();
-    await isOver('gave_up');
+    await work();
+    expect(await message()).toMatchObject({ outcome: 'gave_up' });
     await stage.query('DELETE FROM notice_messages');
     mail.refuses = { rcpt: 550 };
     await findNotices(stage.pool);
-    worker.wake();
-    expect(await isOver('gave_up')).toMatchObject({ problem: 'the mail server refused the address (550)' });
+    await work();
+    expect(await message()).toMatchObject({ outcome: 'gave_up', problem: 'the mail server refused the address (550)' });
   });
 
   it('has the same Message-ID if it is sent again, and both links work', async () => {
     await tell([KITCHEN]);
     // As a process that dies after the message was taken, and before this is recorded.
-    work({ ...ways, email: async (...about) => ways.email?.(...about).then(() => new Promise<never>(() => {})) });
-    await until(() => mail.mails.length === 1);
-    running.length = 0;
+    const taken = Promise.withResolvers<void>();
+    const dying: Ways['email'] = async (...about) => {
+      await ways.email?.(...about);
+      taken.resolve();
+      return new Promise<never>(() => {});
+    };
+    void work({ ...ways, email: dying });
+    await taken.promise;
     await stage.query(`UPDATE notice_messages SET lease_until = now() WHERE location_id = $1`, [locationId]);
-    work();
-    const { links, message_id: id } = await isOver('sent');
+    await work();
+    const { links, message_id: id, outcome } = await message();
+    expect(outcome).toBe('sent');
     expect(mail.mails.map(({ messageId }) => messageId)).toEqual([
       `<${String(id)}@club.example>`,
       `<${String(id)}@club.example>`,
@@ -174,8 +162,8 @@ describe('an e-mail', () => {
 describe('a webhook', () => {
   it('is signed by Standard Webhooks, in the language of the contact', async () => {
     await tell([OWNER]);
-    work();
-    const { message_id: id } = await isOver('sent');
+    await work();
+    const { message_id: id } = await message();
     const [sent] = got;
     const event = new Webhook(SECRET).verify(sent?.body ?? '', sent?.headers ?? {}) as Record<string, never>;
     expect(sent?.headers['webhook-id']).toBe(id);
@@ -198,18 +186,16 @@ describe('a webhook', () => {
   it('that is slow delays no e-mail', async () => {
     answer = 'hang';
     await tell([OWNER, KITCHEN], 'in_doubt', 1);
-    work();
+    void work();
     await until(() => got.length === 1);
     await until(() => mail.mails.length === 1);
-    running.length = 0;
   });
 
   it.each([500, 302])('that is answered %i is sent again', async (status) => {
     answer = status;
     await tell([OWNER]);
-    work();
-    await until(async () => Number((await message())['failures']) > 0);
-    expect(await message()).toMatchObject({ outcome: null, problem: `the gateway answered ${status}` });
+    await work();
+    expect(await message()).toMatchObject({ outcome: null, failures: 1, problem: `the gateway answered ${status}` });
   });
 
   it('goes to no address that may not be called', async () => {
@@ -219,8 +205,7 @@ describe('a webhook', () => {
       () => new Date(),
     );
     await tell([OWNER]);
-    work(refusing);
-    await until(async () => Number((await message())['failures']) > 0);
+    await work(refusing);
     expect((await message())['problem']).toMatch(/127\.0\.0\.2/);
   });
 });
@@ -228,28 +213,23 @@ describe('a webhook', () => {
 describe('a message', () => {
   it('is sent by one of many processes', async () => {
     await tell([KITCHEN, OWNER], 'in_doubt', 2);
-    for (let nth = 0; nth < 4; nth++) work();
-    await until(async () => (await stage.query('SELECT FROM notice_messages WHERE ended_at IS NULL')).length === 0);
+    await Promise.all([work(), work(), work(), work()]);
+    expect(await stage.query('SELECT FROM notice_messages WHERE ended_at IS NULL')).toEqual([]);
     expect([mail.mails.length, got.length]).toEqual([1, 1]);
   });
 
   it('that a process is sending is sent by no other', async () => {
     await tell([KITCHEN]);
     const hanging = Promise.withResolvers<void>();
-    // It may take the later message too, and sends that.
-    const hangOnce: Ways['email'] = async (id, told) =>
-      told.locationId === locationId ? new Promise<never>(() => hanging.resolve()) : ways.email?.(id, told);
-    work({ ...ways, email: hangOnce });
+    void work({ ...ways, email: () => new Promise<never>(() => hanging.resolve()) });
     await hanging.promise;
-    running.length = 0;
     const lease = (await message())['lease_id'];
     const later = `${locationId}-later`;
     await stage.addLocation(later, { ordersUrl: 'http://127.0.0.1:9/orders' });
     await setContacts(stage, later, [KITCHEN]);
     await seedTrouble(stage, 'late', { serviceOrderId: later, locationId: later });
     await findNotices(stage.pool);
-    work();
-    await until(() => mail.mails.length > 0);
+    await work();
     expect(mail.mails.map(({ headers }) => /has not reached/.test(headers))).toEqual([true]);
     expect(await message()).toMatchObject({ outcome: null, lease_id: lease });
   });
@@ -259,53 +239,52 @@ describe('a message', () => {
     const settle = (id: string): Promise<unknown> =>
       stage.query(`UPDATE placements SET state = 'sent', finished_at = now() WHERE service_order_id = $1`, [id]);
     await settle(first);
-    work();
-    await isOver('sent');
+    await work();
     expect(mail.mails[0]?.headers).toContain('Is order K472 on your till?');
     await stage.query('DELETE FROM notice_messages');
     await findNotices(stage.pool);
     await settle(second);
-    work();
-    await isOver('settled');
+    await work();
+    expect(await message()).toMatchObject({ outcome: 'settled' });
     expect(mail.mails).toHaveLength(1);
   });
 
   it('is left to other processes if its way is not set up, and given up after an hour', async () => {
     await tell([KITCHEN]);
-    work({ email: undefined, webhook: undefined });
+    await work({ email: undefined, webhook: undefined });
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '69 min'`);
     await findNotices(stage.pool);
     const { rows } = await stage.pool.query('SELECT FROM notice_messages WHERE ended_at IS NULL AND failures = 0');
     expect(rows).toHaveLength(1);
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '71 min'`);
     await findNotices(stage.pool);
-    expect(await isOver('gave_up')).toMatchObject({ problem: 'no process is set up to send it' });
+    expect(await message()).toMatchObject({ outcome: 'gave_up', problem: 'no process is set up to send it' });
   });
 
   it('is not ended by a process that lost its lease', async () => {
     await tell([KITCHEN]);
     const [began, slow] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    work({ ...ways, email: async () => (began.resolve(), slow.promise) });
+    const sending = work({ ...ways, email: async () => (began.resolve(), slow.promise) });
     await began.promise;
     await stage.query('UPDATE notice_messages SET lease_id = gen_random_uuid()');
     slow.resolve();
-    await Promise.all(running.map((worker) => worker.stop()));
+    await sending;
     expect(await message()).toMatchObject({ outcome: null, ended_at: null });
   });
 
   it('is sent if its way works again after an hour', async () => {
     await tell([KITCHEN]);
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 min', failures = 9`);
-    work();
-    await isOver('sent');
+    await work();
+    expect(await message()).toMatchObject({ outcome: 'sent' });
   });
 
   it('leaves no link, address or number in the log', async () => {
     answer = 500;
     mail.refuses = { data: 554 };
     await tell([KITCHEN, OWNER]);
-    work();
-    await until(() => observed.length >= 2);
+    await work();
+    expect(observed).toHaveLength(2);
     expect(JSON.stringify([observed, lines])).not.toMatch(/exa_|nord\.example|4930123456/);
   });
 });

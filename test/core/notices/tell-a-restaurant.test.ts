@@ -4,7 +4,6 @@ import { TryAgain } from '../../../src/core/domain/errors.ts';
 import { askOperator, OPERATOR_TOKEN } from '../../support/ask-operator.ts';
 import { startMailServer, type MailServer } from '../../support/start-mail-server.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
 import { setContacts } from './seed-trouble.ts';
 
 let mail: MailServer;
@@ -14,7 +13,7 @@ let answers = 0;
 beforeAll(async () => {
   mail = await startMailServer();
   system = await startSystem({
-    processes: 2,
+    stepped: ['placements', 'notices', 'relay'],
     providers: [
       {
         integration: 'blind',
@@ -40,10 +39,18 @@ afterAll(async () => {
   await Promise.all([system?.stop(), mail?.stop()]);
 });
 
+async function turn(): Promise<void> {
+  await system.round('placements');
+  await system.round('finding of notices');
+  await system.finish('notices');
+  await system.finish('relay');
+}
+
 it('a restaurant settles the doubt about its order by the link of its message, and the story says so', async () => {
   await setContacts(system, 'nord', [{ name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' }]);
   const { serviceOrderId } = await system.placeOrder({ locationId: 'nord' });
-  const [sent] = await until(() => mail.mails.length > 0 && mail.mails);
+  await turn();
+  const [sent] = mail.mails;
   const { call_out_code: code } = (await system.order(serviceOrderId)) ?? {};
   expect(sent?.headers).toContain(`Is order ${String(code)} on your till?`);
   const path = /https:\/\/expediter\.example\.com(\S+)/.exec(sent?.body ?? '')?.[1] ?? '';
@@ -54,7 +61,8 @@ it('a restaurant settles the doubt about its order by the link of its message, a
     body: new URLSearchParams({ notice, answer: 'there' }),
   });
   expect(await answered.text()).toContain('Kitchen answered');
-  await until(() => system.live(serviceOrderId).at(-1)?.memberState === 'sent');
+  await turn();
+  expect(system.live(serviceOrderId).at(-1)).toMatchObject({ memberState: 'sent' });
   expect(answers, 'the order was not sent again').toBe(1);
   const { body } = await (await askOperator(system.operatorUrls[0] ?? '')).get(`/orders/${serviceOrderId}`);
   const story = (body['timeline'] as { what: string; details: object }[]).filter(({ what }) =>

@@ -11,7 +11,6 @@ import { AttentionEvent } from '../../../src/core/domain/attention-event.ts';
 import { publishRows } from '../../../src/core/postgres/publish-rows.ts';
 import { inTransaction, LOCK_ATTENTION } from '../../../src/core/postgres/transactions.ts';
 import { createDatabase } from '../../support/create-database.ts';
-import { until } from '../../support/until.ts';
 
 let pool: pg.Pool;
 beforeAll(async () => {
@@ -46,13 +45,7 @@ const later = (minutes: number): Promise<unknown> =>
 async function tell(remindMin = 15): Promise<string[]> {
   await recordAttention(pool, remindMin);
   const told: AttentionRow[] = [];
-  const publisher = publishing(async (row) => void told.push(row));
-  publisher.start();
-  await until(async () => {
-    const { rows } = await pool.query('SELECT FROM attention_items WHERE published_sequence < sequence');
-    return rows.length === 0;
-  });
-  await publisher.stop();
+  await publishing(async (row) => void told.push(row)).round();
   return told.map(({ event, id, count, holder, reminders }) =>
     [event, id, count > 1 && `of ${count}`, holder, reminders > 0 && `reminder ${reminders}`].filter(Boolean).join(' '),
   );
@@ -276,9 +269,9 @@ it('what ends while it is being told is told as closed, because the first event 
     await recordAttention(pool, 15);
     throw new Error('the answer was lost');
   });
-  publisher.start();
-  await until(() => told.length === 2);
-  await publisher.stop();
+  await publisher.round();
+  await pool.query('UPDATE attention_items SET lease_until = now()');
+  await publisher.round();
   expect(told).toEqual(['opened', 'closed']);
   errors.length = 0;
 });
@@ -294,9 +287,9 @@ it('an event that cannot be told is retried, and a newer state replaces it', asy
       throw new Error('down');
     }
   });
-  publisher.start();
-  await until(() => told.length === 2);
-  await publisher.stop();
+  await publisher.round();
+  await pool.query('UPDATE attention_items SET lease_until = now()');
+  await publisher.round();
   // The first may have been told.
   expect(told).toEqual(['opened null', 'updated Anna']);
   expect(errors).toHaveLength(1);
