@@ -12,5 +12,7 @@ const { pool } = openDatabase(databaseUrl, 5, () => {});
 const store = archiveStore(archiveUrl);
 await pool.query('SELECT');
 process.send?.('begins');
-await dropOldPartitions(pool, 'past_orders', 60, () => archiveMonth(pool, store, month, { perPart: Number(perPart) }));
+await dropOldPartitions(pool, 'past_orders', 60, {
+  archive: () => archiveMonth(pool, store, month, { perPart: Number(perPart) }),
+});
 process.exit();

@@ -115,12 +115,8 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
 /** A month is archived before it is dropped. */
 function dropPastOrders(pool: Pool, config: Config, stopping: AbortSignal): Promise<string[]> {
   const store = config.ARCHIVE_URL === undefined ? undefined : archiveStore(config.ARCHIVE_URL);
-  return dropOldPartitions(
-    pool,
-    'past_orders',
-    daysPast(config),
-    store && ((name) => archiveMonth(pool, store, monthIn(name), { stopping })),
-  );
+  const archive = (name: string) => !store || archiveMonth(pool, store, monthIn(name), { stopping });
+  return dropOldPartitions(pool, 'past_orders', daysPast(config), { archive });
 }
 
 /** The month in a partition's name: 2027-01 in past_orders_202701. */

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Pool } from 'pg';
 import { expect, it } from 'vitest';
+import { orderFeed } from '../../src/core/live/order-feed.ts';
 import { pollWhileWatched } from '../../src/core/postgres/loops.ts';
 import { until } from '../support/until.ts';
 
@@ -30,4 +32,23 @@ it('rests behind a slow look, also one that failed, and not once more before the
   expect(await first350, 'it has rested').toBe(3);
   await loop.stop();
   expect(logged).toEqual(['cannot look']);
+});
+
+it('does not ask Postgres while nobody follows an order', async () => {
+  let asked = 0;
+  let leave = (): void => {};
+  const query = (): Promise<unknown> => {
+    asked += 1;
+    leave();
+    return Promise.resolve({ rows: [] });
+  };
+  const feed = orderFeed({ pool: { query } as unknown as Pool, log: { error: () => {} } });
+  feed.wake();
+  await sleep(400);
+  expect(asked).toBe(0);
+  leave = feed.follow('order-1', undefined, () => {});
+  await until(() => asked === 1);
+  await sleep(400);
+  expect(asked).toBe(1);
+  await feed.stop();
 });

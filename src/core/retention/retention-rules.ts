@@ -152,8 +152,7 @@ export async function endOrders(pool: Pool): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** Time for all attempts of a round, and the pause between two attempts, in which webhooks are committed. */
-const PATIENCE_MS = 2_000;
+/** The pause between two attempts, in which webhooks are committed. */
 const REST_MS = 400;
 /** The driver's own limit for a drop, instead of that of other statements. */
 const DROP_MS = 3_600_000;
@@ -174,6 +173,7 @@ type Partitioned = keyof typeof PARTITIONED;
  * Drops the partitions of a table that were over `retentionDays` days ago. Only one process does so at a time. Each drop
  * delays webhooks by at most the lock timeout of 100 ms and a few milliseconds.
  * @param archive called before each drop. If it returns false, another process does this work
+ * @param patienceMs time for all attempts of a round
  * @returns the names of the dropped tables
  * @throws the first error, after all partitions were tried. One cannot be dropped while a session reads it or the whole
  *   table, or while an object depends on it. The next round tries again
@@ -182,11 +182,11 @@ export async function dropOldPartitions(
   pool: Pool,
   table: Partitioned,
   retentionDays: number,
-  archive?: (name: string) => Promise<boolean>,
+  { archive, patienceMs = 2_000 }: { archive?: (name: string) => Promise<boolean> | boolean; patienceMs?: number } = {},
 ): Promise<string[]> {
   const dropped: string[] = [];
   const failures: unknown[] = [];
-  const giveUpAt = performance.now() + PATIENCE_MS;
+  const giveUpAt = performance.now() + patienceMs;
   for (const name of await findOld(pool, table, retentionDays)) {
     try {
       if (archive && !(await archive(name))) break;

@@ -71,7 +71,9 @@ async function seedPast(count: number): Promise<string[]> {
 }
 
 const dropArchived = (into: ArchiveStore): Promise<string[]> =>
-  dropOldPartitions(pool, 'past_orders', 300, () => archiveMonth(pool, into, '2025-03', { perPart: PART }));
+  dropOldPartitions(pool, 'past_orders', 300, {
+    archive: () => archiveMonth(pool, into, '2025-03', { perPart: PART }),
+  });
 
 const inTable = async (): Promise<number> =>
   (await owner.query<{ count: number }>('SELECT count(*)::int FROM past_orders')).rows[0]?.count ?? 0;

@@ -14,9 +14,7 @@ import { PACKED, unpackOrder } from '../../../src/core/retention/pack-order.ts';
 import { findTombstone, MOVE_BATCH, movePastOrders } from '../../../src/core/retention/past-orders.ts';
 import { dropOldPartitions } from '../../../src/core/retention/retention-rules.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
-import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
 
 const PII_DAYS = 30;
 
@@ -39,22 +37,11 @@ let flushPool: pg.Pool;
 let url: string;
 
 beforeAll(async () => {
-  // The process itself erases and moves nothing that the tests seed.
-  system = await startSystem({ providers: [simple], env: { PII_RETENTION_DAYS: '3650', OPERATOR_TOKEN } });
+  system = await startSystem({ providers: [simple], stepped: ['placements', 'relay', 'refreshes', 'cancellations'] });
   ({ pool, flushPool } = openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {}));
   await system.addLocation('club-1', {}, 'simple');
   await system.addLocation('club-2', {}, 'simple');
   url = await system.webhookUrl('club-1');
-  // Its first rounds, which take the same locks, are over.
-  await until(async () => {
-    const answer = await fetch(`${system.operatorUrls[0]}/metrics`, {
-      headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
-    });
-    const metrics = await answer.text();
-    return ['erasure of member data', 'move of past orders', 'dropping of past orders'].every((work) =>
-      metrics.includes(`background_work_total{work="${work}",outcome="done"} 1`),
-    );
-  });
 });
 afterAll(async () => {
   await Promise.all([pool.end(), flushPool.end()]);
@@ -65,19 +52,7 @@ beforeEach(async () => {
   await truncate('placements, orders, status_events, past_orders');
 });
 
-/** Empties tables beside the running process. It gives up its locks before they are a deadlock, and tries again. */
-async function truncate(tables: string): Promise<void> {
-  const text = `DO $$ BEGIN PERFORM set_config('lock_timeout', '50ms', true); TRUNCATE ${tables} CASCADE; END $$`;
-  await until(() =>
-    system.query(text).then(
-      () => true,
-      (err: { code?: string }) => {
-        if (err.code !== '55P03') throw err;
-        return false;
-      },
-    ),
-  );
-}
+const truncate = (tables: string): Promise<unknown> => system.query(`TRUNCATE ${tables} CASCADE`);
 
 const send = (serviceOrderId: string, status: string): Promise<unknown> =>
   post(url, [{ serviceOrderId, status, nativeStatus: status.toUpperCase() }]);
@@ -85,9 +60,9 @@ const send = (serviceOrderId: string, status: string): Promise<unknown> =>
 /** An order that went its whole way through the service. */
 async function completedOrder(): Promise<string> {
   const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
-  await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+  await system.finish('placements');
   for (const status of ['in_progress', 'ready', 'completed', 'ready']) await send(serviceOrderId, status);
-  await until(async () => (await system.query('SELECT FROM outbox')).length === 0);
+  await system.finish('relay');
   return serviceOrderId;
 }
 
@@ -154,7 +129,7 @@ describe('an order whose member data was erased', () => {
 
   it('has no member data in its row', async () => {
     const { serviceOrderId: id, member } = await system.placeOrder({ locationId: 'club-1', notes: 'ring twice' });
-    await until(async () => (await system.placement(id))?.['state'] === 'sent');
+    await system.finish('placements');
     const words = `${member.name} rang`;
     await post(url, [
       {
@@ -165,7 +140,7 @@ describe('an order whose member data was erased', () => {
         trackingUrl: 'https://track.test/9',
       },
     ]);
-    await until(async () => (await system.query('SELECT FROM outbox')).length === 0);
+    await system.finish('relay');
     await system.query('UPDATE placement_attempts SET error = $1', [words]);
     await passDays(40);
     await eraseMembers(pool, PII_DAYS);
@@ -195,18 +170,10 @@ describe('an order whose member data was erased', () => {
   it('stays while only a person can cancel it', async () => {
     await seedErased('club-1', 'a', 'b');
     await system.query(
-      `INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at, next_attempt_at, finished_at)
-       VALUES ('a', 'club-1', 'platform', now(), 'infinity', now())`,
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at, next_attempt_at)
+       VALUES ('a', 'club-1', 'platform', now(), 'infinity')`,
     );
-    // The sweep finishes the cancellations of ended orders each second, and skips a locked one.
-    const client = await pool.connect();
-    await client.query('BEGIN');
-    await client.query('SELECT FROM cancellations FOR KEY SHARE');
-    await system.query('UPDATE cancellations SET finished_at = NULL');
-    const moved = await movePastOrders(pool, PII_DAYS);
-    await client.query('COMMIT');
-    client.release();
-    expect(moved).toBe(1);
+    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
     expect(await idsIn('orders')).toEqual(['a']);
     await truncate('cancellations');
   });
@@ -266,16 +233,17 @@ describe('a past order', () => {
     await movePastOrders(pool, PII_DAYS);
     expect(tickets).toEqual([id]);
     expect(await system.signal(id)).toBe(204);
-    await until(() => system.logged.some((line) => line.includes('a signal about a past order was ignored')));
-    await until(async () => (await system.placement(id)) === undefined);
+    await system.finish('placements');
+    expect(await system.placement(id)).toBeUndefined();
+    expect(system.logged.some((line) => line.includes('a signal about a past order was ignored'))).toBe(true);
     expect(tickets).toEqual([id]);
     expect(await shown(id)).toMatchObject({ past: true });
   });
 
   it('is placed by a new signal if it was never read', async () => {
     const { serviceOrderId: id } = await system.placeOrder({ locationId: 'club-1' });
-    await until(async () => (await system.placement(id))?.['state'] === 'sent');
-    await until(async () => (await system.query('SELECT FROM outbox')).length === 0);
+    await system.finish('placements');
+    await system.finish('relay');
     await truncate('orders, order_contents, provider_orders, placement_attempts');
     await system.query(
       `UPDATE placements SET location_id = NULL, state = 'failed', last_notified_sequence = 7, signalled_at = now() - interval '40 days',
@@ -284,7 +252,7 @@ describe('a past order', () => {
     expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
     expect(await shown(id)).toMatchObject({ past: true, order: null, placement: { state: 'failed' } });
     await system.signal(id);
-    await until(async () => (await system.placement(id))?.['state'] === 'sent');
+    await system.finish('placements');
     expect(tickets).toEqual([id, id]);
     expect(await shown(id)).toMatchObject({ past: false });
     // Its messages continue after the last one that the member got.
@@ -342,7 +310,8 @@ describe('a month of past orders', () => {
     expect(await findTombstone(pool, `${id}0`)).toBeUndefined();
 
     await system.signal(id);
-    await until(async () => (await system.placement(id)) === undefined);
+    await system.finish('placements');
+    expect(await system.placement(id)).toBeUndefined();
     expect(tickets).toEqual([id]);
   });
 
