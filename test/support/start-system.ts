@@ -76,7 +76,7 @@ type Stepped = LoopName | BackgroundWorkName;
 export async function startSystem(
   about: {
     /** The loops that do a turn only when the test says so, with `round`. */
-    stepped?: readonly LoopName[];
+    stepped?: readonly LoopName[] | 'all';
     /** The jobs that repeat by themselves. The others can be stepped. */
     jobs?: readonly BackgroundWorkName[] | 'all';
     providers?: Provider[];
@@ -130,7 +130,9 @@ export async function startSystem(
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });
   const { stepped = [], jobs = [] } = about;
   const runs = (loop: string): boolean =>
-    isOneOf(loop, BACKGROUND_WORK) ? jobs === 'all' || jobs.includes(loop) : !isOneOf(loop, stepped);
+    isOneOf(loop, BACKGROUND_WORK)
+      ? jobs === 'all' || jobs.includes(loop)
+      : stepped !== 'all' && !isOneOf(loop, stepped);
   const running: Server[] = [];
   for (let i = 0; i < (about.processes ?? 1); i++) {
     running.push(await buildServer(config, { registry, log, env, limits: about.limits ?? UNHURRIED, runs }));

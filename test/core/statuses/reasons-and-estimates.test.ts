@@ -1,7 +1,6 @@
 import { beginCancellation, refuseCancellation } from '../../../src/core/cancellations/begin-cancellation.ts';
 import { inTransaction, withClient } from '../../../src/core/postgres/transactions.ts';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -27,21 +26,20 @@ import { until } from '../../support/until.ts';
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const MINUTE = 60;
 const LINK = 'https://courier.example/track/1';
+const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 const OPERATOR_TOKEN = 'a-token-of-operators-that-is-long-enough-1234';
 
-/** What the till answers to an order, by its id: nothing but a refusal. */
-const refusals = new Map<string, Error>();
-/** What it says beside its id of an order that it takes. */
-const estimates = new Map<string, Partial<OrderRef>>();
-/** A till that takes any order, and sends what it is told to as its webhooks. */
+/** What the till answers to an order beside its own id, or how it refuses it, by our id. */
+const answers = new Map<string, Partial<OrderRef> | GiveUp>();
+/** A till that takes any other order, and sends what it is told to as its webhooks. */
 const till: Provider = {
   integration: 'till',
   settings: z.object({}),
   deduplicates: true,
   async createOrder({ serviceOrderId }) {
-    const refusal = refusals.get(serviceOrderId);
-    if (refusal !== undefined) throw refusal;
-    return { providerOrderId: `pos-${serviceOrderId}`, ...estimates.get(serviceOrderId) };
+    const said = answers.get(serviceOrderId);
+    if (said instanceof GiveUp) throw said;
+    return { providerOrderId: `pos-${serviceOrderId}`, ...said };
   },
   translateWebhook: ({ body }) => (JSON.parse(body.toString()) as { says: StatusEvent[] }).says,
 };
@@ -49,7 +47,12 @@ const till: Provider = {
 let system: System;
 let url: string;
 beforeAll(async () => {
-  system = await startSystem({ providers: [till], prepare: prepareClock, env: { PUSH_AUTH: 'off', OPERATOR_TOKEN } });
+  system = await startSystem({
+    stepped: 'all',
+    providers: [till],
+    prepare: prepareClock,
+    env: { PUSH_AUTH: 'off', OPERATOR_TOKEN },
+  });
   await system.addLocation('till-1', {}, 'till');
   const { token } = await issueToken(system.pool, { locationId: 'till-1' });
   url = `${system.urls[0]}/webhook/till/till-1?token=${token}`;
@@ -66,13 +69,7 @@ const says = async (...events: readonly Partial<StatusEvent>[]): Promise<unknown
   expect(answer.status).toBe(200);
   return answer.body['outcome'];
 };
-/** An order at its POS, as it was signalled, fetched and sent. */
-const sent = async (): Promise<string> => {
-  const { serviceOrderId } = await system.placeOrder({ locationId: 'till-1' });
-  await told(serviceOrderId, ({ memberState }) => memberState === 'sent');
-  return serviceOrderId;
-};
-/** One that its POS was asked to take, and has not answered. */
+/** An order that its POS was asked to take, and has not answered. */
 const asked = async (): Promise<string> => {
   const id = randomUUID();
   await system.query(
@@ -84,8 +81,33 @@ const asked = async (): Promise<string> => {
   );
   return id;
 };
-const told = (serviceOrderId: string, isMeant: (message: LiveMessage) => boolean): Promise<LiveMessage> =>
-  until(() => system.live(serviceOrderId).find(isMeant));
+/** What follows the POS's answer to an order. */
+const answer = async (id: string): Promise<void> => {
+  const { awaited } = await storeOrderRef(system.pool, id, 'till', { providerOrderId: `pos-${id}` });
+  for (const posId of awaited) await redriveParked(system.pool, posId);
+};
+/** An order that its POS has taken: `sent` is its message 2. */
+const sent = async (): Promise<string> => {
+  const id = await asked();
+  await answer(id);
+  return id;
+};
+/** An order that is placed as any other. */
+const place = async (serviceOrderId: string): Promise<void> => {
+  await system.placeOrder({ serviceOrderId, locationId: 'till-1' });
+  await system.finish('placements');
+};
+/** Publishes all that is due. @returns the order's messages */
+const publish = async (serviceOrderId: string): Promise<LiveMessage[]> => {
+  await system.round('notification of estimates');
+  await system.finish('relay');
+  return system.live(serviceOrderId);
+};
+const told = async (serviceOrderId: string, isMeant: (message: LiveMessage) => boolean): Promise<LiveMessage> => {
+  const message = (await publish(serviceOrderId)).find(isMeant);
+  if (message === undefined) throw new Error('there is no such message');
+  return message;
+};
 const shown = async (serviceOrderId: string): Promise<ShownOrder> => {
   const story = await showOrder(system.pool, serviceOrderId);
   if (story === undefined) throw new Error('there is no such order');
@@ -94,26 +116,17 @@ const shown = async (serviceOrderId: string): Promise<ShownOrder> => {
 const snapshot = async (serviceOrderId: string): Promise<object> =>
   toMemberSnapshot((await readLive(system.pool, new Map([[serviceOrderId, undefined]]))).get(serviceOrderId)?.state);
 const pass = (seconds: number): Promise<unknown> => system.query(AHEAD, [seconds]);
-/** Waits until nothing is due and all is published. @returns what was told: the sequence, the state and the times */
-const quiet = async (serviceOrderId: string): Promise<unknown[]> => {
-  await until(async () => {
-    const [left] = await system.query(
-      `SELECT (SELECT count(*) FROM estimates_due WHERE due_at <= clock.now()) + (SELECT count(*) FROM outbox) AS n`,
-    );
-    return Number(left?.['n']) === 0;
-  });
-  // Where the clock was moved, a lease may have ended meanwhile, and its message come twice.
-  const bySequence = new Map(system.live(serviceOrderId).map((message) => [message.sequence, message]));
-  return [...bySequence.values()].map((message) => {
+/** Publishes all that is due. @returns what was told: the sequence, the state and the times */
+const quiet = async (serviceOrderId: string): Promise<unknown[]> =>
+  (await publish(serviceOrderId)).map((message) => {
     return [message.sequence, message.memberState, message.estimatedReadyAt, message.estimatedDeliveryAt];
   });
-};
 
 describe('an estimate', () => {
   it('in the answer to the order is told with it, and by itself where a webhook was quicker', async () => {
     const id = randomUUID();
-    estimates.set(id, { estimatedReadyAt: at(30), occurredAt: at(1) });
-    await system.placeOrder({ serviceOrderId: id, locationId: 'till-1' });
+    answers.set(id, { estimatedReadyAt: at(30), occurredAt: at(1) });
+    await place(id);
     const message = await told(id, ({ memberState }) => memberState === 'sent');
     expect(message.estimatedReadyAt).toBe(toInstant(at(30)));
 
@@ -129,12 +142,12 @@ describe('an estimate', () => {
 
   it('alone is told with the same status and the next sequence, and moves nothing', async () => {
     const id = await sent();
+    await publish(id);
     expect(await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) })).toBe('applied');
     await told(id, ({ sequence }) => sequence === 3);
     const before = await system.order(id);
     expect(await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) })).toBe('duplicate');
     expect(await quiet(id)).toEqual([
-      [1, 'placed', undefined, undefined],
       [2, 'sent', undefined, undefined],
       [3, 'confirmed', toInstant(at(30)), undefined],
       [4, 'confirmed', toInstant(at(40)), undefined],
@@ -155,13 +168,13 @@ describe('an estimate', () => {
     const id = await sent();
     await says({ status: 'in_progress', serviceOrderId: id, estimatedReadyAt: at(30) });
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
-    expect((await quiet(id)).slice(3)).toEqual([[4, 'preparing', toInstant(at(35)), undefined]]);
+    expect((await quiet(id)).slice(2)).toEqual([[4, 'preparing', toInstant(at(35)), undefined]]);
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(45) });
     await pass(MINUTE - 10);
-    expect(await quiet(id)).toHaveLength(4);
+    expect(await quiet(id)).toHaveLength(3);
     await pass(11);
-    expect((await quiet(id)).slice(4)).toEqual([[5, 'preparing', toInstant(at(45)), undefined]]);
+    expect((await quiet(id)).slice(3)).toEqual([[5, 'preparing', toInstant(at(45)), undefined]]);
     // Nothing is left of it, once a minute was quiet.
     await pass(MINUTE + 1);
     await quiet(id);
@@ -172,18 +185,18 @@ describe('an estimate', () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
-    expect(await quiet(id)).toHaveLength(4);
+    expect(await quiet(id)).toHaveLength(3);
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
     await says({ status: 'in_progress', serviceOrderId: id });
     await pass(MINUTE + 1);
-    expect((await quiet(id)).slice(4)).toEqual([[5, 'preparing', toInstant(at(40)), undefined]]);
+    expect((await quiet(id)).slice(3)).toEqual([[5, 'preparing', toInstant(at(40)), undefined]]);
   });
 
   it('that came after such a status is told at the end of the minute', async () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
-    expect(await quiet(id)).toHaveLength(4);
+    expect(await quiet(id)).toHaveLength(3);
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
     await says({ status: 'in_progress', serviceOrderId: id });
     await says({ status: 'in_progress', serviceOrderId: id, estimatedReadyAt: at(50) });
@@ -198,25 +211,28 @@ describe('an estimate', () => {
     await says({ ...event, estimatedReadyAt: at(30), occurredAt: before(6) });
     await says({ ...event, estimatedReadyAt: at(50), occurredAt: before(4) });
     expect(await system.query('SELECT FROM estimates_due WHERE service_order_id = $1', [id])).toEqual([]);
-    expect(await quiet(id)).toHaveLength(3);
+    expect(await quiet(id)).toHaveLength(2);
   });
 
   it('is told once, and its minute is kept, where another process told it just after we looked', async () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id });
-    // Whoever asks for the time waits, with what it has seen until then.
+    // A process that asks for the time waits, with what it has seen until then.
     const [slower, quicker] = [new pg.Client(system.databaseUrl), new pg.Client(system.databaseUrl)];
     await Promise.all([slower.connect(), quicker.connect()]);
-    await notifyEstimates(slower); // which plans it
-    await quicker.query('BEGIN; LOCK TABLE clock.ahead');
-    await system.query('INSERT INTO estimates_due VALUES ($1, 3, pg_catalog.now())', [id]);
-    const ours = notifyEstimates(slower);
-    await sleep(200);
-    expect(await notifyEstimates(quicker)).toBe(1);
-    await quicker.query('COMMIT');
-    expect(await ours).toBe(0);
-    await Promise.all([slower.end(), quicker.end()]);
-    expect((await quiet(id)).map((message) => (message as unknown[])[0])).toEqual([1, 2, 3, 4]);
+    try {
+      await notifyEstimates(slower); // which plans it
+      await quicker.query('BEGIN; LOCK TABLE clock.ahead');
+      await system.query('INSERT INTO estimates_due VALUES ($1, 3, pg_catalog.now())', [id]);
+      const ours = notifyEstimates(slower);
+      await until(async () => (await system.query(WAITING)).length > 0);
+      expect(await notifyEstimates(quicker)).toBe(1);
+      await quicker.query('COMMIT');
+      expect(await ours).toBe(0);
+    } finally {
+      await Promise.all([quicker.end(), slower.end()]);
+    }
+    expect((await quiet(id)).map((message) => (message as unknown[])[0])).toEqual([2, 3, 4]);
     const [due] = await system.query('SELECT sequence FROM estimates_due WHERE service_order_id = $1', [id]);
     expect(due).toEqual({ sequence: null });
   });
@@ -229,7 +245,7 @@ describe('an estimate', () => {
     await says({ status: 'completed', serviceOrderId: id, estimatedReadyAt: at(32) });
     await says({ status: 'completed', serviceOrderId: id, estimatedReadyAt: at(33) });
     await pass(MINUTE + 1);
-    expect((await quiet(id)).slice(3)).toEqual([
+    expect((await quiet(id)).slice(2)).toEqual([
       [4, 'ready_for_pickup', toInstant(at(31)), undefined],
       [5, 'picked_up', undefined, undefined],
     ]);
@@ -284,10 +300,7 @@ describe('an estimate', () => {
     const estimateAfter = async (events: (typeof cases)[number], answerAt: number): Promise<unknown> => {
       const id = await asked();
       for (const [nth, { status, by, minute, ready, delivery, courier }] of events.entries()) {
-        if (nth === answerAt) {
-          const { awaited } = await storeOrderRef(system.pool, id, 'till', { providerOrderId: `pos-${id}` });
-          for (const posId of awaited) await redriveParked(system.pool, posId);
-        }
+        if (nth === answerAt) await answer(id);
         await says({
           status,
           ...(by === 'ours' ? { serviceOrderId: id } : { providerOrderId: `pos-${id}` }),
@@ -323,7 +336,7 @@ describe('a tracking link', () => {
     // One that names none, or a repeat of it, changes nothing.
     await says({ status: 'in_progress', serviceOrderId: id, estimatedReadyAt: at(30) });
     await says({ status: 'in_progress', serviceOrderId: id, trackingUrl });
-    expect(await quiet(id)).toHaveLength(4);
+    expect(await quiet(id)).toHaveLength(3);
     expect(system.live(id).at(-1)).toMatchObject({ trackingUrl, estimatedReadyAt: toInstant(at(30)) });
     const updated = (await system.order(id))?.['updated_at'];
     expect(await says({ status: 'in_progress', serviceOrderId: id, trackingUrl: `${LINK}2` })).toBe('duplicate');
@@ -365,7 +378,7 @@ describe('a tracking link', () => {
     }
     // A newer time does not take it away.
     await says({ ...event, occurredAt: before(4), estimatedReadyAt: at(30) });
-    await storeOrderRef(system.pool, id, 'till', { providerOrderId: `pos-${id}` });
+    await answer(id);
     const both = { trackingUrl: `${LINK}3`, estimatedReadyAt: toInstant(at(30)) };
     expect(await told(id, ({ status }) => status === 'received')).toMatchObject(both);
   });
@@ -464,7 +477,7 @@ describe('a reason', () => {
     const event = { status: 'cancelled', providerOrderId: `pos-${early}` } as const;
     expect(await says(event)).toBe('parked');
     expect(await says({ ...event, reasonCode: 'closed', itemIds: ['cola'] })).toBe('parked');
-    await storeOrderRef(system.pool, early, 'till', { providerOrderId: `pos-${early}` });
+    await answer(early);
     const message = await told(early, ({ status }) => status === 'cancelled');
     expect(message).toMatchObject({ reasonCode: 'closed', itemIds: ['cola'] });
   });
@@ -472,8 +485,8 @@ describe('a reason', () => {
   it('of a refusal is the POS’s own, and that of its attempt', async () => {
     const serviceOrderId = randomUUID();
     const why = { reasonCode: 'item_unavailable' as const, itemIds: ['burger'] };
-    refusals.set(serviceOrderId, new GiveUp('86 burger', { reason: 'no burgers left', ...why }));
-    await system.placeOrder({ serviceOrderId, locationId: 'till-1' });
+    answers.set(serviceOrderId, new GiveUp('86 burger', { reason: 'no burgers left', ...why }));
+    await place(serviceOrderId);
     const message = await told(serviceOrderId, ({ status }) => status === 'failed');
     expect(message).toMatchObject({ reason: 'no burgers left', ...why });
     const { order, attempts } = await shown(serviceOrderId);
@@ -485,8 +498,8 @@ describe('a reason', () => {
     ['a code that is none', 'out of buns', 'other'],
   ])('of a refusal with %s is %s', async (_what, reasonCode, wanted) => {
     const serviceOrderId = randomUUID();
-    refusals.set(serviceOrderId, new GiveUp('no', { reason: 'no', reasonCode: reasonCode as 'other' }));
-    await system.placeOrder({ serviceOrderId, locationId: 'till-1' });
+    answers.set(serviceOrderId, new GiveUp('no', { reason: 'no', reasonCode: reasonCode as 'other' }));
+    await place(serviceOrderId);
     expect((await told(serviceOrderId, ({ status }) => status === 'failed')).reasonCode).toBe(wanted);
   });
 
@@ -499,7 +512,7 @@ describe('a reason', () => {
               ($2, clock.now() + interval '1 h', clock.now() - interval '10 min', clock.now() - interval '10 min')`,
       [late, missing],
     );
-    await sent();
+    await system.finish('placements');
     expect(await told(late, ({ status }) => status === 'failed')).toMatchObject({ reasonCode: 'technical' });
     expect(await told(missing, ({ status }) => status === 'failed')).toMatchObject({ reasonCode: 'technical' });
     expect(await snapshot(missing)).toMatchObject({ memberState: 'failed', reasonCode: 'technical' });
@@ -520,7 +533,7 @@ describe('a reason', () => {
     await says({ status: 'completed', serviceOrderId: id });
     const why = { reasonCode: 'closed' as const, itemIds: ['rare-burger'], trackingUrl: LINK };
     await says({ status: 'failed', serviceOrderId: id, reason: 'no rare buns', ...why });
-    const line = await until(() => system.logged.find((each) => each.includes('conflict') && each.includes(id)));
+    const line = system.logged.find((each) => each.includes('conflict') && each.includes(id));
     expect(line).toContain('"status":"failed"');
     expect(line).not.toMatch(/rare|courier|closed/);
   });
