@@ -193,7 +193,7 @@ describe('docs/deploy.md', () => {
   it('verifies who Postgres is wherever the way leads over a network', () => {
     const files = [
       'docs/deploy.md',
-      'docs/try-it.md',
+      'docs/your-first-order.md',
       '.env.example',
       'deploy/google-cloud/set-up.sh',
       'src/server/config.ts',

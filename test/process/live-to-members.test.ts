@@ -1,4 +1,4 @@
-/** docs/live-to-members.md and docs/live-by-your-gateway.md: what is there to be copied works, and is what we read and write. */
+/** docs/live-to-members.md: what is there to be copied works, and is what we read and write. */
 import { generateKeyPairSync } from 'node:crypto';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -16,8 +16,7 @@ import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { startPubsub } from '../support/start-pubsub.ts';
 import { until } from '../support/until.ts';
 
-const page = readPage('live-to-members.md');
-const gateways = readPage('live-by-your-gateway.md');
+const page = readFileSync(new URL('../../docs/live-to-members.md', import.meta.url), 'utf8');
 const ORDER = 'order 4711';
 
 let folder: string;
@@ -29,23 +28,19 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function readPage(name: string): string {
-  return readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
-}
-
 /** The code in a language below a heading. */
-function code(text: string, heading: string, language: string): string {
-  const [, section = ''] = text.split(`# ${heading}\n`);
+function code(heading: string, language: string): string {
+  const [, section = ''] = page.split(`# ${heading}\n`);
   return new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(section)?.[1] ?? '';
 }
 
 it('the key and the token of the page open the stream of that order', async () => {
-  const commands = code(page, '1. Switch it on', 'sh').split('\n');
+  const commands = code('1. Switch it on', 'sh').split('\n');
   const toJwks = commands.slice(commands.findIndex((line) => line.startsWith('node '))).join('\n');
   const jwks = await runProgram('sh', ['-c', toJwks], {}, { cwd: folder });
   const [, audience = ''] = /setAudience\('(.+)'\)/.exec(page) ?? [];
 
-  const program = `${code(page, 'Node', 'js')}\nconsole.log(await followToken('${ORDER}'));`;
+  const program = `${code('Node', 'js')}\nconsole.log(await followToken('${ORDER}'));`;
   writeFileSync(join(folder, 'sign.mjs'), program);
   const signed = await runProgram(process.execPath, ['sign.mjs'], {}, { cwd: folder });
   expect(signed).toMatchObject({ code: 0, error: '' });
@@ -82,6 +77,7 @@ describe('the program of the page', () => {
     memberState: 'ready_for_pickup',
     fulfillment: 'pickup',
     callOutCode: 'K472',
+    cancellation: 'requested',
     providerOrderId: '8F2K',
     appliedAt: '2027-01-31T18:00:00.123456+00:00',
   };
@@ -105,7 +101,7 @@ describe('the program of the page', () => {
       retryPolicy: { minimumBackoff: { nanos: 1e7 }, maximumBackoff: { nanos: 1e8 } },
     });
     const file = `${heading}.mjs`;
-    writeFileSync(join(folder, file), code(gateways, 'Live by your gateway', 'js') + code(gateways, heading, 'js'));
+    writeFileSync(join(folder, file), code('8. Your gateway instead', 'js') + code(heading, 'js'));
     const env = { PUBSUB_EMULATOR_HOST: pubsub.host, GOOGLE_CLOUD_PROJECT: 'test', GATEWAY_URL: server.url, ...tokens };
     const child: ChildProcess = spawn(process.execPath, [file], { cwd: folder, env: { ...process.env, ...env } });
     onTestFinished(() => void child.kill('SIGKILL'));

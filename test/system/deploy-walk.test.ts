@@ -1,81 +1,133 @@
+/** The service with an empty Postgres: the blocks of three pages, run in one shell as a new operator would. */
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { randomUUID } from 'node:crypto';
-import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { freePort } from '../support/free-port.ts';
+import { sampleOrder } from '../support/sample-order.ts';
+import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { databaseUrl } from '../support/template-database.ts';
 import { needsTool } from './needs-tool.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-/** Before each block's output, so that it can be told whose it is; what curl prints ends with no line's end. */
+/** Before each block's output, to find it. The output of curl does not end with a newline. */
 const MARK = '=== block';
 
-/** The page's blocks as they stand there. */
-function blocks(): string[] {
-  const page = readFileSync(`${PROJECT}/docs/try-it.md`, 'utf8');
-  return [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block);
+/** The code in a language on a page, below a heading. */
+function code(page: string, heading: string, language: string): string[] {
+  const [, section = ''] = readFileSync(`${PROJECT}/docs/${page}`, 'utf8').split(`# ${heading}\n`);
+  const [own = ''] = section.split(/^## /m);
+  return [...own.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, block = '']) => block);
 }
 
-describe('docs/try-it.md, tried by a new operator with an empty Postgres', () => {
-  let code: number | null;
+const ofPage = code('your-first-order.md', '5. Run the service itself', 'sh');
+const signal = ofPage.findIndex((block) => block.includes('/pubsub/push'));
+const [bridge = ''] = code('connect-your-pos.md', 'A bridge that passes, in ten minutes', 'js');
+const [replay = ''] = code('replay.md', 'Replay', 'sh');
+
+const START_BRIDGE = 'WEBHOOK_URL=$WEBHOOK_URL SECRET=$SECRET PORT=$POS_PORT node "$FOLDER/bridge.mjs" >&2 &\n';
+/** The POS cancels the order, and signs with a secret that its location does not have yet. */
+const OTHER_SECRET = String.raw`
+other=$(openssl rand -base64 32)
+id=msg_1 at=$(date +%s)
+body='{"eventType": "order.status", "order": {"thirdPartyReference": "4711", "status": "CANCELLED"}}'
+key=$(printf %s "$other" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \n')
+signature=$(printf '%s.%s.%s' "$id" "$at" "$body" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)
+curl -sS "$WEBHOOK_URL" -H 'content-type: application/json' -d "$body" \
+  -H "webhook-id: $id" -H "webhook-timestamp: $at" -H "webhook-signature: v1,$signature"
+`;
+const REPLAY = String.raw`
+echo "{\"ordersUrl\": \"http://127.0.0.1:$POS_PORT/orders\", \"secret\": \"whsec_$other\"}" >"$FOLDER/settings.json"
+{
+${replay}
+} <"$FOLDER/settings.json"
+`;
+const SHOW = 'curl -sS "$PUBLIC_URL/v1/orders/4711" -H "Authorization: Bearer $OPERATOR_TOKEN"\n';
+const blocks = [
+  ...ofPage.slice(0, signal),
+  START_BRIDGE,
+  ...ofPage.slice(signal, -1),
+  OTHER_SECRET,
+  REPLAY,
+  SHOW,
+  ...ofPage.slice(-1),
+];
+
+describe('the blocks of the pages, run by a new operator with an empty Postgres', () => {
+  let folder: string;
+  let platform: HttpServer;
+  let exit: number | null;
   /** By the order of the blocks. */
   let said: string[];
   let error: string;
-  const saidBy = (words: string): string => {
-    const nth = blocks().findIndex((block) => block.includes(words));
-    return said[nth] ?? '';
-  };
+  const saidBy = (words: string): string => said[blocks.findIndex((block) => block.includes(words))] ?? '';
 
   beforeAll(async () => {
     for (const tool of ['bash', 'curl', 'openssl']) needsTool(tool, tool);
+    folder = mkdtempSync(join(tmpdir(), 'deploy-walk-'));
+    writeFileSync(join(folder, 'bridge.mjs'), bridge);
+    const order = sampleOrder({ serviceOrderId: '4711', locationId: 'club-1' });
+    platform = await serveHttp((request, response) => {
+      request.resume();
+      sendJson(response, 200, { data: { order } });
+    });
     const name = `walk_${randomUUID().replaceAll('-', '')}`;
     const client = new pg.Client(inject('postgresUrl'));
     await client.connect();
     await client.query(`CREATE DATABASE ${name} TEMPLATE template0`);
     await client.end();
 
-    const script = blocks().map((block, nth) => `printf '\\n%s\\n' '${MARK} ${nth}'\n${block}`);
+    const script = blocks.map((block, nth) => `printf '\\n%s\\n' '${MARK} ${nth}'\n${block}`);
     // One that stops half-way leaves nothing running.
-    const shell = spawn('timeout', ['90', 'bash', '-eu'], {
+    const shell = spawn('timeout', ['300', 'bash', '-eu'], {
       cwd: PROJECT,
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],
         METADATA_SERVER_DETECTION: 'none',
         DATABASE_URL: databaseUrl(inject('postgresUrl'), name),
+        ORDER_API_URL: `${platform.url}/graphql`,
+        FOLDER: folder,
         PORT: String(await freePort()),
-        OUTSIDE_PORT: String(await freePort()),
+        POS_PORT: String(await freePort()),
       },
     });
     shell.stdin.end(`trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${script.join('\n')}`);
     const ended = once(shell, 'close') as Promise<[number | null]>;
-    const [out, err, [exit]] = await Promise.all([text(shell.stdout), text(shell.stderr), ended]);
+    const [out, err, [code]] = await Promise.all([text(shell.stdout), text(shell.stderr), ended]);
     said = out.split(new RegExp(`\n${MARK} \\d+\n`)).slice(1);
     error = err;
-    code = exit;
+    exit = code;
+  });
+  afterAll(async () => {
+    await platform.stop();
+    rmSync(folder, { recursive: true, force: true });
   });
 
-  it('every command goes through, up to the end of the service', () => {
-    expect({ code, out: code === 0 ? '' : said.join('\n'), error: code === 0 ? '' : error }).toEqual({
-      code: 0,
+  it('every command succeeds, up to the end of the service', () => {
+    expect({ exit, out: exit === 0 ? '' : said.join('\n'), error: exit === 0 ? '' : error }).toEqual({
+      exit: 0,
       out: '',
       error: '',
     });
-    expect(said).toHaveLength(blocks().length);
+    expect(said).toHaveLength(blocks.length);
   });
 
-  it('the schema is made', () => expect(saidBy('expediter migrate')).toContain('0001-baseline'));
-  it('the signal is taken, and the order gets its ticket', () =>
-    expect(saidBy('/pubsub/push')).toMatch(/^204\n[^]*ticket-1/));
+  it('the schema is created', () => expect(saidBy('expediter migrate')).toContain('0001-baseline'));
+  it('the signal is taken, and the kitchen confirms the order', () =>
+    expect(saidBy('/pubsub/push')).toMatch(/^204\n[^]*confirmed/));
   it('a webhook with the wrong signature is answered 200 and dropped', () =>
     expect(saidBy('dgst')).toMatch(/"outcome":"dropped"/));
-  it('the list tells why', () => expect(saidBy('webhook list')).toMatch(/dropped .*signature/));
-  it('after the secret is mended a replay applies it', () => expect(saidBy('--dry-run')).toMatch(/applied[^]*applied/));
-  it('and the member sees it', () => {
-    expect(saidBy('/v1/orders/order-1')).toMatch(/confirmed[^]*"memberState":"confirmed"/);
+  it('the list says why', () => expect(saidBy('webhook list')).toMatch(/dropped .*signature/));
+  it('after the secret is fixed, a replay applies the webhook', () =>
+    expect(saidBy('--dry-run')).toMatch(/applied[^]*applied/));
+  it('then the member sees it', () => {
+    expect(saidBy('/v1/orders/4711')).toMatch(/"memberState":"cancelled"/);
   });
 });
