@@ -13,7 +13,7 @@ import { openTopic } from './open-topic.ts';
 /** Values for the service's environment and its locations' settings. */
 export type OutsideWorld = {
   env: Record<
-    'ORDER_API_URL' | 'ORDER_QUERY_FILE' | 'PUBSUB_EMULATOR_HOST' | 'GOOGLE_CLOUD_PROJECT' | 'STATUS_TOPIC',
+    'ORDER_API_URL' | 'ORDER_MODULE' | 'PUBSUB_EMULATOR_HOST' | 'GOOGLE_CLOUD_PROJECT' | 'STATUS_TOPIC',
     string
   >;
   pos: { ordersUrl: string; cancelUrl: string };
@@ -74,7 +74,7 @@ process.on('message', () => {
   if (before === undefined) {
     const env = {
       ORDER_API_URL: platform.url,
-      ORDER_QUERY_FILE: fileURLToPath(new URL('../examples/order-with-cancels.graphql', import.meta.url)),
+      ORDER_MODULE: fileURLToPath(new URL('../examples/order-with-cancels.ts', import.meta.url)),
       PUBSUB_EMULATOR_HOST: topic.host,
       GOOGLE_CLOUD_PROJECT: PROJECT,
       STATUS_TOPIC: TOPIC,

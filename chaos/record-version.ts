@@ -40,7 +40,8 @@ const system = await startSystem({
     OPERATOR_TOKEN,
     SPILL_TOPIC: 'spill',
     PUBLIC_URL: 'https://expediter.example.com',
-    ORDER_QUERY_FILE: inVersion('examples/order-with-cancels.graphql'),
+    // Of this version: the recorded one can load it.
+    ORDER_MODULE: fileURLToPath(new URL('../examples/order-with-cancels.ts', import.meta.url)),
     PROVIDER_MODULES: inVersion('test/support/pos-without-deduplication.ts'),
   },
 });

@@ -59,7 +59,8 @@ const AGAIN = { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 3 } }
 const PATIENCE = { timeout: 5_000, retry: null };
 
 const OURS = fileURLToPath(new URL('..', import.meta.url));
-const ORDER_QUERY_FILE = 'examples/order-with-cancels.graphql';
+/** Of this version, also for the processes of the previous one, which can load it. */
+const ORDER_MODULE = join(OURS, 'examples/order-with-cancels.ts');
 const modulesIn = (folder: string): string[] =>
   ['pos-without-deduplication.ts', 'findable-pos.ts'].map((file) => join(folder, 'test/support', file));
 
@@ -114,7 +115,7 @@ export async function setStage<Database extends StageDatabase>(about: {
     HOST: '127.0.0.1',
     ORDER_API_URL: platform.url,
     ORDER_API_TOKEN: PLATFORM_TOKEN,
-    ORDER_QUERY_FILE: join(folder, ORDER_QUERY_FILE),
+    ORDER_MODULE,
     GOOGLE_CLOUD_PROJECT: PROJECT,
     PUBSUB_EMULATOR_HOST: pubsub.host,
     SPILL_TOPIC: 'spill',

@@ -83,7 +83,7 @@ export type Sample = {
 };
 
 const LOCATION = 'demo-club';
-const QUERY_WITH_CANCELS = fileURLToPath(new URL('../examples/order-with-cancels.graphql', import.meta.url));
+const WITH_CANCELS = fileURLToPath(new URL('../examples/order-with-cancels.ts', import.meta.url));
 /** The factor by which a vendor's pauses are shorter: a minute becomes a tenth of a second. */
 const HURRY = 600;
 
@@ -195,7 +195,7 @@ export async function startDemo(about: {
       ...(own?.env ?? {
         ORDER_API_URL: platform?.url ?? '',
         ORDER_API_TOKEN: platformToken,
-        ORDER_QUERY_FILE: QUERY_WITH_CANCELS,
+        ORDER_MODULE: WITH_CANCELS,
       }),
       SETTINGS_KEY: settingsKey,
       ALLOW_PRIVATE_HOSTS,

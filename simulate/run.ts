@@ -117,7 +117,7 @@ const ENVIRONMENT = {
   HOST: '127.0.0.1',
   PUBLIC_URL: ORIGIN,
   ORDER_API_TOKEN: PLATFORM_TOKEN,
-  ORDER_QUERY_FILE: fileURLToPath(new URL('../examples/order-with-cancels.graphql', import.meta.url)),
+  ORDER_MODULE: fileURLToPath(new URL('../examples/order-with-cancels.ts', import.meta.url)),
   GOOGLE_CLOUD_PROJECT: 'simulated',
   SPILL_TOPIC: 'spill',
   PUSH_AUTH: 'off',

@@ -25,10 +25,10 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
     },
   ],
   platform_answer_too_large: () => [
-    { say: 'The answer for this order is larger than 4 MiB. Request fewer fields in ORDER_QUERY_FILE.' },
+    { say: 'The answer for this order is larger than 4 MiB. Request fewer fields in the query of ORDER_MODULE.' },
   ],
   query_without_order: () => [
-    { say: 'Make the query in ORDER_QUERY_FILE return a field “order”. Use an alias if needed.' },
+    { say: 'Write a module for ORDER_MODULE: the platform does not answer the default query with a field “order”.' },
   ],
   order_mapper_threw: ({ at }) => [
     { say: 'Reproduce the error with the order id: expediter platform check.' },
@@ -48,7 +48,7 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
     { say: 'No action is needed, unless the order should be placed: correct the mapper, and retry the order.' },
   ],
   order_unreadable: ({ issues }) => [
-    { say: `Have the platform correct these fields, or change ORDER_QUERY_FILE: ${fieldsOf(issues)}.` },
+    { say: `Have the platform correct these fields, or change the mapper of ORDER_MODULE: ${fieldsOf(issues)}.` },
     { say: 'The order is fetched again every 30 seconds, and when the service starts with another mapping.' },
   ],
   refused_by_postgres: ({ sqlstate }) => [

@@ -20,7 +20,7 @@ import { loadProviders } from './settings-rules.ts';
 import { terminalText } from '../observe/terminal-text.ts';
 
 const SUMS = 'Check these amounts in the mapper:';
-const DEFAULT_QUERY = 'ORDER_MODULE and ORDER_QUERY_FILE are unset, so the default query was sent.';
+const DEFAULT_QUERY = 'ORDER_MODULE is unset, so the default query was sent.';
 const WITH_SHAPE = 'Add --shape to see the fields of the answer.';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
 /** The codes that have a meaning, see `ErrorCode`. */
@@ -58,7 +58,7 @@ function addCheck(platform: Command): void {
         'answer. Stores and orders nothing. Exits 1 if an order cannot be read',
     )
     .argument('<orders...>', 'their ids on the ordering platform')
-    .option('--watch', 'check again when a file next to the module or the query changes, until Ctrl-C')
+    .option('--watch', 'check again when a file next to the module changes, until Ctrl-C')
     .option('--details', 'print every order in full. The default for one order')
     .option('--no-details', 'print one line for each order, and more only about errors. The default for several orders')
     .option('--shape', 'print the shape of the answer also without an error')
@@ -71,19 +71,12 @@ function addCheck(platform: Command): void {
       `
 If the order can be placed, it also says which sums do not add up, and which integrations would refuse the order with
 any settings. It prints only the codes of the platform's errors. Exits 3 if the platform has no such order.
-Needs ORDER_API_URL, ORDER_API_TOKEN and ORDER_MODULE or ORDER_QUERY_FILE like the service, but no database.
+Needs ORDER_API_URL, ORDER_API_TOKEN and ORDER_MODULE like the service, but no database.
 ${examples('expediter platform check order-4711 --reveal', 'expediter platform check order-4711 order-4712 --watch')}`,
     )
     .action(async (orderIds: string[], options: CheckOptions, command: Command) => {
-      const env = readConfigOf(
-        process.env,
-        'ORDER_API_URL',
-        'ORDER_API_TOKEN',
-        'ORDER_MODULE',
-        'ORDER_QUERY_FILE',
-        'PROVIDER_MODULES',
-      );
-      if (options.watch === true) return checkAtEachChange(env.ORDER_MODULE ?? env.ORDER_QUERY_FILE);
+      const env = readConfigOf(process.env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_MODULE', 'PROVIDER_MODULES');
+      if (options.watch === true) return checkAtEachChange(env.ORDER_MODULE);
       // Imported here, because no other command needs these modules.
       const { loadOrderModule } = await import('../platform/load-order-module.ts');
       const { checkOrder } = await import('../diagnostics/check-order.ts');
@@ -109,10 +102,9 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
         const text = inFull(!isShown && each.state === 'failed' ? { ...each, shape: [] } : each, options);
         return all.length === 1 && details ? text : `${each.serviceOrderId}: ${text}`;
       });
-      const isDefault = (env.ORDER_MODULE ?? env.ORDER_QUERY_FILE) === undefined;
       const remarks = [
         !details && options.shape !== true && first?.state === 'failed' && first.shape !== undefined && WITH_SHAPE,
-        first !== undefined && isDefault && DEFAULT_QUERY,
+        first !== undefined && env.ORDER_MODULE === undefined && DEFAULT_QUERY,
         await todosIn(env.ORDER_MODULE),
       ];
       print(command, json, inParts(...parts, (all.length > 1 || !details) && table(lines), ...remarks));
@@ -171,7 +163,7 @@ async function todosIn(file: string | undefined): Promise<string | undefined> {
 
 /** Runs this command again, without --watch, in a process of its own, which loads the changed files. */
 async function checkAtEachChange(file: string | undefined): Promise<void> {
-  if (file === undefined) throw new NotDone(400, 'Nothing to watch: set ORDER_MODULE or ORDER_QUERY_FILE to a file.');
+  if (file === undefined) throw new NotDone(400, 'Nothing to watch: set ORDER_MODULE to a file.');
   const words = process.argv.slice(1).filter((word) => word !== '--watch');
   const details = words.includes('--details') ? [] : ['--no-details'];
   const check = async (changed: string): Promise<void> => {

@@ -109,14 +109,12 @@ function variablesIn({ message }: WrongEnvironment): { name: string; problem: st
 /** @throws WrongEnvironment that names every wrong variable */
 async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const config = readConfig(env);
-  const { ORDER_MODULE, ORDER_QUERY_FILE, PROVIDER_MODULES } = config;
-  const mapping = ORDER_MODULE === undefined ? 'ORDER_QUERY_FILE' : 'ORDER_MODULE';
+  const { ORDER_MODULE, PROVIDER_MODULES } = config;
   return [
     ok('variables', 'all are right'),
     await loadOrderModule(config).then(
-      () => ok(mapping, ORDER_MODULE ?? (ORDER_QUERY_FILE === undefined ? 'unset: the default query' : 'one query')),
-      (error: Error) =>
-        failed(mapping, error.message, `name a ${ORDER_MODULE ? 'module' : 'file'} that holds the query of an order`),
+      () => ok('ORDER_MODULE', ORDER_MODULE ?? 'unset: the default query'),
+      (error: Error) => failed('ORDER_MODULE', error.message, 'name a module that holds the query of an order'),
     ),
     await loadProviders(PROVIDER_MODULES).then(
       (registry) => ok('PROVIDER_MODULES', [...registry.keys()].join(', ')),

@@ -16,10 +16,10 @@ import { databaseClock } from '../core/postgres/database-clock.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { askHttp, hostOf, kindOf, type HttpAnswer } from './ask-http.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
-import { compareShape } from './compare-shape.ts';
 
 const CHECK = 'query';
 const TRY_ONE = 'try a real order: expediter platform check <orderId>';
+const WRITE_ONE = 'the default query does not fit: write a module for ORDER_MODULE, see expediter platform init';
 const WORDS_LIMIT = 200;
 const FAULTS_MAX = 5;
 /** Maximum bytes of the platform's schema. The schema of a large shop is some megabytes. */
@@ -32,7 +32,7 @@ const HTTP_DATE_S = 1;
 export type PlatformAnswer = {
   url: string;
   module: OrderModule;
-  /** Whether ORDER_MODULE maps the answers. If not, the aliases in the query must yield the canonical order. */
+  /** Whether ORDER_MODULE maps the answers. If not, the default query must yield the canonical order. */
   isMapped: boolean;
   /** Undefined if the module's `variables` rejects a made-up id. */
   answer: HttpAnswer | string | undefined;
@@ -42,17 +42,14 @@ export type PlatformAnswer = {
   introspection: HttpAnswer | string | undefined;
 };
 
-/** Sends both queries. @throws WrongEnvironment, also if ORDER_MODULE or ORDER_QUERY_FILE cannot be used */
+/** Sends both queries. @throws WrongEnvironment, also if ORDER_MODULE cannot be used */
 export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAnswer> {
-  const config = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_QUERY_FILE', 'ORDER_MODULE');
+  const config = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_MODULE');
   const { ORDER_API_URL: url, ORDER_API_TOKEN: token, ORDER_MODULE } = config;
   const isMapped = ORDER_MODULE !== undefined;
   const module = await loadOrderModule(config).catch((error: Error) => {
-    const [name, example] = isMapped
-      ? ['ORDER_MODULE', '/etc/expediter/map-order.ts']
-      : ['ORDER_QUERY_FILE', '/etc/expediter/order.graphql'];
-    const problem = error.message.replace(/^ORDER_\w+:? \S+ /, '').replaceAll('\n', ' ');
-    throw new WrongEnvironment(`\n  ${name}: ${problem}. Example: ${example}`);
+    const problem = error.message.replace(/^ORDER_MODULE: \S+ /, '').replaceAll('\n', ' ');
+    throw new WrongEnvironment(`\n  ORDER_MODULE: ${problem}. Example: /etc/expediter/map-order.ts`);
   });
   const ask = asker(url, headersOf(module, token));
   const variables = variablesFor(module, `expediter-doctor-${randomUUID()}`);
@@ -96,22 +93,17 @@ function variablesFor(module: OrderModule, id: string): object | undefined {
   }
 }
 
-/** Checks that the platform answers the query, that its schema has all queried fields, and that they yield an order. */
+/** Checks that the platform answers the query, and that its schema has all queried fields. */
 export function examinePlatform(answered: PlatformAnswer): Check[] {
   const { introspection, module, isMapped } = answered;
   const thrown: Check[] = [];
   const readErrors = errorReader(module, (problem) => {
     thrown.push(warning('errorCode', problem, 'fix errorCode of ORDER_MODULE'));
   });
-  const fix = isMapped ? 'fix the query of ORDER_MODULE' : 'fix ORDER_QUERY_FILE';
+  const fix = isMapped ? 'fix the query of ORDER_MODULE' : WRITE_ONE;
   const schema = readSchema(introspection);
   const fit = introspection === undefined ? [] : [examineSchema(module.query, schema, fix)];
-  return [
-    examineQuery(answered, readErrors, fix),
-    ...thrown,
-    ...fit,
-    ...(isMapped ? [] : examineShape(module.query, schema)),
-  ];
+  return [examineQuery(answered, readErrors, fix), ...thrown, ...fit];
 }
 
 function examineQuery(
@@ -146,18 +138,6 @@ function examineSchema(query: string, schema: GraphQLSchema | undefined, fix: st
   const faults = validate(schema, parse(query)).map((error) => toText(error.message));
   if (faults.length === 0) return ok('schema', 'has all fields of the query');
   return failed('schema', `does not fit the query: ${listed(faults)}`, fix);
-}
-
-/** Without a mapper, the aliases in the query must yield the canonical order. This checks whether they do. */
-function examineShape(query: string, schema: GraphQLSchema | undefined): Check[] {
-  const { wrong, odd } = compareShape(query, schema);
-  const module = 'if aliases are not enough, write a module: ORDER_MODULE';
-  return [
-    wrong.length === 0
-      ? ok('shape', 'the query yields an order')
-      : failed('shape', `the query does not yield an order: ${listed(wrong)}`, `fix ORDER_QUERY_FILE; ${module}`),
-    ...(odd.length === 0 ? [] : [warning('shape', listed(odd), `fix ORDER_QUERY_FILE; ${module}`)]),
-  ];
 }
 
 function listed(faults: readonly string[]): string {
@@ -220,7 +200,7 @@ function assessData(host: string, { json }: HttpAnswer, mapper: OrderModule | un
   const order = mapper === undefined ? data.order : mapped(data, mapper);
   if (order === null) return ok(CHECK, `${host} answers: no such order`);
   if (order === undefined) {
-    return failed(CHECK, `the answer of ${host} has no field "order"`, 'alias it in ORDER_QUERY_FILE: order: …');
+    return failed(CHECK, `the answer of ${host} has no field "order"`, WRITE_ONE);
   }
   return warning(CHECK, `${host} has an order for a made-up id`, 'make sure that the query selects the order by $id');
 }

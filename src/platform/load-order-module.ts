@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -31,27 +30,13 @@ const DEFAULT_QUERY = `query Order($id: ID!) {
 const PLATFORM_KIT = new URL(`../platform-kit${extname(import.meta.url)}`, import.meta.url).href;
 
 /**
- * Loads the module that `ORDER_MODULE` names. Without this variable, makes a module from the query in
- * `ORDER_QUERY_FILE` or from the default query. The query's answer must have the canonical shape, by aliases if needed.
+ * Loads the module that `ORDER_MODULE` names. Without this variable, makes a module from the default query, whose answer
+ * must have the canonical shape.
  * @throws Error that names the variable and its problem
  */
-export async function loadOrderModule(config: {
-  ORDER_MODULE?: string | undefined;
-  ORDER_QUERY_FILE?: string | undefined;
-}): Promise<OrderModule> {
-  const { ORDER_MODULE: name, ORDER_QUERY_FILE: file } = config;
-  if (name !== undefined) return importModule(name);
-  const query = file === undefined ? DEFAULT_QUERY : await readQuery(file);
-  return { query, toCanonicalOrder: orderOf };
-}
-
-async function readQuery(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((error: Error) => {
-    throw new Error(`ORDER_QUERY_FILE ${file} is not a GraphQL document: ${error.message}`, { cause: error });
-  });
-  const problem = await problemOf(text, ['id']);
-  if (problem !== undefined) throw new Error(`ORDER_QUERY_FILE ${file} ${problem}`);
-  return text;
+export async function loadOrderModule(config: { ORDER_MODULE?: string | undefined }): Promise<OrderModule> {
+  const { ORDER_MODULE: name } = config;
+  return name === undefined ? { query: DEFAULT_QUERY, toCanonicalOrder: orderOf } : importModule(name);
 }
 
 /** @param name a package, or a path from the working directory that begins with `.` or `/` */
@@ -76,12 +61,6 @@ async function importModule(name: string): Promise<OrderModule> {
   return module as OrderModule;
 }
 
-/** Imports GraphQL only to check a custom query, because the import takes time at every start. */
-async function problemOf(query: string, given: readonly string[] | undefined): Promise<string | undefined> {
-  const { problemWithQuery } = await import('./problem-with-query.ts');
-  return problemWithQuery(query, given);
-}
-
 async function problemWith(module: Partial<OrderModule>): Promise<string | undefined> {
   const { query, variables, headers, errorCode, toCanonicalOrder } = module;
   if (typeof query !== 'string') return 'must export a text "query", the GraphQL document';
@@ -91,7 +70,9 @@ async function problemWith(module: Partial<OrderModule>): Promise<string | undef
     if (typeof optional !== 'function') return `exports a "${name}" that is not a function`;
     if (optional.constructor.name === 'AsyncFunction') return `exports a "${name}" that is async: make it synchronous`;
   }
-  const problem = await problemOf(query, variables === undefined ? ['id'] : undefined);
+  // GraphQL is imported only to check a module's query, because the import takes time at every start.
+  const { problemWithQuery } = await import('./problem-with-query.ts');
+  const problem = problemWithQuery(query, variables === undefined ? ['id'] : undefined);
   return problem && `has a "query" that ${problem}`;
 }
 

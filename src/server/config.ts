@@ -41,7 +41,6 @@ export const VARIABLES = {
   ORDER_API_URL: [httpUrl(), "the ordering platform's GraphQL endpoint", 'https://orders.example.com/graphql'],
   ORDER_API_TOKEN: [text().optional(), "the platform's bearer token", '<the bearer token of the ordering platform>'],
   ORDER_MODULE: [text().optional(), "a module that maps the platform's orders", '/etc/expediter/map-order.ts'],
-  ORDER_QUERY_FILE: [text().optional(), 'or a query whose aliases map the orders', '/etc/expediter/order.graphql'],
 
   GOOGLE_CLOUD_PROJECT: [text(), 'the project with the topics', 'my-project'],
   STATUS_TOPIC: [text().default('order-status'), 'the topic for live messages'],
@@ -186,6 +185,7 @@ export const VARIABLES = {
 /** Variables that earlier versions had, and what replaces each. */
 export const REMOVED: Readonly<Record<string, string>> = {
   LIVE_ORDER: 'live messages always have an ordering key',
+  ORDER_QUERY_FILE: 'ORDER_MODULE names a module that exports the query',
 };
 
 /** The value of these variables may also be in a file. The variable `NAME_FILE` then has the path. */
@@ -212,16 +212,8 @@ const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, [schema]]
 /** The fault of a rule between variables. Because of `when`, the rule is checked even if other variables are wrong. */
 const fault = (name: keyof typeof VARIABLES, error: string) => ({ path: [name], error, when: () => true });
 
-type OneMapping = { ORDER_MODULE?: string | undefined; ORDER_QUERY_FILE?: string | undefined };
-/** This rule is also checked by commands that read only some of the variables. */
-const ONE_MAPPING = [
-  ({ ORDER_MODULE, ORDER_QUERY_FILE }: OneMapping) => ORDER_MODULE === undefined || ORDER_QUERY_FILE === undefined,
-  fault('ORDER_MODULE', 'is set, and so is ORDER_QUERY_FILE: the module has its own query'),
-] satisfies [unknown, object];
-
 const Environment = z
   .object(shape)
-  .refine(...ONE_MAPPING)
   .refine(
     ({ BODY_BUDGET, WEBHOOK_BODY_LIMIT }) => !(BODY_BUDGET < 4 * WEBHOOK_BODY_LIMIT),
     fault(
@@ -338,7 +330,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 
 /** Reads a part of the environment, for `expediter migrate` and the other commands. */
 export function readConfigOf<Name extends keyof Config>(env: NodeJS.ProcessEnv, ...names: Name[]): Pick<Config, Name> {
-  const part = z.object(Object.fromEntries(names.map((name) => [name, shape[name]]))).refine(...ONE_MAPPING);
+  const part = z.object(Object.fromEntries(names.map((name) => [name, shape[name]])));
   return parse(part as unknown as z.ZodType<Pick<Config, Name>>, env, names as string[]);
 }
 

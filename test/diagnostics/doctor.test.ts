@@ -10,7 +10,6 @@ import { MIGRATIONS, migrationsIn } from '../../src/database/check-schema.ts';
 import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
-import { compareShape } from '../../src/diagnostics/compare-shape.ts';
 import { examine } from '../../src/diagnostics/doctor.ts';
 import type { Finding, Part } from '../../src/diagnostics/check.ts';
 import { judgeEncryption } from '../../src/diagnostics/examine-database.ts';
@@ -178,13 +177,13 @@ describe('of the environment', () => {
     ]);
   });
 
-  it('it reads the query and loads the providers that it names', async () => {
-    expect(await wrong('environment', { ORDER_QUERY_FILE: '/nowhere', PROVIDER_MODULES: 'no-such-provider' })).toEqual([
-      failed('ORDER_QUERY_FILE', /\/nowhere/),
+  it('it loads the module and the providers that it names', async () => {
+    expect(await wrong('environment', { ORDER_MODULE: '/nowhere', PROVIDER_MODULES: 'no-such-provider' })).toEqual([
+      failed('ORDER_MODULE', /\/nowhere cannot be loaded/),
       failed('PROVIDER_MODULES', /no-such-provider cannot be loaded/),
     ]);
-    expect(await wrong('platform', { ORDER_QUERY_FILE: '/nowhere' })).toEqual([
-      failed('ORDER_QUERY_FILE', /is not a GraphQL document/),
+    expect(await wrong('platform', { ORDER_MODULE: '/nowhere' })).toEqual([
+      failed('ORDER_MODULE', /^cannot be loaded: .*\/nowhere/, /map-order\.ts/),
     ]);
   });
 });
@@ -472,7 +471,7 @@ describe('of the ordering platform', () => {
     [
       'a query that was refused as it stands',
       (_, response) => sendJson(response, 200, { errors: [{ message: 'Cannot query field "x".' }] }),
-      failed('query', /refuses the query: Cannot query field "x"$/, /ORDER_QUERY_FILE; .*platform check <orderId>/),
+      failed('query', /refuses the query: Cannot query field "x"$/, /ORDER_MODULE, .*; .*platform check <orderId>/),
     ],
     [
       'a query that was refused, with data',
@@ -482,7 +481,7 @@ describe('of the ordering platform', () => {
     [
       'no field of that name',
       (_, response) => sendJson(response, 200, { data: { purchase: null } }),
-      failed('query', /no field "order"/, /ORDER_QUERY_FILE/),
+      failed('query', /no field "order"/, /ORDER_MODULE/),
     ],
     [
       'an order for whatever id',
@@ -500,69 +499,28 @@ describe('of the ordering platform', () => {
 
   it('a token that it refuses is told, and a query that does not fit its schema in its own words', async () => {
     expect(await wrong('platform', { ORDER_API_TOKEN: 'hunter2' })).toEqual([failed('query', /refuses us \(401\)/)]);
-    const queryFile = fileURLToPath(new URL('../support/wrong-query.graphql', import.meta.url));
-    expect(await wrong('platform', { ORDER_QUERY_FILE: queryFile })).toEqual([
-      failed('query', /refuses the query: Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
-      failed('schema', /Cannot query field "orderNumber" on type "Order"/, /ORDER_QUERY_FILE/),
-      failed(
-        'shape',
-        /does not query order\.serviceOrderId, which every order needs; .* and \d+ more$/,
-        /ORDER_MODULE/,
-      ),
-      warning('shape', /queries order\.orderNumber, which no order has/),
+    const wrongQuery = join(folder, 'wrong-query.mjs');
+    await writeFile(
+      wrongQuery,
+      `export const query = 'query Order($id: ID!) { order(id: $id) { orderNumber } }';
+       export const toCanonicalOrder = () => null;`,
+    );
+    expect(await wrong('platform', { ORDER_MODULE: wrongQuery })).toEqual([
+      failed('query', /refuses the query: Cannot query field "orderNumber" on type "Order"/, /query of ORDER_MODULE/),
+      failed('schema', /Cannot query field "orderNumber" on type "Order"/, /query of ORDER_MODULE/),
     ]);
   });
 
-  it('a query whose aliases cannot yield an order is told, with every reason, without an order', async () => {
-    const query = join(folder, 'feast.graphql');
-    const feast = await servePlatform();
-    servers.push({ url: feast.url, stop: feast.stop } as HttpServer);
-    const change = { ORDER_API_URL: feast.url, ORDER_QUERY_FILE: query };
-    // Feast wants a key that no query can send, so its schema is served by somebody who asks for none.
+  it('a schema that the default query does not fit is told, with the way to a module', async () => {
     const schema = buildSchema(await readFile(join(EXAMPLE, 'schema.graphql'), 'utf8'));
     const url = await serve(async (request, response) => {
-      const asked = JSON.parse((await readBody(request)).toString()) as {
-        query: string;
-        variables: Record<string, unknown>;
-      };
-      const about = { schema, source: asked.query, variableValues: asked.variables, rootValue: { purchase: null } };
-      sendJson(response, 200, await graphql(about));
+      const { query } = JSON.parse((await readBody(request)).toString()) as { query: string };
+      sendJson(response, 200, await graphql({ schema, source: query }));
     });
-    await writeFile(
-      query,
-      `query Q($id: String!) { order: purchase(code: $id) { ...P placedAt: createdTs } }
-       fragment P on Purchase {
-         serviceOrderId: code locationId: restaurant { id } member: customer { id: number name: firstName }
-         fulfillment: address { type: street } notes: remark
-         items: positions { serviceItemId: unitPrice name: remark quantity: count unitPrice }
-         money: totals { subtotal: goods tax: vat tip: gratuity fee: courier total: grand }
-       }`,
-    );
-    // Without the schema there is less to tell, and enough.
-    expect(await wrong('platform', change)).toEqual([
-      failed('query', /which key/),
-      failed(
-        'shape',
-        /^the query does not yield an order: it does not query order\.money\.currency, which every order needs$/,
-      ),
+    expect(await wrong('platform', { ORDER_API_URL: url })).toEqual([
+      failed('query', /refuses the query: /, /platform init/),
+      failed('schema', /Cannot query field "order" on type "Query"/, /platform init/),
     ]);
-    expect(await wrong('platform', { ...change, ORDER_API_URL: url })).toEqual([
-      failed(
-        'shape',
-        /^the query does not yield an order: order\.locationId is an object there; .*and \d more$/,
-        /ORDER_MODULE/,
-      ),
-      warning('shape', /order\.items\.unitPrice is String there, and must be integer/),
-    ]);
-    const { wrong: all } = compareShape(await readFile(query, 'utf8'), schema);
-    expect(all).toEqual(
-      expect.arrayContaining([
-        'order.member.id is Int there, and must be string',
-        'order.money.subtotal is String there, and must be integer',
-        'it does not query order.money.currency, which every order needs',
-        'order.placedAt is Float there, and must be string',
-      ]),
-    );
   });
 
   it('a schema that is not valid in itself, as large ones are, is compared all the same', async () => {
@@ -612,9 +570,6 @@ describe('of the ordering platform', () => {
     ]);
     expect(await wrong('environment', { ...change, ORDER_MODULE: '/nowhere.ts' })).toEqual([
       failed('ORDER_MODULE', /\/nowhere\.ts cannot be loaded/),
-    ]);
-    expect(await wrong('platform', { ...change, ORDER_QUERY_FILE: '/nowhere' })).toEqual([
-      failed('ORDER_MODULE', /and so is ORDER_QUERY_FILE/),
     ]);
   });
 

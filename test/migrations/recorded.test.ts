@@ -133,7 +133,7 @@ describe.each(recordings)('what version %s wrote', (version) => {
         OPERATOR_TOKEN,
         SPILL_TOPIC: 'spill',
         ORDER_API_URL: platform.url,
-        ORDER_QUERY_FILE: fileURLToPath(new URL('examples/order-with-cancels.graphql', ROOT)),
+        ORDER_MODULE: fileURLToPath(new URL('examples/order-with-cancels.ts', ROOT)),
         // Whenever this test runs, the webhooks are of the day of the recording.
         WEBHOOK_RETENTION_DAYS: '3650',
         PII_RETENTION_DAYS: '3650',

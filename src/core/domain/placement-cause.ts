@@ -141,7 +141,7 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   platform_refuses_us: 'the ordering platform denies us access: check ORDER_API_TOKEN',
   platform_redirects: 'the ordering platform answers with a redirect, which is not followed: check ORDER_API_URL',
   platform_answer_too_large: 'the answer of the ordering platform is too large for one order',
-  query_without_order: 'the answer has no field "order": check ORDER_QUERY_FILE',
+  query_without_order: 'the answer has no field "order": the platform needs a module, see ORDER_MODULE',
   order_mapper_threw: ({ error, errorCode, field, at }) =>
     `the mapper of ORDER_MODULE threw ${error}${errorCode === undefined ? '' : ` (${errorCode})`}` +
     `${field === undefined ? '' : ` about ${field}`}${at === undefined ? '' : ` at ${at}`}`,

@@ -88,7 +88,7 @@ export async function startTills(): Promise<{ system: System; tills: Tills }> {
   const system = await startSystem({
     providers: [mute, exact, blind, asked],
     stepped: ['placements', 'refreshes', 'cancellations', 'relay'],
-    env: { ORDER_QUERY_FILE: 'examples/order-with-cancels.graphql' },
+    env: { ORDER_MODULE: './examples/order-with-cancels.ts' },
   });
   for (const integration of ['mute', 'exact', 'blind', 'asked']) await system.addLocation(integration, {}, integration);
   return { system, tills };

@@ -239,7 +239,7 @@ describe('what needs an operator', () => {
     await reaches(serviceOrderId, 'sent');
   });
 
-  it('a query that yields no order at all is ours to fix, not the end of every order', async () => {
+  it('an answer without the field of the default query is ours to fix, and does not end the order', async () => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { bestellung: {} } }));
     const module = await loadOrderModule({});
     const refetch = orderRefetcher({
@@ -252,7 +252,7 @@ describe('what needs an operator', () => {
     await expect(refetch('x')).rejects.toMatchObject({
       name: 'NeedsOperator',
       cause: { code: 'query_without_order' },
-      message: expect.stringContaining('ORDER_QUERY_FILE'),
+      message: expect.stringContaining('ORDER_MODULE'),
     });
     await server.stop();
   });
