@@ -1,6 +1,6 @@
 /**
- * `npm test`: the tests, which begin at once, and beside them types, lint and format at the lowest priority. With
- * arguments, which go to Vitest, only the tests run.
+ * `npm test`: the tests, which begin at once, and at the lowest priority types, lint and format. With arguments, which go
+ * to Vitest, only the tests run.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
