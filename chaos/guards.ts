@@ -234,7 +234,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'connections that carry webhooks stay open': {
     edits: { 'kept-connections': [/Array\.from\(.*\)/s, '[]'] },
-    noticedBy: vitest('test/http/webhook-wire.test.ts', 'connections that carry webhooks'),
+    noticedBy: vitest('test/observe/metrics.test.ts', 'connections that carry webhooks'),
   },
   'after a restore, messages are numbered above what readers have seen': {
     edits: { 'sequence-floor': [/greatest\((.*?), .*\) \+/, '$1 +'] },

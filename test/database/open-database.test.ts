@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { Socket, createServer, type AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { SETTINGS, WrongSchema, checkSchema, setForRole } from '../../src/database/check-schema.ts';
@@ -40,11 +39,10 @@ it('a connection that is ended in the moment it is made costs its query, not the
   process.on('uncaughtException', onDeath);
   await expect(withClient(pool, (client) => client.query('SELECT 1'))).rejects.toThrow();
   await expect(pool.query('SELECT 1')).rejects.toThrow();
-  await sleep(50);
+  await Promise.all([pool.end(), flushPool.end()]);
+  await new Promise((resolve) => server.close(resolve));
   process.off('uncaughtException', onDeath);
   expect(died).toEqual([]);
-  await Promise.all([pool.end(), flushPool.end()]);
-  server.close();
 });
 
 it('a connection whose prepared statement a migration made stale costs one query, and is not lent again', async () => {
@@ -115,15 +113,17 @@ it('a process whose pooler begins to drop settings is not served by it, and says
   const url = await createDatabase();
   const pooler = await startPooler(url);
   const system = await startSystem({ databaseUrl: pooler.through(url) });
-  const databaseIs = async (state: string): Promise<boolean> =>
-    ((await (await fetch(`${system.urls[0]}/readyz`)).json()) as { database: string }).database === state;
-  expect(await databaseIs('up')).toBe(true);
-  pooler.options = 'dropped';
-  pooler.cut();
+  const databaseIs = async (state: string): Promise<boolean> => {
+    await system.round('check of Postgres');
+    const answer = await fetch(`${system.urls[0]}/readyz`);
+    return ((await answer.json()) as { database: string }).database === state;
+  };
   const refusals = (): string[] =>
     system.logged.filter((line) => line.includes('a new connection to Postgres was refused: A pooler drops'));
-  await until(() => refusals().length > 0);
-  await until(() => databaseIs('down'));
+  await until(() => databaseIs('up'));
+  pooler.options = 'dropped';
+  pooler.cut();
+  await until(async () => (await databaseIs('down')) && refusals().length > 0);
   pooler.options = undefined;
   await until(() => databaseIs('up'));
   expect(refusals()).toHaveLength(1);

@@ -1,24 +1,28 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { startStage, type Stage } from '../support/operator-stage.ts';
+import { post, statusWebhook } from '../support/start-system.ts';
+import { untilLocked } from '../support/until-locked.ts';
 import { until } from '../support/until.ts';
 
-let system: System;
+let stage: Stage;
+let origin: string;
 let url: string;
 let target: string;
+const urlOf = async (locationId: string): Promise<string> => `${origin}${await stage.webhookPath(locationId)}`;
 
 beforeAll(async () => {
-  system = await startSystem({
+  stage = await startStage({
     env: { LOG_LEVEL: 'trace', WEBHOOK_BODY_LIMIT: '262144', BODY_BUDGET: '1048576' },
   });
-  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-  await system.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
-  url = await system.webhookUrl('club-1');
-  target = url.slice((system.urls[0] ?? '').length);
+  origin = await stage.listen();
+  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await stage.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  target = await stage.webhookPath('club-1');
+  url = `${origin}${target}`;
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
 /** Writes bytes to the door, and reads as many answers, or until it closes. */
 async function say(text: string | Buffer, about: { answers?: number; thenClose?: boolean } = {}): Promise<string> {
@@ -72,58 +76,42 @@ describe('on the wire a webhook is answered 200, 401 or 500', () => {
   it('nothing of what was unreadable is in the log, at its most talkative', () => {
     const token = new URL(url).searchParams.get('token') ?? 'none';
     const bytes = JSON.stringify([...Buffer.from(token.slice(0, 12))]).slice(1, -1);
-    expect(system.logged.join('')).not.toContain(token);
-    expect(system.logged.join('')).not.toContain(bytes);
-  });
-});
-
-describe.concurrent('in a quiet quarter of a minute', () => {
-  it('the connections that carry webhooks are kept, and what was planned on them', async () => {
-    const carriers = async (): Promise<unknown[]> =>
-      system.query(
-        `SELECT pid FROM pg_stat_activity
-         WHERE datname = current_database() AND application_name = 'expediter' AND query LIKE '%WITH event AS (%'`,
-      );
-    // The check whether Postgres is there keeps one connection alive. The guard keeps the others.
-    const before = await until(async () => {
-      await Promise.all(Array.from({ length: 50 }, () => post(url, { eventType: 'ping' })));
-      const found = await carriers();
-      return found.length > 1 && found;
-    });
-    await sleep(12_000);
-    // What was planned lives as long as the connection.
-    expect(await system.query('SELECT pid FROM pg_stat_activity')).toEqual(expect.arrayContaining(before));
-  });
-
-  it('a body that does not come is cut off, and its neighbour is served meanwhile', async () => {
-    const stalled = say(`${head('Content-Length: 1000')}{`);
-    expect((await post(url, { eventType: 'ping' })).status).toBe(200);
-    expect(statusOf(await stalled)).toBe('500');
+    expect(stage.logged.join('')).not.toContain(token);
+    expect(stage.logged.join('')).not.toContain(bytes);
   });
 });
 
 describe('a body that does not come', () => {
+  it('is cut off, and its neighbour is served meanwhile', async () => {
+    const { server } = stage.app;
+    expect([server.requestTimeout, server.headersTimeout]).toEqual([15_000, 15_000]);
+    server.requestTimeout = server.headersTimeout = 500;
+    const stalled = say(`${head('Content-Length: 1000')}{`);
+    expect((await post(url, { eventType: 'ping' })).status).toBe(200);
+    expect(statusOf(await stalled)).toBe('500');
+    server.requestTimeout = server.headersTimeout = 15_000;
+  });
+
   it('because the sender left: nothing is kept of it, and its room is free again', async () => {
-    const before = (await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
+    const before = (await stage.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
     for (let i = 0; i < 5; i++) {
       await say(head('Content-Length: 250000') + 'x'.repeat(200_000), { thenClose: true });
     }
-    expect((await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n']).toBe(before);
-    expect((await post(url, 'x'.repeat(250_000))).status).toBe(200);
+    expect((await stage.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n']).toBe(before);
+    await until(async () => (await post(url, 'x'.repeat(250_000))).status === 200);
   });
 });
 
 describe('too much at once', () => {
   it('bodies over a quarter of the budget: 500 with Retry-After for that location, and nothing for another', async () => {
-    await system.seedOrder({ serviceOrderId: 'other', locationId: 'club-2' });
-    const otherUrl = await system.webhookUrl('club-2');
+    await stage.seedOrder({ serviceOrderId: 'other', locationId: 'club-2' });
+    const otherUrl = await urlOf('club-2');
     const largest = (): Socket =>
       connect(Number(new URL(url).port), '127.0.0.1', function (this: Socket) {
         this.write(head('Content-Length: 250000') + 'x'.repeat(200_000));
       }).on('error', () => {});
     let socket = largest();
     const refused = await until(async () => {
-      await sleep(200);
       const answer = await post(url, 'x'.repeat(100_000));
       if (answer.status === 500) return answer;
       // It was quicker, and the other one may have been refused.
@@ -140,8 +128,8 @@ describe('too much at once', () => {
   it('four locations whose bodies come slowly take what they can get, and a fifth is served as ever', async () => {
     const slow: Socket[] = [];
     for (const locationId of ['slow-1', 'slow-2', 'slow-3', 'slow-4']) {
-      await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
-      const { port, pathname, search } = new URL(await system.webhookUrl(locationId));
+      await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
+      const { port, pathname, search } = new URL(await urlOf(locationId));
       for (let nth = 0; nth < 8; nth += 1) {
         const socket = connect(Number(port), '127.0.0.1').on('error', () => {});
         socket.write(
@@ -150,8 +138,8 @@ describe('too much at once', () => {
         slow.push(socket);
       }
     }
-    await sleep(500);
-    const otherUrl = await system.webhookUrl('club-2');
+    await until(async () => (await post(await urlOf('slow-1'), 'x'.repeat(65_500))).status === 500);
+    const otherUrl = await urlOf('club-2');
     for (let nth = 0; nth < 20; nth += 1) {
       expect((await post(otherUrl, { eventType: 'ping', filler: 'x'.repeat(20_000) })).status).toBe(200);
     }
@@ -160,29 +148,21 @@ describe('too much at once', () => {
 });
 
 it('at the end of a drain a webhook under way is answered, and no idle connection holds up the stop, used or not', async () => {
-  await system.seedOrder({ serviceOrderId: 'last', locationId: 'club-1' });
+  await stage.seedOrder({ serviceOrderId: 'last', locationId: 'club-1' });
   const body = JSON.stringify(statusWebhook({ serviceOrderId: 'last', status: 'READY' }));
-  const holder = await system.pool.connect();
+  const holder = await stage.pool.connect();
   await holder.query('BEGIN');
   await holder.query(`SELECT FROM orders WHERE service_order_id = 'last' FOR UPDATE`);
   const answer = say(head(`Content-Length: ${body.length}`) + body);
-  await until(
-    async () =>
-      (
-        await system.query(
-          `SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-        )
-      ).length > 0,
-  );
-  const unused = connect(Number(new URL(system.urls[0] ?? '').port), '127.0.0.1');
+  await untilLocked(stage);
+  const unused = connect(Number(new URL(origin).port), '127.0.0.1');
   await once(unused, 'connect');
-  const drained = system.drain(0);
-  await until(() => system.logged.some((line) => line.includes('draining')));
-  await sleep(200);
+  const drained = stage.drain();
+  await until(() => !stage.app.server.listening);
   await holder.query('ROLLBACK');
   holder.release();
   expect(await answer).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
   await drained;
   unused.destroy();
-  expect(system.logged.join('')).not.toContain('running calls were abandoned');
+  expect(stage.logged.join('')).not.toContain('running calls were abandoned');
 });

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eraseMembers } from '../../../src/core/retention/erase-members.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { statusWebhook } from '../../support/status-webhook.ts';
 
 const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
 const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
@@ -11,17 +12,17 @@ const ordersUrl = 'http://127.0.0.1:9/orders';
 const LIMIT = 400_000;
 const STORED_OF_TOO_LARGE = 65_536;
 
-let system: System;
+let stage: Stage;
 let operator: Operator;
 let url: string;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { OPERATOR_TOKEN, WEBHOOK_BODY_LIMIT: String(LIMIT) } });
-  operator = await askOperator(system.urls[0] ?? '');
-  await system.addLocation('club-1', { ordersUrl });
-  url = await system.webhookUrl('club-1');
+  stage = await startStage({ env: { OPERATOR_TOKEN, WEBHOOK_BODY_LIMIT: String(LIMIT) } });
+  operator = await askOperator(stage.app);
+  await stage.addLocation('club-1', { ordersUrl });
+  url = await stage.webhookPath('club-1');
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
 /** A webhook as a POS writes one that has all of the order in it. */
 function order(items: number, serviceOrderId: string = randomUUID()): Buffer {
@@ -38,14 +39,14 @@ function order(items: number, serviceOrderId: string = randomUUID()): Buffer {
 }
 
 async function keep(to: string, body: Buffer, headers: Record<string, string> = {}): Promise<string> {
-  const answer = await post(to, body, headers);
+  const answer = await stage.post(to, body, headers);
   expect(answer.status).toBe(200);
   return String(answer.body['webhookId']);
 }
 
 type Row = { body: Buffer; zstd_of: number | null };
 const stored = async (id: string): Promise<Row> =>
-  (await system.query('SELECT body, zstd_of FROM webhooks WHERE id = $1', [id]))[0] as Row;
+  (await stage.query('SELECT body, zstd_of FROM webhooks WHERE id = $1', [id]))[0] as Row;
 
 /** How an operator sees it, one by one and in the list. */
 async function shown(id: string, locationId = 'club-1'): Promise<{ body: Buffer; bytes: unknown; listed: unknown }> {
@@ -98,15 +99,15 @@ describe('a body', () => {
 
   it('is what its signature says when it is replayed, and so is what the replay keeps', async () => {
     const locationId = 'misconfigured';
-    await system.addLocation(locationId, { ordersUrl, secret: WRONG });
+    await stage.addLocation(locationId, { ordersUrl, secret: WRONG });
     const serviceOrderId = randomUUID();
-    await system.seedOrder({ serviceOrderId, locationId });
+    await stage.seedOrder({ serviceOrderId, locationId });
     const body = order(1_500, serviceOrderId);
-    const id = await keep(await system.webhookUrl(locationId), body, signWebhook(RIGHT, body.toString()));
+    const id = await keep(await stage.webhookPath(locationId), body, signWebhook(RIGHT, body.toString()));
     expect(await stored(id)).toMatchObject({ zstd_of: body.length });
     expect((await operator.post(`/webhooks/${id}/replay`)).body).toMatchObject({ outcome: 'dropped' });
 
-    await system.addLocation(locationId, { ordersUrl, secret: RIGHT });
+    await stage.addLocation(locationId, { ordersUrl, secret: RIGHT });
     const { body: replayed } = await operator.post(`/webhooks/${id}/replay`);
     expect(replayed).toMatchObject({ outcome: 'applied' });
     expect(await stored(String(replayed['webhookId']))).toMatchObject({ zstd_of: body.length });
@@ -115,19 +116,19 @@ describe('a body', () => {
 
   it('is gone with the member data of its order', async () => {
     const serviceOrderId = randomUUID();
-    await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+    await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
     const id = await keep(url, order(100, serviceOrderId));
-    await system.query(`UPDATE orders SET ended_at = now() - interval '99 days' WHERE service_order_id = $1`, [
+    await stage.query(`UPDATE orders SET ended_at = now() - interval '99 days' WHERE service_order_id = $1`, [
       serviceOrderId,
     ]);
-    expect(await eraseMembers(system.pool, 90)).toBe(1);
+    expect(await eraseMembers(stage.pool, 90)).toBe(1);
     expect((await operator.get(`/webhooks/${id}`)).body).toMatchObject({ erased: true });
     await expectShown(id, Buffer.alloc(0));
   });
 
   it('that would be longer than it was is not read', async () => {
     const id = await keep(url, order(100));
-    await system.query('UPDATE webhooks SET zstd_of = 1000 WHERE id = $1', [id]);
+    await stage.query('UPDATE webhooks SET zstd_of = 1000 WHERE id = $1', [id]);
     expect((await operator.get(`/webhooks/${id}`)).status).toBe(500);
   });
 });

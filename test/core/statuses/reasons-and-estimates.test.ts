@@ -21,12 +21,11 @@ import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { notifyEstimates } from '../../../src/core/statuses/notify-estimates.ts';
 import { AHEAD, prepareClock } from '../../support/move-clock.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const MINUTE = 60;
 const LINK = 'https://courier.example/track/1';
-const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 const OPERATOR_TOKEN = 'a-token-of-operators-that-is-long-enough-1234';
 
 /** What the till answers to an order beside its own id, or how it refuses it, by our id. */
@@ -225,7 +224,7 @@ describe('an estimate', () => {
       await quicker.query('BEGIN; LOCK TABLE clock.ahead');
       await system.query('INSERT INTO estimates_due VALUES ($1, 3, pg_catalog.now())', [id]);
       const ours = notifyEstimates(slower);
-      await until(async () => (await system.query(WAITING)).length > 0);
+      await untilLocked(system);
       expect(await notifyEstimates(quicker)).toBe(1);
       await quicker.query('COMMIT');
       expect(await ours).toBe(0);
