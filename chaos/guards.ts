@@ -433,7 +433,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'the member is notified that a cancel was refused': {
     edits: { 'refusal-notified': [/SET .*?, /, 'SET '] },
-    noticedBy: chaos('cancel', 30, 12),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'beside the same status'),
   },
   'an order that was sent once is repeated unchanged': {
     edits: { 'sent-as-it-was': NEVER },

@@ -1,53 +1,9 @@
-import { Worker } from 'node:worker_threads';
-import { text } from 'node:stream/consumers';
-import { once } from 'node:events';
 import { expect, it } from 'vitest';
-
-/** Simulates in a thread of its own, because time and chance are replaced there. */
-async function simulate(about: string, faults: readonly string[] = []): Promise<{ code: number; said: string }> {
-  const thread = new Worker(new URL('../../simulate/simulate.ts', import.meta.url), {
-    argv: [...about.split(' '), ...faults.flatMap((id) => ['--fault', id])],
-    execArgv: [],
-    stdout: true,
-  });
-  const [[code], said] = await Promise.all([once(thread, 'exit') as Promise<[number]>, text(thread.stdout)]);
-  return { code, said };
-}
+import { runSimulation } from '../support/run-simulation.ts';
 
 it('seeds break no promise', async () => {
-  const { code, said } = await simulate('--seed 3 --seeds 4 --orders 4');
+  const { code, said } = await runSimulation('--seed 2 --seeds 4 --orders 4');
   expect(said).toMatch(/seed 3: .* [1-9]\d* faults/);
   expect(said.match(/ 0 complaints/g)).toHaveLength(4);
   expect(code).toBe(0);
-});
-
-it('a seed gives the same history each time', async () => {
-  const { code, said } = await simulate('--seed 9 --orders 4 --times 3');
-  expect(new Set(said.match(/^seed 9: \w+/gm)).size).toBe(1);
-  expect(said.match(/^seed/gm)).toHaveLength(3);
-  expect(code).toBe(0);
-});
-
-/** Shrunk seeds, each with the guard without which it fails. */
-const STORED: [guard: string, seed: string, faults: string[], complaint: RegExp][] = [
-  ['refusal-notified', '--seed 17 --only 7 --no-faults', [], /its member was told requested, not refused/],
-  [
-    'answered-when-out',
-    '--seed 10 --only 13',
-    ['till sells 1', 'statement slow: A.1 find-token-scopes #3', 'call lost before: A.1 POST pubsub.test/spill #1'],
-    /lost: : webhook .* was answered 200/,
-  ],
-];
-
-it.each(STORED)('a stored seed notices that %s is gone', async (guard, seed, faults, complaint) => {
-  const { said } = await simulate(`${seed} --orders 12 --without ${guard}`, faults);
-  expect(said).toMatch(complaint);
-});
-
-it('a guard that is taken away is found, and the failing seed is shrunk to a story', async () => {
-  const { code, said } = await simulate('--seed 1 --orders 12 --without spilled-id --shrink');
-  expect(said).toMatch(/shrunk in \d+ runs to 1 orders \(\d+\) and 1 faults/);
-  expect(said).toMatch(/and so: lost: chaos-1-\d+ webhook .* was answered 200/);
-  expect(said).toMatch(/^again: .* --without spilled-id --only \d+ --fault 'old leader 1'$/m);
-  expect(code).toBe(1);
 });
