@@ -12,6 +12,7 @@ type Job = {
   environment?: string;
   container?: { image: string };
   strategy?: { matrix: { node?: number[]; runner?: string[]; include?: object[] } };
+  env?: Record<string, unknown>;
   permissions?: Record<string, string>;
   steps?: Step[];
 };
@@ -19,7 +20,7 @@ type Workflow<Jobs extends string> = { on: object; permissions: object; jobs: Re
 const workflow = parse(read('.github/workflows/ci.yml')) as Workflow<
   'test' | 'process' | 'packages' | 'image' | 'system'
 >;
-const nightly = parse(read('.github/workflows/nightly.yml')) as Workflow<'harness' | 'chaos'>;
+const nightly = parse(read('.github/workflows/nightly.yml')) as Workflow<'harness' | 'properties' | 'chaos'>;
 const release = parse(read('.github/workflows/release.yml')) as Workflow<'ci' | 'image' | 'publish'>;
 const security = parse(read('.github/workflows/security.yml')) as Workflow<'codeql' | 'secrets' | 'advisories'>;
 const steps = [workflow, nightly, release, security].flatMap(({ jobs }) =>
@@ -52,9 +53,15 @@ describe('the workflow', () => {
     }
   });
 
-  it('runs the test machinery and chaos every night, with a fresh seed that is printed', () => {
+  it('runs the test machinery, chaos and the tests that draw their inputs every night, with a fresh seed that is printed', () => {
     expect(nightly.on).toHaveProperty('schedule');
     expect(nightly.jobs.harness.steps?.at(-1)?.run).toBe('npm ci && npm run test:harness');
+    const { env, steps: drawing } = nightly.jobs.properties;
+    expect(env).toHaveProperty('SEED', '${{ github.run_id }}');
+    expect(drawing?.slice(-2).map(({ run }) => run)).toEqual([
+      'echo "SEED=$SEED" && npm test',
+      'echo "SEED=$SEED" && npm run test:process -- test/process/hostile',
+    ]);
     const runs = nightly.jobs.chaos.steps?.filter(({ run }) => run?.startsWith('npm run chaos')) ?? [];
     expect(runs.length).toBeGreaterThan(0);
     for (const { run } of runs) expect(run).toContain('--seed "$GITHUB_RUN_ID"');

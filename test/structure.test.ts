@@ -130,6 +130,16 @@ describe('the structure', () => {
     expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
   });
 
+  it('every test that draws its inputs draws them by the one seed', () => {
+    const files = filesIn('../test').map(({ file, text }) => ({
+      file,
+      draws: text.match(/\bfc\s*\.(assert|check|sample)\(/g)?.length ?? 0,
+      seeds: text.match(/\bseed: SEED\b/g)?.length ?? 0,
+    }));
+    expect(files.filter(({ draws }) => draws > 0).length).toBeGreaterThan(5);
+    expect(files.filter(({ draws, seeds }) => draws > seeds)).toEqual([]);
+  });
+
   it('.env.example holds every variable of the environment, and no other', async () => {
     const { CONFIG_NAMES } = await import('../src/server/config.ts');
     const example = readFileSync(new URL('../.env.example', import.meta.url), 'utf8');

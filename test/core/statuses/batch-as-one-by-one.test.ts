@@ -13,9 +13,9 @@ import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-we
 import { batchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { SEED } from '../../support/seed.ts';
 
 const SEQUENCES = 100;
-const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 
 /** An event: `a` to `d` are orders of ours, `z` is nobody's; `p` to `r` are POS ids, of which `r` is known as that of `c`. */
 type Said = {

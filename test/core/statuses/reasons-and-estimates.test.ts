@@ -20,10 +20,10 @@ import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { notifyEstimates } from '../../../src/core/statuses/notify-estimates.ts';
 import { AHEAD, prepareClock } from '../../support/move-clock.ts';
+import { SEED } from '../../support/seed.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 
-const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const MINUTE = 60;
 const LINK = 'https://courier.example/track/1';
 const OPERATOR_TOKEN = 'a-token-of-operators-that-is-long-enough-1234';

@@ -10,6 +10,7 @@ import {
 } from '../../../src/http/follow/follow-token.ts';
 import { CannotVerify } from '../../../src/http/issuer-keys.ts';
 import { anyText } from '../../support/any-text.ts';
+import { SEED } from '../../support/seed.ts';
 import { sendJson, serveHttp, type HttpServer } from '../../support/serve-http.ts';
 import { followSigner, signFollowToken, type FollowSigner } from '../../support/sign-follow-token.ts';
 
@@ -344,7 +345,6 @@ describe("a platform's keys by URL", () => {
 });
 
 describe('10,000 forged follow tokens', () => {
-  const SEED = 23;
   const orders = ['o-1', 'o-2', 'o-3'];
   const right = signers.flatMap((signer) => orders.map((sub) => signFollowToken(signer, { ...claims, sub })));
   const isRight = new Set(right);

@@ -12,13 +12,13 @@ import { ACCESS, API_PATH, FOR_PROGRAMS } from '../../../src/operators/registry.
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
 import { OWN_PAGE, logIn, nameToken } from '../../support/log-in.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
+import { SEED } from '../../support/seed.ts';
 import { statusWebhook } from '../../support/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
 /** CALLS=10000 for more of them. */
 const CALLS = Number(process.env['CALLS'] ?? 2_000);
-const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
 vi.setConfig({ testTimeout: 180_000 + 60 * CALLS });
 
 /** Every id of a place begins with its name, and what is its members' is named after it. */

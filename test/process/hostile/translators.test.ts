@@ -7,10 +7,10 @@ import { verifyAndTranslate } from '../../../src/core/statuses/translate-webhook
 import { registry } from '../../../src/providers/index.ts';
 import { anyText } from '../../support/any-text.ts';
 import { replacePart } from '../../support/replace-part.ts';
+import { SEED } from '../../support/seed.ts';
 import { MARKER } from './hostile-input.ts';
 import { NOW, signSamples } from './signed-samples.ts';
 
-const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 const RUNS = 500;
 const SAMPLES = await signSamples(registry);
 const LONGEST_REASON = 500;

@@ -5,6 +5,7 @@ import { type CanonicalOrder, type OrderRef, StatusEvent } from '../../../src/co
 import type { Fault, Ticket } from '../../simulators/simulator.ts';
 import { anyText } from '../../support/any-text.ts';
 import { replacePart } from '../../support/replace-part.ts';
+import { SEED } from '../../support/seed.ts';
 import type { SampleOptions } from '../../support/sample-order.ts';
 import type { Stage } from './open-stage.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
@@ -200,7 +201,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
           expect(event.serviceOrderId ?? about.order.serviceOrderId).toBe(about.order.serviceOrderId);
         }
       }),
-      { numRuns: 200 },
+      { seed: SEED, numRuns: 200 },
     );
   });
 
