@@ -39,6 +39,24 @@ function filesIn(folder: string): { file: string; text: string }[] {
 const importsOf = (text: string): string[] =>
   [...text.matchAll(/(?:from|import\()\s*'([^']+)'/g)].map((match) => match[1] ?? '');
 
+/** The loop that writes lease, next attempt, deadline and request of a table's rows. */
+const WRITERS: Record<string, string> = {
+  outbox: 'relay',
+  placements: 'placements',
+  cancellations: 'cancellations',
+  refreshes: 'refreshes',
+  notice_messages: 'notices',
+  kitchens: 'kitchens',
+  removed_kitchens: 'kitchens',
+  attention_items: 'attention',
+};
+
+/** @returns the loops whose columns a text of SQL statements writes */
+const loopsWrittenBy = (text: string): string[] =>
+  [
+    ...text.matchAll(/\bUPDATE (\w+)( \w+)? SET\b[^`"]*?\b(lease_\w+|(next_attempt|deadline|requested)_at)\s*=/g),
+  ].flatMap(([, table = '']) => WRITERS[table] ?? []);
+
 describe('the structure', () => {
   it('core is rooms, and each imports only rooms below it', () => {
     const files = filesIn('core');
@@ -138,6 +156,21 @@ describe('the structure', () => {
     }));
     expect(files.filter(({ draws }) => draws > 0).length).toBeGreaterThan(5);
     expect(files.filter(({ draws, seeds }) => draws > seeds)).toEqual([]);
+  });
+
+  it('a test that writes a column of a loop steps the loop', () => {
+    const tests = filesIn('../test').filter(({ file }) => !/^\.\.\/test\/(process|system|harness)\//.test(file));
+    const textOf = new Map(tests.map(({ file, text }) => [file, text]));
+    /** A test's own text, and that of what it imports, which may start the system for it. */
+    const whole = ({ file, text }: { file: string; text: string }): string =>
+      [text, ...importsOf(text).map((path) => textOf.get(join(file, '..', path)))].join('\n');
+    for (const test of tests.filter((each) => /(?<!function )\bstartSystem\(/.test(whole(each)))) {
+      const stepped = [...whole(test).matchAll(/\bstepped: (\[.*?\]|'all')/gs)].map(([, loops]) => loops).join();
+      expect(
+        loopsWrittenBy(test.text).filter((loop) => !stepped.includes(`'${loop}'`) && !stepped.includes(`'all'`)),
+        test.file,
+      ).toEqual([]);
+    }
   });
 
   it('.env.example holds every variable of the environment, and no other', async () => {

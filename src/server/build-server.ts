@@ -47,7 +47,7 @@ type About = {
   env: NodeJS.ProcessEnv;
   droppedLines?: () => number;
   limits?: AnswerLimits;
-  /** Whether a loop or a job runs by itself, by its name. By default all do. */
+  /** Whether a loop or a job is started, by its name. By default all are. */
   runs?: (loop: string) => boolean;
 };
 type Modules = {

@@ -1,7 +1,7 @@
 import type { Log } from '../core/domain/log.ts';
 import type { WorkLoop } from '../core/postgres/loops.ts';
 
-/** Work that repeats by itself once it is started. Its part's `stop` ends it. */
+/** Work that repeats once it is started. Its part's `stop` ends it. */
 export type Loop = Pick<WorkLoop, 'start'> & {
   /** Does one turn of the work, and resolves when it is done. */
   round(): Promise<unknown>;
