@@ -55,7 +55,7 @@ const limits: readonly { of: string; is: number; limit: number }[] = [
   { of: 'lines in the longest function of src', is: Math.max(...functions), limit: 140 },
   { of: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), limit: 12 },
   { of: 'lines in README.md', is: linesOf(read('README.md')), limit: 150 },
-  { of: 'environment variables', is: CONFIG_NAMES.length, limit: 60 },
+  { of: 'environment variables', is: CONFIG_NAMES.length, limit: 57 },
   { of: 'alert rules', is: (await readAlerts()).length, limit: 24 },
 ];
 

@@ -259,7 +259,7 @@ If one webhook cannot be replayed, the others still are. If a run stops early, r
 - webhooks whose outcome a replay has already changed, unless --again (a second "dropped" is no change);
 - webhooks refused for an old token, unless --old-token, which replays only these. If the POS does not sign webhooks,
   only you can tell whether they really came from the POS;
-- webhooks cut off at WEBHOOK_BODY_LIMIT or DROPPED_QUOTA, and webhooks whose body was erased.
+- webhooks cut off at WEBHOOK_BODY_LIMIT or the daily quota, and webhooks whose body was erased.
 
 Reads SETTINGS_KEY, PROVIDER_MODULES and PUBLIC_URL, which must be the same as the service's. See docs/replay.md. Exits 1
 if a webhook could not be replayed. The outcome "dropped" counts as replayed.

@@ -64,10 +64,6 @@ export const VARIABLES = {
     'a URL that gets these events instead of the topic, signed with `NOTIFY_WEBHOOK_SECRET`',
     'https://pager.example.com/expediter',
   ],
-  ATTENTION_REMIND_MINUTES: [
-    integer(1, 1440).default(15),
-    'minutes after which a need that nobody takes is told again',
-  ],
   PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
   SPILL_TOPIC: [
     text().optional(),
@@ -162,8 +158,6 @@ export const VARIABLES = {
     integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20),
     'bytes of all bodies in memory. One location gets a third of the free bytes. A spilled body counts nearly three times',
   ],
-  WEBHOOK_SHARE: [integer(1, 1_000_000).default(100), 'webhooks per second that one location may always send'],
-  DROPPED_QUOTA: [integer(2 ** 20, 2 ** 40).default(64 * 2 ** 20), 'bytes of unverified webhooks per location and day'],
 
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), 'seconds until an order that cannot be placed fails'],
 
@@ -186,6 +180,9 @@ export const VARIABLES = {
 export const REMOVED: Readonly<Record<string, string>> = {
   LIVE_ORDER: 'live messages always have an ordering key',
   ORDER_QUERY_FILE: 'ORDER_MODULE names a module that exports the query',
+  WEBHOOK_SHARE: 'one location may always send 100 webhooks per second',
+  DROPPED_QUOTA: 'the quota is 64 MiB of unverified webhooks per location and day',
+  ATTENTION_REMIND_MINUTES: 'a need that nobody takes is told again after 15 minutes',
 };
 
 /** The value of these variables may also be in a file. The variable `NAME_FILE` then has the path. */

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
+import { UNHURRIED } from '../support/fixtures.ts';
 import { runProgram } from '../support/run-program.ts';
 import { post, startSystem } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
@@ -34,7 +35,7 @@ const folder = mkdtempSync(join(tmpdir(), 'expediter-'));
 const isWarning = (line: string): boolean => (JSON.parse(line) as { level: number }).level >= 40;
 let lines: Record<string, unknown>[];
 beforeAll(async () => {
-  const system = await startSystem({ env: { OPERATOR_TOKEN, WEBHOOK_SHARE: '1' } });
+  const system = await startSystem({ env: { OPERATOR_TOKEN }, limits: { ...UNHURRIED, perSecond: 1 } });
   const [url = ''] = system.urls;
   for (const locationId of ['club-1', 'club-2']) {
     // A POS that knows no such path, as a mistyped URL has it.

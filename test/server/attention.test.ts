@@ -28,7 +28,6 @@ beforeAll(async () => {
       OPERATOR_TOKEN,
       ATTENTION_WEBHOOK_URL: pager.url,
       NOTIFY_WEBHOOK_SECRET: SECRET,
-      ATTENTION_REMIND_MINUTES: '5',
     },
   });
   operator = await askOperator(system.urls[0] ?? '');
@@ -66,7 +65,7 @@ it('a pager gets a need with its page, the same again if it did not take it, who
     },
   });
   expect(got[1]).toEqual(got[0]);
-  await system.query(`UPDATE attention_items SET opened_at = opened_at - interval '6 min'`);
+  await system.query(`UPDATE attention_items SET opened_at = opened_at - interval '16 min'`);
   await tell();
   expect(got[2]).toMatchObject({
     data: { reminders: 1, sentence: expect.stringMatching(/^Nobody has taken it yet: 1/) },

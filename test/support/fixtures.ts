@@ -8,7 +8,7 @@ import { registry as ownProviders } from '../../src/providers/index.ts';
 import { ALLOW_PRIVATE_HOSTS } from './allowed-loopback.ts';
 
 /** For tests whose subject is not how soon an answer comes. */
-export const UNHURRIED: AnswerLimits = { answerMs: 30_000, commitMs: 20_000 };
+export const UNHURRIED: AnswerLimits = { answerMs: 30_000, commitMs: 20_000, perSecond: 100 };
 /** Gives webhooks only half a second for as long as something takes. */
 export async function hurried<Result>(action: () => Promise<Result>): Promise<Result> {
   const { answerMs } = UNHURRIED;

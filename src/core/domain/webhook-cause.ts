@@ -72,7 +72,7 @@ export const DROP_CODES: readonly DropCause['code'][] = DropCause.options.map((o
 /** Causes why a webhook is not replayed. This list is closed too. */
 export const ReplayCause = z
   .discriminatedUnion('code', [
-    cause('only_beginning_stored', 'over WEBHOOK_BODY_LIMIT or DROPPED_QUOTA', {}),
+    cause('only_beginning_stored', 'over WEBHOOK_BODY_LIMIT or the daily quota', {}),
     cause('erased', "erased with the member's data", {}),
     cause('not_stored', 'a dropped replay whose original is deleted', {}),
     cause('other_integration', 'the location has another integration now', { integration: CauseText }),

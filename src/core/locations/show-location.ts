@@ -29,7 +29,7 @@ export const SeenLocation = LocationRow.extend({
     .nullable()
     .meta({ description: 'When its last webhook came through this integration, accurate to ten seconds.' }),
   notStored: z.int().meta({
-    description: 'Webhooks of today (UTC) dropped and not stored, beyond `DROPPED_QUOTA`; accurate to ten seconds.',
+    description: 'Webhooks of today (UTC) dropped and not stored, beyond the daily quota; accurate to ten seconds.',
   }),
   missedAt: z.date().nullable().meta({
     description: 'When a status poll last found more than the webhooks had reported: a webhook is missing.',

@@ -13,6 +13,11 @@ import {
   type SampledAttention,
 } from './sample-attention.ts';
 
+/**
+ * A need that nobody has taken is told again after this time. An order usually fails after 30 minutes on hold, so half
+ * of its time is left.
+ */
+const REMIND_MIN = 15;
 /** How often a need that nobody has taken is told again at most. */
 const REMINDERS = 8;
 /** A need whose count changed is told again after this time at the earliest. */
@@ -65,7 +70,7 @@ const FIND = `
  * @param remindMin minutes after which a need that nobody has taken is told again
  * @returns whether there is something to publish
  */
-export async function recordAttention(pool: Pool, remindMin: number): Promise<boolean> {
+export async function recordAttention(pool: Pool, remindMin = REMIND_MIN): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     if (!(await tryLock(client, LOCK_ATTENTION))) return false;
     const sample = await sampleAttention(client);

@@ -46,7 +46,7 @@ export const ListedWebhook = z
     }),
     truncated: z
       .boolean()
-      .meta({ description: 'Only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or DROPPED_QUOTA.' }),
+      .meta({ description: 'Only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or the daily quota.' }),
   })
   .meta({ id: 'ListedWebhook' });
 export type ListedWebhook = z.infer<typeof ListedWebhook>;

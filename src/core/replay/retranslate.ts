@@ -24,7 +24,7 @@ export type RetranslateDeps = {
 export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Translated | Refusal> {
   if (stored.truncated) {
     return {
-      refused: 'only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or DROPPED_QUOTA',
+      refused: 'only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or the daily quota',
       cause: { code: 'only_beginning_stored' },
     };
   }

@@ -153,6 +153,11 @@ function leftOut(
   };
 }
 
+/**
+ * Bytes per location and day for storing dropped webhooks whose sender is not proven. In the 14 days for which webhooks
+ * are usually stored, a flood of one location takes less than a gigabyte of disk.
+ */
+export const UNPROVEN_QUOTA = 64 * 2 ** 20;
 /** Bytes per location and day for storing webhooks that were refused because of an old token. */
 export const REFUSED_QUOTA = 16 * 2 ** 20;
 /** Time for the commit. The sender does not wait for it, because it already has its answer. */

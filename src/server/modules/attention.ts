@@ -22,7 +22,7 @@ export type Attention = ReturnType<typeof attentionModule>;
 /** Tells the operators' own chat or pager what needs a person. */
 export function attentionModule(app: App, config: Config) {
   const { pool } = app.database;
-  const { CONSOLE_URL: consoleUrl, ATTENTION_REMIND_MINUTES: remindMin } = config;
+  const { CONSOLE_URL: consoleUrl } = config;
   const tell = tellerOf(app, config);
   if (tell === undefined) return undefined;
   const publisher = publishRows({
@@ -41,7 +41,7 @@ export function attentionModule(app: App, config: Config) {
       stop: () => Promise.race([publisher.stop(), sleep(STOP_MS, undefined, { ref: false })]),
     },
     async record() {
-      if (await recordAttention(pool, remindMin)) publisher.wake();
+      if (await recordAttention(pool)) publisher.wake();
     },
   };
 }

@@ -6,7 +6,7 @@ import { tokenAuthenticator } from '../../core/locations/webhook-tokens.ts';
 import type { Applied } from '../../core/statuses/apply-webhooks.ts';
 import { batchWebhooks, type BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
 import { dropQuota, type DropQuota } from '../../core/statuses/drop-quota.ts';
-import { REFUSED_QUOTA, refusedStorer } from '../../core/statuses/store-webhooks.ts';
+import { REFUSED_QUOTA, UNPROVEN_QUOTA, refusedStorer } from '../../core/statuses/store-webhooks.ts';
 import { redriveParked } from '../../core/statuses/redrive-parked.ts';
 import { BATCH_WRITERS } from '../../database/open-database.ts';
 import { tokenJudge } from '../../http/judge-token.ts';
@@ -27,7 +27,7 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
   const keys = config.SETTINGS_KEY;
   const effects = effectsOf(app, live);
   const batches = batchesOf(app, effects);
-  const quotas = quotasOf(app, config);
+  const quotas = quotasOf(app);
   const keeping = {
     keys,
     quota: quotas.dropped,
@@ -64,7 +64,6 @@ export function webhooksModule(app: App, config: Config, { live, limits }: { liv
         : undefined,
       observe,
       bodyBudget: config.BODY_BUDGET,
-      perSecond: config.WEBHOOK_SHARE,
       limits,
     },
     /** Undefined if SPILL_TOPIC is unset. */
@@ -147,19 +146,16 @@ function batchesOf(
 type Batching = Parameters<typeof batchWebhooks>[0];
 
 /** Makes the limits on webhooks that are stored for one location although nothing proves that the POS sent them. */
-function quotasOf(
-  { database, log }: App,
-  config: Config,
-): Record<'dropped' | 'refused', DropQuota> & { write(): Promise<void> } {
+function quotasOf({ database, log }: App): Record<'dropped' | 'refused', DropQuota> & { write(): Promise<void> } {
   const { pool, clock } = database;
   const dropped = dropQuota(pool, {
     table: 'dropped_bytes',
-    bytes: config.DROPPED_QUOTA,
+    bytes: UNPROVEN_QUOTA,
     now: clock.now,
     onSpent: (locationId) =>
       log.error(
         { locationId },
-        'dropped webhooks exceed DROPPED_QUOTA, and nothing proves that the POS sent them: no more are stored today',
+        'dropped webhooks exceed the quota of their location, and nothing proves that the POS sent them: no more are stored today',
       ),
   });
   const refused = dropQuota(pool, {

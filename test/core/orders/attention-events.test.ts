@@ -42,7 +42,7 @@ const later = (minutes: number): Promise<unknown> =>
   );
 
 /** Records what needs a person, and publishes it. @returns the events */
-async function tell(remindMin = 15): Promise<string[]> {
+async function tell(remindMin?: number): Promise<string[]> {
   await recordAttention(pool, remindMin);
   const told: AttentionRow[] = [];
   await publishing(async (row) => void told.push(row)).round();
@@ -78,10 +78,10 @@ it('an end is forgotten after a week, but not before it was told', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
   await end('order-1');
-  await recordAttention(pool, 15);
+  await recordAttention(pool);
   await pool.query(`UPDATE attention_items SET closed_at = now() - interval '8 d'`);
   expect(await tell()).toEqual(['closed in_doubt order-1']);
-  await recordAttention(pool, 15);
+  await recordAttention(pool);
   expect((await pool.query('SELECT FROM attention_items')).rowCount).toBe(0);
 });
 
@@ -116,9 +116,9 @@ it('one process at a time records what needs a person', async () => {
   await seed('order-1', 'in_doubt');
   await inTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_ATTENTION]);
-    expect(await recordAttention(pool, 15)).toBe(false);
+    expect(await recordAttention(pool)).toBe(false);
   });
-  expect(await recordAttention(pool, 15)).toBe(true);
+  expect(await recordAttention(pool)).toBe(true);
 });
 
 it('who takes a case is told at once', async () => {
@@ -229,7 +229,7 @@ it('what is left of a list that is full is not told as over', async () => {
     `INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at, signalled_at)
      SELECT 'newer-' || n, 'club-2', 'in_doubt', now(), 'infinity', now() + n * interval '1 s' FROM generate_series(1, 2000) AS n`,
   );
-  await recordAttention(pool, 15);
+  await recordAttention(pool);
   const { rows } = await pool.query(
     `SELECT FROM attention_items WHERE item_key = 'in_doubt order-1' AND closed_at IS NULL`,
   );
@@ -238,14 +238,14 @@ it('what is left of a list that is full is not told as over', async () => {
 
 it('what is taken before it is told is told as opened', async () => {
   await seed('order-1', 'in_doubt');
-  await recordAttention(pool, 15);
+  await recordAttention(pool);
   await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
   expect(await tell()).toEqual(['opened in_doubt order-1 Anna']);
 });
 
 it('what ends before it is told is not told', async () => {
   await seed('order-1', 'in_doubt');
-  await recordAttention(pool, 15);
+  await recordAttention(pool);
   await end('order-1');
   expect(await tell()).toEqual([]);
 });
@@ -254,19 +254,19 @@ it('what needs a person again before its end is told goes on', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
   await end('order-1');
-  await recordAttention(pool, 15);
+  await recordAttention(pool);
   await pool.query(`UPDATE placements SET state = 'in_doubt', finished_at = NULL`);
   expect(await tell()).toEqual(['updated in_doubt order-1']);
 });
 
 it('what ends while it is being told is told as closed, because the first event may have come', async () => {
   await seed('order-1', 'in_doubt');
-  await recordAttention(pool, 15);
+  await recordAttention(pool);
   const told: string[] = [];
   const publisher = publishing(async ({ event }) => {
     if (told.push(event) > 1) return;
     await end('order-1');
-    await recordAttention(pool, 15);
+    await recordAttention(pool);
     throw new Error('the answer was lost');
   });
   await publisher.round();
@@ -278,12 +278,12 @@ it('what ends while it is being told is told as closed, because the first event 
 
 it('an event that cannot be told is retried, and a newer state replaces it', async () => {
   await seed('order-1', 'in_doubt');
-  await recordAttention(pool, 15);
+  await recordAttention(pool);
   const told: string[] = [];
   const publisher = publishing(async ({ event, holder }) => {
     if (told.push(`${event} ${holder}`) === 1) {
       await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
-      await recordAttention(pool, 15);
+      await recordAttention(pool);
       throw new Error('down');
     }
   });
@@ -297,7 +297,7 @@ it('an event that cannot be told is retried, and a newer state replaces it', asy
 
 it('an event is a sentence with its page, and has no member data', async () => {
   await seed('order 1', 'in_doubt');
-  await recordAttention(pool, 15);
+  await recordAttention(pool);
   const { rows } = await pool.query<{ row: AttentionRow }>(`SELECT ${ATTENTION_ROW} AS row FROM attention_items k`);
   const event = attentionEvent(rows[0]?.row as AttentionRow, 'https://console.example.com');
   expect(AttentionEvent.strict().parse(event)).toEqual({

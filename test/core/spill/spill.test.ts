@@ -24,7 +24,7 @@ import { until } from '../../support/until.ts';
 
 const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 /** Pub/Sub has more time here: this machine may be slow. */
-const LIMITS = { answerMs: 10_000, commitMs: 800 };
+const LIMITS = { answerMs: 10_000, commitMs: 800, perSecond: 100 };
 const env = {
   SETTINGS_KEY,
   SPILL_TOPIC: 'spill',

@@ -11,8 +11,10 @@ import { parseSettingsKeys, unsealWebhook } from '../../../src/core/locations/se
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { dropQuota } from '../../../src/core/statuses/drop-quota.ts';
+import { UNPROVEN_QUOTA } from '../../../src/core/statuses/store-webhooks.ts';
 import { ANSWER_LIMITS } from '../../../src/http/webhook-routes.ts';
 import { bodyAsItCame } from '../../support/body-as-it-came.ts';
+import { UNHURRIED } from '../../support/fixtures.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
@@ -42,7 +44,7 @@ beforeAll(async () => {
   system = await startSystem({
     processes: 2,
     providers: [verbatim],
-    env: { WEBHOOK_BODY_LIMIT: '100000', DROPPED_QUOTA: String(MIB), PUBLIC_URL: 'https://expediter.test' },
+    env: { WEBHOOK_BODY_LIMIT: '100000', PUBLIC_URL: 'https://expediter.test' },
   });
   for (const locationId of ['club-1', 'club-2']) {
     await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
@@ -247,6 +249,11 @@ describe('what a webhook is answered, and what is kept of it', () => {
 
 describe('a flood of webhooks that nothing proves to be of the POS', () => {
   it('is kept up to the quota of its location and day, then its beginnings, then counted; of signed ones, all', async () => {
+    // A mebibyte of the day's quota is left.
+    await system.query(
+      `INSERT INTO dropped_bytes (location_id, day, bytes) VALUES ('flooded', (now() AT TIME ZONE 'UTC')::date, $1)`,
+      [UNPROVEN_QUOTA - MIB],
+    );
     const each = await system.webhookUrl('flooded');
     const urls = system.urls.map((base) => each.replace(system.urls[0] ?? '', base));
     const send = (body: string, headers = {}): ReturnType<typeof post>[] => urls.map((at) => post(at, body, headers));
@@ -268,7 +275,7 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
     const notStored = answers.filter(({ body }) => body['webhookId'] === null).length;
     expect(Number(whole) + Number(beginnings) + notStored).toBe(62);
     expect(notStored).toBeGreaterThan(20);
-    expect(system.logged.join('').match(/exceed DROPPED_QUOTA/g)).toHaveLength(2);
+    expect(system.logged.join('').match(/exceed the quota of their location/g)).toHaveLength(2);
 
     const serviceOrderId = await order('flooded');
     const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));
@@ -278,7 +285,7 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
     const [signed] = await Promise.all(send(unreadable, signWebhook(SECRET, unreadable)));
     expect(await webhook(signed ?? { body: {} })).toMatchObject({ outcome: 'dropped', truncated: false });
 
-    const about = { table: 'dropped_bytes', bytes: MIB, onSpent: () => {} } as const;
+    const about = { table: 'dropped_bytes', bytes: UNPROVEN_QUOTA, onSpent: () => {} } as const;
     const cost = { whole: 100, beginning: 100 };
     let passedMs = 0;
     const another = dropQuota(system.pool, { ...about, now: () => new Date(Date.now() + passedMs) });
@@ -740,7 +747,7 @@ describe('who may come in', () => {
 
 describe('when it cannot be made durable', () => {
   it('500 with Retry-After for a location that floods and proves nothing; the others go on', async () => {
-    const small = await startSystem({ env: { WEBHOOK_SHARE: '1' } });
+    const small = await startSystem({ limits: { ...UNHURRIED, perSecond: 1 } });
     await small.addLocation('flood', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
     await small.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
     const [flood, quiet] = [await small.webhookUrl('flood'), await small.webhookUrl('quiet')];

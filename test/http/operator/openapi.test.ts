@@ -10,7 +10,7 @@ import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 /** Which do not belong to operators. */
 const PUBLIC = ['/healthz', '/readyz', '/pubsub/push', '/webhook', '/webhook/*', '/webhook/:integration/:locationId'];
-const OUTSIDE = { webhook: { perSecond: 1, bodyBudget: 1, limits: { answerMs: 1, commitMs: 1 } } };
+const OUTSIDE = { webhook: { bodyBudget: 1, limits: { answerMs: 1, commitMs: 1, perSecond: 1 } } };
 const OPERATOR = { token: OPERATOR_TOKEN, translating: { publicUrl: '' } };
 
 let stage: Stage;

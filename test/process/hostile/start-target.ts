@@ -41,9 +41,7 @@ export async function startTarget(): Promise<RunningTarget> {
     LOG_LEVEL: 'trace',
     PUSH_JWKS_URL: `${keySet.url}/jwks`,
     PROVIDER_MODULES: fileOf('list-pos.ts'),
-    // The suite is a flood itself, and every input has an answer of its own.
-    WEBHOOK_SHARE: '1000000',
-    NODE_OPTIONS: PROBED,
+    NODE_OPTIONS: `${PROBED} --import=${new URL('./without-share.ts', import.meta.url).href}`,
   });
   system.urls[0] = main.url;
   const tokenOf = async (location: string): Promise<string> =>
