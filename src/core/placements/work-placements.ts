@@ -23,6 +23,8 @@ const SHARES = [
   { below: 128, share: 2 },
 ];
 const LEAST_SHARE = 1;
+/** The workers that one location may have while so many are busy. */
+export const shareOf = (busy: number): number => SHARES.find(({ below }) => busy < below)?.share ?? LEAST_SHARE;
 /** Share of the free fetchers that takes the newest placements. The others take the oldest. */
 const NEWEST = 0.25;
 /** Poll interval for expired leases, newly due placements, and changes by the command line. */
@@ -44,7 +46,7 @@ export function workPlacements(deps: Omit<PlacementDeps, 'acquireSlot'>): Placem
   const due = dueLocations();
   const sending: Sending[] = [];
   let fetching = 0;
-  const share = (): number => SHARES.find(({ below }) => sending.length < below)?.share ?? LEAST_SHARE;
+  const share = (): number => shareOf(sending.length);
   const isFull = ({ locationId, integration }: Sending): boolean =>
     sending.length >= SENDERS ||
     sending.filter((each) => each.locationId === locationId).length >= (breaker.isOpen(integration) ? 1 : share()) ||

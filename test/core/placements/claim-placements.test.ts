@@ -6,6 +6,7 @@ import { concludePlacement } from '../../../src/core/placements/conclude-placeme
 import { recordOrder } from '../../../src/core/placements/record-order.ts';
 import { beginTestOrder, endLeftTestOrders } from '../../../src/core/placements/test-order.ts';
 import { dueLocations, type DueLocations, type Capacity } from '../../../src/core/placements/due-locations.ts';
+import { shareOf } from '../../../src/core/placements/work-placements.ts';
 import type { SilentLocation } from '../../../src/core/placements/circuit-breaker.ts';
 import { readPlans, type ReadPlans } from '../../support/read-plans.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
@@ -81,6 +82,10 @@ it('takes no more of a location than its share, with those that are under way', 
     'club-2-3',
     'club-2-4',
   ]);
+});
+
+it('gives a location fewer workers while many are busy, so that a vendor that hangs everywhere leaves some to others', () => {
+  expect([0, 63, 64, 127, 128, 223].map(shareOf)).toEqual([4, 4, 2, 2, 1, 1]);
 });
 
 it('looks between two queries for orders to fetch only after a signal', async () => {
