@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startPos, type Pos } from './support/start-pos.ts';
 import { startSystem, type System } from './support/start-system.ts';
-import { until } from './support/until.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 
@@ -10,7 +9,7 @@ let pos: Pos;
 let webhookUrl: string;
 
 beforeAll(async () => {
-  [system, pos] = await Promise.all([startSystem(), startPos({ secret: SECRET })]);
+  [system, pos] = await Promise.all([startSystem({ stepped: ['placements', 'relay'] }), startPos({ secret: SECRET })]);
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl, secret: SECRET });
   webhookUrl = await system.webhookUrl('club-1');
 });
@@ -32,8 +31,10 @@ describe('an order from the member to the kitchen and back', () => {
     'a %s order becomes one ticket and the member sees every step, numbered',
     async (type, states, statuses) => {
       const { serviceOrderId } = await system.placeOrder({ type });
-      const ticket = await until(() => pos.tickets.find((each) => each.serviceOrderId === serviceOrderId));
-      await until(async () => (await system.order(serviceOrderId))?.['rank'] === 10);
+      await system.round('placements');
+      const [ticket, ...others] = pos.tickets.filter((each) => each.serviceOrderId === serviceOrderId);
+      if (ticket === undefined) throw new Error('the POS has no ticket');
+      expect(others).toEqual([]);
       for (const status of statuses) {
         const answer = await pos.sendStatus(webhookUrl, {
           serviceOrderId,
@@ -42,10 +43,8 @@ describe('an order from the member to the kitchen and back', () => {
         });
         expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied', webhookId: expect.any(String) } });
       }
-      const live = await until(() => {
-        const messages = system.live(serviceOrderId);
-        return messages.length >= states.length && messages;
-      });
+      await system.finish('relay');
+      const live = system.live(serviceOrderId);
       expect(live.map((message) => message.memberState)).toEqual(states);
       expect(live.map((message) => message.sequence)).toEqual(states.map((_, index) => index + 1));
       expect(live.at(-1)).toMatchObject({
@@ -55,7 +54,6 @@ describe('an order from the member to the kitchen and back', () => {
         fulfillment: type,
         providerOrderId: ticket.providerOrderId,
       });
-      expect(pos.tickets.filter((each) => each.serviceOrderId === serviceOrderId)).toHaveLength(1);
     },
   );
 });

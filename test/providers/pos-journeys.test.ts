@@ -14,7 +14,10 @@ let instances: string[] = [];
 
 beforeAll(async () => {
   balancer = await balanceLoad(() => instances);
-  system = await startSystem({ env: { PUBLIC_URL: balancer.url, LOG_LEVEL: 'warn' } });
+  system = await startSystem({
+    stepped: ['placements', 'relay'],
+    env: { PUBLIC_URL: balancer.url, LOG_LEVEL: 'warn' },
+  });
   instances = system.urls;
   await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);
 });
@@ -35,16 +38,18 @@ describe.each(Object.entries(SIMULATORS))('%s, from the signal to the hand-over'
       await system.addLocation(locationId, pos.settings, integration);
       const url = (await system.webhookUrl(locationId)).replace(system.urls[0] ?? '', balancer.url);
       const { serviceOrderId } = await system.placeOrder({ locationId, type });
-      const ticket = await until(() => pos.tickets[0]);
+      await system.round('placements');
       expect(pos.refusals).toEqual([]);
+      const [ticket] = pos.tickets;
+      if (ticket === undefined) throw new Error('the POS has no ticket');
       const answers = [];
       for (const status of pos.lifeOf(type)) answers.push(await pos.report(url, ticket, status));
       expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]));
       expect(JSON.stringify(answers)).not.toMatch(/dropped|stale/);
 
-      const last = memberStateAt(rankOf('completed'), type);
-      await until(() => system.live(serviceOrderId).some((message) => message.memberState === last));
+      await system.finish('relay');
       const messages = system.live(serviceOrderId);
+      expect(messages.at(-1)).toMatchObject({ memberState: memberStateAt(rankOf('completed'), type) });
       expect(messages.map((message) => message.sequence)).toEqual(messages.map((_, nth) => nth + 1));
       expect(messages[0]).toMatchObject({ memberState: 'placed' });
       const [callOutCode = 'none', ...others] = new Set(messages.map((message) => message.callOutCode));
@@ -68,10 +73,13 @@ describe.each(Object.entries(SIMULATORS))('%s, from the signal to the hand-over'
       const applied = { status: 200, body: { outcome: 'applied' } };
       expect(await pos.setKitchen?.(url, { state: 'closed' })).toMatchObject(applied);
       const { serviceOrderId } = await system.placeOrder({ locationId });
-      await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'held');
+      await system.round('placements');
+      expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'held' });
       expect(pos.requests).toBe(0);
       expect(await pos.setKitchen?.(url, { state: 'open' })).toMatchObject(applied);
-      await until(() => pos.tickets[0]);
+      await system.round('end of pauses');
+      await system.round('placements');
+      expect(pos.tickets).toHaveLength(1);
     } finally {
       await pos.stop();
     }
@@ -84,10 +92,15 @@ it('an order that never reached the POS behind Deliverect is failed to its membe
     await system.addLocation('unreached', pos.settings, 'deliverect');
     const url = await system.webhookUrl('unreached');
     const { serviceOrderId } = await system.placeOrder({ locationId: 'unreached' });
-    const ticket = await until(() => pos.tickets[0]);
+    await system.round('placements');
+    const [ticket] = pos.tickets;
+    if (ticket === undefined) throw new Error('the POS has no ticket');
     expect(await pos.report(url, ticket, '121')).toMatchObject({ status: 200, body: { outcome: 'applied' } });
-    const told = await until(() => system.live(serviceOrderId).find((message) => message.memberState === 'failed'));
-    expect(told).toMatchObject({ reason: 'The restaurant could not take this order (Deliverect 121).' });
+    await system.finish('relay');
+    expect(system.live(serviceOrderId).at(-1)).toMatchObject({
+      memberState: 'failed',
+      reason: 'The restaurant could not take this order (Deliverect 121).',
+    });
   } finally {
     await pos.stop();
   }

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
+import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
 
 /** A POS that loses its answers, and cannot be asked. */
 const forgetful: Provider = {
@@ -21,23 +21,26 @@ const forgetful: Provider = {
 let system: System;
 
 beforeAll(async () => {
-  system = await startSystem({ providers: [forgetful] });
+  system = await startSystem({ providers: [forgetful], stepped: ['placements', 'relay'] });
   for (const locationId of ['club-1', 'paused', 'wrong']) await system.addLocation(locationId, {}, 'forgetful');
   await pauseLocation(system.pool, 'paused');
   await system.query(`UPDATE locations SET settings = 'unreadable' WHERE location_id = 'wrong'`);
 });
 afterAll(() => system.stop());
 
+/** Does a turn of the workers, after the wait for the next attempt. */
+async function turn(id: string): Promise<unknown> {
+  await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
+  await system.round('placements');
+  return system.placement(id);
+}
+
 /** An order that nobody has heard of for two days. */
 async function forgotten(locationId: string, state: string): Promise<string> {
   const { serviceOrderId } = await system.placeOrder({ locationId });
-  await until(async () => (await system.placement(serviceOrderId))?.['state'] === state);
-  await until(() => system.live(serviceOrderId).length === 1);
+  expect(await turn(serviceOrderId)).toMatchObject({ state });
   await system.query(
-    `WITH p AS (
-       UPDATE placements SET deadline_at = now() + interval '1 day', next_attempt_at = greatest(next_attempt_at, now())
-       WHERE service_order_id = $1
-     )
+    `WITH p AS (UPDATE placements SET deadline_at = now() + interval '1 day' WHERE service_order_id = $1)
      UPDATE orders SET created_at = now() - interval '2 days', updated_at = now() - interval '2 days', requested_at = NULL
      WHERE service_order_id = $1`,
     [serviceOrderId],
@@ -47,10 +50,9 @@ async function forgotten(locationId: string, state: string): Promise<string> {
 
 const ended = async (id: string): Promise<boolean> => (await system.order(id))?.['ended_at'] instanceof Date;
 
-/** What the member was told, or is about to be. */
-async function told(id: string): Promise<unknown[]> {
-  const waiting = await system.query('SELECT sequence FROM outbox WHERE service_order_id = $1', [id]);
-  return [...waiting, ...system.live(id)].map(({ sequence }) => sequence);
+async function told(id: string): Promise<LiveMessage[]> {
+  await system.finish('relay');
+  return system.live(id);
 }
 
 describe('an order that nobody has heard of for long', () => {
@@ -68,7 +70,7 @@ describe('an order that nobody has heard of for long', () => {
     expect(
       await system.query(`SELECT service_order_id FROM provider_orders WHERE provider_order_id = 'pos-9'`),
     ).toEqual([{ service_order_id: id }]);
-    expect(await told(id)).toEqual([1]);
+    expect(await told(id)).toMatchObject([{ sequence: 1 }]);
   });
 
   it.each([
@@ -81,34 +83,33 @@ describe('an order that nobody has heard of for long', () => {
       const id = await forgotten(at, 'held');
       await endOrders(system.pool);
       expect(await ended(id)).toBe(true);
-      // Instead of waiting for half a minute.
-      await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
-      await system.signal(id);
-      await until(async () => (await system.placement(id))?.['state'] === 'failed');
-      expect(await system.placement(id)).toMatchObject({
+      expect(await turn(id)).toMatchObject({
+        state: 'failed',
         problem: 'the order has ended',
         finished_at: expect.any(Date),
       });
       expect(await system.order(id)).toMatchObject({ sequence: 2, status: 'failed', failed_by_us: true });
-      const [, last] = await until(() => system.live(id).length === 2 && system.live(id));
-      expect(last).toMatchObject({ memberState: 'failed', reason: 'the restaurant could not take the order' });
+      expect((await told(id))[1]).toMatchObject({
+        memberState: 'failed',
+        reason: 'the restaurant could not take the order',
+      });
     },
   );
 
   it('ends in doubt and does not fail, since the POS may have it: an operator is asked, and "not there" fails it', async () => {
     const id = await forgotten('club-1', 'in_doubt');
-    // Of a POS that is asked by itself, or of a paused location.
-    await system.query(`UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1`, [id]);
     await endOrders(system.pool);
-    await system.signal(id);
-    await until(async () => (await system.placement(id))?.['next_attempt_at'] === Infinity);
-    expect(await system.placement(id)).toMatchObject({ state: 'in_doubt', cause: { code: 'order_ended_in_doubt' } });
+    // A POS that is asked automatically, or a location that was paused, makes it due.
+    expect(await turn(id)).toMatchObject({
+      state: 'in_doubt',
+      next_attempt_at: Infinity,
+      cause: { code: 'order_ended_in_doubt' },
+    });
     expect(system.logged.some((line) => line.includes('an operator must say') && line.includes(id))).toBe(true);
-    expect(await told(id)).toEqual([1]);
+    expect(await told(id)).toMatchObject([{ sequence: 1 }]);
     expect(await resolveAMinuteLater(system, id)).toMatchObject({ state: 'waiting' });
-    await system.signal(id);
-    await until(() => system.live(id).length === 2);
-    expect(system.live(id)[1]).toMatchObject({ memberState: 'failed', sequence: 2 });
+    expect(await turn(id)).toMatchObject({ state: 'failed' });
+    expect((await told(id))[1]).toMatchObject({ memberState: 'failed', sequence: 2 });
   });
 
   it.each([
