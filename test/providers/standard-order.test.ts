@@ -6,13 +6,12 @@ import { KitchenOrder } from '../../src/core/domain/order.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
 
 let system: System;
 let pos: Pos;
 
 beforeAll(async () => {
-  [system, pos] = await Promise.all([startSystem(), startPos()]);
+  [system, pos] = await Promise.all([startSystem({ stepped: ['placements'] }), startPos()]);
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
 });
 afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
@@ -42,10 +41,11 @@ it('what a POS is sent is what the schema says, with all fields and with the few
   });
   system.platform.orders.set(fewest.serviceOrderId, fewest);
   expect(await system.signal(fewest.serviceOrderId)).toBe(204);
-  await until(() => pos.tickets.length === 2);
+  await system.round('placements');
 
   const validate = new Ajv2020({ validateFormats: false }).compile(await committed());
   const sent = pos.tickets.map(({ order }) => order);
+  expect(sent).toHaveLength(2);
   for (const order of sent) expect([validate(order), validate.errors]).toEqual([true, null]);
   expect(sent.filter((order) => order.notes === undefined)).toHaveLength(1);
   expect(sent.map((order) => order.callOutCode)).not.toContain(undefined);

@@ -11,10 +11,9 @@ import { readBoard } from '../../../src/core/orders/read-board.ts';
 import { eraseMember } from '../../../src/core/retention/erase-members.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { runCli } from '../../support/run-cli.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import { sampleOrder, type SampleOptions } from '../../support/sample-order.ts';
 import { startPos, type Pos } from '../../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
 
 let system: System;
 let pos: Pos;
@@ -22,79 +21,64 @@ let operator: Operator;
 let webhook: string;
 
 beforeAll(async () => {
-  [system, pos] = await Promise.all([startSystem({ env: { OPERATOR_TOKEN } }), startPos()]);
+  [system, pos] = await Promise.all([
+    startSystem({ stepped: ['placements', 'relay'], env: { OPERATOR_TOKEN } }),
+    startPos(),
+  ]);
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
   webhook = await system.webhookUrl('club-1');
   operator = await askOperator(system.urls[0] ?? '');
 });
 afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
 
-const inState = (id: string, state: string): Promise<unknown> =>
-  until(async () => (await system.placement(id))?.['state'] === state);
+/** Does a turn of the workers. */
+async function turn(id: string, state: string): Promise<string> {
+  await system.round('placements');
+  expect(await system.placement(id)).toMatchObject({ state });
+  return id;
+}
+const place = async (state: string, about?: SampleOptions): Promise<string> =>
+  turn((await system.placeOrder(about)).serviceOrderId, state);
 const report = (serviceOrderId: string, status: string): Promise<unknown> =>
   post(webhook, statusWebhook({ serviceOrderId, status }));
-/** An order that is at its POS. */
-async function sent(type: 'pickup' | 'delivery' = 'pickup'): Promise<string> {
-  const { serviceOrderId } = await system.placeOrder({ type });
-  await inState(serviceOrderId, 'sent');
-  return serviceOrderId;
-}
-async function ended(status: string, type?: 'pickup' | 'delivery'): Promise<string> {
-  const id = await sent(type);
+async function ended(status: string, about?: SampleOptions): Promise<string> {
+  const id = await place('sent', about);
   await report(id, status);
   return id;
 }
 async function refused(): Promise<string> {
   pos.behave = () => ({ status: 422, body: { reason: 'out of buns' } });
-  const { serviceOrderId } = await system.placeOrder();
-  await inState(serviceOrderId, 'failed');
-  pos.behave = undefined;
-  return serviceOrderId;
+  return place('failed').finally(() => (pos.behave = undefined));
 }
 async function neverRead(): Promise<string> {
   system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
-  const { serviceOrderId } = await system.placeOrder();
-  await inState(serviceOrderId, 'failed');
-  system.platform.answer = undefined;
-  return serviceOrderId;
+  return place('failed').finally(() => (system.platform.answer = undefined));
 }
-/** It is past its deadline, and due. */
-const late = (id: string): Promise<unknown> =>
-  system.query(
+/** Its deadline passes. */
+async function late(id: string): Promise<string> {
+  await system.query(
     `UPDATE placements SET deadline_at = now() - interval '1 s', next_attempt_at = now() WHERE service_order_id = $1`,
     [id],
   );
+  return turn(id, 'failed');
+}
 
 const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ['a pickup is completed', 'notified that the order was picked up', () => ended('COMPLETED')],
-  ['a delivery is completed', 'notified that the order was delivered', () => ended('COMPLETED', 'delivery')],
+  ['a delivery is completed', 'notified that the order was delivered', () => ended('COMPLETED', { type: 'delivery' })],
   ['the POS cancels it', 'notified that the order was cancelled', () => ended('CANCELLED')],
   ['the POS fails it', 'notified that the order failed', () => ended('FAILED')],
   ['the POS refuses it', 'notified that the order failed', refused],
   [
     'its deadline passes before it is at its POS',
     'notified that the order failed',
-    async () => {
-      const { serviceOrderId } = await system.placeOrder({ locationId: 'nowhere' });
-      await inState(serviceOrderId, 'held');
-      await late(serviceOrderId);
-      await inState(serviceOrderId, 'failed');
-      return serviceOrderId;
-    },
+    async () => late(await place('held', { locationId: 'nowhere' })),
   ],
   ['it fails before it is read', 'notified that the order failed', neverRead],
   [
     'it cannot be read until its deadline',
     'notified that the order failed',
-    async () => {
-      const serviceOrderId = `order-${randomUUID()}`;
-      system.platform.orders.set(serviceOrderId, { ...sampleOrder({ serviceOrderId }), items: [] });
-      await system.signal(serviceOrderId);
-      await inState(serviceOrderId, 'held');
-      await late(serviceOrderId);
-      await inState(serviceOrderId, 'failed');
-      return serviceOrderId;
-    },
+    async () => late(await place('held', { items: [] })),
   ],
   [
     'it failed before it was read, began again, and is completed',
@@ -102,7 +86,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
     async () => {
       const id = await neverRead();
       await system.signal(id);
-      await inState(id, 'sent');
+      await turn(id, 'sent');
       await report(id, 'COMPLETED');
       return id;
     },
@@ -114,8 +98,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
       const id = await neverRead();
       system.platform.orders.set(id, { ...sampleOrder({ serviceOrderId: id }), items: [] });
       await system.signal(id);
-      await inState(id, 'held');
-      return id;
+      return turn(id, 'held');
     },
   ],
   [
@@ -141,11 +124,9 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
     'notified that the order was picked up',
     async () => {
       const memberId = `member-${randomUUID()}`;
-      const { serviceOrderId } = await system.placeOrder({ member: { id: memberId, name: 'Ada' } });
-      await inState(serviceOrderId, 'sent');
-      await report(serviceOrderId, 'COMPLETED');
+      const id = await ended('COMPLETED', { member: { id: memberId, name: 'Ada' } });
       await eraseMember(system.pool, memberId, false);
-      return serviceOrderId;
+      return id;
     },
   ],
 ];
@@ -153,7 +134,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
 it.each(ENDS)('%s: the member was %s, and all that people read says so', async (_end, told, reach) => {
   const sentence = `The member was ${told}.`;
   const id = await reach();
-  await until(async () => (await system.query('SELECT FROM outbox WHERE service_order_id = $1', [id])).length === 0);
+  await system.finish('relay');
 
   const last = system.live(id).at(-1)?.memberState ?? null;
   const placement = await system.placement(id);

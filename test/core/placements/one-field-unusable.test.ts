@@ -27,7 +27,10 @@ let operator: Operator;
 const answers = new Map<string, unknown>();
 
 beforeAll(async () => {
-  [system, pos] = await Promise.all([startSystem({ env: { OPERATOR_TOKEN } }), startPos()]);
+  [system, pos] = await Promise.all([
+    startSystem({ stepped: ['placements', 'relay'], env: { OPERATOR_TOKEN } }),
+    startPos(),
+  ]);
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
   system.platform.answer = (id) => (answers.has(id) ? { order: answers.get(id) } : undefined);
   operator = await askOperator(system.urls[0] ?? '');
@@ -40,12 +43,10 @@ async function place(about: SampleOptions, change: (order: Fields) => void): Pro
   change(order);
   answers.set(id, order);
   // Pub/Sub comes again, too, where a busy service says 503.
-  await until(async () => (await system.signal(id)) === 204, 60_000);
+  await until(async () => (await system.signal(id)) === 204);
   return id;
 }
 
-const inState = (id: string, state: string): Promise<unknown> =>
-  until(async () => (await system.placement(id))?.['state'] === state);
 const states = async (): Promise<Map<string, string>> =>
   new Map(
     (await system.query('SELECT service_order_id AS id, state FROM placements')).map(({ id, state }) => [
@@ -53,8 +54,6 @@ const states = async (): Promise<Map<string, string>> =>
       String(state),
     ]),
   );
-const none = (sql: string): Promise<unknown> =>
-  until(async () => (await system.query(sql))[0]?.['count'] === 0, 900_000);
 function memberStates(): Map<string, string[]> {
   const messages = Map.groupBy(system.pubsub.published('order-status'), ({ orderingKey }) => orderingKey ?? '');
   return new Map(
@@ -123,7 +122,7 @@ it(`${ORDERS} orders with any one field made unusable`, { timeout: 1_800_000 }, 
       }),
     );
   }
-  await none(`SELECT count(*)::int AS count FROM placements WHERE state = 'waiting'`);
+  await system.finish('placements');
   const settled = await states();
   const odd = [...changed].filter(([id]) => !['sent', 'held'].includes(settled.get(id) ?? 'lost'));
   expect(odd.map(([id, said]) => `${said}: ${settled.get(id)}`)).toEqual([]);
@@ -131,8 +130,8 @@ it(`${ORDERS} orders with any one field made unusable`, { timeout: 1_800_000 }, 
   await system.query(
     `UPDATE placements SET deadline_at = now() - interval '1 s', next_attempt_at = now() WHERE state = 'held'`,
   );
-  await none(`SELECT count(*)::int AS count FROM placements WHERE finished_at IS NULL`);
-  await none('SELECT count(*)::int AS count FROM outbox');
+  await system.finish('placements');
+  await system.finish('relay');
   const ended = await states();
   const told = memberStates();
   const unnotified = [...changed].filter(([id]) => told.get(id)?.at(-1) !== ended.get(id));
@@ -149,7 +148,7 @@ it(`${ORDERS} orders with any one field made unusable`, { timeout: 1_800_000 }, 
 it('an order goes on without what it can do without, and all who read about it are told by code and path', async () => {
   const member = { id: 'm', name: 'Ada', phone: '0151 23456789', email: 'none' };
   const id = await place({}, (order) => Object.assign(order, { member }));
-  await inState(id, 'sent');
+  await system.round('placements');
   const leftOut = [
     { code: 'email_unusable', path: 'member.email' },
     { code: 'phone_unusable', path: 'member.phone' },
@@ -183,7 +182,7 @@ it('a telephone number in national form is read with the country of its location
   expect((await operator.get('/locations/club-de')).body).toMatchObject({ country: 'DE' });
   const member = { id: 'm', name: 'Ada', phone: '0151 23456789' };
   const id = await place({ locationId: 'club-de' }, (order) => Object.assign(order, { member }));
-  await inState(id, 'sent');
+  await system.round('placements');
   const [row] = await system.query('SELECT contents FROM order_contents WHERE service_order_id = $1', [id]);
   expect(row?.['contents']).toMatchObject({ member: { phone: '+4915123456789' } });
   expect(await system.order(id)).toMatchObject({ left_out: null });
