@@ -41,7 +41,7 @@ afterAll(async () => {
 /** Records what needs a person, and tells the pager. */
 async function tell(): Promise<void> {
   await system.round('recording of attention');
-  await system.finish('attention');
+  await system.round('attention');
 }
 
 it('a pager gets a need with its page, the same again if it did not take it, who has it, and its end', async () => {

@@ -13,27 +13,21 @@ import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
 import { beginAttempt } from '../../../src/core/placements/record-attempt.ts';
-import { sampleOrder, type SampleOptions } from '../../support/sample-order.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
 import { post, type System } from '../../support/start-system.ts';
-import { heldAnswer, lost, startTills, tooLate, type Tills } from './start-tills.ts';
+import { heldAnswer, lost, startTills, tooLate, type Shop, type Tills } from './start-tills.ts';
 
 let system: System;
 let tills: Tills;
+let shop: Shop;
 
 beforeAll(async () => {
-  ({ system, tills } = await startTills());
+  shop = await startTills();
+  ({ system, tills } = shop);
   await system.addLocation('shut', {}, 'exact');
   await pauseLocation(system.pool, 'shut');
 });
-afterEach(async () => {
-  tills.creates = tills.cancel = tills.reads = tills.finds = undefined;
-  system.platform.answer = undefined;
-  // No turn of the next test does the work of this one.
-  await system.query(
-    `WITH p AS (UPDATE placements SET next_attempt_at = 'infinity' WHERE finished_at IS NULL)
-     UPDATE cancellations SET next_attempt_at = 'infinity' WHERE finished_at IS NULL`,
-  );
-});
+afterEach(() => shop.rest());
 afterAll(() => system?.stop());
 
 /** One turn of each worker. */
@@ -43,47 +37,26 @@ const turn = async (): Promise<void> => {
   await system.round('cancellations');
   await system.round('sweep of cancellations');
 };
-const state = async (id: string): Promise<unknown> => (await system.placement(id))?.['state'];
 const cancellation = async (id: string): Promise<Record<string, unknown> | undefined> =>
   (await system.query('SELECT * FROM cancellations WHERE service_order_id = $1', [id]))[0];
-/** What its member was told, and of the cancellation. */
-const told = async (id: string): Promise<string[]> => {
-  await system.finish('relay');
-  return system.live(id).map(({ memberState, cancellation: c }) => (c ? `${memberState} ${c}` : memberState));
-};
-const lastTold = async (id: string): Promise<string | undefined> => (await told(id)).at(-1);
-const change = async (order: CanonicalOrder, about: Partial<CanonicalOrder>): Promise<void> => {
-  system.platform.orders.set(order.serviceOrderId, { ...order, ...about });
-  expect(await system.signal(order.serviceOrderId)).toBe(204);
-};
+const lastTold = async (id: string): Promise<string | undefined> => (await shop.told(id)).at(-1);
 const CANCELLED = { cancelledAt: '2027-01-31T18:00:00Z', cancelReason: 'changed my mind' };
 /** The platform cancels it. The POS is to be asked. */
 const request = async (order: CanonicalOrder): Promise<void> => {
-  await change(order, CANCELLED);
+  await shop.change(order, CANCELLED);
   await system.round('refreshes');
   await system.round('placements');
 };
 /** The platform cancels it, and each worker has a turn. */
 const cancel = async (order: CanonicalOrder): Promise<void> => {
-  await change(order, CANCELLED);
+  await shop.change(order, CANCELLED);
   await turn();
 };
-const place = async (about: SampleOptions): Promise<CanonicalOrder> => {
-  const order = await system.placeOrder(about);
-  await system.round('placements');
-  return order;
-};
-const sentAt = async (locationId: string): Promise<CanonicalOrder> => {
-  const order = await place({ locationId });
-  expect(await state(order.serviceOrderId)).toBe('sent');
-  return order;
-};
+const sentAt = (locationId: string): ReturnType<Shop['place']> => shop.place({ locationId }, 'sent');
 /** An order whose ticket was made or not, with the answer lost. */
-const inDoubtAt = async (locationId: string): Promise<CanonicalOrder> => {
+const inDoubtAt = (locationId: string): ReturnType<Shop['place']> => {
   tills.creates = lost;
-  const order = await place({ locationId });
-  expect(await state(order.serviceOrderId)).toBe('in_doubt');
-  return order;
+  return shop.place({ locationId }, 'in_doubt');
 };
 const webhook = async (locationId: string, event: Partial<StatusEvent>): Promise<void> => {
   const url = await system.webhookUrl(locationId);
@@ -134,15 +107,14 @@ it('no transaction is open while the platform or the POS is called', async () =>
     async () =>
       (await meanwhile('create')) ?? { providerOrderId: `pos-${serviceOrderId}` };
   tills.cancel = () => async () => (await meanwhile('cancel')) ?? 'cancelled';
-  await cancel(await sentAt('exact'));
+  await cancel((await sentAt('exact')).order);
   expect(calls).toEqual(['order', 'create', 'order', 'cancel'].map((call) => [call, 0]));
 });
 
 describe('before it is sent', () => {
   it('an order that the POS answered with 503 may have a ticket: the POS is asked to cancel it', async () => {
     tills.creates = () => new TryAgain('the kitchen is closed', { sent: false, httpStatus: 503 });
-    const order = await place({ locationId: 'exact' });
-    const id = order.serviceOrderId;
+    const { order, id } = await shop.place({ locationId: 'exact' });
     await cancel(order);
     expect(await lastTold(id)).toBe('cancelled');
     expect([tickets(id), cancels(id)]).toEqual([1, 1]);
@@ -160,21 +132,20 @@ describe('before it is sent', () => {
     busy.reject(new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 600_000 }));
     await sending;
     await turn();
-    expect(await state(id)).toBe('withdrawn');
+    expect(await shop.state(id)).toBe('withdrawn');
   });
 
   it('it is not withdrawn by a worker that slept while another one began to send it', async () => {
-    const { serviceOrderId: id } = await inDoubtAt('blind');
+    const { id } = await inDoubtAt('blind');
     await beginsAndDies(id, 'createOrder');
     const withdrawn = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
     expect(await endCancelled(system.pool, id, withdrawn)).toBeUndefined();
-    expect(await state(id)).toBe('in_doubt');
+    expect(await shop.state(id)).toBe('in_doubt');
   });
 
   it('an order that comes cancelled is recorded and ends cancelled, and no POS hears of it', async () => {
-    const { serviceOrderId: id } = await place({ ...sampleOrder({ locationId: 'exact' }), ...CANCELLED });
-    expect(await state(id)).toBe('withdrawn');
-    expect(await told(id)).toEqual(['placed requested', 'cancelled']);
+    const { id } = await shop.place({ ...sampleOrder({ locationId: 'exact' }), ...CANCELLED }, 'withdrawn');
+    expect(await shop.told(id)).toEqual(['placed requested', 'cancelled']);
     expect(tickets(id) + cancels(id)).toBe(0);
     expect(await cancellation(id)).toMatchObject({ state: 'cancelled', requested_by: 'platform' });
     expect(await system.order(id)).toMatchObject({ status: 'cancelled', ended_at: expect.any(Date) });
@@ -184,13 +155,11 @@ describe('before it is sent', () => {
     ['paused', 'shut'],
     ['not configured', 'nowhere'],
   ])('an order that waits since its location is %s is withdrawn', async (_what, locationId) => {
-    const order = await place({ locationId });
-    const id = order.serviceOrderId;
-    expect(await state(id)).toBe('held');
-    expect(await told(id)).toEqual(['placed']);
+    const { order, id } = await shop.place({ locationId }, 'held');
+    expect(await shop.told(id)).toEqual(['placed']);
     await cancel(order);
-    expect(await state(id)).toBe('withdrawn');
-    expect(await told(id)).toEqual(['placed', 'cancelled']);
+    expect(await shop.state(id)).toBe('withdrawn');
+    expect(await shop.told(id)).toEqual(['placed', 'cancelled']);
     expect(tickets(id)).toBe(0);
   });
 
@@ -209,13 +178,13 @@ describe('before it is sent', () => {
       [id, order],
     );
     await turn();
-    expect(await state(id)).toBe('withdrawn');
-    expect(await told(id)).toEqual(['cancelled']);
+    expect(await shop.state(id)).toBe('withdrawn');
+    expect(await shop.told(id)).toEqual(['cancelled']);
     expect(tickets(id)).toBe(0);
   });
 
   it('no ticket is created once the cancel is committed, whoever holds the placement', async () => {
-    const { serviceOrderId } = await place({ locationId: 'shut' });
+    const { id: serviceOrderId } = await shop.place({ locationId: 'shut' });
     const claim = { serviceOrderId, leaseId: crypto.randomUUID() };
     const location = { locationId: 'exact', integration: 'exact', provider: { integration: 'exact' }, settings: {} };
     const begin = (call: 'createOrder' | 'findOrder'): Promise<number | undefined> =>
@@ -226,7 +195,7 @@ describe('before it is sent', () => {
     expect(await requestCancellation(system.pool, serviceOrderId)).toEqual({ serviceOrderId, cancel: 'withdraws' });
     // The worker has lost the placement, which is withdrawn without it.
     expect(await begin('createOrder')).toBeUndefined();
-    expect(await state(serviceOrderId)).toBe('withdrawn');
+    expect(await shop.state(serviceOrderId)).toBe('withdrawn');
     await system.query(
       `WITH o AS (UPDATE orders SET ended_at = NULL, rank = 0 WHERE service_order_id = $1)
        UPDATE placements SET finished_at = NULL, state = 'waiting', ${hold} WHERE service_order_id = $1`,
@@ -238,14 +207,13 @@ describe('before it is sent', () => {
   });
 
   it('a status that a POS reports of a withdrawn order is a conflict, which a person sees', async () => {
-    const order = await place({ locationId: 'shut' });
-    const id = order.serviceOrderId;
+    const { order, id } = await shop.place({ locationId: 'shut' });
     await cancel(order);
     expect(await retryPlacement(system.pool, id)).toMatchObject({ cause: { code: 'already_over' } });
     expect(await storeOrderRef(system.pool, id, 'exact', { providerOrderId: `late-${id}` })).toMatchObject({
       conflict: true,
     });
-    expect(await state(id)).toBe('withdrawn');
+    expect(await shop.state(id)).toBe('withdrawn');
     await webhook('shut', { serviceOrderId: id, status: 'received' });
     const history = await system.query(
       `SELECT outcome, conflict FROM status_events WHERE service_order_id = $1 ORDER BY event_id`,
@@ -260,8 +228,8 @@ describe('before it is sent', () => {
 
   it('the POS gets no word of cancels with the order', async () => {
     const order = { ...sampleOrder({ locationId: 'exact' }), cancelReason: 'not cancelled at all' };
-    const { serviceOrderId } = await place(order);
-    const ticket = tills.tickets.find((each) => each.serviceOrderId === serviceOrderId) ?? {};
+    const { id } = await shop.place(order);
+    const ticket = tills.tickets.find((each) => each.serviceOrderId === id) ?? {};
     expect(Object.keys(ticket)).toContain('items');
     expect(Object.keys(ticket)).not.toContain('cancelReason');
   });
@@ -271,33 +239,31 @@ describe('at the POS', () => {
   const refusedUnsent = (): TryAgain => new TryAgain('refused', { sent: false, retryAfterMs: 60_000 });
 
   it('a POS that wants us to wait for an hour is asked once more, five seconds before the deadline', async () => {
-    const order = await sentAt('exact');
+    const { order, id } = await sentAt('exact');
     tills.cancel = () => new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 3_600_000 });
     await cancel(order);
-    const found = await cancellation(order.serviceOrderId);
+    const found = await cancellation(id);
     const deadline = found?.['deadline_at'] as Date;
     expect(found).toMatchObject({ failures: 1, next_attempt_at: new Date(deadline.getTime() - 5_000) });
   });
 
   it('a POS that refused an operator is asked again for the member', async () => {
-    const order = await sentAt('exact');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('exact');
     tills.cancel = (_id, nth) => (nth === 1 ? tooLate() : 'cancelled');
     await requestCancellation(system.pool, id);
     await turn();
     expect(await lastTold(id)).toBe('sent refused');
-    await change(order, { notes: 'no onions' });
+    await shop.change(order, { notes: 'no onions' });
     await turn();
     expect(await system.query('SELECT FROM order_changes WHERE service_order_id = $1', [id])).toHaveLength(1);
-    await change(order, { notes: 'no onions', ...CANCELLED });
+    await shop.change(order, { notes: 'no onions', ...CANCELLED });
     await turn();
     expect(await lastTold(id)).toBe('cancelled');
     expect(cancels(id)).toBe(2);
   });
 
   it('the text of a refusal is not stored once the member is erased', async () => {
-    const order = await sentAt('blind');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('blind');
     const answer = heldAnswer<CancelAnswer>();
     tills.cancel = () => answer.wait;
     await request(order);
@@ -311,11 +277,10 @@ describe('at the POS', () => {
   });
 
   it('it is asked, and what it says is the end', async () => {
-    const order = await sentAt('exact');
-    const id = order.serviceOrderId;
-    expect(await told(id)).toEqual(['placed', 'sent']);
+    const { order, id } = await sentAt('exact');
+    expect(await shop.told(id)).toEqual(['placed', 'sent']);
     await cancel(order);
-    expect(await told(id)).toEqual(['placed', 'sent', 'sent requested', 'cancelled']);
+    expect(await shop.told(id)).toEqual(['placed', 'sent', 'sent requested', 'cancelled']);
     expect(system.live(id).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
     expect(tills.cancels.filter((each) => each.serviceOrderId === id)).toEqual([
       {
@@ -334,7 +299,7 @@ describe('at the POS', () => {
   });
 
   it('a request to cancel is written down before it is made', async () => {
-    const order = await sentAt('exact');
+    const { order } = await sentAt('exact');
     let written: unknown;
     tills.cancel = (id) => async () => {
       written = (await attempts(id)).at(-1);
@@ -348,8 +313,7 @@ describe('at the POS', () => {
     ['cancelled', 'cancelled', 'cancelled'],
     ['completed', 'refused', 'picked_up refused'],
   ] as const)('a POS that only took the request is believed when it reports %s', async (status, ends, says) => {
-    const order = await sentAt('exact');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
     expect(await cancellation(id)).toMatchObject({ state: 'asked' });
@@ -361,8 +325,7 @@ describe('at the POS', () => {
   });
 
   it('a POS that only took the request, and then is silent, is for the telephone', async () => {
-    const order = await sentAt('exact');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
     await later(id, 0);
@@ -371,8 +334,7 @@ describe('at the POS', () => {
   });
 
   it('an order whose cancel the POS refuses goes on, and its member is told so beside the same status', async () => {
-    const order = await sentAt('exact');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('exact');
     tills.cancel = tooLate;
     await cancel(order);
     expect(await lastTold(id)).toBe('sent refused');
@@ -397,8 +359,7 @@ describe('at the POS', () => {
     ['does not answer, and takes two cancels as one,', 'exact', lost],
     ['surely was not asked', 'blind', refusedUnsent],
   ])('a POS that %s is asked again', async (_what, locationId, failure) => {
-    const order = await sentAt(locationId);
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt(locationId);
     tills.cancel = (_id, nth) => (nth === 1 ? failure() : 'cancelled');
     await cancel(order);
     expect(await cancellation(id)).toMatchObject({ failures: 1 });
@@ -412,8 +373,7 @@ describe('at the POS', () => {
     // The call ends a second after it began, when the deadline does.
     ['hangs', () => 'hang' as const, 599],
   ])('a POS that %s is for the telephone when the deadline is over', async (_what, answer, seconds) => {
-    const order = await sentAt('blind');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('blind');
     tills.cancel = (_id, nth) => (nth === 1 ? refusedUnsent() : answer());
     await cancel(order);
     await later(id, seconds);
@@ -423,8 +383,7 @@ describe('at the POS', () => {
   });
 
   it.each(['lost', 'died'])('a POS that takes two as two is asked once, where the answer was %s', async (how) => {
-    const order = await sentAt('blind');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('blind');
     tills.cancel = how === 'lost' ? lost : refusedUnsent;
     await cancel(order);
     tills.cancel = undefined;
@@ -442,8 +401,7 @@ describe('at the POS', () => {
     [{ serviceOrderId: 'another' }, 'by_phone'],
     [{ serviceOrderId: undefined, providerOrderId: 'another' }, 'by_phone'],
   ])('after a lost answer the status is read, and only of this order: %j', async (about, ends) => {
-    const order = await sentAt('asked');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('asked');
     tills.cancel = lost;
     tills.reads = (serviceOrderId) =>
       [{ status: 'cancelled', nativeStatus: 'VOID', serviceOrderId, ...about }] as StatusEvent[];
@@ -461,8 +419,7 @@ describe('at the POS', () => {
       (id: string) => system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]),
     ],
   ])('the cancel of an order that %s was refused by nobody', async (_what, ends) => {
-    const order = await sentAt('exact');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
     await ends(id);
@@ -475,37 +432,37 @@ describe('at the POS', () => {
     ['cannot cancel this order', 'exact', () => undefined, 'pos_cannot_cancel'],
     ['has no such ticket', 'exact', () => 'absent' as const, 'cancel_ticket_missing'],
   ])('a POS that %s is for the telephone at once', async (_what, locationId, answer, code) => {
-    const order = await sentAt(locationId);
+    const { order, id } = await sentAt(locationId);
     tills.cancel = answer;
     await cancel(order);
-    expect(await cancellation(order.serviceOrderId)).toMatchObject({ state: 'by_phone', cause: { code } });
-    expect(await lastTold(order.serviceOrderId)).toBe('sent requested');
+    expect(await cancellation(id)).toMatchObject({ state: 'by_phone', cause: { code } });
+    expect(await lastTold(id)).toBe('sent requested');
   });
 
   it('another account of the location is not asked', async () => {
     await system.addLocation('moving', { account: 'one' }, 'exact');
-    const order = await sentAt('moving');
+    const { order, id } = await sentAt('moving');
     await system.addLocation('moving', { account: 'two' }, 'exact');
     await cancel(order);
-    expect(await cancellation(order.serviceOrderId)).toMatchObject({ cause: { code: 'pos_account_changed' } });
-    expect(cancels(order.serviceOrderId)).toBe(0);
+    expect(await cancellation(id)).toMatchObject({ cause: { code: 'pos_account_changed' } });
+    expect(cancels(id)).toBe(0);
   });
 
   it('a POS that hangs delays nobody at another location, and has one call at a time', async () => {
     await system.addLocation('hangs', {}, 'exact');
     const [stuck, next, free] = [await sentAt('hangs'), await sentAt('hangs'), await sentAt('exact')];
     const answer = heldAnswer<CancelAnswer>();
-    tills.cancel = (id) => (id === free.serviceOrderId ? 'cancelled' : answer.wait);
-    await request(stuck);
+    tills.cancel = (id) => (id === free.id ? 'cancelled' : answer.wait);
+    await request(stuck.order);
     const asking = system.round('cancellations');
     await answer.asked;
-    for (const order of [next, free]) await cancel(order);
-    expect(await lastTold(free.serviceOrderId)).toBe('cancelled');
-    expect([cancels(stuck.serviceOrderId), cancels(next.serviceOrderId)]).toEqual([1, 0]);
+    for (const { order } of [next, free]) await cancel(order);
+    expect(await lastTold(free.id)).toBe('cancelled');
+    expect([cancels(stuck.id), cancels(next.id)]).toEqual([1, 0]);
     answer.resolve('cancelled');
     await asking;
     await turn();
-    for (const { serviceOrderId } of [stuck, next]) expect(await lastTold(serviceOrderId)).toBe('cancelled');
+    for (const { id } of [stuck, next]) expect(await lastTold(id)).toBe('cancelled');
   });
 
   it('a call that is under way goes on, and its ticket is cancelled then', async () => {
@@ -517,29 +474,28 @@ describe('at the POS', () => {
     await answer.asked;
     await cancel(order);
     expect(await lastTold(id)).toBe('placed requested');
-    expect([await state(id), cancels(id)]).toEqual(['waiting', 0]);
+    expect([await shop.state(id), cancels(id)]).toEqual(['waiting', 0]);
     answer.resolve({ providerOrderId: `pos-${id}` });
     await sending;
     await turn();
     expect(await lastTold(id)).toBe('cancelled');
-    expect([await state(id), cancels(id)]).toEqual(['sent', 1]);
+    expect([await shop.state(id), cancels(id)]).toEqual(['sent', 1]);
   });
 });
 
 describe('in doubt', () => {
   it.each(['asked', 'shuts'])('a POS that can be asked says that it is there, and cancels it, at %s', async (at) => {
     if (at === 'shuts') await system.addLocation('shuts', {}, 'asked');
-    const order = await inDoubtAt(at);
+    const { order, id } = await inDoubtAt(at);
     if (at === 'shuts') await pauseLocation(system.pool, 'shuts');
     tills.finds = (id) => ({ providerOrderId: `pos-${id}` });
     await cancel(order);
-    expect(await lastTold(order.serviceOrderId)).toBe('cancelled');
-    expect([await state(order.serviceOrderId), cancels(order.serviceOrderId)]).toEqual(['sent', 1]);
+    expect(await lastTold(id)).toBe('cancelled');
+    expect([await shop.state(id), cancels(id)]).toEqual(['sent', 1]);
   });
 
   it('a webhook that is quicker than "absent" wins: there is a ticket', async () => {
-    const order = await inDoubtAt('exact');
-    const id = order.serviceOrderId;
+    const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => async () => {
       await webhook('exact', { serviceOrderId: id, status: 'received' });
       return 'absent';
@@ -548,13 +504,12 @@ describe('in doubt', () => {
     await cancel(order);
     await turn();
     expect(await cancellation(id)).toMatchObject({ state: 'by_phone', cause: { code: 'cancel_ticket_missing' } });
-    expect(await state(id)).toBe('sent');
-    expect(await told(id)).not.toContain('cancelled');
+    expect(await shop.state(id)).toBe('sent');
+    expect(await shop.told(id)).not.toContain('cancelled');
   });
 
   it('it is asked to cancel once, if a person says during the request that the ticket is there, and the process dies', async () => {
-    const order = await inDoubtAt('blind');
-    const id = order.serviceOrderId;
+    const { order, id } = await inDoubtAt('blind');
     const answer = heldAnswer<CancelAnswer>();
     tills.cancel = () => answer.wait;
     await request(order);
@@ -573,20 +528,18 @@ describe('in doubt', () => {
   });
 
   it('a POS that can be asked says that it is not there, a minute later: it is withdrawn, and not sent again', async () => {
-    const order = await inDoubtAt('asked');
-    const id = order.serviceOrderId;
+    const { order, id } = await inDoubtAt('asked');
     await cancel(order);
-    expect(await state(id)).toBe('in_doubt');
+    expect(await shop.state(id)).toBe('in_doubt');
     await later(id, 60);
-    expect(await state(id)).toBe('withdrawn');
+    expect(await shop.state(id)).toBe('withdrawn');
     expect(await creates(id)).toHaveLength(1);
     expect(cancels(id)).toBe(0);
     expect(await lastTold(id)).toBe('cancelled');
   });
 
   it('an order that is cancelled while the POS says that it is not there is withdrawn at once', async () => {
-    const order = await inDoubtAt('asked');
-    const id = order.serviceOrderId;
+    const { order, id } = await inDoubtAt('asked');
     const answer = heldAnswer<OrderRef | undefined>();
     tills.finds = answer.wait;
     await pass(id, 60);
@@ -597,48 +550,46 @@ describe('in doubt', () => {
     answer.resolve(undefined);
     await asking;
     await turn();
-    expect(await state(id)).toBe('withdrawn');
+    expect(await shop.state(id)).toBe('withdrawn');
     expect(await creates(id)).toHaveLength(1);
   });
 
   it('one that cannot be asked is asked to cancel it, and does: there was a ticket', async () => {
-    const order = await inDoubtAt('exact');
+    const { order, id } = await inDoubtAt('exact');
     await cancel(order);
-    expect(await lastTold(order.serviceOrderId)).toBe('cancelled');
-    expect(await state(order.serviceOrderId)).toBe('sent');
-    expect(await creates(order.serviceOrderId)).toHaveLength(1);
+    expect(await lastTold(id)).toBe('cancelled');
+    expect(await shop.state(id)).toBe('sent');
+    expect(await creates(id)).toHaveLength(1);
   });
 
   it('a POS that only took the request has not said that there is a ticket', async () => {
-    const order = await inDoubtAt('exact');
-    const id = order.serviceOrderId;
+    const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
     expect(await cancellation(id)).toMatchObject({ state: 'asked' });
-    expect(await state(id)).toBe('in_doubt');
+    expect(await shop.state(id)).toBe('in_doubt');
     await webhook('exact', { serviceOrderId: id, status: 'cancelled' });
     expect(await lastTold(id)).toBe('cancelled');
   });
 
   it('"absent" counts a minute after the request, and then it is withdrawn', async () => {
-    const order = await inDoubtAt('exact');
-    const id = order.serviceOrderId;
+    const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => 'absent';
     await cancel(order);
     expect(await cancellation(id)).toMatchObject({ failures: 1 });
-    expect(await state(id)).toBe('in_doubt');
+    expect(await shop.state(id)).toBe('in_doubt');
     await later(id, 60);
-    expect(await state(id)).toBe('withdrawn');
+    expect(await shop.state(id)).toBe('withdrawn');
     expect(await lastTold(id)).toBe('cancelled');
   });
 
   it('where nobody can be asked, a person says what became of both', async () => {
     const [gone, made] = [await inDoubtAt('mute'), await inDoubtAt('mute')];
-    for (const order of [gone, made]) await change(order, CANCELLED);
+    for (const { order } of [gone, made]) await shop.change(order, CANCELLED);
     // One at a time at each location.
     await turn();
     await turn();
-    for (const { serviceOrderId: id } of [gone, made]) {
+    for (const { id } of [gone, made]) {
       expect(await cancellation(id)).toMatchObject({ state: 'by_phone' });
       expect(await system.placement(id)).toMatchObject({
         state: 'in_doubt',
@@ -646,11 +597,11 @@ describe('in doubt', () => {
         next_attempt_at: Infinity,
       });
     }
-    await concludeByPhone(system.pool, gone.serviceOrderId, true);
-    await concludeByPhone(system.pool, made.serviceOrderId, false);
-    expect(await lastTold(gone.serviceOrderId)).toBe('cancelled');
-    expect(await lastTold(made.serviceOrderId)).toBe('sent refused');
-    expect(await state(made.serviceOrderId)).toBe('sent');
+    await concludeByPhone(system.pool, gone.id, true);
+    await concludeByPhone(system.pool, made.id, false);
+    expect(await lastTold(gone.id)).toBe('cancelled');
+    expect(await lastTold(made.id)).toBe('sent refused');
+    expect(await shop.state(made.id)).toBe('sent');
   });
 
   const unsure = (): TryAgain => new TryAgain('later', { sent: false, httpStatus: 503 });
@@ -658,41 +609,37 @@ describe('in doubt', () => {
 
   it('a person who finds no ticket withdraws it with that word', async () => {
     tills.creates = unsure;
-    const order = await place({ locationId: 'mute' });
-    const id = order.serviceOrderId;
+    const { order, id } = await shop.place({ locationId: 'mute' });
     await cancel(order);
     expect(await system.placement(id)).toMatchObject({ next_attempt_at: Infinity });
     expect(await resolveAMinuteLater(system, id)).toMatchObject({ state: 'withdrawn' });
-    expect(await state(id)).toBe('withdrawn');
+    expect(await shop.state(id)).toBe('withdrawn');
     expect(await lastTold(id)).toBe('cancelled');
   });
 
   it('what was answered before a person found no ticket says nothing of a later cancel', async () => {
     tills.creates = unsure;
-    const order = await place({ locationId: 'blind' });
-    const id = order.serviceOrderId;
-    expect(await state(id)).toBe('in_doubt');
+    const { order, id } = await shop.place({ locationId: 'blind' }, 'in_doubt');
     tills.creates = busy;
     expect(await resolveAMinuteLater(system, id)).toMatchObject({ state: 'waiting' });
     await turn();
     expect((await attempts(id)).at(-1)).toMatchObject({ http_status: 429 });
     await cancel(order);
-    expect(await state(id)).toBe('withdrawn');
+    expect(await shop.state(id)).toBe('withdrawn');
   });
 });
 
 describe('an operator', () => {
   it('has an order cancelled that the platform has not', async () => {
-    const { serviceOrderId } = await sentAt('exact');
-    expect(await requestCancellation(system.pool, serviceOrderId)).toEqual({ serviceOrderId, cancel: 'asks_pos' });
+    const { id } = await sentAt('exact');
+    expect(await requestCancellation(system.pool, id)).toEqual({ serviceOrderId: id, cancel: 'asks_pos' });
     await turn();
-    expect(await lastTold(serviceOrderId)).toBe('cancelled');
-    expect(await cancellation(serviceOrderId)).toMatchObject({ requested_by: 'operator' });
+    expect(await lastTold(id)).toBe('cancelled');
+    expect(await cancellation(id)).toMatchObject({ requested_by: 'operator' });
   });
 
   it.each([false, true])('says what the restaurant said, also if a process died in a call (%s)', async (died) => {
-    const order = await sentAt('mute');
-    const id = order.serviceOrderId;
+    const { order, id } = await sentAt('mute');
     const open = `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`;
     if (died) await system.query(open, [id]);
     await cancel(order);
@@ -701,7 +648,7 @@ describe('an operator', () => {
   });
 
   it('is refused what cannot be', async () => {
-    const { serviceOrderId: id } = await sentAt('mute');
+    const { id } = await sentAt('mute');
     const code = (answer: unknown): unknown => (answer as { cause?: { code: string } } | undefined)?.cause?.code;
     expect(await requestCancellation(system.pool, 'nobody')).toBeUndefined();
     expect(await concludeByPhone(system.pool, 'nobody', true)).toBeUndefined();
@@ -733,24 +680,23 @@ it('a lost answer whose worker has lost the lease leaves the attempt open, so th
   expect(await attempts(serviceOrderId)).toMatchObject([{ attempt: 1, ended_at: null }]);
   answer.reject(lost());
   await sending;
-  expect(await state(serviceOrderId)).toBe('in_doubt');
+  expect(await shop.state(serviceOrderId)).toBe('in_doubt');
 });
 
 it('so does the lost answer of a cancel', async () => {
   const answer = heldAnswer<CancelAnswer>();
   tills.cancel = () => answer.wait;
-  const order = await sentAt('blind');
-  const { serviceOrderId } = order;
+  const { order, id } = await sentAt('blind');
   await request(order);
   const asking = system.round('cancellations');
   await answer.asked;
   await concludeCancellation(
     { pool: system.pool, observe() {}, onLive() {} },
-    { serviceOrderId, leaseId: crypto.randomUUID() } as never,
+    { serviceOrderId: id, leaseId: crypto.randomUUID() } as never,
     { do: 'doubt', ...problemOf({ code: 'pos_silent' }), end: { attempt: 2, outcome: 'TryAgain', milliseconds: 1 } },
   );
-  expect((await attempts(serviceOrderId)).at(-1)).toMatchObject({ attempt: 2, call: 'cancelOrder', ended_at: null });
+  expect((await attempts(id)).at(-1)).toMatchObject({ attempt: 2, call: 'cancelOrder', ended_at: null });
   answer.reject(lost());
   await asking;
-  expect(await cancellation(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
+  expect(await cancellation(id)).toMatchObject({ state: 'in_doubt' });
 });

@@ -9,25 +9,19 @@ import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import type { System } from '../../support/start-system.ts';
-import { lost, startTills, type Tills } from './start-tills.ts';
+import { lost, startTills, type Shop, type Tills } from './start-tills.ts';
 
 let system: System;
 let tills: Tills;
+let shop: Shop;
 
 beforeAll(async () => {
-  ({ system, tills } = await startTills());
+  shop = await startTills();
+  ({ system, tills } = shop);
 });
-afterEach(async () => {
-  tills.creates = undefined;
-  system.platform.answer = undefined;
-  // No turn of the next test does the work of this one.
-  await system.query(
-    `WITH p AS (UPDATE placements SET next_attempt_at = 'infinity' WHERE finished_at IS NULL) DELETE FROM refreshes`,
-  );
-});
+afterEach(() => shop.rest());
 afterAll(() => system?.stop());
 
-const state = async (id: string): Promise<unknown> => (await system.placement(id))?.['state'];
 const refresh = async (id: string): Promise<Record<string, unknown> | undefined> =>
   (await system.query('SELECT * FROM refreshes WHERE service_order_id = $1', [id]))[0];
 /** In how many seconds the order is refreshed again. */
@@ -44,40 +38,25 @@ const changes = async (id: string): Promise<unknown[]> => {
   ]);
   return rows.map((row) => row['changes']);
 };
-/** The order changes on the platform, which signals it. */
-const change = async (order: CanonicalOrder, about: Partial<CanonicalOrder> = {}): Promise<void> => {
-  system.platform.orders.set(order.serviceOrderId, { ...order, ...about });
-  expect(await system.signal(order.serviceOrderId)).toBe(204);
-};
-/** The same, and the order is refreshed. */
+/** The order changes, and is refreshed. */
 const refreshed = async (order: CanonicalOrder, about: Partial<CanonicalOrder> = {}): Promise<void> => {
-  await change(order, about);
+  await shop.change(order, about);
   await system.round('refreshes');
 };
 const asked = (id: string): number => system.platform.requests.filter((each) => each === id).length;
 const ticket = (id: string): unknown => tills.tickets.find((each) => each.serviceOrderId === id);
-const told = async (id: string): Promise<string[]> => {
-  await system.finish('relay');
-  return system.live(id).map(({ memberState }) => memberState);
-};
-const placedAt = async (locationId: string, wanted = 'sent'): Promise<CanonicalOrder> => {
-  const order = await system.placeOrder({ locationId });
-  await system.round('placements');
-  expect(await state(order.serviceOrderId)).toBe(wanted);
-  return order;
-};
+const placedAt = (locationId: string, wanted = 'sent'): ReturnType<Shop['place']> => shop.place({ locationId }, wanted);
 /** An order that waits because its location is paused, which it is no more. */
-const heldAt = async (locationId: string): Promise<CanonicalOrder> => {
+const heldAt = async (locationId: string): ReturnType<Shop['place']> => {
   await pauseLocation(system.pool, locationId);
-  const order = await placedAt(locationId, 'held');
+  const placed = await placedAt(locationId, 'held');
   await resumeLocation(system.pool, locationId);
-  return order;
+  return placed;
 };
 const CANCELLED = { cancelledAt: '2027-01-31T18:00:00Z' };
 
 it('an order that waits is placed as the platform has it now, where it is wanted now', async () => {
-  const order = await heldAt('exact');
-  const id = order.serviceOrderId;
+  const { order, id } = await heldAt('exact');
   await refreshed(order, { locationId: 'mute', notes: 'no cutlery', fulfillment: { type: 'pickup' } });
   await system.round('placements');
   const [code] = await system.query(
@@ -113,17 +92,16 @@ it('an order that the mapper skips ends without a message, and each signal or re
 });
 
 it('an order that the mapper skips only now continues unchanged, and is read again: the next answer may be readable', async () => {
-  const order = await heldAt('exact');
+  const { order, id } = await heldAt('exact');
   system.platform.answer = skipped;
   await refreshed(order);
-  expect(await refresh(order.serviceOrderId)).toMatchObject({ failures: 1 });
+  expect(await refresh(id)).toMatchObject({ failures: 1 });
   await system.round('placements');
-  expect(await state(order.serviceOrderId)).toBe('sent');
+  expect(await shop.state(id)).toBe('sent');
 });
 
 it('a worker that has read the old order does not send it', async () => {
-  const order = await heldAt('exact');
-  const id = order.serviceOrderId;
+  const { order, id } = await heldAt('exact');
   const lease = crypto.randomUUID();
   await system.query(
     `UPDATE placements SET lease_id = $2, lease_until = now() + interval '1 min' WHERE service_order_id = $1`,
@@ -136,8 +114,7 @@ it('a worker that has read the old order does not send it', async () => {
 });
 
 it('an order that was sent stays as it was, and the difference is kept once, for an operator', async () => {
-  const order = await placedAt('exact');
-  const id = order.serviceOrderId;
+  const { order, id } = await placedAt('exact');
   const [first] = order.items;
   const items = [{ ...first, quantity: 3 }, ...order.items.slice(1)] as CanonicalOrder['items'];
   for (const _twice of [1, 2]) await refreshed(order, { items, notes: undefined });
@@ -159,8 +136,7 @@ it('an order that was sent stays as it was, and the difference is kept once, for
 
 it('an order in doubt is repeated as it was sent: the change waits', async () => {
   tills.creates = lost;
-  const order = await placedAt('exact', 'in_doubt');
-  const id = order.serviceOrderId;
+  const { order, id } = await placedAt('exact', 'in_doubt');
   await refreshed(order, { notes: 'no cutlery' });
   expect(await refreshIn(id)).toBeGreaterThan(10);
   // The longer it takes, the less often it is fetched.
@@ -177,17 +153,16 @@ it('an order in doubt is repeated as it was sent: the change waits', async () =>
     [id],
   );
   await system.round('placements');
-  expect(await state(id)).toBe('sent');
+  expect(await shop.state(id)).toBe('sent');
   expect(ticket(id)).toMatchObject({ notes: order.notes });
   await system.round('refreshes');
   expect(await changes(id)).toEqual([[{ path: 'notes', was: order.notes, is: 'no cutlery' }]]);
 });
 
 it('however many signals come, the order is fetched once after the last', async () => {
-  const order = await placedAt('exact');
-  const id = order.serviceOrderId;
+  const { order, id } = await placedAt('exact');
   await Promise.all(Array.from({ length: 10 }, () => system.signal(id)));
-  await change(order, { notes: 'the last word' });
+  await shop.change(order, { notes: 'the last word' });
   await system.finish('refreshes');
   expect(asked(id)).toBe(2);
   expect(await changes(id)).toMatchObject([[{ path: 'notes', is: 'the last word' }]]);
@@ -213,18 +188,18 @@ it('a signal while the order is fetched for the last time has it begin again', a
      VALUES ($1, now() + interval '1 h', $2, now() + interval '1 h')`,
     [claim.serviceOrderId, claim.leaseId],
   );
-  await change(order);
+  await shop.change(order);
   await failPlacement(system.pool, claim, { reason: 'no such order', ...problemOf({ code: 'order_missing' }) });
   await system.round('refreshes');
   await system.round('placements');
-  expect(await told(order.serviceOrderId)).toEqual(['failed', 'placed', 'sent']);
+  expect(await shop.told(order.serviceOrderId)).toEqual(['failed', 'placed', 'sent']);
 });
 
 it('an order that has ended, or is erased, is not fetched again', async () => {
   const [ended, erased] = [await placedAt('exact'), await placedAt('exact')];
-  await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [ended.serviceOrderId]);
-  await withClient(system.pool, async (client) => eraseOrders(client, [erased.serviceOrderId], true));
-  for (const { serviceOrderId: id } of [ended, erased]) {
+  await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [ended.id]);
+  await withClient(system.pool, async (client) => eraseOrders(client, [erased.id], true));
+  for (const { id } of [ended, erased]) {
     await system.signal(id);
     expect(await refresh(id)).toBeUndefined();
   }
@@ -233,8 +208,7 @@ it('an order that has ended, or is erased, is not fetched again', async () => {
 it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
   'a refresh that gets %j is tried again, and given up in the end',
   async (fault) => {
-    const order = await placedAt('exact');
-    const id = order.serviceOrderId;
+    const { order, id } = await placedAt('exact');
     system.platform.answer = () => fault;
     await refreshed(order);
     expect(await refresh(id)).toMatchObject({ failures: 1 });
@@ -245,13 +219,12 @@ it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
     await system.round('refreshes');
     expect(await refresh(id)).toBeUndefined();
     expect(system.logged.some((line) => line.includes('could not be refreshed') && line.includes(id))).toBe(true);
-    expect(await state(id)).toBe('sent');
+    expect(await shop.state(id)).toBe('sent');
   },
 );
 
 it('a platform that is down is asked until it is back: the cancel is not lost', async () => {
-  const order = await placedAt('exact');
-  const id = order.serviceOrderId;
+  const { order, id } = await placedAt('exact');
   system.platform.answer = () => 'down';
   await refreshed(order, CANCELLED);
   expect(await refresh(id)).toMatchObject({ failures: 1 });
@@ -265,8 +238,7 @@ it('a platform that is down is asked until it is back: the cancel is not lost', 
 });
 
 it('a process that dies during a refresh leaves it to another', async () => {
-  const order = await placedAt('exact');
-  const id = order.serviceOrderId;
+  const { order, id } = await placedAt('exact');
   system.platform.orders.set(id, { ...order, ...CANCELLED });
   await system.query(
     `INSERT INTO refreshes (service_order_id, lease_id, lease_until)
@@ -281,7 +253,7 @@ it('a process that dies during a refresh leaves it to another', async () => {
 });
 
 it('a platform that asked us to wait is not asked sooner for another signal', async () => {
-  const { serviceOrderId: id } = await placedAt('exact');
+  const { id } = await placedAt('exact');
   await system.query(
     `INSERT INTO refreshes (service_order_id, next_attempt_at, failures) VALUES ($1, now() + interval '1 min', 1)`,
     [id],
@@ -292,8 +264,7 @@ it('a platform that asked us to wait is not asked sooner for another signal', as
 });
 
 it('the newest twenty differences are kept of a platform that changes its mind with every answer', async () => {
-  const order = await placedAt('exact');
-  const id = order.serviceOrderId;
+  const { order, id } = await placedAt('exact');
   await system.query(
     `INSERT INTO order_changes (service_order_id, seen_at, changes)
      SELECT $1, now() - nth * interval '1 s', '[]' FROM generate_series(1, 20) AS nth`,

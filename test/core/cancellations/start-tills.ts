@@ -1,8 +1,10 @@
+import { expect } from 'vitest';
 import { z } from 'zod';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
-import type { KitchenOrder, OrderRef, StatusEvent } from '../../../src/core/domain/order.ts';
+import type { CanonicalOrder, KitchenOrder, OrderRef, StatusEvent } from '../../../src/core/domain/order.ts';
 import type { CancelAnswer, Provider } from '../../../src/core/domain/provider.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import type { SampleOptions } from '../../support/sample-order.ts';
+import { startSystem } from '../../support/start-system.ts';
 
 type Answer<Result> = Result | Error | 'hang' | (() => Promise<Result>);
 
@@ -37,11 +39,13 @@ export function heldAnswer<Result>(): {
   return { asked: asked.promise, wait, resolve, reject };
 }
 
+export type Shop = Awaited<ReturnType<typeof startTills>>;
+
 /**
  * Starts the service with tills: `exact` takes the same order and the same cancel once, `asked` can be asked for an order
  * and its status, `blind` makes a ticket and a cancel of every request, `mute` cannot cancel. Its workers are stepped.
  */
-export async function startTills(): Promise<{ system: System; tills: Tills }> {
+export async function startTills() {
   const tills: Tills = {
     tickets: [],
     cancels: [],
@@ -91,5 +95,39 @@ export async function startTills(): Promise<{ system: System; tills: Tills }> {
     env: { ORDER_MODULE: './examples/order-with-cancels.ts' },
   });
   for (const integration of ['mute', 'exact', 'blind', 'asked']) await system.addLocation(integration, {}, integration);
-  return { system, tills };
+  const state = async (id: string): Promise<unknown> => (await system.placement(id))?.['state'];
+  return {
+    system,
+    tills,
+    /** The state of an order's placement. */
+    state,
+    /** What its member was told, and of the cancellation. */
+    async told(id: string): Promise<string[]> {
+      await system.finish('relay');
+      return system.live(id).map(({ memberState, cancellation: c }) => (c ? `${memberState} ${c}` : memberState));
+    },
+    /** The order changes on the platform, which signals it. */
+    async change(order: CanonicalOrder, about: Partial<CanonicalOrder> = {}): Promise<void> {
+      system.platform.orders.set(order.serviceOrderId, { ...order, ...about });
+      expect(await system.signal(order.serviceOrderId)).toBe(204);
+    },
+    /** A new order, which is tried once. */
+    async place(about: SampleOptions, wanted?: string): Promise<{ order: CanonicalOrder; id: string }> {
+      const order = await system.placeOrder(about);
+      await system.round('placements');
+      const id = order.serviceOrderId;
+      if (wanted !== undefined) expect(await state(id)).toBe(wanted);
+      return { order, id };
+    },
+    /** Makes all answer as usual, and leaves no work to the next test. */
+    async rest(): Promise<void> {
+      tills.creates = tills.cancel = tills.reads = tills.finds = undefined;
+      system.platform.answer = undefined;
+      await system.query(
+        `WITH p AS (UPDATE placements SET next_attempt_at = 'infinity' WHERE finished_at IS NULL),
+              r AS (DELETE FROM refreshes)
+         UPDATE cancellations SET next_attempt_at = 'infinity' WHERE finished_at IS NULL`,
+      );
+    },
+  };
 }

@@ -7,6 +7,7 @@ import { credentialStore } from '../../../src/core/locations/credential-store.ts
 import type { Credentials, Grant } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { until } from '../../support/until.ts';
 
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 let pool: pg.Pool;
@@ -164,7 +165,7 @@ it('is waited for by an order for ten seconds, and granted all the same', async 
   vi.useFakeTimers({ toFake: ['setTimeout', 'Date'] });
   const credentials = process();
   const waiting = expect(tokenFrom(credentials)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
-  while (vendor.spent.length === 0) await sleep(5);
+  await until(() => vendor.spent.length > 0);
   vi.advanceTimersByTime(10_000);
   await waiting;
   vi.useRealTimers();
@@ -217,7 +218,7 @@ it('whose renewal died with its process is tried again, and a refresh token that
   vendor.answer = () => new Promise(() => {});
   // Nobody waits for it any more.
   tokenFrom(process()).catch(() => {});
-  while (vendor.spent.length === 0) await sleep(5);
+  await until(() => vendor.spent.length > 0);
   await die();
   const next = process();
   await expect(tokenFrom(next)).rejects.toThrow(new NeedsOperator('reconnect needed: the refresh token is spent'));
@@ -278,7 +279,7 @@ it('comes too late from a process that slept while another one renewed', async (
       wake = () => resolve(undefined);
     });
   const sleeper = tokenFrom(process());
-  while (vendor.spent.length === 0) await sleep(5);
+  await until(() => vendor.spent.length > 0);
   await die();
   const awake = await process().accessToken({ seed, obtain: async () => ({ accessToken: 'newer', expiresIn: 3600 }) });
   wake();

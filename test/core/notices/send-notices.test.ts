@@ -112,7 +112,6 @@ describe('an e-mail', () => {
     mail.refuses = { data: 451 };
     await work();
     expect(await message()).toMatchObject({ failures: 1, problem: expect.stringMatching(/^the mail server/) });
-    await work();
     mail.refuses = {};
     await stage.query('UPDATE notice_messages SET next_attempt_at = now() WHERE location_id = $1', [locationId]);
     await work();
