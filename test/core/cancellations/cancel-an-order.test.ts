@@ -683,7 +683,7 @@ it('a lost answer whose worker has lost the lease leaves the attempt open, so th
   expect(await shop.state(serviceOrderId)).toBe('in_doubt');
 });
 
-it('so does the lost answer of a cancel', async () => {
+it('a lost answer to a cancel whose worker has lost the lease leaves the attempt open too', async () => {
   const answer = heldAnswer<CancelAnswer>();
   tills.cancel = () => answer.wait;
   const { order, id } = await sentAt('blind');

@@ -39,7 +39,8 @@ it('whoever waited for the lock sees that the order began to be sent meanwhile',
     await client.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [ORDER]);
     await client.query('UPDATE placements SET attempts = 1 WHERE service_order_id = $1', [ORDER]);
     begun.resolve(undefined);
-    await until(async () => (await pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount !== 0);
+    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await until(async () => (await pool.query(waiting)).rowCount !== 0);
     await client.query(
       `INSERT INTO placement_attempts (service_order_id, attempt, call) VALUES ($1, 1, 'createOrder')`,
       [ORDER],

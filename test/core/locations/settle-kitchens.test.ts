@@ -198,10 +198,8 @@ describe('a kitchen', () => {
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
       made = makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
-      await until(
-        async () =>
-          (await pool.query("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")).rowCount === 1,
-      );
+      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await until(async () => (await pool.query(waiting)).rowCount === 1);
       expect(await now()).toMatchObject({ state: 'open' });
     });
     expect(await made).toMatchObject({ state: 'busy' });
