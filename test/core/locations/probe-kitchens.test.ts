@@ -1,4 +1,7 @@
-/** A POS that does not answer is found by probes, and nothing else is called unreachable. Time is moved in the rows. */
+/**
+ * A POS that does not answer is found by probes, and nothing else is called unreachable. Time is moved in the rows. A
+ * second of these tests is ten in the database, so that the time that a slow machine takes does not count.
+ */
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -7,7 +10,7 @@ import type { Provider } from '../../../src/core/domain/provider.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { readAvailability, SETTLE, settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
 import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
-import { CLAIM_PROBES, FIND_SUSPECTS, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
+import { CLAIM_PROBES, FIND_SUSPECTS, PROBE_TIMES, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
 import { patchLocation, putLocation } from '../../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
@@ -16,6 +19,9 @@ import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
 
+const SCALE = 10;
+const { again, later, calls, forgotten } = PROBE_TIMES;
+const times = { again: again * SCALE, later: later * SCALE, calls: calls * SCALE, forgotten: forgotten * SCALE };
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const unprobed: Provider = {
   integration: 'unprobed',
@@ -84,7 +90,7 @@ async function round(): Promise<string | undefined> {
     posFetch: fetch,
     silentLocations: () => silentLocations,
   };
-  await probeKitchens(deps, { stopping: new AbortController().signal });
+  await probeKitchens(deps, { stopping: new AbortController().signal, times });
   await settleKitchens(pool);
   return (await readAvailability(pool, [locationId]))[0]?.state;
 }
@@ -102,7 +108,16 @@ async function tried(
      )
      INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at, outcome, http_status)
      VALUES ($1, 1, 'createOrder', now() - make_interval(secs => $4), $6, $7)`,
-    [id, locationId, state, secondsAgo, { code: cause }, outcome, httpStatus, state === 'sent' ? new Date() : null],
+    [
+      id,
+      locationId,
+      state,
+      secondsAgo * SCALE,
+      { code: cause },
+      outcome,
+      httpStatus,
+      state === 'sent' ? new Date() : null,
+    ],
   );
 }
 /** Time passes: all that is known happened that much earlier. */
@@ -113,7 +128,7 @@ const pass = (seconds: number): Promise<unknown> =>
      UPDATE kitchens SET probe_at = probe_at - make_interval(secs => $1), probed_at = probed_at - make_interval(secs => $1),
        answered_at = answered_at - make_interval(secs => $1), unanswered_at = unanswered_at - make_interval(secs => $1),
        unreachable_since = unreachable_since - make_interval(secs => $1)`,
-    [seconds],
+    [seconds * SCALE],
   );
 const webhookCame = (id: string, integration: string): Promise<unknown> =>
   pool.query(

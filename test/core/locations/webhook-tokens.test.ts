@@ -19,6 +19,13 @@ beforeAll(async () => {
 afterEach(() => vi.restoreAllMocks());
 afterAll(() => pool.end());
 
+/** Stops the clock. @returns a function that sets it to so many milliseconds later */
+function stopClock(): (milliseconds: number) => void {
+  const began = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(began);
+  return (milliseconds) => void clock.mockReturnValue(began + milliseconds);
+}
+
 /** Waits until Postgres has answered all that it was asked. */
 async function answered(asked: MockInstance): Promise<void> {
   await vi.waitFor(() => expect(asked.mock.settledResults.every(({ type }) => type !== 'incomplete')).toBe(true));
@@ -51,11 +58,11 @@ it('a token for a location that is removed meanwhile is refused as for one that 
 
 it('a token in use is judged anew before its answer is too old, and no webhook waits for that', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
+  const setClock = stopClock();
   const judge = tokenAuthenticator(pool, open, () => new Date());
   expect(await judge(token)).toBeDefined();
   await revokeToken(pool, tokenId);
-  const later = performance.now() + 3_001;
-  vi.spyOn(performance, 'now').mockReturnValue(later);
+  setClock(3_001);
   expect(judge(token)).toMatchObject({ tokenId });
   await vi.waitFor(async () => expect(await judge(token)).toHaveProperty('state'));
 });
@@ -64,14 +71,13 @@ it('what busy locations send costs Postgres one look at what has changed, howeve
   const tokens = await Promise.all(Array.from({ length: 20 }, () => issueToken(pool, { locationId: 'club-1' })));
   await pool.query(`UPDATE webhook_tokens SET created_at = now() - interval '1 hour'`);
   await pool.query(`UPDATE locations SET updated_at = now() - interval '1 hour'`);
+  const setClock = stopClock();
   const judge = tokenAuthenticator(pool, open, () => new Date());
   for (const { token } of tokens) await judge(token);
   const asked = vi.spyOn(pool, 'query');
-  const clock = vi.spyOn(performance, 'now');
-  const began = performance.now();
   // Half a minute of webhooks from all of them.
   for (let s = 1; s <= 30; s += 1) {
-    clock.mockReturnValue(began + s * 1_000);
+    setClock(s * 1_000);
     for (const { token } of tokens) expect(judge(token), `after ${s} s`).not.toBeInstanceOf(Promise);
     await answered(asked);
   }
@@ -84,10 +90,11 @@ it.each([
 ])('a busy token is looked up anew when it is %s', async (_what, change) => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await pool.query(`UPDATE webhook_tokens SET created_at = now() - interval '1 hour' WHERE token_id = $1`, [tokenId]);
+  const setClock = stopClock();
   const judge = tokenAuthenticator(pool, open, () => new Date());
   await judge(token);
   await change(tokenId);
-  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 3_001);
+  setClock(3_001);
   expect(judge(token)).not.toBeInstanceOf(Promise);
   await vi.waitFor(() => expect(judge(token)).toBeInstanceOf(Promise));
 });
@@ -97,28 +104,28 @@ it('a busy token is refused after five seconds once its location is removed', as
     `INSERT INTO locations (location_id, integration, settings, paused_at) VALUES ('gone', 'x', '', now())`,
   );
   const { token } = await issueToken(pool, { locationId: 'gone' });
+  const setClock = stopClock();
   const judge = tokenAuthenticator(pool, open, () => new Date());
   await judge(token);
   await removeLocation(pool, 'gone');
-  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 3_001);
+  setClock(3_001);
   expect(judge(token)).not.toBeInstanceOf(Promise);
   await vi.waitFor(async () => expect(await judge(token)).toBeUndefined());
 });
 
 it('a token that was deleted by hand opens nothing after a minute, however busy it is', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
+  const setClock = stopClock();
   const judge = tokenAuthenticator(pool, open, () => new Date());
   await judge(token);
   await pool.query('DELETE FROM webhook_tokens WHERE token_id = $1', [tokenId]);
   const asked = vi.spyOn(pool, 'query');
-  const clock = vi.spyOn(performance, 'now');
-  const began = performance.now();
   for (let s = 3; s < 60; s += 3) {
-    clock.mockReturnValue(began + s * 1_000);
+    setClock(s * 1_000);
     void judge(token);
     await answered(asked);
   }
-  clock.mockReturnValue(began + 60_000);
+  setClock(60_000);
   expect(await judge(token)).toBeUndefined();
 });
 
