@@ -77,6 +77,8 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     loggerInstance: log,
     genReqId: requestIds(),
     trustProxy: proxies.length > 0 && [...proxies],
+    // A busy machine may take longer than Fastify's ten seconds to load the modules of a plugin.
+    pluginTimeout: 0,
     // Each endpoint logs its own line at the end of a request.
     logController: new LogController({ disableRequestLogging: true }),
     requestTimeout: REQUEST_TIMEOUT_MS,
