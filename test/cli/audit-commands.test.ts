@@ -5,25 +5,25 @@ import { buildProgram } from '../../src/cli/program.ts';
 import { OPERATIONS } from '../../src/operators/registry.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { startStage, type Stage } from '../support/operator-stage.ts';
+import { statusWebhook } from '../support/status-webhook.ts';
 
-let system: System;
+let stage: Stage;
 let webhookId: string;
 
 beforeAll(async () => {
-  system = await startSystem();
-  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-  await system.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
-  await system.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
-  const url = await system.webhookUrl('club-1');
-  webhookId = String(
-    (await post(url, statusWebhook({ serviceOrderId: 'order-1', status: 'READY' }))).body['webhookId'],
-  );
+  stage = await startStage();
+  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await stage.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
+  const path = await stage.webhookPath('club-1');
+  const { body } = await stage.post(path, statusWebhook({ serviceOrderId: 'order-1', status: 'READY' }));
+  webhookId = String(body['webhookId']);
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
 const cli = (args: readonly string[], input = ''): Promise<Ended> =>
-  runCli({ ...system.env, SUDO_USER: 'mallory' }, [...args, '--as', 'grace'], input);
+  runCli({ ...stage.env, SUDO_USER: 'mallory' }, [...args, '--as', 'grace'], input);
 
 /** As the system knows who it is, and as what they say of themselves. */
 const BY = { kind: 'command_line', id: userInfo().username, name: `${userInfo().username} as grace` };
@@ -81,7 +81,7 @@ const leaves = (command: Command, path: string[] = []): string[] =>
 describe('the command line', () => {
   it('takes no name that cannot be read', async () => {
     for (const name of ['', 'a\nb', 'x'.repeat(101)]) {
-      const { code, error } = await runCli(system.env, ['location', 'pause', 'club-1', '--as', name]);
+      const { code, error } = await runCli(stage.env, ['location', 'pause', 'club-1', '--as', name]);
       expect([code, error]).toEqual([2, expect.stringContaining('1 to 100 characters')]);
     }
   });
@@ -94,7 +94,7 @@ describe('the command line', () => {
 
   it.each(Object.entries(ACTS))('%s is written down with who did it', async (path, { args, input = '', action }) => {
     await runCli(
-      { ...system.env, SUDO_USER: 'mallory', PUBLIC_URL: 'http://127.0.0.1:9' },
+      { ...stage.env, SUDO_USER: 'mallory', PUBLIC_URL: 'http://127.0.0.1:9' },
       [...path.split(' '), ...args(), '--as', 'grace'],
       input,
     );

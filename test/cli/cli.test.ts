@@ -15,6 +15,7 @@ import { runCli as cli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
 import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
 import { runJson as json } from '../support/run-json.ts';
+import { startStage, type Stage } from '../support/operator-stage.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
@@ -280,17 +281,17 @@ describe('the command line', () => {
 
 describe('a token', () => {
   type Issued = { token: string; url: string; tokenId: string };
-  let system: System;
+  let stage: Stage;
   let env: Environment;
   const knock = async (url: string): Promise<number> =>
     (await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' }))).status;
 
   beforeAll(async () => {
-    system = await startSystem();
-    env = { ...system.env, PUBLIC_URL: `${system.urls[0]}/` };
+    stage = await startStage();
+    env = { ...stage.env, PUBLIC_URL: `${await stage.listen()}/` };
     expect(await put(env, 'club 1/Süd?', SETTINGS)).toMatchObject({ code: 0 });
   });
-  afterAll(() => system?.stop());
+  afterAll(() => stage?.stop());
 
   const issue = (...more: string[]): Promise<Issued> =>
     json<Issued>(env, ['token', 'issue', '--location', 'club 1/Süd?', ...more]);
@@ -298,7 +299,7 @@ describe('a token', () => {
   it('opens the door beside an earlier one, until it is revoked', async () => {
     const first = await issue('--label', 'till, old');
     const second = await issue('--expires', '90d');
-    expect(first.url).toBe(`${system.urls[0]}/webhook/standard/club%201%2FS%C3%BCd%3F?token=${first.token}`);
+    expect(first.url).toBe(`${env['PUBLIC_URL']}webhook/standard/club%201%2FS%C3%BCd%3F?token=${first.token}`);
     expect(await Promise.all([knock(first.url), knock(second.url)])).toEqual([200, 200]);
 
     const third = await issue();
@@ -350,7 +351,10 @@ describe('an operator', () => {
   let env: Environment;
 
   beforeAll(async () => {
-    system = await startSystem({ providers: [pos('paper', false), pos('careful', true)] });
+    system = await startSystem({
+      stepped: ['placements', 'refreshes', 'cancellations', 'relay'],
+      providers: [pos('paper', false), pos('careful', true)],
+    });
     env = system.env;
     await system.addLocation('paper-1', {}, 'paper');
     await system.addLocation('careful-1', {}, 'careful');
@@ -363,22 +367,24 @@ describe('an operator', () => {
     await system.placeOrder({ serviceOrderId, locationId });
     return serviceOrderId;
   };
-  const inState = (id: string, state: string): Promise<Record<string, unknown>> =>
-    until(async () => {
-      const placement = await system.placement(id);
-      return placement?.['state'] === state && placement['lease_until'] === null && placement;
-    });
-  const atState = (id: string, memberState: string): Promise<unknown> =>
-    until(() => system.live(id).some((message) => message.memberState === memberState));
+  const expectState = async (id: string, state: string): Promise<void> => {
+    await system.finish('placements');
+    expect(await system.placement(id)).toMatchObject({ state, lease_until: null });
+  };
+  const expectTold = async (id: string, memberState: string): Promise<void> => {
+    await system.finish('placements');
+    await system.finish('relay');
+    expect(system.live(id).at(-1)).toMatchObject({ memberState });
+  };
 
   it('retries a waiting order without the rest of its back-off', async () => {
     const id = await place('paper-1', () =>
       Promise.reject(new TryAgain('busy', { sent: false, retryAfterMs: 600_000 })),
     );
-    await inState(id, 'waiting');
-    await until(async () => (await system.placement(id))?.['attempts'] === 1);
+    await expectState(id, 'waiting');
+    expect(await system.placement(id)).toMatchObject({ attempts: 1 });
     expect(await json(env, ['order', 'retry', id])).toEqual({ serviceOrderId: id, retry: 'due' });
-    await inState(id, 'sent');
+    await expectState(id, 'sent');
     expect(await cli(env, ['order', 'retry', id])).toMatchObject({
       code: 1,
       error: expect.stringContaining('at the POS already'),
@@ -387,7 +393,7 @@ describe('an operator', () => {
 
   it('cannot retry an order that failed: that is final', async () => {
     const id = await place('paper-1', () => Promise.reject(new GiveUp('no such burger', { reason: 'Sold out' })));
-    await inState(id, 'failed');
+    await expectState(id, 'failed');
     const { code, error } = await cli(env, ['order', 'retry', id]);
     expect({ code, error }).toEqual({ code: 1, error: expect.stringMatching(/^error: .*failed, which is final/) });
     const resolved = await cli(env, ['order', 'resolve', id, '--there']);
@@ -398,22 +404,22 @@ describe('an operator', () => {
   it('begins one again that failed before it was read: no ticket can exist', async () => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
     const id = await place('paper-1', async () => ({ providerOrderId: 'again-1' }));
-    await inState(id, 'failed');
+    await expectState(id, 'failed');
     system.platform.answer = undefined;
     expect(await json(env, ['order', 'retry', id])).toEqual({ serviceOrderId: id, retry: 'due' });
-    await inState(id, 'sent');
+    await expectState(id, 'sent');
   });
 
   it('ends the doubt about a call whose process died, too', async () => {
     const id = await place('paper-1', noAnswer);
-    await inState(id, 'in_doubt');
+    await expectState(id, 'in_doubt');
     await system.query(
       `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`,
       [id],
     );
     await aMinuteLater(system, id);
     await json(env, ['order', 'resolve', id, '--not-there']);
-    await inState(id, 'sent');
+    await expectState(id, 'sent');
     expect(callsFor(id)).toBe(2);
     expect(
       await system.query('SELECT FROM placement_attempts WHERE service_order_id = $1 AND ended_at IS NULL', [id]),
@@ -422,17 +428,20 @@ describe('an operator', () => {
 
   it('hears that an order past its deadline fails when its ticket is not there', async () => {
     const id = await place('paper-1', noAnswer);
-    await inState(id, 'in_doubt');
+    await expectState(id, 'in_doubt');
     await system.query('UPDATE placements SET deadline_at = now() WHERE service_order_id = $1', [id]);
     await aMinuteLater(system, id);
     expect(await json(env, ['order', 'resolve', id, '--not-there'])).toMatchObject({ late: true });
-    await atState(id, 'failed');
+    await expectTold(id, 'failed');
     expect(callsFor(id)).toBe(1);
   });
 
   it('cannot settle a doubt while a call about it is under way', async () => {
     const answered = Promise.withResolvers<OrderRef>();
     const id = await place('careful-1', noAnswer, () => answered.promise);
+    await expectState(id, 'in_doubt');
+    await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
+    const calling = system.round('placements');
     await until(() => callsFor(id) === 2);
     try {
       for (const seen of ['--there', '--not-there']) {
@@ -445,18 +454,19 @@ describe('an operator', () => {
       });
     } finally {
       answered.resolve({ providerOrderId: `pos-${id}` });
+      await calling;
     }
-    await inState(id, 'sent');
+    await expectState(id, 'sent');
   });
 
   it('sees everything about an order but who ordered what', async () => {
     const id = await place('paper-1', noAnswer);
-    await inState(id, 'in_doubt');
+    await expectState(id, 'in_doubt');
     const words = await cli(env, ['order', 'show', id]);
     expect(words.out).toContain(`expediter order resolve ${id} --there | --not-there`);
     await json(env, ['order', 'resolve', id, '--there', '--pos-id', `slip-${id}`]);
     await post(await system.webhookUrl('paper-1'), `slip-${id}`);
-    await atState(id, 'ready_for_pickup');
+    await expectTold(id, 'ready_for_pickup');
 
     const shown = await json(env, ['order', 'show', id]);
     expect(shown).toMatchObject({

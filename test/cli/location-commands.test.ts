@@ -1,17 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { startStage, type Stage } from '../support/operator-stage.ts';
+import { statusWebhook } from '../support/status-webhook.ts';
 import { until } from '../support/until.ts';
 
-let system: System;
+let stage: Stage;
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  system = await startSystem({ env: { PUBLIC_URL: 'http://127.0.0.1:9' } });
-  env = system.env;
+  stage = await startStage({ env: { PUBLIC_URL: 'http://127.0.0.1:9' } });
+  env = stage.env;
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
 const put = (locationId: string): Promise<unknown> =>
   runJson(
@@ -48,23 +50,23 @@ describe('expediter location remove', () => {
   it('refuses one whose orders have not ended, and names them with where they are', async () => {
     await put('busy');
     await runJson(env, ['location', 'pause', 'busy']);
-    const { serviceOrderId: held } = await system.placeOrder({ locationId: 'busy' });
-    await until(async () => (await system.placement(held))?.['state'] === 'held');
-    for (let n = 0; n < 6; n++) await system.seedOrder({ serviceOrderId: `busy-${n}`, locationId: 'busy' });
+    for (const id of ['held', ...Array.from({ length: 6 }, (_, n) => `busy-${n}`)])
+      await stage.seedOrder({ serviceOrderId: id, locationId: 'busy' });
+    await stage.query(`UPDATE placements SET state = 'held', finished_at = NULL WHERE service_order_id = 'held'`);
     const { code, error } = await runCli(env, ['location', 'remove', 'busy']);
     expect(code).toBe(1);
-    expect(error).toContain(`orders that have not ended: ${held} (held), busy-0 (sent), `);
+    expect(error).toContain(`orders that have not ended: held (held), busy-0 (sent), `);
     expect(error).toContain(' and 2 more. ');
   });
 
   it('removes a paused one: its webhooks are 401 after a moment, and its orders can still be read', async () => {
     await put('gone');
-    await system.seedOrder({ serviceOrderId: 'past', locationId: 'gone' });
-    const url = await system.webhookUrl('gone');
-    const { body } = await post(url, statusWebhook({ serviceOrderId: 'past', status: 'COMPLETED' }));
+    await stage.seedOrder({ serviceOrderId: 'past', locationId: 'gone' });
+    const path = await stage.webhookPath('gone');
+    const { body } = await stage.post(path, statusWebhook({ serviceOrderId: 'past', status: 'COMPLETED' }));
     expect(body).toMatchObject({ outcome: 'applied' });
     await runJson(env, ['location', 'pause', 'gone']);
-    await system.query(
+    await stage.query(
       `INSERT INTO location_last_seen (location_id, integration, last_seen_at) VALUES ('gone', 'standard', now())
        ON CONFLICT DO NOTHING`,
     );
@@ -73,11 +75,10 @@ describe('expediter location remove', () => {
       removed: true,
       tokens: 1,
     });
-    await until(
-      async () => (await post(url, statusWebhook({ serviceOrderId: 'past', status: 'READY' }))).status === 401,
-    );
+    const late = statusWebhook({ serviceOrderId: 'past', status: 'READY' });
+    await until(async () => (await stage.post(path, late)).status === 401);
 
-    expect(await system.query(`SELECT FROM location_last_seen WHERE location_id = 'gone'`)).toEqual([]);
+    expect(await stage.query(`SELECT FROM location_last_seen WHERE location_id = 'gone'`)).toEqual([]);
     expect(await runCli(env, ['location', 'show', 'gone'])).toMatchObject({ code: 3 });
     expect(await runCli(env, ['location', 'remove', 'gone'])).toMatchObject({ code: 3 });
     expect(await runJson(env, ['order', 'show', 'past'])).toMatchObject({ order: { status: 'completed' } });
@@ -100,9 +101,9 @@ describe('expediter location remove', () => {
 describe('expediter token list', () => {
   it('shows until when a token is valid, and when a webhook came with it last', async () => {
     await put('tokens');
-    await system.webhookUrl('tokens', { expiresAt: new Date(Date.now() + 86_400_000) });
-    await system.query(`UPDATE webhook_tokens SET last_used_at = now() WHERE location_id = 'tokens'`);
-    await system.webhookUrl('tokens');
+    await issueToken(stage.pool, { locationId: 'tokens', expiresAt: new Date(Date.now() + 86_400_000) });
+    await stage.query(`UPDATE webhook_tokens SET last_used_at = now() WHERE location_id = 'tokens'`);
+    await issueToken(stage.pool, { locationId: 'tokens' });
     type Row = { expiresAt: string | null; lastUsedAt: string | null; state: string };
     expect(await runJson<Row[]>(env, ['token', 'list', '--location', 'tokens'])).toMatchObject([
       { state: 'valid', expiresAt: expect.any(String), lastUsedAt: expect.any(String) },

@@ -1,32 +1,33 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { outboxClaimer } from '../../src/core/live/claim-outbox.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { startStage, type Stage } from '../support/operator-stage.ts';
+import { statusWebhook } from '../support/status-webhook.ts';
 
 type Listed = { serviceOrderId: string; placement: string; memberState: string };
 
-let system: System;
+let stage: Stage;
 
 beforeAll(async () => {
-  system = await startSystem();
-  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  stage = await startStage();
+  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   for (let i = 1; i <= 4; i++) {
-    await system.seedOrder({ serviceOrderId: `order-${i}`, locationId: i === 4 ? 'club-2' : 'club-1' });
-    await system.query(
+    await stage.seedOrder({ serviceOrderId: `order-${i}`, locationId: i === 4 ? 'club-2' : 'club-1' });
+    await stage.query(
       `UPDATE placements SET signalled_at = now() - make_interval(hours => $2) WHERE service_order_id = $1`,
       [`order-${i}`, 5 - i],
     );
   }
-  await system.query(
+  await stage.query(
     `UPDATE placements SET state = 'in_doubt', finished_at = NULL, next_attempt_at = 'infinity',
             problem = 'the POS may have it', cause = '{"code":"restored"}' WHERE service_order_id = 'order-2'`,
   );
-  await system.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-1'`);
+  await stage.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-1'`);
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
-const cli = (...args: string[]): Promise<Ended> => runCli(system.env, args);
+const cli = (...args: string[]): Promise<Ended> => runCli(stage.env, args);
 
 async function listed(...filters: string[]): Promise<string[]> {
   const { code, out, error } = await cli('order', 'list', ...filters, '--json');
@@ -89,12 +90,13 @@ describe('expediter order list', () => {
 
 describe('expediter order show', () => {
   it('has when it is wanted, the webhooks and the live messages, with when the topic had them', async () => {
-    const answer = await post(
-      await system.webhookUrl('club-1'),
+    const answer = await stage.post(
+      await stage.webhookPath('club-1'),
       statusWebhook({ serviceOrderId: 'order-3', status: 'READY' }),
     );
-    await until(async () => (await system.query('SELECT FROM live_messages')).length > 0);
-    await system.query(`UPDATE orders SET requested_at = '2027-01-31T20:30Z' WHERE service_order_id = 'order-3'`);
+    const claim = outboxClaimer('key');
+    await claim(stage.pool, await claim(stage.pool, [], 10), 10);
+    await stage.query(`UPDATE orders SET requested_at = '2027-01-31T20:30Z' WHERE service_order_id = 'order-3'`);
     const { out } = await cli('order', 'show', 'order-3');
     expect(out).toMatch(new RegExp(`^Webhooks\\nwebhook.*\\n${String(answer.body['webhookId'])} .*applied`, 'm'));
     expect(out).toMatch(/^wanted for +2027-01-31 20:30/m);
@@ -104,15 +106,15 @@ describe('expediter order show', () => {
 
 describe('expediter order cancel', () => {
   it('has an order cancelled, and says what the restaurant said on the telephone', async () => {
-    await system.seedOrder({ serviceOrderId: 'to-cancel', locationId: 'club-1' });
-    await system.seedOrder({ serviceOrderId: 'asked', locationId: 'club-1' });
+    await stage.seedOrder({ serviceOrderId: 'to-cancel', locationId: 'club-1' });
+    await stage.seedOrder({ serviceOrderId: 'asked', locationId: 'club-1' });
     expect((await cli('order', 'cancel', 'asked')).out).toContain('its POS is asked');
     expect((await cli('order', 'list', '--limit', '1')).out).toContain('requested');
-    await system.query(
+    await stage.query(
       `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at, problem)
        VALUES ('to-cancel', 'club-1', 'operator', 'by_phone', now(), 'infinity', 'it cannot be asked')`,
     );
-    await system.query(
+    await stage.query(
       `INSERT INTO order_changes VALUES ('to-cancel', now(), '[{"path": "notes", "was": "For Ada", "is": "For Grace"}]')`,
     );
     const { out } = await cli('order', 'show', 'to-cancel');

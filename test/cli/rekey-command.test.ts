@@ -4,7 +4,8 @@ import { getLocation, settingsDecrypter } from '../../src/core/locations/locatio
 import { rekey } from '../../src/core/locations/rekey.ts';
 import { registry } from '../../src/providers/index.ts';
 import { runCli } from '../support/run-cli.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { startStage, type Stage } from '../support/operator-stage.ts';
+import { statusWebhook } from '../support/status-webhook.ts';
 import { runJson } from '../support/run-json.ts';
 
 const OLD = `old:${Buffer.alloc(32, 1).toString('base64')}`;
@@ -15,7 +16,7 @@ const SEED = Buffer.from('seed');
 const GRANT = { accessToken: 'a', refreshToken: 'r' };
 const COUNTS = { settings: 2, grants: 1, webhooks: 1 };
 
-let system: System;
+let stage: Stage;
 let env: Record<string, string>;
 let dropped: string;
 
@@ -24,15 +25,15 @@ const counted = (name: 'rewritten' | 'current' | 'unreadable'): object =>
     Object.entries(COUNTS).map(([place, count]) => [place, { rewritten: 0, current: 0, unreadable: 0, [name]: count }]),
   );
 const sealedTexts = (): Promise<Record<string, unknown>[]> =>
-  system.query(
+  stage.query(
     `SELECT settings AS text FROM locations UNION ALL SELECT "grant" FROM credentials
      UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL ORDER BY 1`,
   );
 /** The row that the statement is about to write has changed under it, as when another process commits first. */
-function overtakenAt(locationId: string, theirs: string): System['pool'] {
-  const real = system.pool.query.bind(system.pool);
+function overtakenAt(locationId: string, theirs: string): Stage['pool'] {
+  const real = stage.pool.query.bind(stage.pool);
   let raced = false;
-  return Object.assign(Object.create(system.pool) as System['pool'], {
+  return Object.assign(Object.create(stage.pool) as Stage['pool'], {
     query: async (text: string, values: unknown[]) => {
       if (!raced && text.startsWith('UPDATE locations') && String(values[0]) === locationId) {
         raced = true;
@@ -44,20 +45,23 @@ function overtakenAt(locationId: string, theirs: string): System['pool'] {
 }
 
 beforeAll(async () => {
-  system = await startSystem({ env: { SETTINGS_KEY: OLD, WEBHOOK_RETENTION_DAYS: '14' } });
-  env = { ...system.env, SETTINGS_KEY: BOTH };
+  stage = await startStage({ env: { SETTINGS_KEY: OLD, WEBHOOK_RETENTION_DAYS: '14' } });
+  env = { ...stage.env, SETTINGS_KEY: BOTH };
   const secret = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
-  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders', secret });
-  await system.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
-  await system.query(
+  await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders', secret });
+  await stage.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await stage.query(
     `INSERT INTO credentials (seed_sha256, integration, "grant", granted_at) VALUES ($1, 'pos', $2, now())`,
     [SEED, await seal(parseSettingsKeys(OLD), GRANT, `credentials/${SEED.toString('hex')}`)],
   );
-  const answer = await post(await system.webhookUrl('club-1'), statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
+  const answer = await stage.post(
+    await stage.webhookPath('club-1'),
+    statusWebhook({ serviceOrderId: 'x', status: 'READY' }),
+  );
   expect(answer.body).toMatchObject({ outcome: 'dropped' });
   dropped = String(answer.body['webhookId']);
 });
-afterAll(() => system?.stop());
+afterAll(() => stage?.stop());
 
 describe('expediter rekey', () => {
   it('counts and changes nothing in a dry run', async () => {
@@ -92,15 +96,15 @@ describe('expediter rekey', () => {
     const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' }, 'locations/club-2');
     const done = await rekey(overtakenAt('club-2', theirs), parseSettingsKeys(BOTH), false);
     expect(done.settings).toEqual({ rewritten: 1, current: 1, unreadable: 0 });
-    const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'club-2'`);
+    const [row] = await stage.query(`SELECT settings FROM locations WHERE location_id = 'club-2'`);
     expect(row).toEqual({ settings: theirs });
   });
 
   it('names the key of what somebody wrote meanwhile, where that is the one that it lacks', async () => {
     const next = parseSettingsKeys(`next:${Buffer.alloc(32, 3).toString('base64')}`);
-    const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'club-1'`);
+    const [row] = await stage.query(`SELECT settings FROM locations WHERE location_id = 'club-1'`);
     const put = (settings: unknown): Promise<unknown> =>
-      system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-1'`, [settings]);
+      stage.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-1'`, [settings]);
     await put(await seal(parseSettingsKeys(OLD), {}, 'locations/club-1'));
     const theirs = await seal(next, {}, 'locations/club-1');
     const done = await rekey(overtakenAt('club-1', theirs), parseSettingsKeys(BOTH), false);
@@ -123,12 +127,12 @@ describe('expediter rekey', () => {
     const swap = `UPDATE locations l SET settings = o.settings FROM locations o WHERE l.location_id <> o.location_id`;
     const rules = { registry, keys: parseSettingsKeys(BOTH), publicUrl: undefined };
     const open = settingsDecrypter(rules);
-    const first = await getLocation(system.pool, 'club-1');
+    const first = await getLocation(stage.pool, 'club-1');
     await open(first);
     await expect(open({ ...first, locationId: 'club-2' }), 'opened before').rejects.toThrow(
       'encrypted for locations/club-1',
     );
-    await system.query(swap);
+    await stage.query(swap);
     const { code, error } = await runCli(env, ['rekey']);
     expect({ code, error }).toEqual({
       code: 1,
@@ -143,7 +147,7 @@ describe('expediter rekey', () => {
         settingsProblem: `settings cannot be decrypted: it was encrypted for locations/${other}, but is in locations/${locationId}`,
       });
     }
-    await system.query(swap);
+    await stage.query(swap);
     expect(await runJson(env, ['location', 'show', 'club-1'])).toMatchObject({
       settings: { ordersUrl: { value: expect.any(String) as string }, secret: {} },
     });
@@ -154,10 +158,10 @@ describe('expediter rekey', () => {
     expect(await runJson(alone, ['location', 'show', 'club-1'])).toMatchObject({
       settings: { ordersUrl: { value: expect.any(String) as string }, secret: {} },
     });
-    const service = await startSystem({ databaseUrl: system.databaseUrl, env: { SETTINGS_KEY: NEW } });
+    const service = await startStage({ databaseUrl: stage.databaseUrl, env: { SETTINGS_KEY: NEW } });
     try {
-      const url = (await system.webhookUrl('club-2')).replace(system.urls[0] ?? '', service.urls[0] ?? '');
-      const answer = await post(url, statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
+      const path = await stage.webhookPath('club-2');
+      const answer = await service.post(path, statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
       expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
     } finally {
       await service.stop();

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { checkSchema } from '../../src/database/check-schema.ts';
 import { migrate } from '../../src/database/migrate.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
-import { CLI, runCli } from '../support/run-cli.ts';
-import { runToEnd } from '../support/run-program.ts';
-import { runMain, spawnMain } from '../support/run-main.ts';
+import { runCli } from '../support/run-cli.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
@@ -22,12 +22,7 @@ async function namesIn(dir: string): Promise<string[]> {
 describe('two that migrate at the same time', () => {
   it('an empty database: both succeed, and each migration is done once', async () => {
     const url = await createEmptyDatabase();
-    const ended = await Promise.all([1, 2].map(() => runToEnd(CLI, { DATABASE_URL: url }, ['migrate', '--json'])));
-    expect(ended.map(({ code, error }) => ({ code, error }))).toEqual([
-      { code: 0, error: '' },
-      { code: 0, error: '' },
-    ]);
-    const done = ended.map(({ out }) => (JSON.parse(out) as { migrated: string[] }).migrated);
+    const done = await Promise.all([migrate(url), migrate(url)]);
     expect(done.flat().sort()).toEqual(await namesIn(MIGRATIONS));
     expect(done).toContainEqual([]);
     const client = new pg.Client(url);
@@ -176,61 +171,46 @@ describe('a migration', () => {
 });
 
 describe('a version of the service', () => {
-  let system: System;
-  beforeAll(async () => {
-    system = await startSystem({ processes: 0 });
-    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  let url: string;
+  let pool: pg.Pool;
+  beforeEach(async () => {
+    url = await createDatabase();
+    ({ pool } = openDatabase(url, 5, () => {}));
   });
-  afterAll(() => system?.stop());
+  afterEach(() => pool.end());
 
   const record = (name: string): Promise<unknown> =>
-    system.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [name]);
-  const forget = (name: string): Promise<unknown> =>
-    system.query('DELETE FROM schema_migrations WHERE name = $1', [name]);
+    pool.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [name]);
 
   it('starts on the schema of the next one, and works beside it', async () => {
-    await system.query('ALTER TABLE orders ADD COLUMN of_the_next text; ALTER TABLE webhooks ADD COLUMN of_it text');
+    await pool.query('ALTER TABLE orders ADD COLUMN of_the_next text; ALTER TABLE webhooks ADD COLUMN of_it text');
     await record('9999-of-the-next');
-    const main = await runMain(system.env);
+    const system = await startSystem({ databaseUrl: url });
+    onTestFinished(() => system.stop());
+    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
     await system.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
-    const url = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
-    // Its first connection may take longer than a sender waits, who sends it again.
-    await until(
-      async () => (await post(url, statusWebhook({ serviceOrderId: 'order-1', status: 'READY' }))).status === 200,
-    );
+    const ready = statusWebhook({ serviceOrderId: 'order-1', status: 'READY' });
+    expect(await post(await system.webhookUrl('club-1'), ready)).toMatchObject({ status: 200 });
     expect(await system.order('order-1')).toMatchObject({ status: 'ready' });
-    const cli = await runCli({ DATABASE_URL: system.env['DATABASE_URL'] ?? '' }, ['location', 'list', '--json']);
+    const cli = await runCli({ DATABASE_URL: url }, ['location', 'list', '--json']);
     expect(cli).toMatchObject({ code: 0, out: expect.stringContaining('club-1') });
     // The command of the version before, run by mistake, has nothing to do.
-    expect(await runCli({ DATABASE_URL: system.databaseUrl }, ['migrate', '--json'])).toMatchObject({
-      code: 0,
-      out: '{"migrated":[]}\n',
-    });
-    main.child.kill('SIGTERM');
-    expect(await main.exited).toBe(0);
-    await forget('9999-of-the-next');
+    expect(await migrate(url)).toEqual([]);
   });
 
   it('refuses a schema from which the next one took something away, and says what to deploy', async () => {
     await record('9999-without-something.breaking');
-    const main = spawnMain({ ...system.env, PORT: '0' });
-    expect(await main.exited).toBe(1);
     const refusal = /too new .*\(9999-without-something\.breaking\)\. Deploy the version that made it\./;
-    expect(main.output()).toMatch(refusal);
-    const cli = await runCli({ DATABASE_URL: system.env['DATABASE_URL'] ?? '' }, ['location', 'list']);
+    await expect(checkSchema(pool)).rejects.toThrow(refusal);
+    const cli = await runCli({ DATABASE_URL: url }, ['location', 'list']);
     expect(cli).toEqual({ code: 1, out: '', error: expect.stringMatching(refusal) });
-    await forget('9999-without-something.breaking');
   });
 
   it('refuses a schema that lacks one of its own, also where it has one of the next', async () => {
     const last = (await namesIn(MIGRATIONS)).at(-1) ?? '';
-    await forget(last);
+    await pool.query('DELETE FROM schema_migrations WHERE name = $1', [last]);
     await record('9999-of-the-next');
-    const main = spawnMain({ ...system.env, PORT: '0' });
-    expect(await main.exited).toBe(1);
-    expect(main.output()).toContain(`The schema lacks ${last}. Run: expediter migrate`);
-    await forget('9999-of-the-next');
-    await record(last);
+    await expect(checkSchema(pool)).rejects.toThrow(`The schema lacks ${last}. Run: expediter migrate`);
   });
 });
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { statusPoller, type StatusPoller } from '../../../src/core/polling/status-poller.ts';
@@ -31,15 +30,12 @@ const says = new Map<string, readonly Partial<StatusEvent>[] | Error | undefined
 let asked: string[] = [];
 
 /** A till that takes any order, and sends what it is told to as its webhooks. */
-const silentTill: Provider = {
+const till: Provider = {
   integration: 'till',
   settings: z.object({}),
   deduplicates: true,
   createOrder: ({ serviceOrderId }) => Promise.resolve({ providerOrderId: `pos-${serviceOrderId}` }),
   translateWebhook: ({ body }) => (JSON.parse(body.toString()) as { says: StatusEvent[] }).says,
-};
-const till: Provider = {
-  ...silentTill,
   async readStatus(_ref, { serviceOrderId }) {
     asked.push(serviceOrderId);
     const said = says.get(serviceOrderId);
@@ -47,6 +43,8 @@ const till: Provider = {
     return said?.map((event) => ({ status: 'received', nativeStatus: 'SAYS SO', serviceOrderId, ...event }));
   },
 };
+const neverAnswers = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 
 let system: System;
 let observed: Observed[] = [];
@@ -72,12 +70,12 @@ const ask = async (registry = rules.registry): Promise<void> => {
   await until(() => outcomes().length >= before + count);
 };
 const pass = (seconds: number): Promise<unknown> => system.query(AHEAD, [seconds]);
-/** Asks once a minute for a while. @returns how often the till was asked */
-const askEachMinute = async (minutes: number): Promise<number> => {
+/** Asks for a while. @returns how often the till was asked */
+const askEachMinute = async (minutes: number, every = 1): Promise<number> => {
   asked = [];
-  for (let minute = 0; minute < minutes; minute++) {
+  for (let minute = 0; minute < minutes; minute += every) {
     await ask();
-    await pass(MINUTE);
+    await pass(every * MINUTE);
   }
   return asked.length;
 };
@@ -92,7 +90,7 @@ const placeAt = async (locationId: string, requestedAt?: string): Promise<string
     locationId,
     ...(requestedAt !== undefined && { fulfillment: { type: 'pickup', requestedAt } }),
   });
-  await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
+  await system.finish('placements');
   return serviceOrderId;
 };
 const webhook = async (locationId: string, event: Partial<StatusEvent>): Promise<void> => {
@@ -104,9 +102,13 @@ const statusOf = async (serviceOrderId: string): Promise<unknown> => (await syst
 const outcomes = (): unknown[] => observed.flatMap((each) => (each.what === 'poll' ? [each.outcome] : []));
 
 beforeAll(async () => {
-  // Its own till cannot be asked, so that nobody asks but the test.
-  // A push's token would be of a long time ago, once the clock was moved.
-  system = await startSystem({ providers: [silentTill], prepare: prepareClock, env: { PUSH_AUTH: 'off' } });
+  system = await startSystem({
+    stepped: ['placements', 'relay', 'refreshes', 'cancellations'],
+    providers: [till],
+    prepare: prepareClock,
+    // A push's token would be of a long time ago, once the clock was moved.
+    env: { PUSH_AUTH: 'off' },
+  });
 });
 afterAll(() => system.stop());
 beforeEach(async () => {
@@ -129,7 +131,8 @@ it('asks about an order that was sent and not received in three minutes, and tel
   expect(asked).toEqual([id]);
   expect(outcomes()).toEqual(['said_more']);
   expect(await statusOf(id)).toBe('in_progress');
-  await until(() => system.live(id).some(({ memberState }) => memberState === 'preparing'));
+  await system.finish('relay');
+  expect(system.live(id).at(-1)).toMatchObject({ memberState: 'preparing' });
   const [kept] = await system.query(
     'SELECT w.* FROM webhooks w JOIN status_events e ON e.webhook_id = w.id WHERE e.service_order_id = $1',
     [id],
@@ -154,7 +157,7 @@ it('asks about an order that is past its time and has not ended', async () => {
   const id = await placeAt(locationId, new Date((now as Date).getTime() + 30 * MINUTE * 1_000).toISOString());
   await webhook(locationId, { status: 'received', serviceOrderId: id });
   says.set(id, [{ status: 'completed' }]);
-  expect(await askEachMinute(30)).toBe(0);
+  expect(await askEachMinute(30, 5)).toBe(0);
   await pass(6 * MINUTE);
   await ask();
   expect(await statusOf(id)).toBe('completed');
@@ -173,7 +176,7 @@ it('asks about an order that is past the time that its POS says, and takes a new
   const [first, second] = [inMinutes(20), inMinutes(40)];
   await webhook(locationId, { status: 'received', serviceOrderId: id, estimatedReadyAt: first });
   says.set(id, [{ status: 'received', estimatedReadyAt: second }]);
-  expect(await askEachMinute(24)).toBe(0);
+  expect(await askEachMinute(24, 4)).toBe(0);
   await pass(3 * MINUTE);
   await ask();
   expect([asked, outcomes()]).toEqual([[id], ['nothing_new']]);
@@ -242,7 +245,9 @@ it('asks at most once a minute and location, however many ask at once', async ()
   const locationId = await addTill();
   for (let i = 0; i < 3; i++) says.set(await placeAt(locationId), [{ status: 'received' }]);
   await pass(4 * MINUTE);
-  await Promise.all([ask(), asker().poll(), asker().poll()]);
+  const counts = await Promise.all([asker(), asker(), asker()].map((each) => each.poll()));
+  expect(counts.filter((count) => count > 0)).toEqual([1]);
+  await until(() => outcomes().length === 1);
   await ask();
   expect(asked).toHaveLength(1);
   await pass(MINUTE / 2);
@@ -278,8 +283,8 @@ it('asks ever less about an order that has nothing new, and stores nothing of it
   says.set(id, [{ status: 'received' }]);
   await pass(2 * HOUR);
   const before = await system.query('SELECT count(*) FROM status_events');
-  expect(await askEachMinute(64)).toBe(6);
-  expect(await askEachMinute(180)).toBe(3);
+  expect(await askEachMinute(64, 2)).toBe(6);
+  expect(await askEachMinute(180, 2)).toBe(3);
   expect(new Set(outcomes())).toEqual(new Set(['nothing_new']));
   expect(await system.query('SELECT count(*) FROM status_events')).toEqual(before);
   expect(await system.query('SELECT FROM webhooks WHERE polled AND location_id = $1', [locationId])).toEqual([]);
@@ -298,14 +303,12 @@ it('waits for an answer as long as an attempt at that POS may take', async () =>
   const locationId = await addTill();
   const id = await placeAt(locationId);
   await pass(4 * MINUTE);
-  const readStatus: Provider['readStatus'] = async () => {
-    await sleep(600);
-    return [{ serviceOrderId: id, status: 'received', nativeStatus: 'AT LAST' }];
-  };
-  await ask(new Map([['till', { ...till, attemptWithinS: 0.3, readStatus }]]));
+  const silent: Provider['readStatus'] = (_ref, _order, { signal }) => neverAnswers(signal);
+  await ask(new Map([['till', { ...till, attemptWithinS: 0.3, readStatus: silent }]]));
   expect(observed).toMatchObject([{ outcome: 'failed', error: { message: 'no answer in 0.3 s' } }]);
+  says.set(id, [{ status: 'received' }]);
   await pass(3 * MINUTE);
-  await ask(new Map([['till', { ...till, attemptWithinS: 5, readStatus }]]));
+  await ask();
   expect(outcomes()).toEqual(['failed', 'said_more']);
 });
 
@@ -339,7 +342,7 @@ it('asks anew at once where the last answer is older than the news', async () =>
   const id = await placeAt(locationId);
   says.set(id, []);
   await pass(4 * MINUTE);
-  expect(await askEachMinute(200)).toBe(8);
+  expect(await askEachMinute(70, 2)).toBe(6);
   await webhook(locationId, { status: 'received', serviceOrderId: id });
   says.set(id, [{ status: 'received' }]);
   await pass(6 * MINUTE);
@@ -440,11 +443,8 @@ it('replays an answer as it was', async () => {
 it('waits for no slow vendor, and gives up what is under way when it stops', async () => {
   const [slow, quick] = [await placeAt(await addTill()), await placeAt(await addTill())];
   await pass(4 * MINUTE);
-  const readStatus: Provider['readStatus'] = async (_ref, { serviceOrderId }, { signal }) => {
-    if (serviceOrderId === quick) return [{ serviceOrderId, status: 'received', nativeStatus: 'AT ONCE' }];
-    await sleep(60_000, undefined, { signal });
-    return [];
-  };
+  const readStatus: Provider['readStatus'] = async (_ref, { serviceOrderId }, { signal }) =>
+    serviceOrderId === quick ? [{ serviceOrderId, status: 'received', nativeStatus: 'AT ONCE' }] : neverAnswers(signal);
   const asking = asker(new Map([['till', { ...till, attemptWithinS: 90, readStatus }]]));
   await asking.poll();
   await until(() => outcomes().length === 1);
@@ -459,13 +459,9 @@ it('is done by the service itself', async () => {
   const id = await placeAt(locationId);
   says.set(id, [{ status: 'received' }]);
   await pass(4 * MINUTE);
-  const asking = await startSystem({ providers: [till], databaseUrl: system.databaseUrl });
-  try {
-    await until(async () => (await statusOf(id)) === 'received');
-    await until(() => asking.logged.some((line) => line.includes('more than its webhooks')));
-  } finally {
-    await asking.stop();
-  }
+  await system.round('status polling');
+  await until(async () => (await statusOf(id)) === 'received');
+  await until(() => system.logged.some((line) => line.includes('more than its webhooks')));
 });
 
 it('what is told of a request has neither its path nor its query', async () => {
@@ -477,7 +473,7 @@ it('what is told of a request has neither its path nor its query', async () => {
     await context.fetch(new URL('/healthz?key=secret', origin), { method: 'post' });
     return [];
   };
-  await ask(new Map([['till', { ...silentTill, readStatus }]]));
+  await ask(new Map([['till', { ...till, readStatus }]]));
   const told = observed.find((each) => each.what === 'poll' && each.serviceOrderId === serviceOrderId);
   expect(told).toMatchObject({ request: { method: 'POST', origin, status: 404 } });
   expect(JSON.stringify(told)).not.toMatch(/healthz|secret/);
