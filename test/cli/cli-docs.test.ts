@@ -103,7 +103,7 @@ describe('as docs/cli.md has it', () => {
   let env: Record<string, string>;
 
   beforeAll(async () => {
-    system = await startSystem();
+    system = await startSystem({ stepped: ['placements', 'refreshes', 'cancellations', 'relay'] });
     await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/' });
     await system.webhookUrl('club-1');
     await seed();

@@ -3,15 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { Parser } from '@asyncapi/parser';
 import { Ajv } from 'ajv';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
 import { makeBusy } from '../../src/core/locations/settle-kitchens.ts';
 import { sealSpilled } from '../../src/core/spill/spill-webhook.ts';
 import { asyncapi, attentionSchema, kitchenSchema } from '../../scripts/write-asyncapi.ts';
 import { startPos } from '../support/start-pos.ts';
+import type { Pubsub } from '../support/start-pubsub.ts';
 import { AUDIENCE, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
 
 const text = await readFile(new URL('../../docs/asyncapi.yaml', import.meta.url), 'utf8');
 type Message = {
@@ -46,8 +46,15 @@ it("is right by AsyncAPI's own parser, which finds what is wrong", async () => {
 describe('the service', () => {
   let system: System;
   beforeAll(async () => {
-    // Spans go nowhere, and are named all the same.
-    system = await startSystem({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' } });
+    system = await startSystem({
+      stepped: ['placements', 'relay', 'kitchens', 'attention'],
+      env: {
+        // Spans go nowhere, and are named all the same.
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+        KITCHEN_TOPIC: 'kitchens',
+        ATTENTION_TOPIC: 'attention',
+      },
+    });
     await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   });
   afterAll(() => system?.stop());
@@ -57,10 +64,10 @@ describe('the service', () => {
     await system.placeOrder({ serviceOrderId: 'placed', locationId: 'club-1' });
     const status = statusWebhook({ serviceOrderId: 'told', status: 'CANCELLED', reason: 'the oven is cold' });
     await post(await system.webhookUrl('club-1'), status);
-    const told = await until(() => {
-      const published = system.pubsub.published('order-status');
-      return new Set(published.map(({ orderingKey }) => orderingKey)).size === 2 && published;
-    });
+    await system.finish('placements');
+    await system.finish('relay');
+    const told = system.pubsub.published('order-status');
+    expect(new Set(told.map(({ orderingKey }) => orderingKey))).toEqual(new Set(['told', 'placed']));
     for (const { data, attributes } of told) {
       expect(wrongWith(messages['liveMessage']?.payload, JSON.parse(data.toString()))).toBeUndefined();
       expect(wrongWith(messages['liveMessage']?.headers, attributes)).toBeUndefined();
@@ -89,43 +96,40 @@ describe('the service', () => {
     const id = /order-\d+/.exec(JSON.stringify({ payload, headers }))?.[0] ?? '';
     expect(await system.placement(id)).toBeDefined();
   });
-});
 
-it('an availability on its topic is what is described', async () => {
-  const kitchens = await startSystem({ env: { KITCHEN_TOPIC: 'kitchens' } });
-  await kitchens.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-  await makeBusy({ pool: kitchens.pool, observe() {} }, 'club-1', { extraMinutes: 20, by: 'Anna' });
-  const [message] = await until(() => {
-    const published = kitchens.pubsub.published('kitchens');
-    return published.length > 0 && published;
+  it('publishes an availability as it is described', async () => {
+    await makeBusy({ pool: system.pool, observe() {} }, 'club-1', { extraMinutes: 20, by: 'Anna' });
+    await system.round('availability of kitchens');
+    await system.finish('kitchens');
+    const message = expectDescribed('kitchens', 'kitchenAvailability');
+    expect(message?.orderingKey).toBe('club-1');
   });
-  const { headers, payload } = messages['kitchenAvailability'] ?? {};
-  expect(wrongWith(payload, JSON.parse(message?.data.toString() ?? ''))).toBeUndefined();
-  expect(wrongWith(headers, message?.attributes)).toBeUndefined();
-  expect(message?.orderingKey).toBe('club-1');
-  expect(Object.keys(headers?.properties ?? {})).toEqual(
-    expect.arrayContaining(Object.keys(message?.attributes ?? {})),
-  );
-  await kitchens.stop();
-});
 
-it('what needs a person, on its topic, is what is described', async () => {
-  const told = await startSystem({ env: { ATTENTION_TOPIC: 'attention' } });
-  const pos = await startPos();
-  pos.behave = () => ({ status: 404 });
-  await told.addLocation('club-1', { ordersUrl: pos.ordersUrl });
-  await told.placeOrder();
-  const [message] = await until(() => {
-    const published = told.pubsub.published('attention');
-    return published.length > 0 && published;
+  it('publishes what needs a person as it is described', async () => {
+    const pos = await startPos();
+    onTestFinished(() => pos.stop());
+    pos.behave = () => ({ status: 404 });
+    await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+    await system.placeOrder();
+    await system.finish('placements');
+    await system.round('recording of attention');
+    await system.finish('attention');
+    const message = expectDescribed('attention', 'attentionEvent');
+    expect(message?.attributes).toMatchObject({ 'ce-type': 'expediter.attention.opened.v1', kind: 'held' });
+    expect(message?.orderingKey).toBe('held club-1');
   });
-  const { headers, payload } = messages['attentionEvent'] ?? {};
-  expect(wrongWith(payload, JSON.parse(message?.data.toString() ?? ''))).toBeUndefined();
-  expect(wrongWith(headers, message?.attributes)).toBeUndefined();
-  expect(message?.attributes).toMatchObject({ 'ce-type': 'expediter.attention.opened.v1', kind: 'held' });
-  expect(message?.orderingKey).toBe('held club-1');
-  await told.stop();
-  await pos.stop();
+
+  /** Holds the first message of a topic to its description. */
+  function expectDescribed(topic: string, name: string): ReturnType<Pubsub['published']>[number] | undefined {
+    const [message] = system.pubsub.published(topic);
+    const { headers, payload } = messages[name] ?? {};
+    expect(wrongWith(payload, JSON.parse(message?.data.toString() ?? ''))).toBeUndefined();
+    expect(wrongWith(headers, message?.attributes)).toBeUndefined();
+    expect(Object.keys(headers?.properties ?? {})).toEqual(
+      expect.arrayContaining(Object.keys(message?.attributes ?? {})),
+    );
+    return message;
+  }
 });
 
 it('a webhook in the spill is what is described', async () => {
