@@ -337,6 +337,8 @@ describe('an operator', () => {
     integration,
     settings: z.object({}),
     deduplicates,
+    // A slow machine looks at a call that is under way.
+    attemptWithinS: 60,
     async createOrder({ serviceOrderId }) {
       calls.push(serviceOrderId);
       const step = script.get(serviceOrderId)?.shift();

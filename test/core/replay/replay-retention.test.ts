@@ -12,7 +12,7 @@ import { replayWebhook, type Replayed } from '../../../src/core/replay/replay-we
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { showWebhook } from '../../../src/core/replay/show-webhook.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
-import { post, startSystem, type System } from '../../support/start-system.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 const words = 'Ada waits outside';
 let secretIsRight = false;
@@ -29,18 +29,18 @@ const picky: Provider = {
   },
 };
 
-let system: System;
+let stage: Stage;
 let pool: pg.Pool;
 let flushPool: pg.Pool;
-let url: string;
+let path: string;
 let deps: Parameters<typeof replayWebhook>[0] & Parameters<typeof showWebhook>[0];
 
 beforeAll(async () => {
-  system = await startSystem({ providers: [picky] });
-  await system.addLocation('club-1', {}, 'picky');
-  url = await system.webhookUrl('club-1');
-  ({ pool, flushPool } = openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {}));
-  const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
+  stage = await startStage({ providers: [picky] });
+  await stage.addLocation('club-1', {}, 'picky');
+  path = await stage.webhookPath('club-1');
+  ({ pool, flushPool } = openDatabase(stage.env['DATABASE_URL'] ?? '', 5, () => {}));
+  const keys = parseSettingsKeys(stage.env['SETTINGS_KEY'] ?? '');
   const registry = new Map([['picky', picky]]);
   const decryptSettings = settingsDecrypter({ registry, keys, publicUrl: undefined });
   deps = { pool, registry, decryptSettings, keys, publicUrl: '', dryRun: false };
@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([pool.end(), flushPool.end()]);
-  await system.stop();
+  await stage.stop();
 });
 
 async function replay(id: string | null, dryRun = false): Promise<Replayed> {
@@ -59,16 +59,16 @@ async function replay(id: string | null, dryRun = false): Promise<Replayed> {
 
 /** A webhook about an order, which was dropped: its secret was wrong. */
 async function drop(serviceOrderId: string): Promise<string> {
-  await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+  await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
   secretIsRight = false;
   const events = [{ serviceOrderId, status: 'cancelled', nativeStatus: 'x', reason: words }];
-  const { body } = await post(url, { events }, { 'x-table': words });
+  const { body } = await stage.post(path, { events }, { 'x-table': words });
   expect(body['outcome']).toBe('dropped');
   return String(body['webhookId']);
 }
 
 const kept = async (id: string | null): Promise<Record<string, unknown> | undefined> =>
-  (await system.query('SELECT * FROM webhooks WHERE id = $1', [id]))[0];
+  (await stage.query('SELECT * FROM webhooks WHERE id = $1', [id]))[0];
 
 const BLANK = { headers: {}, body: Buffer.alloc(0), sealed: null };
 
@@ -98,9 +98,9 @@ describe('a dropped webhook that is replayed in vain', () => {
   it('keeps nothing of what Postgres refuses either', async () => {
     const webhook = await drop('refused');
     secretIsRight = true;
-    await system.query(`ALTER TABLE status_events ADD CONSTRAINT strict CHECK (service_order_id <> 'refused')`);
+    await stage.query(`ALTER TABLE status_events ADD CONSTRAINT strict CHECK (service_order_id <> 'refused')`);
     const [dry, replayed] = [await replay(webhook, true), await replay(webhook)];
-    await system.query('ALTER TABLE status_events DROP CONSTRAINT strict');
+    await stage.query('ALTER TABLE status_events DROP CONSTRAINT strict');
     for (const each of [dry, replayed]) {
       expect(each).toMatchObject({
         outcome: 'dropped',
@@ -115,7 +115,7 @@ describe('a dropped webhook that is replayed in vain', () => {
   it('is gone with its day, and its replay says so', async () => {
     const webhook = await drop('gone');
     const { webhookId } = await replay(webhook);
-    await system.query('DELETE FROM webhooks WHERE id = $1', [webhook]);
+    await stage.query('DELETE FROM webhooks WHERE id = $1', [webhook]);
     const refused = 'the webhook that it replays is no longer stored';
     expect(await replayWebhook(deps, webhookId ?? '')).toEqual({ refused, cause: { code: 'not_stored' } });
     expect(await showWebhook(deps, webhookId ?? '')).toMatchObject({ today: { refused }, erased: false });
@@ -126,14 +126,14 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
   it('is blanked with its replays by the replay that shows it, and by no dry run', async () => {
     const webhook = await drop('erased');
     // A replay from before, of a time when the order was another's: it has contents of its own.
-    const [other] = await system.query(
+    const [other] = await stage.query(
       `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome,
                                replay_of, first_received_at)
        SELECT day, location_id, gen_random_uuid(), integration, received_at, headers, body, 1, 'unmatched', id, received_at
        FROM webhooks WHERE id = $1 RETURNING id`,
       [webhook],
     );
-    await system.query(`UPDATE orders SET ended_at = now() - interval '40 days' WHERE service_order_id = 'erased'`);
+    await stage.query(`UPDATE orders SET ended_at = now() - interval '40 days' WHERE service_order_id = 'erased'`);
     expect(await eraseMembers(pool, 30)).toBe(1);
     const before = await kept(webhook);
     expect(before).toMatchObject({ headers: { 'x-table': words } });
@@ -152,17 +152,17 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
   });
 
   it('is blanked as well where its replay waited for a POS id before it went on', async () => {
-    await system.seedOrder({ serviceOrderId: 'slow', locationId: 'club-1' });
+    await stage.seedOrder({ serviceOrderId: 'slow', locationId: 'club-1' });
     secretIsRight = false;
     const events = [{ providerOrderId: 'slow-1', status: 'cancelled', nativeStatus: 'x', reason: words }];
-    const { body } = await post(url, { events }, { 'x-table': words });
+    const { body } = await stage.post(path, { events }, { 'x-table': words });
     secretIsRight = true;
-    await system.query(
+    await stage.query(
       `UPDATE orders SET ended_at = now() - interval '40 days', erased_at = now() WHERE service_order_id = 'slow'`,
     );
     const { outcome, webhookId } = await replay(String(body['webhookId']));
     expect(outcome).toBe('unmatched');
-    const told = await post(url, {
+    const told = await stage.post(path, {
       events: [{ serviceOrderId: 'slow', providerOrderId: 'slow-1', status: 'ready', nativeStatus: 'x' }],
     });
     expect(told.status).toBe(200);
@@ -174,16 +174,16 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
 describe('a webhook with our token in its body', () => {
   const withToken = (about: object): object => ({
     events: [{ status: 'cancelled', nativeStatus: 'x', reason: words, ...about }],
-    callback: url,
+    callback: `https://expediter.test${path}`,
   });
   const stored = async (id: string | null): Promise<string> => JSON.stringify(await kept(id));
-  const token = (): string => new URL(url).searchParams.get('token') ?? '';
+  const token = (): string => new URL(path, 'https://expediter.test').searchParams.get('token') ?? '';
 
   it('is shown and listed as it came, and replayed; neither it nor its replay has the token in the table', async () => {
-    await system.seedOrder({ serviceOrderId: 'called-back', locationId: 'club-1' });
+    await stage.seedOrder({ serviceOrderId: 'called-back', locationId: 'club-1' });
     secretIsRight = true;
     const sent = JSON.stringify(withToken({ serviceOrderId: 'called-back' }));
-    const { body } = await post(url, sent);
+    const { body } = await stage.post(path, sent);
     expect(body['outcome']).toBe('applied');
     // What was verified when it came is not verified again.
     secretIsRight = false;
@@ -204,24 +204,24 @@ describe('a webhook with our token in its body', () => {
     const decryptSettings = await listWebhooks(pool, { ...about, replayable: 'all' }, page);
     expect(decryptSettings.webhooks.map(({ webhookId }) => webhookId)).toEqual([ids[0]]);
 
-    await system.query(
-      `UPDATE orders SET ended_at = now() - interval '40 days' WHERE service_order_id = 'called-back'`,
-    );
+    await stage.query(`UPDATE orders SET ended_at = now() - interval '40 days' WHERE service_order_id = 'called-back'`);
     expect(await eraseMembers(pool, 30)).toBe(1);
     for (const id of ids) expect(await kept(id)).toMatchObject(BLANK);
   });
 
   it('is kept by nobody where its order is erased already', async () => {
     secretIsRight = true;
-    const { body } = await post(url, withToken({ serviceOrderId: 'called-back', status: 'failed' }));
+    const { body } = await stage.post(path, withToken({ serviceOrderId: 'called-back', status: 'failed' }));
     expect(body['outcome']).toBe('stale');
     expect(await kept(String(body['webhookId']))).toMatchObject(BLANK);
   });
 
   it('that was dropped is verified again with all its bytes', async () => {
-    await system.seedOrder({ serviceOrderId: 'late-callback', locationId: 'club-1' });
+    await stage.seedOrder({ serviceOrderId: 'late-callback', locationId: 'club-1' });
     secretIsRight = false;
-    const { body } = await post(url, withToken({ serviceOrderId: 'late-callback' }), { authorization: 'Basic eDp5' });
+    const { body } = await stage.post(path, withToken({ serviceOrderId: 'late-callback' }), {
+      authorization: 'Basic eDp5',
+    });
     expect(body['outcome']).toBe('dropped');
     const first = await replay(String(body['webhookId']));
     expect(first).toMatchObject({ outcome: 'dropped' });
@@ -237,7 +237,7 @@ describe('a webhook with our token in its body', () => {
   it('cannot be read in the row of another, which says so', async () => {
     secretIsRight = false;
     const [one, other] = [await drop('one'), await drop('other')];
-    await system.query('UPDATE webhooks w SET sealed = o.sealed FROM webhooks o WHERE w.id = $1 AND o.id = $2', [
+    await stage.query('UPDATE webhooks w SET sealed = o.sealed FROM webhooks o WHERE w.id = $1 AND o.id = $2', [
       one,
       other,
     ]);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
@@ -114,6 +113,9 @@ async function spill(url: string, body: unknown): Promise<string> {
   return String(answer.body['deliveryId']);
 }
 const spilled = (): readonly { data: Buffer; attributes: object }[] => system.pubsub.published('spill');
+/** When the last spilled webhook came, by the process's clock. */
+const lastReceivedAt = async (): Promise<Date> =>
+  (await decryptSpilled(parseSettingsKeys(SETTINGS_KEY), spilled().at(-1)?.data ?? Buffer.alloc(0))).receivedAt;
 async function publish(data: Buffer): Promise<void> {
   const client = new PubSub({ projectId: PROJECT });
   await client.topic('spill').publishMessage({ data });
@@ -227,10 +229,10 @@ describe('while Postgres is away', () => {
     const [serviceOrderId, late] = [await newOrder('revoked'), await newOrder('revoked')];
     vanish();
     const before = await spill(ofRevoked, statusWebhook({ serviceOrderId, status: 'ready' }));
-    // A process's clock may be some milliseconds ahead of Postgres's.
-    await sleep(100);
-    await direct.query(`UPDATE webhook_tokens SET revoked_at = now() WHERE location_id = 'revoked'`);
-    await sleep(100);
+    await direct.query(
+      `UPDATE webhook_tokens SET revoked_at = $1::timestamptz + interval '1 ms' WHERE location_id = 'revoked'`,
+      [await lastReceivedAt()],
+    );
     const after = await spill(ofRevoked, statusWebhook({ serviceOrderId: late, status: 'ready' }));
     await comeBack();
     await Promise.all([untilStored(before), untilStored(after)]);
@@ -408,7 +410,8 @@ describe('a kitchen that takes no orders', () => {
     goDown();
     const id = await tell('PAUSED');
     // A process knows Postgres's clock to some milliseconds; an operator is not that quick.
-    await sleep(100);
+    const receivedAt = await lastReceivedAt();
+    await until(async () => (await direct.query('SELECT WHERE now() > $1', [receivedAt])).rowCount === 1);
     await resumeLocation(direct, 'kitchen');
     await comeBack();
     await untilStored(id);
