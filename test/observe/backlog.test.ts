@@ -11,21 +11,17 @@ import { startObserving } from '../../src/observe/start-observing.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
-import { OPERATOR_TOKEN, scrape } from './scrape.ts';
-
-/** What waits here is somebody else's for an hour: no worker of the test takes it up. */
-const LEASED = `lease_id, lease_until`;
-const LEASE = `gen_random_uuid(), now() + interval '1 h'`;
+import { OPERATOR_TOKEN, scrape, type Scrape } from './scrape.ts';
 
 const BACKLOG = `
   INSERT INTO locations (location_id, integration, settings, paused_at, groups)
   VALUES ('club-1', 'standard', '', NULL, '{berlin,nord}'), ('club-2', 'standard', '', now(), '{nord}');
-  INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, next_attempt_at, cause, ${LEASED})
-  SELECT 'waiting-' || n, 'club-1', 'waiting', now() - make_interval(mins => n), now() + make_interval(mins => 30 - n), now(), NULL::jsonb, ${LEASE} FROM generate_series(1, 3) AS n
-  UNION ALL SELECT 'waiting-for-tomorrow', 'club-1', 'waiting', now() - interval '5 h', now() + interval '12 h', now(), NULL, ${LEASE}
-  UNION ALL SELECT 'held-' || n, 'club-1', 'held', now() - interval '1 h', now(), now(), CASE WHEN n = 1 THEN '{"code":"reconnect_needed"}'::jsonb END, ${LEASE} FROM generate_series(1, 2) AS n
-  UNION ALL SELECT 'paused-' || n, 'club-2', 'held', now() - interval '1 h', now(), now(), '{"code":"location_paused"}', ${LEASE} FROM generate_series(1, 3) AS n
-  UNION ALL SELECT 'doubt-' || n, 'club-1', 'in_doubt', now(), now(), CASE WHEN n = 1 THEN 'infinity' ELSE now() END::timestamptz, NULL, ${LEASE} FROM generate_series(1, 4) AS n;
+  INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, next_attempt_at, cause)
+  SELECT 'waiting-' || n, 'club-1', 'waiting', now() - make_interval(mins => n), now() + make_interval(mins => 30 - n), now(), NULL::jsonb FROM generate_series(1, 3) AS n
+  UNION ALL SELECT 'waiting-for-tomorrow', 'club-1', 'waiting', now() - interval '5 h', now() + interval '12 h', now(), NULL
+  UNION ALL SELECT 'held-' || n, 'club-1', 'held', now() - interval '1 h', now(), now(), CASE WHEN n = 1 THEN '{"code":"reconnect_needed"}'::jsonb END FROM generate_series(1, 2) AS n
+  UNION ALL SELECT 'paused-' || n, 'club-2', 'held', now() - interval '1 h', now(), now(), '{"code":"location_paused"}' FROM generate_series(1, 3) AS n
+  UNION ALL SELECT 'doubt-' || n, 'club-1', 'in_doubt', now(), now(), CASE WHEN n = 1 THEN 'infinity' ELSE now() END::timestamptz, NULL FROM generate_series(1, 4) AS n;
   -- Silent, silent but fresh, silent for too long, received, ended, and wanted later.
   INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
   SELECT name, 'club-1', 'sent', now(), now() - make_interval(mins => minutes)
@@ -35,8 +31,8 @@ const BACKLOG = `
          CASE service_order_id WHEN 'ended' THEN now() END,
          CASE service_order_id WHEN 'for-tomorrow' THEN now() + interval '12 h' END
   FROM placements WHERE state = 'sent';
-  INSERT INTO outbox (service_order_id, sequence, rank, applied_at, lease_until)
-  SELECT 'o-' || n, 1, 10, now() - make_interval(secs => 10 * n), now() + interval '1 h' FROM generate_series(1, 5) AS n;
+  INSERT INTO outbox (service_order_id, sequence, rank, applied_at)
+  SELECT 'o-' || n, 1, 10, now() - make_interval(secs => 10 * n) FROM generate_series(1, 5) AS n;
   INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank, native_status, parked_at)
   SELECT location, 'standard', 'p-' || minutes, now()::date, gen_random_uuid(), 20, 'x', now() - make_interval(mins => minutes)
   FROM (VALUES ('club-1', 1), ('club-1', 30), ('club-1', 120), ('club-2', 1)) AS e(location, minutes);
@@ -69,6 +65,7 @@ describe('what waits', () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({
+      stepped: 'all',
       env: { OPERATOR_TOKEN },
       async prepare(databaseUrl) {
         const client = new pg.Client(databaseUrl);
@@ -80,11 +77,13 @@ describe('what waits', () => {
   });
   afterAll(() => system?.stop());
 
-  it('is sampled now and then, and shown', async () => {
-    const read = await until(async () => {
-      const sampled = await scrape(system.urls[0] ?? '');
-      return sampled.value('expediter_parked_events') !== undefined && sampled;
-    });
+  const sampled = async (): Promise<Scrape> => {
+    await system.round('measurement of the backlog').catch(() => {});
+    return scrape(system.urls[0] ?? '');
+  };
+
+  it('is sampled and shown', async () => {
+    const read = await sampled();
     expect(read.value('expediter_placements_open', { state: 'waiting' })).toBe(4);
     expect(read.value('expediter_placements_open', { state: 'held' })).toBe(2);
     expect(read.value('expediter_placements_open', { state: 'paused' })).toBe(3);
@@ -118,20 +117,20 @@ describe('what waits', () => {
     await server.connect();
     await server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
     await server.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
-    const read = await until(async () => {
-      const sampled = await scrape(system.urls[0] ?? '');
-      return sampled.value('expediter_database_up') === 0 && sampled;
-    });
+    const up = async (): Promise<unknown> => {
+      await system.round('check of Postgres');
+      return (await sampled()).value('expediter_database_up');
+    };
+    await until(async () => (await up()) === 0);
+    const read = await sampled();
     expect(read.value('expediter_placements_open', { state: 'waiting' })).toBeUndefined();
     expect(read.value('expediter_placement_oldest_open_seconds')).toBeUndefined();
     expect(read.value('expediter_integration_silent_seconds', { integration: 'standard' })).toBeUndefined();
     expect(read.value('expediter_ready')).toBe(1);
     await server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
     await server.end();
-    await until(
-      async () => (await scrape(system.urls[0] ?? '')).value('expediter_parked_events') !== undefined,
-      15_000,
-    );
+    await until(async () => (await up()) === 1);
+    expect((await sampled()).value('expediter_parked_events')).toBe(2);
   });
 });
 

@@ -11,6 +11,7 @@ let system: System;
 let serviceOrderId: string;
 beforeAll(async () => {
   system = await startSystem({
+    stepped: 'all',
     processes: 2,
     env: { ...FOLLOW_ENV, OPERATOR_TOKEN, FOLLOW_STREAMS_MAX: '2' },
   });
@@ -57,7 +58,8 @@ it('an operator at another process sees that the member is watching, and is not 
     const answer = await fetch(`${system.urls[1]}/v1/orders/${serviceOrderId}`, { headers });
     return ((await answer.json()) as { memberWatching: boolean }).memberWatching;
   };
-  await until(isWatching);
+  await system.round('recording of followed orders');
+  expect(await isWatching()).toBe(true);
   await system.drain(0);
   expect(await isWatching()).toBe(false);
 });

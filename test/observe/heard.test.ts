@@ -5,7 +5,7 @@ import { post, startSystem, type System } from '../support/start-system.ts';
 
 let system: System;
 beforeAll(async () => {
-  system = await startSystem({ processes: 2 });
+  system = await startSystem({ stepped: 'all' });
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   await system.addLocation('silent', { ordersUrl: 'http://127.0.0.1:9/orders' });
 });

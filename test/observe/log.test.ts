@@ -14,7 +14,7 @@ let pos: Pos;
 let url: string;
 
 beforeAll(async () => {
-  [system, pos] = await Promise.all([startSystem(), startPos()]);
+  [system, pos] = await Promise.all([startSystem({ stepped: 'all' }), startPos()]);
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
   url = await system.webhookUrl('club-1');
 });
@@ -26,6 +26,13 @@ afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
 async function seeded(): Promise<string> {
   const serviceOrderId = `order-${randomUUID()}`;
   await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
+  return serviceOrderId;
+}
+
+/** Signals an order, and tries to place it. */
+async function place(about: Parameters<System['placeOrder']>[0] = {}): Promise<string> {
+  const { serviceOrderId } = await system.placeOrder(about);
+  await system.round('placements');
   return serviceOrderId;
 }
 
@@ -144,7 +151,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
   it('with the order, the location, the integration, the outcome, and both times', async () => {
     let serviceOrderId = '';
     const [sent] = await linesAbout('order sent', async () => {
-      ({ serviceOrderId } = await system.placeOrder());
+      serviceOrderId = await place();
     });
     expect(sent).toMatchObject({ serviceOrderId, locationId: 'club-1', integration: 'standard', outcome: 'sent' });
     expect(sent?.['milliseconds']).toBeGreaterThanOrEqual(0);
@@ -158,7 +165,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
 
   it('also where it comes to nothing yet', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
-    const [line] = await linesAbout('order not placed yet; it will be retried', () => system.placeOrder());
+    const [line] = await linesAbout('order not placed yet; it will be retried', place);
     expect(line).toMatchObject({
       outcome: 'waiting',
       integration: 'standard',
@@ -170,7 +177,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
   it('and an error where one of us must mend something: once, however often it is tried', async () => {
     let serviceOrderId = '';
     const [line] = await linesAbout('order held: needs an operator', async () => {
-      ({ serviceOrderId } = await system.placeOrder({ locationId: 'not-configured' }));
+      serviceOrderId = await place({ locationId: 'not-configured' });
     });
     expect(line).toMatchObject({
       severity: 'ERROR',
@@ -178,20 +185,15 @@ describe('the way of an order is a line for the signal and one for each try', ()
       problem: 'the location is not configured',
       cause: { code: 'no_location' },
     });
-    const held = await until(async () => {
-      const placement = await system.placement(serviceOrderId);
-      return placement?.['state'] === 'held' && placement;
-    });
     await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [serviceOrderId]);
-    await until(
-      async () =>
-        Number((await system.placement(serviceOrderId))?.['next_attempt_at']) > Number(held['next_attempt_at']),
-    );
+    await system.round('placements');
+    const due = 'SELECT FROM placements WHERE service_order_id = $1 AND next_attempt_at <= now()';
+    expect(await system.query(due, [serviceOrderId]), 'not yet tried').toEqual([]);
     expect(system.logged.filter((each) => each.includes('order held'))).toHaveLength(1);
   });
 
   it('with nothing of the member', async () => {
-    await linesAbout('order sent', () => system.placeOrder({ type: 'delivery' }));
+    await linesAbout('order sent', () => place({ type: 'delivery' }));
     expect(system.logged.join('')).not.toMatch(/Ada|Lovelace|example\.com|3012345678|Lindenstra|terrace/);
   });
 });

@@ -9,7 +9,6 @@ import { LOCK_SCORE_HOURS, tryLock, withClient } from '../../../src/core/postgre
 import { scoreHours } from '../../../src/core/orders/score-hours.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
 
 /** A POS that has every order's fate in its notes. */
 const moody: Provider = {
@@ -27,7 +26,7 @@ const moody: Provider = {
 let system: System;
 let operator: Operator;
 beforeAll(async () => {
-  system = await startSystem({ providers: [moody], env: { OPERATOR_TOKEN } });
+  system = await startSystem({ stepped: 'all', providers: [moody], env: { OPERATOR_TOKEN } });
   operator = await askOperator(system.urls[0] ?? '');
   for (const locationId of ['good', 'bad']) await system.addLocation(locationId, {}, 'moody');
 });
@@ -35,7 +34,8 @@ afterAll(() => system.stop());
 
 const place = async (locationId: string, notes: string, state = 'sent'): Promise<string> => {
   const { serviceOrderId } = await system.placeOrder({ locationId, notes });
-  await until(async () => (await system.placement(serviceOrderId))?.['state'] === state);
+  await system.round('placements');
+  expect(await system.placement(serviceOrderId)).toMatchObject({ state });
   return serviceOrderId;
 };
 const report = async (locationId: string, serviceOrderId: string, ...statuses: string[]): Promise<void> => {
@@ -79,9 +79,6 @@ it('sums up what vendors made of the orders, by integration, location and time',
 });
 
 it('counts a minute as down in which calls were made and none was answered', async () => {
-  // The service keeps asking about the order in doubt. An attempt in another minute would make that one a down minute.
-  await system.query(`UPDATE placements SET next_attempt_at = 'infinity' WHERE finished_at IS NULL`);
-  await until(async () => (await system.query(`SELECT FROM placement_attempts WHERE ended_at IS NULL`)).length === 0);
   await system.query(`UPDATE placement_attempts SET started_at = date_trunc('hour', now())`);
   await scoreHours(system.pool, 0);
   expect(await read('?location=bad')).toMatchObject([{ day: { downMinutes: 0 } }]);
