@@ -11,8 +11,8 @@ import type { IntegrationTraffic, ReadTraffic } from '../../../src/core/traffic/
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
 import { placesOf } from '../../support/places-of.ts';
 import { startPos } from '../../support/start-pos.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { post, startSystem, statusWebhook } from '../../support/start-system.ts';
 
 const env = { OPERATOR_TOKEN };
 
@@ -48,7 +48,7 @@ const NO_PLACEMENTS = { sent: 0, failed: 0, held: 0, in_doubt: 0 };
 describe('what goes through', () => {
   it('is counted exactly, over two processes and a restart, whichever of them is asked', async () => {
     const pos = await startPos();
-    const before = await startSystem({ providers: [moody], env, processes: 2 });
+    const before = await startSystem({ stepped: 'all', providers: [moody], env, processes: 2 });
     await before.addLocation('club-1', { ordersUrl: pos.ordersUrl });
     await before.addLocation('club-2', { ordersUrl: pos.ordersUrl });
     await before.addLocation('moody-1', {}, 'moody');
@@ -60,14 +60,12 @@ describe('what goes through', () => {
       await before.placeOrder(),
       await before.placeOrder({ locationId: 'club-2' }),
     ];
+    await before.round('placements', 0);
     await before.placeOrder({ locationId: 'moody-1', notes: 'refuse' });
     await before.placeOrder({ locationId: 'moody-1' });
     await before.placeOrder({ locationId: 'nowhere' });
-    for (const { serviceOrderId } of sent) await until(() => before.live(serviceOrderId).length === 2);
-    await until(async () => {
-      const [row] = await before.query(`SELECT count(*)::int AS n FROM placements WHERE state <> 'waiting'`);
-      return row?.['n'] === 6;
-    });
+    await before.round('placements', 1);
+    await before.finish('relay', 1);
     const webhook = await before.webhookUrl('club-1');
     const [order] = sent;
     const tell = (process: string, status: string): Promise<{ status: number }> =>
@@ -75,7 +73,7 @@ describe('what goes through', () => {
     for (const process of [first, second, second]) expect((await tell(process, 'READY')).status).toBe(200);
     for (let nth = 0; nth < 20; nth++)
       expect((await post(at(webhook, nth % 2 === 0 ? first : second), 'not json')).status).toBe(200);
-    await until(() => before.live(order?.serviceOrderId ?? '').length === 3);
+    await before.finish('relay');
     for (const path of [
       'standard/club-1',
       'standard/made-up',
@@ -93,8 +91,8 @@ describe('what goes through', () => {
     }
     await before.stop();
 
-    const after = await startSystem({ databaseUrl: before.databaseUrl, env });
-    const operator = await askOperator(after.urls[0] ?? '');
+    const after = await startStage({ databaseUrl: before.databaseUrl });
+    const operator = await askOperator(after.app);
     const whole = await read(operator);
     expect(brief(whole)).toEqual({
       standard: {
@@ -130,46 +128,47 @@ describe('what goes through', () => {
   });
 
   it('is written by nobody where nobody could read it', async () => {
-    const system = await startSystem();
-    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
-    expect((await post(await system.webhookUrl('club-1'), { eventType: 'menu.changed' })).status).toBe(200);
-    await system.drain(0);
-    expect(await system.query('SELECT FROM traffic')).toEqual([]);
-    await system.stop();
+    const stage = await startStage({ env: {} });
+    await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    expect((await stage.post(await stage.webhookPath('club-1'), { eventType: 'menu.changed' })).status).toBe(200);
+    await stage.drain();
+    expect(await stage.query('SELECT FROM traffic')).toEqual([]);
+    await stage.stop();
   });
 });
 
 describe('on a quiet system', () => {
-  let system: System;
+  let stage: Stage;
   let operator: Operator;
   beforeAll(async () => {
-    system = await startSystem({ env, prepare: leaveOldTraffic });
-    operator = await askOperator(system.urls[0] ?? '');
-    await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    stage = await startStage();
+    operator = await askOperator(stage.app);
+    await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   });
-  afterAll(() => system?.stop());
+  afterAll(() => stage?.stop());
 
   /** Counts as a process does. */
   const counter = (
-    pool: Pick<pg.Pool, 'query'> = system.pool,
+    pool: Pick<pg.Pool, 'query'> = stage.pool,
     now = () => new Date(),
   ): ReturnType<typeof countTraffic> => countTraffic(pool as pg.Pool, { integrations: new Set(['standard']), now });
 
   it('what is older than a day goes, and what is not stays', async () => {
-    const left = (): Promise<Record<string, unknown>[]> =>
-      system.query(`SELECT outcome, count(*)::int AS n FROM traffic WHERE what = 'left' GROUP BY outcome`);
-    // The process does so itself, soon after its start, and one of the two goes without.
-    await until(async () => {
-      await deleteOld(system.pool, 'deletion of old traffic', 25 * 3_600);
-      return (await left()).length === 1;
-    });
-    expect(await left()).toEqual([{ outcome: 'young', n: 6_000 }]);
-    expect(await deleteOld(system.pool, 'deletion of old traffic', 25 * 3_600)).toEqual([0]);
+    await stage.query(
+      `INSERT INTO traffic
+       SELECT 'left-' || n, now() - CASE WHEN n > 6000 THEN interval '2 days' ELSE interval '24 h' END, 'standard', 'left',
+              CASE WHEN n > 6000 THEN 'old' ELSE 'young' END, 1
+       FROM generate_series(1, 18000) AS n`,
+    );
+    await deleteOld(stage.pool, 'deletion of old traffic', 25 * 3_600);
+    const left = `SELECT outcome, count(*)::int AS n FROM traffic WHERE what = 'left' GROUP BY outcome`;
+    expect(await stage.query(left)).toEqual([{ outcome: 'young', n: 6_000 }]);
+    expect(await deleteOld(stage.pool, 'deletion of old traffic', 25 * 3_600)).toEqual([0]);
   });
 
   it('percentiles are of the bucket, also when they stem from several rows', async () => {
     const now = new Date();
-    const [one, other] = [counter(system.pool, () => now), counter(system.pool, () => now)];
+    const [one, other] = [counter(stage.pool, () => now), counter(stage.pool, () => now)];
     for (let nth = 0; nth < 90; nth++) one.observe(placement({ locationId: 'fast', sinceSignalMs: 40 }));
     for (let nth = 0; nth < 10; nth++) other.observe(placement({ locationId: 'fast', sinceSignalMs: 4_000 }));
     one.observe(placement({ locationId: 'slow', sinceSignalMs: 7_200_000 }));
@@ -204,14 +203,14 @@ describe('on a quiet system', () => {
     const flooded = counter({
       query: (async (query: { values: unknown[][] }) => {
         if (query.values.length === 1) asked.push(query.values[0]?.length ?? 0);
-        return system.pool.query(query as unknown as pg.QueryConfig);
+        return stage.pool.query(query as unknown as pg.QueryConfig);
       }) as unknown as pg.Pool['query'],
     });
     for (let nth = 0; nth < 5_000; nth++) flooded.observe(refused(`made-up-${nth}`));
     await flooded.write();
     expect(asked).toEqual([1_000]);
-    expect(await system.query(`SELECT FROM traffic WHERE location_id LIKE 'made-up%'`)).toEqual([]);
-    const [row] = await system.query(`SELECT sum(count)::int AS n FROM traffic WHERE outcome = 'unauthorized'`);
+    expect(await stage.query(`SELECT FROM traffic WHERE location_id LIKE 'made-up%'`)).toEqual([]);
+    const [row] = await stage.query(`SELECT sum(count)::int AS n FROM traffic WHERE outcome = 'unauthorized'`);
     expect(row).toEqual({ n: 5_000 });
     flooded.observe(refused('club-1'));
     await flooded.write();
@@ -223,7 +222,7 @@ describe('on a quiet system', () => {
     let away = true;
     const one = counter({
       query: (async (query: pg.QueryConfig) =>
-        away ? Promise.reject(new Error('away')) : system.pool.query(query)) as unknown as pg.Pool['query'],
+        away ? Promise.reject(new Error('away')) : stage.pool.query(query)) as unknown as pg.Pool['query'],
     });
     one.observe(placement({ locationId: 'waits', sinceSignalMs: 40 }));
     const writing = one.write();
@@ -232,7 +231,7 @@ describe('on a quiet system', () => {
     one.observe(placement({ locationId: 'waits', sinceSignalMs: 40 }));
     await expect(one.write()).rejects.toThrow('away');
     const rows = (location: string): Promise<Record<string, unknown>[]> =>
-      system.query(
+      stage.query(
         `SELECT sum(count)::int AS n,
                 (SELECT sum(each)::int FROM traffic t, unnest(t.latencies) AS each WHERE t.location_id = $1) AS timed
          FROM traffic WHERE location_id = $1`,
@@ -249,7 +248,7 @@ describe('on a quiet system', () => {
     await expect(one.write()).rejects.toThrow('away');
     away = false;
     await one.write();
-    const [kept] = await system.query(`SELECT count(*)::int AS n FROM traffic WHERE location_id LIKE 'many-%'`);
+    const [kept] = await stage.query(`SELECT count(*)::int AS n FROM traffic WHERE location_id LIKE 'many-%'`);
     expect(kept).toEqual({ n: 20_000 });
     expect(await rows('many-newest')).toMatchObject([{ n: 1 }]);
     expect(await rows('many-0')).toMatchObject([{ n: null }]);
@@ -265,17 +264,17 @@ describe('on a quiet system', () => {
       for (const each of placements.toReversed()) other.observe(each);
       await Promise.all([one.write(), other.write()]);
     }
-    const [row] = await system.query(`SELECT sum(count)::int AS n FROM traffic WHERE location_id LIKE 'both-%'`);
+    const [row] = await stage.query(`SELECT sum(count)::int AS n FROM traffic WHERE location_id LIKE 'both-%'`);
     expect(row).toEqual({ n: 20_000 });
   });
 
   it('what was counted before Postgres told the time counts as of when it did', async () => {
     let told = false;
-    const early = counter(system.pool, () => {
+    const early = counter(stage.pool, () => {
       if (!told) throw new TimeUnknown();
       return new Date();
     });
-    await system.query(`DELETE FROM traffic WHERE outcome = 'unauthorized'`);
+    await stage.query(`DELETE FROM traffic WHERE outcome = 'unauthorized'`);
     early.observe(refused('club-1'));
     told = true;
     await early.write();
@@ -284,19 +283,6 @@ describe('on a quiet system', () => {
     });
   });
 });
-
-/** 12,000 rows of two days ago, and 6,000 of 24 hours ago. */
-async function leaveOldTraffic(databaseUrl: string): Promise<void> {
-  const client = new pg.Client(databaseUrl);
-  await client.connect();
-  await client.query(
-    `INSERT INTO traffic
-     SELECT 'left-' || n, now() - CASE WHEN n > 6000 THEN interval '2 days' ELSE interval '24 h' END, 'standard', 'left',
-            CASE WHEN n > 6000 THEN 'old' ELSE 'young' END, 1
-     FROM generate_series(1, 18000) AS n`,
-  );
-  await client.end();
-}
 
 function placement(about: { locationId: string; sinceSignalMs: number; integration?: string }): Observed {
   return {
