@@ -1,4 +1,8 @@
+import { readFile } from 'node:fs/promises';
+import type { ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sampleOrder } from './support/sample-order.ts';
 import { startPos, type Pos } from './support/start-pos.ts';
 import { startSystem, type System } from './support/start-system.ts';
 
@@ -56,4 +60,59 @@ describe('an order from the member to the kitchen and back', () => {
       });
     },
   );
+});
+
+describe('what goes out is what its JSON Schema says', () => {
+  async function validatorOf(file: string): Promise<ValidateFunction> {
+    const schema = await readFile(new URL(`../docs/${file}`, import.meta.url), 'utf8');
+    return new Ajv2020({ validateFormats: false }).compile(JSON.parse(schema) as object);
+  }
+
+  it('an order at its POS, with all fields and with the fewest', async () => {
+    const validate = await validatorOf('providers/standard-order.schema.json');
+    const requestedAt = new Date(Date.now() + 3_600_000).toISOString();
+    const { fulfillment } = sampleOrder({ type: 'delivery' });
+    const whole = await system.placeOrder({ fulfillment: { ...fulfillment, requestedAt } });
+    const { notes: _notes, ...fewest } = sampleOrder({
+      member: { id: 'member-42', name: 'Ada' },
+      items: [{ serviceItemId: 'soup', name: 'Soup', quantity: 1, ageRestricted: false, modifiers: [] }],
+    });
+    system.platform.orders.set(fewest.serviceOrderId, fewest);
+    expect(await system.signal(fewest.serviceOrderId)).toBe(204);
+    await system.round('placements');
+
+    const ids = [whole, fewest].map(({ serviceOrderId }) => serviceOrderId);
+    const sent = pos.tickets.filter(({ serviceOrderId }) => ids.includes(serviceOrderId)).map(({ order }) => order);
+    expect(sent).toHaveLength(2);
+    for (const order of sent) expect([validate(order), validate.errors]).toEqual([true, null]);
+    expect(sent.filter((order) => order.notes === undefined)).toHaveLength(1);
+    expect(sent.map((order) => order.callOutCode)).not.toContain(undefined);
+    expect(validate({ ...sent[0], items: [] })).toBe(false);
+    expect(validate({ ...sent[0], serviceOrderId: undefined })).toBe(false);
+  });
+
+  it('a message on the topic, with all fields and with the fewest', async () => {
+    const validate = await validatorOf('live-message.schema.json');
+    await system.seedOrder({ serviceOrderId: 'schema', locationId: 'club-1', fulfillment: 'delivery' });
+    await pos.sendStatus(webhookUrl, {
+      serviceOrderId: 'schema',
+      providerOrderId: 'pos-2',
+      status: 'CANCELLED',
+      reason: 'the oven is cold',
+      occurredAt: '2026-11-21T18:30:00+01:00',
+    });
+    system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
+    const { serviceOrderId } = await system.placeOrder();
+    await system.round('placements');
+    system.platform.answer = undefined;
+    await system.finish('relay');
+
+    const messages = [...system.live(serviceOrderId), ...system.live('schema')];
+    expect(messages).toHaveLength(2);
+    for (const message of messages) expect([validate(message), validate.errors]).toEqual([true, null]);
+    expect(messages[0]).not.toHaveProperty('locationId');
+    expect(messages[1]).toMatchObject({ reason: 'the oven is cold', occurredAt: expect.any(String) });
+    expect(validate({ ...messages[1], sequence: 0 })).toBe(false);
+    expect(validate({ ...messages[1], memberState: 'lost' })).toBe(false);
+  });
 });

@@ -14,7 +14,6 @@ import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-pla
 import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/platform-mapper', import.meta.url));
 
@@ -48,6 +47,7 @@ describe('the example', () => {
     await cp(EXAMPLE, join(folder, 'feast'), { recursive: true });
     [feast, pos] = await Promise.all([servePlatform(), startPos()]);
     system = await startSystem({
+      stepped: ['placements'],
       env: { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, ORDER_MODULE: join(folder, 'feast/map-order.ts') },
     });
     for (const location of ['feast-berlin', 'feast-tokyo']) {
@@ -61,8 +61,8 @@ describe('the example', () => {
     ['T-2001', { type: 'delivery', destination: { line1: '1-8-5 Jingumae' } }, { total: 1640, currency: 'JPY' }],
   ])('brings %s to its POS', async (orderId, fulfillment, money) => {
     expect(await system.signal(orderId)).toBe(204);
-    const ticket = await until(() => pos.tickets.find(({ serviceOrderId }) => serviceOrderId === orderId));
-    expect(ticket).toBeDefined();
+    await system.round('placements');
+    expect(pos.tickets.map(({ serviceOrderId }) => serviceOrderId)).toContain(orderId);
     const [row] = await system.query('SELECT contents FROM order_contents WHERE service_order_id = $1', [orderId]);
     expect(row?.['contents']).toMatchObject({ serviceOrderId: orderId, fulfillment, money });
   });
@@ -72,10 +72,8 @@ describe('the example', () => {
     feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'DINE_IN' });
     const over = async (): Promise<unknown> => {
       await system.signal('D-3001');
-      return until(async () => {
-        const row = await system.placement('D-3001');
-        return row?.['finished_at'] !== null && row;
-      });
+      await system.round('placements');
+      return system.placement('D-3001');
     };
     const skipped = { state: 'withdrawn', cause: { code: 'order_skipped', reason: 'dine_in' } };
     expect(await over()).toMatchObject({ ...skipped, last_notified_sequence: expect.toBeOneOf([0, '0']) });
@@ -84,17 +82,14 @@ describe('the example', () => {
     expect(pos.tickets.filter(({ serviceOrderId }) => serviceOrderId === 'D-3001')).toEqual([]);
 
     feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'TAKEAWAY' });
-    await system.signal('D-3001');
-    await until(() => pos.tickets.some(({ serviceOrderId }) => serviceOrderId === 'D-3001'));
+    expect(await over()).toMatchObject({ state: 'sent' });
+    expect(pos.tickets.filter(({ serviceOrderId }) => serviceOrderId === 'D-3001')).toHaveLength(1);
   });
 
   it('takes an order that Feast does not have for one that is missing', async () => {
     await system.signal('B-9999');
-    const placement = await until(async () => {
-      const row = await system.placement('B-9999');
-      return row?.['cause'] ? row : undefined;
-    });
-    expect(placement).toMatchObject({ state: 'waiting', cause: { code: 'order_missing_yet' } });
+    await system.round('placements');
+    expect(await system.placement('B-9999')).toMatchObject({ state: 'waiting', cause: { code: 'order_missing_yet' } });
   });
 });
 
