@@ -6,6 +6,7 @@ import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { recordSignal } from '../../src/core/placements/record-signal.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { createLog } from '../../src/observe/create-log.ts';
+import type { AnswerLimits } from '../../src/http/webhook-routes.ts';
 import { boundConnections } from '../../src/http/bound-connections.ts';
 import { processLifecycle } from '../../src/server/process-lifecycle.ts';
 import { addEndpoints, createListener } from '../../src/server/listener.ts';
@@ -43,6 +44,10 @@ export type Stage = Fixtures & {
   webhookPath(locationId: string): Promise<string>;
   /** Posts JSON. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<OperatorAnswer>;
+  /** Writes down how many webhooks were not stored, as the service does now and then. */
+  writeNotStored(): Promise<void>;
+  /** Has the board look for problems now, as it does every two seconds. */
+  lookForProblems(): void;
   /** Forgets who operators are, as the service does after two seconds. */
   invalidateCache(): void;
   /** Listens, for streams and odd paths. @returns the URL */
@@ -58,7 +63,7 @@ export type Stage = Fixtures & {
  * the first is another process.
  */
 export async function startStage(
-  about: { env?: Record<string, string>; providers?: Provider[]; databaseUrl?: string } = {},
+  about: { env?: Record<string, string>; providers?: Provider[]; databaseUrl?: string; limits?: AnswerLimits } = {},
 ): Promise<Stage> {
   const databaseUrl = about.databaseUrl ?? (await createDatabase());
   const env = {
@@ -91,7 +96,7 @@ export async function startStage(
   await ensureWebhookPartitions(pool);
   const readiness = (): { ready: boolean; database: 'up' } => ({ ready: true, database: 'up' });
   const live = await liveModule(app, config, 0);
-  const webhooks = webhooksModule(app, config, { live, limits: UNHURRIED });
+  const webhooks = webhooksModule(app, config, { live, limits: about.limits ?? UNHURRIED });
   let woken = 0;
   const wake = (): void => {
     woken += 1;
@@ -163,6 +168,8 @@ export async function startStage(
         headers: { 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' || body instanceof Buffer ? body : JSON.stringify(body),
       }),
+    writeNotStored: webhooks.writeNotStored,
+    lookForProblems: () => live.board?.wakeAttention(),
     invalidateCache: () => operator?.identify.invalidateCache(),
     listen: () => (url ??= app.listen({ host: '127.0.0.1', port: 0 })),
     drain: () => (drained ??= stop()),

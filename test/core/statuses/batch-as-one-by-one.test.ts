@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,8 +13,9 @@ import { batchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { SEED } from '../../support/seed.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 
-const SEQUENCES = 100;
+const SEQUENCES = 50;
 
 /** An event: `a` to `d` are orders of ours, `z` is nobody's; `p` to `r` are POS ids, of which `r` is known as that of `c`. */
 type Said = {
@@ -45,7 +45,7 @@ const said: fc.Arbitrary<Said> = fc
 
 let pool: pg.Pool;
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2, options: '-c enable_seqscan=off -c jit=off' });
+  pool = new pg.Pool({ connectionString: await createDatabase(), max: 3, options: '-c enable_seqscan=off -c jit=off' });
   await ensureWebhookPartitions(pool);
 });
 afterAll(() => pool.end());
@@ -222,7 +222,7 @@ describe('events in one batch come to the same as one by one', () => {
       webhook(`${world}-2`, [{ order: 'b', posId: 'p', status: 'ready' }]),
       Date.now() + 5_000,
     );
-    await sleep(100);
+    await untilLocked({ query: async (sql) => (await pool.query(sql)).rows });
     await other.query('COMMIT');
     other.release();
     expect(await accepted).toEqual({ outcome: 'applied', serviceOrderIds: [`${world}-2-b`] });

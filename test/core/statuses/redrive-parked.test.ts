@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
@@ -10,6 +9,7 @@ import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
 import { redriveParked, sweepParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 import { readPlans } from '../../support/read-plans.ts';
 
 let pool: pg.Pool;
@@ -155,7 +155,7 @@ it('an event that is parked in the very moment in which its POS id is committed 
   const parking = apply(
     webhook({ providerOrderId: 'r', status: 'ready' }, { serviceOrderId: 'other', status: 'ready' }),
   );
-  await sleep(100);
+  await untilLocked({ query: async (sql) => (await pool.query(sql)).rows });
   // Looks for what waits in vain, since nothing of that is committed.
   expect(await learn('raced', 'r')).toEqual([]);
   expect(await sweep(), 'nor does a sweep in between find it').toEqual([]);

@@ -1,22 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DropCause } from '../../../src/core/domain/webhook-cause.ts';
 import { Poison } from '../../../src/core/domain/errors.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
+import { publishLive } from '../../../src/core/live/publish-live.ts';
 import { parseSettingsKeys, unsealWebhook } from '../../../src/core/locations/settings-key.ts';
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
+import { endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { dropQuota } from '../../../src/core/statuses/drop-quota.ts';
+import { redriveParked, sweepParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { UNPROVEN_QUOTA } from '../../../src/core/statuses/store-webhooks.ts';
-import { ANSWER_LIMITS } from '../../../src/http/webhook-routes.ts';
 import { bodyAsItCame } from '../../support/body-as-it-came.ts';
-import { UNHURRIED } from '../../support/fixtures.ts';
+import { UNHURRIED, hurried } from '../../support/fixtures.ts';
+import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { post, statusWebhook } from '../../support/start-system.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 import { until } from '../../support/until.ts';
 
 /** A POS whose webhooks are our own events, as they are; and whose translator can be told to fail. */
@@ -37,50 +41,67 @@ const verbatim: Provider = {
 const MIB = 2 ** 20;
 const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 
-let system: System;
+let stage: Stage;
+/** The stage, and another process. */
+let both: Stage[];
+let origins: string[];
 let url: string;
+const logged = (): string[] => both.flatMap((each) => each.logged);
+const urlOf = async (locationId: string): Promise<string> => `${origins[0]}${await stage.webhookPath(locationId)}`;
 
 beforeAll(async () => {
-  system = await startSystem({
-    processes: 2,
-    providers: [verbatim],
-    env: { WEBHOOK_BODY_LIMIT: '100000', PUBLIC_URL: 'https://expediter.test' },
-  });
+  const env = { WEBHOOK_BODY_LIMIT: '100000', PUBLIC_URL: 'https://expediter.test' };
+  stage = await startStage({ providers: [verbatim], env });
+  both = [stage, await startStage({ providers: [verbatim], env, databaseUrl: stage.databaseUrl })];
+  origins = await Promise.all(both.map((each) => each.listen()));
   for (const locationId of ['club-1', 'club-2']) {
-    await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
+    await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
   }
   for (const locationId of ['signed', 'flooded']) {
-    await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
+    await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
   }
-  await system.addLocation('verbatim', {}, 'verbatim');
-  url = await system.webhookUrl('club-1');
+  await stage.addLocation('verbatim', {}, 'verbatim');
+  url = await urlOf('club-1');
 });
-afterAll(() => system?.stop());
+afterAll(() => Promise.all(both.map((each) => each.stop())));
 
 async function order(locationId = 'club-1', providerOrderId?: string, fulfillment = 'pickup'): Promise<string> {
   const serviceOrderId = `order-${randomUUID()}`;
-  await system.seedOrder({ serviceOrderId, locationId, fulfillment, ...(providerOrderId && { providerOrderId }) });
+  await stage.seedOrder({ serviceOrderId, locationId, fulfillment, ...(providerOrderId && { providerOrderId }) });
   return serviceOrderId;
 }
 
 async function webhook(answer: { body: Record<string, unknown> }): Promise<Record<string, unknown> | undefined> {
-  const [row] = await system.query('SELECT * FROM webhooks WHERE id = $1', [answer.body['webhookId']]);
+  const [row] = await stage.query('SELECT * FROM webhooks WHERE id = $1', [answer.body['webhookId']]);
   return row && { ...row, body: bodyAsItCame(row) };
 }
 
 const history = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
-  system.query('SELECT * FROM status_events WHERE service_order_id = $1 ORDER BY event_id', [serviceOrderId]);
+  stage.query('SELECT * FROM status_events WHERE service_order_id = $1 ORDER BY event_id', [serviceOrderId]);
 
 /** A placement whose POS id nobody knows yet. */
 async function startPlacement(locationId: string): Promise<string> {
   const serviceOrderId = `order-${randomUUID()}`;
-  await system.query(
+  await stage.query(
     `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
                 VALUES ($1, $2, now() + interval '1 hour', now(), 'infinity'))
      INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, sequence) VALUES ($1, 'K472', $2, 'pickup', 1)`,
     [serviceOrderId, locationId],
   );
   return serviceOrderId;
+}
+
+const isAbout =
+  (id: string) =>
+  ({ serviceOrderId }: LiveMessage): boolean =>
+    serviceOrderId === id;
+/** Publishes all that is due. @returns the order's messages */
+async function published(serviceOrderId: string): Promise<LiveMessage[]> {
+  const messages: LiveMessage[] = [];
+  const publish = async (message: LiveMessage): Promise<undefined> => void messages.push(message);
+  const relay = publishLive({ pool: stage.pool, publish, log: stage.app.log, observe: () => {} });
+  while ((await relay.round()) > 0);
+  return messages.filter(isAbout(serviceOrderId));
 }
 
 /** The token of a webhook's URL as it is, percent-encoded in two ways, and in a URL within a URL. */
@@ -97,7 +118,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     const answer = await post(url, statusWebhook({ serviceOrderId, status: 'ready' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
     expect(Object.keys(answer.body).sort()).toEqual(['outcome', 'webhookId']);
-    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', rank: 40, sequence: 3 });
+    expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready', rank: 40, sequence: 3 });
     expect(await webhook(answer)).toMatchObject({
       outcome: 'applied',
       integration: 'standard',
@@ -112,7 +133,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
     const again = await post(url, statusWebhook({ serviceOrderId, status: 'Ready' }));
     expect(again).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
-    expect(await system.order(serviceOrderId)).toMatchObject({ sequence: 3 });
+    expect(await stage.order(serviceOrderId)).toMatchObject({ sequence: 3 });
     expect(await history(serviceOrderId)).toMatchObject([
       { outcome: 'applied' },
       { outcome: 'duplicate', sequence: null },
@@ -124,7 +145,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
     const late = await post(url, statusWebhook({ serviceOrderId, status: 'RECEIVED' }));
     expect(late).toMatchObject({ status: 200, body: { outcome: 'stale' } });
-    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
+    expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
   });
 
   it.each([
@@ -180,7 +201,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
       const kept = await webhook(answer);
       expect(kept).toMatchObject({ body: Buffer.alloc(0), truncated: false, outcome: 'ignored' });
       const place = { locationId: String(kept?.['location_id']), webhookId: String(kept?.['id']) };
-      const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
+      const keys = parseSettingsKeys(stage.env['SETTINGS_KEY'] ?? '');
       expect(await unsealWebhook(keys, place, String(kept?.['sealed']))).toEqual({
         body: Buffer.from(body).toString('base64'),
       });
@@ -189,7 +210,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
   });
 
   it('a wrong or missing signature: dropped, and a right one is applied', async () => {
-    const signedUrl = await system.webhookUrl('signed');
+    const signedUrl = await urlOf('signed');
     const serviceOrderId = await order('signed');
     const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));
     expect((await post(signedUrl, body)).body['outcome']).toBe('dropped');
@@ -201,7 +222,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
       cause: { code: 'signature_wrong', header: 'webhook-signature' },
     });
     expect((await post(signedUrl, body, headers)).body['outcome']).toBe('applied');
-    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+    expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
   it('a body over the limit: dropped, its beginning kept and marked', async () => {
@@ -250,12 +271,12 @@ describe('what a webhook is answered, and what is kept of it', () => {
 describe('a flood of webhooks that nothing proves to be of the POS', () => {
   it('is kept up to the quota of its location and day, then its beginnings, then counted; of signed ones, all', async () => {
     // A mebibyte of the day's quota is left.
-    await system.query(
+    await stage.query(
       `INSERT INTO dropped_bytes (location_id, day, bytes) VALUES ('flooded', (now() AT TIME ZONE 'UTC')::date, $1)`,
       [UNPROVEN_QUOTA - MIB],
     );
-    const each = await system.webhookUrl('flooded');
-    const urls = system.urls.map((base) => each.replace(system.urls[0] ?? '', base));
+    const each = await urlOf('flooded');
+    const urls = origins.map((base) => each.replace(origins[0] ?? '', base));
     const send = (body: string, headers = {}): ReturnType<typeof post>[] => urls.map((at) => post(at, body, headers));
     const answers = [];
     for (let nth = 0; nth < 30; nth += 1) answers.push(...(await Promise.all(send('x'.repeat(99_000)))));
@@ -264,7 +285,7 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
     expect(new Set(answers.map(({ status, body }) => `${status} ${String(body['outcome'])}`))).toEqual(
       new Set(['200 dropped']),
     );
-    const [{ whole, beginnings, bytes } = {}] = await system.query(
+    const [{ whole, beginnings, bytes } = {}] = await stage.query(
       `SELECT count(*) FILTER (WHERE NOT truncated)::int AS whole, count(*) FILTER (WHERE truncated)::int AS beginnings,
               sum(coalesce(zstd_of, octet_length(body)) + octet_length(sealed) + octet_length(headers::text))::int AS bytes
        FROM webhooks WHERE location_id = 'flooded'`,
@@ -275,7 +296,11 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
     const notStored = answers.filter(({ body }) => body['webhookId'] === null).length;
     expect(Number(whole) + Number(beginnings) + notStored).toBe(62);
     expect(notStored).toBeGreaterThan(20);
-    expect(system.logged.join('').match(/exceed the quota of their location/g)).toHaveLength(2);
+    expect(
+      logged()
+        .join('')
+        .match(/exceed the quota of their location/g),
+    ).toHaveLength(2);
 
     const serviceOrderId = await order('flooded');
     const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));
@@ -288,22 +313,22 @@ describe('a flood of webhooks that nothing proves to be of the POS', () => {
     const about = { table: 'dropped_bytes', bytes: UNPROVEN_QUOTA, onSpent: () => {} } as const;
     const cost = { whole: 100, beginning: 100 };
     let passedMs = 0;
-    const another = dropQuota(system.pool, { ...about, now: () => new Date(Date.now() + passedMs) });
+    const another = dropQuota(stage.pool, { ...about, now: () => new Date(Date.now() + passedMs) });
     expect(await another.take('flooded', { whole: MIB, beginning: MIB }), 'in a process that starts now').toBe(
       'nothing',
     );
     expect(await another.take('signed', cost), 'at another location').toBe('whole');
     const counted = async (): Promise<unknown> =>
-      (await system.query(`SELECT not_stored FROM dropped_bytes WHERE location_id = 'flooded'`))[0]?.['not_stored'];
-    await another.write();
-    await until(async () => Number(await counted()) === notStored + 1);
-    await pauseLocation(system.pool, 'flooded');
-    await system.query(`UPDATE orders SET ended_at = now() WHERE location_id = 'flooded'`);
-    expect(await removeLocation(system.pool, 'flooded')).toHaveProperty('tokens');
-    await system.addLocation('flooded', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
+      (await stage.query(`SELECT not_stored FROM dropped_bytes WHERE location_id = 'flooded'`))[0]?.['not_stored'];
+    await Promise.all([another.write(), ...both.map(({ writeNotStored }) => writeNotStored())]);
+    expect(Number(await counted())).toBe(notStored + 1);
+    await pauseLocation(stage.pool, 'flooded');
+    await stage.query(`UPDATE orders SET ended_at = now() WHERE location_id = 'flooded'`);
+    expect(await removeLocation(stage.pool, 'flooded')).toHaveProperty('tokens');
+    await stage.addLocation('flooded', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
     passedMs = 61_000;
     expect(await another.take('flooded', cost), 'once it was removed and made again').toBe('whole');
-    const tomorrow = dropQuota(system.pool, { ...about, now: () => new Date(Date.now() + 86_400_000) });
+    const tomorrow = dropQuota(stage.pool, { ...about, now: () => new Date(Date.now() + 86_400_000) });
     expect(await tomorrow.take('flooded', cost), 'the next day').toBe('whole');
     expect(await counted()).toBe('0');
   });
@@ -318,12 +343,12 @@ describe('several events in one webhook', () => {
   });
 
   it('are all applied, in their order, and the answer is the first that is present of applied, parked, duplicate, …', async () => {
-    const many = await system.webhookUrl('verbatim');
+    const many = await urlOf('verbatim');
     const [a, b] = [await order('verbatim'), await order('verbatim')];
     expect(
       (await post(many, [event('nobody', 'ready'), event(a, 'received'), event(a, 'ready')])).body['outcome'],
     ).toBe('applied');
-    expect(await system.order(a)).toMatchObject({ status: 'ready', sequence: 4 });
+    expect(await stage.order(a)).toMatchObject({ status: 'ready', sequence: 4 });
     expect(
       (await post(many, [event('nobody', 'ready'), event(a, 'received'), event(a, 'ready')])).body['outcome'],
     ).toBe('duplicate');
@@ -342,7 +367,7 @@ describe('several events in one webhook', () => {
   it('over 50: dropped, none of them applied', async () => {
     const a = await order('verbatim');
     const answer = await post(
-      await system.webhookUrl('verbatim'),
+      await urlOf('verbatim'),
       Array.from({ length: 51 }, () => event(a, 'ready')),
     );
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
@@ -350,13 +375,13 @@ describe('several events in one webhook', () => {
       reason: expect.stringContaining('51 events, at most 50'),
       cause: { code: 'too_many_events', count: 51, limit: 50 },
     });
-    expect(await system.order(a)).toMatchObject({ status: null });
+    expect(await stage.order(a)).toMatchObject({ status: null });
   });
 
   it.each(['poison', 'async', 'a bug'])(
     'a translator that fails (%s): dropped, and the process lives on',
     async (fail) => {
-      const answer = await post(await system.webhookUrl('verbatim'), { fail });
+      const answer = await post(await urlOf('verbatim'), { fail });
       expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
       expect((await webhook(answer))?.['reason']).not.toContain(fail === 'a bug' ? 'a bug' : '\0');
     },
@@ -369,13 +394,13 @@ describe('several events in one webhook', () => {
     ['one that Postgres could not hold', { code: 'signature_wrong', header: 'a\0b' }],
     ['one that is too long', { code: 'signature_wrong', header: 'x'.repeat(10_000) }],
   ])("a provider's cause (%s) that cannot be kept: the general one", async (_what, cause) => {
-    const answer = await post(await system.webhookUrl('verbatim'), { fail: 'poison', cause });
+    const answer = await post(await urlOf('verbatim'), { fail: 'poison', cause });
     expect(await webhook(answer)).toMatchObject({ outcome: 'dropped', cause: { code: 'unreadable' } });
   });
 
   it("a provider's cause of the list is kept, with its own details alone", async () => {
     const cause = { code: 'names_no_order', fields: ['a', 'b'] };
-    const answer = await post(await system.webhookUrl('verbatim'), {
+    const answer = await post(await urlOf('verbatim'), {
       fail: 'poison',
       cause: { ...cause, member: 'Ada' },
     });
@@ -390,34 +415,31 @@ describe('several events in one webhook', () => {
   ])(
     'a time that Postgres could not hold or give back (%s): dropped before it meets its neighbours',
     async (occurredAt) => {
-      const answer = await post(await system.webhookUrl('verbatim'), [event('x', 'ready', { occurredAt })]);
+      const answer = await post(await urlOf('verbatim'), [event('x', 'ready', { occurredAt })]);
       expect(answer.body['outcome']).toBe('dropped');
       expect(await webhook(answer)).toMatchObject({ sealed: expect.stringMatching(/^eyJ/) });
     },
   );
 
   it('that waited together are recorded with the best of what became of them, and their conflict is told', async () => {
-    const many = await system.webhookUrl('verbatim');
+    const many = await urlOf('verbatim');
     const serviceOrderId = await startPlacement('verbatim');
     const providerOrderId = `pos-${randomUUID()}`;
     const waiting = (status: string): object => ({ providerOrderId, status, nativeStatus: status });
     const parked = await post(many, [waiting('received'), waiting('cancelled')]);
     expect(parked.body['outcome']).toBe('parked');
     await post(many, [event(serviceOrderId, 'completed')]);
-    const told = system.logged.filter((line) => line.includes('conflict')).length;
+    const told = stage.logged.filter((line) => line.includes('conflict')).length;
     await post(many, [event(serviceOrderId, 'received', { providerOrderId })]);
-    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'cancelled');
+    await until(async () => (await stage.order(serviceOrderId))?.['status'] === 'cancelled');
     expect(await webhook(parked)).toMatchObject({ outcome: 'applied' });
-    await until(() => system.logged.filter((line) => line.includes('conflict')).length > told);
+    await until(() => stage.logged.filter((line) => line.includes('conflict')).length > told);
   });
 });
 
 describe('an id that only the POS knows', () => {
   it('is unmatched where no placement could still learn it', async () => {
-    const answer = await post(
-      await system.webhookUrl('club-2'),
-      statusWebhook({ providerOrderId: 'till-sale', status: 'READY' }),
-    );
+    const answer = await post(await urlOf('club-2'), statusWebhook({ providerOrderId: 'till-sale', status: 'READY' }));
     expect(answer.body['outcome']).toBe('unmatched');
   });
 
@@ -430,22 +452,22 @@ describe('an id that only the POS knows', () => {
     expect(
       (await post(url, statusWebhook({ serviceOrderId, providerOrderId, status: 'RECEIVED' }))).body['outcome'],
     ).toBe('applied');
-    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'ready');
+    await until(async () => (await stage.order(serviceOrderId))?.['status'] === 'ready');
     expect(await webhook(parked)).toMatchObject({ outcome: 'applied' });
-    expect(await system.query('SELECT FROM parked_events WHERE provider_order_id = $1', [providerOrderId])).toEqual([]);
+    expect(await stage.query('SELECT FROM parked_events WHERE provider_order_id = $1', [providerOrderId])).toEqual([]);
   });
 
   it('is not parked for a placement that was started longer ago than an hour', async () => {
-    await system.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
+    await stage.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
     const serviceOrderId = await startPlacement('quiet');
-    await system.query(`UPDATE placements SET requested_at = now() - interval '3601 s' WHERE service_order_id = $1`, [
+    await stage.query(`UPDATE placements SET requested_at = now() - interval '3601 s' WHERE service_order_id = $1`, [
       serviceOrderId,
     ]);
-    const quiet = await system.webhookUrl('quiet');
+    const quiet = await urlOf('quiet');
     expect((await post(quiet, statusWebhook({ providerOrderId: 'p', status: 'READY' }))).body['outcome']).toBe(
       'unmatched',
     );
-    await system.query('UPDATE placements SET requested_at = now() WHERE service_order_id = $1', [serviceOrderId]);
+    await stage.query('UPDATE placements SET requested_at = now() WHERE service_order_id = $1', [serviceOrderId]);
     expect((await post(quiet, statusWebhook({ providerOrderId: 'p', status: 'READY' }))).body['outcome']).toBe(
       'parked',
     );
@@ -453,13 +475,13 @@ describe('an id that only the POS knows', () => {
 
   it('an unmatched event is applied too, when its id becomes ours after all', async () => {
     const location = `late-${randomUUID()}`;
-    await system.addLocation(location, { ordersUrl: 'http://127.0.0.1:9/orders' });
-    const locationUrl = await system.webhookUrl(location);
+    await stage.addLocation(location, { ordersUrl: 'http://127.0.0.1:9/orders' });
+    const locationUrl = await urlOf(location);
     const unmatched = await post(locationUrl, statusWebhook({ providerOrderId: 'pos-9', status: 'READY' }));
     expect(unmatched.body['outcome']).toBe('unmatched');
     const serviceOrderId = await order(location);
     await post(locationUrl, statusWebhook({ serviceOrderId, providerOrderId: 'pos-9', status: 'RECEIVED' }));
-    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'ready');
+    await until(async () => (await stage.order(serviceOrderId))?.['status'] === 'ready');
   });
 
   it('the sweep finds an event that was parked while its id was being learnt', async () => {
@@ -467,11 +489,12 @@ describe('an id that only the POS knows', () => {
     const providerOrderId = `pos-${randomUUID()}`;
     await post(url, statusWebhook({ providerOrderId, status: 'READY' }));
     // As a process leaves it that dies between the commit of the id and the re-drive.
-    await system.query(
+    await stage.query(
       `INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id) VALUES ('club-1', 'standard', $1, $2)`,
       [providerOrderId, serviceOrderId],
     );
-    await until(async () => (await system.order(serviceOrderId))?.['status'] === 'ready');
+    for (const posId of await sweepParked(stage.pool)) await redriveParked(stage.pool, posId);
+    expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
   it('a POS id that comes with a duplicate or a stale event still counts from then on', async () => {
@@ -484,31 +507,32 @@ describe('an id that only the POS knows', () => {
       ],
     ).toBe('stale');
     expect((await post(url, statusWebhook({ providerOrderId, status: 'READY' }))).body['outcome']).toBe('applied');
-    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready', provider_order_id: providerOrderId });
+    expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready', provider_order_id: providerOrderId });
   });
 
   it('where the two ids disagree ours wins, and a person is called', async () => {
     const [mine, other] = [await order('club-1'), await order('club-1', 'pos-other')];
-    const told = system.logged.filter((line) => line.includes('conflict')).length;
+    const told = stage.logged.filter((line) => line.includes('conflict')).length;
     await post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: 'pos-other', status: 'READY' }));
-    expect(await system.order(mine)).toMatchObject({ status: 'ready', provider_order_id: null });
-    expect(await system.order(other)).toMatchObject({ status: null });
+    expect(await stage.order(mine)).toMatchObject({ status: 'ready', provider_order_id: null });
+    expect(await stage.order(other)).toMatchObject({ status: null });
     expect(await history(mine)).toMatchObject([{ conflict: true }]);
-    expect(system.logged.filter((line) => line.includes('conflict')).length).toBe(told + 1);
-    const [message] = await until(() => system.live(mine).length === 1 && system.live(mine));
+    expect(stage.logged.filter((line) => line.includes('conflict')).length).toBe(told + 1);
+    const [message, ...others] = await published(mine);
+    expect(others).toEqual([]);
     expect(message).not.toHaveProperty('providerOrderId');
     await post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: 'pos-mine', status: 'COMPLETED' }));
-    expect(await system.order(mine)).toMatchObject({ provider_order_id: 'pos-mine' });
+    expect(await stage.order(mine)).toMatchObject({ provider_order_id: 'pos-mine' });
   });
 
   it('an event that names an order by an id that is not ours moves none, not later either, whoever has its POS id', async () => {
     const other = await order('club-1', `known-${randomUUID()}`);
-    const providerOrderId = String((await system.order(other))?.['provider_order_id']);
+    const providerOrderId = String((await stage.order(other))?.['provider_order_id']);
     const answer = await post(url, statusWebhook({ serviceOrderId: 'somebody', providerOrderId, status: 'CANCELLED' }));
     expect(answer.body['outcome']).toBe('unmatched');
-    expect(await system.order(other)).toMatchObject({ status: null });
+    expect(await stage.order(other)).toMatchObject({ status: null });
     const parked = 'SELECT FROM parked_events WHERE provider_order_id = $1';
-    expect(await system.query(parked, [providerOrderId]), 'what could move one later').toEqual([]);
+    expect(await stage.query(parked, [providerOrderId]), 'what could move one later').toEqual([]);
   });
 });
 
@@ -524,7 +548,7 @@ describe('the life of an order', () => {
     for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED', 'FAILED', 'CANCELLED']) {
       expect((await post(url, statusWebhook({ serviceOrderId, status }))).body['outcome']).toBe('applied');
     }
-    const live = await until(() => system.live(serviceOrderId).length === 7 && system.live(serviceOrderId));
+    const live = await published(serviceOrderId);
     expect(live.map((message) => message.memberState)).toEqual(states);
     expect(live.map((message) => message.sequence)).toEqual([3, 4, 5, 6, 7, 8, 9]);
   });
@@ -533,7 +557,7 @@ describe('the life of an order', () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'CANCELLED', reason: 'kitchen closed' }));
     expect((await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }))).body['outcome']).toBe('stale');
-    const now = await system.order(serviceOrderId);
+    const now = await stage.order(serviceOrderId);
     expect(now).toMatchObject({ status: 'cancelled', reason: 'kitchen closed' });
     expect(now?.['ended_at']).toBeInstanceOf(Date);
   });
@@ -542,7 +566,7 @@ describe('the life of an order', () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }));
     expect((await post(url, statusWebhook({ serviceOrderId, status: 'IN_PROGRESS' }))).body['outcome']).toBe('stale');
-    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'completed', sequence: 3 });
+    expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'completed', sequence: 3 });
     expect(await history(serviceOrderId)).toMatchObject([
       { outcome: 'applied' },
       { outcome: 'stale', conflict: false },
@@ -557,27 +581,26 @@ describe('the life of an order', () => {
   });
 
   it('an open order ends after a day without a word to the member', async () => {
-    const { endOrders } = await import('../../../src/core/retention/retention-rules.ts');
     const [silent, wanted, heard, waiting] = [
       await order(),
       await order(),
       await order(),
       await startPlacement('club-1'),
     ];
-    await system.query(
+    await stage.query(
       `UPDATE orders SET created_at = now() - interval '2 d', updated_at = now() - interval '2 d'
        WHERE service_order_id = ANY ($1)`,
       [[silent, wanted, heard, waiting]],
     );
-    await system.query(`UPDATE orders SET requested_at = now() WHERE service_order_id = $1`, [wanted]);
-    await system.query(
+    await stage.query(`UPDATE orders SET requested_at = now() WHERE service_order_id = $1`, [wanted]);
+    await stage.query(
       `INSERT INTO status_events (service_order_id, status, native_status, outcome) VALUES ($1, 'received', 'x', 'stale')`,
       [heard],
     );
-    await endOrders(system.pool);
-    const ended = async (id: string): Promise<boolean> => (await system.order(id))?.['ended_at'] !== null;
+    await endOrders(stage.pool);
+    const ended = async (id: string): Promise<boolean> => (await stage.order(id))?.['ended_at'] !== null;
     expect(await Promise.all([silent, wanted, heard, waiting].map(ended))).toEqual([true, false, false, false]);
-    expect(system.live(silent)).toEqual([]);
+    expect(await published(silent)).toEqual([]);
   });
 });
 
@@ -585,14 +608,14 @@ describe('many at once', () => {
   it('20 concurrent copies of one webhook, over two processes, move the order once', async () => {
     const serviceOrderId = await order();
     const body = statusWebhook({ serviceOrderId, status: 'READY' });
-    const second = url.replace(system.urls[0] ?? '', system.urls[1] ?? '');
+    const second = url.replace(origins[0] ?? '', origins[1] ?? '');
     // Held until all of them are under way, so that every process has looked before any has written.
-    const holder = await system.pool.connect();
+    const holder = await stage.pool.connect();
     await holder.query('BEGIN');
     await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
-    system.logged.length = 0;
+    for (const each of both) each.logged.length = 0;
     const sent = Promise.all(Array.from({ length: 20 }, (_, i) => post(i % 2 ? url : second, body)));
-    await sleep(300);
+    await untilLocked(stage, 2);
     await holder.query('ROLLBACK');
     holder.release();
     const answers = await sent;
@@ -600,23 +623,21 @@ describe('many at once', () => {
     expect(outcomes.filter((outcome) => outcome === 'applied')).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome === 'duplicate')).toHaveLength(19);
     // They wait for each other at the order's row; otherwise the outbox would refuse all but the first.
-    expect(system.logged.filter((line) => line.includes('refuses a batch'))).toEqual([]);
-    const unpublished = 'SELECT FROM outbox WHERE service_order_id = $1';
-    await until(async () => (await system.query(unpublished, [serviceOrderId])).length === 0);
-    expect(system.live(serviceOrderId).map((message) => message.sequence)).toEqual([3]);
+    expect(logged().filter((line) => line.includes('refuses a batch'))).toEqual([]);
+    expect((await published(serviceOrderId)).map(({ sequence }) => sequence)).toEqual([3]);
   });
 
   it('updates of orders stay on their page (HOT): no index holds what an event changes', async () => {
     // Spread over pages, as a day's open orders are among all others.
     const ids = Array.from({ length: 600 }, (_, i) => `hot-${String(i).padStart(4, '0')}`);
-    await system.query(
+    await stage.query(
       `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
        SELECT id, 'K472', 'club-1', 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
       [ids],
     );
     const orders = ids.filter((_, i) => i % 24 === 0);
     const counted = async (): Promise<{ all: number; hot: number }> => {
-      const [row] = await system.query(
+      const [row] = await stage.query(
         `SELECT n_tup_upd::int AS all, n_tup_hot_upd::int AS hot FROM pg_stat_user_tables WHERE relname = 'orders'`,
       );
       return row as { all: number; hot: number };
@@ -626,7 +647,7 @@ describe('many at once', () => {
       await Promise.all(orders.map((serviceOrderId) => post(url, statusWebhook({ serviceOrderId, status }))));
     }
     // A connection tells what it counted when it ends; while it is idle, after ten seconds.
-    await system.query(
+    await stage.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'expediter' AND state = 'idle'`,
     );
@@ -652,7 +673,7 @@ describe('many at once', () => {
   });
 
   it('a missing partition is made, and the webhook is answered as if it had been there', async () => {
-    await system.query(`DO $$ DECLARE p text; BEGIN
+    await stage.query(`DO $$ DECLARE p text; BEGIN
       FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'webhooks'::regclass
       LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$`);
     const answer = await post(url, statusWebhook({ serviceOrderId: await order(), status: 'READY' }));
@@ -666,18 +687,18 @@ describe('who may come in', () => {
     expect(answer).toMatchObject({ status: 401, body: { error: 'unauthorized' } });
   };
   const refused = async (target: string): Promise<void> => {
-    const kept = (await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
+    const kept = (await stage.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
     await unauthorized(target);
-    expect((await system.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n']).toBe(kept);
+    expect((await stage.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n']).toBe(kept);
   };
   const path = (integration: string, location: string, query: string): string =>
-    `${system.urls[0]}/webhook/${integration}/${location}${query}`;
+    `${origins[0]}/webhook/${integration}/${location}${query}`;
   const token = (): string => new URL(url).searchParams.get('token') ?? '';
 
   it.each<[string, () => string]>([
     ['no token', () => path('standard', 'club-1', '')],
-    ['no location', () => `${system.urls[0]}/webhook/standard?token=${token()}`],
-    ['no integration', () => `${system.urls[0]}/webhook?token=${token()}`],
+    ['no location', () => `${origins[0]}/webhook/standard?token=${token()}`],
+    ['no integration', () => `${origins[0]}/webhook?token=${token()}`],
     ['a segment too many', () => path('standard', 'club-1/orders', `?token=${token()}`)],
     ['a slash at the end', () => path('standard', 'club-1/', `?token=${token()}`)],
     ['an empty token', () => path('standard', 'club-1', '?token=')],
@@ -707,16 +728,16 @@ describe('who may come in', () => {
       expect(['unmatched', 'parked']).toContain(answer.body['outcome']);
       expect(JSON.stringify(answer.body)).not.toContain(foreign);
     }
-    expect(await system.order(foreign)).toMatchObject({ status: null, sequence: 2 });
+    expect(await stage.order(foreign)).toMatchObject({ status: null, sequence: 2 });
     // In one batch with an event of the right location, too.
-    const foreignUrl = await system.webhookUrl('club-2');
+    const foreignUrl = await urlOf('club-2');
     const mixed = await Promise.all([
       post(url, statusWebhook({ serviceOrderId: foreign, status: 'FAILED' })),
       post(foreignUrl, statusWebhook({ serviceOrderId: foreign, status: 'RECEIVED' })),
       post(url, statusWebhook({ serviceOrderId: own, status: 'RECEIVED' })),
     ]);
     expect(mixed.map((answer) => answer.body['outcome'])).toEqual(['unmatched', 'applied', 'applied']);
-    expect(await system.order(foreign)).toMatchObject({ status: 'received' });
+    expect(await stage.order(foreign)).toMatchObject({ status: 'received' });
     expect(await history(foreign)).toHaveLength(1);
   });
 
@@ -738,7 +759,7 @@ describe('who may come in', () => {
   });
 
   it('no token, query or secret is in the log', () => {
-    const log = system.logged.join('');
+    const log = stage.logged.join('');
     expect(log).not.toMatch(/token=/);
     expect(log).not.toContain(token());
     expect(log).toContain('webhook');
@@ -747,49 +768,52 @@ describe('who may come in', () => {
 
 describe('when it cannot be made durable', () => {
   it('500 with Retry-After for a location that floods and proves nothing; the others go on', async () => {
-    const small = await startSystem({ limits: { ...UNHURRIED, perSecond: 1 } });
+    const small = await startStage({ limits: { ...UNHURRIED, perSecond: 1 } });
     await small.addLocation('flood', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
     await small.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
-    const [flood, quiet] = [await small.webhookUrl('flood'), await small.webhookUrl('quiet')];
+    const there = await small.listen();
+    const [flood, quiet] = [
+      `${there}${await small.webhookPath('flood')}`,
+      `${there}${await small.webhookPath('quiet')}`,
+    ];
     const ignored = { eventType: 'menu.changed' };
     expect((await post(flood, ignored)).body['outcome']).toBe('dropped');
-    const [others, ...flooded] = await Promise.all([
-      post(quiet, ignored),
-      ...Array.from({ length: 50 }, () => post(flood, ignored)),
-    ]);
-    const refused = flooded.filter(({ status }) => status === 500);
-    expect(refused.length).toBeGreaterThan(0);
+    // It has to share only while another has sent something within a second.
+    const refused = await until(async () => {
+      expect((await post(quiet, ignored)).status).toBe(200);
+      const flooded = await Promise.all(Array.from({ length: 10 }, () => post(flood, ignored)));
+      const those = flooded.filter(({ status }) => status === 500);
+      return those.length > 0 && those;
+    });
     expect(refused.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
     // A flood that had to connect anew each time would cost more than one that is let in.
     expect(refused.every(({ headers }) => headers.get('connection') !== 'close')).toBe(true);
-    expect([others.status, (await post(quiet, ignored)).status]).toEqual([200, 200]);
+    expect((await post(quiet, ignored)).status).toBe(200);
     await small.stop();
   });
 
   it('500 with Retry-After while Postgres does not answer, then everything goes on', async () => {
     const serviceOrderId = await order();
-    const hurried = await startSystem({ databaseUrl: system.databaseUrl, limits: ANSWER_LIMITS });
-    const blocker = await system.pool.connect();
+    const blocker = await stage.pool.connect();
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
     const body = statusWebhook({ serviceOrderId, status: 'READY' });
-    const answer = await post(url.replace(system.urls[0] ?? '', hurried.urls[0] ?? ''), body);
+    const answer = await hurried(() => post(url, body));
     await blocker.query('ROLLBACK');
     blocker.release();
-    await hurried.stop();
     expect(answer.status).toBe(500);
     expect(answer.headers.get('retry-after')).toBe('1');
     const again = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
     expect(again.status).toBe(200);
-    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+    expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
   it('500 while a token cannot be judged', async () => {
-    const fresh = await system.webhookUrl('club-1');
-    const blocker = await system.pool.connect();
+    const fresh = await urlOf('club-1');
+    const blocker = await stage.pool.connect();
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE webhook_tokens IN ACCESS EXCLUSIVE MODE');
-    const answer = await post(fresh, { eventType: 'ping' });
+    const answer = await hurried(() => post(fresh, { eventType: 'ping' }));
     await blocker.query('ROLLBACK');
     blocker.release();
     expect(answer.status).toBe(500);
