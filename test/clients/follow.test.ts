@@ -24,6 +24,8 @@ let asked: Asked[];
 let told: unknown[];
 /** Requests: those that are not over, and of them those without an answer yet. */
 const requests = { open: 0, unanswered: 0 };
+/** Bytes of streams that have reached the page. */
+let heard = 0;
 let stop: (() => void) | undefined;
 const page = new EventTarget();
 
@@ -44,9 +46,16 @@ beforeEach(() => {
   vi.spyOn(Math, 'random').mockReturnValue(1);
   vi.spyOn(console, 'error').mockReturnValue();
   const { fetch } = globalThis;
-  vi.stubGlobal('fetch', (...about: Parameters<typeof fetch>) => {
+  vi.stubGlobal('fetch', async (...about: Parameters<typeof fetch>) => {
     requests.unanswered += 1;
-    return fetch(...about).finally(() => (requests.unanswered -= 1));
+    const answer = await fetch(...about).finally(() => (requests.unanswered -= 1));
+    const counting = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        heard += chunk.length;
+        controller.enqueue(chunk);
+      },
+    });
+    return answer.body === null ? answer : new Response(answer.body.pipeThrough(counting), answer);
   });
   vi.stubGlobal('addEventListener', page.addEventListener.bind(page));
 });
@@ -67,6 +76,13 @@ function begin(options: Partial<Options> = {}): void {
     onState: (state) => told.push(state),
     ...options,
   });
+}
+
+/** Sends bytes on a stream, and waits until they are there. */
+async function send(response: ServerResponse | undefined, bytes: string | Buffer): Promise<void> {
+  const before = heard;
+  response?.write(bytes);
+  await until(() => heard >= before + bytes.length);
 }
 
 /** Waits a little for what is answered at each moment. */
@@ -154,8 +170,7 @@ describe('what the page is told', () => {
       ];
       begin();
       await untilTold(2);
-      response?.write(text.subarray(0, at));
-      await sleep(10);
+      await send(response, text.subarray(0, at));
       response?.destroy();
       await pass(500);
       await untilTold(4);
@@ -356,8 +371,7 @@ describe('a connection', () => {
     begin();
     await untilTold(2);
     await pass(40_000);
-    response?.write(':\n\n');
-    await sleep(20);
+    await send(response, ':\n\n');
     await pass(44_000);
     expect(told).toHaveLength(2);
     expect(asked).toHaveLength(1);

@@ -43,7 +43,7 @@ const FLUSH_MS = 10_000;
  * Makes a stream of server-sent events. A comment is sent regularly, so that proxies do not close the stream as idle.
  * The stream ends at its maximum age. Its reader then reconnects without a gap.
  */
-export function eventStream({ heartbeatMs = HEARTBEAT_MS, maxAgeMs = MAX_AGE_MS } = {}): EventStream {
+export function eventStream({ maxAgeMs = MAX_AGE_MS } = {}): EventStream {
   const body = new PassThrough();
   // Errors are ignored here, because the close event also reports a reader that has disconnected.
   body.on('error', () => {});
@@ -53,7 +53,7 @@ export function eventStream({ heartbeatMs = HEARTBEAT_MS, maxAgeMs = MAX_AGE_MS 
   const isBehind = (): boolean => body.writableNeedDrain;
   const heartbeat = setInterval(() => {
     if (!isBehind()) write(':\n\n');
-  }, heartbeatMs);
+  }, HEARTBEAT_MS);
   heartbeat.unref();
   let cutOff: NodeJS.Timeout | undefined;
   const end = (): void => {
