@@ -158,8 +158,15 @@ describe('the structure', () => {
     expect(files.filter(({ draws, seeds }) => draws > seeds)).toEqual([]);
   });
 
+  /** The files of `npm test`. */
+  const tests = filesIn('../test').filter(({ file }) => !/^\.\.\/test\/(process|system|harness)\//.test(file));
+
+  it('no test sleeps before it looks: it waits for an event, or steps what would do it', () => {
+    const looks = tests.filter(({ text }) => /\bawait sleep\(.*\n(.*\n){0,2}.*\bexpect\(/.test(text));
+    expect(looks.map(({ file }) => file)).toEqual([]);
+  });
+
   it('a test that writes a column of a loop steps the loop', () => {
-    const tests = filesIn('../test').filter(({ file }) => !/^\.\.\/test\/(process|system|harness)\//.test(file));
     const textOf = new Map(tests.map(({ file, text }) => [file, text]));
     /** A test's own text, and that of what it imports, which may start the system for it. */
     const whole = ({ file, text }: { file: string; text: string }): string =>
