@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FailedAuthObserved, Observed } from '../../src/core/domain/observed.ts';
@@ -301,7 +300,7 @@ describe('the sources', () => {
       const failed = judge(request, 'bearer', ['x'], async () => Promise.reject(new Error('Postgres is away')));
       await expect(failed).rejects.toThrow('Postgres is away');
     }
-    await sleep(0);
+    await new Promise(setImmediate);
     expect(await judge(request, 'bearer', ['x'], async () => 'somebody')).toBe('somebody');
   });
 });
