@@ -1,5 +1,15 @@
 import { followSigner, signFollowToken, type FollowSigner } from '../../support/sign-follow-token.ts';
-import { MARKER, toFollow, type Expected, type HostileInput, type Request } from './hostile-input.ts';
+import {
+  MARKER,
+  NO_ENDPOINT,
+  REFUSED as UNAUTHORIZED,
+  UNREADABLE,
+  toFollow,
+  words,
+  type Expected,
+  type HostileInput,
+  type Request,
+} from './hostile-input.ts';
 
 const AUDIENCE = 'https://expediter.test/follow';
 const ORIGIN = 'https://order.expediter.test';
@@ -33,8 +43,6 @@ const REFUSED: Expected = {
   },
 };
 const FOLLOWED: Expected = { status: 200, outcome: 'followed' };
-const NO_ENDPOINT: Expected = { status: 404 };
-const UNREADABLE: Expected = { status: 500 };
 
 /** Requests to follow an order with what opens nothing; and a few that look as if they did not, and do. */
 export function followInputs(): HostileInput[] {
@@ -44,7 +52,7 @@ export function followInputs(): HostileInput[] {
 /** Of what is wrong in a token itself one of each: the tests of its verifier have them all. */
 function tokens(): HostileInput[] {
   const at = (name: string, token: string, expected = REFUSED): HostileInput =>
-    toFollow('follow tokens', name, { path: `/follow?token=${token}&member=${MARKER}` }, { expected });
+    toFollow('follow tokens')(name, expected, { path: `/follow?token=${token}&member=${MARKER}` });
   const signed = (name: string, claims: object, header: object = {}, by: FollowSigner = ours): HostileInput =>
     at(name, signFollowToken(by, { ...right, ...claims, member: MARKER }, header));
   return [
@@ -65,12 +73,10 @@ function tokens(): HostileInput[] {
 /** How a token is brought. */
 function ways(): HostileInput[] {
   const at = (name: string, query: string, lines: string[] = [], expected = REFUSED): HostileInput =>
-    toFollow(
-      'ways to bring a follow token',
-      name,
-      { path: Buffer.from(`/follow?${query}`, 'latin1'), lines: ['Host: x', `Cookie: ${MARKER}`, ...lines] },
-      { expected },
-    );
+    toFollow('ways to bring a follow token')(name, expected, {
+      path: `/follow?${query}`,
+      lines: ['Host: x', `Cookie: ${MARKER}`, ...lines],
+    });
   const t = FOLLOW_TOKEN;
   const escaped = Array.from(t, (letter) => `%${letter.charCodeAt(0).toString(16)}`).join('');
   return [
@@ -87,7 +93,7 @@ function ways(): HostileInput[] {
     at('of a prototype', `__proto__[token]=${t}&constructor.token=${t}`),
     at('in a cookie', '', [`Cookie: token=${t}`]),
     at('in a header of its own', '', [`Token: ${t}`]),
-    ...['%', '%zz', '%ff', '%00', '&', '==', '?', ';', '%c0%ae', '..', MARKER, '%E0%A4%A', '+'].map((word) =>
+    ...words(`% %zz %ff %00 & == ? ; %c0%ae .. ${MARKER} %E0%A4%A +`).map((word) =>
       at(`the word ${word}`, `token=${word}`),
     ),
     at('the word é', 'token=é', [], UNREADABLE),
@@ -97,18 +103,16 @@ function ways(): HostileInput[] {
 
 function addresses(): HostileInput[] {
   const at = (path: string, expected: Expected, method = 'GET'): HostileInput =>
-    toFollow(
-      'addresses beside /follow',
-      `${method} ${path}`,
-      { method, path: `${path}?token=${FOLLOW_TOKEN}&member=${MARKER}` },
-      { expected },
-    );
+    toFollow('addresses beside /follow')(`${method} ${path}`, expected, {
+      method,
+      path: `${path}?token=${FOLLOW_TOKEN}&member=${MARKER}`,
+    });
   const beside = ['follow/', '/follow', 'Follow', 'follow/h-follow', `follow/${MARKER}`, 'follow%2f', 'x/../follow'];
   return [
     ...beside.map((path) => at(`/${path}`, NO_ENDPOINT)),
     at('/%66ollow', FOLLOWED),
     // What cannot be decoded is refused as a webhook's path is.
-    ...['/follow%', '/follow%zz', '/follow/%c3'].map((path) => at(path, { status: 401 })),
+    ...['/follow%', '/follow%zz', '/follow/%c3'].map((path) => at(path, UNAUTHORIZED)),
     ...['POST', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND'].map((method) => at('/follow', NO_ENDPOINT, method)),
     ...['get', 'GETT', '\0GET'].map((method) => at('/follow', UNREADABLE, method)),
   ];
@@ -116,16 +120,11 @@ function addresses(): HostileInput[] {
 
 function heads(): HostileInput[] {
   const at = (name: string, line: string, expected: Expected, request: Request = {}): HostileInput =>
-    toFollow(
-      'heads of who follows',
-      name,
-      {
-        path: `/follow?token=${FOLLOW_TOKEN}&member=${MARKER}`,
-        lines: ['Host: x', `Cookie: ${MARKER}`, Buffer.from(line, 'latin1')],
-        ...request,
-      },
-      { expected },
-    );
+    toFollow('heads of who follows')(name, expected, {
+      path: `/follow?token=${FOLLOW_TOKEN}&member=${MARKER}`,
+      lines: ['Host: x', `Cookie: ${MARKER}`, line],
+      ...request,
+    });
   return [
     ...['-1', '1e3', '9'.repeat(400), MARKER, '1, 2', 'ÿ', '0x10', ' '].map((last) =>
       at(`Last-Event-ID ${last.slice(0, 20)}`, `Last-Event-ID: ${last}`, FOLLOWED),
@@ -133,8 +132,8 @@ function heads(): HostileInput[] {
     ...['Last-Event-ID: \x01', 'X: a\0b', 'no colon', 'X: a\r\n folded'].map((line) =>
       at(`unreadable ${JSON.stringify(line)}`, line, UNREADABLE),
     ),
-    at('too long', `X: ${'x'.repeat(20_000)}`, { status: 401 }),
-    at('a URL that is too long', 'X: y', { status: 401 }, { path: `/follow?token=${MARKER.repeat(5_000)}` }),
+    at('too long', `X: ${'x'.repeat(20_000)}`, UNAUTHORIZED),
+    at('a URL that is too long', 'X: y', UNAUTHORIZED, { path: `/follow?token=${MARKER.repeat(5_000)}` }),
     at('upgrade', 'Connection: Upgrade\r\nUpgrade: websocket', FOLLOWED),
     at('expects', 'Expect: a-miracle', FOLLOWED),
     at('a body', 'X: y', FOLLOWED, { body: MARKER, length: MARKER.length }),

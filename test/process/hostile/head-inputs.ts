@@ -1,22 +1,30 @@
-import { usualLines, type Door } from './endpoint.ts';
-import { chunked, toSocket, toWebhook, type Expected, type HostileInput } from './hostile-input.ts';
+import type { Door } from './endpoint.ts';
+import {
+  NO_ENDPOINT,
+  REFUSED,
+  UNREADABLE,
+  chunked,
+  toWebhook,
+  type Expected,
+  type HostileInput,
+} from './hostile-input.ts';
 
 /** Heads, and how they say where the body ends. */
 export function headInputs(door: Door): HostileInput[] {
   return [...framing(door), ...heads(door)];
 }
 
-function framing({ to, good, junk, interrupted, uninvited }: Door): HostileInput[] {
-  const kind = 'lengths and chunks that contradict';
-  const unreadable: Expected = { status: 500 };
-  const abc = (name: string, lines: string[], expected: Expected, wire = 'abc'): HostileInput =>
-    to(
-      kind,
-      name,
-      { body: 'abc', lines: [...usualLines(to), ...lines], length: null, wire: Buffer.from(wire) },
-      { expected },
-    );
-  const inChunks = '3\r\nabc\r\n0\r\n\r\n';
+function framing({ to, usual, good, junk, interrupted, uninvited }: Door): HostileInput[] {
+  const at = to('lengths and chunks that contradict');
+  const abc = (lines: string[], expected: Expected, wire = 'abc'): HostileInput =>
+    at(lines.join(' and '), expected, { body: 'abc', lines: [...usual, ...lines], length: null, wire });
+  const codings: [string, Expected][] = [
+    // Those that say chunked before something else are refused with the head; the others when there is no end to find.
+    ...['gzip', 'xchunked', 'identity'].map((coding): [string, Expected] => [`: ${coding}`, interrupted]),
+    ...['chunked, gzip', 'chunked, chunked'].map((coding): [string, Expected] => [`: ${coding}`, UNREADABLE]),
+    ...['CHUNKED', 'gzip, chunked'].map((coding): [string, Expected] => [`: ${coding}`, junk('abc')]),
+    [' : chunked', UNREADABLE],
+  ];
   const wires: [string, Expected][] = [
     ['3;a=b\r\nabc\r\n0\r\n\r\n', junk('abc')],
     ['1\r\na\r\n2\r\nbc\r\n000\r\n\r\n', junk('abc')],
@@ -28,33 +36,23 @@ function framing({ to, good, junk, interrupted, uninvited }: Door): HostileInput
     [`3;a=${'x'.repeat(20_000)}\r\nabc\r\n0\r\n\r\n`, interrupted],
     ['3\r\nabc0\r\n\r\n', interrupted],
   ];
-  const right = good('framed').body;
+  const { body: right, expected: taken } = good('framed');
   return [
     ...wires.map(([wire, expected]) =>
-      to(
-        kind,
-        JSON.stringify(wire.slice(0, 40)),
-        { body: 'abc', length: 'chunked', wire: Buffer.from(wire) },
-        { expected },
-      ),
+      at(JSON.stringify(wire.slice(0, 40)), expected, { body: 'abc', length: 'chunked', wire }),
     ),
     // The token is judged by Postgres, so what comes in the same packet is read first; at the other door either may be.
     ...(to === toWebhook ? wires : [])
       .filter(([, expected], nth) => expected === interrupted && nth % 3 === 0)
-      .map(([wire]) =>
-        to(
-          kind,
-          `${JSON.stringify(wire.slice(0, 40))} of somebody unknown`,
-          { ...uninvited, length: 'chunked', wire: Buffer.from(wire) },
-          { expected: interrupted },
-        ),
-      ),
+      .map(([wire]) => {
+        const name = `${JSON.stringify(wire.slice(0, 40))} of somebody unknown`;
+        return at(name, interrupted, { ...uninvited, length: 'chunked', wire });
+      }),
     ...[1, 64].map((step) => {
       const { body, expected } = good(`in-chunks-${step}`);
-      const pieces = Array.from({ length: Math.ceil(body.length / step) }, (_, at) =>
-        Buffer.from(body.slice(at * step, (at + 1) * step)),
-      );
-      return to(kind, `chunks of ${step}`, { body, length: 'chunked', wire: chunked(pieces) }, { expected });
+      const pieces = body.match(new RegExp(`.{1,${step}}`, 'g')) ?? [];
+      const wire = chunked(pieces.map((piece) => Buffer.from(piece)));
+      return at(`chunks of ${step}`, expected, { body, length: 'chunked', wire });
     }),
     ...[
       ['Content-Length: 3', 'Content-Length: 4'],
@@ -63,80 +61,36 @@ function framing({ to, good, junk, interrupted, uninvited }: Door): HostileInput
       ['Content-Length : 3'],
       ['Content-Length: 3', 'Transfer-Encoding: chunked'],
       ['Transfer-Encoding: identity', 'Content-Length: 3'],
-    ].map((lines) => abc(lines.join(' and '), lines, unreadable)),
-    // Those that say chunked before something else are refused with the head; the others when there is no end to find.
-    ...['gzip', 'xchunked', 'identity'].map((coding) =>
-      abc(`Transfer-Encoding: ${coding}`, [`Transfer-Encoding: ${coding}`], interrupted, inChunks),
-    ),
-    ...['chunked, gzip', 'chunked, chunked'].map((coding) =>
-      abc(`Transfer-Encoding: ${coding}`, [`Transfer-Encoding: ${coding}`], unreadable, inChunks),
-    ),
-    ...['CHUNKED', 'gzip, chunked'].map((coding) =>
-      abc(`Transfer-Encoding: ${coding}`, [`Transfer-Encoding: ${coding}`], junk('abc'), inChunks),
-    ),
-    abc('Transfer-Encoding : chunked', ['Transfer-Encoding : chunked'], unreadable, inChunks),
-    to(
-      kind,
-      'a line end behind the body',
-      { body: right, wire: Buffer.from(`${right}\r\n`) },
-      { expected: good('framed').expected },
-    ),
+    ].map((lines) => abc(lines, UNREADABLE)),
+    ...codings.map(([coding, expected]) => abc([`Transfer-Encoding${coding}`], expected, '3\r\nabc\r\n0\r\n\r\n')),
+    at('a line end behind the body', taken, { body: right, wire: `${right}\r\n` }),
   ];
 }
 
-function heads({ to, good, uninvited }: Door): HostileInput[] {
-  const kind = 'heads';
-  const unreadable: Expected = { status: 500 };
+function heads({ to, usual, good, uninvited }: Door): HostileInput[] {
+  const at = to('heads');
   const withLine = (name: string, line: string, expected?: Expected): HostileInput => {
     const { body, expected: right } = good(`head-${name.replaceAll(/[^\w-]/g, '_')}`);
-    const lines = [...usualLines(to), Buffer.from(line, 'latin1')];
-    return to(kind, name, { body, lines }, { expected: expected ?? right });
+    return at(name, expected ?? right, { body, lines: [...usual, line] });
   };
-  const { body: right } = good('as-it-should-be');
-  return [
-    ...['X: a\0b', 'X: a\nb', 'no colon', 'a : b', 'X: a\r\n folded'].map((line) =>
-      withLine(`unreadable: ${JSON.stringify(line)}`, line, unreadable),
-    ),
-    ...[
-      '__proto__: x',
-      'X:',
-      'X: ÿþ\x80',
-      'Connection: Upgrade\r\nUpgrade: websocket',
-      'Expect: 100-continue',
-      'Expect: a-miracle',
-      'Host: evil',
-      'Host: a\r\nHost: b',
-      'Keep-Alive: timeout=999999',
-      'X-Forwarded-For: 127.0.0.1',
-      'X-Original-URL: /healthz',
-      `X: ${'x'.repeat(8_000)}`,
-      Array.from({ length: 900 }, (_, at) => `a${at}: b`).join('\r\n'),
-    ].map((line, at) => withLine(`${at} ${line.slice(0, 30)}`, line)),
-    ...[
-      `X: ${'x'.repeat(20_000)}`,
-      `${'x'.repeat(20_000)}: x`,
-      Array.from({ length: 5_000 }, (_, at) => `a${at}: b`).join('\r\n'),
-    ].map((line, at) => withLine(`too long: ${at}`, line, { status: 401 })),
-    ...['HTTP/3.0', 'http/1.1', ''].map((version) =>
-      to(kind, `the version "${version}"`, { body: right, version }, { expected: unreadable }),
-    ),
-    ...['HTTP/1.0', 'HTTP/2.0'].map((version) => {
-      const { body, expected } = good(`version-${version.replaceAll(/\W/g, '_')}`);
-      return to(kind, `the version "${version}"`, { body, version }, { expected });
-    }),
-    ...['post', 'P OST', '\0POST'].map((method) =>
-      to(kind, `the method "${method}"`, { body: right, method }, { expected: unreadable }),
-    ),
-    ...['GET', 'PUT', 'OPTIONS', 'TRACE'].map((method) =>
-      to(kind, `the method ${method}, which no door has`, { body: right, method }, { expected: { status: 404 } }),
-    ),
-    to(kind, 'no head to speak of', { ...uninvited, lines: [], body: right }, { expected: { status: 401 } }),
-    ...(to === toWebhook ? noHttp() : []),
+  const many = (length: number): string => Array.from({ length }, (_, nth) => `a${nth}: b`).join('\r\n');
+  const taken = [
+    '__proto__: x',
+    'X:',
+    'X: ÿþ\x80',
+    'Connection: Upgrade\r\nUpgrade: websocket',
+    'Expect: 100-continue',
+    'Expect: a-miracle',
+    'Host: evil',
+    'Host: a\r\nHost: b',
+    'Keep-Alive: timeout=999999',
+    'X-Forwarded-For: 127.0.0.1',
+    'X-Original-URL: /healthz',
+    `X: ${'x'.repeat(8_000)}`,
+    many(900),
   ];
-}
-
-function noHttp(): HostileInput[] {
-  const words = [
+  const { body } = good('as-it-should-be');
+  const noHttp = [
     // TLS.
     '\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03',
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
@@ -144,9 +98,26 @@ function noHttp(): HostileInput[] {
     'POST  HTTP/1.1\r\n\r\n',
     'POST / HTTP/1.1\nHost: x\n\n',
   ];
-  return words.map((word, at) =>
-    toSocket('no HTTP', `${at} ${JSON.stringify(word.slice(0, 20))}`, Buffer.from(word, 'latin1'), {
-      expected: { status: 500 },
+  return [
+    ...['X: a\0b', 'X: a\nb', 'no colon', 'a : b', 'X: a\r\n folded'].map((line) =>
+      withLine(`unreadable: ${JSON.stringify(line)}`, line, UNREADABLE),
+    ),
+    ...taken.map((line, nth) => withLine(`${nth} ${line.slice(0, 30)}`, line)),
+    ...[`X: ${'x'.repeat(20_000)}`, `${'x'.repeat(20_000)}: x`, many(5_000)].map((line, nth) =>
+      withLine(`too long: ${nth}`, line, REFUSED),
+    ),
+    ...['HTTP/3.0', 'http/1.1', ''].map((version) => at(`the version "${version}"`, UNREADABLE, { body, version })),
+    ...['HTTP/1.0', 'HTTP/2.0'].map((version) => {
+      const { body, expected } = good(`version-${version.replaceAll(/\W/g, '_')}`);
+      return at(`the version "${version}"`, expected, { body, version });
     }),
-  );
+    ...['post', 'P OST', '\0POST'].map((method) => at(`the method "${method}"`, UNREADABLE, { body, method })),
+    ...['GET', 'PUT', 'OPTIONS', 'TRACE'].map((method) =>
+      at(`the method ${method}, which no door has`, NO_ENDPOINT, { body, method }),
+    ),
+    at('no head to speak of', REFUSED, { ...uninvited, lines: [], body }),
+    ...(to === toWebhook ? noHttp : []).map((raw, nth) =>
+      to('no HTTP')(`${nth} ${JSON.stringify(raw.slice(0, 20))}`, UNREADABLE, { raw }),
+    ),
+  ];
 }

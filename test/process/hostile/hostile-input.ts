@@ -2,6 +2,8 @@
 
 /** Planted wherever a secret or a member's data may stand: no log holds it. */
 export const MARKER = 'm4rk3r';
+/** Of the location `signed`. */
+export const SECRET = `whsec_${Buffer.alloc(24, 'hostile').toString('base64')}`;
 
 /** Where inputs are sent, known once the service runs. */
 export type Target = {
@@ -64,7 +66,8 @@ export type HostileInput = {
   slow: boolean;
 };
 
-export type Say = string | Buffer | ((target: Target) => string | Buffer);
+/** Latin-1. `<token>` and the like stand for the target's. */
+export type Say = string | ((target: Target) => string);
 
 /** A request in parts; what is left out is as an honest sender would have it. */
 export type Request = {
@@ -76,89 +79,67 @@ export type Request = {
   /** `chunked` announces chunks, `null` nothing at all. */
   length?: number | 'chunked' | null;
   /** On the wire in place of the body: a body in chunks, or one cut short. */
-  wire?: Buffer;
+  wire?: string | Buffer;
   method?: string;
   version?: string;
+  /** On the wire in place of all of this; it need not be HTTP. */
+  raw?: string;
+  pace?: Pace;
+  slow?: true;
 };
 
-type About = { expected: Expected; pace?: Pace; slow?: boolean };
+/** Makes inputs of one kind. */
+export type Make = (name: string, expected: Expected, request?: Request) => HostileInput;
 
-/** A POST to the return door, right in everything that `request` does not name. */
-export function toWebhook(kind: string, name: string, request: Request, about: About): HostileInput {
-  return input(kind, name, about, request, {
-    path: ({ token }) => `/webhook/standard/club?token=${token}&member=${MARKER}`,
-    lines: [
-      'Host: expediter.test',
-      'Content-Type: application/json',
-      `Authorization: Basic ${MARKER}`,
-      `Cookie: ${MARKER}`,
-    ],
-  });
-}
+const HOST = 'Host: expediter.test';
+const JSON_TYPE = 'Content-Type: application/json';
+const COOKIE = `Cookie: ${MARKER}`;
 
-/** A POST to the forward door, right in everything that `request` does not name. */
-export function toPush(kind: string, name: string, request: Request, about: About): HostileInput {
-  return input(kind, name, about, request, {
-    path: `/pubsub/push?member=${MARKER}`,
-    lines: [
-      'Host: expediter.test',
-      'Content-Type: application/json',
-      ({ pushToken }) => `Authorization: Bearer ${pushToken}`,
-      `Cookie: ${MARKER}`,
-    ],
-  });
-}
+/** A POST to the return door, right in everything that the request does not name. */
+export const toWebhook = makerOf({
+  path: `/webhook/standard/club?token=<token>&member=${MARKER}`,
+  lines: [HOST, JSON_TYPE, `Authorization: Basic ${MARKER}`, COOKIE],
+});
 
-/** A request to follow an order, without a token unless `request` has one. */
-export function toFollow(kind: string, name: string, request: Request, about: About): HostileInput {
-  const usual = {
-    path: `/follow?member=${MARKER}`,
-    lines: ['Host: expediter.test', `Cookie: ${MARKER}`],
-  };
-  return input(kind, name, about, { method: 'GET', length: null, ...request }, usual);
-}
+/** A POST to the forward door, right in everything that the request does not name. */
+export const toPush = makerOf({
+  path: `/pubsub/push?member=${MARKER}`,
+  lines: [HOST, JSON_TYPE, 'Authorization: Bearer <pushToken>', COOKIE],
+});
 
-/** Bytes that need not be HTTP. */
-export function toSocket(kind: string, name: string, say: Say, about: About): HostileInput {
-  return {
-    kind,
-    name,
-    bytes: (target) => bytesOf(say, target),
-    body: Buffer.alloc(0),
-    expected: about.expected,
-    pace: about.pace ?? {},
-    slow: about.slow ?? false,
+/** A request to follow an order, without a token unless the request has one. */
+export const toFollow = makerOf({
+  path: `/follow?member=${MARKER}`,
+  lines: [HOST, COOKIE],
+  method: 'GET',
+  length: null,
+});
+
+function makerOf(usual: Request): (kind: string) => Make {
+  return (kind) => (name, expected, request) => {
+    const { path = '', lines = [], length, wire, raw, pace = {}, slow = false, ...rest } = { ...usual, ...request };
+    const { method = 'POST', version = 'HTTP/1.1' } = rest;
+    const body = Buffer.from(rest.body ?? '');
+    const framing = length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length ?? body.length}`;
+    const after = Buffer.from(wire ?? (length === 'chunked' ? chunked([body]) : body));
+    const bytes = (target: Target): Buffer => {
+      if (raw !== undefined) return Buffer.from(raw, 'latin1');
+      const said = [path, ...lines].map((say) => filled(say, target));
+      const head = [`${method} ${said[0]} ${version}`, ...said.slice(1), ...(length === null ? [] : [framing])];
+      return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), after]);
+    };
+    return { kind, name, bytes, body, expected, pace, slow };
   };
 }
 
-function input(
-  kind: string,
-  name: string,
-  { expected, pace = {}, slow = false }: About,
-  request: Request,
-  usual: Required<Pick<Request, 'path' | 'lines'>>,
-): HostileInput {
-  const body = Buffer.from(request.body ?? '');
-  const {
-    path = usual.path,
-    lines = usual.lines,
-    length = body.length,
-    method = 'POST',
-    version = 'HTTP/1.1',
-  } = request;
-  const framing =
-    length === null ? [] : length === 'chunked' ? ['Transfer-Encoding: chunked'] : [`Content-Length: ${length}`];
-  const wire = request.wire ?? (length === 'chunked' ? chunked([body]) : body);
-  const bytes = (target: Target): Buffer => {
-    const head = [...lines, ...framing].flatMap((line) => [Buffer.from('\r\n'), bytesOf(line, target)]);
-    const first = [Buffer.from(`${method} `), bytesOf(path, target), Buffer.from(` ${version}`)];
-    return Buffer.concat([...first, ...head, Buffer.from('\r\n\r\n'), wire]);
-  };
-  return { kind, name, bytes, body, expected, pace, slow };
+function filled(say: Say, target: Target): string {
+  if (typeof say === 'function') return say(target);
+  return say.replaceAll(/<(token|signedToken|listToken|pushToken)>/g, (_, name: 'token') => target[name]);
 }
 
-function bytesOf(say: Say, target: Target): Buffer {
-  return Buffer.from(typeof say === 'function' ? say(target) : say);
+/** The words of a text. */
+export function words(text: string): string[] {
+  return text.trim().split(/\s+/);
 }
 
 /** As `Transfer-Encoding: chunked` writes these, with its end unless there is none. */
@@ -178,6 +159,9 @@ export function statusText(order: Record<string, unknown>, more: Record<string, 
   });
 }
 
+export const REFUSED: Expected = { status: 401 };
+export const NO_ENDPOINT: Expected = { status: 404 };
+export const UNREADABLE: Expected = { status: 500 };
 export const UNMATCHED: Expected = { status: 200, outcome: 'unmatched' };
 export const IGNORED: Expected = { status: 200, outcome: 'ignored' };
 export const NOT_JSON = 'unreadable: the body is not JSON';
@@ -190,7 +174,7 @@ export function dropped(reason: string): Expected {
 
 export const POISON: Expected = { status: 204, order: undefined };
 
-export function recorded(order: string): Expected {
+export function recorded(order: string | undefined): Expected {
   return { status: 204, order };
 }
 

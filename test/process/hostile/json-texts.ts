@@ -9,32 +9,17 @@ export type JsonText = {
   whole?: true;
 };
 
+const good = (text: string): JsonText => ({ text, taken: true });
+const bad = (text: string | Buffer): JsonText => ({ text, taken: false });
+const whole = (text: JsonText): JsonText => ({ ...text, whole: true });
 const utf16 = (text: string): Buffer => Buffer.from(text, 'utf16le');
 
 export const JSON_TEXTS: readonly JsonText[] = [
-  ...[
-    ' \t\r\n 1',
-    '-0.5e+2',
-    '1e400',
-    '"\\ud83c\\udf55"',
-    '"\\ud800"',
-    '"\u2028"',
-    '{"a":1,"a":2}',
-    '{"__proto__":1}',
-  ].map((text) => ({ text, taken: true })),
-  ...['NaN', '01', '.5', 'tru', "'a'", '"a', '"a\nb"', '"\\x41"', '[1,]', '{a:1}', '{"a":1,}', '/**/1', '1\u00a0'].map(
-    (text) => ({ text, taken: false }),
-  ),
-  ...['[1]', '{"a":1}', '"a"', 'null', '\ufeff{"a":1}'].map((text) => ({ text, taken: true, whole: true as const })),
-  ...[
-    ' ',
-    '\0',
-    '{}{}',
-    '[1],',
-    '{"a":1}\0',
-    '\ufeff\ufeff{"a":1}',
-    utf16('{"a":1}'),
-    utf16('\ufeff{"a":1}'),
-    utf16('\ufeff{"a":1}').swap16(),
-  ].map((text) => ({ text, taken: false, whole: true as const })),
+  ...[' \t\r\n 1', '-0.5e+2', '1e400', '"\\ud83c\\udf55"', '"\\ud800"', '"\u2028"', '{"a":1,"a":2}'].map(good),
+  good('{"__proto__":1}'),
+  ...['NaN', '01', '.5', 'tru', "'a'", '"a', '"a\nb"', '"\\x41"', '[1,]', '{a:1}', '{"a":1,}', '/**/1'].map(bad),
+  bad('1\u00a0'),
+  ...['[1]', '{"a":1}', '"a"', 'null', '\ufeff{"a":1}'].map(good).map(whole),
+  ...[' ', '\0', '{}{}', '[1],', '{"a":1}\0', '\ufeff\ufeff{"a":1}', utf16('{"a":1}')].map(bad).map(whole),
+  ...[utf16('\ufeff{"a":1}'), utf16('\ufeff{"a":1}').swap16()].map(bad).map(whole),
 ];

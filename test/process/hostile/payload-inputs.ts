@@ -10,6 +10,7 @@ import {
   isUtf8,
   statusText,
   toWebhook,
+  words,
   type Expected,
   type HostileInput,
 } from './hostile-input.ts';
@@ -30,7 +31,7 @@ export function payloadInputs(): HostileInput[] {
 }
 
 const webhook = (kind: string, name: string, body: string | Buffer, expected: Expected): HostileInput =>
-  toWebhook(kind, name, { body }, { expected });
+  toWebhook(kind)(name, expected, { body });
 
 /** The order's text with `"slot"` replaced, so that the text need not be one that JSON.stringify would write. */
 function around(text: string | Buffer, order: Record<string, unknown> = {}): Buffer {
@@ -58,47 +59,34 @@ function cutShort(): HostileInput[] {
 }
 
 /** Where such a character may stand, and what comes of it there. */
-const PLACES: readonly [string, (text: string) => string, Expected][] = [
+const PLACES: readonly [string, (text: string) => string, Expected][] = (
   [
-    'id',
-    (text) => `{"eventType":"order.status","order":{"id":"${MARKER}${text}","status":"READY"}}`,
-    dropped('unreadable: order.id: contains a NUL or a lone surrogate'),
-  ],
-  [
-    'thirdPartyReference',
-    (text) => `{"eventType":"order.status","order":{"thirdPartyReference":"${text}${MARKER}","status":"READY"}}`,
-    dropped('unreadable: order.thirdPartyReference: contains a NUL or a lone surrogate'),
-  ],
-  [
-    'reason',
-    (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY","reason":"${MARKER}${text}"}}`,
-    UNMATCHED,
-  ],
-  ['status', (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY${text}"}}`, IGNORED],
-  [
-    'a value nobody reads',
-    (text) => `{"eventType":"order.status","order":{"id":"1","status":"READY","x":"${text}"}}`,
-    UNMATCHED,
-  ],
-];
+    ['id', `"id":"${MARKER}#","status":"READY"`, dropped('unreadable: order.id: contains a NUL or a lone surrogate')],
+    [
+      'thirdPartyReference',
+      `"thirdPartyReference":"#${MARKER}","status":"READY"`,
+      dropped('unreadable: order.thirdPartyReference: contains a NUL or a lone surrogate'),
+    ],
+    ['reason', `"id":"1","status":"READY","reason":"${MARKER}#"`, UNMATCHED],
+    ['status', '"id":"1","status":"READY#"', IGNORED],
+    ['a value nobody reads', '"id":"1","status":"READY","x":"#"', UNMATCHED],
+  ] as const
+).map(([place, order, expected]) => [
+  place,
+  (text) => `{"eventType":"order.status","order":{${order.replace('#', () => text)}}}`,
+  expected,
+]);
 
 function unstorable(): HostileInput[] {
-  const escapes = ['\\u0000', 'a\\u0000b', '\\ud800', '\\udc00\\ud800', 'x\\udfffy'];
+  const at = (name: string, body: string, expected = dropped(NOT_JSON)): HostileInput =>
+    webhook('NUL and lone surrogates', name, body, expected);
+  const escapes = words('\\u0000 a\\u0000b \\ud800 \\udc00\\ud800 x\\udfffy');
   return [
     ...PLACES.flatMap(([place, put, expected]) =>
-      escapes.map((escape) => webhook('NUL and lone surrogates', `${escape} in ${place}`, put(escape), expected)),
+      escapes.map((escape) => at(`${escape} in ${place}`, put(escape), expected)),
     ),
-    ...PLACES.map(([place, put]) =>
-      webhook('NUL and lone surrogates', `a raw NUL in ${place}`, put('\0'), dropped(NOT_JSON)),
-    ),
-    ...[1, 4_096].map((length) =>
-      webhook(
-        'NUL and lone surrogates',
-        `${length} NULs in a row`,
-        Buffer.concat([Buffer.from('{"x":1}'), Buffer.alloc(length)]),
-        dropped(NOT_JSON),
-      ),
-    ),
+    ...PLACES.map(([place, put]) => at(`a raw NUL in ${place}`, put('\0'))),
+    ...[1, 4_096].map((length) => at(`${length} NULs in a row`, `{"x":1}${'\0'.repeat(length)}`)),
   ];
 }
 
@@ -117,31 +105,23 @@ function invalidUtf8(): HostileInput[] {
 }
 
 function nesting(): HostileInput[] {
-  const kind = 'deep nesting';
-  const shapes: [string, string, string][] = [
-    ['lists', '[', ']'],
-    ['objects', '{"a":', '}'],
-  ];
+  const shapes = [
+    ['lists', '[', '', ']', 'value'],
+    ['objects', '{"a":', '1', '}', 'eventType'],
+  ] as const;
   return [10, 1_000, 100_000].flatMap((depth) =>
-    shapes.flatMap(([name, open, close]) => {
-      const whole = open.repeat(depth) + (open.endsWith(':') ? '1' : '') + close.repeat(depth);
-      const unless = (shallow: Expected): Expected => (depth > 100 ? dropped(TOO_DEEP) : shallow);
+    shapes.flatMap(([name, open, core, close, field]) => {
+      const opened = open.repeat(depth);
+      const whole = opened + core + close.repeat(depth);
+      const asId = around('1', { id: 'slot-id' }).toString().replace('"slot-id"', whole);
+      const at = (how: string, body: string | Buffer, shallow: Expected): HostileInput =>
+        webhook('deep nesting', `${depth} ${name}${how}`, body, depth > 100 ? dropped(TOO_DEEP) : shallow);
       return [
-        webhook(
-          kind,
-          `${depth} ${name}`,
-          whole,
-          unless(dropped(open === '{"a":' ? 'unreadable: eventType: ' : 'unreadable: value: ')),
-        ),
-        webhook(kind, `${depth} ${name} that are not closed`, open.repeat(depth), unless(dropped(NOT_JSON))),
-        webhook(kind, `${depth} ${name} closed once too often`, whole + close, unless(dropped(NOT_JSON))),
-        webhook(kind, `${depth} ${name} beside the order`, around(whole), unless(UNMATCHED)),
-        webhook(
-          kind,
-          `${depth} ${name} as an id`,
-          around('1', { id: 'slot-id' }).toString().replace('"slot-id"', whole),
-          unless(dropped('unreadable: order.id: ')),
-        ),
+        at('', whole, dropped(`unreadable: ${field}: `)),
+        at(' that are not closed', opened, dropped(NOT_JSON)),
+        at(' closed once too often', whole + close, dropped(NOT_JSON)),
+        at(' beside the order', around(whole), UNMATCHED),
+        at(' as an id', asId, dropped('unreadable: order.id: ')),
       ];
     }),
   );
@@ -161,94 +141,51 @@ function repeatedNames(): HostileInput[] {
 }
 
 function namesOfTheLanguage(): HostileInput[] {
-  const kind = 'names of the language';
   const names = ['__proto__', 'constructor', 'toJSON', "'; DROP TABLE orders; --", '\ufeff', 'a\r\nSet-Cookie: b'];
   return names.flatMap((name) => {
     const key = JSON.stringify(name);
+    const as = (what: string, body: string | Buffer, expected: Expected): HostileInput =>
+      webhook('names of the language', `${name} ${what}`, body, expected);
     return [
-      webhook(kind, `${name} as id`, statusText({ id: name }), UNMATCHED),
-      webhook(
-        kind,
-        `${name} as thirdPartyReference`,
-        statusText({ id: undefined, thirdPartyReference: name }),
-        UNMATCHED,
-      ),
-      webhook(kind, `${name} as status`, statusText({ status: name }), IGNORED),
-      webhook(kind, `${name} as a name`, around(`{${key}:{${key}:{"status":"CANCELLED"}}}`), UNMATCHED),
-      webhook(kind, `${name} around it all`, `{${key}:${statusText({})}}`, dropped('unreadable: eventType: ')),
+      as('as id', statusText({ id: name }), UNMATCHED),
+      as('as thirdPartyReference', statusText({ id: undefined, thirdPartyReference: name }), UNMATCHED),
+      as('as status', statusText({ status: name }), IGNORED),
+      as('as a name', around(`{${key}:{${key}:{"status":"CANCELLED"}}}`), UNMATCHED),
+      as('around it all', `{${key}:${statusText({})}}`, dropped('unreadable: eventType: ')),
     ];
   });
 }
 
 function manyEvents(): HostileInput[] {
-  const kind = 'thousands of events';
   const event = (at: number): object => ({ serviceOrderId: `${MARKER}-${at}`, status: 'ready', nativeStatus: MARKER });
   const list = (length: number, item: (at: number) => unknown = event): string =>
     JSON.stringify(Array.from({ length }, (_, at) => item(at)));
-  const toList = (name: string, body: string, expected: Expected): HostileInput =>
-    toWebhook(kind, name, { path: ({ listToken }) => `/webhook/list/list?token=${listToken}`, body }, { expected });
+  const at = (name: string, body: string, expected: Expected): HostileInput =>
+    toWebhook('thousands of events')(name, expected, { path: '/webhook/list/list?token=<listToken>', body });
   const tooMany = (length: number): Expected =>
     dropped(`unreadable: value: holds ${length} events, at most 50 are allowed`);
+  const oneIsNone = list(50, (nth) => (nth === 25 ? null : event(nth)));
+  const nothings = (length: number): string => list(length, () => 0);
   return [
-    toList('none', '[]', IGNORED),
-    toList('fifty', list(50), UNMATCHED),
-    ...[51, 8_000].map((length) => toList(`${length}`, list(length), tooMany(length))),
-    ...[51, 500_000].map((length) =>
-      toList(
-        `${length} that are none`,
-        list(length, () => 0),
-        tooMany(length),
-      ),
-    ),
-    toList(
-      'fifty, one of which is none',
-      list(50, (at) => (at === 25 ? null : event(at))),
-      dropped('unreadable: 25: Invalid input'),
-    ),
-    toList('no list', '{"length":1e9}', dropped('unreadable: value: Invalid input')),
-    toList('no JSON', MARKER, dropped('the translator failed: SyntaxError')),
+    at('none', '[]', IGNORED),
+    at('fifty', list(50), UNMATCHED),
+    ...[51, 8_000].map((length) => at(`${length}`, list(length), tooMany(length))),
+    ...[51, 500_000].map((length) => at(`${length} that are none`, nothings(length), tooMany(length))),
+    at('fifty, one of which is none', oneIsNone, dropped('unreadable: 25: Invalid input')),
+    at('no list', '{"length":1e9}', dropped('unreadable: value: Invalid input')),
+    at('no JSON', MARKER, dropped('the translator failed: SyntaxError')),
   ];
 }
 
 function times(): HostileInput[] {
-  const kind = 'times';
-  const good = [
-    '2026-01-31T18:30:00Z',
-    '2026-01-31T18:30:00.123456789Z',
-    '2024-02-29T00:00:00Z',
-    '0002-01-01T00:00:00Z',
-    '9998-12-31T23:59:59Z',
-    '2026-01-31T18:30:00+14:00',
-    '2026-01-31T18:30:00+15:59',
-    '1969-12-31T23:59:59Z',
-  ];
-  const bad = [
-    '2026-01-31T18:30:00',
-    '2026-01-31 18:30:00Z',
-    '2026-02-30T18:30:00Z',
-    '2026-13-01T00:00:00Z',
-    '2026-01-31T24:00:00Z',
-    '2026-01-31T23:59:61Z',
-    '0000-01-01T00:00:00Z',
-    '0001-01-01T00:00:00Z',
-    '9999-12-31T23:59:59Z',
-    '+275760-09-13T00:00:00Z',
-    '10000-01-01T00:00:00Z',
-    '2026-01-31T18:30:00+16:00',
-    '2026-01-31T18:30:00+0100',
-    '2026-01-31T18:30:00Z ',
-    'now',
-    'infinity',
-    '1767225600',
-    '4714-11-24 BC',
-    `2026-01-31T18:30:00.${'1'.repeat(60)}Z`,
-    '２０２６-01-31T18:30:00Z',
-    '2026-01-31T18:30:00\0Z',
-    '2026-01-31T18:30:00Z\n',
-    MARKER,
-  ];
-  return [
-    ...good.map((time) => webhook(kind, time, statusText({ occurredAt: time }), UNMATCHED)),
-    ...bad.map((time) => webhook(kind, time, statusText({ occurredAt: time }), dropped('unreadable: '))),
-  ];
+  const good = words(`2026-01-31T18:30:00Z 2026-01-31T18:30:00.123456789Z 2024-02-29T00:00:00Z 0002-01-01T00:00:00Z
+    9998-12-31T23:59:59Z 2026-01-31T18:30:00+14:00 2026-01-31T18:30:00+15:59 1969-12-31T23:59:59Z`);
+  const bad = words(`2026-01-31T18:30:00 2026-02-30T18:30:00Z 2026-13-01T00:00:00Z 2026-01-31T24:00:00Z
+    2026-01-31T23:59:61Z 0000-01-01T00:00:00Z 0001-01-01T00:00:00Z 9999-12-31T23:59:59Z +275760-09-13T00:00:00Z
+    10000-01-01T00:00:00Z 2026-01-31T18:30:00+16:00 2026-01-31T18:30:00+0100 now infinity 1767225600
+    2026-01-31T18:30:00.${'1'.repeat(60)}Z ２０２６-01-31T18:30:00Z 2026-01-31T18:30:00\0Z ${MARKER}`);
+  const spaced = ['2026-01-31 18:30:00Z', '2026-01-31T18:30:00Z ', '4714-11-24 BC', '2026-01-31T18:30:00Z\n'];
+  const at = (expected: Expected) => (time: string) =>
+    webhook('times', time, statusText({ occurredAt: time }), expected);
+  return [...good.map(at(UNMATCHED)), ...[...bad, ...spaced].map(at(dropped('unreadable: ')))];
 }

@@ -1,5 +1,16 @@
 import { JSON_TEXTS } from './json-texts.ts';
-import { MARKER, POISON, recorded, toPush, type Expected, type HostileInput, type Say } from './hostile-input.ts';
+import {
+  MARKER,
+  NO_ENDPOINT,
+  POISON,
+  REFUSED,
+  UNREADABLE,
+  recorded,
+  toPush,
+  words,
+  type Expected,
+  type HostileInput,
+} from './hostile-input.ts';
 
 /** Bodies and paths that only the forward door knows. */
 export function pushInputs(): HostileInput[] {
@@ -7,7 +18,7 @@ export function pushInputs(): HostileInput[] {
 }
 
 const push = (kind: string, name: string, body: string | Buffer, expected: Expected): HostileInput =>
-  toPush(kind, name, { body }, { expected });
+  toPush(kind)(name, expected, { body });
 
 /** As Pub/Sub wraps a message. */
 function wrapped(data: string | Buffer | undefined, more: Record<string, unknown> = {}): string {
@@ -29,138 +40,73 @@ function jsonTexts(): HostileInput[] {
       ? text
       : Buffer.concat([Buffer.from(`{"orderId":"${order}","x":`), Buffer.from(text), Buffer.from('}')]);
     const expected = taken && !whole ? recorded(order) : POISON;
-    return [data, wrapped(data)].map((body, nth) =>
-      push(
-        'the edges of JSON',
-        `${JSON.stringify(text.toString('utf8'))}${nth === 0 ? '' : ', wrapped'}`,
-        body,
-        expected,
-      ),
-    );
+    const name = JSON.stringify(text.toString('utf8'));
+    const kind = 'the edges of JSON';
+    return [push(kind, name, data, expected), push(kind, `${name}, wrapped`, wrapped(data), expected)];
   });
 }
 
 function envelopes(): HostileInput[] {
   const kind = 'envelopes';
-  const words = 'h-words';
-  const junk = [null, 7, '', words, [MARKER], {}];
-  const right = Buffer.from(JSON.stringify({ orderId: 'h-base64' }));
-  const base64 = right.toString('base64');
-  const texts: [string, string | Buffer, Expected][] = [
-    ...junk.flatMap((value): [string, string, Expected][] => {
-      const name = JSON.stringify(value);
-      return [
-        [`the body ${name}`, name, POISON],
-        [`message: ${name}`, JSON.stringify({ message: value, subscription: MARKER }), POISON],
-        [`data: ${name}`, JSON.stringify({ message: { data: value, messageId: '1' } }), POISON],
-        [`attributes: ${name}`, JSON.stringify({ message: { attributes: value, messageId: '1' } }), POISON],
-        [
-          `attributes.orderId: ${name}`,
-          JSON.stringify({ message: { attributes: { orderId: value } } }),
-          value === words ? recorded(words) : POISON,
-        ],
-        [`in data: ${name}`, wrapped(name), POISON],
-      ];
-    }),
-    ['data with a NUL behind', wrapped('{"orderId":"x"}\0'), POISON],
-    ['data in UTF-16', wrapped(Buffer.from('{"orderId":"x"}', 'utf16le')), POISON],
-    [
-      'data in base64url',
-      JSON.stringify({ message: { data: Buffer.from('{"orderId":"h-url-\u00ff\u00fe"}').toString('base64url') } }),
-      recorded('h-url-\u00ff\u00fe'),
-    ],
-    ['data without padding', JSON.stringify({ message: { data: base64.replace(/=+$/, '') } }), recorded('h-base64')],
-    [
-      'data with line ends',
-      JSON.stringify({ message: { data: base64.replaceAll(/(.{4})/g, '$1\r\n'), n: 1 } }),
-      recorded('h-base64'),
-    ],
-    [
-      'thousands of messages',
-      JSON.stringify({ messages: Array.from({ length: 5_000 }, (_, at) => ({ attributes: { orderId: `x-${at}` } })) }),
-      POISON,
-    ],
-    [
-      'thousands of attributes',
-      wrapped(undefined, {
-        attributes: Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`a${at}`, MARKER])),
-      }),
-      POISON,
-    ],
-    [
-      'ids in the wrong place',
-      wrapped(JSON.stringify({ order: { orderId: 'x', Id: 'x', _id: 'x' }, ID: 'x', OrderId: 'x', order_id: 'x' })),
-      POISON,
-    ],
-    ['ids of the prototype', '{"__proto__":{"orderId":"x","id":"x","order":{"id":"x"}}}', POISON],
+  const known = 'h-words';
+  const order = (value: unknown): string | undefined => (value === known ? known : undefined);
+  const json = (value: unknown): string => JSON.stringify(value);
+  const data = (data: string): string => json({ message: { data } });
+  const base64 = Buffer.from(json({ orderId: 'h-base64' })).toString('base64');
+  const url = Buffer.from('{"orderId":"h-url-\u00ff\u00fe"}').toString('base64url');
+  const messages = Array.from({ length: 5_000 }, (_, at) => ({ attributes: { orderId: `x-${at}` } }));
+  const attributes = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`a${at}`, MARKER]));
+  const misplaced = { order: { orderId: 'x', Id: 'x', _id: 'x' }, ID: 'x', OrderId: 'x', order_id: 'x' };
+  const texts: [name: string, body: string, order?: string | undefined][] = [
+    ...[null, 7, '', known, [MARKER], {}].flatMap((value): [string, string, (string | undefined)?][] => [
+      [`the body ${json(value)}`, json(value)],
+      [`message: ${json(value)}`, json({ message: value, subscription: MARKER })],
+      [`data: ${json(value)}`, json({ message: { data: value, messageId: '1' } })],
+      [`attributes: ${json(value)}`, json({ message: { attributes: value, messageId: '1' } })],
+      [`attributes.orderId: ${json(value)}`, json({ message: { attributes: { orderId: value } } }), order(value)],
+      [`in data: ${json(value)}`, wrapped(json(value))],
+    ]),
+    ['data with a NUL behind', wrapped('{"orderId":"x"}\0')],
+    ['data in UTF-16', wrapped(Buffer.from('{"orderId":"x"}', 'utf16le'))],
+    ['data in base64url', data(url), 'h-url-\u00ff\u00fe'],
+    ['data without padding', data(base64.replace(/=+$/, '')), 'h-base64'],
+    ['data with line ends', json({ message: { data: base64.replaceAll(/(.{4})/g, '$1\r\n'), n: 1 } }), 'h-base64'],
+    ['thousands of messages', json({ messages })],
+    ['thousands of attributes', wrapped(undefined, { attributes })],
+    ['ids in the wrong place', wrapped(json(misplaced))],
+    ['ids of the prototype', '{"__proto__":{"orderId":"x","id":"x","order":{"id":"x"}}}'],
     [
       'attributes of the prototype',
       '{"message":{"__proto__":{"attributes":{"orderId":"x"}},"attributes":{"__proto__":{"orderId":"x"}}}}',
-      POISON,
     ],
-    ['names that repeat: the last one counts', '{"orderId":"x","orderId":"h-repeated"}', recorded('h-repeated')],
-    ['names that repeat: the last one is none', '{"orderId":"x","orderId":7}', POISON],
-    [
-      'a message id of 10 kB',
-      wrapped('{"orderId":"h-message-id"}', { messageId: 'x'.repeat(10_000) }),
-      recorded('h-message-id'),
-    ],
-    ['a message id with a NUL', wrapped('', { messageId: '1\0\ud800' }), POISON],
+    ['names that repeat: the last one counts', '{"orderId":"x","orderId":"h-repeated"}', 'h-repeated'],
+    ['names that repeat: the last one is none', '{"orderId":"x","orderId":7}'],
+    ['a message id of 10 kB', wrapped('{"orderId":"h-message-id"}', { messageId: 'x'.repeat(10_000) }), 'h-message-id'],
+    ['a message id with a NUL', wrapped('', { messageId: '1\0\ud800' })],
   ];
+  const unwrapped = (name: string, expected: Expected, ids: string[], messageId = 9, body = MARKER): HostileInput => {
+    const lines = ['Authorization: Bearer <pushToken>', ...ids, `x-goog-pubsub-message-id: ${messageId}`];
+    return toPush(kind)(`unwrapped, ${name}`, expected, { body, lines });
+  };
   return [
-    ...texts.map(([name, body, expected]) => push(kind, name, body, expected)),
-    ...[`orderId: h-header`, 'ORDERID: h-header-2'].map((line, at) =>
-      toPush(
-        kind,
-        `unwrapped, with ${line}`,
-        { body: MARKER, lines: [...bearer, line, `x-goog-pubsub-message-id: ${at}`] },
-        { expected: recorded(line.slice(9)) },
-      ),
-    ),
-    toPush(
-      kind,
-      'unwrapped, two ids in headers',
-      { body: MARKER, lines: [...bearer, 'orderId: h-a', 'orderId: h-b', 'x-goog-pubsub-message-id: 9'] },
-      { expected: recorded('h-a, h-b') },
-    ),
-    toPush(
-      kind,
-      'unwrapped, an id of 10 kB in a header',
-      { body: '', lines: [...bearer, `orderId: ${'x'.repeat(10_000)}`, 'x-goog-pubsub-message-id: 9'] },
-      { expected: POISON },
-    ),
+    ...texts.map(([name, body, order]) => push(kind, name, body, recorded(order))),
+    unwrapped('with orderId: h-header', recorded('h-header'), ['orderId: h-header'], 0),
+    unwrapped('with ORDERID: h-header-2', recorded('h-header-2'), ['ORDERID: h-header-2'], 1),
+    unwrapped('two ids in headers', recorded('h-a, h-b'), ['orderId: h-a', 'orderId: h-b']),
+    unwrapped('an id of 10 kB in a header', POISON, [`orderId: ${'x'.repeat(10_000)}`], 9, ''),
   ];
 }
 
-const bearer: Say[] = [({ pushToken }) => `Authorization: Bearer ${pushToken}`];
-
 function orderIds(): HostileInput[] {
   const kind = 'order ids';
-  const numbers = ['-1', '1e999', '9007199254740993'];
   const bad = [
-    ...numbers,
-    '""',
-    'true',
-    '[]',
-    '["x"]',
-    '{}',
-    '{"id":"x"}',
-    '"a\\u0000b"',
-    '"\\udc00\\ud800"',
+    ...words(String.raw`-1 1e999 9007199254740993 "" true [] ["x"] {} {"id":"x"} "a\u0000b" "\udc00\ud800"`),
     ...[256, 1_000_000].flatMap((length) => ['x', '🍕'].map((letter) => `"${letter.repeat(length)}"`)),
   ];
-  const good = [
-    '__proto__',
-    ' ',
-    '\u202e',
-    '\ufeff',
-    "'; DROP TABLE placements; --",
-    'null',
-    'y'.repeat(255),
-    '漢'.repeat(255),
-    'a\u0301',
-    '\u{10ffff}',
-  ].map((text, at) => `${text.length < 200 ? `h-id-${at}-` : ''}${text}`);
+  const texts = ['__proto__', ' ', '\u202e', '\ufeff', "'; DROP TABLE placements; --", 'null'];
+  const good = [...texts, 'y'.repeat(255), '漢'.repeat(255), 'a\u0301', '\u{10ffff}'].map((text, at) =>
+    text.length < 200 ? `h-id-${at}-${text}` : text,
+  );
   const places: [string, (value: string) => string][] = [
     ['attributes.orderId', (value) => `{"message":{"attributes":{"orderId":${value}},"messageId":"1"}}`],
     ['data.orderId', (value) => wrapped(`{"orderId":${value}}`)],
@@ -176,54 +122,41 @@ function orderIds(): HostileInput[] {
 }
 
 function nesting(): HostileInput[] {
-  const kind = 'deep nesting';
+  const shapes = [
+    ['lists', '[', ']', ''],
+    ['objects', '{"order":', '}', '1'],
+    ['messages', '{"message":', '}', '1'],
+  ] as const;
   return [100, 100_000].flatMap((depth) =>
-    (
-      [
-        ['lists', '[', ']', ''],
-        ['objects', '{"order":', '}', '1'],
-        ['messages', '{"message":', '}', '1'],
-      ] as const
-    ).flatMap(([name, open, close, core]) => {
+    shapes.flatMap(([name, open, close, core]) => {
       const whole = open.repeat(depth) + core + close.repeat(depth);
       const order = `h-deep-${name}-${depth}`;
+      const at = (how: string, body: string, expected = POISON): HostileInput =>
+        push('deep nesting', `${depth} ${name}${how}`, body, expected);
       return [
-        push(kind, `${depth} ${name}`, whole, POISON),
-        push(kind, `${depth} ${name} in data`, wrapped(whole), POISON),
-        push(kind, `${depth} ${name} that are not closed`, open.repeat(depth), POISON),
-        push(kind, `${depth} ${name} beside an id`, `{"orderId":"${order}","x":${whole}}`, recorded(order)),
-        push(kind, `${depth} ${name} as an id`, `{"orderId":${whole}}`, POISON),
+        at('', whole),
+        at(' in data', wrapped(whole)),
+        at(' that are not closed', open.repeat(depth)),
+        at(' beside an id', `{"orderId":"${order}","x":${whole}}`, recorded(order)),
+        at(' as an id', `{"orderId":${whole}}`),
       ];
     }),
   );
 }
 
 function paths(): HostileInput[] {
-  const kind = 'paths';
-  const at = (path: string, expected?: Expected): HostileInput => {
+  const at = (expected?: Expected) => (path: string) => {
     const order = `h-path-${path.replaceAll(/\W/g, '_')}`.slice(0, 255);
-    return toPush(kind, path, { path, body: `{"orderId":"${order}"}` }, { expected: expected ?? recorded(order) });
+    return toPush('paths')(path, expected ?? recorded(order), { path, body: `{"orderId":"${order}"}` });
   };
+  const right = words(`/pubsub/push? /pubsub/push?%zz /pubsub/push#x /pubsub/%70ush http://evil.example/pubsub/push
+    /pubsub/push?${'x'.repeat(8_000)} /pubsub/push?__proto__[a]=b`);
+  const beside = '/pubsub/push/ //pubsub/push /pubsub/push%00 /PUBSUB/PUSH /pubsub/../pubsub/push /pubsub%2fpush';
   return [
-    ...[
-      '/pubsub/push?',
-      '/pubsub/push?%zz',
-      '/pubsub/push#x',
-      '/pubsub/%70ush',
-      'http://evil.example/pubsub/push',
-      `/pubsub/push?${'x'.repeat(8_000)}`,
-      '/pubsub/push?__proto__[a]=b',
-    ].map((path) => at(path)),
-    ...[
-      '/pubsub/push/',
-      '//pubsub/push',
-      '/pubsub/push%00',
-      '/PUBSUB/PUSH',
-      '/pubsub/../pubsub/push',
-      '/pubsub%2fpush',
-    ].map((path) => at(path, { status: 404 })),
-    ...['/pubsub/push%zz', '/pubsub/push%', '/pubsub/%c3', '/%ff'].map((path) => at(path, { status: 401 })),
-    ...['pubsub/push', '/pubsub/push x', '/pubsub/push\0', '\\pubsub\\push'].map((path) => at(path, { status: 500 })),
-    at(`/pubsub/push?${'x'.repeat(20_000)}`, { status: 401 }),
+    ...right.map(at()),
+    ...words(beside).map(at(NO_ENDPOINT)),
+    ...['/pubsub/push%zz', '/pubsub/push%', '/pubsub/%c3', '/%ff'].map(at(REFUSED)),
+    ...['pubsub/push', '/pubsub/push x', '/pubsub/push\0', '\\pubsub\\push'].map(at(UNREADABLE)),
+    at(REFUSED)(`/pubsub/push?${'x'.repeat(20_000)}`),
   ];
 }

@@ -1,12 +1,4 @@
-import {
-  MARKER,
-  recorded,
-  toPush,
-  type Expected,
-  type HostileInput,
-  type PushTokenChanges,
-  type Say,
-} from './hostile-input.ts';
+import { MARKER, REFUSED, recorded, toPush, type HostileInput, type PushTokenChanges } from './hostile-input.ts';
 
 /** Pushes that would be right, but for the token they carry. */
 export function pushTokenInputs(): HostileInput[] {
@@ -16,20 +8,16 @@ export function pushTokenInputs(): HostileInput[] {
 /** A push whose body is right, and whose token is not; `n` tells the bodies of those apart that are accepted. */
 function withToken(kind: string, name: string, about: PushTokenChanges, expected: 401 | 204): HostileInput {
   const order = `h-token-${kind}-${name.replaceAll(MARKER, 'm')}`.replaceAll(/[^\w-]/g, '_').slice(0, 250);
-  return toPush(
-    kind,
-    name,
-    {
-      body: JSON.stringify({ orderId: order }),
-      lines: ['Host: x', `Cookie: ${MARKER}`, ({ signPushToken }) => `Authorization: Bearer ${signPushToken(about)}`],
-    },
-    { expected: expected === 204 ? recorded(order) : { status: 401 } },
-  );
+  return toPush(kind)(name, expected === 204 ? recorded(order) : REFUSED, {
+    body: JSON.stringify({ orderId: order }),
+    lines: ['Host: x', `Cookie: ${MARKER}`, ({ signPushToken }) => `Authorization: Bearer ${signPushToken(about)}`],
+  });
 }
 
 /** What each claim may be is tried at the verifier itself: here stands what a claim is of another type. */
 function claims(): HostileInput[] {
   const kind = 'OIDC tokens: claims';
+  const many = { x: MARKER.repeat(700), __proto__: { admin: true } };
   const junk = [null, true, 0, '', MARKER, [MARKER], {}];
   const isRight = (claim: string, value: unknown): boolean =>
     (claim === 'email_verified' && value === true) || (claim === 'nbf' && value === 0);
@@ -40,19 +28,15 @@ function claims(): HostileInput[] {
         .map((value) => withToken(kind, `${claim}: ${JSON.stringify(value)}`, { claims: { [claim]: value } }, 401)),
     ),
     withToken(kind, 'sub left out, which nobody asks for', { claims: { sub: undefined } }, 204),
-    withToken(
-      kind,
-      'right, with 4 kB of other claims',
-      { claims: { x: MARKER.repeat(700), __proto__: { admin: true } } },
-      204,
-    ),
+    withToken(kind, 'right, with 4 kB of other claims', { claims: many }, 204),
   ];
 }
 
 function forgeries(): HostileInput[] {
-  const kind = 'OIDC tokens: forgeries';
   const at = (name: string, about: PushTokenChanges, expected: 401 | 204 = 401): HostileInput =>
-    withToken(kind, name, about, expected);
+    withToken('OIDC tokens: forgeries', name, about, expected);
+  const [jku, x5u] = ['http://127.0.0.1:9/jwks', 'http://127.0.0.1:9/x5u'];
+  const strangers = [{ jku }, { x5u }, { jwk: { kty: 'oct', k: 'AAAA' } }, { x5c: ['AAAA'] }, { jwk: MARKER }];
   return [
     ...['none', 'nOnE', ' none', ''].map((alg) =>
       at(`alg "${alg}", not signed`, { header: { alg }, signer: 'nobody' }),
@@ -64,13 +48,7 @@ function forgeries(): HostileInput[] {
     at('our key under the kid of another of our keys', { header: { kid: 'stand-in' } }),
     at('our key without a kid, where there are two', { header: { kid: undefined } }),
     ...['', '__proto__', 'x'.repeat(5_000)].map((kid, nth) => at(`unknown kid ${nth}`, { header: { kid } })),
-    ...[
-      { jku: 'http://127.0.0.1:9/jwks' },
-      { x5u: 'http://127.0.0.1:9/x5u' },
-      { jwk: { kty: 'oct', k: 'AAAA' } },
-      { x5c: ['AAAA'] },
-      { jwk: MARKER },
-    ].map((header) =>
+    ...strangers.map((header) =>
       at(`a stranger with ${Object.keys(header)[0]} ${JSON.stringify(header).length}`, { header, signer: 'anonymous' }),
     ),
     ...[[MARKER], ['exp'], [], ['toString'], 'b64', null].map((crit, nth) =>
@@ -82,17 +60,11 @@ function forgeries(): HostileInput[] {
 }
 
 function mutilated(): HostileInput[] {
-  const kind = 'OIDC tokens: mutilated';
   const at = (name: string, change: (token: string) => string): HostileInput =>
-    toPush(
-      kind,
-      name,
-      {
-        body: `{"orderId":"${name}"}`,
-        lines: ['Host: x', ({ pushToken }) => `Authorization: Bearer ${change(pushToken)}`],
-      },
-      { expected: { status: 401 } },
-    );
+    toPush('OIDC tokens: mutilated')(name, REFUSED, {
+      body: `{"orderId":"${name}"}`,
+      lines: ['Host: x', ({ pushToken }) => `Authorization: Bearer ${change(pushToken)}`],
+    });
   const part = (nth: number, change: (part: string) => string) => (token: string) =>
     token
       .split('.')
@@ -126,38 +98,28 @@ function mutilated(): HostileInput[] {
 }
 
 function authorizations(): HostileInput[] {
-  const kind = 'Authorization headers';
-  const at = (name: string, lines: Say[], expected?: Expected): HostileInput =>
-    toPush(
-      kind,
-      name,
-      { body: `{"orderId":"h-authorization-${name.replaceAll(/\W/g, '_')}"}`, lines: ['Host: x', ...lines] },
-      { expected: expected ?? { status: 401 } },
-    );
-  const right = (name: string, lines: Say[]): HostileInput =>
-    at(name, lines, recorded(`h-authorization-${name.replaceAll(/\W/g, '_')}`));
   const words = ['', 'Bearer', `Basic ${MARKER}`, MARKER, 'Bearer ÿ', 'Bearer ..', '__proto__', 'Bearer\tx'];
-  return [
-    at('none', []),
-    ...words.map((word, nth) => at(`words ${nth}`, [Buffer.from(`Authorization: ${word}`, 'latin1')])),
-    at('without the scheme', [({ pushToken }) => `Authorization: ${pushToken}`]),
-    at('of another scheme', [({ pushToken }) => `Authorization: Basic ${pushToken}`]),
-    at('behind a tab', [({ pushToken }) => `Authorization: Bearer\t${pushToken}`]),
-    at('under another name', [
-      ({ pushToken }) => `X-Authorization: Bearer ${pushToken}`,
-      ({ pushToken }) => `Proxy-Authorization: Bearer ${pushToken}`,
-    ]),
-    at('in a cookie', [({ pushToken }) => `Cookie: authorization=Bearer%20${pushToken}`]),
-    at('of a webhook', [({ token }) => `Authorization: Bearer ${token}`]),
-    at('twice, the first one wrong', [
-      'Authorization: Bearer x',
-      ({ pushToken }) => `Authorization: Bearer ${pushToken}`,
-    ]),
-    right('right, in small letters', [({ pushToken }) => `authorization: bearer ${pushToken}`]),
-    right('right, behind spaces', [({ pushToken }) => `Authorization:   Bearer   ${pushToken}  `]),
-    right('right, and a second that is passed over', [
-      ({ pushToken }) => `Authorization: Bearer ${pushToken}`,
-      'Authorization: Bearer x',
-    ]),
+  const right = 'Authorization: Bearer <pushToken>';
+  const inputs: [name: string, ...lines: string[]][] = [
+    ['none'],
+    ...words.map((word, nth): [string, string] => [`words ${nth}`, `Authorization: ${word}`]),
+    ['without the scheme', 'Authorization: <pushToken>'],
+    ['of another scheme', 'Authorization: Basic <pushToken>'],
+    ['behind a tab', 'Authorization: Bearer\t<pushToken>'],
+    ['under another name', `X-${right}`, `Proxy-${right}`],
+    ['in a cookie', 'Cookie: authorization=Bearer%20<pushToken>'],
+    ['of a webhook', 'Authorization: Bearer <token>'],
+    ['twice, the first one wrong', 'Authorization: Bearer x', right],
+    ['right, in small letters', 'authorization: bearer <pushToken>'],
+    ['right, behind spaces', 'Authorization:   Bearer   <pushToken>  '],
+    ['right, and a second that is passed over', right, 'Authorization: Bearer x'],
   ];
+  return inputs.map(([name, ...lines]) => {
+    const order = `h-authorization-${name.replaceAll(/\W/g, '_')}`;
+    const expected = name.startsWith('right') ? recorded(order) : REFUSED;
+    return toPush('Authorization headers')(name, expected, {
+      body: `{"orderId":"${order}"}`,
+      lines: ['Host: x', ...lines],
+    });
+  });
 }

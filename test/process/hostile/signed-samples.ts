@@ -5,8 +5,7 @@ import { sign } from '../../../src/core/domain/standard-webhooks.ts';
 import { inMemoryCredentials } from '../../providers/in-memory-credentials.ts';
 import { SIMULATORS, type PosName } from '../../simulators/index.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
-import { MARKER, statusText } from './hostile-input.ts';
-import { SECRET } from './secrets.ts';
+import { MARKER, SECRET, statusText } from './hostile-input.ts';
 
 /** What the fuzz needs to know of a provider: settings that sign, and webhooks as its POS would sign them. */
 export type SignedSamples = {

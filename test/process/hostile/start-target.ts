@@ -4,10 +4,9 @@ import { runMain, type MainProcess } from '../../support/run-main.ts';
 import { sendJson, serveHttp } from '../../support/serve-http.ts';
 import { startPos, type Pos } from '../../support/start-pos.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
-import type { Target } from './hostile-input.ts';
+import { SECRET, type Target } from './hostile-input.ts';
 import { FOLLOW_ENV } from './follow-inputs.ts';
 import { listPos } from './list-pos.ts';
-import { SECRET } from './secrets.ts';
 import { pushTokenSigner } from './sign-push-token.ts';
 
 export type RunningTarget = {
