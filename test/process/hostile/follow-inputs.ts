@@ -12,7 +12,6 @@ import {
 } from './hostile-input.ts';
 
 const AUDIENCE = 'https://expediter.test/follow';
-const ORIGIN = 'https://order.expediter.test';
 const ours = followSigner('ES256', 'ours');
 const anonymous = followSigner('ES256', 'ours');
 const secret = followSigner('HS256', 'secret');
@@ -23,10 +22,12 @@ const right = { sub: 'h-follow', aud: AUDIENCE, exp: inAnHour };
 export const FOLLOW_ENV = {
   FOLLOW_TOKEN_KEYS: JSON.stringify({ keys: [ours.jwk, secret.jwk] }),
   FOLLOW_TOKEN_AUDIENCE: AUDIENCE,
-  MEMBER_ORIGINS: ORIGIN,
+  MEMBER_ORIGINS: 'https://order.expediter.test',
 };
 /** It is right in everything, for an order that nobody has. */
 export const FOLLOW_TOKEN = signFollowToken(ours, right);
+const QUERY = `?token=${FOLLOW_TOKEN}&member=${MARKER}`;
+const HEAD = ['Host: x', `Cookie: ${MARKER}`];
 
 /** The whole answer but for its date: whatever is wrong, nothing of it differs. */
 const REFUSED: Expected = {
@@ -73,10 +74,7 @@ function tokens(): HostileInput[] {
 /** How a token is brought. */
 function ways(): HostileInput[] {
   const at = (name: string, query: string, lines: string[] = [], expected = REFUSED): HostileInput =>
-    toFollow('ways to bring a follow token')(name, expected, {
-      path: `/follow?${query}`,
-      lines: ['Host: x', `Cookie: ${MARKER}`, ...lines],
-    });
+    toFollow('ways to bring a follow token')(name, expected, { path: `/follow?${query}`, lines: [...HEAD, ...lines] });
   const t = FOLLOW_TOKEN;
   const escaped = Array.from(t, (letter) => `%${letter.charCodeAt(0).toString(16)}`).join('');
   return [
@@ -103,10 +101,7 @@ function ways(): HostileInput[] {
 
 function addresses(): HostileInput[] {
   const at = (path: string, expected: Expected, method = 'GET'): HostileInput =>
-    toFollow('addresses beside /follow')(`${method} ${path}`, expected, {
-      method,
-      path: `${path}?token=${FOLLOW_TOKEN}&member=${MARKER}`,
-    });
+    toFollow('addresses beside /follow')(`${method} ${path}`, expected, { method, path: path + QUERY });
   const beside = ['follow/', '/follow', 'Follow', 'follow/h-follow', `follow/${MARKER}`, 'follow%2f', 'x/../follow'];
   return [
     ...beside.map((path) => at(`/${path}`, NO_ENDPOINT)),
@@ -120,11 +115,7 @@ function addresses(): HostileInput[] {
 
 function heads(): HostileInput[] {
   const at = (name: string, line: string, expected: Expected, request: Request = {}): HostileInput =>
-    toFollow('heads of who follows')(name, expected, {
-      path: `/follow?token=${FOLLOW_TOKEN}&member=${MARKER}`,
-      lines: ['Host: x', `Cookie: ${MARKER}`, line],
-      ...request,
-    });
+    toFollow('heads of who follows')(name, expected, { path: `/follow${QUERY}`, lines: [...HEAD, line], ...request });
   return [
     ...['-1', '1e3', '9'.repeat(400), MARKER, '1, 2', 'ÿ', '0x10', ' '].map((last) =>
       at(`Last-Event-ID ${last.slice(0, 20)}`, `Last-Event-ID: ${last}`, FOLLOWED),

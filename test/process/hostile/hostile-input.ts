@@ -142,6 +142,24 @@ export function words(text: string): string[] {
   return text.trim().split(/\s+/);
 }
 
+/** What the two doors have in common on the wire, and where they differ. */
+export type Door = {
+  to: typeof toWebhook;
+  path: string;
+  /** Lines that a head must hold to be let in. */
+  usual: readonly string[];
+  /** A body that is right, told apart from the others by its name. */
+  good(name: string): { body: string; expected: Expected };
+  junk(body: string | Buffer): Expected;
+  /** The request began and could not be read to its end. */
+  interrupted: Expected;
+  /** Bytes. */
+  limit: number;
+  oversized: Extract<Expected, { status: 200; outcome: 'dropped' } | { status: 204 }>;
+  /** The same request with nothing that lets it in. */
+  uninvited: Pick<Request, 'path' | 'lines'>;
+};
+
 /** As `Transfer-Encoding: chunked` writes these, with its end unless there is none. */
 export function chunked(pieces: readonly Buffer[], end = '0\r\n\r\n'): Buffer {
   const parts = pieces

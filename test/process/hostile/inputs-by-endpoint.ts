@@ -1,35 +1,55 @@
-import { addressInputs } from './address-inputs.ts';
-import { bodyInputs } from './body-inputs.ts';
-import { FORWARD_ENDPOINT, RETURN_ENDPOINT } from './endpoint.ts';
+import { doorInputs } from './door-inputs.ts';
 import { followInputs } from './follow-inputs.ts';
-import { headInputs } from './head-inputs.ts';
-import type { HostileInput } from './hostile-input.ts';
-import { payloadInputs } from './payload-inputs.ts';
+import {
+  MARKER,
+  NOT_JSON,
+  NOT_UTF8,
+  POISON,
+  UNMATCHED,
+  UNREADABLE,
+  dropped,
+  isUtf8,
+  recorded,
+  statusText,
+  toPush,
+  toWebhook,
+  type Door,
+  type HostileInput,
+} from './hostile-input.ts';
 import { pushInputs } from './push-inputs.ts';
-import { pushTokenInputs } from './push-token-inputs.ts';
-import { signatureInputs } from './signature-inputs.ts';
+import { returnInputs } from './webhook-inputs.ts';
+
+const MIB = 2 ** 20;
+
+const RETURN_ENDPOINT: Door = {
+  to: toWebhook,
+  path: '/webhook/standard/club',
+  usual: ['Host: x'],
+  good: (name) => ({ body: statusText({ id: `${MARKER}-${name}`.slice(0, 255) }), expected: UNMATCHED }),
+  junk: (body) => dropped(isUtf8(Buffer.from(body)) ? NOT_JSON : NOT_UTF8),
+  interrupted: UNREADABLE,
+  limit: MIB,
+  oversized: { status: 200, outcome: 'dropped', reason: `over ${MIB} bytes`, beginning: true },
+  // As long as a token from before there were checksums, so that Postgres is asked.
+  uninvited: { path: `/webhook/standard/club?token=${MARKER.padEnd(43, 'x')}` },
+};
+
+const FORWARD_ENDPOINT: Door = {
+  to: toPush,
+  path: '/pubsub/push',
+  usual: ['Authorization: Bearer <pushToken>'],
+  good: (name) => ({ body: JSON.stringify({ orderId: `h-${name}` }), expected: recorded(`h-${name}`) }),
+  junk: () => POISON,
+  interrupted: { status: 503 },
+  limit: 16 * MIB,
+  oversized: { status: 204, order: undefined },
+  uninvited: { lines: [`Authorization: Bearer ${MARKER}.${MARKER}.${MARKER}`] },
+};
 
 export function webhookInputs(): HostileInput[] {
-  return [
-    ...bodyInputs(RETURN_ENDPOINT),
-    ...headInputs(RETURN_ENDPOINT),
-    ...addressInputs(),
-    ...signatureInputs(),
-    ...payloadInputs(),
-  ];
+  return [...doorInputs(RETURN_ENDPOINT), ...returnInputs()];
 }
 
 export function forwardInputs(): HostileInput[] {
-  return [
-    ...bodyInputs(FORWARD_ENDPOINT),
-    ...headInputs(FORWARD_ENDPOINT),
-    ...pushInputs(),
-    ...pushTokenInputs(),
-    ...followInputs(),
-  ];
-}
-
-/** Inputs by their class, in the order of their first. */
-export function byKind(inputs: readonly HostileInput[]): [kind: string, inputs: HostileInput[]][] {
-  return [...Map.groupBy(inputs, (input) => input.kind)];
+  return [...doorInputs(FORWARD_ENDPOINT), ...pushInputs(), ...followInputs()];
 }

@@ -27,24 +27,16 @@ type Sent = { input: HostileInput; answer: RawAnswer; milliseconds: number; agai
 export async function sendInputs(running: RunningTarget, inputs: readonly HostileInput[]): Promise<string[]> {
   const known = new Set(await orders(running));
   const before = await countWebhooks(running);
-  const sent = [
-    ...(await send(
-      running,
-      inputs.filter((input) => !isLarge(input)),
-      AT_ONCE,
-    )),
-    ...(await send(running, inputs.filter(isLarge), LARGE_AT_ONCE)),
-  ];
+  const [large = [], small = []] = [true, false].map((is) => inputs.filter((input) => isLarge(input) === is));
+  const sent = [...(await send(running, small, AT_ONCE)), ...(await send(running, large, LARGE_AT_ONCE))];
   const stored = inputs.filter(isStored).length;
-  const after = await countWebhooks(running);
+  const more = (await countWebhooks(running)) - before;
   // One that was answered 500 may be stored all the same.
   const most = stored + sent.reduce((sum, { again }) => sum + again, 0);
   return [
     ...sent.flatMap(answerDiffers),
     ...(await rowsDiffer(running, sent)),
-    ...(after - before >= stored && after - before <= most
-      ? []
-      : [`${after - before} webhooks were stored, not ${stored}`]),
+    ...(more >= stored && more <= most ? [] : [`${more} webhooks were stored, not ${stored}`]),
     ...ordersDiffer(inputs, known, await orders(running)),
   ];
 }
@@ -52,12 +44,11 @@ export async function sendInputs(running: RunningTarget, inputs: readonly Hostil
 /** Sends those that take their time, all at once, without looking at what becomes of the others meanwhile. */
 export async function sendSlowInputs(running: RunningTarget, inputs: readonly HostileInput[]): Promise<string[]> {
   const sent = await send(running, inputs, inputs.length);
-  return sent.flatMap((each) => [
-    ...answerDiffers(each),
-    ...(each.milliseconds < CUT_AFTER_MS
-      ? [`${nameOf(each.input)}: cut off after ${Math.round(each.milliseconds)} ms`]
-      : []),
-  ]);
+  const early = sent.filter(({ milliseconds }) => milliseconds < CUT_AFTER_MS);
+  return [
+    ...sent.flatMap(answerDiffers),
+    ...early.map(({ input, milliseconds }) => `${nameOf(input)}: cut off after ${Math.round(milliseconds)} ms`),
+  ];
 }
 
 export async function send(running: RunningTarget, inputs: readonly HostileInput[], atOnce: number): Promise<Sent[]> {
@@ -69,12 +60,11 @@ export async function send(running: RunningTarget, inputs: readonly HostileInput
         const began = performance.now();
         const bytes = input.bytes(running.target);
         const limitMs = input.slow ? SLOW_ANSWER_MS : ANSWER_MS;
-        let answer = await sendRaw(running.port, bytes, input.pace, limitMs);
-        let again = 0;
         const most = input.expected.status === 200 || input.expected.status === 401 ? AGAIN_MAX : 0;
-        while (answer.status === 500 && again < most) {
+        let again = 0;
+        let answer = await sendRaw(running.port, bytes, input.pace, limitMs);
+        for (; answer.status === 500 && again < most; again += 1) {
           answer = await sendRaw(running.port, bytes, input.pace, limitMs);
-          again += 1;
         }
         sent.push({ input, answer, milliseconds: performance.now() - began, again });
       }
@@ -117,23 +107,18 @@ function answerDiffers({ input, answer }: Sent): string[] {
 }
 
 async function rowsDiffer({ system, target }: RunningTarget, sent: readonly Sent[]): Promise<string[]> {
-  const answered = sent.flatMap(({ input, answer }) =>
-    isStored(input) && answer.status === 200
-      ? [{ input, id: (JSON.parse(answer.body) as { webhookId: string }).webhookId }]
-      : [],
-  );
   const rowsWhere = async (condition: string, value: unknown): Promise<Row[]> => {
     const rows = await system.query(`SELECT * FROM webhooks WHERE ${condition}`, [value]);
     return rows.map((row) => ({ ...row, body: bodyAsItCame(row) }) as Row);
   };
-  const rows = await rowsWhere(
-    'id = ANY ($1)',
-    answered.map(({ id }) => id),
-  );
-  const byId = new Map(rows.map((row) => [row.id, row]));
+  const stored = sent.filter(({ input }) => isStored(input));
+  const answered = stored
+    .filter(({ answer }) => answer.status === 200)
+    .map(({ input, answer }) => ({ input, id: (JSON.parse(answer.body) as { webhookId: string }).webhookId }));
+  const ids = answered.map(({ id }) => id);
+  const byId = new Map((await rowsWhere('id = ANY ($1)', ids)).map((row) => [row.id, row]));
   const differences = answered.flatMap(({ input, id }) => rowDiffers(input, byId.get(id), target.token));
-  for (const { input, answer } of sent) {
-    if (!isStored(input) || answer.status !== 'cut') continue;
+  for (const { input } of stored.filter(({ answer }) => answer.status === 'cut')) {
     const beginning = input.body.subarray(0, BEGINNING);
     const rows = await rowsWhere('coalesce(zstd_of, octet_length(body)) = $1', beginning.length);
     const found = rows.find(({ body }) => body.equals(beginning));
@@ -159,17 +144,12 @@ function rowDiffers({ expected, body, ...input }: HostileInput, row: Row | undef
 }
 
 function ordersDiffer(inputs: readonly HostileInput[], known: ReadonlySet<string>, now: readonly string[]): string[] {
-  const expected = new Set(
-    inputs.flatMap(({ expected }) => (expected.status === 204 && expected.order !== undefined ? [expected.order] : [])),
-  );
-  const recorded = new Set(now);
+  const expected = new Set(inputs.flatMap(({ expected }) => (expected.status === 204 ? (expected.order ?? []) : [])));
+  const strange = now.filter((order) => !known.has(order) && !expected.has(order));
+  const missing = [...expected].filter((order) => !now.includes(order));
   return [
-    ...now
-      .filter((order) => !known.has(order) && !expected.has(order))
-      .map((order) => `the order ${JSON.stringify(order)} was recorded`),
-    ...[...expected]
-      .filter((order) => !recorded.has(order))
-      .map((order) => `the order ${JSON.stringify(order)} was not recorded`),
+    ...strange.map((order) => `the order ${JSON.stringify(order)} was recorded`),
+    ...missing.map((order) => `the order ${JSON.stringify(order)} was not recorded`),
   ];
 }
 

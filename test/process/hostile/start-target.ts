@@ -1,13 +1,13 @@
+import { constants, createHmac, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { PROBED, memoryOf, type Memory } from '../../support/memory-of.ts';
 import { runMain, type MainProcess } from '../../support/run-main.ts';
 import { sendJson, serveHttp } from '../../support/serve-http.ts';
 import { startPos, type Pos } from '../../support/start-pos.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { AUDIENCE, SERVICE_ACCOUNT, startSystem, type System } from '../../support/start-system.ts';
 import { SECRET, type Target } from './hostile-input.ts';
 import { FOLLOW_ENV } from './follow-inputs.ts';
 import { listPos } from './list-pos.ts';
-import { pushTokenSigner } from './sign-push-token.ts';
 
 export type RunningTarget = {
   target: Target;
@@ -65,4 +65,36 @@ export async function startTarget(): Promise<RunningTarget> {
       await Promise.all([system.stop(), pos.stop(), keySet.stop()]);
     },
   };
+}
+
+const KID = 'hostile';
+
+/** Signs whatever it is asked to, by hand: a library would refuse most of it. */
+function pushTokenSigner(issuer: string): { jwk: object; sign: Target['signPushToken'] } {
+  const ours = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const anonymous = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const pem = ours.publicKey.export({ type: 'spki', format: 'pem' });
+
+  return {
+    jwk: { ...ours.publicKey.export({ format: 'jwk' }), kid: KID, alg: 'RS256', use: 'sig' },
+    sign({ claims, header, signer = 'ours' }) {
+      const now = Math.floor(Date.now() / 1000);
+      const protectedHeader: Record<string, unknown> = { alg: 'RS256', kid: KID, typ: 'JWT', ...header };
+      const usual = { iss: issuer, aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true, sub: '1' };
+      const payload = { ...usual, iat: now, exp: now + 3600, ...claims };
+      const signed = [protectedHeader, payload]
+        .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+        .join('.');
+      const alg = typeof protectedHeader['alg'] === 'string' ? protectedHeader['alg'] : 'RS256';
+      const bits = /(256|384|512)$/.exec(alg)?.[1] ?? '256';
+      if (signer === 'nobody') return `${signed}.`;
+      if (signer === 'public') return `${signed}.${createHmac(`sha${bits}`, pem).update(signed).digest('base64url')}`;
+      return `${signed}.${rsa((signer === 'ours' ? ours : anonymous).privateKey, alg, bits, signed)}`;
+    },
+  };
+}
+
+function rsa(key: KeyObject, alg: string, bits: string, text: string): string {
+  const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
+  return sign(`sha${bits}`, Buffer.from(text), { key, ...(alg.startsWith('PS') && pss) }).toString('base64url');
 }

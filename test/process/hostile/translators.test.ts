@@ -1,21 +1,93 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { StatusEvent } from '../../../src/core/domain/order.ts';
-import type { Webhook } from '../../../src/core/domain/provider.ts';
+import { KitchenOrder, StatusEvent } from '../../../src/core/domain/order.ts';
+import type { Provider, Webhook } from '../../../src/core/domain/provider.ts';
+import { sign } from '../../../src/core/domain/standard-webhooks.ts';
 import { DropCause } from '../../../src/core/domain/webhook-cause.ts';
+import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import { verifyAndTranslate } from '../../../src/core/statuses/translate-webhook-request.ts';
 import { registry } from '../../../src/providers/index.ts';
+import { inMemoryCredentials } from '../../providers/in-memory-credentials.ts';
+import { SIMULATORS, type PosName } from '../../simulators/index.ts';
 import { anyText } from '../../support/any-text.ts';
 import { replacePart } from '../../support/replace-part.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
 import { SEED } from '../../support/seed.ts';
-import { MARKER } from './hostile-input.ts';
-import { NOW, signSamples } from './signed-samples.ts';
+import { MARKER, SECRET, statusText } from './hostile-input.ts';
 
 const RUNS = 500;
-const SAMPLES = await signSamples(registry);
 const LONGEST_REASON = 500;
 /** Codes of a provider that gives no cause: ours do. */
 const GENERAL = ['not_authentic', 'unreadable'];
+
+/** What the fuzz needs to know of a provider: settings that sign, and webhooks as its POS would sign them. */
+type SignedSamples = {
+  settings: unknown;
+  webhooks: readonly Webhook[];
+  /** The parts of a webhook that its signature covers or is; none where the vendor signs nothing. */
+  signedHeaders: readonly string[];
+};
+
+const NOW = new Date('2026-01-31T18:30:00Z');
+const URL_CALLED = 'https://expediter.example.com/webhook/pos/club-1?token=t-1';
+
+function standardWebhook(text: string): Webhook {
+  const body = Buffer.from(text);
+  const timestamp = String(NOW.getTime() / 1000);
+  return {
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': 'm-1',
+      'webhook-timestamp': timestamp,
+      'webhook-signature': sign([SECRET], 'm-1', timestamp, body),
+    },
+    body,
+    url: '',
+    receivedAt: NOW,
+    verified: false,
+  };
+}
+
+const STANDARD: SignedSamples = {
+  settings: { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET },
+  webhooks: [
+    standardWebhook(statusText({ thirdPartyReference: `${MARKER}-2`, occurredAt: '2026-01-31T18:30:00Z' })),
+    standardWebhook(statusText({ id: 'é🍕', status: 'CANCELLED', reason: null })),
+    standardWebhook(`{"eventType":"menu.changed","menu":"${MARKER}"}`),
+  ],
+  signedHeaders: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+};
+
+/** The reports about one order, from the first to the last, as the vendor's simulator sends them. */
+async function simulated(name: PosName, provider: Provider): Promise<SignedSamples> {
+  const pos = await SIMULATORS[name]();
+  try {
+    const settings = provider.settings.parse(pos.settings);
+    const credentials = inMemoryCredentials(() => NOW);
+    const order = KitchenOrder.parse(sampleOrder({ type: 'delivery', callOutCode: 'K472' }));
+    const signal = AbortSignal.timeout(10_000);
+    await provider.createOrder(order, { settings, now: NOW, signal, credentials, fetch: boundedFetch() });
+    const [ticket] = pos.tickets;
+    if (ticket === undefined) throw new Error(`${name} took no order: ${pos.refusals.join('; ')}`);
+    const { kind, header = '' } = provider.webhookAuth ?? {};
+    return {
+      settings,
+      webhooks: pos.lifeOf('delivery').map((status) => {
+        const { headers, body } = pos.sign(URL_CALLED, ticket, status);
+        return { headers, body, url: URL_CALLED, receivedAt: NOW, verified: false };
+      }),
+      signedHeaders: kind === 'signature' ? [header] : [],
+    };
+  } finally {
+    await pos.stop();
+  }
+}
+
+/** One entry for every provider of the registry: a test says which is missing. */
+const SAMPLES = new Map([['standard', STANDARD]]);
+for (const [name, provider] of registry) {
+  if (name !== 'standard' && name in SIMULATORS) SAMPLES.set(name, await simulated(name as PosName, provider));
+}
 
 /** Every text that a payload holds, its names included, is marked: a reason that quotes one shows it. */
 const marked = anyText({ maxLength: 12 }).map((text) => MARKER + text);
