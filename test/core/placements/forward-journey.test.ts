@@ -26,6 +26,7 @@ import type { PlatformFault } from '../../support/start-ordering-platform.ts';
 import { startPos, type Pos, type PosFault } from '../../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 
 /** A POS that recognises a repeat for an hour. */
 const forgetful: Provider = { ...(standard as Provider), integration: 'forgetful', deduplicatesForS: 3_600 };
@@ -726,8 +727,7 @@ describe('in doubt', () => {
     await blocker.query('BEGIN');
     await blocker.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [id]);
     const suspended = system.round('placements');
-    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await until(async () => (await system.query(waits)).length > 0);
+    await untilLocked(system);
     // Only its own clock tells: the monotonic one stands still.
     const { now } = Date;
     vi.spyOn(Date, 'now').mockImplementation(() => now() + 60_000);

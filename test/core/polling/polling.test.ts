@@ -19,6 +19,7 @@ import { readPlans } from '../../support/read-plans.ts';
 import { AHEAD, prepareClock } from '../../support/move-clock.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -268,8 +269,7 @@ it('leaves a location to the process that was quicker, and takes the next one', 
     await other.query('BEGIN');
     await other.query(`INSERT INTO location_polls VALUES ($1, 'till', now() + interval '60 s')`, [first]);
     const claiming = claimQuietOrders(system.pool, ['till'], 1);
-    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await until(async () => (await system.query(waits)).length > 0);
+    await untilLocked(system);
     await other.query('COMMIT');
     expect(await claiming).toEqual([]);
   });

@@ -8,7 +8,7 @@ import { runCli } from '../../support/run-cli.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { statusWebhook } from '../../support/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { until } from '../../support/until.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 
 type Action = Record<string, unknown>;
 
@@ -153,12 +153,7 @@ describe('from the middle', () => {
       await owner.query('BEGIN');
       await owner.query(lock);
       const ended = runCli(stage.env, ['location', 'pause', 'club-1']);
-      await until(async () => {
-        const waits = await stage.query(
-          `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-        );
-        return waits.length > 0;
-      });
+      await untilLocked(stage);
       [action] = await audit(`actor=${userInfo().username}&location=club-1&outcome=unknown`);
       [paused] = await stage.query(`SELECT paused_at IS NOT NULL AS is FROM locations WHERE location_id = 'club-1'`);
       await owner.query('ROLLBACK');

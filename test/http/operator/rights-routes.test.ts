@@ -8,6 +8,7 @@ import { askOperator, sendAsIs, type Operator, type OperatorAnswer } from '../..
 import { dropPast, makePast } from '../../support/make-past.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 
 type Issued = { tokenId: string; token: string };
 type Named = Record<string, unknown> & { tokenId: string; name: string };
@@ -322,7 +323,7 @@ describe('roles at a group of locations', () => {
       await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', ['taken', LOCK_CREATE_LOCATION]);
       const answer = put(here, 'taken', ['quick']);
       // It has found no such location, and waits to create it.
-      await until(async () => (await stage.query(`SELECT FROM pg_locks WHERE NOT granted`)).length > 0);
+      await untilLocked(stage);
       await client.query(
         `INSERT INTO locations (location_id, integration, settings) SELECT 'taken', integration, settings FROM locations
          WHERE location_id = 'club-1'`,
