@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FailedAuthObserved, Observed } from '../../src/core/domain/observed.ts';
 import {
   BURST,
@@ -150,6 +150,9 @@ describe('beside a flood of wrong ones', () => {
       '; ',
     );
     const answers: number[] = [];
+    // Nothing is forgiven meanwhile.
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+    onTestFinished(() => clock.mockRestore());
     for (let nth = 0; nth < 4; nth += 1) {
       answers.push((await sendAsIs(url, '/console/session', { headers: { cookie, ...OWN_PAGE, ...from } })).status);
     }

@@ -58,7 +58,7 @@ export type System = Fixtures & {
    * @returns how many pieces a loop has done
    */
   round(name: Stepped, process?: number): Promise<unknown>;
-  /** Does turns of a loop until one finds nothing. */
+  /** Does turns of a loop until one finds nothing. It also does the retries that become due meanwhile. */
   finish(loop: LoopName, process?: number): Promise<void>;
   /** Drains one process as SIGTERM would. */
   drain(index: number): Promise<void>;

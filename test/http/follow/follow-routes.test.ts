@@ -59,6 +59,12 @@ async function connectTo(at: number): Promise<{ socket: Socket; seen: () => stri
 
 const report = (serviceOrderId: string, status: string, more: object = {}): Promise<unknown> =>
   post(webhook, statusWebhook({ serviceOrderId, providerOrderId: `pos-${serviceOrderId}`, status, ...more }));
+/** Places an order. @returns its id once its POS has it and the topic has said so */
+const placed = async (): Promise<string> => {
+  const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
+  await until(() => system.live(serviceOrderId).length === 2);
+  return serviceOrderId;
+};
 const briefly = ({ events }: ReadEvents): string[] =>
   events.map(({ id, event, data }) => `${id ?? '-'} ${event} ${(data as { memberState?: string }).memberState ?? ''}`);
 
@@ -102,8 +108,9 @@ describe('a member who follows an order', () => {
   });
 
   it('learns neither the location nor the POS id, nor why a kitchen says what it does', async () => {
-    const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
+    const serviceOrderId = await placed();
     const followed = await follow(serviceOrderId);
+    await until(() => followed.events.length === 1);
     await report(serviceOrderId, 'IN_PROGRESS', { reason: 'the guest is a nuisance' });
     const late = await follow(serviceOrderId);
     await report(serviceOrderId, 'COMPLETED');
@@ -115,8 +122,9 @@ describe('a member who follows an order', () => {
 
   it('sees where a courier is followed, in the step that says it and in a snapshot', async () => {
     const trackingUrl = 'https://courier.example/1';
-    const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
+    const serviceOrderId = await placed();
     const followed = await follow(serviceOrderId);
+    await until(() => followed.events.length === 1);
     await report(serviceOrderId, 'EN_ROUTE', { trackingUrl });
     const told = await until(() => followed.events.find(({ data }) => Object(data).status === 'en_route'));
     expect(MemberMessage.strict().parse(told.data)).toMatchObject({ trackingUrl });
