@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { inject } from 'vitest';
+import { expect, inject } from 'vitest';
 import { SCHEMA } from '../../src/database/check-schema.ts';
 import { databaseUrl } from './template-database.ts';
 
@@ -16,13 +16,32 @@ export function createEmptyDatabase(encoding = 'UTF8'): Promise<string> {
 
 /** One connection for all files of a worker: to open one takes as long as the copy. */
 let administrator: pg.Pool | undefined;
+/** The databases of this worker, each with the test file that asked for it. */
+const created = new Map<string, string | undefined>();
 
 /** @param about.copy whether it has the schema: the settings of its roles are not copied */
 async function createFrom(template: string, about = { copy: false }): Promise<string> {
   const server = inject('postgresUrl');
   administrator ??= new pg.Pool({ connectionString: server, max: 1, allowExitOnIdle: true }).on('error', () => {});
+  const file = expect.getState().testPath;
+  await dropOthers(administrator, file);
   const name = `test_${randomUUID().replaceAll('-', '')}`;
+  created.set(name, file);
   await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   if (about.copy) await administrator.query(`ALTER DATABASE ${name} SET search_path = ${SCHEMA}`);
   return databaseUrl(server, name);
+}
+
+/** Drops the databases of earlier files, because they may be in memory. One that is still in use stays until next time. */
+async function dropOthers(server: pg.Pool, file: string | undefined): Promise<void> {
+  const over = [...created].flatMap(([name, creator]) => (creator === file ? [] : [name]));
+  const { rows } = await server.query<{ name: string }>(
+    `SELECT name FROM unnest($1::text[]) name
+     WHERE NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = name)`,
+    [over],
+  );
+  for (const { name } of rows) {
+    created.delete(name);
+    await server.query(`DROP DATABASE IF EXISTS ${name}`);
+  }
 }

@@ -16,6 +16,7 @@ declare module 'vitest' {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const postgres = await startPostgres({
+    inMemory: true,
     settings: { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '300' },
   });
   const client = new pg.Client(postgres.url);
