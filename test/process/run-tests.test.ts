@@ -74,3 +74,11 @@ it.each(['SIGINT', 'SIGTERM'] as const)('ends the tests and the check in progres
   await ended;
   expect([child.exitCode, await out, read('ran').match(/oxlint/)]).toEqual([1, 'failed: tests\n', null]);
 });
+
+it('test:slow gives each seed to the tests, and names the seeds that failed', async () => {
+  const slow = fileURLToPath(new URL('../../scripts/test-slow.ts', import.meta.url));
+  const { env } = programs({ vitest: 'echo seed $SLOW; test $SLOW = 5' });
+  const { code, out } = await runToEnd(slow, env, ['--seeds', '3', '--from', '4', 'test/a.test.ts']);
+  const ran = [4, 5, 6].map((seed) => `SLOW=${seed}: 1 file\nseed ${seed}\n`).join('');
+  expect([code, out]).toEqual([1, `${ran}Failed: SLOW=4, SLOW=6\n`]);
+});
