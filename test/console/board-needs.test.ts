@@ -3,11 +3,11 @@ import type { Filter } from '../../console/board/create-board.ts';
 import { needsOf, type NeedGroup } from '../../console/board/needs-of.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
 import type { Attention, BoardCase, BoardOrder } from '../../console/wire.ts';
+import { NO_ATTENTION } from './no-attention.ts';
 import { sampleBoardOrder } from './sample-board-order.ts';
 
 const AT = '2027-01-31T18:00:00.000Z';
 const NOW = Date.parse(AT);
-const NO_FILTER: Filter = { location: '', integration: '', text: '' };
 const NO_CASE: BoardCase = {
   kind: 'order',
   id: '',
@@ -19,8 +19,9 @@ const NO_CASE: BoardCase = {
   closedAt: null,
 };
 const HELD = { needsOperator: true, placement: 'held' } as const;
-const NOTHING = { in_doubt: [], held: [], failed: [], left_out: [] };
+const IN_DOUBT = { needsOperator: true, placement: 'in_doubt' } as const;
 const ATTENTION: Attention = {
+  ...NO_ATTENTION,
   conflicts: [
     {
       serviceOrderId: 'order-9',
@@ -31,9 +32,6 @@ const ATTENTION: Attention = {
       webhookId: 'webhook-1',
     },
   ],
-  cancelByPhone: [],
-  cancelByPhoneTotal: 0,
-  changed: [],
   dropped: [
     {
       locationId: 'club 2',
@@ -47,30 +45,30 @@ const ATTENTION: Attention = {
   ],
   unreachable: [{ locationId: 'club-4', integration: 'acme', since: AT }],
   silent: [{ locationId: 'club-3', integration: null, lastSeenAt: null, sent: 3, oldestSentAt: AT }],
-  unreachedContacts: [],
-  unnotified: null,
-  cases: [],
 };
+
+type Lists = Parameters<typeof needsOf>[0];
+function needs(some: Partial<Lists>, attention?: Attention, filter: Partial<Filter> = {}, now = NOW): NeedGroup[] {
+  const lists = { in_doubt: [], held: [], failed: [], left_out: [], ...some };
+  return needsOf(lists, attention, { location: '', integration: '', text: '', ...filter }, now);
+}
 
 describe('what needs a person', () => {
   it('is empty without needs', () => {
-    expect(needsOf(NOTHING, undefined, NO_FILTER, NOW)).toEqual([]);
-    expect(
-      needsOf(NOTHING, { ...ATTENTION, conflicts: [], dropped: [], silent: [], unreachable: [] }, NO_FILTER, NOW),
-    ).toEqual([]);
+    expect(needs({})).toEqual([]);
+    expect(needs({}, NO_ATTENTION)).toEqual([]);
   });
 
   it('is grouped, the worst first, each with a link to its page', () => {
     const lists = {
-      in_doubt: [ticket('order/1', { needsOperator: true, placement: 'in_doubt', problem: 'no answer' })],
-      held: [ticket('order-2', { needsOperator: true, placement: 'held', problem: 'paused' })],
+      in_doubt: [ticket('order/1', { ...IN_DOUBT, problem: 'no answer' })],
+      held: [ticket('order-2', { ...HELD, problem: 'paused' })],
       failed: [ticket('order-3', { placement: 'failed', locationId: null, problem: 'no such order' })],
-      left_out: [],
     };
     const unreachedContacts = [
       { locationId: 'club-4', integration: 'square', count: 2, lastAt: AT, lastProblem: 'the gateway answered 503' },
     ];
-    const groups = needsOf(lists, { ...ATTENTION, unreachedContacts }, NO_FILTER, NOW);
+    const groups = needs(lists, { ...ATTENTION, unreachedContacts });
     expect(groups.map(({ title, count, needs }) => [title, count, ...needs.map(({ href }) => href)])).toEqual([
       ['In doubt', 1, '/console/orders/order%2F1'],
       ['Conflicts', 1, '/console/orders/order-9'],
@@ -102,7 +100,7 @@ describe('what needs a person', () => {
 
   it('begins with members who are not being notified, for any number of orders', () => {
     const unnotified = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7', callOutCode: null };
-    const groups = needsOf(NOTHING, { ...ATTENTION, unnotified }, { ...NO_FILTER, location: 'elsewhere' }, NOW);
+    const groups = needs({}, { ...ATTENTION, unnotified }, { location: 'elsewhere' });
     expect(groups).toMatchObject([
       {
         title: 'Members are not being notified',
@@ -121,8 +119,7 @@ describe('what needs a person', () => {
       requestedAt: AT,
     };
     const attention: Attention = {
-      ...ATTENTION,
-      conflicts: [],
+      ...NO_ATTENTION,
       cancelByPhone: [
         { ...cancel, serviceOrderId: 'order-5' },
         { ...cancel, serviceOrderId: 'order-6', providerOrderId: null },
@@ -139,20 +136,20 @@ describe('what needs a person', () => {
         },
       ],
     };
-    const groups = needsOf(NOTHING, attention, { ...NO_FILTER, location: 'club-1' }, NOW).slice(0, 2);
+    const groups = needs({}, attention, { location: 'club-1' });
     expect(groups[0]?.count).toBe(500);
     expect(groups.map(({ title, needs }) => [title, ...needs.map(({ detail }) => detail)])).toEqual([
       ['Cancel by phone', 'Cancel it by phone: club-1, ticket 8F2K', 'Cancel it by phone: club-1, ticket id unknown'],
       ['Changed after it was sent', 'club-1: notes; item 1, name'],
     ]);
-    expect(needsOf(NOTHING, attention, { ...NO_FILTER, text: 'order-6' }, NOW)).toMatchObject([{ count: 1 }]);
+    expect(needs({}, attention, { text: 'order-6' })).toMatchObject([{ count: 1 }]);
   });
 
   it('also has the location and the reason in a few words, and for one on hold the words of the problem', () => {
     const about = { problem: 'the POS answered 404: check ordersUrl', cause: { code: 'pos_set_up_wrong' } as const };
     const held = [ticket('a', { ...HELD, ...about })];
     const failed = [ticket('b', { placement: 'failed', ...about })];
-    const groups = needsOf({ ...NOTHING, held, failed }, undefined, NO_FILTER, NOW);
+    const groups = needs({ held, failed });
     expect(groups.map(({ needs }) => needs[0]?.brief)).toEqual([
       ['club-1', 'POS misconfigured'],
       ['club-1', 'the POS answered 404: check ordersUrl'],
@@ -161,11 +158,9 @@ describe('what needs a person', () => {
 
   it('names the first step if the cause is known', () => {
     const paused = { problem: 'the location is paused', cause: { code: 'location_paused' } as const };
-    const held = ['a', 'b'].map((id) => ticket(id, { needsOperator: true, placement: 'held', ...paused }));
+    const held = ['a', 'b'].map((id) => ticket(id, { ...HELD, ...paused }));
     const failed = [ticket('c', { placement: 'failed', problem: 'x', cause: { code: 'of_a_newer_version' } })];
-    const details = needsOf({ ...NOTHING, held, failed }, undefined, NO_FILTER, NOW).flatMap(({ needs }) =>
-      needs.map(({ detail }) => detail),
-    );
+    const details = needs({ held, failed }).flatMap((group) => group.needs.map(({ detail }) => detail));
     expect(details).toEqual([
       'club-1: x. The member was not notified.',
       expect.stringMatching(/^2 orders: the location is paused\. Resume the location/),
@@ -176,7 +171,7 @@ describe('what needs a person', () => {
     const held = [1, 3, 2].map((hour) =>
       ticket(`${hour}`, { ...HELD, problem: `problem ${hour}`, signalledAt: `2027-01-31T0${hour}:00:00.000Z` }),
     );
-    const [group] = needsOf({ ...NOTHING, held }, undefined, NO_FILTER, NOW);
+    const [group] = needs({ held });
     expect(group).toMatchObject({
       count: 3,
       needs: [
@@ -196,54 +191,49 @@ describe('what needs a person', () => {
     ['a text', { text: 'CLUB-3 ' }, ['club-3']],
     ["an order's id", { text: 'order-9' }, ['order-9']],
   ])('is narrowed by %s', (_, filter, names) => {
-    expect(namesOf(needsOf(NOTHING, ATTENTION, { ...NO_FILTER, ...filter }, NOW))).toEqual(names);
+    expect(namesOf(needs({}, ATTENTION, filter))).toEqual(names);
   });
 });
 
 describe('a case', () => {
   const failed = [ticket('order-1', { placement: 'failed' }), ticket('order-2', { placement: 'failed' })];
+  const in_doubt = [ticket('order-1', IN_DOUBT)];
   const withCase = (some: Partial<BoardCase>): Attention => ({
-    ...ATTENTION,
-    conflicts: [],
-    dropped: [],
-    silent: [],
-    unreachable: [],
+    ...NO_ATTENTION,
     cases: [{ ...NO_CASE, id: 'order-1', ...some }],
   });
   const later = (minutes: number): string => new Date(NOW + minutes * 60_000).toISOString();
 
   it('says who has it', () => {
-    const [group] = needsOf({ ...NOTHING, failed }, withCase({ holder: 'Anna', takenAt: AT }), NO_FILTER, NOW);
+    const [group] = needs({ failed }, withCase({ holder: 'Anna', takenAt: AT }));
     expect(group).toMatchObject({ count: 2, needs: [{ holder: 'Anna' }, {}], hidden: [] });
     expect(group?.needs[1]).not.toHaveProperty('holder');
   });
 
   it('that was snoozed is hidden until its time', () => {
     const attention = withCase({ snoozedAt: AT, snoozedUntil: later(30) });
-    const [group] = needsOf({ ...NOTHING, failed }, attention, NO_FILTER, NOW);
+    const [group] = needs({ failed }, attention);
     expect(group).toMatchObject({ count: 1, needs: [{ key: 'failed:order-2' }], hidden: [{ key: 'failed:order-1' }] });
-    const [after] = needsOf({ ...NOTHING, failed }, attention, NO_FILTER, Date.parse(later(30)));
+    const [after] = needs({ failed }, attention, {}, Date.parse(later(30)));
     expect(after).toMatchObject({ count: 2, hidden: [] });
   });
 
   it('that was snoozed does not hide a later problem of the same order, nor a doubt', () => {
     const earlier = withCase({ snoozedAt: later(-1), snoozedUntil: later(30) });
-    expect(needsOf({ ...NOTHING, failed }, earlier, NO_FILTER, NOW)[0]).toMatchObject({ count: 2, hidden: [] });
-    const doubt = [ticket('order-1', { needsOperator: true, placement: 'in_doubt' })];
+    expect(needs({ failed }, earlier)[0]).toMatchObject({ count: 2, hidden: [] });
     const snoozed = withCase({ snoozedAt: later(1), snoozedUntil: later(30) });
-    expect(needsOf({ ...NOTHING, in_doubt: doubt }, snoozed, NO_FILTER, NOW)).toMatchObject([{ count: 1, hidden: [] }]);
+    expect(needs({ in_doubt }, snoozed)).toMatchObject([{ count: 1, hidden: [] }]);
   });
 
   it('that was closed is hidden, but a later problem of the same order is not', () => {
-    const [group] = needsOf({ ...NOTHING, failed }, withCase({ closedAt: later(1) }), NO_FILTER, NOW);
+    const [group] = needs({ failed }, withCase({ closedAt: later(1) }));
     expect(group).toMatchObject({ count: 1, hidden: [{ key: 'failed:order-1' }] });
-    const [again] = needsOf({ ...NOTHING, failed }, withCase({ closedAt: later(-1) }), NO_FILTER, NOW);
+    const [again] = needs({ failed }, withCase({ closedAt: later(-1) }));
     expect(again).toMatchObject({ count: 2, hidden: [] });
   });
 
   it('that was closed does not hide a doubt, which only an answer ends', () => {
-    const doubt = [ticket('order-1', { needsOperator: true, placement: 'in_doubt' })];
-    const [group] = needsOf({ ...NOTHING, in_doubt: doubt }, withCase({ closedAt: later(1) }), NO_FILTER, NOW);
+    const [group] = needs({ in_doubt }, withCase({ closedAt: later(1) }));
     expect(group).toMatchObject({ title: 'In doubt', count: 1, hidden: [] });
   });
 
@@ -252,7 +242,7 @@ describe('a case', () => {
       ...ATTENTION,
       cases: [{ ...NO_CASE, kind: 'location', id: 'club 2', snoozedUntil: later(9) } as const],
     };
-    const dropped = needsOf(NOTHING, attention, NO_FILTER, NOW).find(({ title }) => title === 'Dropped webhooks');
+    const dropped = needs({}, attention).find(({ title }) => title === 'Dropped webhooks');
     expect(dropped).toMatchObject({ count: 1, needs: [{ name: 'club-1' }], hidden: [{ name: 'club 2' }] });
   });
 });

@@ -5,8 +5,9 @@ import { inShort } from '../../console/board/in-short.ts';
 import { itemsThatFit, linesOf } from '../../console/board/items-that-fit.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
 import { elsewhere, wrongWith } from '../../console/board/wrong-with.ts';
-import type { Attention, BoardOrder } from '../../console/wire.ts';
+import type { BoardOrder } from '../../console/wire.ts';
 import { PLACEMENT_CODES } from '../../src/core/domain/placement-cause.ts';
+import { NO_ATTENTION } from './no-attention.ts';
 import { sampleBoardOrder } from './sample-board-order.ts';
 
 const NOW = new Date(2027, 0, 31, 18, 0).getTime();
@@ -75,7 +76,8 @@ describe('what is wrong with a ticket', () => {
       true,
     ],
   ])('when %s', (_, some, words, needsPerson) => {
-    const attention: Attention = {
+    const attention = {
+      ...NO_ATTENTION,
       conflicts: [
         {
           serviceOrderId: 'contradicted',
@@ -96,16 +98,9 @@ describe('what is wrong with a ticket', () => {
           requestedAt: at(-1),
         },
       ],
-      cancelByPhoneTotal: 1,
-      changed: [],
       dropped: [
         { locationId: 'deaf', integration: 'x', count: 1, lastReceivedAt: at(0), lastReason: null, lastCause: null },
       ],
-      silent: [],
-      unreachable: [],
-      unreachedContacts: [],
-      unnotified: null,
-      cases: [],
     };
     const wrong = wrongWith(ticket('order-1', some), elsewhere(attention));
     expect(wrong?.words).toBe(words);

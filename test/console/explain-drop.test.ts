@@ -95,61 +95,39 @@ describe('why it was dropped', () => {
     },
   );
 
+  const standardAt = (time: string): Sent => ({
+    integration: 'standard',
+    headers: signed({ 'webhook-timestamp': time }),
+  });
+  const verified = (integration: string, body: unknown): Sent => ({ integration, verified: true, body });
+  const statusOf = (order: object): Sent => verified('standard', { eventType: 'order.status', order });
+  const noOrder = { resource_type: 'order', event_type: 'update', new_state: { status: 'accepted' } };
+
   it.each<[what: string, sent: Sent]>([
     ['The time of its signature is missing', { integration: 'toast' }],
-    [
-      'The time of its signature is missing',
-      { integration: 'standard', headers: signed({ 'webhook-timestamp': 'now' }) },
-    ],
-    [
-      'Signed more than 5 minutes before it arrived',
-      { integration: 'standard', headers: signed({ 'webhook-timestamp': String(SECONDS - 301) }) },
-    ],
-    [
-      'Signed with a time more than 5 minutes ahead',
-      { integration: 'standard', headers: signed({ 'webhook-timestamp': String(SECONDS + 301) }) },
-    ],
+    ['The time of its signature is missing', standardAt('now')],
+    ['Signed more than 5 minutes before it arrived', standardAt(String(SECONDS - 301))],
+    ['Signed with a time more than 5 minutes ahead', standardAt(String(SECONDS + 301))],
     ['The signing key of the POS is not stored yet', { integration: 'square', settings: { signatureKey: undefined } }],
     [
       'The signed address is not known',
       { integration: 'square', url: '/webhook/x', settings: { notificationUrl: undefined } },
     ],
-    ['The JSON is nested too deeply', { integration: 'hubrise', verified: true, body: '['.repeat(200) }],
-    ['The body is not text', { integration: 'standard', verified: true, body: Buffer.from([0xff, 0xfe, 0x41]) }],
-    ['The body is not JSON', { integration: 'standard', verified: true, body: 'status=READY' }],
-    ['The body is not JSON', { integration: 'toast', verified: true, body: '' }],
-    [
-      'It names no order',
-      {
-        integration: 'standard',
-        verified: true,
-        body: { eventType: 'order.status', order: { status: 'READY', thirdPartyReference: '' } },
-      },
-    ],
-    [
-      'It names no order',
-      {
-        integration: 'hubrise',
-        verified: true,
-        body: { resource_type: 'order', event_type: 'update', new_state: { status: 'accepted' } },
-      },
-    ],
-    ['It names no order', { integration: 'deliverect', verified: true, body: { channelOrderId: '', status: 20 } }],
-    ['It names no order', { integration: 'lightspeed-k', verified: true, body: { status: 'SUCCESS' } }],
+    ['The JSON is nested too deeply', verified('hubrise', '['.repeat(200))],
+    ['The body is not text', verified('standard', Buffer.from([0xff, 0xfe, 0x41]))],
+    ['The body is not JSON', verified('standard', 'status=READY')],
+    ['The body is not JSON', verified('toast', '')],
+    ['It names no order', statusOf({ status: 'READY', thirdPartyReference: '' })],
+    ['It names no order', verified('hubrise', noOrder)],
+    ['It names no order', verified('deliverect', { channelOrderId: '', status: 20 })],
+    ['It names no order', verified('lightspeed-k', { status: 'SUCCESS' })],
     ...['standard', 'hubrise', 'square', 'toast', 'lightspeed-k'].map((integration): [string, Sent] => [
       'Not in the format of this POS',
-      { integration, verified: true },
+      verified(integration, {}),
     ]),
-    ['Not in the format of this POS', { integration: 'deliverect', verified: true, body: { orderId: 7, status: 'x' } }],
-    [
-      'Not in the format of this POS',
-      {
-        integration: 'standard',
-        verified: true,
-        body: { eventType: 'order.status', order: { status: 'READY', id: 'a\0b', occurredAt: 'yesterday' } },
-      },
-    ],
-    ['Not in the format of this POS', { integration: 'standard', verified: true, body: [] }],
+    ['Not in the format of this POS', verified('deliverect', { orderId: 7, status: 'x' })],
+    ['Not in the format of this POS', statusOf({ status: 'READY', id: 'a\0b', occurredAt: 'yesterday' })],
+    ['Not in the format of this POS', verified('standard', [])],
   ])('%s: %o', (what, sent) => {
     const { what: said, toDo } = explained(sent);
     expect(said).toBe(what);
@@ -178,8 +156,8 @@ describe('why it was dropped', () => {
   });
 
   it('names each wrong field, and what is required', () => {
-    const body = { eventType: 'order.status', order: { id: 7, thirdPartyReference: 'x'.repeat(256), occurredAt: 'x' } };
-    expect(explained({ integration: 'standard', verified: true, body }).details).toEqual([
+    const order = { id: 7, thirdPartyReference: 'x'.repeat(256), occurredAt: 'x' };
+    expect(explained(statusOf(order)).details).toEqual([
       'order.thirdPartyReference is longer than 255 characters.',
       'order.id is a number; a string is required.',
       'order.status is missing; a string is required.',
@@ -212,9 +190,11 @@ describe('why it was dropped', () => {
       what: NOT_PROVEN,
       details: [expect.stringContaining('the moon is not full')],
     });
-    expect(
-      explainDrop({ cause: { code: 'unreadable' }, reason: 'unreadable: half of it is missing' }, ABOUT),
-    ).toMatchObject({ what: NOT_READ, details: [expect.stringContaining('half of it is missing')] });
+    const unreadable = { cause: { code: 'unreadable' }, reason: 'unreadable: half of it is missing' };
+    expect(explainDrop(unreadable, ABOUT)).toMatchObject({
+      what: NOT_READ,
+      details: [expect.stringContaining('half of it is missing')],
+    });
   });
 
   it('uses what the provider declares about authentication, and otherwise mentions only the secret', () => {
@@ -315,12 +295,9 @@ describe('with a service', () => {
 
     const commands = toDo.flatMap(({ run }) => (run === undefined ? [] : [run]));
     expect(commands).toHaveLength(1);
-    for (const command of commands) {
-      const [words = ''] = command.split(' < settings.json');
-      const settings = JSON.stringify({ secret: secretOf(1) });
-      const ended = await runCli(system.env, argumentsOf(words), settings);
-      expect(ended).toMatchObject({ code: 0 });
-    }
+    const [words = ''] = commands.join('').split(' < settings.json');
+    const ended = await runCli(system.env, argumentsOf(words), JSON.stringify({ secret: secretOf(1) }));
+    expect(ended).toMatchObject({ code: 0 });
     const replayed = await operator.post(`/webhooks/${String(answer['webhookId'])}/replay`, {});
     expect(replayed.body).toMatchObject({ outcome: 'applied', reason: null });
   });

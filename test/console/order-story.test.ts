@@ -11,36 +11,25 @@ import { sampleStory } from './sample-story.ts';
 const tell = (what: Happening['what'], details: object, story = sampleStory()): ReturnType<typeof describeHappening> =>
   describeHappening({ at: '2027-01-31T18:00:05.000000+00:00', what, details: { ...details } }, story);
 
-const call = {
-  attempt: 2,
-  call: 'createOrder',
-  outcome: 'placed',
-  httpStatus: 200,
-  milliseconds: 43,
-  error: null,
-};
+const call = { attempt: 2, call: 'createOrder', outcome: 'placed', httpStatus: 200, milliseconds: 43, error: null };
+const ended = (about: object): ReturnType<typeof tell> => tell('call ended', { ...call, ...about });
 const retriedFrom = (before: string): ShownOrder['actions'] =>
   sampleStory().actions.map((each) => ({ ...each, before }));
-const report = {
-  status: 'ready',
-  nativeStatus: 'READY',
-  outcome: 'applied',
-  conflict: false,
-  sequence: 3,
-  providerOrderId: null,
-  reason: null,
-  webhookId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
-  occurredAt: null,
-};
-const webhook = {
-  webhookId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
-  receivedAt: '2027-01-31T18:00:05+00:00',
-  integration: 'standard',
-  outcome: 'applied',
-  events: 1,
-  reason: null,
-  replayOf: null,
-};
+const webhookId = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
+const reported = (about: object): ReturnType<typeof tell> =>
+  tell('status', {
+    status: 'ready',
+    nativeStatus: 'READY',
+    outcome: 'applied',
+    conflict: false,
+    sequence: 3,
+    providerOrderId: null,
+    reason: null,
+    webhookId,
+    occurredAt: null,
+    ...about,
+  });
+const webhook = { webhookId, integration: 'standard', outcome: 'applied', events: 1, reason: null, replayOf: null };
 
 describe('a happening is described in words', () => {
   const story = sampleStory();
@@ -87,29 +76,18 @@ describe('a happening is described in words', () => {
   });
 
   it('a call shows the answer of the POS: HTTP status, time and error', () => {
-    expect(tell('call ended', call)).toMatchObject({
-      tone: 'good',
-      more: ['attempt 2', 'HTTP 200', 'took 43 ms'],
+    expect(ended({})).toMatchObject({ tone: 'good', more: ['attempt 2', 'HTTP 200', 'took 43 ms'] });
+    const closed = { outcome: 'TryAgain', httpStatus: 503, milliseconds: 15_000, error: 'the POS is closed' };
+    expect(ended(closed)).toMatchObject({
+      tone: 'warn',
+      more: ['attempt 2', 'HTTP 503', 'took 15 s', 'the POS is closed'],
     });
-    expect(
-      tell('call ended', {
-        ...call,
-        outcome: 'TryAgain',
-        httpStatus: 503,
-        milliseconds: 15_000,
-        error: 'the POS is closed',
-      }),
-    ).toMatchObject({ tone: 'warn', more: ['attempt 2', 'HTTP 503', 'took 15 s', 'the POS is closed'] });
-    expect(tell('call ended', { ...call, call: 'findOrder', outcome: 'absent', httpStatus: null }).sentence).toBe(
-      'The POS does not have the order',
-    );
-    expect(tell('call ended', { ...call, outcome: 'GiveUp' })).toMatchObject({ tone: 'bad' });
-    expect(tell('call ended', { ...call, outcome: 'NeedsOperator' }).sentence).toContain('fixes');
-    expect(tell('call ended', { ...call, outcome: 'unknown', httpStatus: null, milliseconds: null })).toMatchObject({
-      tone: 'bad',
-      more: ['attempt 2'],
-    });
-    expect(tell('call ended', { ...call, outcome: 'TypeError' }).sentence).toContain('TypeError');
+    expect(ended({ call: 'findOrder', outcome: 'absent' }).sentence).toBe('The POS does not have the order');
+    expect(ended({ outcome: 'GiveUp' })).toMatchObject({ tone: 'bad' });
+    expect(ended({ outcome: 'NeedsOperator' }).sentence).toContain('fixes');
+    const unknown = ended({ outcome: 'unknown', httpStatus: null, milliseconds: null });
+    expect(unknown).toMatchObject({ tone: 'bad', more: ['attempt 2'] });
+    expect(ended({ outcome: 'TypeError' }).sentence).toContain('TypeError');
   });
 
   it('a call without an end is under way, or its process died', () => {
@@ -126,58 +104,49 @@ describe('a happening is described in words', () => {
   it('a webhook shows its outcome and its link', () => {
     const sentences = WEBHOOK_OUTCOMES.map((outcome) => tell('webhook', { ...webhook, outcome }).sentence);
     expect(new Set(sentences).size).toBe(WEBHOOK_OUTCOMES.length);
-    expect(
-      tell('webhook', { ...webhook, outcome: 'dropped', reason: 'not authentic: no signature', events: 3 }),
-    ).toEqual({
+    const dropped = { ...webhook, outcome: 'dropped', reason: 'not authentic: no signature', events: 3 };
+    expect(tell('webhook', dropped)).toEqual({
       sentence: 'A webhook was dropped',
       tone: 'bad',
       more: ['standard', 'dropped', '3 events in it', 'not authentic: no signature'],
-      webhookId: webhook.webhookId,
+      webhookId,
     });
     expect(tell('replay', { ...webhook, replayOf: 'another' }).sentence).toMatch(/^The replay of a webhook/);
   });
 
   it('a status shows its source, the POS status, the delay and the outcome', () => {
-    const at = (occurredAt: string): string[] => tell('status', { ...report, occurredAt }).more;
-    expect(tell('status', report)).toMatchObject({
-      sentence: 'The POS reported: ready',
-      tone: 'good',
-      more: ['message 3'],
-    });
-    expect(tell('status', { ...report, nativeStatus: 'BUMPED' }).more[0]).toBe('POS status “BUMPED”');
-    expect(tell('status', { ...report, webhookId: null, status: 'failed', nativeStatus: 'not placed' })).toMatchObject({
-      sentence: 'Expediter set the status: failed',
-      tone: 'bad',
-      more: ['message 3'],
-    });
+    const at = (occurredAt: string): string[] => reported({ occurredAt }).more;
+    const ready = { sentence: 'The POS reported: ready', tone: 'good', more: ['message 3'] };
+    expect(reported({})).toMatchObject(ready);
+    expect(reported({ nativeStatus: 'BUMPED' }).more[0]).toBe('POS status “BUMPED”');
+    const ours = { sentence: 'Expediter set the status: failed', tone: 'bad', more: ['message 3'] };
+    expect(reported({ webhookId: null, status: 'failed', nativeStatus: 'not placed' })).toMatchObject(ours);
     expect(at('2027-01-31T17:58:00Z')).toContain("2 min earlier by the POS's clock");
     expect(at('2027-01-31T18:01:05Z')).toContain("1 min later by the POS's clock");
     expect(at('2027-01-31T18:00:04Z').join()).not.toContain('clock');
-    const sentences = EVENT_OUTCOMES.map((outcome) => tell('status', { ...report, outcome, sequence: null }).sentence);
+    const sentences = EVENT_OUTCOMES.map((outcome) => reported({ outcome, sequence: null }).sentence);
     expect(new Set(sentences).size).toBe(EVENT_OUTCOMES.length);
   });
 
   it('a status shows the reason code, the items and the estimate', () => {
     const why = { reasonCode: 'item_unavailable', itemIds: ['burger', 'cola'] };
-    const { more } = tell('status', { ...report, ...why, status: 'failed', estimatedReadyAt: null });
+    const { more } = reported({ ...why, status: 'failed', estimatedReadyAt: null });
     expect(more.slice(0, 2)).toEqual(['reason: item unavailable', 'items burger, cola']);
-    const said = tell('status', { ...report, ...why, itemIds: null, estimatedReadyAt: '2027-01-31T18:30:00Z' }).more;
+    const said = reported({ ...why, itemIds: null, estimatedReadyAt: '2027-01-31T18:30:00Z' }).more;
     expect(said[1]).toMatch(/^ready at \S*30/);
-    expect(tell('call ended', { ...call, outcome: 'GiveUp', reasonCode: 'closed' }).more).toContain('reason: closed');
+    expect(ended({ outcome: 'GiveUp', reasonCode: 'closed' }).more).toContain('reason: closed');
   });
 
   it('a conflict stands out, whatever its outcome', () => {
     for (const outcome of EVENT_OUTCOMES) {
-      expect(tell('status', { ...report, outcome, conflict: true })).toMatchObject({ tone: 'bad', isConflict: true });
+      expect(reported({ outcome, conflict: true })).toMatchObject({ tone: 'bad', isConflict: true });
     }
-    expect(tell('status', report)).not.toHaveProperty('isConflict');
+    expect(reported({})).not.toHaveProperty('isConflict');
   });
 
   it('a live message shows its number, the member state and when it was published', () => {
-    expect(tell('notified', { sequence: 1, memberState: 'placed' })).toMatchObject({
-      tone: 'good',
-      more: ['message 1'],
-    });
+    const placed = tell('notified', { sequence: 1, memberState: 'placed' });
+    expect(placed).toMatchObject({ tone: 'good', more: ['message 1'] });
     expect(tell('notified', { sequence: 2, memberState: 'failed' }).tone).toBe('bad');
     const story = sampleStory();
     story.live.push({
@@ -199,7 +168,7 @@ describe('a happening is described in words', () => {
     expect(tell('cancel requested', { requestedBy: 'operator' }).sentence).toBe(
       'Cancellation requested by an operator',
     );
-    const answer = (outcome: string): object => tell('call ended', { ...call, call: 'cancelOrder', outcome });
+    const answer = (outcome: string): object => ended({ call: 'cancelOrder', outcome });
     expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancelled the order', tone: 'good' });
     expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refused to cancel the order', tone: 'warn' });
     expect(answer('not_asked')).toMatchObject({ sentence: 'This POS has no call to cancel an order', tone: 'warn' });
@@ -217,10 +186,8 @@ describe('a happening is described in words', () => {
     expect(tell('placement finished', { state: 'withdrawn', problem: null }).sentence).toBe(
       'Cancelled before it reached the POS',
     );
-    expect(tell('placement finished', { state: 'failed', problem: 'the deadline has passed' })).toMatchObject({
-      tone: 'bad',
-      more: ['the deadline has passed'],
-    });
+    const failed = tell('placement finished', { state: 'failed', problem: 'the deadline has passed' });
+    expect(failed).toMatchObject({ tone: 'bad', more: ['the deadline has passed'] });
   });
 });
 
@@ -276,15 +243,10 @@ describe('a POS that refuses us for an hour', () => {
     const story = sampleStory();
     const [first] = story.attempts;
     if (first === undefined) throw new Error('no attempt');
-    const time = (nth: number, second: number): string =>
-      `2027-01-31T19:${String(nth).padStart(2, '0')}:0${second}.000000+00:00`;
-    story.attempts = errors.map((error, nth) => ({
-      ...first,
-      attempt: nth + 1,
-      error,
-      startedAt: time(nth, 1),
-      endedAt: time(nth, 2),
-    }));
+    story.attempts = errors.map((error, nth) => {
+      const minute = `2027-01-31T19:${String(nth).padStart(2, '0')}`;
+      return { ...first, attempt: nth + 1, error, startedAt: `${minute}:01+00:00`, endedAt: `${minute}:02+00:00` };
+    });
     story.timeline = orderTimeline(story).filter(({ what }) => what.startsWith('call'));
     return story;
   };
@@ -365,19 +327,11 @@ describe('in short', () => {
 
 describe('a timeline with little data', () => {
   it('is shown', () => {
-    const { placement, serviceOrderId, traceId } = sampleStory();
+    const story = sampleStory();
     const little: ShownOrder = {
-      serviceOrderId,
-      past: false,
-      archive: null,
-      notified: 'The member was not notified.',
-      memberWatching: false,
-      case: null,
-      snoozedUntil: null,
-      notes: [],
+      ...story,
       notices: [],
-      traceId,
-      placement: { ...placement, locationId: null, state: 'waiting', finishedAt: null },
+      placement: { ...story.placement, locationId: null, state: 'waiting', finishedAt: null },
       order: null,
       cancellation: null,
       actions: [],
@@ -386,9 +340,7 @@ describe('a timeline with little data', () => {
       posIds: [],
       history: [],
       webhooks: [],
-      droppedSince: 0,
       live: [],
-      timeline: [],
     };
     little.timeline = orderTimeline(little);
     expect(storyLines(little)).toMatchObject([{ sentence: 'The platform signalled the order', waitMs: undefined }]);

@@ -1,9 +1,30 @@
 import type { ShownOrder } from '../../console/wire.ts';
 import { orderTimeline } from '../../src/core/orders/order-timeline.ts';
 
+const at = (time: string): string => `2027-01-31T18:00:${time}+00:00`;
+
+type Attempt = ShownOrder['attempts'][number];
+function attempt(
+  nth: number,
+  [from, to]: [string, string],
+  about: Partial<Attempt> & Pick<Attempt, 'outcome'>,
+): Attempt {
+  return {
+    attempt: nth,
+    call: 'createOrder',
+    httpStatus: null,
+    milliseconds: 40,
+    error: null,
+    reasonCode: null,
+    extraMinutes: null,
+    startedAt: at(from),
+    endedAt: at(to),
+    ...about,
+  };
+}
+
 /** An order that was tried twice, changed, cancelled by its member and erased: it has every kind of event. */
 export function sampleStory(): ShownOrder {
-  const at = (time: string): string => `2027-01-31T18:00:${time}+00:00`;
   const placement: ShownOrder['placement'] = {
     state: 'sent',
     locationId: 'club-1',
@@ -122,42 +143,9 @@ export function sampleStory(): ShownOrder {
     ],
     changes: [{ seenAt: at('02'), paths: ['items.0.quantity', 'notes'] }],
     attempts: [
-      {
-        attempt: 1,
-        call: 'createOrder',
-        outcome: 'TryAgain',
-        httpStatus: 503,
-        milliseconds: 40,
-        error: 'the POS answered 503',
-        reasonCode: null,
-        extraMinutes: null,
-        startedAt: at('00.12'),
-        endedAt: at('00.16'),
-      },
-      {
-        attempt: 2,
-        call: 'createOrder',
-        outcome: 'placed',
-        httpStatus: null,
-        milliseconds: 43,
-        error: null,
-        reasonCode: null,
-        extraMinutes: null,
-        startedAt: at('01.16'),
-        endedAt: at('01.2'),
-      },
-      {
-        attempt: 3,
-        call: 'cancelOrder',
-        outcome: 'requested',
-        httpStatus: null,
-        milliseconds: 50,
-        error: null,
-        reasonCode: null,
-        extraMinutes: null,
-        startedAt: at('03.1'),
-        endedAt: at('03.15'),
-      },
+      attempt(1, ['00.12', '00.16'], { outcome: 'TryAgain', httpStatus: 503, error: 'the POS answered 503' }),
+      attempt(2, ['01.16', '01.2'], { outcome: 'placed' }),
+      attempt(3, ['03.1', '03.15'], { call: 'cancelOrder', outcome: 'requested' }),
     ],
     posIds: [{ locationId: 'club-1', integration: 'standard', providerOrderId: '8F2K', createdAt: at('01.201') }],
     history: [

@@ -35,6 +35,16 @@ const SCHEMA: Schema = {
     keys: { anyOf: [TEXT, { type: 'array' }], writeOnly: true },
   },
 };
+/** All that is known of a location beside its POS, where nothing is. */
+const NOTHING_KNOWN = {
+  name: null,
+  country: null,
+  timeZone: null,
+  address: null,
+  backOfficeUrl: null,
+  groups: [],
+  contacts: [],
+};
 const fields = fieldsOf(SCHEMA);
 const find = (id: string): Field => {
   const found = [...fields, ...fields.flatMap((field) => field.fields)].find((field) => field.id === id);
@@ -155,14 +165,10 @@ describe('what was typed', () => {
 
 describe('a change', () => {
   const base = {
+    ...NOTHING_KNOWN,
     integration: 'standard',
     name: 'Nord',
-    country: null,
-    timeZone: null,
-    address: null,
-    backOfficeUrl: null,
     groups: ['b', 'a'],
-    contacts: [],
     settings: {
       ordersUrl: { value: 'https://old.example.com' },
       secret: { fingerprint: 'abc' },
@@ -277,11 +283,8 @@ it('empty texts about a location are sent as nothing', () => {
     { ...NO_CONTACT, email: ' ' },
   ];
   expect(readAbout({ ...NO_ABOUT, country: 'de', groups: 'b\n\na\nb', contacts })).toEqual({
-    name: null,
+    ...NOTHING_KNOWN,
     country: 'DE',
-    timeZone: null,
-    address: null,
-    backOfficeUrl: null,
     groups: ['a', 'b'],
     contacts: [{ name: 'Ada' }],
   });
@@ -301,15 +304,6 @@ it('how a contact is told about orders is sent as it was read, in English and ab
     { phone: '+4930123456' },
     { email: 'bar@nord.example', via: 'email' as const, language: 'en' as const },
   ];
-  const location = {
-    name: null,
-    timeZone: null,
-    country: null,
-    groups: [],
-    address: null,
-    backOfficeUrl: null,
-    contacts,
-  };
-  expect(readAbout(aboutOf(location)).contacts).toEqual(contacts);
+  expect(readAbout(aboutOf({ ...NOTHING_KNOWN, contacts })).contacts).toEqual(contacts);
   expect(NO_CONTACT).toMatchObject({ language: 'en', about: ['late', 'failed', 'in_doubt', 'cancel_by_phone'] });
 });
