@@ -424,6 +424,8 @@ describe('of the keys', () => {
 describe('of the ordering platform', () => {
   const answering = (handle: Handler): Promise<object[]> =>
     serve(handle).then((url) => wrong('platform', { ORDER_API_URL: `${url}/graphql?key=hunter2` }));
+  const answeringJson = (status: number, body: unknown): Promise<object[]> =>
+    answering((_, response) => sendJson(response, status, body));
 
   it.each<[string, Handler, object]>([
     [
@@ -437,55 +439,51 @@ describe('of the ordering platform', () => {
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hunter2</h1>'),
       failed('query', /answers 200 with text\/html, not GraphQL/, /GraphQL endpoint/),
     ],
-    ['other JSON', (_, response) => sendJson(response, 200, [1]), failed('query', /200 with other JSON/)],
-    ['an error of its own', (_, response) => sendJson(response, 503, {}), failed('query', /answers 503/)],
-    [
-      'FORBIDDEN',
-      (_, response) =>
-        sendJson(response, 200, { data: { order: null }, errors: [{ extensions: { code: 'FORBIDDEN' } }] }),
-      failed('query', /refuses us/, /ORDER_API_TOKEN/),
-    ],
-    [
-      'an id that is none',
-      (_, response) => sendJson(response, 200, { errors: [{ extensions: { code: 'BAD_USER_INPUT' } }] }),
-      warning('query', /made-up order id invalid/),
-    ],
-    [
-      'an id of another kind',
-      (_, response) =>
-        sendJson(response, 200, {
-          data: { order: null },
-          errors: [{ message: 'Invalid ID: no base64.', path: ['order'], extensions: { exception: { code: 'X' } } }],
-        }),
-      warning('query', /accepted the query, .* made-up order id: Invalid ID: no base64$/, /platform check <orderId>/),
-    ],
-    [
-      'a query that was refused as it stands',
-      (_, response) => sendJson(response, 200, { errors: [{ message: 'Cannot query field "x".' }] }),
-      failed('query', /refuses the query: Cannot query field "x"$/, /ORDER_MODULE, .*; .*platform check <orderId>/),
-    ],
-    [
-      'a query that was refused, with data',
-      (_, response) => sendJson(response, 400, { data: null, errors: [{ message: 'too deep' }] }),
-      failed('query', /refuses the query: too deep$/),
-    ],
-    [
-      'no field of that name',
-      (_, response) => sendJson(response, 200, { data: { purchase: null } }),
-      failed('query', /no field "order"/, /ORDER_MODULE/),
-    ],
-    [
-      'an order for whatever id',
-      (_, response) => sendJson(response, 200, { data: { order: { member: { name: 'hunter2' } } } }),
-      warning('query', /has an order for a made-up id/),
-    ],
   ])('%s is told', async (_, handle, finding) => {
     expect(await answering(handle)).toEqual([finding]);
   });
 
+  const order = null;
+  const errorOf = (code: string): object => ({ extensions: { code } });
+  const invalidId = { message: 'Invalid ID: no base64.', path: ['order'], extensions: { exception: { code: 'X' } } };
+  it.each<[string, unknown, object, number?]>([
+    ['other JSON', [1], failed('query', /200 with other JSON/)],
+    ['an error of its own', {}, failed('query', /answers 503/), 503],
+    [
+      'FORBIDDEN',
+      { data: { order }, errors: [errorOf('FORBIDDEN')] },
+      failed('query', /refuses us/, /ORDER_API_TOKEN/),
+    ],
+    ['an id that is none', { errors: [errorOf('BAD_USER_INPUT')] }, warning('query', /made-up order id invalid/)],
+    [
+      'an id of another kind',
+      { data: { order }, errors: [invalidId] },
+      warning('query', /accepted the query, .* made-up order id: Invalid ID: no base64$/, /platform check <orderId>/),
+    ],
+    [
+      'a query that was refused as it stands',
+      { errors: [{ message: 'Cannot query field "x".' }] },
+      failed('query', /refuses the query: Cannot query field "x"$/, /ORDER_MODULE, .*; .*platform check <orderId>/),
+    ],
+    [
+      'a query that was refused, with data',
+      { data: null, errors: [{ message: 'too deep' }] },
+      failed('query', /refuses the query: too deep$/),
+      400,
+    ],
+    ['no field of that name', { data: { purchase: null } }, failed('query', /no field "order"/, /ORDER_MODULE/)],
+    [
+      'an order for whatever id',
+      { data: { order: { member: { name: 'hunter2' } } } },
+      warning('query', /has an order for a made-up id/),
+    ],
+  ])('%s is told', async (_, body, finding, status = 200) => {
+    expect(await answeringJson(status, body)).toEqual([finding]);
+  });
+
   it('NOT_FOUND is as good as null', async () => {
-    const errors = [{ path: ['order'], extensions: { code: 'NOT_FOUND' } }];
-    expect(await answering((_, response) => sendJson(response, 200, { data: { order: null }, errors }))).toEqual([]);
+    const errors = [{ path: ['order'], ...errorOf('NOT_FOUND') }];
+    expect(await answeringJson(200, { data: { order }, errors })).toEqual([]);
   });
 
   it('a token that it refuses is told, and a query that does not fit its schema in its own words', async () => {
@@ -690,54 +688,30 @@ describe('of the spill', () => {
     expect(system.pubsub.published('spill')).toEqual([]);
   });
 
-  it.each<[string, CreateSubscriptionOptions, object]>([
-    [
-      'a filter',
-      { filter: 'attributes.club = "1"' },
-      failed('spill subscription', /has a filter/, /another subscription/),
-    ],
-    [
-      'pushes',
-      { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/' } },
-      failed('spill subscription', /pushes to an endpoint/, /--push-endpoint=/),
-    ],
-    [
-      'a table that it fills',
-      { bigqueryConfig: { table: 'p.d.t' } },
-      failed('spill subscription', /pushes to an endpoint/),
-    ],
-    [
-      'too short a deadline',
-      { ackDeadlineSeconds: 10 },
-      warning('spill subscription', /ack deadline is 10 s/, /--ack-deadline 60/),
-    ],
-    ['too long a deadline', { ackDeadlineSeconds: 600 }, warning('spill subscription', /ack deadline is 600 s/)],
+  const fewAttempts = { ...fine.deadLetterPolicy, maxDeliveryAttempts: 5 };
+  it.each<[string, CreateSubscriptionOptions, state: string, found: RegExp, toDo?: RegExp]>([
+    ['a filter', { filter: 'attributes.club = "1"' }, 'failed', /has a filter/, /another subscription/],
+    ['pushes', { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/' } }, 'failed', /pushes to an/, /--push-endpoint=/],
+    ['a table that it fills', { bigqueryConfig: { table: 'p.d.t' } }, 'failed', /pushes to an endpoint/],
+    ['too short a deadline', { ackDeadlineSeconds: 10 }, 'warning', /ack deadline is 10 s/, /--ack-deadline 60/],
+    ['too long a deadline', { ackDeadlineSeconds: 600 }, 'warning', /ack deadline is 600 s/],
     [
       'a short memory',
       { messageRetentionDuration: 86_400 },
-      warning('spill subscription', /stores messages for 86400 s/, /--message-retention-duration 7d/),
+      'warning',
+      /for 86400 s/,
+      /--message-retention-duration 7d/,
     ],
-    [
-      'no dead letter',
-      { deadLetterPolicy: null },
-      warning('spill subscription', /no dead-letter topic/, /--dead-letter-topic/),
-    ],
-    [
-      'few attempts',
-      { deadLetterPolicy: { ...fine.deadLetterPolicy, maxDeliveryAttempts: 5 } },
-      warning('spill subscription', /after 5 deliveries/, /--max-delivery-attempts 100/),
-    ],
-  ])('%s is told', async (_, otherwise, finding) => {
-    expect(await wrongWith(otherwise)).toEqual([finding]);
+    ['no dead letter', { deadLetterPolicy: null }, 'warning', /no dead-letter topic/, /--dead-letter-topic/],
+    ['few attempts', { deadLetterPolicy: fewAttempts }, 'warning', /after 5 deliveries/, /--max-delivery-attempts 100/],
+  ])('%s is told', async (_, otherwise, state, found, toDo) => {
+    expect(await wrongWith(otherwise)).toEqual([{ ...failed('spill subscription', found, toDo), state }]);
   });
 
   it('the subscription of another topic is told', async () => {
+    const found = /belongs to projects\/test-project\/topics\/order-status/;
     expect(await wrongWith({}, 'order-status')).toEqual([
-      failed(
-        'spill subscription',
-        /belongs to projects\/test-project\/topics\/order-status/,
-        /another subscription on "spill-\d+"/,
-      ),
+      failed('spill subscription', found, /another subscription on "spill-\d+"/),
     ]);
   });
 });
