@@ -8,29 +8,41 @@ import { z } from 'zod';
 import { GiveUp, TryAgain } from '../../src/core/domain/errors.ts';
 import type { OrderRef } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
-import { ALLOW_PRIVATE_HOSTS } from '../support/allowed-loopback.ts';
-import { asService } from '../support/as-service.ts';
-import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
+import { createEmptyDatabase } from '../support/create-database.ts';
 import { runCli as cli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
 import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
 import { runJson as json } from '../support/run-json.ts';
+import { runRefused as refused } from '../support/run-refused.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
-const KEY_BASE64 = Buffer.alloc(32, 7).toString('base64');
-const SETTINGS_KEY = `test:${KEY_BASE64}`;
 /** Where nobody listens. */
-const SETTINGS = { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true };
+const ordersUrl = 'http://127.0.0.1:9/orders';
+const SETTINGS = { ordersUrl, unsigned: true };
 
 type Environment = Record<string, string>;
 
-function put(env: Environment, locationId: string, settings: unknown): Promise<Ended> {
-  const args = ['location', 'put', '--location', locationId, '--integration', 'standard', '--settings', '-'];
-  return cli(env, args, JSON.stringify(settings));
-}
+let stage: Stage;
+beforeAll(async () => {
+  stage = await startStage();
+});
+afterAll(() => stage?.stop());
+
+const putting = (locationId: string, file = '-'): string[] => [
+  'location',
+  'put',
+  '--location',
+  locationId,
+  '--integration',
+  'standard',
+  '--settings',
+  file,
+];
+const put = (env: Environment, locationId: string, settings: unknown): Promise<Ended> =>
+  cli(env, putting(locationId), JSON.stringify(settings));
 
 describe('expediter migrate', () => {
   let url: string;
@@ -43,11 +55,8 @@ describe('expediter migrate', () => {
   afterAll(() => pool?.end());
 
   it('is asked for by every other command while the schema is not there', async () => {
-    expect(await cli({ DATABASE_URL: url }, ['location', 'list'])).toEqual({
-      code: 1,
-      out: '',
-      error: expect.stringMatching(/^error: The schema lacks .*Run: expediter migrate\n$/),
-    });
+    const error = await refused(1, { DATABASE_URL: url }, ['location', 'list']);
+    expect(error).toMatch(/^error: The schema lacks .*Run: expediter migrate\n$/);
   });
 
   it('makes the schema and the partitions of the days around now, and once more changes nothing', async () => {
@@ -67,8 +76,7 @@ describe('expediter migrate', () => {
 
   it('refuses a schema from which a newer version took something away', async () => {
     await pool.query(`INSERT INTO schema_migrations (name, run_on) VALUES ('9999-from-tomorrow.breaking', now())`);
-    const { code, error } = await cli({ DATABASE_URL: url }, ['migrate']);
-    expect(code).toBe(1);
+    const error = await refused(1, { DATABASE_URL: url }, ['migrate']);
     expect(error).toMatch(/^error: The schema is too new .*9999-from-tomorrow\.breaking.*\n$/);
   });
 });
@@ -76,18 +84,18 @@ describe('expediter migrate', () => {
 describe('the command line', () => {
   let env: Environment;
 
-  beforeAll(async () => {
-    env = { DATABASE_URL: asService(await createDatabase()), SETTINGS_KEY, ALLOW_PRIVATE_HOSTS };
+  beforeAll(() => {
+    ({ env } = stage);
   });
 
   it('seals settings, and never prints a secret', async () => {
-    const secrets = { ordersUrl: SETTINGS.ordersUrl, secret: SECRET };
+    const otherKey = `other:${Buffer.alloc(32, 7).toString('base64')}`;
     const said = [
-      await put(env, 'sealed', secrets),
+      await put(env, 'sealed', { ordersUrl, secret: SECRET }),
       await cli(env, ['location', 'show', 'sealed']),
       await cli(env, ['location', 'show', 'sealed', '--json']),
       await cli(env, ['location', 'list', '--json']),
-      await cli({ ...env, SETTINGS_KEY: `other:${KEY_BASE64}` }, ['location', 'show', 'sealed']),
+      await cli({ ...env, SETTINGS_KEY: otherKey }, ['location', 'show', 'sealed']),
     ];
     for (const { code, out, error } of said) {
       expect({ code, error }).toEqual({ code: 0, error: '' });
@@ -99,18 +107,15 @@ describe('the command line', () => {
       paused: false,
       validTokens: 0,
       settings: {
-        ordersUrl: { value: SETTINGS.ordersUrl },
+        ordersUrl: { value: ordersUrl },
         secret: { fingerprint: expect.stringMatching(/^[0-9a-f]{12}$/) as string },
       },
     });
     expect(said[4]?.out).toContain('SETTINGS_KEY has no key with id "test"');
 
-    const client = new pg.Client(env['DATABASE_URL']);
-    await client.connect();
-    const { rows } = await client.query<{ settings: string }>('SELECT settings FROM locations');
-    await client.end();
+    const [row] = await stage.query('SELECT settings FROM locations');
     // A compact JWE: five parts, the second empty as the key is direct.
-    expect(rows[0]?.settings).toMatch(/^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/);
+    expect(row?.['settings']).toMatch(/^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/);
   });
 
   it('takes settings from a file as well', async () => {
@@ -118,25 +123,20 @@ describe('the command line', () => {
     try {
       const file = join(folder, 'club.json');
       await writeFile(file, JSON.stringify(SETTINGS));
-      const args = ['location', 'put', '--location', 'filed', '--integration', 'standard', '--settings', file];
-      expect(await json(env, args)).toMatchObject({ locationId: 'filed', created: true, validTokens: 0 });
+      expect(await json(env, putting('filed', file))).toMatchObject({
+        locationId: 'filed',
+        created: true,
+        validTokens: 0,
+      });
     } finally {
       await rm(folder, { recursive: true });
     }
   });
 
   it.each([
-    [
-      'a field that is wrong',
-      { ordersUrl: SETTINGS.ordersUrl, secret: 'hunter2-hunter2' },
-      /settings\.secret is not a Standard Webhooks/,
-    ],
+    ['a field that is wrong', { ordersUrl, secret: 'hunter2-hunter2' }, /settings\.secret is not a Standard Webhooks/],
     ['a field that is missing', {}, /settings\.ordersUrl is missing; a string is required$/m],
-    [
-      'a secret that is forgotten',
-      { ordersUrl: SETTINGS.ordersUrl },
-      /settings\.secret is missing, .*"unsigned": true$/m,
-    ],
+    ['a secret that is forgotten', { ordersUrl }, /settings\.secret is missing, .*"unsigned": true$/m],
     [
       'a secret beside the word that there is none',
       { ...SETTINGS, secret: SECRET },
@@ -155,39 +155,17 @@ describe('the command line', () => {
       /settings: ordersUrl is not allowed: .* private address, and ALLOW_PRIVATE_HOSTS/,
     ],
   ])('names %s in settings, without its value', async (_, settings, problem) => {
-    const { code, out, error } = await put(env, 'bad', settings);
-    expect({ code, out }).toEqual({ code: 2, out: '' });
+    const error = await refused(2, env, putting('bad'), JSON.stringify(settings));
     expect(error).toMatch(problem);
     expect(error).toMatch(/^error: [^\n]+\n$/);
     expect(error).not.toContain('hunter2');
   });
 
   it.each([
-    [
-      'settings on the command line',
-      ['location', 'put', '--location', 'x', '--integration', 'standard', '--settings', '{"secret":"hunter2"}'],
-      /--settings takes a file/,
-    ],
-    [
-      'settings cut up by the shell',
-      ['location', 'put', '--location', 'x', '--integration', 'standard', '--settings', '-', '"hunter2"'],
-      /too many arguments/,
-    ],
-    [
-      'settings that are not JSON',
-      ['location', 'put', '--location', 'x', '--integration', 'standard', '--settings', '-'],
-      /--settings: .* not valid JSON/,
-    ],
-    [
-      'a file that is not there',
-      ['location', 'put', '--location', 'x', '--integration', 'standard', '--settings', '/nowhere'],
-      /--settings: .*ENOENT/,
-    ],
-    [
-      'an integration that is not there',
-      ['location', 'put', '--location', 'x', '--integration', 'abacus', '--settings', '/dev/null'],
-      /--settings/,
-    ],
+    ['settings on the command line', putting('x', '{"secret":"hunter2"}'), /--settings takes a file/],
+    ['settings cut up by the shell', [...putting('x'), '"hunter2"'], /too many arguments/],
+    ['settings that are not JSON', putting('x'), /--settings: .* not valid JSON/],
+    ['a file that is not there', putting('x', '/nowhere'), /--settings: .*ENOENT/],
     ['an option that is missing', ['location', 'put', '--location', 'x'], /--integration/],
     ['an option that nobody knows', ['token', 'list', '--secret=hunter2'], /unknown option '--secret'/],
     ['a command that nobody knows', ['location', 'shwo'], /unknown command/],
@@ -198,17 +176,15 @@ describe('the command line', () => {
     ['no word on what was seen', ['order', 'resolve', 'x'], /--there .* --not-there/],
     ['both words on what was seen', ['order', 'resolve', 'x', '--there', '--not-there'], /cannot be used with/],
     ['a POS id of nothing', ['order', 'resolve', 'x', '--not-there', '--pos-id', '1'], /cannot be used with/],
-  ] as const)('exits 2 on %s', async (_, args, problem) => {
-    const { code, out, error } = await cli(env, args, '{"secret": hunter2}');
-    expect({ code, out }).toEqual({ code: 2, out: '' });
+  ])('exits 2 on %s', async (_, args, problem) => {
+    const error = await refused(2, env, args, '{"secret": hunter2}');
     expect(error).toMatch(problem);
     expect(error).not.toContain('hunter2');
   });
 
   it('exits 2 on an integration that nobody knows, and says which there are', async () => {
-    const args = ['location', 'put', '--location', 'x', '--integration', 'abacus', '--settings', '-'];
-    const { code, error } = await cli(env, args, '{}');
-    expect({ code, error }).toEqual({ code: 2, error: expect.stringMatching(/"abacus"; there are .*standard/) });
+    const args = putting('x').map((word) => word.replace('standard', 'abacus'));
+    expect(await refused(2, env, args, '{}')).toMatch(/"abacus"; there are .*standard/);
   });
 
   it.each([
@@ -216,14 +192,13 @@ describe('the command line', () => {
     [['webhook', 'list', '--order', 'nowhere']],
     [['provider', 'schema', 'nowhere']],
   ])('exits 3 where there is nothing: %j', async (args) => {
-    expect(await cli(env, args)).toEqual({ code: 3, out: '', error: expect.stringMatching(/^error: [^\n]+\n$/) });
+    expect(await refused(3, env, args)).toMatch(/^error: [^\n]+\n$/);
   });
 
   it('exits 1 when Postgres cannot be reached, and says where it looked and what to do', async () => {
     const nowhere = { ...env, DATABASE_URL: 'postgres://expediter:hunter2@127.0.0.1:9/expediter' };
     for (const args of [['location', 'list'], ['migrate']]) {
-      const { code, out, error } = await cli(nowhere, args);
-      expect({ code, out }).toEqual({ code: 1, out: '' });
+      const error = await refused(1, nowhere, args);
       expect(error).toMatch(
         /^error: [^\n]*ECONNREFUSED 127\.0\.0\.1:9; start Postgres, or correct host and port in DATABASE_URL\n$/,
       );
@@ -232,8 +207,7 @@ describe('the command line', () => {
   });
 
   it('says every problem of the environment that it needs, each with an example, and of no other', async () => {
-    const { code, error } = await cli({ SETTINGS_KEY: 'none', PORT: 'eighty' }, ['location', 'show', 'x']);
-    expect(code).toBe(1);
+    const error = await refused(1, { SETTINGS_KEY: 'none', PORT: 'eighty' }, ['location', 'show', 'x']);
     expect(error).toMatch(/^ {2}DATABASE_URL: is required\. Example: postgres:\/\//m);
     expect(error).toMatch(/^ {2}SETTINGS_KEY: .+\. Example: 2026-01:/m);
     expect(error).toMatch(/^Or use the API of a service: expediter login <url>/m);
@@ -241,9 +215,7 @@ describe('the command line', () => {
   });
 
   it('lets events that waited for a ticket go on by itself, with no service running', async () => {
-    const client = new pg.Client(env['DATABASE_URL']);
-    await client.connect();
-    await client.query(`
+    await stage.query(`
       WITH p AS (
         INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at)
         VALUES ('alone', 'club', 'in_doubt', now(), 'infinity')
@@ -254,7 +226,6 @@ describe('the command line', () => {
       )
       INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, sequence)
       VALUES ('alone', 'K472', 'club', 'standard', 'pickup', 1)`);
-    await client.end();
     expect(await json(env, ['order', 'resolve', 'alone', '--there', '--pos-id', 'slip'])).toMatchObject({
       redriven: 1,
     });
@@ -281,20 +252,18 @@ describe('the command line', () => {
 
 describe('a token', () => {
   type Issued = { token: string; url: string; tokenId: string };
-  let stage: Stage;
+  const locationId = 'club 1/Süd?';
   let env: Environment;
   const knock = async (url: string): Promise<number> =>
     (await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' }))).status;
 
   beforeAll(async () => {
-    stage = await startStage();
     env = { ...stage.env, PUBLIC_URL: `${await stage.listen()}/` };
-    expect(await put(env, 'club 1/Süd?', SETTINGS)).toMatchObject({ code: 0 });
+    expect(await put(env, locationId, SETTINGS)).toMatchObject({ code: 0 });
   });
-  afterAll(() => stage?.stop());
 
   const issue = (...more: string[]): Promise<Issued> =>
-    json<Issued>(env, ['token', 'issue', '--location', 'club 1/Süd?', ...more]);
+    json<Issued>(env, ['token', 'issue', '--location', locationId, ...more]);
 
   it('opens the door beside an earlier one, until it is revoked', async () => {
     const first = await issue('--label', 'till, old');
@@ -308,23 +277,22 @@ describe('a token', () => {
     }
     expect(await Promise.all([knock(third.url), knock(second.url)])).toEqual([401, 200]);
 
-    const listed = await cli(env, ['token', 'list', '--location', 'club 1/Süd?', '--json']);
+    const listed = await cli(env, ['token', 'list', '--location', locationId, '--json']);
     expect(listed.out).not.toContain(first.token);
     expect(listed.out).not.toContain(second.token);
     const rows = JSON.parse(listed.out) as { tokenId: string; expiresAt: string | null }[];
-    expect(rows.find((row) => row.tokenId === first.tokenId)).toMatchObject({ state: 'revoked', label: 'till, old' });
-    expect(rows.find((row) => row.tokenId === second.tokenId)).toMatchObject({ state: 'valid', label: null });
-    const days =
-      (Date.parse(rows.find((row) => row.tokenId === second.tokenId)?.expiresAt ?? '') - Date.now()) / 86_400_000;
-    expect(days).toBeGreaterThan(89.9);
-    expect(await json(env, ['location', 'show', 'club 1/Süd?'])).toMatchObject({ validTokens: 1 });
+    const rowOf = ({ tokenId }: Issued) => rows.find((row) => row.tokenId === tokenId);
+    expect(rowOf(first)).toMatchObject({ state: 'revoked', label: 'till, old' });
+    expect(rowOf(second)).toMatchObject({ state: 'valid', label: null });
+    expect(Date.parse(rowOf(second)?.expiresAt ?? '') - Date.now()).toBeGreaterThan(89.9 * 86_400_000);
+    expect(await json(env, ['location', 'show', locationId])).toMatchObject({ validTokens: 1 });
   });
 
   it('is not made while PUBLIC_URL is unset, because no POS could use it', async () => {
     const list = () => json(env, ['token', 'list']);
     const before = await list();
-    const { code, error } = await cli({ ...env, PUBLIC_URL: '' }, ['token', 'issue', '--location', 'club 1/Süd?']);
-    expect([code, error]).toEqual([1, expect.stringContaining('PUBLIC_URL is not set')]);
+    const error = await refused(1, { ...env, PUBLIC_URL: '' }, ['token', 'issue', '--location', locationId]);
+    expect(error).toContain('PUBLIC_URL is not set');
     expect(await list()).toEqual(before);
   });
 });
@@ -388,19 +356,14 @@ describe('an operator', () => {
     expect(await system.placement(id)).toMatchObject({ attempts: 1 });
     expect(await json(env, ['order', 'retry', id])).toEqual({ serviceOrderId: id, retry: 'due' });
     await expectState(id, 'sent');
-    expect(await cli(env, ['order', 'retry', id])).toMatchObject({
-      code: 1,
-      error: expect.stringContaining('at the POS already'),
-    });
+    expect(await refused(1, env, ['order', 'retry', id])).toContain('at the POS already');
   });
 
   it('cannot retry an order that failed: that is final', async () => {
     const id = await place('paper-1', () => Promise.reject(new GiveUp('no such burger', { reason: 'Sold out' })));
     await expectState(id, 'failed');
-    const { code, error } = await cli(env, ['order', 'retry', id]);
-    expect({ code, error }).toEqual({ code: 1, error: expect.stringMatching(/^error: .*failed, which is final/) });
-    const resolved = await cli(env, ['order', 'resolve', id, '--there']);
-    expect(resolved).toMatchObject({ code: 1, error: expect.stringContaining('not in doubt but failed') });
+    expect(await refused(1, env, ['order', 'retry', id])).toMatch(/^error: .*failed, which is final/);
+    expect(await refused(1, env, ['order', 'resolve', id, '--there'])).toContain('not in doubt but failed');
     expect(callsFor(id)).toBe(1);
   });
 
@@ -448,8 +411,7 @@ describe('an operator', () => {
     await until(() => callsFor(id) === 2);
     try {
       for (const seen of ['--there', '--not-there']) {
-        const { code, error } = await cli(env, ['order', 'resolve', id, seen]);
-        expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('is running') });
+        expect(await refused(1, env, ['order', 'resolve', id, seen])).toContain('is running');
       }
       expect(await json(env, ['order', 'retry', id])).toMatchObject({ retry: 'under_way' });
       expect(await json(env, ['order', 'show', id])).toMatchObject({
@@ -495,8 +457,6 @@ describe('an operator', () => {
     expect(await json(env, ['order', 'show', 'unheard'])).toMatchObject({
       live: [{ sequence: 2, memberState: 'sent', publishedAt: null, attempts: 0 }],
     });
-    expect(await cli(env, ['order', 'show', 'unheard'])).toMatchObject({
-      out: expect.stringContaining('not yet, after 0 attempts'),
-    });
+    expect((await cli(env, ['order', 'show', 'unheard'])).out).toContain('not yet, after 0 attempts');
   });
 });

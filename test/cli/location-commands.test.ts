@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { runCli } from '../support/run-cli.ts';
+import type { Ended } from '../support/run-program.ts';
 import { runJson } from '../support/run-json.ts';
+import { runRefused } from '../support/run-refused.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { statusWebhook } from '../support/status-webhook.ts';
 import { until } from '../support/until.ts';
@@ -15,8 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.stop());
 
-const put = (locationId: string): Promise<unknown> =>
-  runJson(
+const put = (locationId: string): Promise<Ended> =>
+  runCli(
     env,
     ['location', 'put', '--location', locationId, '--integration', 'standard', '--settings', '-'],
     '{"ordersUrl":"http://127.0.0.1:9/","unsigned":true}',
@@ -24,9 +26,7 @@ const put = (locationId: string): Promise<unknown> =>
 
 describe('expediter location put', () => {
   it('asks for a token where none is valid, and nowhere else', async () => {
-    const args = ['location', 'put', '--location', 'new', '--integration', 'standard', '--settings', '-'];
-    const said = async (): Promise<string> =>
-      (await runCli(env, args, '{"ordersUrl":"http://127.0.0.1:9/","unsigned":true}')).out;
+    const said = async (): Promise<string> => (await put('new')).out;
     const asking = 'new is served by standard. For its webhooks, run: expediter token issue --location new\n';
     expect(await said()).toBe(asking);
     const { tokenId } = (await runJson(env, ['token', 'issue', '--location', 'new'])) as { tokenId: string };
@@ -39,11 +39,9 @@ describe('expediter location put', () => {
 describe('expediter location remove', () => {
   it('refuses one that takes orders, and says what to do first', async () => {
     await put('open');
-    const { code, error } = await runCli(env, ['location', 'remove', 'open']);
-    expect({ code, error }).toEqual({
-      code: 1,
-      error: 'error: open cannot be removed: it takes orders. Pause it first: expediter location pause open\n',
-    });
+    expect(await runRefused(1, env, ['location', 'remove', 'open'])).toBe(
+      'error: open cannot be removed: it takes orders. Pause it first: expediter location pause open\n',
+    );
     expect(await runJson(env, ['location', 'show', 'open'])).toMatchObject({ locationId: 'open' });
   });
 
@@ -53,8 +51,7 @@ describe('expediter location remove', () => {
     for (const id of ['held', ...Array.from({ length: 6 }, (_, n) => `busy-${n}`)])
       await stage.seedOrder({ serviceOrderId: id, locationId: 'busy' });
     await stage.query(`UPDATE placements SET state = 'held', finished_at = NULL WHERE service_order_id = 'held'`);
-    const { code, error } = await runCli(env, ['location', 'remove', 'busy']);
-    expect(code).toBe(1);
+    const error = await runRefused(1, env, ['location', 'remove', 'busy']);
     expect(error).toContain(`orders that have not ended: held (held), busy-0 (sent), `);
     expect(error).toContain(' and 2 more. ');
   });
@@ -70,17 +67,13 @@ describe('expediter location remove', () => {
       `INSERT INTO location_last_seen (location_id, integration, last_seen_at) VALUES ('gone', 'standard', now())
        ON CONFLICT DO NOTHING`,
     );
-    expect(await runJson(env, ['location', 'remove', 'gone'])).toEqual({
-      locationId: 'gone',
-      removed: true,
-      tokens: 1,
-    });
+    const removed = await runJson(env, ['location', 'remove', 'gone']);
+    expect(removed).toEqual({ locationId: 'gone', removed: true, tokens: 1 });
     const late = statusWebhook({ serviceOrderId: 'past', status: 'READY' });
     await until(async () => (await stage.post(path, late)).status === 401);
 
     expect(await stage.query(`SELECT FROM location_last_seen WHERE location_id = 'gone'`)).toEqual([]);
-    expect(await runCli(env, ['location', 'show', 'gone'])).toMatchObject({ code: 3 });
-    expect(await runCli(env, ['location', 'remove', 'gone'])).toMatchObject({ code: 3 });
+    for (const act of ['show', 'remove']) await runRefused(3, env, ['location', act, 'gone']);
     expect(await runJson(env, ['order', 'show', 'past'])).toMatchObject({ order: { status: 'completed' } });
     expect(await runJson(env, ['webhook', 'show', String(body['webhookId'])])).toMatchObject({ outcome: 'applied' });
 

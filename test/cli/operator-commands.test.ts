@@ -4,6 +4,7 @@ import { logIn } from '../support/log-in.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
+import { runRefused } from '../support/run-refused.ts';
 
 type Issued = { tokenId: string; token: string; createdAt: string; expiresAt: string | null };
 
@@ -52,8 +53,7 @@ it.each([
   ['no role', [], 2, /--role/],
   ['an end in the past', ['--role', 'viewer', '--expires', '2020-01-31'], 2, /in the future/],
 ])('no token is issued for %s', async (_what, args, code, says) => {
-  const ended = await runCli(stage.env, ['operator', 'token', 'issue', '--name', 'ben', ...args]);
-  expect(ended).toEqual({ code, out: '', error: expect.stringMatching(says) });
+  expect(await runRefused(code, stage.env, ['operator', 'token', 'issue', '--name', 'ben', ...args])).toMatch(says);
 });
 
 it('roles are given to an address and to a group, listed, and taken', async () => {

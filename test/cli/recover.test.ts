@@ -7,6 +7,7 @@ import { createDatabase } from '../support/create-database.ts';
 import { PROJECT, SHARED_ENV } from '../support/fixtures.ts';
 import { blind, findable } from '../support/pos-without-deduplication.ts';
 import { runCli } from '../support/run-cli.ts';
+import { runRefused } from '../support/run-refused.ts';
 import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
@@ -211,8 +212,7 @@ it('while the service runs, it begins only if it is told to', async () => {
   const database = await createDatabase();
   await play(database, [], async ({ env }) => {
     const begin = ['recover', '--lost-from', '1h', ...SOURCES];
-    const { code, error } = await runCli(env, begin);
-    expect([code, error]).toEqual([1, expect.stringContaining('Stop it, then repeat')]);
+    expect(await runRefused(1, env, begin)).toContain('Stop it, then repeat');
     expect((await runCli(env, [...begin, '--running'])).error).toBe('');
   });
 });
