@@ -10,6 +10,7 @@ import { OPERATOR_TOKEN, askOperator } from '../support/ask-operator.ts';
 import { balanceLoad } from '../support/balance-load.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
+import { runRefused } from '../support/run-refused.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import type { HttpServer } from '../support/serve-http.ts';
 import { post, startSystem, type System } from '../support/start-system.ts';
@@ -128,24 +129,14 @@ it('refuses what it cannot use, before anything is sent', async () => {
   await system.addLocation('unused', { ordersUrl: 'http://127.0.0.1:9/' });
   const file = join(folder, 'wrong.json');
   await writeFile(file, '{"items": []}');
-  expect(await certify('unused', '--order', file)).toMatchObject({
-    code: 2,
-    error: expect.stringMatching(/^error: --order: items/) as string,
-  });
-  expect(await certify('unused', '--without', 'cancelled')).toMatchObject({
-    code: 2,
-    error: expect.stringContaining('received, in_progress, ready, en_route, completed, repeats') as string,
-  });
-  expect(await certify('unused', '--wait', '5x')).toMatchObject({
-    code: 2,
-    error: expect.stringContaining('such as 60s or 5m') as string,
-  });
-  expect(await certify('nowhere')).toMatchObject({ code: 3 });
+  const unused = ['certify', '--location', 'unused'];
+  const statuses = 'received, in_progress, ready, en_route, completed, repeats';
+  expect(await runRefused(2, env, [...unused, '--order', file])).toMatch(/^error: --order: items/);
+  expect(await runRefused(2, env, [...unused, '--without', 'cancelled'])).toContain(statuses);
+  expect(await runRefused(2, env, [...unused, '--wait', '5x'])).toContain('such as 60s or 5m');
+  await runRefused(3, env, ['certify', '--location', 'nowhere']);
   const { PUBLIC_URL: _url, ...inside } = env;
-  expect(await runCli(inside, ['certify', '--location', 'unused'])).toMatchObject({
-    code: 2,
-    error: expect.stringContaining('PUBLIC_URL is not set') as string,
-  });
+  expect(await runRefused(2, inside, unused)).toContain('PUBLIC_URL is not set');
   expect(await system.query(`SELECT FROM placements WHERE location_id = 'unused'`)).toEqual([]);
 });
 
