@@ -18,7 +18,6 @@ type Play = (response: ServerResponse) => void;
 type Asked = { url: string | undefined; token: string | undefined; behind: string | undefined; at: number };
 
 let server: HttpServer;
-/** One a connection; the last one goes on. */
 let plays: Play[];
 let asked: Asked[];
 let told: unknown[];
@@ -68,7 +67,9 @@ afterEach(async () => {
   await until(() => requests.open === 0);
 });
 
-function begin(options: Partial<Options> = {}): void {
+/** Follows an order whose connections go like this, one after the other; the last one goes on. */
+function begin(connections: Play[], options: Partial<Options> = {}): void {
+  plays = connections;
   stop = follow({
     url: `${server.url}/follow`,
     token: () => 'one',
@@ -142,7 +143,7 @@ describe('what the page is told', () => {
         told = [];
         vi.stubGlobal('fetch', async () => inPieces(...pieces));
         // A lone CR is taken for a line's end by what follows it.
-        begin({ onState: (state) => state === 'ended' && told.push(state) });
+        begin([], { onState: (state) => state === 'ended' && told.push(state) });
         for (let turns = 0; turns < 2_000 && told.length < 3; turns += 1) await Promise.resolve();
         await new Promise(setImmediate);
         stop?.();
@@ -164,11 +165,10 @@ describe('what the page is told', () => {
     for (const at of cuts) {
       [asked, told] = [[], []];
       let response: ServerResponse | undefined;
-      plays = [
+      begin([
         (each) => (response = stream(each)).write(`retry: 100\n\n${snapshot(1)}`),
         saying(text.toString(), message(3)),
-      ];
-      begin();
+      ]);
       await untilTold(2);
       await send(response, text.subarray(0, at));
       response?.destroy();
@@ -186,10 +186,7 @@ describe('what the page is told', () => {
   });
 
   it('is each sequence once: a repeat and an older snapshot are dropped, a newer one is told', async () => {
-    plays = [
-      saying(snapshot(0), message(1), message(1), snapshot(1), snapshot(4), message(3), message(5), snapshot(5)),
-    ];
-    begin();
+    begin([saying(snapshot(0), message(1), message(1), snapshot(1), snapshot(4), message(3), message(5), snapshot(5))]);
     await untilTold(5);
     await pass(250);
     expect(told).toEqual([
@@ -202,9 +199,8 @@ describe('what the page is told', () => {
   });
 
   it('a callback that throws or rejects is written down, and the stream goes on', async () => {
-    plays = [saying(snapshot(1), message(2), END)];
     const seen: number[] = [];
-    begin({
+    begin([saying(snapshot(1), message(2), END)], {
       onUpdate({ sequence }) {
         seen.push(sequence);
         if (sequence === 1) throw new Error('broken page');
@@ -222,8 +218,7 @@ describe('what the page is told', () => {
   });
 
   it('nothing once it is stopped, not even of what has come already', async () => {
-    plays = [saying(snapshot(1), message(2), EXPIRED, END)];
-    begin({
+    begin([saying(snapshot(1), message(2), EXPIRED, END)], {
       onUpdate({ sequence }) {
         told.push(sequence);
         stop?.();
@@ -240,8 +235,7 @@ describe('what the page is told', () => {
     ['end', saying(snapshot(6), END, message(7))],
     ['204', refusing(204)],
   ])('`ended` after %s, and nobody is asked again', async (_, play) => {
-    plays = [play];
-    begin();
+    begin([play]);
     await until(() => told.at(-1) === 'ended' && requests.open === 0);
     page.dispatchEvent(new Event('online'));
     await pass(90_000);
@@ -253,8 +247,7 @@ describe('what the page is told', () => {
 describe('a token', () => {
   it('is in a header and in no URL, and a cut asks for no other', async () => {
     const token = vi.fn<() => string>(() => 'one');
-    plays = [closing(snapshot(1)), saying(message(2))];
-    begin({ token });
+    begin([closing(snapshot(1)), saying(message(2))], { token });
     await untilAsked(1);
     await pass(2_500);
     await untilTold(3);
@@ -267,8 +260,7 @@ describe('a token', () => {
 
   it('that expired is replaced within a second, and nothing is missed', async () => {
     const tokens = ['one', 'two'];
-    plays = [saying(snapshot(1), EXPIRED), saying(message(2))];
-    begin({ token: async () => String(tokens.shift()) });
+    begin([saying(snapshot(1), EXPIRED), saying(message(2))], { token: async () => String(tokens.shift()) });
     await untilAsked(1);
     await pass(1_000);
     await untilTold(3);
@@ -281,8 +273,7 @@ describe('a token', () => {
 
   it('that is refused is replaced, and a platform whose tokens are all refused is not hammered', async () => {
     let given = 0;
-    plays = [refusing(401)];
-    begin({ token: () => String((given += 1)) });
+    begin([refusing(401)], { token: () => String((given += 1)) });
     await pass(600_000);
     expect(given).toBe(asked.length);
     expect(given).toBeGreaterThan(10);
@@ -293,8 +284,7 @@ describe('a token', () => {
 
   it('that the platform does not give is asked for again, after a pause', async () => {
     let given = 0;
-    plays = [saying(snapshot(1))];
-    begin({
+    begin([saying(snapshot(1))], {
       token() {
         given += 1;
         if (given === 1) throw new Error('the platform is away');
@@ -313,8 +303,7 @@ describe('a token', () => {
 
 describe('a connection', () => {
   it('that is cut is opened again when the service wishes, and the page need not know', async () => {
-    plays = [closing('retry: 3000\n\n', snapshot(1)), saying(message(2))];
-    begin();
+    begin([closing('retry: 3000\n\n', snapshot(1)), saying(message(2))]);
     await untilTold(2);
     await pass(2_750);
     expect(asked).toHaveLength(1);
@@ -324,8 +313,7 @@ describe('a connection', () => {
   });
 
   it('that is cut and not had again makes the page late after 5 s, and once it was had pauses are short again', async () => {
-    plays = [closing(snapshot(1)), cutting, cutting, cutting, closing(message(2)), saying(message(3))];
-    begin();
+    begin([closing(snapshot(1)), cutting, cutting, cutting, closing(message(2)), saying(message(3))]);
     await untilTold(2);
     await pass(4_750);
     expect(told).toHaveLength(2);
@@ -338,8 +326,7 @@ describe('a connection', () => {
   });
 
   it('that cannot be had is tried for after ever longer pauses, up to a minute, with a `late` after 5 s', async () => {
-    plays = [cutting];
-    begin();
+    begin([cutting]);
     await pass(4_750);
     expect(told).toEqual([]);
     await pass(500);
@@ -350,8 +337,7 @@ describe('a connection', () => {
   });
 
   it.each(['online', 'visibilitychange'])('is tried for at once when the page says %s', async (name) => {
-    plays = [cutting];
-    begin();
+    begin([cutting]);
     await pass(40_000);
     plays = [saying(snapshot(1))];
     const before = asked.length;
@@ -367,8 +353,7 @@ describe('a connection', () => {
 
   it('is left when nothing came for 45 s, which is said; a heartbeat is enough', async () => {
     let response: ServerResponse | undefined;
-    plays = [(each) => (response = stream(each)).write(snapshot(1)), saying(message(2))];
-    begin();
+    begin([(each) => (response = stream(each)).write(snapshot(1)), saying(message(2))]);
     await untilTold(2);
     await pass(40_000);
     await send(response, ':\n\n');
@@ -382,8 +367,7 @@ describe('a connection', () => {
   });
 
   it('that is never answered is left after 45 s', async () => {
-    plays = [() => {}, saying(snapshot(1))];
-    begin();
+    begin([() => {}, saying(snapshot(1))]);
     await pass(44_000);
     expect(asked).toHaveLength(1);
     await pass(3_500);
@@ -392,8 +376,7 @@ describe('a connection', () => {
   });
 
   it('there are too many of is asked for again when the service says', async () => {
-    plays = [refusing(503, { 'retry-after': '20' }), saying(snapshot(1))];
-    begin();
+    begin([refusing(503, { 'retry-after': '20' }), saying(snapshot(1))]);
     await pass(20_000);
     expect(asked).toHaveLength(1);
     await pass(10_500);
@@ -401,8 +384,7 @@ describe('a connection', () => {
   });
 
   it('with something else than a stream is none', async () => {
-    plays = [(response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Log in</h1>')];
-    begin();
+    begin([(response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Log in</h1>')]);
     await pass(60_000);
     expect(told).toEqual(['late']);
     expect(asked.length).toBeLessThan(7);

@@ -5,12 +5,14 @@ import { inShort } from '../../console/board/in-short.ts';
 import { itemsThatFit, linesOf } from '../../console/board/items-that-fit.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
 import { elsewhere, wrongWith } from '../../console/board/wrong-with.ts';
-import type { BoardOrder } from '../../console/wire.ts';
+import type { Attention, BoardOrder } from '../../console/wire.ts';
 import { PLACEMENT_CODES } from '../../src/core/domain/placement-cause.ts';
 import { NO_ATTENTION } from './no-attention.ts';
 import { sampleBoardOrder } from './sample-board-order.ts';
 
 const NOW = new Date(2027, 0, 31, 18, 0).getTime();
+const HELD = { needsOperator: true, placement: 'held' } as const;
+const IN_DOUBT = { needsOperator: true, placement: 'in_doubt' } as const;
 
 describe('what is wrong with a ticket', () => {
   it('has words for every cause that fit on a ticket', () => {
@@ -25,30 +27,15 @@ describe('what is wrong with a ticket', () => {
 
   it.each<[string, Partial<BoardOrder>, string | undefined, boolean?]>([
     ['all is well', {}, undefined],
-    [
-      'it is in doubt',
-      { placement: 'in_doubt', needsOperator: true, cause: { code: 'pos_silent' } },
-      'in doubt: no answer',
-      true,
-    ],
+    ['it is in doubt', { ...IN_DOUBT, cause: { code: 'pos_silent' } }, 'in doubt: no answer', true],
     [
       'it may settle itself',
       { placement: 'in_doubt', cause: { code: 'order_absent_yet' } },
       'in doubt: POS is checked again',
       false,
     ],
-    [
-      'it is held',
-      { needsOperator: true, placement: 'held', cause: { code: 'wrong_settings', issues: [] } },
-      'held: wrong settings',
-      true,
-    ],
-    [
-      'it is held by a cause of a newer version',
-      { needsOperator: true, placement: 'held', cause: { code: 'new' } },
-      'held',
-      true,
-    ],
+    ['it is held', { ...HELD, cause: { code: 'wrong_settings', issues: [] } }, 'held: wrong settings', true],
+    ['it is held by a cause of a newer version', { ...HELD, cause: { code: 'new' } }, 'held', true],
     ['a pause holds it', { placement: 'held', cause: { code: 'location_paused' } }, 'held: location paused', false],
     ['it failed', { placement: 'failed', cause: { code: 'deadline_passed' } }, 'deadline passed', true],
     ['the POS reported failed', { memberState: 'failed' }, 'failed at POS', true],
@@ -76,13 +63,13 @@ describe('what is wrong with a ticket', () => {
       true,
     ],
   ])('when %s', (_, some, words, needsPerson) => {
-    const attention = {
+    const about = { callOutCode: null, locationId: 'club-1' };
+    const attention: Attention = {
       ...NO_ATTENTION,
       conflicts: [
         {
+          ...about,
           serviceOrderId: 'contradicted',
-          callOutCode: null,
-          locationId: 'club-1',
           status: 'completed',
           recordedAt: at(-1),
           webhookId: null,
@@ -90,9 +77,8 @@ describe('what is wrong with a ticket', () => {
       ],
       cancelByPhone: [
         {
+          ...about,
           serviceOrderId: 'by-phone',
-          callOutCode: null,
-          locationId: 'club-1',
           integration: null,
           providerOrderId: null,
           requestedAt: at(-1),
@@ -141,17 +127,10 @@ describe('the column that a phone opens on', () => {
     ['one that failed was settled', { aside: { placement: 'failed' }, two: late }, 'preparing'],
     [
       'one is held, and one failed',
-      { one: { placement: 'failed' }, two: { needsOperator: true, placement: 'held', memberState: 'placed' } },
+      { one: { placement: 'failed' }, two: { ...HELD, memberState: 'placed' } },
       'placed',
     ],
-    [
-      'one is in doubt',
-      {
-        one: { needsOperator: true, placement: 'held', memberState: 'placed' },
-        two: { placement: 'in_doubt', needsOperator: true },
-      },
-      'sent',
-    ],
+    ['one is in doubt', { one: { ...HELD, memberState: 'placed' }, two: IN_DOUBT }, 'sent'],
   ])('when %s', (_, orders, column) => {
     const board = boardOf(Object.entries(orders).map(([id, some]) => order(id, some)));
     expect(columnInNeed(board, ({ id }) => id === 'aside')).toBe(column);

@@ -29,6 +29,13 @@ afterEach(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+/** A platform that answers each request with this. */
+async function serve(answer: unknown): Promise<string> {
+  const server = await serveHttp((_request, response) => sendJson(response, 200, answer));
+  servers.push(server);
+  return server.url;
+}
+
 async function moduleOf(name: string, text: string): Promise<string> {
   const path = join(folder, `${name.replaceAll(/\W+/g, '-')}.ts`);
   await writeFile(path, text);
@@ -93,31 +100,32 @@ describe('the example', () => {
   });
 });
 
-const refetcherOf = (url: string, module: OrderModule, warn = (_problem: string): void => {}) =>
-  orderRefetcher({ url, token: undefined, module, countryOf: async () => null, warn });
+/** Reads an order from there as often as it is called. @returns the order or the error */
+function refetching(url: string, module: OrderModule, warn = (_problem: string): void => {}): () => Promise<unknown> {
+  const refetch = orderRefetcher({ url, token: undefined, module, countryOf: async () => null, warn });
+  return () => refetch('x').catch((error: unknown) => error);
+}
 
 it('names the cause of an unusable answer, without quoting it', async () => {
-  const server = await serveHttp((_request, response) => sendJson(response, 200, 'Ada'));
-  servers.push(server);
+  const url = await serve('Ada');
   const module = await loadOrderModule({});
   const refused = /no usable answer\. 127\.0\.0\.1:2: no service listens there \(ECONNREFUSED\)$/;
-  await expect(refetcherOf('http://127.0.0.1:2/', module)('x')).rejects.toThrow(refused);
-  await expect(refetcherOf(server.url, module)('x')).rejects.toMatchObject({
-    message: `the ordering platform gave no usable answer. ${new URL(server.url).host}: its answer is not GraphQL`,
+  expect(String(await refetching('http://127.0.0.1:2/', module)())).toMatch(refused);
+  expect(await refetching(url, module)()).toMatchObject({
+    message: `the ordering platform gave no usable answer. ${new URL(url).host}: its answer is not GraphQL`,
     cause: { code: 'platform_unreachable' },
   });
 });
 
 describe('what a module throws', () => {
   it('holds the order: with its class, code, field and place, and never with its message', async () => {
-    const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { name: 'Ada' } }));
-    servers.push(server);
+    const url = await serve({ data: { name: 'Ada' } });
     const refetch = async (body: string): Promise<unknown> => {
       const imports = "import { toMinorUnits } from 'expediter-platform';";
       const name = `throws-${body.length}-${body.charCodeAt(0)}`;
       const text = `${imports}\n${QUERY}\nexport function toCanonicalOrder(data: { name: string }) {\n${body}\n}`;
       const module = await loadOrderModule({ ORDER_MODULE: await moduleOf(name, text) });
-      return refetcherOf(server.url, module)('x').catch((error: unknown) => error);
+      return refetching(url, module)();
     };
     const own = await refetch("throw Object.assign(new RangeError('of ' + data.name), { code: 'NO_TABLE' });");
     expect(own).toMatchObject({
@@ -140,8 +148,9 @@ describe('what a module throws', () => {
     const text = `import { joinName } from 'expediter-platform';\n${QUERY}\nexport const toCanonicalOrder = () => {${body}\n}`;
     const module = await loadOrderModule({ ORDER_MODULE: await moduleOf('helper', text) });
     // The mapper's line, and not the line of our function that it calls.
-    const called = await refetcherOf(server.url, module)('x').catch((error: unknown) => error);
-    expect(called).toMatchObject({ cause: { error: 'TypeError', at: 'helper.ts:5 (called at line 6)' } });
+    expect(await refetching(url, module)()).toMatchObject({
+      cause: { error: 'TypeError', at: 'helper.ts:5 (called at line 6)' },
+    });
     const odd =
       "const e = new Error(`${data.name}\\n    at f (/tmp/${data.name}.ts:1:1)`); e.name = data.name + ' Lovelace'; throw e;";
     const hostile = await refetch(odd);
@@ -170,12 +179,9 @@ it('the type of a mapper’s order says of each field what the schema says', () 
 
 describe('an answer', () => {
   const asking = async (answer: object, errorCode = '', warn = (_problem: string): void => {}) => {
-    const server = await serveHttp((_request, response) => sendJson(response, 200, answer));
-    servers.push(server);
     const text = `${QUERY}\nexport function toCanonicalOrder() { throw new TypeError('it was asked') }\n${errorCode}`;
     const module = await loadOrderModule({ ORDER_MODULE: await moduleOf(`asked-${errorCode}`.slice(0, 100), text) });
-    const refetch = refetcherOf(server.url, module, warn);
-    return () => refetch('x').catch((error: unknown) => error);
+    return refetching(await serve(answer), module, warn);
   };
   const ask = async (...about: Parameters<typeof asking>): Promise<unknown> => (await asking(...about))();
 
@@ -266,10 +272,9 @@ describe('a module or a document is refused at the start', () => {
     ['that is no TypeScript', 'not {', 'cannot be loaded'],
   ])('%s', async (name, text, message) => {
     const path = await moduleOf(name, text);
-    const error = (await loadOrderModule({ ORDER_MODULE: path }).catch((error: unknown) => error)) as Error;
+    const error = await loadOrderModule({ ORDER_MODULE: path }).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(Error);
-    expect(error.message).toContain(`ORDER_MODULE: ${path}`);
-    expect(error.message).toContain(message);
+    for (const words of [`ORDER_MODULE: ${path}`, message]) expect(String(error)).toContain(words);
   });
 
   it('and one that is not there', async () => {
