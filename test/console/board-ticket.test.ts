@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { columnInNeed } from '../../console/board/column-in-need.ts';
-import { createBoard, type Board } from '../../console/board/create-board.ts';
 import { inShort } from '../../console/board/in-short.ts';
 import { itemsThatFit, linesOf } from '../../console/board/items-that-fit.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
@@ -8,9 +7,8 @@ import { elsewhere, wrongWith } from '../../console/board/wrong-with.ts';
 import type { Attention, BoardOrder } from '../../console/wire.ts';
 import { PLACEMENT_CODES } from '../../src/core/domain/placement-cause.ts';
 import { NO_ATTENTION } from './no-attention.ts';
-import { sampleBoardOrder } from './sample-board-order.ts';
+import { NOW, at, boardOf, sampleBoardOrder as order } from './sample-board-order.ts';
 
-const NOW = new Date(2027, 0, 31, 18, 0).getTime();
 const HELD = { needsOperator: true, placement: 'held' } as const;
 const IN_DOUBT = { needsOperator: true, placement: 'in_doubt' } as const;
 
@@ -137,22 +135,6 @@ describe('the column that a phone opens on', () => {
   });
 });
 
-function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrder {
-  return sampleBoardOrder(serviceOrderId, { signalledAt: at(-10), ...some });
-}
-
 function ticket(id: string, some: Partial<BoardOrder>): Ticket {
   return ticketOf(order(id, some), NOW, 0);
-}
-
-function boardOf(orders: BoardOrder[]): Board {
-  const board = createBoard();
-  board.begin();
-  board.take(orders, NOW);
-  board.complete(NOW);
-  return board;
-}
-
-function at(minutes: number): string {
-  return new Date(NOW + minutes * 60_000).toISOString();
 }

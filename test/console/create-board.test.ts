@@ -4,9 +4,8 @@ import { age, due, ended } from '../../console/board/due.ts';
 import { createBoard, type Board, type ListName } from '../../console/board/create-board.ts';
 import { ticketOf } from '../../console/board/ticket-of.ts';
 import type { BoardOrder } from '../../console/wire.ts';
-import { sampleBoardOrder } from './sample-board-order.ts';
+import { NOW, at, boardOf, sampleBoardOrder as order } from './sample-board-order.ts';
 
-const NOW = new Date(2027, 0, 31, 18, 0).getTime();
 const MINUTE_MS = 60_000;
 
 describe('the columns', () => {
@@ -293,24 +292,8 @@ const STATES: Partial<BoardOrder>[] = [
   { memberState: 'failed', placement: 'failed', endedAt: at(-3) },
 ];
 
-function order(serviceOrderId: string, some: Partial<BoardOrder> = {}): BoardOrder {
-  return sampleBoardOrder(serviceOrderId, { signalledAt: at(-10), ...some });
-}
-
-function boardOf(orders: BoardOrder[], now = NOW): Board {
-  const board = createBoard();
-  board.begin();
-  board.take(orders, now);
-  board.complete(now);
-  return board;
-}
-
 function ids(board: Board, list: ListName): string[] {
   return board.lists[list].map(({ id }) => id);
-}
-
-function at(minutes: number): string {
-  return new Date(NOW + minutes * MINUTE_MS).toISOString();
 }
 
 /** A deterministic random generator. */
