@@ -5,6 +5,7 @@ import type { Simulator } from '../simulators/simulator.ts';
 import { balanceLoad } from '../support/balance-load.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
+import { runRefused } from '../support/run-refused.ts';
 import type { HttpServer } from '../support/serve-http.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
@@ -28,8 +29,11 @@ afterAll(async () => {
   await balancer?.stop();
 });
 
-function connect(locationId: string, env: Record<string, string> = {}): Promise<Ended> {
-  return runCli({ ...system.env, ...env }, ['provider', 'connect', locationId, '--json']);
+/** Connects a location, which has to succeed, and prints JSON. */
+async function connect(locationId: string): Promise<Ended> {
+  const ended = await runCli(system.env, ['provider', 'connect', locationId, '--json']);
+  expect(ended).toMatchObject({ code: 0, error: '' });
+  return ended;
 }
 
 type Shown = { locationId: string; tokenId: string; done: string[]; todo: string[] };
@@ -42,7 +46,6 @@ it('registers the webhook where the POS can be told, and never shows its token',
   started.push(pos);
   await system.addLocation('hub', pos.settings, 'hubrise');
   const ended = await connect('hub');
-  expect(ended).toMatchObject({ code: 0, error: '' });
   expect(shown(ended)).toMatchObject({ locationId: 'hub', todo: [] });
   expect(await tokensOf('hub')).toEqual([
     { token_id: shown(ended).tokenId, label: 'provider connect', revoked_at: null },
@@ -67,8 +70,7 @@ it('keeps what the POS gives in return: webhooks that were dropped before it ver
   const ticket = await until(() => pos.tickets[0]);
   expect((await pos.report(early, ticket, 'PROPOSED')).body).toMatchObject({ outcome: 'dropped' });
 
-  const ended = await connect('square');
-  expect(ended).toMatchObject({ code: 0, error: '' });
+  await connect('square');
   const [subscription] = (pos as Simulator & { subscriptions: readonly { notification_url: string }[] }).subscriptions;
   const url = subscription?.notification_url ?? expect.unreachable('not subscribed');
   // Another process may know the old settings for as long as it keeps the token's judgement.
@@ -83,13 +85,11 @@ it('takes a restaurant from the application alone to orders by a code that is co
   const { refreshToken, ...settings } = pos.settings;
   await system.addLocation('seller', settings, 'square');
   const asked = await connect('seller');
-  expect(asked).toMatchObject({ code: 0, error: '' });
   expect(shown(asked).todo[0]).toContain(`${pos.url}/oauth2/authorize?client_id=`);
   expect(await tokensOf('seller')).toMatchObject([{ revoked_at: expect.any(Date) as Date }]);
 
   await system.addLocation('seller', { ...settings, authorizationCode: pos.oauth.authorise() }, 'square');
   const ended = await connect('seller');
-  expect(ended).toMatchObject({ code: 0, error: '' });
   expect(shown(ended).done[0]).toContain('Square granted a token for authorizationCode');
   for (const secret of [refreshToken, settings['clientSecret']]) expect(asked.out + ended.out).not.toContain(secret);
 
@@ -114,10 +114,9 @@ it('leaves no token that opens something when the POS refuses', async () => {
   const pos = await startHubrise();
   started.push(pos);
   await system.addLocation('refused', { ...pos.settings, accessToken: 'another-token' }, 'hubrise');
-  const ended = await connect('refused');
-  expect(ended).toMatchObject({ code: 1, out: '' });
-  expect(ended.error).toMatch(/the POS answered 401/);
-  expect(ended.error).not.toContain('another-token');
+  const error = await runRefused(1, system.env, ['provider', 'connect', 'refused']);
+  expect(error).toMatch(/the POS answered 401/);
+  expect(error).not.toContain('another-token');
   expect(await tokensOf('refused')).toEqual([expect.objectContaining({ revoked_at: expect.any(Date) as Date })]);
 });
 
@@ -125,9 +124,8 @@ it.each([
   ['no such location', 'nowhere', {}, 3, 'nowhere: No location has this id.'],
   ['no PUBLIC_URL', 'plain', { PUBLIC_URL: '' }, 1, 'PUBLIC_URL is not set'],
 ])('refuses %s, and says so', async (_name, locationId, env, code, words) => {
-  const ended = await connect(locationId, env);
-  expect(ended).toMatchObject({ code, out: '' });
-  expect(ended.error).toContain(words);
+  const args = ['provider', 'connect', locationId];
+  expect(await runRefused(code, { ...system.env, ...env }, args)).toContain(words);
 });
 
 it('settings of a POS that signs the URL are refused while PUBLIC_URL is unset', async () => {
@@ -135,7 +133,7 @@ it('settings of a POS that signs the URL are refused while PUBLIC_URL is unset',
   started.push(pos);
   const { notificationUrl: _none, ...settings } = pos.settings;
   const args = ['location', 'put', '--location', 'unsigned', '--integration', 'square', '--settings', '-'];
-  const ended = await runCli({ ...system.env, PUBLIC_URL: '' }, args, JSON.stringify(settings));
-  expect(ended).toMatchObject({ code: 2, error: expect.stringContaining('PUBLIC_URL is unset') as string });
-  expect(await runCli(system.env, args, JSON.stringify(settings))).toMatchObject({ code: 0 });
+  const input = JSON.stringify(settings);
+  expect(await runRefused(2, { ...system.env, PUBLIC_URL: '' }, args, input)).toContain('PUBLIC_URL is unset');
+  expect(await runCli(system.env, args, input)).toMatchObject({ code: 0 });
 });

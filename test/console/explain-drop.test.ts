@@ -178,29 +178,16 @@ describe('why it was dropped', () => {
     expect(explainDrop(tooLarge, ABOUT)).toMatchObject({ what: 'Too large', details });
   });
 
-  it('quotes the reason of an unknown code, and of a third-party provider', () => {
-    const newer = { code: 'of_a_newer_version', with: 'details' };
-    expect(explainDrop({ cause: newer, reason: 'a new reason' }, ABOUT)).toMatchObject({
-      what: NOT_KNOWN,
-      details: ['The service reports: a new reason.'],
-    });
-    for (const code of ['constructor', '__proto__']) {
-      expect(explainDrop({ cause: { code }, reason: null }, ABOUT).what).toBe(NOT_KNOWN);
-    }
-    expect(explainDrop({ cause: null, reason: null }, ABOUT)).toMatchObject({
-      what: NOT_KNOWN,
-      details: ['No reason is stored.'],
-    });
-    const cause = { code: 'not_authentic' };
-    expect(explainDrop({ cause, reason: 'not authentic: the moon is not full' }, ABOUT)).toMatchObject({
-      what: NOT_PROVEN,
-      details: [expect.stringContaining('the moon is not full')],
-    });
-    const unreadable = { cause: { code: 'unreadable' }, reason: 'unreadable: half of it is missing' };
-    expect(explainDrop(unreadable, ABOUT)).toMatchObject({
-      what: NOT_READ,
-      details: [expect.stringContaining('half of it is missing')],
-    });
+  it.each<[object | null, reason: string | null, what: string, quoted: string]>([
+    [{ code: 'of_a_newer_version', with: 'details' }, 'a new reason', NOT_KNOWN, 'The service reports: a new reason.'],
+    [{ code: 'constructor' }, null, NOT_KNOWN, 'No reason is stored.'],
+    [{ code: '__proto__' }, null, NOT_KNOWN, 'No reason is stored.'],
+    [null, null, NOT_KNOWN, 'No reason is stored.'],
+    [{ code: 'not_authentic' }, 'not authentic: the moon is not full', NOT_PROVEN, 'the moon is not full'],
+    [{ code: 'unreadable' }, 'unreadable: half of it is missing', NOT_READ, 'half of it is missing'],
+  ])('of an unknown code or of a third-party provider quotes the reason: %j, %j', (cause, reason, what, quoted) => {
+    const details = [expect.stringContaining(quoted)];
+    expect(explainDrop({ cause: cause as Drop['cause'], reason }, ABOUT)).toMatchObject({ what, details });
   });
 
   it('uses what the provider declares about authentication, and otherwise mentions only the secret', () => {

@@ -21,41 +21,39 @@ function story(
     live: sample.live.map((message) => ({ ...message, publishedAt: message.appliedAt })),
   };
 }
+const sent = { state: 'sent', finishedAt: SOON, nextAttemptAt: null } as const;
+const failed = { ...sent, state: 'failed' } as const;
 const asks = {
   state: 'in_doubt',
   nextAttemptAt: null,
   problem: 'the POS may have the order and cannot be asked',
 } as const;
 
+const RETRY = { canRetry: true, canResolve: false } as const;
+const RESOLVE = { canRetry: false, canResolve: true } as const;
+const NEITHER = { canRetry: false, canResolve: false } as const;
+
 describe('what can be done about an order', () => {
   it.each([
-    ['a waiting one is retried', story(), { canRetry: true, canResolve: false, nextAt: SOON }],
-    [
-      'a held one is retried',
-      story({ state: 'held', problem: 'paused' }),
-      { canRetry: true, canResolve: false, tone: 'warn' },
-    ],
-    [
-      'one that needs an operator is resolved, never retried',
-      story(asks),
-      { canRetry: false, canResolve: true, tone: 'bad' },
-    ],
+    ['a waiting one is retried', story(), { ...RETRY, nextAt: SOON }],
+    ['a held one is retried', story({ state: 'held', problem: 'paused' }), { ...RETRY, tone: 'warn' }],
+    ['one that needs an operator is resolved, never retried', story(asks), { ...RESOLVE, tone: 'bad' }],
     [
       'one in doubt that is resolved automatically is either',
       story({ state: 'in_doubt' }),
       { canRetry: true, canResolve: true },
     ],
-    ['one that a worker has is left alone', story({ underWay: true }), { canRetry: false, canResolve: false }],
-    ['also in doubt', story({ ...asks, underWay: true }), { canRetry: false, canResolve: false, tone: 'busy' }],
+    ['one that a worker has is left alone', story({ underWay: true }), NEITHER],
+    ['also in doubt', story({ ...asks, underWay: true }), { ...NEITHER, tone: 'busy' }],
     [
       'one that failed is final',
-      story({ state: 'failed', finishedAt: SOON, nextAttemptAt: null, problem: 'unknown item' }),
-      { canRetry: false, canResolve: false, tone: 'bad', problem: 'unknown item' },
+      story({ ...failed, problem: 'unknown item' }),
+      { ...NEITHER, tone: 'bad', problem: 'unknown item' },
     ],
     [
       'one that failed before it was fetched starts again',
-      story({ state: 'failed', finishedAt: SOON, nextAttemptAt: null, problem: 'no such order' }, null),
-      { canRetry: true, canResolve: false, tone: 'bad', sentence: 'The order failed before it could be read' },
+      story({ ...failed, problem: 'no such order' }, null),
+      { ...RETRY, tone: 'bad', sentence: 'The order failed before it could be read' },
     ],
   ] as const)('%s', (_, story, expected) => {
     expect(whatToDo(story)).toMatchObject(expected);
@@ -86,7 +84,7 @@ describe('what can be done about an order', () => {
 
   it('nothing about one that is at its POS, or was withdrawn', () => {
     expect(whatToDo(story({ state: 'withdrawn', finishedAt: SOON, nextAttemptAt: null }))).toBeUndefined();
-    expect(whatToDo(story({ state: 'sent', finishedAt: SOON, nextAttemptAt: null }))).toBeUndefined();
+    expect(whatToDo(story(sent))).toBeUndefined();
   });
 
   it('each abnormal state has a sentence', () => {
@@ -100,7 +98,6 @@ describe('what can be done about an order', () => {
   });
 
   it('a failed one shows what the member was told, as the service states it', () => {
-    const failed = { state: 'failed', finishedAt: SOON, nextAttemptAt: null } as const;
     for (const order of [{}, null]) {
       const about = { ...story(failed, order), notified: 'The member was notified of a secret.' };
       expect(whatToDo(about)?.advice).toMatch(/^The member was notified of a secret\. /);
@@ -125,7 +122,6 @@ describe('what can be done about an order', () => {
 });
 
 describe('a cancel', () => {
-  const sent = { state: 'sent', finishedAt: SOON, nextAttemptAt: null } as const;
   const open = {
     state: 'due',
     requestedBy: 'platform',
@@ -253,7 +249,6 @@ describe('a confirmation says what will happen', () => {
 
 describe('a timeline is reloaded', () => {
   it('the sooner the more is going on', () => {
-    const sent = { state: 'sent', finishedAt: SOON, nextAttemptAt: null } as const;
     const unpublished = story(sent);
     unpublished.live = sampleStory().live;
     const waits = [unpublished, story(), story(sent), story(sent, { endedAt: SOON })].map(refreshAfterMs);

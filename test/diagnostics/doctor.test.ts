@@ -570,15 +570,9 @@ describe('of the ordering platform', () => {
 });
 
 describe('of the topic', () => {
-  it('one that is not there is made', async () => {
-    expect(await wrong('topic', { STATUS_TOPIC: 'elsewhere' })).toEqual([
-      failed('STATUS_TOPIC', /there is no "elsewhere"/, /gcloud pubsub topics create elsewhere/),
-    ]);
-  });
-
-  it('of kitchens is examined too, if there is one', async () => {
-    expect(await wrong('topic', { KITCHEN_TOPIC: 'no-kitchens' })).toEqual([
-      failed('KITCHEN_TOPIC', /there is no "no-kitchens"/, /gcloud pubsub topics create no-kitchens/),
+  it.each(['STATUS_TOPIC', 'KITCHEN_TOPIC'])('%s that is not there is made', async (name) => {
+    expect(await wrong('topic', { [name]: 'elsewhere' })).toEqual([
+      failed(name, /there is no "elsewhere"/, /gcloud pubsub topics create elsewhere/),
     ]);
   });
 
@@ -836,6 +830,7 @@ describe('of operators', () => {
     );
     return url;
   };
+  const withoutToken = { OPERATOR_TOKEN: '', OPERATOR_PORT: '8081' };
   const noAdmins = failed('admins', /there is no admin/, /operator token issue .* --role admin/);
   const noGrants = warning('grants', /no one can sign in/, /operator grant add .* --role admin/);
 
@@ -883,17 +878,16 @@ describe('of operators', () => {
       expect(await wrong('operators', change)).toEqual([warning('OPERATOR_TOKEN', /it is refused/)]);
       expect(await wrong('operators', { ...change, OPERATOR_TOKEN: '' })).toEqual([]);
       // Nobody signs in for it without OIDC.
-      const alone = { OPERATOR_TOKEN: '', OPERATOR_PORT: '8081' };
-      expect(await wrong('operators', alone)).toEqual([noAdmins]);
+      expect(await wrong('operators', withoutToken)).toEqual([noAdmins]);
     } finally {
       await system.query('DELETE FROM operator_grants');
     }
   });
 
   it('that nobody can be an admin fails, until a token is one, at all locations and while it is valid', async () => {
-    const change = { OPERATOR_TOKEN: '', OPERATOR_PORT: '8081' };
+    const change = withoutToken;
     expect(await wrong('operators', change)).toEqual([noAdmins]);
-    expect(await wrong('operators', { OPERATOR_TOKEN: '', OPERATOR_PORT: '' })).toEqual([]);
+    expect(await wrong('operators', { ...change, OPERATOR_PORT: '' })).toEqual([]);
     try {
       await system.query(`INSERT INTO operator_tokens (token_id, sha256, name, roles, locations)
                           VALUES (gen_random_uuid(), '\\x00', 'ada', '{admin}', '{club-1}')`);
