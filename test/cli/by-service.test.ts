@@ -67,10 +67,8 @@ it('changes what it says, as the holder of the token', async () => {
   const { tokenId, url: webhook } = JSON.parse(out) as Record<string, string>;
   expect(webhook).toMatch(/^http:\/\/127\.0\.0\.1:9\/webhook\/standard\/club-2\?token=exw_/);
   expect(await runCli(byService(), ['token', 'revoke', String(tokenId)])).toMatchObject({ code: 0, error: '' });
-  expect(await runCli(byService(), ['location', 'pause', 'club-2'])).toMatchObject({
-    code: 0,
-    out: 'club-2 is paused; its orders wait\n',
-  });
+  const paused = await runCli(byService(), ['location', 'pause', 'club-2']);
+  expect(paused).toMatchObject({ code: 0, out: 'club-2 is paused; its orders wait\n' });
   const [last] = await stage.query('SELECT actor_name, action FROM audit ORDER BY audit_id DESC LIMIT 1');
   expect(last).toEqual({ actor_name: 'OPERATOR_TOKEN', action: 'pause' });
 });

@@ -120,11 +120,10 @@ describe('as docs/cli.md has it', () => {
   /** What the page's ids name. */
   async function seed(): Promise<void> {
     await system.query(
-      `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id)
-       VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11', '\\x00', 'standard', 'club-1')`,
-    );
-    await system.query(
-      `WITH t AS (
+      `WITH w AS (
+         INSERT INTO webhook_tokens (token_id, sha256, integration, location_id)
+         VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11', '\\x00', 'standard', 'club-1')
+       ), t AS (
          INSERT INTO operator_tokens (token_id, sha256, name, roles)
          VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11', '\\x00', 'laptop', '{operator}')
        ), s AS (
@@ -134,18 +133,15 @@ describe('as docs/cli.md has it', () => {
        INSERT INTO operator_grants (grant_id, group_name, roles)
        VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11', 'waiters', '{viewer}')`,
     );
-    await system.seedOrder({ serviceOrderId: 'order-4711', locationId: 'club-1' });
-    system.platform.orders.set('order-4711', sampleOrder({ serviceOrderId: 'order-4711' }));
-    await system.query(
-      `INSERT INTO order_contents (service_order_id, contents)
-       VALUES ('order-4711', $1)`,
-      [JSON.stringify(sampleOrder({ serviceOrderId: 'order-4711', member: { id: 'another', name: 'Ada' } }))],
-    );
+    const serviceOrderId = 'order-4711';
+    system.platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId }));
+    const contents = sampleOrder({ serviceOrderId, member: { id: 'another', name: 'Ada' } });
+    await system.seedOrder({ serviceOrderId, locationId: 'club-1', contents });
     await system.query(
       `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
        VALUES ((now() AT TIME ZONE 'UTC')::date, 'club-1', '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33', 'standard', now(), '{}',
                $1, 0, 'dropped', 'the signature is wrong')`,
-      [Buffer.from(JSON.stringify(statusWebhook({ serviceOrderId: 'order-4711', status: 'RECEIVED' })))],
+      [Buffer.from(JSON.stringify(statusWebhook({ serviceOrderId, status: 'RECEIVED' })))],
     );
   }
 

@@ -226,9 +226,8 @@ describe('the command line', () => {
       )
       INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, sequence)
       VALUES ('alone', 'K472', 'club', 'standard', 'pickup', 1)`);
-    expect(await json(env, ['order', 'resolve', 'alone', '--there', '--pos-id', 'slip'])).toMatchObject({
-      redriven: 1,
-    });
+    const resolved = await json(env, ['order', 'resolve', 'alone', '--there', '--pos-id', 'slip']);
+    expect(resolved).toMatchObject({ redriven: 1 });
     expect(await json(env, ['order', 'show', 'alone'])).toMatchObject({
       order: { memberState: 'ready_for_pickup', providerOrderId: 'slip' },
       live: [
@@ -414,9 +413,8 @@ describe('an operator', () => {
         expect(await refused(1, env, ['order', 'resolve', id, seen])).toContain('is running');
       }
       expect(await json(env, ['order', 'retry', id])).toMatchObject({ retry: 'under_way' });
-      expect(await json(env, ['order', 'show', id])).toMatchObject({
-        placement: { state: 'in_doubt', underWay: true },
-      });
+      const { placement } = await json<{ placement: object }>(env, ['order', 'show', id]);
+      expect(placement).toMatchObject({ state: 'in_doubt', underWay: true });
     } finally {
       answered.resolve({ providerOrderId: `pos-${id}` });
       await calling;
