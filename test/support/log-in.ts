@@ -27,6 +27,20 @@ export async function logIn(door: Door, token: string = OPERATOR_TOKEN): Promise
   return headers.get('set-cookie')?.split(';')[0] ?? '';
 }
 
+/** Gives roles to an address or a group, at all locations unless it says otherwise. */
+export const giveRoles = (
+  at: Pick<Fixtures, 'query'>,
+  to: { email?: string; group?: string },
+  roles: readonly string[],
+  locations: readonly string[] | null = null,
+  groups: readonly string[] = [],
+): Promise<unknown> =>
+  at.query(
+    `INSERT INTO operator_grants (grant_id, email, group_name, roles, locations, location_groups)
+     VALUES (gen_random_uuid(), $1, $2, $3, $4, $5)`,
+    [to.email, to.group, roles, locations, groups],
+  );
+
 /** Makes a named token, of a viewer at all locations unless it says otherwise. @returns the token */
 export async function nameToken(
   at: Pick<Fixtures, 'query'>,

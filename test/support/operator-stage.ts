@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
+import { onTestFinished } from 'vitest';
 import { hasOperators, readConfig } from '../../src/server/config.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
@@ -56,6 +57,13 @@ export type Stage = Fixtures & {
   drain(): Promise<void>;
   stop(): Promise<void>;
 };
+
+/** A stage that stops when the test has finished. */
+export async function stageOfTest(about: Parameters<typeof startStage>[0]): Promise<Stage> {
+  const stage = await startStage(about);
+  onTestFinished(() => stage.stop());
+  return stage;
+}
 
 /**
  * Builds the service's HTTP routes over a database: those of operators, and the webhooks', which fill it. There are no

@@ -14,11 +14,11 @@ import {
 } from '../../../src/http/console/oidc-client.ts';
 import { sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { BEHIND_US } from '../../support/from-elsewhere.ts';
-import { OWN_PAGE } from '../../support/log-in.ts';
+import { OWN_PAGE, giveRoles } from '../../support/log-in.ts';
 import { sendEndless } from '../../support/send-endless.ts';
 import { readBody, sendJson, serveHttp, type HttpServer } from '../../support/serve-http.ts';
 import { browse, locationOf, type Browser } from '../../support/sign-in-by-oidc.ts';
-import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { stageOfTest, startStage, type Stage } from '../../support/operator-stage.ts';
 
 const CLIENT_ID = 'the-console';
 const CLIENT_SECRET = 'a-secret-of-the-console-that-is-long-enough-for-hs256';
@@ -29,7 +29,6 @@ const { privateKey: anotherKey } = await generateKeyPair('RS256');
 
 let stage: Stage;
 let issuer: HttpServer;
-const url = CONSOLE_URL;
 let browser: Browser;
 /** What the issuer says next; whatever is undefined is as it should be. */
 let says: {
@@ -104,13 +103,11 @@ beforeAll(async () => {
       CONSOLE_URL,
     },
   });
-  await stage.query(
-    `INSERT INTO operator_grants (grant_id, group_name, roles) VALUES (gen_random_uuid(), 'team', '{viewer}')`,
-  );
+  await giveRoles(stage, { group: 'team' }, ['viewer']);
 });
 beforeEach(() => {
   says = {};
-  browser = browse({ [url]: stage.app });
+  browser = browse({ [CONSOLE_URL]: stage.app });
   tokenRequests = [];
 });
 afterAll(async () => {
@@ -120,18 +117,25 @@ afterAll(async () => {
 
 /** Goes to the issuer, which sends the browser back at once. @returns the path of the callback */
 async function goThere(query = ''): Promise<{ callback: string; asked: URLSearchParams }> {
-  const start = `${url}/console/session/oidc${query}`;
+  const start = `${CONSOLE_URL}/console/session/oidc${query}`;
   const asked = new URL(locationOf(await browser.get(start, OWN_PAGE), start)).searchParams;
   nonce = asked.get('nonce') ?? '';
   return { callback: `/console/session/callback?code=a-code&state=${asked.get('state')}`, asked };
 }
 
 async function comeBack(callback: string): Promise<string> {
-  const answer = await browser.get(`${url}${callback}`, { 'sec-fetch-site': 'cross-site' });
+  const answer = await browser.get(`${CONSOLE_URL}${callback}`, { 'sec-fetch-site': 'cross-site' });
   return answer.headers.get('location') ?? String(answer.status);
 }
 
-const hasSession = (): boolean => browser.cookies.get(url)?.has('expediter_session') === true;
+const hasSession = (): boolean => browser.cookies.get(CONSOLE_URL)?.has('expediter_session') === true;
+
+/** Signs in by an issuer that is believed. @returns what is kept of the person */
+async function signedIn(columns: string): Promise<Record<string, unknown> | undefined> {
+  expect(await comeBack((await goThere()).callback)).toBe('/console/');
+  const [session] = await stage.query(`SELECT ${columns} FROM operator_sessions ORDER BY created_at DESC LIMIT 1`);
+  return session;
+}
 
 async function whyRefused(): Promise<unknown> {
   const [action] = await stage.query(
@@ -190,29 +194,18 @@ describe('an ID token is not believed', () => {
 });
 
 it('an address counts only with the word of the same answer that it is theirs', async () => {
+  const theirs = { email: 'eve@evil.example', email_verified: true, preferred_username: 'eve' };
   says = {
     claims: { email: 'ada@team.example', email_verified: undefined, groups: undefined },
-    userinfo: {
-      sub: 'ada',
-      email: 'eve@evil.example',
-      email_verified: true,
-      groups: ['team'],
-      preferred_username: 'eve',
-    },
+    userinfo: { sub: 'ada', groups: ['team'], ...theirs },
   };
-  expect(await comeBack((await goThere()).callback)).toBe('/console/');
-  const [session] = await stage.query('SELECT name, email FROM operator_sessions ORDER BY created_at DESC LIMIT 1');
-  expect(session).toEqual({ name: 'eve (ada)', email: null });
+  expect(await signedIn('name, email')).toEqual({ name: 'eve (ada)', email: null });
 });
 
 it('a sign-in that the issuer remembered counts from when it saw the person, and a time to come from now', async () => {
   const signedInAgo = async (authTime: number | undefined): Promise<number> => {
     says = { claims: { auth_time: authTime } };
-    expect(await comeBack((await goThere()).callback)).toBe('/console/');
-    const [session] = await stage.query(
-      `SELECT extract(epoch FROM now() - signed_in_at)::int AS ago FROM operator_sessions ORDER BY created_at DESC LIMIT 1`,
-    );
-    return Number(session?.['ago']);
+    return Number((await signedIn('extract(epoch FROM now() - signed_in_at)::int AS ago'))?.['ago']);
   };
   expect(await signedInAgo(seconds() - 3_600)).toBeGreaterThan(3_590);
   expect(await signedInAgo(seconds() + 3_600)).toBeLessThan(10);
@@ -223,17 +216,15 @@ it('a sign-in that the issuer remembered counts from when it saw the person, and
 it('what is no name is left out: it would be a line of its own in a terminal, or an error of Postgres', async () => {
   const wrong = ['team\0', 'a\nb', 'x'.repeat(256), '', 7];
   says = { claims: { groups: ['team', ...wrong], email: undefined, preferred_username: 'ada\u001b[2J' } };
-  expect(await comeBack((await goThere()).callback)).toBe('/console/');
-  const [session] = await stage.query('SELECT name, groups FROM operator_sessions ORDER BY created_at DESC LIMIT 1');
-  expect(session).toEqual({ name: 'ada', groups: ['team'] });
+  expect(await signedIn('name, groups')).toEqual({ name: 'ada', groups: ['team'] });
 });
 
 it('a code that the issuer takes twice opens one session', async () => {
   const { callback } = await goThere();
-  const flow = browser.cookies.get(url)?.get('expediter_sign_in') ?? '';
+  const flow = browser.cookies.get(CONSOLE_URL)?.get('expediter_sign_in') ?? '';
   expect(await comeBack(callback)).toBe('/console/');
-  browser.cookies.get(url)?.clear();
-  browser.cookies.get(url)?.set('expediter_sign_in', flow);
+  browser.cookies.get(CONSOLE_URL)?.clear();
+  browser.cookies.get(CONSOLE_URL)?.set('expediter_sign_in', flow);
   expect(await comeBack(callback)).toBe('/console/?problem=expired');
   expect(tokenRequests).toHaveLength(2);
   expect(hasSession()).toBe(false);
@@ -251,10 +242,10 @@ it('whoever comes back with what nobody was given has the issuer asked ten times
   vi.useFakeTimers({ toFake: ['performance'] });
   says = { idToken: 'none' };
   const { callback } = await goThere();
-  const cookies = new Map(browser.cookies.get(url));
+  const cookies = new Map(browser.cookies.get(CONSOLE_URL));
   const answers: string[] = [];
   for (let nth = 0; nth < 20; nth += 1) {
-    for (const [name, value] of cookies) browser.cookies.get(url)?.set(name, value);
+    for (const [name, value] of cookies) browser.cookies.get(CONSOLE_URL)?.set(name, value);
     answers.push(await comeBack(callback.replace('a-code', `code-${nth}`)));
   }
   expect(answers.at(0)).toBe('/console/?problem=failed');
@@ -274,9 +265,7 @@ it('a browser that another page sends back by the dozen has guessed nothing', as
 
 it("an address with a letter that becomes an ASCII one is nobody else's", async () => {
   says = { claims: { email: 'ada@ban\u212a.example' } };
-  expect(await comeBack((await goThere()).callback)).toBe('/console/');
-  const [session] = await stage.query('SELECT email FROM operator_sessions ORDER BY created_at DESC LIMIT 1');
-  expect(session).toEqual({ email: null });
+  expect(await signedIn('email')).toEqual({ email: null });
 });
 
 describe('a sign-in that was begun', () => {
@@ -297,7 +286,7 @@ describe('a sign-in that was begun', () => {
     ] as const) {
       const { callback, asked } = await goThere();
       const flow = await sealFlow(KEYS(), flowOf(asked, Date.now() - minutes * 60_000));
-      browser.cookies.get(url)?.set('expediter_sign_in', flow);
+      browser.cookies.get(CONSOLE_URL)?.set('expediter_sign_in', flow);
       expect(await comeBack(callback), String(minutes)).toBe(to);
     }
   });
@@ -305,7 +294,7 @@ describe('a sign-in that was begun', () => {
   it('is no other text that the same key sealed', async () => {
     const { callback, asked } = await goThere();
     const sealed = await seal(KEYS(), flowOf(asked, Date.now()), 'locations/club-1');
-    browser.cookies.get(url)?.set('expediter_sign_in', sealed);
+    browser.cookies.get(CONSOLE_URL)?.set('expediter_sign_in', sealed);
     expect(await comeBack(callback)).toBe('/console/?problem=expired');
   });
 });
@@ -333,21 +322,14 @@ describe('an issuer that cannot be used', () => {
     ['says that it is another', { issuer: 'https://accounts.google.com' }],
     ['has no door to sign in', { authorization_endpoint: undefined }],
   ])('%s: that is said, and the next one asks anew', async (_what, discovery) => {
-    const fresh = await startStage({ env: stage.env, databaseUrl: stage.databaseUrl });
-    try {
-      says = { discovery };
-      const start = (): Promise<OperatorAnswer> => sendAsIs(fresh.app, '/console/session/oidc', { headers: OWN_PAGE });
-      const answer = await start();
-      expect([answer.status, answer.headers.get('retry-after'), answer.body]).toEqual([
-        503,
-        '2',
-        expect.objectContaining({ detail: expect.stringContaining('cannot be reached') }),
-      ]);
-      says = {};
-      expect((await start()).status).toBe(302);
-    } finally {
-      await fresh.stop();
-    }
+    const fresh = await stageOfTest({ env: stage.env, databaseUrl: stage.databaseUrl });
+    says = { discovery };
+    const start = (): Promise<OperatorAnswer> => sendAsIs(fresh.app, '/console/session/oidc', { headers: OWN_PAGE });
+    const answer = await start();
+    expect(answer).toMatchObject({ status: 503, body: { detail: expect.stringContaining('cannot be reached') } });
+    expect(answer.headers.get('retry-after')).toBe('2');
+    says = {};
+    expect((await start()).status).toBe(302);
   });
 });
 

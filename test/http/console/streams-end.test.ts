@@ -6,7 +6,7 @@ import { digest } from '../../../src/core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../../src/core/operators/operator.ts';
 import { openStream } from '../../../src/http/operator/event-stream.ts';
 import { OPERATOR_TOKEN, sendAsIs } from '../../support/ask-operator.ts';
-import { OWN_PAGE, logIn, nameToken } from '../../support/log-in.ts';
+import { OWN_PAGE, giveRoles, logIn, nameToken } from '../../support/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
@@ -28,8 +28,6 @@ afterAll(async () => {
   await Promise.all([other?.stop(), stage?.stop()]);
 });
 
-const named = (name: string): Promise<string> => nameToken(stage, name);
-
 /** A session of a person with two grants. */
 async function person(name: string): Promise<string> {
   const cookie = randomUUID().replaceAll('-', '').padEnd(43, 'x');
@@ -38,10 +36,7 @@ async function person(name: string): Promise<string> {
      VALUES ($1, $2, 'person', $3, $3, $3, '{team}', now() + interval '1 h')`,
     [randomUUID(), digest(cookie), name],
   );
-  await stage.query(
-    `INSERT INTO operator_grants (grant_id, email, roles, locations) VALUES ($1, $2, '{operator}', '{club-1}')`,
-    [randomUUID(), name],
-  );
+  await giveRoles(stage, { email: name }, ['operator'], ['club-1']);
   return `expediter_session=${cookie}`;
 }
 
@@ -64,55 +59,33 @@ const sessionId = async (name: string): Promise<string> =>
   String((await stage.query('SELECT session_id FROM operator_sessions WHERE name = $1', [name]))[0]?.['session_id']);
 
 it('a stream ends with what let its reader in, and no other does', async () => {
-  await stage.query(`INSERT INTO operator_grants (grant_id, group_name, roles) VALUES ($1, 'team', '{viewer}')`, [
-    randomUUID(),
-  ]);
+  await giveRoles(stage, { group: 'team' }, ['viewer']);
   const bearer = async (name: string): Promise<Record<string, string>> => ({
-    authorization: `Bearer ${await named(name)}`,
+    authorization: `Bearer ${await nameToken(stage, name)}`,
   });
   const session = async (name: string): Promise<Record<string, string>> => ({
-    cookie: await logIn(stage.app, await named(name)),
+    cookie: await logIn(stage.app, await nameToken(stage, name)),
   });
   const admin = { authorization: `Bearer ${OPERATOR_TOKEN}` };
-  const cases: Record<
-    string,
-    { who: Record<string, string>; action: (who: Record<string, string>) => Promise<unknown> }
-  > = {
-    'signed out': { who: await session('a'), action: (who) => send('/console/session', who, 'DELETE') },
-    'signed out everywhere': { who: await session('b'), action: (who) => send('/console/sessions', who, 'DELETE') },
-    'session revoked': {
-      who: await session('c'),
-      action: async () => send(`/v1/operators/sessions/${await sessionId('c')}/revoke`, admin, 'POST'),
-    },
-    'token revoked': {
-      who: await bearer('d'),
-      action: () => stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'd'`),
-    },
-    'token of the session revoked': {
-      who: await session('e'),
-      action: () => stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'e'`),
-    },
-    'token expired': {
-      who: await bearer('f'),
-      action: () => stage.query(`UPDATE operator_tokens SET expires_at = now() WHERE name = 'f'`),
-    },
-    'a role taken': {
-      who: { cookie: await person('g') },
-      action: () => stage.query(`DELETE FROM operator_grants WHERE email = 'g'`),
-    },
-  };
-  const staying = {
-    OPERATOR_TOKEN: admin,
-    session: await session('stays'),
-    person: { cookie: await person('stays as well') },
-  };
+  const set = (column: string, name: string): Promise<unknown> =>
+    stage.query(`UPDATE operator_tokens SET ${column} = now() WHERE name = $1`, [name]);
+  /** Who reads, and what ends it. */
+  const cases: [Record<string, string>, (who: Record<string, string>) => Promise<unknown>][] = [
+    [await session('signs out'), (who) => send('/console/session', who, 'DELETE')],
+    [await session('signs out everywhere'), (who) => send('/console/sessions', who, 'DELETE')],
+    [await session('c'), async () => send(`/v1/operators/sessions/${await sessionId('c')}/revoke`, admin, 'POST')],
+    [await bearer('d'), () => set('revoked_at', 'd')],
+    [await session('e'), () => set('revoked_at', 'e')],
+    [await bearer('f'), () => set('expires_at', 'f')],
+    [{ cookie: await person('g') }, () => stage.query(`DELETE FROM operator_grants WHERE email = 'g'`)],
+  ];
   let stayed = 0;
-  for (const who of Object.values(staying)) {
+  for (const who of [admin, await session('stays'), { cookie: await person('stays as well') }]) {
     for (const ended of await follow(who)) void ended.then(() => (stayed -= 1));
     stayed += 2;
   }
   await Promise.all(
-    Object.values(cases).map(async ({ who, action }) => {
+    cases.map(async ([who, action]) => {
       const following = await follow(who);
       await action(who);
       await Promise.all(following);
