@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { holdOpen } from '../support/hold-open.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { post, statusWebhook } from '../support/start-system.ts';
 import { untilLocked } from '../support/until-locked.ts';
@@ -150,17 +151,15 @@ describe('too much at once', () => {
 it('at the end of a drain a webhook under way is answered, and no idle connection holds up the stop, used or not', async () => {
   await stage.seedOrder({ serviceOrderId: 'last', locationId: 'club-1' });
   const body = JSON.stringify(statusWebhook({ serviceOrderId: 'last', status: 'READY' }));
-  const holder = await stage.pool.connect();
-  await holder.query('BEGIN');
-  await holder.query(`SELECT FROM orders WHERE service_order_id = 'last' FOR UPDATE`);
+  const locked = `SELECT FROM orders WHERE service_order_id = 'last' FOR UPDATE`;
+  const holder = await holdOpen(stage.databaseUrl, locked);
   const answer = say(head(`Content-Length: ${body.length}`) + body);
   await untilLocked(stage);
   const unused = connect(Number(new URL(origin).port), '127.0.0.1');
   await once(unused, 'connect');
   const drained = stage.drain();
   await until(() => !stage.app.server.listening);
-  await holder.query('ROLLBACK');
-  holder.release();
+  await holder.end();
   expect(await answer).toMatch(/^HTTP\/1\.1 200 .*\r\nconnection: close\r\n/is);
   await drained;
   unused.destroy();

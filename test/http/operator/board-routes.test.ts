@@ -1,9 +1,6 @@
-import { connect, type Socket } from 'node:net';
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { makeToken } from '../../../src/core/domain/make-token.ts';
-import { digest } from '../../../src/core/operators/find-operator.ts';
 import { statusAt } from '../../../src/core/domain/lifecycle.ts';
 import {
   BoardComplete,
@@ -18,11 +15,14 @@ import { eraseBatch } from '../../../src/core/retention/erase-members.ts';
 import { eventStream, writeBoardEvents } from '../../../src/http/operator/event-stream.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { holdOpen } from '../../support/hold-open.ts';
+import { nameToken } from '../../support/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { statusWebhook } from '../../support/status-webhook.ts';
 import { until } from '../../support/until.ts';
+import { whilePostgresIsAway } from '../../support/while-postgres-is-away.ts';
 
 const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
 /** Nothing but what the API describes. */
@@ -215,30 +215,6 @@ describe('the board', () => {
     expect((await watch(0, query)).status).toBe(400);
   });
 
-  it('counts with the streams of orders', async () => {
-    await stage.seedOrder({ serviceOrderId: 'crowded', locationId: 'club-1' });
-    const { port } = new URL(urls[1] ?? '');
-    const sockets: Socket[] = [];
-    const ask = (path: string): Promise<string> =>
-      new Promise((resolve) => {
-        const socket = connect(Number(port), '127.0.0.1');
-        sockets.push(socket);
-        socket.on('error', () => {});
-        socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.authorization}\r\n\r\n`);
-        socket.once('data', (chunk) => resolve(chunk.toString().slice(9, 12)));
-      });
-    // Each reads its order first: a hundred at once would wait too long for one of the pool's few connections.
-    const orders: string[] = [];
-    while (orders.length < 100) {
-      orders.push(...(await Promise.all(Array.from({ length: 10 }, () => ask('/v1/orders/crowded/live')))));
-    }
-    const boards = await Promise.all(Array.from({ length: 110 }, () => ask('/v1/live?location=none')));
-    for (const socket of sockets) socket.destroy();
-    expect(orders.filter((status) => status === '200')).toHaveLength(100);
-    expect(boards.filter((status) => status === '503').length).toBeGreaterThanOrEqual(10);
-    await until(async () => (await watch(1)).status === 200);
-  });
-
   it('ends for every watcher with what Postgres has, however many came at once and committed late', async () => {
     const ORDERS = 50;
     await stage.query(
@@ -252,10 +228,8 @@ describe('the board', () => {
     );
     const watching = await Promise.all([watch(0), watch(1)]);
     const url = await stage.webhookPath('club-2');
-    const late = new pg.Client(stage.databaseUrl);
-    await late.connect();
-    await late.query('BEGIN');
-    await late.query(`UPDATE orders SET reason = 'begun early', rank = 50 WHERE service_order_id = 'many-1'`);
+    const early = `UPDATE orders SET reason = 'begun early', rank = 50 WHERE service_order_id = 'many-1'`;
+    const late = await holdOpen(stage.databaseUrl, early);
     await Promise.all(
       Array.from({ length: ORDERS - 1 }, async (_, i) => {
         for (const [nth, status] of ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'].entries()) {
@@ -263,8 +237,7 @@ describe('the board', () => {
         }
       }),
     );
-    await late.query('COMMIT');
-    await late.end();
+    await late.end('COMMIT');
     const rows = await stage.query(
       `SELECT service_order_id AS id, rank, ended_at IS NOT NULL AS ended FROM orders WHERE service_order_id LIKE 'many-%'`,
     );
@@ -437,12 +410,7 @@ it('a location whose contact could not be told is listed until it gets a message
 describe('live messages that do not go out', () => {
   it('are shown to all who may see their locations, whatever the filter, until they are out', async () => {
     const [watched, elsewhere] = await Promise.all([watch(0), watch(1, '?location=nowhere')]);
-    const token = makeToken('exo_');
-    await stage.query(
-      `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations)
-       VALUES (gen_random_uuid(), $1, 'club-2', '{viewer}', '{club-2}')`,
-      [digest(token)],
-    );
+    const token = await nameToken(stage, 'club-2', ['viewer'], ['club-2']);
     const ofAnother = await watch(0, '', { authorization: `Bearer ${token}` });
     const unnotified = async (count: number): Promise<void> => {
       for (const board of [watched, elsewhere]) {
@@ -473,23 +441,14 @@ describe('a board whose Postgres goes away', () => {
     for (const id of ['missed-1', 'missed-2']) await stage.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
     const watched = await watch(1);
     const before = both.map(({ logged }) => logged.length);
-    const admin = new pg.Client(inject('postgresUrl'));
-    await admin.connect();
-    const database = new URL(stage.databaseUrl).pathname.slice(1);
-    await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
-    await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
     const told = (): string[] =>
       both
         .flatMap(({ logged }, nth) => logged.slice(before[nth]))
         .filter((line) => line.includes('board cannot be read'));
-    let joined: ReadEvents | undefined;
-    try {
+    const joined = await whilePostgresIsAway(stage.databaseUrl, async () => {
       await until(() => told().length > 0);
-      joined = await readEvents(`${urls[0]}/v1/live`, headers);
-    } finally {
-      await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`);
-      await admin.end();
-    }
+      return readEvents(`${urls[0]}/v1/live`, headers);
+    });
     await until(async () => (await report('missed-1', 'READY')).status === 200);
     await until(() => watched.order('missed-1')?.status === 'ready');
     expect(joined.status).toBe(200);

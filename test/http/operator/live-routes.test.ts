@@ -1,14 +1,15 @@
 import { connect } from 'node:net';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import { eventStream } from '../../../src/http/operator/event-stream.ts';
 import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
-import { logIn } from '../../support/log-in.ts';
+import { holdOpen } from '../../support/hold-open.ts';
+import { logIn, nameToken } from '../../support/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
 import { startPos } from '../../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
+import { whilePostgresIsAway } from '../../support/while-postgres-is-away.ts';
 
 const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
 
@@ -111,22 +112,14 @@ describe('the live stream of an order', () => {
     await report('outlived', 'RECEIVED');
     await until(() => followed.events.length === 1);
 
-    const admin = new pg.Client(inject('postgresUrl'));
-    await admin.connect();
-    const database = new URL(system.databaseUrl).pathname.slice(1);
-    await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
-    await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
-    try {
+    await whilePostgresIsAway(system.databaseUrl, async () => {
       for (const path of ['/orders', '/orders/outlived', '/orders/outlived/live', '/webhooks', '/locations']) {
         const answer = await fetch(`${system.urls[1]}/v1${path}`, { headers });
         expect([path, answer.status, answer.headers.get('retry-after')]).toEqual([path, 503, '2']);
         expect(await answer.json()).toMatchObject({ detail: 'The database is unavailable. Try again later.' });
       }
       await until(() => system.logged.some((line) => line.includes('live messages cannot be read')), 15_000);
-    } finally {
-      await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS true`);
-      await admin.end();
-    }
+    });
     await until(async () => {
       const answer = (await report('outlived', 'COMPLETED')) as { status: number };
       return answer.status === 200;
@@ -139,9 +132,7 @@ describe('the live stream of an order', () => {
     await system.seedOrder({ serviceOrderId: 'halved', locationId: 'club-1' });
     const crowd: ReadEvents[] = [];
     for (let nth = 0; nth < 4; nth += 1) {
-      const body = { name: `club-1 ${nth}`, roles: ['viewer'], locations: ['club-1'] };
-      const { token } = (await (await askOperator(system.urls[1] ?? '')).post('/operators/tokens', body)).body;
-      const authorization = `Bearer ${String(token)}`;
+      const authorization = `Bearer ${await nameToken(system, `club-1 ${nth}`, ['viewer'], ['club-1'])}`;
       for (let group = 0; group < 3; group += 1) {
         const reading = Array.from({ length: 10 }, () =>
           readEvents(`${system.urls[1]}/v1/orders/halved/live`, { authorization }),
@@ -174,11 +165,14 @@ describe('the live stream of an order', () => {
     while (answers.length < 205) answers.push(...(await Promise.all(Array.from({ length: 5 }, ask))));
     expect(answers.filter(({ status }) => status === '503').length).toBeGreaterThanOrEqual(5);
     expect(answers.filter(({ status }) => status === '200').length).toBeGreaterThan(150);
-    // Consoles have the same places, and not as many again.
-    const cookie = await logIn(system.urls[1] ?? '');
-    const byConsole = await readEvents(`${system.urls[1]}/console/api/orders/crowded/live`, { cookie });
-    expect(byConsole.status).toBe(503);
-    byConsole.leave();
+    // Consoles and boards have the same places, and not as many again.
+    const byConsole = { cookie: await logIn(system.urls[1] ?? '') };
+    for (const [path, as] of [
+      ['/console/api/orders/crowded/live', byConsole],
+      ['/v1/live', headers],
+    ] as const) {
+      expect((await readEvents(`${system.urls[1]}${path}`, as)).status, path).toBe(503);
+    }
     for (const { leave } of answers) leave();
     await until(async () => {
       const again = await follow('crowded');
@@ -192,10 +186,7 @@ describe('the live stream of an order', () => {
     const followed = await follow('drained');
     await report('drained', 'RECEIVED');
     await until(() => followed.events.length === 1);
-    const holder = new pg.Client(system.databaseUrl);
-    await holder.connect();
-    await holder.query('BEGIN');
-    await holder.query('LOCK TABLE live_messages IN ACCESS EXCLUSIVE MODE');
+    const holder = await holdOpen(system.databaseUrl, 'LOCK TABLE live_messages IN ACCESS EXCLUSIVE MODE');
     const beginning = follow('drained');
     await until(async () => {
       const [waiting] = await system.query(
@@ -205,7 +196,6 @@ describe('the live stream of an order', () => {
     });
     const drained = system.drain(1);
     await followed.ended;
-    await holder.query('ROLLBACK');
     await holder.end();
     const begun = await beginning;
     await Promise.all([drained, begun.ended]);
@@ -227,12 +217,8 @@ it('an order has its whole story, from the signal to the topic, in one line of t
   );
   const { webhookId } = sent.body;
   await until(() => system.live(serviceOrderId).length === 3);
-  await until(async () => {
-    const [row] = await system.query('SELECT count(*)::int AS n FROM live_messages WHERE service_order_id = $1', [
-      serviceOrderId,
-    ]);
-    return row?.['n'] === 3;
-  });
+  const kept = 'SELECT FROM live_messages WHERE service_order_id = $1';
+  await until(async () => (await system.query(kept, [serviceOrderId])).length === 3);
 
   const { status, body } = await (await askOperator(system.urls[0] ?? '')).get(`/orders/${serviceOrderId}`);
   expect(status).toBe(200);

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { holdOpen } from '../../support/hold-open.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { statusWebhook } from '../../support/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
@@ -218,11 +219,8 @@ describe('a replay', () => {
       const reached: string[] = [];
       let cursor: unknown;
       for (let nth = 0; nth < 3; nth += 1) {
-        const { body: answer } = await operator.post('/webhooks/replay', {
-          ...body,
-          dryRun,
-          ...(nth > 0 && { cursor }),
-        });
+        const page = { ...body, dryRun, ...(nth > 0 && { cursor }) };
+        const { body: answer } = await operator.post('/webhooks/replay', page);
         expect(answer).toMatchObject({ outcomes: { dropped: nth < 2 ? 2 : 1 }, left: [3, 1, 0][nth] });
         reached.push(...(answer['replayed'] as { replayOf: string }[]).map((each) => each.replayOf));
         cursor = answer['next'];
@@ -246,17 +244,8 @@ describe('a replay', () => {
   });
 
   /** Has a run of many wait for an order's row. */
-  const held = async <Result>(serviceOrderId: string | undefined, work: () => Promise<Result>): Promise<Result> => {
-    const holder = await stage.pool.connect();
-    try {
-      await holder.query('BEGIN');
-      await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
-      return await work();
-    } finally {
-      await holder.query('ROLLBACK');
-      holder.release();
-    }
-  };
+  const holdRow = (serviceOrderId: string | undefined): ReturnType<typeof holdOpen> =>
+    holdOpen(stage.databaseUrl, 'SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
   const waiting = (): Promise<unknown> =>
     until(async () => {
       const [row] = await stage.query(
@@ -272,19 +261,19 @@ describe('a replay', () => {
     const connected = once(stage.app.server, 'connection') as Promise<[Socket]>;
     const caller = new AbortController();
     const second = orders[webhooks.indexOf(webhooks.toSorted()[1] ?? '')];
-    await held(second, async () => {
-      fetch(`${url}/v1/webhooks/replay`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ outcome: 'dropped', location: locationId }),
-        signal: caller.signal,
-      }).catch(() => {});
-      const [socket] = await connected;
-      await waiting();
-      const left = once(socket, 'close');
-      caller.abort();
-      await left;
-    });
+    const row = await holdRow(second);
+    fetch(`${url}/v1/webhooks/replay`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ outcome: 'dropped', location: locationId }),
+      signal: caller.signal,
+    }).catch(() => {});
+    const [socket] = await connected;
+    await waiting();
+    const left = once(socket, 'close');
+    caller.abort();
+    await left;
+    await row.end();
     const run = await until(async () => {
       const [found] = await actions('replay many', `&location=${locationId}`);
       return typeof found?.['outcome'] === 'string' && found;
@@ -296,11 +285,11 @@ describe('a replay', () => {
   it('of many is written down as far as it came when Postgres goes away', async () => {
     const { locationId, orders } = await dropped(2);
     await mend(locationId);
-    await held(orders[1], async () => {
-      const answering = operator.post('/webhooks/replay', { outcome: 'dropped', location: locationId });
-      await stage.query('SELECT pg_terminate_backend($1)', [await waiting()]);
-      expect((await answering).status).toBe(503);
-    });
+    const row = await holdRow(orders[1]);
+    const answering = operator.post('/webhooks/replay', { outcome: 'dropped', location: locationId });
+    await stage.query('SELECT pg_terminate_backend($1)', [await waiting()]);
+    expect((await answering).status).toBe(503);
+    await row.end();
     expect(await stage.order(orders[0] ?? '')).toMatchObject({ status: 'ready' });
     expect(await actions('replay many', `&location=${locationId}`)).toMatchObject([
       { outcome: 'failed', after: 'applied 1' },
