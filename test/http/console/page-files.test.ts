@@ -175,33 +175,14 @@ describe('every answer under /console', () => {
 
     expect(new Set(answers.map(([, { status }]) => status))).toEqual(new Set([200, 204, 308, 400, 401, 403, 404]));
     for (const [what, { headers }] of answers) {
-      expect(
-        {
-          policy: headers.get('content-security-policy'),
-          sniff: headers.get('x-content-type-options'),
-          referrer: headers.get('referrer-policy'),
-          opener: headers.get('cross-origin-opener-policy'),
-          resource: headers.get('cross-origin-resource-policy'),
-          shared: headers.get('access-control-allow-origin'),
-        },
-        what,
-      ).toEqual({
-        policy: POLICY,
-        sniff: 'nosniff',
-        referrer: 'no-referrer',
-        opener: 'same-origin',
-        resource: 'same-origin',
-        shared: null,
+      expect(Object.fromEntries(headers), what).toMatchObject({
+        'content-security-policy': POLICY,
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+        'cross-origin-opener-policy': 'same-origin',
+        'cross-origin-resource-policy': 'same-origin',
       });
-    }
-  });
-
-  it('says what is wrong with a path that cannot be decoded', async () => {
-    for (const path of ['/console/%zz', '/console/api/orders/%E0%A4%A']) {
-      expect(await ask(path)).toMatchObject({
-        status: 400,
-        body: { detail: expect.stringContaining('Percent-encode') },
-      });
+      expect(headers.get('access-control-allow-origin'), what).toBeNull();
     }
   });
 });

@@ -38,18 +38,24 @@ afterEach(async () => {
   await until(() => streams.followed().size === 0);
 });
 
-/** Asks for a stream, and has it opened. */
-async function read(livesMs = 3_600_000, order?: string): Promise<{ reader: Reader; stream: MemberStream }> {
+/** Asks for a stream. */
+function ask(livesMs: number, order?: string): Reader {
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   const reader: Reader = { socket, text: '', isClosed: false };
   readers.push(reader);
   socket.on('data', (bytes) => void (reader.text += bytes.toString()));
   socket.on('error', () => {});
   socket.once('end', () => void (reader.isClosed = true));
-  const nth = admitted.length;
   socket.write(
     `GET / HTTP/1.1\r\nHost: x\r\nLives: ${livesMs}\r\n${order === undefined ? '' : `Order: ${order}\r\n`}\r\n`,
   );
+  return reader;
+}
+
+/** Has it opened. */
+async function read(livesMs = 3_600_000, order?: string): Promise<{ reader: Reader; stream: MemberStream }> {
+  const nth = admitted.length;
+  const reader = ask(livesMs, order);
   await until(() => admitted.length > nth);
   const stream = admitted[nth];
   if (stream === undefined || typeof stream === 'string') throw new Error(stream);
@@ -75,11 +81,7 @@ it('a stream says something every twenty seconds, and streams that came together
 });
 
 it('one that has no news for two seconds is opened without', async () => {
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-  const reader: Reader = { socket, text: '', isClosed: false };
-  readers.push(reader);
-  socket.on('data', (bytes) => void (reader.text += bytes.toString()));
-  socket.write('GET / HTTP/1.1\r\nHost: x\r\nLives: 60000\r\n\r\n');
+  const reader = ask(60_000);
   await until(() => admitted.length === 1);
   await vi.advanceTimersByTimeAsync(1_000);
   await turn();

@@ -140,12 +140,10 @@ describe('a location', () => {
 
   it('shows its tokens and where its POS calls, and no secret', async () => {
     const [valid, expired] = [await newToken('club/1'), await newToken('club/1')];
-    await stage.query(`UPDATE webhook_tokens SET label = 'till', expires_at = now() WHERE token_id = $1`, [
-      expired.tokenId,
-    ]);
-    await stage.query(`UPDATE webhook_tokens SET integration = 'asked' WHERE token_id = $1`, [
-      (await newToken('club/1')).tokenId,
-    ]);
+    const change = (assignments: string, { tokenId }: { tokenId: string }): Promise<unknown> =>
+      stage.query(`UPDATE webhook_tokens SET ${assignments} WHERE token_id = $1`, [tokenId]);
+    await change(`label = 'till', expires_at = now()`, expired);
+    await change(`integration = 'asked'`, await newToken('club/1'));
     const shown = await show('club/1');
     expect(shown).toMatchObject({
       webhookUrl: 'https://expediter.test/webhook/standard/club%2F1',
@@ -158,7 +156,7 @@ describe('a location', () => {
       label: null,
       integration: 'standard',
       state: 'valid',
-      createdAt: expect.any(String) as string,
+      createdAt: expect.any(String),
       expiresAt: null,
       revokedAt: null,
       lastUsedAt: null,
@@ -263,13 +261,13 @@ describe('a location by the API', () => {
     operator.send('DELETE', `/locations/${id}${query}`, undefined, headers);
   const rowOf = async (id: string): Promise<unknown> =>
     (await stage.query('SELECT * FROM locations WHERE location_id = $1', [id]))[0];
-  const lastAudited = async (): Promise<Record<string, unknown> | undefined> =>
-    (
-      await stage.query(
-        `SELECT action, location_id, outcome, before, after FROM audit JOIN audit_outcomes USING (audit_id)
-         ORDER BY audit_id DESC LIMIT 1`,
-      )
-    )[0];
+  const lastAudited = async (): Promise<Record<string, unknown> | undefined> => {
+    const [row] = await stage.query(
+      `SELECT action, location_id, outcome, before, after FROM audit JOIN audit_outcomes USING (audit_id)
+       ORDER BY audit_id DESC LIMIT 1`,
+    );
+    return row;
+  };
 
   it('is created once, replaced whole, and stays as it is where nothing changes', async () => {
     const details = {
@@ -299,16 +297,8 @@ describe('a location by the API', () => {
     expect(await rowOf('new-1')).toEqual(before);
 
     expect((await put('new-1', standard())).body).toMatchObject({ created: false });
-    const none = {
-      name: null,
-      timeZone: null,
-      country: null,
-      contacts: [],
-      groups: [],
-      address: null,
-      backOfficeUrl: null,
-    };
-    expect(await show('new-1')).toMatchObject(none);
+    const none = Object.entries(details).map(([name, value]) => [name, Array.isArray(value) ? [] : null]);
+    expect(await show('new-1')).toMatchObject(Object.fromEntries(none));
   });
 
   it('has the ETag of the previous version while it has none of the newer details', () => {
@@ -339,10 +329,8 @@ describe('a location by the API', () => {
 
   it('is created by one of many requests at the same time', async () => {
     const all = await Promise.all(Array.from({ length: 8 }, (_, nth) => put('once', standard({ name: `${nth}` }))));
-    expect(all.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
-      ...Array.from({ length: 7 }, () => 200),
-      201,
-    ]);
+    expect(all.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(all.filter(({ status }) => status === 200)).toHaveLength(7);
   });
 
   it('is changed by a merge patch, where null removes and a secret that is not given stays', async () => {
@@ -385,11 +373,13 @@ describe('a location by the API', () => {
         body: { detail: expect.stringMatching(/another host.*: secret$/) },
       });
     }
-    expect((await patch('hosted', { settings: { ordersUrl: 'http://127.0.0.1:9/elsewhere' } })).status).toBe(200);
-    expect((await patch('hosted', { settings: { ...at('127.0.0.1:10'), secret: other } })).status).toBe(200);
-    expect((await patch('hosted', { settings: { ...at('127.0.0.1:9'), secret: null, unsigned: true } })).status).toBe(
-      200,
-    );
+    for (const settings of [
+      { ordersUrl: 'http://127.0.0.1:9/elsewhere' },
+      { ...at('127.0.0.1:10'), secret: other },
+      { ...at('127.0.0.1:9'), secret: null, unsigned: true },
+    ]) {
+      expect((await patch('hosted', { settings })).status).toBe(200);
+    }
   });
 
   it('is not changed by who read it before somebody else changed it', async () => {
@@ -440,19 +430,24 @@ describe('a location by the API', () => {
     const contacts = [{ email: 'ada@example.com' }];
     await put('audited', { integration: 'asked', settings: { key: SECRET }, contacts, groups: ['berlin'] });
     const about = { location_id: 'audited', outcome: 'done' };
-    const stored = await lastAudited();
-    expect(stored).toMatchObject({ ...about, action: 'put' });
-    expect([stored?.['before'], stored?.['after']].map((side) => JSON.parse(String(side)) as unknown)).toEqual([
-      { integration: null, groups: null, contacts: null, 'settings.key': null },
-      { integration: 'asked', groups: '["berlin"]', contacts: 'set', 'settings.key': 'set' },
-    ]);
+    const read = (json: unknown): unknown => JSON.parse(String(json));
+    const lastChange = async (): Promise<object> => {
+      const row = await lastAudited();
+      return { ...row, before: read(row?.['before']), after: read(row?.['after']) };
+    };
+    expect(await lastChange()).toEqual({
+      ...about,
+      action: 'put',
+      before: { integration: null, groups: null, contacts: null, 'settings.key': null },
+      after: { integration: 'asked', groups: '["berlin"]', contacts: 'set', 'settings.key': 'set' },
+    });
     await patch('audited', { settings: { key: 'another' }, contacts: [{ phone: '+4930123456' }], name: 'Nord' });
-    const change = await lastAudited();
-    expect(change).toMatchObject({ ...about, action: 'change' });
-    expect([change?.['before'], change?.['after']].map((side) => JSON.parse(String(side)) as unknown)).toEqual([
-      { name: null, contacts: 'set', 'settings.key': 'set' },
-      { name: 'Nord', contacts: 'changed', 'settings.key': 'changed' },
-    ]);
+    expect(await lastChange()).toEqual({
+      ...about,
+      action: 'change',
+      before: { name: null, contacts: 'set', 'settings.key': 'set' },
+      after: { name: 'Nord', contacts: 'changed', 'settings.key': 'changed' },
+    });
     await remove('audited', '?unpaused=true');
     expect(await lastAudited()).toMatchObject({ ...about, action: 'remove' });
   });
@@ -526,12 +521,11 @@ function zeros(): number[] {
   return Array.from({ length: 12 }, () => 0);
 }
 
-async function newToken(locationId: string): Promise<{ tokenId: string; token: string; integration: string }> {
+async function newToken(locationId: string): Promise<{ tokenId: string; token: string }> {
   const token = (await stage.webhookPath(locationId)).split('token=')[1] ?? '';
   const [row] = await stage.query(
-    'SELECT token_id, integration FROM webhook_tokens WHERE location_id = $1 ORDER BY created_at DESC LIMIT 1',
+    'SELECT token_id FROM webhook_tokens WHERE location_id = $1 ORDER BY created_at DESC LIMIT 1',
     [locationId],
   );
-  const { token_id: tokenId, integration } = row ?? {};
-  return { tokenId: String(tokenId), integration: String(integration), token };
+  return { tokenId: String(row?.['token_id']), token };
 }

@@ -22,6 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.stop());
 
+type Sent = { path?: string; method?: string; headers?: Record<string, string>; body?: string };
 const JSON_TYPE = { 'content-type': 'application/json' };
 const LARGE = `"${'x'.repeat(64 * 1024)}"`;
 
@@ -31,6 +32,7 @@ it.each([
   ['a method that the route has not', 404, { method: 'DELETE', path: '/orders/any' }, 'Nothing has this path.'],
   ['something sent to no route', 404, { method: 'POST', path: '/nowhere', headers: JSON_TYPE, body: '{}' }, /path/],
   ['a path that cannot be decoded', 400, { path: '/orders/%zz' }, /Percent-encode/],
+  ['a path that is cut off in a letter', 400, { path: '/orders/%E0%A4%A' }, /Percent-encode/],
   ['no JSON', 400, { method: 'POST', headers: JSON_TYPE, body: '{"outcome":hunter2' }, 'The body is not valid JSON.'],
   ['a prototype in JSON', 400, { method: 'POST', headers: JSON_TYPE, body: '{"__proto__":{"hunter2":1}}' }, /JSON/],
   ['no body', 400, { method: 'POST' }, /The request is not valid/],
@@ -45,13 +47,8 @@ it.each([
   ['a type that is none', 415, { method: 'POST', headers: { 'content-type': 'hunter2' }, body: '{}' }, /not JSON/],
 ] as const)('%s is a %i, at both doors', async (_what, status, about, detail) => {
   for (const { at, headers } of doors) {
-    const { path = '/webhooks/replay', ...rest } = { headers: {}, ...about } as {
-      path?: string;
-      method?: string;
-      headers: Record<string, string>;
-      body?: string;
-    };
-    const answer = await sendAsIs(url, at + path, { ...rest, headers: { ...headers, ...rest.headers } });
+    const { path = '/webhooks/replay', headers: more = {}, ...rest } = about as Sent;
+    const answer = await sendAsIs(url, at + path, { ...rest, headers: { ...headers, ...more } });
     mustBeProblem(answer);
     expect(answer.status, at).toBe(status);
     expect(answer.body['detail']).toMatch(detail);

@@ -69,14 +69,8 @@ it.each([
       'Content-Type: application/json\r\nContent-Length: 2\r\n\r\n',
   );
   // It was let in.
-  await until(
-    async () =>
-      (
-        await stage.query('SELECT last_used_at FROM operator_tokens WHERE sha256 = $1 AND last_used_at IS NOT NULL', [
-          digest(token),
-        ])
-      ).length > 0,
-  );
+  const used = 'SELECT FROM operator_tokens WHERE sha256 = $1 AND last_used_at IS NOT NULL';
+  await until(async () => (await stage.query(used, [digest(token)])).length > 0);
   await change(token);
   stage.invalidateCache();
   socket.write('{}');

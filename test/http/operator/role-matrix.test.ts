@@ -10,7 +10,7 @@ import { ROLES, type NeededRole, type Right } from '../../../src/core/operators/
 import type { Access } from '../../../src/operators/operation.ts';
 import { ACCESS, API_PATH, FOR_PROGRAMS } from '../../../src/operators/registry.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
-import { OWN_PAGE, logIn, nameToken } from '../../support/log-in.ts';
+import { OWN_PAGE, giveRoles, logIn, nameToken } from '../../support/log-in.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { SEED } from '../../support/seed.ts';
 import { statusWebhook } from '../../support/status-webhook.ts';
@@ -106,10 +106,8 @@ beforeAll(async () => {
   for (const place of PLACES) await plant(place);
   await stage.query(`INSERT INTO placements (service_order_id, state, deadline_at, next_attempt_at)
                       VALUES ('nowhere-1', 'held', now() + interval '1 day', 'infinity')`);
-  for (const [location, count] of [
-    ['', COUNTED.all] as const,
-    ...PLACES.map((each) => [each, COUNTED[each]] as const),
-  ]) {
+  for (const [place, count] of Object.entries(COUNTED)) {
+    const location = place === 'all' ? '' : place;
     await stage.query(
       `INSERT INTO traffic (location_id, minute, integration, what, outcome, count)
        VALUES ($1, date_trunc('minute', now()) - interval '10 min', 'standard', 'webhook', 'stale', $2)`,
@@ -127,16 +125,11 @@ beforeAll(async () => {
      VALUES ($1, '\\x00', 'person', 'somebody else', 'somebody else', now() + interval '1 h')`,
     [SESSION],
   );
-  const scopes = {
-    all: { locations: null, locationGroups: [] },
-    west: { locations: ['west'], locationGroups: [] },
-    east: { locations: ['east'], locationGroups: [] },
-    'the group of west': { locations: [], locationGroups: ['g-west'] },
-  };
   for (const roles of [...ROLES.map((role) => [role]), [...ROLES]]) {
-    for (const [scope, where] of Object.entries(scopes)) {
-      await admit(`${roles.length > 1 ? 'all roles' : roles[0]} at ${scope}`, { roles, ...where });
-    }
+    const name = roles.length > 1 ? 'all roles' : roles[0];
+    await admit(`${name} at all`, right(roles, null));
+    for (const place of PLACES) await admit(`${name} at ${place}`, right(roles, [place]));
+    await admit(`${name} at the group of west`, right(roles, [], ['g-west']));
   }
   // What needs attention is looked for while somebody watches.
   const board = await follow('/live');
@@ -200,10 +193,7 @@ async function admit(name: string, right: Right): Promise<void> {
 async function admitPerson(name: string, rights: readonly Right[]): Promise<Actor> {
   const email = `${name.replaceAll(' ', '.')}@example.com`;
   for (const { roles, locations, locationGroups } of rights) {
-    await stage.query(
-      'INSERT INTO operator_grants (grant_id, email, roles, locations, location_groups) VALUES ($1, $2, $3, $4, $5)',
-      [randomUUID(), email, roles, locations, locationGroups],
-    );
+    await giveRoles(stage, { email }, roles, locations, locationGroups);
   }
   const who = { kind: 'person', id: name, name, email, source: '127.0.0.1', userAgent: undefined } as const;
   const value = await startSession(stage.pool, who);
@@ -231,10 +221,10 @@ function askOnce({ headers, prefix }: Actor, asked: Asked): Promise<Answered> {
     const { hostname, port } = new URL(url);
     const sending = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
     // Node adds the length itself, except to DELETE.
-    const type =
-      sending === undefined
-        ? {}
-        : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(sending)) };
+    const type = sending !== undefined && {
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(sending)),
+    };
     const about = { method, headers: { ...type, ...more, ...headers }, agent };
     const sent = request({ hostname, port, path: door + path, ...about });
     sent.on('error', reject);
@@ -348,13 +338,10 @@ function samplesOf(route: string): Sample[] {
     ];
   }
   if (of === 'new') {
-    const fresh = {
-      path: `${pathOf(route, { locationId: 'fresh' })}?dryRun=true`,
-      body: { ...BODIES[route], groups: ['g-west'] },
-    };
+    const path = `${pathOf(route, { locationId: 'fresh' })}?dryRun=true`;
     return [
       { asked, at: 'west', roles },
-      { asked: { ...asked, ...fresh }, at: 'fresh', roles },
+      { asked: { ...asked, path, body: { ...BODIES[route], groups: ['g-west'] } }, at: 'fresh', roles },
     ];
   }
   if (of === 'list') {
@@ -382,17 +369,9 @@ async function eachOf<Item>(items: readonly Item[], work: (item: Item, nth: numb
 
 /** Everything that an act could have changed, of one place or of all. */
 async function stateOf(place: Place | null): Promise<unknown> {
-  const tables = [
-    'orders',
-    'placements',
-    'webhooks',
-    'webhook_tokens',
-    'cancellations',
-    'provider_orders',
-    'locations',
-  ];
+  const ofOrders = ['orders', 'placements', 'webhooks', 'cancellations', 'provider_orders'];
   const state: Record<string, unknown> = {};
-  for (const table of tables) {
+  for (const table of [...ofOrders, 'webhook_tokens', 'locations']) {
     state[table] = await stage.query(
       `SELECT md5(string_agg(kept::text, ',' ORDER BY kept::text)), count(*) FROM ${table} t, LATERAL (SELECT to_jsonb(t) - 'last_used_at' AS kept) AS k
        WHERE $1::text IS NULL OR location_id = $1`,
@@ -496,7 +475,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
   const often = (share: number): boolean => random() < share;
   // Who may act at `east` is not among them, so that nothing has to happen there.
   const callers = actors.filter(({ name }) => !/^(operator|integrator|admin|all roles) at (all|east)$/.test(name));
-  for (const [name, rights] of MIXED) callers.push(await admitPerson(name, rights));
+  for (const [name, rights] of Object.entries(MIXED)) callers.push(await admitPerson(name, rights));
   // Hardly anybody else changes locations.
   callers.push(...Array.from({ length: 2 }, () => callers.filter(({ name }) => name.includes('integrator'))).flat());
   const webhooks = await Promise.all(PLACES.map(webhooksOf));
@@ -745,38 +724,25 @@ it('an order that goes elsewhere is gone from the streams of who may see nothing
   board?.leave();
 });
 
+const right = (roles: Right['roles'], locations: Right['locations'], locationGroups: string[] = []): Right => ({
+  roles,
+  locations,
+  locationGroups,
+});
 /** Who has one role here and another there. */
-const MIXED: readonly [string, readonly Right[]][] = [
-  [
-    'a manager of west who reads east',
-    [
-      { roles: ['operator', 'member-data'], locations: ['west'], locationGroups: [] },
-      { roles: ['viewer'], locations: ['east'], locationGroups: [] },
-    ],
+const MIXED: Readonly<Record<string, readonly Right[]>> = {
+  'a manager of west who reads east': [right(['operator', 'member-data'], ['west']), right(['viewer'], ['east'])],
+  'an admin of west who reads all': [right(['admin'], ['west']), right(['viewer'], null)],
+  'an operator of west who reads what members of east wrote': [
+    right(['operator'], ['west', 'north']),
+    right(['member-data'], ['east']),
   ],
-  [
-    'an admin of west who reads all',
-    [
-      { roles: ['admin'], locations: ['west'], locationGroups: [] },
-      { roles: ['viewer'], locations: null, locationGroups: [] },
-    ],
+  'an integrator of a group who reads another': [
+    right(['integrator'], [], ['g-west']),
+    right(['viewer', 'member-data'], ['east'], ['g-none']),
   ],
-  [
-    'an operator of west who reads what members of east wrote',
-    [
-      { roles: ['operator'], locations: ['west', 'north'], locationGroups: [] },
-      { roles: ['member-data'], locations: ['east'], locationGroups: [] },
-    ],
-  ],
-  [
-    'an integrator of a group who reads another',
-    [
-      { roles: ['integrator'], locations: [], locationGroups: ['g-west'] },
-      { roles: ['viewer', 'member-data'], locations: ['east'], locationGroups: ['g-none'] },
-    ],
-  ],
-  ['an admin of both groups of west', [{ roles: ['admin'], locations: ['west'], locationGroups: ['g-west'] }]],
-];
+  'an admin of both groups of west': [right(['admin'], ['west'], ['g-west'])],
+};
 
 /** What routes may be asked with. */
 const QUERIES: Record<string, string[]> = {
