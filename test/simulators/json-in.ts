@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+
 /** Parses a body. Undefined if it is not JSON. */
 export function jsonIn(body: Buffer): unknown {
   try {
@@ -5,4 +7,8 @@ export function jsonIn(body: Buffer): unknown {
   } catch {
     return undefined;
   }
+}
+
+export function isJson(request: IncomingMessage): boolean {
+  return /^application\/json\b/.test(request.headers['content-type'] ?? '');
 }

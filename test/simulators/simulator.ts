@@ -140,4 +140,8 @@ export type Simulator = {
   stop(): Promise<void>;
 };
 
+/** A simulator as its own code has it, which writes the counts that others read. */
+export type Counting<Sim, Count extends 'requests' | 'reads' | 'cancels' | 'grants'> = Omit<Sim, Count> &
+  Record<Count, number>;
+
 export type StartSimulator = (options?: SimulatorOptions) => Promise<Simulator>;

@@ -8,8 +8,10 @@ import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { addUp, checkDeliverectOrder } from './check-deliverect-order.ts';
 import type { DeliverectItem, DeliverectOrder } from './check-deliverect-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
+import { isJson, jsonIn } from './json-in.ts';
 import { sendFault } from './send-fault.ts';
-import type { Kitchen, SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
+import type { Counting, Kitchen, SignedWebhook, Simulator, SimulatorOptions } from './simulator.ts';
+import type { Ticket, TicketModifier } from './simulator.ts';
 
 /**
  * One attempt, whatever the answer:
@@ -65,9 +67,6 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
   const refusals: string[] = [];
   /** True while the token is valid. */
   const tokens = new Map<string, boolean>();
-  let requests = 0;
-  let cancels = 0;
-  let grants = 0;
 
   function refuse(response: ServerResponse, status: number, body: object, why: string): void {
     refusals.push(why);
@@ -96,14 +95,14 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
       audience: simulator.url,
       grant_type: 'client_credentials',
     };
-    const given = (await readJson(request)) as Record<string, unknown>;
+    const given = Object(jsonIn(await readBody(request))) as Record<string, unknown>;
     const names = [...new Set([...Object.keys(wanted), ...Object.keys(given)])]
       .filter((name) => given[name] !== (wanted as Record<string, unknown>)[name])
       .join(', ');
     if (!isJson(request) || names !== '') {
       return refuse(response, 401, { code: 'access_denied' }, `the request for a token is wrong: ${names}`);
     }
-    grants += 1;
+    simulator.grants += 1;
     const token = randomBytes(24).toString('base64url');
     tokens.set(token, true);
     return sendJson(response, 200, {
@@ -120,11 +119,11 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
     response: ServerResponse,
     { channel, link }: { channel: string; link: string },
   ): Promise<void> {
-    const json = await readJson(request);
+    const json = Object(jsonIn(await readBody(request))) as object;
     const { channelOrderId, status } = json as { channelOrderId?: unknown; status?: unknown };
     const isCancel = status === 100;
-    if (isCancel) cancels += 1;
-    else requests += 1;
+    if (isCancel) simulator.cancels += 1;
+    else simulator.requests += 1;
     const fault = isCancel ? simulator.miscancel?.() : simulator.behave?.({ serviceOrderId: String(channelOrderId) });
     if (fault === 'hang') return;
     if (typeof fault === 'object') return sendFault(response, fault);
@@ -256,19 +255,15 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
   }
 
   const { url, stop } = await serveHttp(route, port);
-  const simulator: Deliverect = {
+  const simulator: Counting<Deliverect, 'requests' | 'cancels' | 'grants'> = {
     integration: 'deliverect',
     url,
     settings: { clientId, clientSecret, channelName, channelLinkId, hmacSecret, baseUrl: url },
     tickets,
-    get requests() {
-      return requests;
-    },
+    requests: 0,
     refusals,
     behave: undefined,
-    get cancels() {
-      return cancels;
-    },
+    cancels: 0,
     miscancel: undefined,
     estimate: undefined,
     onTicket: undefined,
@@ -290,23 +285,9 @@ export async function startDeliverect(options: SimulatorOptions = {}): Promise<D
     expireTokens() {
       for (const token of tokens.keys()) tokens.set(token, false);
     },
-    get grants() {
-      return grants;
-    },
+    grants: 0,
     tokenSeconds: TOKEN_SECONDS,
     stop,
   };
   return simulator;
-}
-
-async function readJson(request: IncomingMessage): Promise<object> {
-  try {
-    return Object(JSON.parse((await readBody(request)).toString())) as object;
-  } catch {
-    return {};
-  }
-}
-
-function isJson(request: IncomingMessage): boolean {
-  return /^application\/json\b/.test(request.headers['content-type'] ?? '');
 }

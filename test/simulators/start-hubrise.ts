@@ -11,9 +11,10 @@ import type { HubriseOrder } from './check-hubrise-order.ts';
 import { hubriseCustomers, type HubriseCustomers } from './hubrise-customers.ts';
 import { hubriseOauth, type HubriseOauth } from './hubrise-oauth.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
-import { jsonIn } from './json-in.ts';
+import { isJson, jsonIn } from './json-in.ts';
 import { sendFault } from './send-fault.ts';
-import type { Kitchen, SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
+import type { Counting, Kitchen, SignedWebhook, Simulator, SimulatorOptions } from './simulator.ts';
+import type { Ticket, TicketModifier } from './simulator.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -102,9 +103,6 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   const refusals: string[] = [];
   const windows = new Map<string, number>();
   let callback: HubriseSimulator['callback'] = { url: null, events: {} };
-  let requests = 0;
-  let reads = 0;
-  let cancels = 0;
 
   function refuse(response: ServerResponse, status: number, body: object, why: string): void {
     refusals.push(why);
@@ -121,7 +119,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     const unknown = [...searchParams.keys()].filter((name) => !queries.includes(name));
     if (unknown.length > 0) return refuse(response, 400, {}, `${unknown.join(', ')} of ${call} is not documented`);
     if (call === 'POST /v1/location/orders') {
-      requests += 1;
+      simulator.requests += 1;
       const { private_ref: reference } = (jsonIn(body) ?? {}) as { private_ref?: unknown };
       const fault = simulator.behave?.({ serviceOrderId: String(reference) });
       if (fault === 'hang') return;
@@ -243,7 +241,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
 
   /** With `orders.write` as with `orders.read`: https://www.hubrise.com/developers/api/authentication#oauth-scopes */
   function showOrder(request: IncomingMessage, response: ServerResponse, id: string): void {
-    reads += 1;
+    simulator.reads += 1;
     const fault = simulator.misread?.();
     if (fault === 'hang') return;
     if (typeof fault === 'object') return sendFault(response, fault);
@@ -259,7 +257,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
    * order gets no callback.
    */
   function updateOrder(request: IncomingMessage, response: ServerResponse, id: string, body: Buffer): void {
-    cancels += 1;
+    simulator.cancels += 1;
     const fault = simulator.miscancel?.();
     if (fault === 'hang') return;
     if (typeof fault === 'object') return sendFault(response, fault);
@@ -385,7 +383,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
   }
 
   const server = await serveHttp(route, port);
-  const simulator: HubriseSimulator = {
+  const simulator: Counting<HubriseSimulator, 'requests' | 'reads' | 'cancels'> = {
     integration: 'hubrise',
     url: server.url,
     settings: { accessToken, clientSecret, baseUrl: `${server.url}/v1`, oauthUrl: `${server.url}/oauth2/v1` },
@@ -394,9 +392,7 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     failCustomers: undefined,
     tickets,
     refusals,
-    get requests() {
-      return requests;
-    },
+    requests: 0,
     get callback() {
       return callback;
     },
@@ -404,13 +400,9 @@ export async function startHubrise(options: SimulatorOptions = {}): Promise<Hubr
     behave: undefined,
     onTicket: undefined,
     become,
-    get reads() {
-      return reads;
-    },
+    reads: 0,
     misread: undefined,
-    get cancels() {
-      return cancels;
-    },
+    cancels: 0,
     miscancel: undefined,
     estimate: undefined,
     lifeOf: (fulfillment) =>
@@ -483,10 +475,6 @@ function optionsOf({ options }: HubriseOrder['items'][number]): TicketModifier[]
     counted.set(key, { reference: ref ?? '', name, quantity: before + quantity, price: each });
   }
   return [...counted.values()];
-}
-
-function isJson(request: IncomingMessage): boolean {
-  return /^application\/json\b/.test(request.headers['content-type'] ?? '');
 }
 
 /** Makes an id such as "5dpm9". */

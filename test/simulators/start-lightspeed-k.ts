@@ -9,8 +9,10 @@ import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { checkToGoOrder, readToGoOrder } from './check-lightspeed-k-order.ts';
 import type { FieldError, ToGoItem, ToGoOrder } from './check-lightspeed-k-order.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
+import { isJson } from './json-in.ts';
 import { sendFault } from './send-fault.ts';
-import type { Kitchen, SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketModifier } from './simulator.ts';
+import type { Counting, Kitchen, SignedWebhook, Simulator, SimulatorOptions } from './simulator.ts';
+import type { Ticket, TicketModifier } from './simulator.ts';
 
 /** Neither a time-out nor a repeat is documented. One attempt is the worst case. */
 const DELIVERY = { waits: [], timeoutMs: 10_000, acknowledges: (status: number) => status === 200 };
@@ -96,9 +98,6 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   const refreshTokens = new Map<string, boolean>([[firstRefreshToken, true]]);
   /** The check of each ticket that a till took: when it was opened and closed. */
   const checks = new Map<Ticket, { openDate: string; closeDate?: string }>();
-  let requests = 0;
-  let reads = 0;
-  let grants = 0;
 
   function refuse(response: ServerResponse, status: number, body: unknown, why: string): void {
     refusals.push(why);
@@ -180,7 +179,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
       return refuse(response, 400, body, why);
     }
     refreshTokens.set(offered, false);
-    grants += 1;
+    simulator.grants += 1;
     const [accessToken, refreshToken] = [randomUUID(), randomUUID()];
     accessTokens.set(accessToken, true);
     refreshTokens.set(refreshToken, true);
@@ -203,7 +202,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   }
 
   async function takeOrder(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    requests += 1;
+    simulator.requests += 1;
     const json = readToGoOrder((await readBody(request)).toString());
     const reference = String(json['thirdPartyReference']);
     const fault = simulator.behave?.({ serviceOrderId: reference });
@@ -397,7 +396,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
    * https://api-docs.lsk.lightspeed.app/operation/operation-apechecklookupwithaccountidentifier, read on 2026-11-23
    */
   function showCheck(request: IncomingMessage, response: ServerResponse, id: string, location: string): void {
-    reads += 1;
+    simulator.reads += 1;
     const fault = simulator.misread?.();
     if (fault === 'hang') return;
     if (typeof fault === 'object') return sendFault(response, fault);
@@ -480,7 +479,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
   };
 
   const { url, stop } = await serveHttp(route, port);
-  const simulator: LightspeedSimulator = {
+  const simulator: Counting<LightspeedSimulator, 'requests' | 'reads' | 'grants'> = {
     integration: 'lightspeed-k',
     url,
     settings: {
@@ -505,16 +504,12 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     linkedEndpoints,
     tills,
     instructions,
-    get requests() {
-      return requests;
-    },
+    requests: 0,
     refusals,
     behave: undefined,
     onTicket: undefined,
     become,
-    get reads() {
-      return reads;
-    },
+    reads: 0,
     misread: undefined,
     // A prepaid check closes at once, before the food is ready.
     lifeOf: (fulfillment) => [
@@ -534,9 +529,7 @@ export async function startLightspeedK(options: SimulatorOptions = {}): Promise<
     expireTokens() {
       for (const token of accessTokens.keys()) accessTokens.set(token, false);
     },
-    get grants() {
-      return grants;
-    },
+    grants: 0,
     tokenSeconds: TOKEN_SECONDS,
     stop,
   };
@@ -595,8 +588,4 @@ function modifiersOf({ modifiers = [], subItems = [] }: ToGoItem): TicketModifie
 
 function notFound(path: string, message: string): object {
   return { timestamp: new Date().toISOString(), status: 404, error: 'Not Found', message, path };
-}
-
-function isJson(request: IncomingMessage): boolean {
-  return /^application\/json\b/.test(request.headers['content-type'] ?? '');
 }

@@ -11,7 +11,7 @@ import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { priceSquareOrder, type SquareCatalog } from './price-square-order.ts';
 import { sendFault } from './send-fault.ts';
-import type { Fault, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
+import type { Counting, Fault, Simulator, SimulatorOptions, Ticket } from './simulator.ts';
 import { CreateOrder, CreatePayment, PayOrder, QUERIES, SearchOrders, TAKES_BODY } from './square-requests.ts';
 import { errorsIn, UpdateOrder, type SquareAnswer, type SquareCall, type SquareError } from './square-requests.ts';
 import { MERCHANT, TOKEN_S, squareOauth, type SquareOauth } from './square-oauth.ts';
@@ -123,9 +123,6 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
   const calls: { route: string; body: unknown }[] = [];
   /** The first successful request and its answer, by endpoint and key. */
   const answered = new Map<string, { request: string; answer: SquareAnswer; order: Order }>();
-  let requests = 0;
-  let reads = 0;
-  let cancels = 0;
 
   const money = (amount: number) => ({ amount, currency });
   const showOrder = (order: Order) => ({
@@ -466,12 +463,12 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
     const body = parse((await readBody(request)).toString());
     const isOrder = route === 'POST /v2/orders';
     if (body !== undefined && route !== 'POST /oauth2/token') calls.push({ route, body });
-    if (isOrder) requests += 1;
+    if (isOrder) simulator.requests += 1;
     const ordered = isOrder ? simulator.behave?.({ serviceOrderId: serviceOrderIdIn(contentIn(body)) }) : undefined;
     const isRead = /^GET \/v2\/orders\/\w+$/.test(route);
-    if (isRead) reads += 1;
+    if (isRead) simulator.reads += 1;
     const isCancel = /^PUT \/v2\/orders\/\w+$/.test(route);
-    if (isCancel) cancels += 1;
+    if (isCancel) simulator.cancels += 1;
     const asked = isRead ? simulator.misread?.() : isCancel ? simulator.miscancel?.() : undefined;
     const fault = simulator.fail?.(route) ?? ordered ?? asked;
     if (fault === 'hang') return;
@@ -545,7 +542,7 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
     webhooks.subscriptions.find(({ notification_url }) => notification_url === webhookUrl)?.signature_key ??
     signatureKey;
 
-  const simulator: SquareSimulator = {
+  const simulator: Counting<SquareSimulator, 'requests' | 'reads' | 'cancels'> = {
     integration: 'square',
     url: server.url,
     settings: {
@@ -563,20 +560,14 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
     },
     menu: { sell, offer },
     tickets,
-    get requests() {
-      return requests;
-    },
+    requests: 0,
     refusals,
     behave: undefined,
     onTicket: undefined,
     become,
-    get reads() {
-      return reads;
-    },
+    reads: 0,
     misread: undefined,
-    get cancels() {
-      return cancels;
-    },
+    cancels: 0,
     miscancel: undefined,
     estimate: undefined,
     sellerToken,

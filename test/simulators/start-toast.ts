@@ -5,7 +5,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
 import { deliverWebhook } from './deliver-webhook.ts';
 import { sendFault } from './send-fault.ts';
-import type { SignedWebhook, Simulator, SimulatorOptions, Ticket, TicketLine, TicketModifier } from './simulator.ts';
+import type { Counting, SignedWebhook, Simulator, SimulatorOptions } from './simulator.ts';
+import type { Ticket, TicketLine, TicketModifier } from './simulator.ts';
 import { openToastRestaurant, type ToastRestaurant } from './open-toast-restaurant.ts';
 import { priceToastOrder } from './price-toast-order.ts';
 import { isRequest, readToastOrder, toMinor, type ToastOrder, type ToastSelection } from './read-toast-order.ts';
@@ -59,11 +60,8 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
   const tokens = new Set<string>();
   const logins: number[] = [];
   const slices = RATE.map(() => ({ nth: 0, requests: 0 }));
-  let requests = 0;
-  let reads = 0;
-  let cancels = 0;
 
-  const simulator: ToastSimulator = {
+  const simulator: Counting<ToastSimulator, 'requests' | 'reads' | 'cancels'> = {
     integration: 'toast',
     url: server.url,
     settings,
@@ -71,9 +69,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     get tickets() {
       return kept.map(({ ticket }) => ticket);
     },
-    get requests() {
-      return requests;
-    },
+    requests: 0,
     refusals,
     multiLocationIds: restaurant.multiLocationIds,
     scopes: [
@@ -87,13 +83,9 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     behave: undefined,
     onTicket: undefined,
     become,
-    get reads() {
-      return reads;
-    },
+    reads: 0,
     misread: undefined,
-    get cancels() {
-      return cancels;
-    },
+    cancels: 0,
     miscancel: undefined,
     estimate: undefined,
     lifeOf: (fulfillment) => LIVES[fulfillment],
@@ -236,7 +228,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
   }
 
   async function takeOrder(request: IncomingMessage, response: ServerResponse, body: Buffer): Promise<void> {
-    requests += 1;
+    simulator.requests += 1;
     const fault = simulator.behave?.({ serviceOrderId: serviceOrderIdIn(body) });
     if (fault === 'hang') return;
     if (typeof fault === 'object') return sendJson(response, fault.status, fault.body, fault.headers);
@@ -265,7 +257,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
     response: ServerResponse,
     { guid, body }: { guid: string; body: Buffer },
   ): void {
-    cancels += 1;
+    simulator.cancels += 1;
     const fault = simulator.miscancel?.();
     if (fault === 'hang') return;
     if (typeof fault === 'object') return sendFault(response, fault);
@@ -317,7 +309,7 @@ export async function startToast(options: SimulatorOptions = {}): Promise<ToastS
    * https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/
    */
   function showOrder(request: IncomingMessage, response: ServerResponse, id: string): void {
-    reads += 1;
+    simulator.reads += 1;
     const fault = simulator.misread?.();
     if (fault === 'hang') return;
     if (typeof fault === 'object') return sendFault(response, fault);
