@@ -15,7 +15,7 @@ import { ticketClaims } from './contract/ticket-claims.ts';
 import { tokenClaims } from './contract/token-claims.ts';
 import { webhookClaims } from './contract/webhook-claims.ts';
 
-export { errorOf } from './contract/error-of.ts';
+export { errorOf, rejectionOf } from './contract/error-of.ts';
 
 /** Declares tests: Vitest, or a test of the suite itself, which runs single claims. */
 export type Runner = {

@@ -1,18 +1,18 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { KitchenOrder } from '../../src/core/domain/order.ts';
+import type { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { sumItems } from '../../src/core/domain/money.ts';
-import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { toast } from '../../src/providers/toast/index.ts';
 import { Settings } from '../../src/providers/toast/payloads.ts';
 import { writeOrder } from '../../src/providers/toast/write-order.ts';
 import { startToast } from '../simulators/start-toast.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { sendJson, serveHttp } from '../support/serve-http.ts';
-import { errorOf, providerContract } from './contract.ts';
+import { errorOf, providerContract, rejectionOf } from './contract.ts';
 import { inMemoryCredentials } from './in-memory-credentials.ts';
+import { burgerWith, contextAt, expectError, first, orderOf, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');
 const WEBHOOK_URL = 'https://expediter.example.com/webhook/toast/club-1?token=t-1';
@@ -143,18 +143,6 @@ function refused(message: string) {
   return { status: 400, body: { status: 400, code: 10_400, message } };
 }
 
-const ends: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const end of ends.splice(0)) await end();
-});
-
-describe('settings', () => {
-  it('lose the slash at the end of baseUrl', () => {
-    expect(settingsOf({ baseUrl: 'https://toast.example.com//' }).baseUrl).toBe('https://toast.example.com');
-  });
-});
-
 describe('an order in Toast’s words', () => {
   it('holds all of a pickup', () => {
     expect(written({ serviceOrderId: 'o-1', callOutCode: 'K472' })).toEqual({
@@ -235,8 +223,7 @@ describe('an order in Toast’s words', () => {
     ['region', 'Massachusetts', 'fulfillment.destination.region is not an abbreviation such as MA or US-MA'],
   ])('is not written without an address Toast takes: %s %j', (field, value, message) => {
     const error = errorOf(() => written(deliveryTo({ [field]: value })));
-    expect(error).toBeInstanceOf(GiveUp);
-    expect(error.message).toBe(`Toast would refuse the delivery: ${message}`);
+    expect(error).toMatchObject({ name: 'GiveUp', message: `Toast would refuse the delivery: ${message}` });
   });
 
   it('is for now, unless a later time is asked for, which opens it on that day', () => {
@@ -249,9 +236,8 @@ describe('an order in Toast’s words', () => {
   });
 
   it('orders a modifier twice where each item has two of it: its quantity has to be the item’s', () => {
-    const [burger] = sampleOrder().items;
     const cheddar = { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity: 2 };
-    const { checks } = written({ items: [{ ...burger!, notes: '', modifiers: [cheddar] }] });
+    const { checks } = written({ items: [burgerWith({ notes: '', modifiers: [cheddar] })] });
     expect(checks[0]?.selections[0]).toMatchObject({
       quantity: 2,
       modifiers: [
@@ -272,9 +258,8 @@ describe('an order in Toast’s words', () => {
     const million = { ...orderOf(), items: twice(2 ** 40) };
     for (const order of [orderOf({ items: twice(251) }), million]) {
       const error = errorOf(() => writeOrder(order, settingsOf(), NOW));
-      expect(error).toBeInstanceOf(GiveUp);
       expect(errorOf(() => toast.checkOrder?.(order))).toEqual(error);
-      expect(error.message).toMatch(/^the order has (502|2199023255552) pieces of modifiers: .* 500 /);
+      expectError(error, GiveUp, /^the order has (502|2199023255552) pieces of modifiers: .* 500 /);
       expect((error as GiveUp).reason).toBe('The restaurant cannot take this many extras in one order.');
     }
   });
@@ -314,15 +299,13 @@ describe('an order in Toast’s words', () => {
     ['cheddar', 'itemMap["cheddar"].itemGroup is missing'],
   ])('leaves an item that is not in the menu to us: %s', (id, message) => {
     const error = errorOf(() => written({ items: [itemOf(id)] }));
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toContain(message);
+    expectError(error, NeedsOperator, message);
   });
 
   it('leaves a modifier that is not in the menu to us', () => {
     const modifier = { serviceModifierId: 'burger-classic', name: 'Burger', quantity: 1 };
     const error = errorOf(() => written({ items: [itemOf('burger-classic', [modifier])] }));
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toBe('itemMap["burger-classic"].optionGroup is missing');
+    expect(error).toMatchObject({ name: 'NeedsOperator', message: 'itemMap["burger-classic"].optionGroup is missing' });
   });
 
   it('cuts requests at the thousand characters Toast takes', () => {
@@ -415,8 +398,7 @@ describe('an order in Toast’s words', () => {
     [{ phone: '+1555' }, 'member.phone has country code 1', 'a valid telephone number'],
   ])('makes nothing up about the member: %j', (member, message, reason) => {
     const error = errorOf(() => customerOf(member));
-    expect(error).toBeInstanceOf(GiveUp);
-    expect(error.message).toContain(message);
+    expectError(error, GiveUp, message);
     expect((error as GiveUp).reason).toContain(reason);
   });
 });
@@ -547,9 +529,8 @@ describe('createOrder', () => {
   });
 
   it('orders by multiLocationIds what it orders by GUIDs, each kind beside the other', async () => {
-    const pos = await startToast();
-    ends.push(() => pos.stop());
-    const byGuid = Settings.parse(pos.settings);
+    const { pos, contextOf } = await simulated();
+    const byGuid = contextOf().settings;
     const otherId = (guid = ''): string => pos.multiLocationIds.get(guid) ?? expect.unreachable(guid);
     const itemMap = Object.fromEntries(
       Object.entries(byGuid.itemMap).map(([ours, { item, itemGroup, optionGroup }], nth) => [
@@ -561,11 +542,7 @@ describe('createOrder', () => {
         },
       ]),
     );
-    const about = { now: NOW, signal: AbortSignal.timeout(5000), fetch: boundedFetch() };
-    const credentials = inMemoryCredentials(() => NOW);
-    for (const settings of [byGuid, { ...byGuid, itemMap }]) {
-      await toast.createOrder(orderOf(), { ...about, credentials, settings });
-    }
+    for (const changed of [{}, { itemMap }]) await toast.createOrder(orderOf(), contextOf(changed));
     expect(pos.refusals).toEqual([]);
     const [one, other] = pos.tickets;
     expect(one?.lines.map(({ name }) => name)).toEqual(['Classic Burger', 'Sweet Potato Fries', 'Pale Ale 0.33 l']);
@@ -665,26 +642,24 @@ describe('createOrder', () => {
     [400, { message: 'Existing authorities do not name this externalId' }, /check namingAuthority/],
   ])('leaves %i %j to us', async (status, body, message) => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
-    const error = await failure();
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toMatch(message);
+    expectError(await failure(), NeedsOperator, message);
   });
 
   it.each([400, 409, 413, 415, 422])('gives up on %i, with what Toast’s support asks for', async (status) => {
     const body = { status, code: 10025, message: 'Ada Lovelace is no name', requestId: '2ea769e2-7fcb' };
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
-    const error = await failure();
-    expect(error).toBeInstanceOf(GiveUp);
-    expect(error.message).toBe(`Toast refused the order with ${status}, code 10025, requestId 2ea769e2-7fcb`);
-    expect(error).toMatchObject({ reason: 'The restaurant could not take this order.', httpStatus: status });
+    expect(await failure()).toMatchObject({
+      name: 'GiveUp',
+      message: `Toast refused the order with ${status}, code 10025, requestId 2ea769e2-7fcb`,
+      reason: 'The restaurant could not take this order.',
+      httpStatus: status,
+    });
   });
 
   it('names the items that a refusal names, by our ids, once each', async () => {
     const message = `Item (${BURGER.toUpperCase()}) does not belong to the group (${GROUP}); Item (${CHEDDAR}) neither`;
     const { create } = await toastThat({ 'POST /orders/v2/orders': [400, { message }] });
-    const [burger] = orderOf().items;
-    const items = [burger, burger].flatMap((item) => item ?? []);
-    await expect(create({ items })).rejects.toMatchObject({
+    await expect(create({ items: [burgerWith({}), burgerWith({})] })).rejects.toMatchObject({
       name: 'GiveUp',
       reasonCode: 'item_unavailable',
       itemIds: ['burger-classic'],
@@ -799,18 +774,6 @@ describe('createOrder', () => {
     const settings = { ...context.settings, clientSecret: 'mended' };
     expect(await toast.createOrder(orderOf(), { ...context, settings }).catch(() => 'asked')).toBe('asked');
     expect(seen, 'other credentials begin anew').toHaveLength(3);
-  });
-
-  it('logs in under the signal of the token, which others may wait for, and not under the order’s own', async () => {
-    const { contextOf, seen } = await toastThat();
-    const context = contextOf();
-    const signals = [AbortSignal.timeout(5000), AbortSignal.abort()];
-    const credentials: PosContext<Settings>['credentials'] = {
-      accessToken: ({ obtain }) => obtain(undefined, signals.shift()!).then(({ accessToken }) => accessToken),
-    };
-    const late = { ...context, credentials, signal: AbortSignal.abort() };
-    for (const _ of [1, 2]) await expect(toast.createOrder(orderOf(), late)).rejects.toBeInstanceOf(TryAgain);
-    expect(seen.map(({ request }) => request)).toEqual(['POST /authentication/v1/authentication/login']);
   });
 
   it('spends no login on a POS that is not there', async () => {
@@ -970,8 +933,7 @@ describe('translateWebhook', () => {
     ['{"timestamp":"t","details":{}}', 'eventType: Invalid input'],
   ])('drops what it cannot read, naming the field', (body, message) => {
     const error = errorOf(() => translate(body));
-    expect(error).toBeInstanceOf(Poison);
-    expect(error.message).toContain(message);
+    expectError(error, Poison, message);
   });
 
   it('takes each subscription’s secret, and no other', () => {
@@ -985,7 +947,7 @@ describe('translateWebhook', () => {
     (body) => {
       for (const given of ['', '1', 'undefined']) {
         const signature = createHmac('sha256', 'guest-secret').update(`${body}${given}`).digest('base64');
-        const webhook = webhookOf(body, signature);
+        const webhook = webhookAt(NOW, body, { 'toast-signature': signature });
         expect(() => toast.translateWebhook(webhook, settingsOf())).toThrow(NotAuthentic);
       }
     },
@@ -1026,17 +988,8 @@ describe('translateWebhook', () => {
   /** As https://doc.toasttab.com/doc/devguide/apiMessageSigning.html does it. */
   function signed(body: string, secret = 'guest-secret'): Webhook {
     const { timestamp } = JSON.parse(body) as { timestamp: string };
-    return webhookOf(
-      body,
-      createHmac('sha256', secret)
-        .update(body + timestamp)
-        .digest('base64'),
-    );
-  }
-
-  function webhookOf(body: string, signature: string): Webhook {
-    const headers = { 'toast-signature': signature };
-    return { headers, body: Buffer.from(body), url: WEBHOOK_URL, receivedAt: NOW, verified: false };
+    const signature = createHmac('sha256', secret).update(`${body}${timestamp}`).digest('base64');
+    return webhookAt(NOW, body, { 'toast-signature': signature });
   }
 });
 
@@ -1090,10 +1043,8 @@ describe('readStatus', () => {
     const events = (await toast.readStatus?.({ providerOrderId: ORDER }, orderOf(), contextOf())) ?? [];
     expect(events.map(({ status, nativeStatus }) => `${status} ${nativeStatus}`)).toEqual(said);
     const details = { restaurantGuid: RESTAURANT, order: { ...shown, ...changed } };
-    const body = Buffer.from(
-      JSON.stringify({ timestamp: '2026-01-31T18:29:15.000Z', eventType: 'order_updated', details }),
-    );
-    const webhook = { headers: {}, body, url: WEBHOOK_URL, receivedAt: NOW, verified: true };
+    const event = { timestamp: '2026-01-31T18:29:15.000Z', eventType: 'order_updated', details };
+    const webhook = { ...webhookAt(NOW, JSON.stringify(event)), verified: true };
     const told = toast.translateWebhook(webhook, settingsOf());
     const instant = ({ occurredAt = '', ...event }) => ({ ...event, at: Date.parse(occurredAt) });
     expect(events.map(instant)).toEqual(told.map(instant));
@@ -1125,16 +1076,12 @@ describe('readStatus', () => {
   });
 
   it('sees a delivery with delivery_info.address:read alone, and without it what else is said', async () => {
-    const pos = await startToast();
-    ends.push(() => pos.stop());
-    const settings = Settings.parse(pos.settings);
-    const credentials = inMemoryCredentials(() => NOW);
-    const context = { settings, now: NOW, signal: AbortSignal.timeout(5000), credentials, fetch: boundedFetch() };
-
+    const { pos, contextOf } = await simulated();
+    const context = contextOf();
     const order = orderOf({ type: 'delivery' });
     const ref = await toast.createOrder(order, context);
     for (const native of ['READY_FOR_PICKUP', 'PICKED_UP']) {
-      pos.become?.(pos.tickets[0] ?? expect.unreachable(), native);
+      pos.become?.(first(pos.tickets), native);
     }
     expect(await toast.readStatus?.(ref, order, context)).toMatchObject([{ status: 'en_route' }]);
     pos.scopes = pos.scopes.filter((scope) => scope !== 'delivery_info.address:read');
@@ -1146,14 +1093,10 @@ describe('readStatus', () => {
 
 describe('cancelOrder', () => {
   async function stage(order = orderOf(), changed: object = {}) {
-    const pos = await startToast();
-    ends.push(() => pos.stop());
-    const settings = Settings.parse({ ...pos.settings, ...changed });
-    const signal = AbortSignal.timeout(5000);
-    const context = { settings, now: NOW, signal, credentials: inMemoryCredentials(() => NOW), fetch: boundedFetch() };
+    const { pos, contextOf } = await simulated();
+    const context = contextOf(changed);
     const ref = await toast.createOrder(order, context);
-    const ticket = pos.tickets[0] ?? expect.unreachable('there is no ticket');
-    return { pos, ticket, cancel: async () => toast.cancelOrder?.(ref, order, context) };
+    return { pos, ticket: first(pos.tickets), cancel: async () => toast.cancelOrder?.(ref, order, context) };
   }
 
   it('voids an order with discounts: "All discount types can be voided"', async () => {
@@ -1186,22 +1129,16 @@ describe('cancelOrder', () => {
     expect([pos.cancels, pos.reads]).toEqual([1, 2]);
   });
 
-  it.each<[string, SampleOptions, object]>([['is not paid at Toast', {}, { alternatePaymentGuid: undefined }]])(
-    'is for a person where the order %s, and asks Toast for nothing that it would refuse',
-    async (_name, options, set) => {
-      const { pos, ticket, cancel } = await stage(orderOf(options), set);
-      expect(await cancel()).toBeUndefined();
-      expect([pos.cancels, pos.refusals, ticket.cancelled]).toEqual([0, [], undefined]);
-    },
-  );
+  it('is for a person where the order is not paid at Toast, and asks for nothing that it would refuse', async () => {
+    const { pos, ticket, cancel } = await stage(orderOf(), { alternatePaymentGuid: undefined });
+    expect(await cancel()).toBeUndefined();
+    expect([pos.cancels, pos.refusals, ticket.cancelled]).toEqual([0, [], undefined]);
+  });
 
   it('needs a scope of its own, and says which', async () => {
     const { pos, cancel } = await stage();
     pos.scopes = pos.scopes.filter((scope) => scope !== 'orders.channel:void');
-    await expect(cancel()).rejects.toMatchObject({
-      name: 'NeedsOperator',
-      message: expect.stringContaining('orders.channel:void') as string,
-    });
+    expectError(await rejectionOf(cancel()), NeedsOperator, 'orders.channel:void');
   });
 
   it('has cancelled nothing where the order cannot be read', async () => {
@@ -1223,17 +1160,13 @@ describe('check', () => {
     const { pos, contextOf } = await simulated();
     const { pickup, delivery } = Settings.parse(pos.settings).diningOptionGuids;
     const diningOptionGuids = changed === undefined ? { pickup: delivery, delivery: pickup } : { delivery, ...changed };
-    const error = await failureOf(contextOf({ diningOptionGuids }));
-    expect(error).toMatchObject({ name: 'NeedsOperator', message: expect.stringContaining(words) as string });
+    expectError(await failureOf(contextOf({ diningOptionGuids })), NeedsOperator, words);
   });
 
   it('wants the item of which notes are made, which the schema of a selection requires', async () => {
     const { contextOf } = await simulated();
     const error = await failureOf(contextOf({ specialRequestItem: undefined }));
-    expect(error).toMatchObject({
-      name: 'NeedsOperator',
-      message: expect.stringContaining('specialRequestItem') as string,
-    });
+    expectError(error, NeedsOperator, 'specialRequestItem');
   });
 
   it('needs no scope that orders do not need, and then passes dining options over', async () => {
@@ -1241,8 +1174,7 @@ describe('check', () => {
     pos.scopes = ['orders.orders:write', 'orders:read', 'orders.channel:read'];
     await toast.check?.(contextOf({ diningOptionGuids: DINING }));
     pos.scopes = ['orders.orders:write'];
-    const error = await failureOf(contextOf());
-    expect(error).toMatchObject({ name: 'NeedsOperator', message: expect.stringContaining('orders:read') as string });
+    expectError(await failureOf(contextOf()), NeedsOperator, 'orders:read');
   });
 
   it('takes no curbside pickup for a pickup', async () => {
@@ -1261,39 +1193,15 @@ describe('check', () => {
   });
 
   it.each([
-    [
-      'no such restaurant',
-      [404, {}],
-      'NeedsOperator',
-      /refuses to show orders \(404\): check restaurantGuid and baseUrl/,
-    ],
-    ['no list', [200, {}], 'NeedsOperator', /list of orders cannot be read/],
-    ['not now', [503, {}], 'TryAgain', /503/],
-  ] as const)('tells %s apart', async (_name, answer, name, words) => {
+    ['no such restaurant', [404, {}], NeedsOperator, /to show orders \(404\): check restaurantGuid and baseUrl/],
+    ['no list', [200, {}], NeedsOperator, /list of orders cannot be read/],
+    ['not now', [503, {}], TryAgain, /503/],
+  ] as const)('tells %s apart', async (_name, answer, type, words) => {
     const { contextOf } = await toastThat({ [ORDERS]: answer });
-    const error = await failureOf(contextOf());
-    expect(error.name).toBe(name);
-    expect(error.message).toMatch(words);
+    expectError(await failureOf(contextOf()), type, words);
   });
 
-  async function simulated() {
-    const pos = await startToast();
-    ends.push(() => pos.stop());
-    const credentials = inMemoryCredentials(() => NOW);
-    const contextOf = (changed: object = {}): PosContext<Settings> => {
-      const settings = Settings.parse({ ...pos.settings, ...changed });
-      return { settings, now: NOW, signal: AbortSignal.timeout(60_000), credentials, fetch: boundedFetch() };
-    };
-    return { pos, contextOf };
-  }
-
-  async function failureOf(context: PosContext<Settings>): Promise<Error> {
-    const checking = toast.check?.(context) ?? expect.unreachable('no check');
-    return checking.then(
-      () => expect.unreachable('passed'),
-      (error: unknown) => error as Error,
-    );
-  }
+  const failureOf = (context: PosContext<Settings>) => rejectionOf(toast.check?.(context));
 });
 
 describe('connect', () => {
@@ -1330,7 +1238,7 @@ describe('the simulated Toast', () => {
       attempts.push(request.headers['toast-attempt-number']);
       sendJson(response, status, {});
     });
-    ends.push(() => server.stop());
+    stopAtEnd(server);
     expect(await pos.report(server.url, ticket, 'CLOSED')).toMatchObject({ status: 503 });
     expect(attempts).toEqual(['1', '2', '3']);
     status = 401;
@@ -1368,17 +1276,9 @@ describe('the simulated Toast', () => {
 
   /** With one order in it, and what that was. */
   async function kitchen() {
-    const pos = await startToast({ hurry: 60_000 });
-    ends.push(() => pos.stop());
-    const settings = Settings.parse(pos.settings);
-    const credentials = inMemoryCredentials(() => NOW);
-    const context = {
-      settings,
-      now: new Date(),
-      signal: AbortSignal.timeout(5000),
-      credentials,
-      fetch: boundedFetch(),
-    };
+    const { pos, contextOf } = await simulated();
+    const context = contextOf();
+    const { settings, credentials } = context;
     await toast.createOrder(orderOf(), context);
     const { baseUrl, clientId, clientSecret, restaurantGuid } = settings;
     const accessToken = await credentials.accessToken({
@@ -1392,8 +1292,7 @@ describe('the simulated Toast', () => {
     };
     const post = (body: object) =>
       fetch(`${baseUrl}/orders/v2/orders`, { method: 'POST', headers, body: JSON.stringify(body) });
-    const ticket = pos.tickets[0] ?? expect.unreachable('there is no ticket');
-    return { pos, ticket, order: writeOrder(orderOf(), settings, NOW), post };
+    return { pos, ticket: first(pos.tickets), order: writeOrder(orderOf(), settings, NOW), post };
   }
 });
 
@@ -1432,13 +1331,7 @@ async function toastThat(told: Answers = {}) {
       ...(headers && { headers }),
     });
   };
-  const contextOf = (changed: object = {}): PosContext<Settings> => ({
-    settings: settingsOf({ baseUrl, ...changed }),
-    now: NOW,
-    signal: AbortSignal.timeout(5000),
-    credentials: inMemoryCredentials(() => NOW),
-    fetch: answer,
-  });
+  const contextOf = (changed: object = {}) => contextAt(NOW, settingsOf({ baseUrl, ...changed }), { fetch: answer });
   const create = (options: SampleOptions = {}, changed: object = {}) =>
     toast.createOrder(orderOf(options), contextOf(changed));
   return {
@@ -1446,14 +1339,20 @@ async function toastThat(told: Answers = {}) {
     contextOf,
     create,
     async failure(changed: object = {}): Promise<Error> {
-      const error = await create({}, changed).then(
-        () => expect.unreachable('was taken'),
-        (error: unknown) => error as Error,
-      );
+      const error = await rejectionOf(create({}, changed));
       expect(error.message).not.toMatch(/client-secret|Lovelace|ada@example/);
       return error;
     },
   };
+}
+
+/** A simulated Toast, and a location whose settings differ from its own as told. */
+async function simulated() {
+  const pos = stopAtEnd(await startToast({ hurry: 60_000 }));
+  const credentials = inMemoryCredentials(() => NOW);
+  const contextOf = (changed: object = {}) =>
+    contextAt(NOW, Settings.parse({ ...pos.settings, ...changed }), { credentials });
+  return { pos, contextOf };
 }
 
 function discounted(currency: string): SampleOptions {
@@ -1469,18 +1368,13 @@ function settingsOf(changed: object = {}): Settings {
   return Settings.parse({ ...GIVEN, ...changed });
 }
 
-function orderOf(options: SampleOptions = {}): KitchenOrder {
-  return KitchenOrder.parse(sampleOrder(options));
-}
-
 function written(options: SampleOptions = {}, settings: object = {}) {
   return writeOrder(orderOf(options), settingsOf(settings), NOW);
 }
 
 function customerOf(changed: object) {
   const { member } = sampleOrder();
-  const customer = written({ member: { ...member, ...changed } }).checks[0]?.customer;
-  return customer ?? expect.unreachable('there is no customer');
+  return first(written({ member: { ...member, ...changed } }).checks).customer;
 }
 
 function itemOf(serviceItemId: string, modifiers: KitchenOrder['items'][number]['modifiers'] = [], notes = '') {

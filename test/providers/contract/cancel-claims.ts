@@ -3,6 +3,7 @@ import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors
 import type { CanonicalOrder, OrderRef } from '../../../src/core/domain/order.ts';
 import type { CancelAnswer } from '../../../src/core/domain/provider.ts';
 import type { Fault, Ticket } from '../../simulators/simulator.ts';
+import { rejectionOf } from './error-of.ts';
 import type { Stage } from './open-stage.ts';
 import { orderOf, type Claim, type Theatre } from './open-theatre.ts';
 
@@ -39,10 +40,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   }
 
   async function failureOf(at: Stage<Settings>, about: Sent, context = at.contextOf()): Promise<Error> {
-    const error = await cancel(at, about, context).then(
-      (said) => expect.unreachable(`was answered with ${said}`),
-      (error: unknown) => error as Error,
-    );
+    const error = await rejectionOf(cancel(at, about, context));
     expectNoSecrets(at.pos, error);
     return error;
   }

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
+import { rejectionOf } from './error-of.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 import type { Stage } from './open-stage.ts';
 
@@ -57,11 +58,8 @@ export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
   });
 
   async function failureOf(at: Stage<Settings>, context = at.contextOf()): Promise<Error> {
-    const error = await provider.check?.(context).then(
-      () => expect.unreachable('passed'),
-      (error: unknown) => error as Error,
-    );
-    expectNoSecrets(at.pos, error as Error);
-    return error as Error;
+    const error = await rejectionOf(provider.check?.(context));
+    expectNoSecrets(at.pos, error);
+    return error;
   }
 }

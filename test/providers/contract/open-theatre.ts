@@ -5,6 +5,7 @@ import { type CanonicalOrder, KitchenOrder, type OrderRef } from '../../../src/c
 import type { Provider, Webhook } from '../../../src/core/domain/provider.ts';
 import type { SignedWebhook, Simulator, Ticket } from '../../simulators/simulator.ts';
 import { sampleOrder, type SampleOptions } from '../../support/sample-order.ts';
+import { rejectionOf } from './error-of.ts';
 import { openStage, refusalsOf, withRefusals, type Stage } from './open-stage.ts';
 import type { ProviderFixtures } from './provider-fixtures.ts';
 
@@ -45,10 +46,7 @@ export function openTheatre<Settings>(provider: Provider<Settings>, fixtures: Pr
   /** Returns what createOrder throws. Fails if that shows secrets or the member's texts. */
   async function failureOf({ pos, contextOf }: Stage<Settings>, context = contextOf()): Promise<Error> {
     const order = orderOf({ type: 'delivery' });
-    const error = await provider.createOrder(order, context).then(
-      (ref) => expect.unreachable(`was taken as ${JSON.stringify(ref)}`),
-      (error: unknown) => error as Error,
-    );
+    const error = await rejectionOf(provider.createOrder(order, context));
     expectNoSecrets(pos, error, order);
     return withRefusals(error, pos);
   }

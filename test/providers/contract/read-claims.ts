@@ -7,6 +7,7 @@ import { anyText } from '../../support/any-text.ts';
 import { replacePart } from '../../support/replace-part.ts';
 import { SEED } from '../../support/seed.ts';
 import type { SampleOptions } from '../../support/sample-order.ts';
+import { rejectionOf } from './error-of.ts';
 import type { Stage } from './open-stage.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 
@@ -62,10 +63,7 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
     { ref, order }: { ref: OrderRef; order: CanonicalOrder },
     context = at.contextOf(),
   ): Promise<Error> {
-    const error = await read(at, ref, order, context).then(
-      (events) => expect.unreachable(`was read as ${JSON.stringify(events)}`),
-      (error: unknown) => error as Error,
-    );
+    const error = await rejectionOf(read(at, ref, order, context));
     expectNoSecrets(at.pos, error);
     return error;
   }
