@@ -11,7 +11,7 @@ export function contextAt<Settings>(
   settings: Settings,
   more: Partial<PosContext<Settings>> = {},
 ): PosContext<Settings> {
-  const signal = AbortSignal.timeout(5000);
+  const signal = AbortSignal.timeout(60_000);
   return { settings, now, signal, credentials: inMemoryCredentials(() => now), fetch: boundedFetch(), ...more };
 }
 
