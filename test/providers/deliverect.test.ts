@@ -1,20 +1,17 @@
 import { createHmac } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
-import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
+import { describe, expect, it } from 'vitest';
+import { GiveUp, NotAuthentic, NeedsOperator, Poison } from '../../src/core/domain/errors.ts';
 import { KitchenOrder } from '../../src/core/domain/order.ts';
-import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
-import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
+import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { deliverect } from '../../src/providers/deliverect/index.ts';
 import { Settings } from '../../src/providers/deliverect/payloads.ts';
 import { writeOrder } from '../../src/providers/deliverect/write-order.ts';
 import { checkDeliverectOrder } from '../simulators/check-deliverect-order.ts';
-import type { Simulator } from '../simulators/simulator.ts';
 import { startDeliverect } from '../simulators/start-deliverect.ts';
 import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
-import { errorOf, providerContract } from './contract.ts';
-import { inMemoryCredentials } from './in-memory-credentials.ts';
+import { errorOf, providerContract, rejectionOf } from './contract.ts';
+import { contextAt, expectError, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');
 const HEADER = 'x-server-authorization-hmac-sha256';
@@ -172,11 +169,8 @@ describe('the order as Deliverect wants it', () => {
   });
 
   it('adds address, charge and times for a delivery', () => {
-    const { fulfillment } = sampleOrder({ type: 'delivery' });
-    const order = orderOf({
-      type: 'delivery',
-      fulfillment: { ...fulfillment, requestedAt: '2026-01-31T21:00:00+01:00' },
-    });
+    const order = orderOf({ type: 'delivery' });
+    order.fulfillment.requestedAt = '2026-01-31T21:00:00+01:00';
     const { serviceCharge, ...body } = written(order);
     expect(serviceCharge).toBeUndefined();
     expect(body).toMatchObject({
@@ -384,14 +378,8 @@ describe('the order as Deliverect wants it', () => {
 });
 
 describe('createOrder', () => {
-  const ends: (() => Promise<void>)[] = [];
-
-  afterEach(async () => {
-    for (const end of ends.splice(0)) await end();
-  });
-
   it('asks for a token as documented, and posts to the channel link with it', async () => {
-    const { url, seen } = await serve((path) => (path === '/oauth/token' ? [200, GRANT] : [201, {}]));
+    const { url, seen } = await serve([201, {}]);
     expect(await deliverect.createOrder(orderOf(), contextOf(url))).toEqual({});
     expect(seen).toMatchObject([
       {
@@ -403,25 +391,15 @@ describe('createOrder', () => {
           grant_type: 'client_credentials',
         },
       },
-      { path: `/clubplatform/order/${LINK}`, authorization: 'Bearer hidden-token' },
+      { path: `/clubplatform/order/${LINK}`, authorization: 'Bearer hidden-token-1' },
     ]);
-  });
-
-  it('is answered alike when an order comes twice, and one ticket is made', async () => {
-    const pos = await simulate();
-    const order = orderOf({ type: 'delivery' });
-    const context = contextOf(pos.url, pos.settings);
-    expect(await deliverect.createOrder(order, context)).toEqual({});
-    expect(await deliverect.createOrder(order, { ...context, now: new Date(NOW.getTime() + 60_000) })).toEqual({});
-    expect(pos.refusals).toEqual([]);
-    expect(pos.tickets).toMatchObject([{ requests: 2 }]);
   });
 
   it.each([
     ['expires_at alone', { access_token: 'hidden-token', expires_at: NOW.getTime() / 1000 + 60 }, 1],
     ['no time at all', { access_token: 'hidden-token' }, 2],
   ])('keeps a token that comes with %s as long as it says', async (_name, grant, asked) => {
-    const { url, seen } = await serve((path) => (path === '/oauth/token' ? [200, grant] : [201, {}]));
+    const { url, seen } = await serve([201, {}], [200, grant]);
     const context = contextOf(url);
     await deliverect.createOrder(orderOf(), context);
     await deliverect.createOrder(orderOf(), context);
@@ -429,7 +407,7 @@ describe('createOrder', () => {
   });
 
   it('is taken back by the same order once more, with the status of a cancel, its code and the reason', async () => {
-    const { url, seen } = await serve((path) => (path === '/oauth/token' ? [200, GRANT] : [201, {}]));
+    const { url, seen } = await serve([201, {}]);
     const order = orderOf({ serviceOrderId: 'order-1', callOutCode: 'K472' });
     const context = contextOf(url);
     await deliverect.createOrder(order, context);
@@ -442,51 +420,24 @@ describe('createOrder', () => {
   });
 
   it.each([400, 401, 403, 404])('leaves a token refused with %i to us', async (status) => {
-    const { url } = await serve(() => [status, { code: 'access_denied' }]);
+    const { url } = await serve([201, {}], [status, { code: 'access_denied' }]);
     expect(await failureOf(url)).toBeInstanceOf(NeedsOperator);
   });
 
   it('tries again later when a token cannot be read', async () => {
-    const { url } = await serve(() => [200, { access_token: '' }]);
-    const error = await failureOf(url);
-    expect(error).toBeInstanceOf(TryAgain);
-    expect(error).toMatchObject({ sent: false });
-  });
-
-  it('is granted a token and keeps it though the time of the order is up, for the others that wait', async () => {
-    const order = new AbortController();
-    const { url, seen } = await serve(() => {
-      order.abort();
-      return [200, GRANT];
-    });
-    const kept: Grant[] = [];
-    const credentials: Credentials = {
-      async accessToken({ obtain }) {
-        const grant = await obtain(undefined, AbortSignal.timeout(5000));
-        kept.push(grant);
-        return grant.accessToken;
-      },
-    };
-    const context = { ...contextOf(url), credentials, signal: order.signal };
-    await expect(deliverect.createOrder(orderOf(), context)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
-    expect(kept).toEqual([{ accessToken: 'hidden-token', expiresIn: 3600 }]);
-    expect(seen).toHaveLength(1);
+    const { url } = await serve([201, {}], [200, { access_token: '' }]);
+    expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: false });
   });
 
   it('gets one fresh token when the first is refused, and leaves it to us when that is refused too', async () => {
-    let grants = 0;
-    const { url, seen } = await serve((path) =>
-      path === '/oauth/token'
-        ? [200, { ...GRANT, access_token: `hidden-token-${(grants += 1)}` }]
-        : [401, { code: 'token_expired', description: 'token is expired' }],
-    );
-    const error = await failureOf(url);
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error).toMatchObject({ httpStatus: 401 });
-    expect(error.message).toBe(
-      'Deliverect refuses the order with 401: channelName, channelLinkId or baseUrl is wrong, or the client has ' +
+    const { url, seen } = await serve([401, { code: 'token_expired', description: 'token is expired' }]);
+    expect(await failureOf(url)).toMatchObject({
+      name: 'NeedsOperator',
+      httpStatus: 401,
+      message:
+        'Deliverect refuses the order with 401: channelName, channelLinkId or baseUrl is wrong, or the client has ' +
         'no rights to this channel',
-    );
+    });
     expect(seen.map(({ path }) => path.split('/')[2])).toEqual(['token', 'order', 'token', 'order']);
   });
 
@@ -495,15 +446,14 @@ describe('createOrder', () => {
     ['another path', 405, {}],
     ['a scope that is not ours', 400, { code: 'Authorization error', description: "you're not allowed to send in" }],
   ])('leaves %s to us', async (_name, status, body) => {
-    const error = await refusalOf(status, body);
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toBe(
-      `Deliverect does not know this channel link (${status}): check channelName, channelLinkId and baseUrl`,
-    );
+    expect(await refusalOf(status, body)).toMatchObject({
+      name: 'NeedsOperator',
+      message: `Deliverect does not know this channel link (${status}): check channelName, channelLinkId and baseUrl`,
+    });
   });
 
   it('leaves a wrong channel name or link to us, as the simulator refuses both', async () => {
-    const pos = await simulate();
+    const pos = stopAtEnd(await startDeliverect());
     for (const wrong of [{ channelName: 'other' }, { channelLinkId: 'feedbeef' }]) {
       const context = contextOf(pos.url, { ...pos.settings, ...wrong });
       await expect(deliverect.createOrder(orderOf(), context)).rejects.toThrow(
@@ -527,56 +477,39 @@ describe('createOrder', () => {
     [417, {}, 'Deliverect refused the order with 417'],
     [422, 'Ada Lovelace', 'Deliverect refused the order with 422'],
   ])('gives up on %i, naming fields and no values: %j', async (status, body, message) => {
-    const error = await refusalOf(status, body);
-    expect(error).toBeInstanceOf(GiveUp);
-    expect(error).toMatchObject({ reason: 'The restaurant could not take this order.', httpStatus: status });
-    expect(error.message).toBe(message);
+    const reason = 'The restaurant could not take this order.';
+    expect(await refusalOf(status, body)).toMatchObject({ name: 'GiveUp', message, reason, httpStatus: status });
   });
 
-  const GRANT = { access_token: 'hidden-token', expires_in: 3600, expires_at: 1, token_type: 'Bearer' };
-
-  function refusalOf(status: number, body: unknown): Promise<Error> {
-    return serve((path) => (path === '/oauth/token' ? [200, GRANT] : [status, body])).then(({ url }) => failureOf(url));
+  async function refusalOf(status: number, body: unknown): Promise<Error> {
+    return failureOf((await serve([status, body])).url);
   }
 
   async function failureOf(url: string): Promise<Error> {
-    const error = await deliverect.createOrder(orderOf(), contextOf(url)).then(
-      () => expect.unreachable('was taken'),
-      (error: unknown) => error as Error,
-    );
+    const error = await rejectionOf(deliverect.createOrder(orderOf(), contextOf(url)));
     expect(error.message).not.toMatch(/hidden|secret|Ada/);
     return error;
   }
 
-  async function simulate(): Promise<Simulator> {
-    const pos = await startDeliverect();
-    ends.push(() => pos.stop());
-    return pos;
-  }
-
+  type Answer = [status: number, body: unknown];
   type Seen = { path: string; authorization: string | undefined; body: unknown };
 
-  async function serve(answer: (path: string) => [number, unknown]): Promise<{ url: string; seen: Seen[] }> {
+  /** A Deliverect that answers each order so. Each token that it grants is another. */
+  async function serve(answer: Answer, granted?: Answer): Promise<{ url: string; seen: Seen[] }> {
     const seen: Seen[] = [];
-    const { url, stop } = await serveHttp(async (request: IncomingMessage, response) => {
-      const path = request.url ?? '';
+    const server = await serveHttp(async (request, response) => {
+      const { url: path = '' } = request;
       const { authorization } = request.headers;
       seen.push({ path, authorization, body: JSON.parse((await readBody(request)).toString()) as unknown });
-      const [status, body] = answer(path);
-      sendJson(response, status, body);
+      const grant = { access_token: `hidden-token-${seen.length}`, expires_in: 3600, expires_at: 1 };
+      const answered: Answer = path === '/oauth/token' ? (granted ?? [200, grant]) : answer;
+      sendJson(response, ...answered);
     });
-    ends.push(stop);
-    return { url, seen };
+    return { url: stopAtEnd(server).url, seen };
   }
 
   function contextOf(baseUrl: string, overrides: object = {}): PosContext<Settings> {
-    return {
-      settings: Settings.parse({ ...settings, baseUrl, ...overrides }),
-      now: NOW,
-      signal: AbortSignal.timeout(5000),
-      credentials: inMemoryCredentials(() => NOW),
-      fetch: boundedFetch(),
-    };
+    return contextAt(NOW, Settings.parse({ ...settings, baseUrl, ...overrides }));
   }
 });
 
@@ -605,23 +538,15 @@ describe('translateWebhook', () => {
   });
 
   it('is signed in hex over the raw bytes, in any case, as openssl signs it', () => {
+    // Before Deliverect has assigned a secret, it is the channel link's id.
     const body = Buffer.from('{"status":20,"channelOrderId":"TEST628"}');
     // printf %s "$body" | openssl dgst -sha256 -hmac 61bcc34f657cc48c23eb60d5
     const signature = '07767f9116525ac3081d42766d6530c444d208215bb81d27244f6a9f5d51807a';
     for (const given of [signature, signature.toUpperCase()]) {
-      const webhook = { headers: { [HEADER]: given }, body, url: '', receivedAt: NOW, verified: false };
+      const webhook = webhookAt(NOW, body, { [HEADER]: given });
       expect(deliverect.translateWebhook(webhook, { ...settings, hmacSecret: LINK })).toHaveLength(1);
       expect(() => deliverect.translateWebhook(webhook, settings)).toThrow(NotAuthentic);
     }
-  });
-
-  it("takes the channel link's id as the secret, as Deliverect does before it has assigned one", () => {
-    const webhook = webhookOf(accepted, LINK);
-    expect(deliverect.translateWebhook(webhook, { ...settings, hmacSecret: LINK })).toHaveLength(1);
-  });
-
-  it('is about nothing of ours at another channel link', () => {
-    expect(translate({ ...accepted, channelLink: '61bcc34f657cc48c23eb60d6' })).toEqual([]);
   });
 
   it("reads a courier's update, which names no channel link", () => {
@@ -761,8 +686,7 @@ describe('translateWebhook', () => {
     ['a channel link that is no text', { channelLink: 7 }, 'channelLink: Invalid input: expected string'],
   ])('drops %s, naming the field and no value', (_name, part, message) => {
     const error = errorOf(() => translate({ ...accepted, ...part }));
-    expect(error).toBeInstanceOf(Poison);
-    expect(error.message).toContain(message);
+    expectError(error, Poison, message);
     expect(error.message).not.toContain('secret');
   });
 
@@ -770,10 +694,9 @@ describe('translateWebhook', () => {
     return deliverect.translateWebhook(webhookOf(body), settings);
   }
 
-  function webhookOf(said: unknown, secret = settings.hmacSecret): Webhook {
-    const body = Buffer.from(JSON.stringify(said));
-    const signature = createHmac('sha256', secret).update(body).digest('hex');
-    return { headers: { [HEADER]: signature }, body, url: '', receivedAt: NOW, verified: false };
+  function webhookOf(said: unknown): Webhook {
+    const body = JSON.stringify(said);
+    return webhookAt(NOW, body, { [HEADER]: createHmac('sha256', settings.hmacSecret).update(body).digest('hex') });
   }
 });
 
@@ -804,18 +727,14 @@ describe('connect', () => {
   });
 
   function connectWith(settings: Settings) {
-    const context = {
-      settings,
-      now: NOW,
-      signal: AbortSignal.timeout(100),
-      credentials: inMemoryCredentials(() => NOW),
-      fetch: boundedFetch(),
-    };
-    return deliverect.connect?.({ ...context, webhookUrl, locations: 1 }) ?? expect.unreachable('cannot connect');
+    const context = { ...contextAt(NOW, settings), webhookUrl, locations: 1 };
+    return deliverect.connect?.(context) ?? expect.unreachable('cannot connect');
   }
 });
 
 describe('the simulator', () => {
+  const STREET = { street: 'Lindenstraße', streetNumber: '14', postalCode: '10969', city: 'Berlin', country: 'DE' };
+
   it('takes the sample that Deliverect publishes, and no other sum where there is a discount', () => {
     const sate = { plu: 'P-SATE', name: 'Chicken Sate', price: 450, quantity: 1, remark: 'well done' };
     const rice = { plu: 'RICE-01', name: 'White Rice', price: 450, quantity: 1 };
@@ -866,14 +785,8 @@ describe('the simulator', () => {
     ['items', { items: [{ plu: 'P-1', name: 'Pizza', price: 9.5, quantity: 1 }] }],
     ['items', { items: [{ plu: 'P-1', name: 'Pizza', quantity: 1 }] }],
     ['deliveryAddress', { orderType: 2, deliveryAddress: undefined }],
-    [
-      'deliveryAddress',
-      { deliveryAddress: { street: 'Lindenstraße', postalCode: '10969', city: 'Berlin', country: 'DE' } },
-    ],
-    [
-      'deliveryAddress',
-      { deliveryAddress: { street: 'Lindenstraße', streetNumber: '14', city: 'Berlin', country: 'DE' } },
-    ],
+    ['deliveryAddress', { deliveryAddress: { ...STREET, streetNumber: undefined } }],
+    ['deliveryAddress', { deliveryAddress: { ...STREET, postalCode: undefined } }],
     ['deliveryTime', { orderType: 2, deliveryIsAsap: false, deliveryTime: undefined }],
     ['tip', { tip: 1.5 }],
   ])('refuses an order for its %s: %j', (field, part) => {
@@ -892,17 +805,8 @@ const PLACE = { line1: 'Lindenstraße 14', postalCode: '10969', city: 'Berlin', 
 /** What createOrder throws for a delivery there without having asked Deliverect, and `checkOrder` likewise. */
 async function unsent(destination: object): Promise<Error> {
   const order = { ...orderOf(), fulfillment: { type: 'delivery', destination } } as KitchenOrder;
-  const fetch = () => expect.unreachable('Deliverect was asked');
-  const context = {
-    settings,
-    now: NOW,
-    signal: AbortSignal.timeout(5000),
-    credentials: inMemoryCredentials(() => NOW),
-  };
-  const error = await deliverect.createOrder(order, { ...context, fetch }).then(
-    () => expect.unreachable('was taken'),
-    (error: unknown) => error as Error,
-  );
+  const context = contextAt(NOW, settings, { fetch: () => expect.unreachable('Deliverect was asked') });
+  const error = await rejectionOf(deliverect.createOrder(order, context));
   expect(errorOf(() => deliverect.checkOrder?.(order))).toEqual(error);
   return error;
 }
