@@ -1,20 +1,20 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, it } from 'vitest';
 import { GiveUp, NotAuthentic, NeedsOperator, Poison, TryAgain } from '../../src/core/domain/errors.ts';
-import { KitchenOrder } from '../../src/core/domain/order.ts';
-import type { Credentials, Grant, PosContext, Webhook } from '../../src/core/domain/provider.ts';
-import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
+import type { KitchenOrder } from '../../src/core/domain/order.ts';
+import type { Grant, PosContext } from '../../src/core/domain/provider.ts';
 import { lightspeedK } from '../../src/providers/lightspeed-k/index.ts';
 import { tokenOf } from '../../src/providers/lightspeed-k/call-lightspeed.ts';
 import { Settings } from '../../src/providers/lightspeed-k/payloads.ts';
 import { writeOrder } from '../../src/providers/lightspeed-k/write-order.ts';
 import { checkToGoOrder, readToGoOrder } from '../simulators/check-lightspeed-k-order.ts';
-import { startLightspeedK, type LightspeedSimulator } from '../simulators/start-lightspeed-k.ts';
-import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
+import { startLightspeedK } from '../simulators/start-lightspeed-k.ts';
 import { sendJson, serveHttp } from '../support/serve-http.ts';
-import { providerContract } from './contract.ts';
-import { inMemoryCredentials } from './in-memory-credentials.ts';
+import { providerContract, rejectionOf } from './contract.ts';
+import { burgerWith, contextAt, expectError, first, orderOf, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');
+const HERE = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';
 const LOCATION = '45454565682155';
 const INT64 = '9223372036854775807';
 const PLAIN = {
@@ -133,11 +133,6 @@ providerContract(lightspeedK, {
       reasonCode: 'invalid_address',
     },
   },
-});
-
-const stops: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop();
 });
 
 describe('settings', () => {
@@ -272,19 +267,16 @@ describe('the order as Lightspeed wants it', () => {
   });
 
   it('names items, instructions and sub-items as the maps say', () => {
-    const order = orderOf();
-    const [burger] = order.items;
     const modifiers = [
       { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity: 2, unitPrice: 150 },
       { serviceModifierId: 'no-onions', name: 'No onions', quantity: 1 },
       { serviceModifierId: 'constructor', name: 'Tower', quantity: 2 },
     ];
-    const items = [{ ...(burger as (typeof order.items)[number]), modifiers }];
     const maps = {
       itemMap: { 'burger-classic': '1001', 'no-onions': '236025632784492', cheddar: 'not this one' },
       subItemMap: { cheddar: '35' },
     };
-    const body = written({ ...order, items }, maps);
+    const body = written(orderOf({ items: [burgerWith({ modifiers })] }), maps);
     expect(body['orderNote'], 'a group may permit no instruction twice').toMatch(/^Classic Burger: 2 × Tower\n/);
     expect(body['items']).toEqual([
       {
@@ -298,10 +290,7 @@ describe('the order as Lightspeed wants it', () => {
 
   it('gives up on a SKU or an order id that is longer than Lightspeed takes, and takes the longest', () => {
     const order = orderOf();
-    const [burger] = order.items;
-    const item = (length: number) => [
-      { ...(burger as (typeof order.items)[number]), serviceItemId: 'x'.repeat(length) },
-    ];
+    const item = (length: number) => [burgerWith({ serviceItemId: 'x'.repeat(length) })];
     expect(() => text({ ...order, items: item(25) })).not.toThrow();
     expect(() => text({ ...order, items: item(26) })).toThrow(GiveUp);
     expect(() => text({ ...order, serviceOrderId: 'x'.repeat(48) })).not.toThrow();
@@ -311,16 +300,12 @@ describe('the order as Lightspeed wants it', () => {
 
   it('says an instruction once that comes several times, alone or within another, and the sum in the note', async () => {
     const at = await stage();
-    const order = orderOf();
-    const [burger] = order.items;
-    const [, noOnions] = burger?.modifiers ?? [];
-    if (burger === undefined || noOnions === undefined)
-      throw new Error('the sample has no burger with cheddar and no-onions');
-    burger.modifiers = [noOnions, { ...noOnions, quantity: 2, modifiers: [{ ...noOnions, quantity: 3 }] }];
-    await lightspeedK.createOrder(order, at.context);
+    const noOnions = { serviceModifierId: 'no-onions', name: 'No onions', quantity: 1 };
+    const modifiers = [noOnions, { ...noOnions, quantity: 2, modifiers: [{ ...noOnions, quantity: 3 }] }];
+    await lightspeedK.createOrder(orderOf({ items: [burgerWith({ modifiers })] }), at.context);
     expect(at.pos.refusals).toEqual([]);
-    expect(at.pos.orders).toMatchObject([{ items: [{ modifiers: [{ modifierId: '236025632784492' }] }, {}, {}] }]);
-    expect(at.pos.tickets[0]?.note).toContain('\nClassic Burger: 9 × No onions\n');
+    expect(at.pos.orders).toMatchObject([{ items: [{ modifiers: [{ modifierId: '236025632784492' }] }] }]);
+    expect(at.pos.tickets[0]?.note).toMatch(/^Classic Burger: 9 × No onions\n/);
   });
 
   it('keeps the address of the member to itself, and sends it with our reference where that is wanted', () => {
@@ -410,8 +395,8 @@ describe('what Lightspeed answers', () => {
     const at = await stage();
     at.pos.behave = () => ({ status, body });
     const error = await at.failure();
-    expect(error).toBeInstanceOf(GiveUp);
-    expect(error).toMatchObject({ httpStatus: status, reason: 'The restaurant could not take this order.' });
+    const reason = 'The restaurant could not take this order.';
+    expect(error).toMatchObject({ name: 'GiveUp', httpStatus: status, reason });
     expect(error.message).not.toMatch(/ada@|hidden|busy|order-1/);
   });
 
@@ -428,9 +413,7 @@ describe('what Lightspeed answers', () => {
     async (field) => {
       const at = await stage();
       at.pos.behave = () => ({ status: 400, body: refusal(field, 'NotFound') });
-      const error = await at.failure();
-      expect(error).toBeInstanceOf(NeedsOperator);
-      expect(error.message).toContain(field);
+      expectError(await at.failure(), NeedsOperator, field);
     },
   );
 
@@ -465,35 +448,11 @@ describe('the token', () => {
     await at.create();
     at.pos.expireTokens();
     const tokenUrl = `${at.pos.url}/oauth/token`;
-    const wrong = contextOf({ ...at.settings, clientSecret: 'another', tokenUrl }, at.credentials);
-    expect(await failureOf(lightspeedK.createOrder(orderOf(), wrong))).toBeInstanceOf(NeedsOperator);
-    const right = contextOf({ ...at.settings, tokenUrl }, at.credentials);
+    const wrong = { ...at.context, settings: { ...at.settings, clientSecret: 'another', tokenUrl } };
+    expect(await rejectionOf(lightspeedK.createOrder(orderOf(), wrong))).toBeInstanceOf(NeedsOperator);
+    const right = { ...at.context, settings: { ...at.settings, tokenUrl } };
     expect(await lightspeedK.createOrder(orderOf(), right)).toEqual({});
     expect(at.pos.grants).toBe(2);
-  });
-
-  it('is granted and kept though the time of the order that asked for it is up: its refresh token is spent', async () => {
-    const order = new AbortController();
-    const { url, stop } = await serveHttp((_request, response) => {
-      order.abort();
-      sendJson(response, 200, { access_token: 'a', expires_in: 3600, refresh_token: 'next' });
-    });
-    stops.push(stop);
-    const kept: Grant[] = [];
-    const credentials: Credentials = {
-      async accessToken({ obtain }) {
-        const grant = await obtain(undefined, AbortSignal.timeout(5000));
-        kept.push(grant);
-        return grant.accessToken;
-      },
-    };
-    const context = { ...contextOf(settingsOf({ baseUrl: url }), credentials), signal: order.signal };
-    expect(await failureOf(lightspeedK.createOrder(orderOf(), context))).toMatchObject({
-      name: 'TryAgain',
-      sent: false,
-    });
-    // A refresh token lives for 14 days.
-    expect(kept).toEqual([{ accessToken: 'a', expiresIn: 3600, refreshToken: 'next', lastsS: 1_209_600 }]);
   });
 
   it('is renewed with the last refresh token, each of which serves once', async () => {
@@ -510,28 +469,21 @@ describe('the token', () => {
     const at = await stage();
     await at.create();
     const anew = contextOf(at.settings);
-    const spent = await failureOf(lightspeedK.createOrder(orderOf(), anew));
-    expect(spent).toBeInstanceOf(NeedsOperator);
-    expect(spent.message).toMatch(/^reconnect needed: /);
+    const spent = await rejectionOf(lightspeedK.createOrder(orderOf(), anew));
+    expectError(spent, NeedsOperator, /^reconnect needed: /);
     expect(spent.cause).toEqual({ code: 'reconnect_needed', httpStatus: 400 });
     expect(at.pos.refusals).toEqual(['the refresh token is spent']);
     expect((await (await stage({ refreshToken: 'unknown' })).failure()).message).toMatch(/^reconnect needed: /);
   });
 
-  it('is refused for wrong credentials, and the message names the settings', async () => {
-    const error = await (await stage({ clientSecret: 'wrong' })).failure();
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toMatch(/clientId and clientSecret are wrong, or reconnect needed/);
-  });
-
   it.each([
     [400, { error: 'unauthorized_client' }, /400, unauthorized_client.*clientId/],
     [400, { error: 'Hidden phrase' }, /\(400\)/],
+    [401, '', /401: either clientId and clientSecret are wrong, or reconnect needed/],
     [404, '', /\(404\).*tokenUrl/],
   ])('needs an operator after %i %j', async (status, body, words) => {
     const error = await obtainFrom(status, body);
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toMatch(words);
+    expectError(error, NeedsOperator, words);
     expect(error.message).not.toContain('Hidden');
   });
 
@@ -544,18 +496,18 @@ describe('the token', () => {
   });
 
   it('comes from tokenUrl where there is one, and keeps what it is told', async () => {
-    const { url, stop } = await serveHttp((request, response) =>
-      sendJson(response, 200, { access_token: request.url, expires_in: 1500, refresh_token: 'next', token_type: 'x' }),
-    );
-    stops.push(stop);
+    const url = await serve(({ url }) => [
+      200,
+      { access_token: url, expires_in: 1500, refresh_token: 'next', token_type: 'x' },
+    ]);
     const grant = await obtainWith({ tokenUrl: `${url}/realms/k/token` });
-    expect(grant).toMatchObject({ accessToken: '/realms/k/token', expiresIn: 1500, refreshToken: 'next' });
+    // A refresh token lives for 14 days.
+    const lastsS = 1_209_600;
+    expect(grant).toEqual({ accessToken: '/realms/k/token', expiresIn: 1500, refreshToken: 'next', lastsS });
   });
 
   async function obtainFrom(status: number, body: unknown): Promise<Error> {
-    const { url, stop } = await serveHttp((_request, response) => sendJson(response, status, body));
-    stops.push(stop);
-    return failureOf(obtainWith({ baseUrl: url }));
+    return rejectionOf(obtainWith({ baseUrl: await serve(() => [404, {}], [status, body]) }));
   }
 
   function obtainWith(more: object): Promise<Grant> {
@@ -734,15 +686,14 @@ describe('a webhook', () => {
     ['something after it', `${basic('lightspeed:hidden-password')} x`, false],
   ])('with %s', (_name, authorization, isOurs) => {
     const body = JSON.stringify({ status: 'SUCCESS', thirdPartyReference: 'order-1' });
-    const translated = () => lightspeedK.translateWebhook(webhook(body, { authorization }), settings);
+    const translated = () => lightspeedK.translateWebhook(webhookAt(NOW, body, { authorization }), settings);
     if (isOurs) expect(translated()).toHaveLength(1);
     else expect(translated).toThrow(NotAuthentic);
   });
 
   it('is verified before it is read', () => {
-    expect(() => lightspeedK.translateWebhook(webhook('{', { authorization: 'Basic eA==' }), settings)).toThrow(
-      NotAuthentic,
-    );
+    const webhook = webhookAt(NOW, '{', { authorization: 'Basic eA==' });
+    expect(() => lightspeedK.translateWebhook(webhook, settings)).toThrow(NotAuthentic);
   });
 });
 
@@ -750,7 +701,7 @@ describe('readStatus', () => {
   it('says when a till took the order, and when the check was closed if that completes it', async () => {
     const { pos, context, create } = await stage();
     await create();
-    const ticket = pos.tickets[0] ?? expect.unreachable();
+    const ticket = first(pos.tickets);
     const { providerOrderId } = ticket;
     const read = (closedMeansCompleted: boolean) =>
       lightspeedK.readStatus?.({ providerOrderId }, orderOf(), {
@@ -782,7 +733,6 @@ describe('check', () => {
     onlineOrderingApiConfiguration: { enabled: true },
     posStatus: { salesPeriod: 'OPENED', acceptingOnlineOrders: true, availableDevices: true },
   };
-  const HERE = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';
 
   it('spends one refresh token however often, as orders do', async () => {
     const at = await stage();
@@ -795,9 +745,8 @@ describe('check', () => {
 
   it('says that orders are refused until the location is connected', async () => {
     const at = await stage();
-    const error = await failureOf(at.check());
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toContain(`endpointId "${at.settings.endpointId}" is not registered`);
+    const error = await rejectionOf(at.check());
+    expectError(error, NeedsOperator, `endpointId "${at.settings.endpointId}" is not registered`);
     await at.connect(HERE);
     await at.check();
   });
@@ -805,17 +754,15 @@ describe('check', () => {
   it.each(['pickup', 'delivery'])('finds an order profile for %s that the location does not have', async (which) => {
     const at = await stage({ accountProfileCodes: { [which]: 'DINE-IN' } });
     await at.connect(HERE);
-    const error = await failureOf(at.check());
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toContain(`accountProfileCodes.${which} is not an active order profile`);
+    const error = await rejectionOf(at.check());
+    expectError(error, NeedsOperator, `accountProfileCodes.${which} is not an active order profile`);
   });
 
   it('finds a discount that the location does not have, and says which SKUs are in no menu', async () => {
     const wrong = await stage({ discountCode: 'STAFF' });
     await wrong.connect(HERE);
-    const error = await failureOf(wrong.check());
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toContain('discountCode is not a discount of the location');
+    const error = await rejectionOf(wrong.check());
+    expectError(error, NeedsOperator, 'discountCode is not a discount of the location');
     const at = await stage();
     await at.connect(HERE);
     const itemMap = { ...at.settings.itemMap, soup: 'S-1' };
@@ -834,20 +781,14 @@ describe('check', () => {
   });
 
   it.each([
-    ['lacks the scope', 403, {}, 'NeedsOperator', /check that it has the scope orders-api/],
-    ['is at the wrong host', 404, {}, 'NeedsOperator', /404: check baseUrl and clientId/],
-    ['gets what is no list', 200, {}, 'NeedsOperator', /check baseUrl/],
-    ['finds no location at all', 200, [], 'NeedsOperator', /not among the 0 locations/],
-    ['is too early', 429, {}, 'TryAgain', /429/],
-  ])('that %s says so', async (_name, status, body, name, words) => {
-    const { url, stop } = await serveHttp((request, response) => {
-      if (request.url === '/oauth/token') return sendJson(response, 200, { access_token: 'a', expires_in: 60 });
-      return sendJson(response, status, body);
-    });
-    stops.push(stop);
-    const error = await failureOf(checkWith(contextOf(settingsOf({ baseUrl: url }))));
-    expect(error.name).toBe(name);
-    expect(error.message).toMatch(words);
+    ['lacks the scope', 403, {}, NeedsOperator, /check that it has the scope orders-api/],
+    ['is at the wrong host', 404, {}, NeedsOperator, /404: check baseUrl and clientId/],
+    ['gets what is no list', 200, {}, NeedsOperator, /check baseUrl/],
+    ['finds no location at all', 200, [], NeedsOperator, /not among the 0 locations/],
+    ['is too early', 429, {}, TryAgain, /429/],
+  ])('that %s says so', async (_name, status, body, type, words) => {
+    const baseUrl = await serve(() => [status, body]);
+    expectError(await rejectionOf(checkWith(contextOf(settingsOf({ baseUrl })))), type, words);
   });
 
   it('says whether tills take orders now, and whether or not they do the settings are right', async () => {
@@ -868,59 +809,44 @@ describe('check', () => {
     const at = await stage();
     await at.connect(HERE);
     at.pos.tills.enabled = false;
-    const error = await failureOf(at.check());
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toContain("switched off for the business location in Lightspeed's Back Office");
+    const error = await rejectionOf(at.check());
+    expectError(error, NeedsOperator, "switched off for the business location in Lightspeed's Back Office");
   });
 
   it.each([
-    ['refused', 403, {}, 'NeedsOperator', /403/],
-    [
-      'refused by form',
-      400,
-      { errors: [{ field: 'businessLocationId', code: 'NotNull' }] },
-      'NeedsOperator',
-      /NotNull/,
-    ],
-    ['answered with nothing', 200, {}, 'NeedsOperator', /about its tills cannot be read/],
-    ['too early', 429, {}, 'TryAgain', /429/],
-  ])('that is %s on the tills says so', async (_name, status, body, name, words) => {
-    const { url, stop } = await serveHttp((request, response) => {
-      if (request.url === '/oauth/token') sendJson(response, 200, { access_token: 'a', expires_in: 60 });
-      else if (request.url?.startsWith('/o/wh/')) sendJson(response, 200, { url: HERE });
-      else if (request.url?.includes('Readiness')) sendJson(response, status, body);
-      else sendJson(response, 200, [{ businessLocations: [{ id: LOCATION }] }]);
-    });
-    stops.push(stop);
-    const settings = settingsOf({ baseUrl: url, accountProfileCodes: {} });
-    const error = await failureOf(checkWith(contextOf(settings)));
-    expect(error.name).toBe(name);
-    expect(error.message).toMatch(words);
+    ['refused', 403, {}, NeedsOperator, /403/],
+    ['refused by form', 400, refusal('businessLocationId', 'NotNull'), NeedsOperator, /NotNull/],
+    ['answered with nothing', 200, {}, NeedsOperator, /about its tills cannot be read/],
+    ['too early', 429, {}, TryAgain, /429/],
+  ])('that is %s on the tills says so', async (_name, status, body, type, words) => {
+    const baseUrl = await serve(connected([status, body]));
+    const settings = settingsOf({ baseUrl, accountProfileCodes: {} });
+    expectError(await rejectionOf(checkWith(contextOf(settings))), type, words);
   });
 
   it('knows an int64 that JSON cannot say exactly', async () => {
-    const { url, stop } = await serveHttp((request, response) => {
-      if (request.url === '/oauth/token') sendJson(response, 200, { access_token: 'a', expires_in: 60 });
-      else if (request.url?.includes('Readiness')) sendJson(response, 200, READY);
-      else if (request.url?.startsWith('/o/wh/')) sendJson(response, 200, { url: HERE });
-      else response.end(`[{"businessLocations":[{"id":${INT64}}]}]`);
-    });
-    stops.push(stop);
-    await checkWith(contextOf(settingsOf({ baseUrl: url, businessLocationId: INT64 })));
+    const baseUrl = await serve(connected([200, READY], INT64));
+    await checkWith(contextOf(settingsOf({ baseUrl, businessLocationId: INT64 })));
   });
+
+  /** A Lightspeed where this location is connected, and whose tills are so. */
+  const connected =
+    (tills: Answer, location = LOCATION) =>
+    ({ url = '' }: IncomingMessage): Answer => {
+      if (url.startsWith('/o/wh/')) return [200, { url: HERE }];
+      return url.includes('Readiness') ? tills : [200, `[{"businessLocations":[{"id":${location}}]}]`];
+    };
 });
 
 describe('connect', () => {
-  const URL_HERE = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';
-
   it('registers the webhook, and again brings it up to date', async () => {
     const at = await stage();
-    const first = await at.connect(URL_HERE);
+    const first = await at.connect(HERE);
     expect(first.done[0]).toMatch(/^Registered/);
     expect([...at.pos.endpoints.values()]).toEqual([
       {
         endpointId: at.settings.endpointId,
-        url: URL_HERE,
+        url: HERE,
         withBasicAuth: true,
         username: at.settings.webhookUsername,
         password: at.settings.webhookPassword,
@@ -947,13 +873,15 @@ describe('connect', () => {
   it('survives that the API registers no webhooks any more, and says what to do by hand; so does check', async () => {
     const at = await stage();
     const gone: typeof fetch = async (input, init) => {
-      return (input as Request).url.includes('/o/wh/') ? new Response('{}', { status: 404 }) : at.fetch(input, init);
+      return (input as Request).url.includes('/o/wh/')
+        ? new Response('{}', { status: 404 })
+        : at.context.fetch(input, init);
     };
     const context = { ...at.context, fetch: gone };
-    const { done, todo } = await connectTo({ ...context, webhookUrl: URL_HERE, locations: 1 });
+    const { done, todo } = await connectTo({ ...context, webhookUrl: HERE, locations: 1 });
     expect(done).toEqual([]);
     expect(todo[0]).toContain(`registers no webhooks (404). Ask Lightspeed to register ${at.settings.endpointId}`);
-    expect(todo[0]).toContain(URL_HERE);
+    expect(todo[0]).toContain(HERE);
     expect(todo[0]).not.toContain(at.settings.webhookPassword);
     expect(await checkWith(context)).toBe(
       "its tills take online orders now; the webhook's registration cannot be checked (404)",
@@ -966,9 +894,9 @@ describe('connect', () => {
       const at = await stage();
       const refused: typeof fetch = async (input, init) => {
         const isLink = (input as Request).url.includes('/business-locations/');
-        return isLink ? new Response('{}', { status }) : at.fetch(input, init);
+        return isLink ? new Response('{}', { status }) : at.context.fetch(input, init);
       };
-      const { done, todo } = await connectTo({ ...at.context, fetch: refused, webhookUrl: URL_HERE, locations: 1 });
+      const { done, todo } = await connectTo({ ...at.context, fetch: refused, webhookUrl: HERE, locations: 1 });
       expect(done[0]).toMatch(/^Registered/);
       expect(todo[0]).toMatch(
         new RegExp(`^Lightspeed does not report when tills stop .*${status}.*ask Lightspeed to add`),
@@ -980,36 +908,25 @@ describe('connect', () => {
     const at = await stage();
     const theirs = 'https://expediter.example.com/webhook/lightspeed-k/club-2?token=hidden';
     await at.connect(theirs);
-    const error = await failureOf(at.connect(URL_HERE));
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toMatch(/another URL. Choose another endpointId for this location/);
+    const error = await rejectionOf(at.connect(HERE));
+    expectError(error, NeedsOperator, /another URL. Choose another endpointId for this location/);
     expect(error.message).not.toContain('hidden');
     expect([...at.pos.endpoints.values()]).toMatchObject([{ url: theirs }]);
   });
 
   it.each([
-    ['the registration', 200, { url: URL_HERE }, 400, refusal('url', 'URL'), /400 for url \(URL\)/],
+    ['the registration', 200, { url: HERE }, 400, refusal('url', 'URL'), /400 for url \(URL\)/],
     ['the look-up', 400, {}, 200, {}, /400/],
     ['the look-up without a URL', 200, {}, 200, {}, /has no url/],
   ])('says what is wrong about %s', async (_name, found, foundBody, status, body, words) => {
-    const { url, stop } = await serveHttp((request, response) => {
-      if (request.url === '/oauth/token') return sendJson(response, 200, { access_token: 'a', expires_in: 60 });
-      return request.method === 'GET' ? sendJson(response, found, foundBody) : sendJson(response, status, body);
-    });
-    stops.push(stop);
-    const context = contextOf(settingsOf({ baseUrl: url }));
-    const error = await failureOf(connectTo({ ...context, webhookUrl: URL_HERE, locations: 1 }));
-    expect(error).toBeInstanceOf(NeedsOperator);
-    expect(error.message).toMatch(words);
+    const baseUrl = await serve(({ method }) => (method === 'GET' ? [found, foundBody] : [status, body]));
+    const context = contextOf(settingsOf({ baseUrl }));
+    expectError(await rejectionOf(connectTo({ ...context, webhookUrl: HERE, locations: 1 })), NeedsOperator, words);
   });
 });
 
 function settingsOf(more: object = {}): Settings {
   return Settings.parse({ ...PLAIN, ...more });
-}
-
-function orderOf(options: SampleOptions = {}): KitchenOrder {
-  return KitchenOrder.parse(sampleOrder(options));
 }
 
 function text(order: KitchenOrder, more: object = {}, now = NOW): string {
@@ -1020,11 +937,21 @@ function written(order: KitchenOrder, more: object = {}): Record<string, unknown
   return JSON.parse(text(order, more)) as Record<string, unknown>;
 }
 
-function contextOf(
-  settings: Settings,
-  credentials: Credentials = inMemoryCredentials(() => NOW),
-): PosContext<Settings> {
-  return { settings, now: new Date(), signal: AbortSignal.timeout(5000), credentials, fetch: boundedFetch() };
+function contextOf(settings: Settings): PosContext<Settings> {
+  return contextAt(new Date(), settings);
+}
+
+type Answer = [status: number, body: unknown];
+
+/** A Lightspeed that grants a token at `/oauth/token`, and otherwise answers so. @returns its URL */
+async function serve(answers: (request: IncomingMessage) => Answer, granted?: Answer): Promise<string> {
+  const server = await serveHttp((request, response) => {
+    const isToken = request.url === '/oauth/token';
+    const [status, body] = isToken ? (granted ?? [200, { access_token: 'a', expires_in: 60 }]) : answers(request);
+    if (typeof body === 'string') response.writeHead(status).end(body);
+    else sendJson(response, status, body);
+  });
+  return stopAtEnd(server).url;
 }
 
 function checkWith(context: PosContext<Settings>): Promise<string | void> {
@@ -1037,20 +964,16 @@ function connectTo(context: PosContext<Settings> & { webhookUrl: string; locatio
 
 /** A POS, and a location whose settings differ from what it knows as told. */
 async function stage(more: object = {}) {
-  const pos: LightspeedSimulator = await startLightspeedK();
-  stops.push(() => pos.stop());
+  const pos = stopAtEnd(await startLightspeedK());
   const settings = Settings.parse({ ...pos.settings, ...more });
-  const credentials = inMemoryCredentials(() => NOW);
-  const context = contextOf(settings, credentials);
+  const context = contextOf(settings);
   const create = () => lightspeedK.createOrder(orderOf(), context);
   return {
     pos,
     settings,
-    credentials,
     context,
-    fetch: boundedFetch(),
     create,
-    failure: () => failureOf(create()),
+    failure: () => rejectionOf(create()),
     check: () => checkWith(context),
     connect: (webhookUrl: string) => connectTo({ ...context, webhookUrl, locations: 2 }),
   };
@@ -1061,13 +984,6 @@ function discounted(discount: number, currency = 'EUR'): KitchenOrder {
   const { money } = orderOf();
   const discounts = [{ name: 'Club', amount: discount }];
   return orderOf({ money: { ...money, currency, discount, total: money.total - discount }, discounts });
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<Error> {
-  return promise.then(
-    () => expect.unreachable('nothing was thrown'),
-    (error: unknown) => error as Error,
-  );
 }
 
 /** A 400 in Spring's form. */
@@ -1092,7 +1008,7 @@ function wrapped(inside: object, beside: object = {}): object {
 describe('readKitchen', () => {
   const read = (status: string, location: string) =>
     lightspeedK.readKitchen?.(
-      webhook(`{"type":"ORDER_API","status":"${status}","businessLocationId":${location}}`, {}),
+      webhookAt(NOW, `{"type":"ORDER_API","status":"${status}","businessLocationId":${location}}`),
       settingsOf({ businessLocationId: INT64 }),
     );
 
@@ -1104,14 +1020,9 @@ describe('readKitchen', () => {
   });
 });
 
-function webhook(body: string, headers: Record<string, string>): Webhook {
-  const url = 'https://expediter.example.com/webhook/lightspeed-k/club-1?token=t-1';
-  return { headers, body: Buffer.from(body), url, receivedAt: NOW, verified: false };
-}
-
 function translateText(body: string, more: object = {}) {
-  const headers = { authorization: basic('lightspeed:hidden-password') };
-  return lightspeedK.translateWebhook(webhook(body, headers), settingsOf(more));
+  const webhook = webhookAt(NOW, body, { authorization: basic('lightspeed:hidden-password') });
+  return lightspeedK.translateWebhook(webhook, settingsOf(more));
 }
 
 function translate(said: object, more: object = {}) {
