@@ -1,11 +1,14 @@
-import type { Fixtures } from './fixtures.ts';
 import { until } from './until.ts';
 
+type Rows = { length: number };
+/** A pool, or a service's database. */
+type Database = { query(sql: string): Promise<Rows | { rows: Rows }> };
+
 /** Waits until statements of the database wait for a lock. */
-export const untilLocked = ({ query }: Pick<Fixtures, 'query'>, count = 1): Promise<unknown> =>
+export const untilLocked = (database: Database, count = 1): Promise<unknown> =>
   until(async () => {
-    const waiting = await query(
+    const found = await database.query(
       `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`,
     );
-    return waiting.length >= count;
+    return ('rows' in found ? found.rows : found).length >= count;
   });

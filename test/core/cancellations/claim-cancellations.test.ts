@@ -1,18 +1,12 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { claimCancellations } from '../../../src/core/cancellations/claim-cancellations.ts';
 import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancellations.ts';
 import { endDied } from '../../../src/core/cancellations/begin-cancellation.ts';
 import { concludeCancellation, releaseCancellation } from '../../../src/core/cancellations/conclude-cancellation.ts';
 import { problemOf } from '../../../src/core/domain/placement-cause.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { testPool } from '../../support/test-pool.ts';
 
-let pool: pg.Pool;
-
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase() });
-});
-afterAll(() => pool.end());
+const pool = testPool();
 
 /** Orders that are at their POS, each at a location of its own, two at the last. */
 async function seed(integration: string, count: number): Promise<void> {

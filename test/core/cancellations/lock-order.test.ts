@@ -1,26 +1,16 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { claimRefreshes, endRefresh } from '../../../src/core/cancellations/refresh-order.ts';
 import { lockOrder, mayHaveTicket } from '../../../src/core/cancellations/changed-order.ts';
 import { recordSignal } from '../../../src/core/placements/record-signal.ts';
 import { inTransaction } from '../../../src/core/postgres/transactions.ts';
-import { createDatabase } from '../../support/create-database.ts';
-import { until } from '../../support/until.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
+import { testPool } from '../../support/test-pool.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 
 const ORDER = 'order-1';
-let pool: pg.Pool;
+const pool = testPool();
 
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase() });
-  await pool.query(
-    `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at)
-                VALUES ($1, 'club-1', now() + interval '1 h'))
-     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, rank, sequence)
-     VALUES ($1, 'K472', 'club-1', 'pickup', 0, 1)`,
-    [ORDER],
-  );
-});
-afterAll(() => pool.end());
+beforeAll(() => seedOrders(pool, [ORDER], { order: { rank: 0, sequence: 1 }, placement: { deadline_at: 'tomorrow' } }));
 
 it('a signal that comes during a look has the order looked at once more', async () => {
   await recordSignal(pool, ORDER, 60);
@@ -39,8 +29,7 @@ it('whoever waited for the lock sees that the order began to be sent meanwhile',
     await client.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [ORDER]);
     await client.query('UPDATE placements SET attempts = 1 WHERE service_order_id = $1', [ORDER]);
     begun.resolve(undefined);
-    const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await until(async () => (await pool.query(waiting)).rowCount !== 0);
+    await untilLocked(pool);
     await client.query(
       `INSERT INTO placement_attempts (service_order_id, attempt, call) VALUES ($1, 1, 'createOrder')`,
       [ORDER],

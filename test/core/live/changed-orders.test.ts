@@ -1,19 +1,14 @@
-import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { changedOrders, type ChangedOrders } from '../../../src/core/live/changed-orders.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { testPool } from '../../support/test-pool.ts';
 import { until } from '../../support/until.ts';
 
-let pool: pg.Pool;
+const pool = testPool({ max: 1 });
 let look: ChangedOrders;
 /** Returned in place of what Postgres said of itself. */
 let said: { server?: string; horizon?: string } = {};
 let fails = false;
 
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 1 });
-});
-afterAll(() => pool?.end());
 beforeEach(async () => {
   await pool.query('TRUNCATE live_messages');
   [said, fails] = [{}, false];

@@ -1,5 +1,4 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { checkLocation, type CheckedLocation } from '../../../src/core/locations/check-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
@@ -8,8 +7,8 @@ import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/lo
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { testPool } from '../../support/test-pool.ts';
 
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const NOW = new Date('2026-01-31T18:30:00Z');
@@ -32,14 +31,12 @@ const rules = {
   allowedHosts,
 };
 
-let pool: pg.Pool;
+const pool = testPool({ max: 4 });
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
   for (const integration of rules.registry.keys()) {
     await putLocation(pool, rules, { locationId: integration, integration, settings: { site: 'one' } });
   }
 });
-afterAll(() => pool.end());
 
 function ask(
   locationId = 'asked',

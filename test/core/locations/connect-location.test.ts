@@ -1,5 +1,4 @@
-import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { connectLocation } from '../../../src/core/locations/connect-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
@@ -7,11 +6,11 @@ import { findLocation } from '../../../src/core/locations/locations.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import type { Connection, Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { testPool } from '../../support/test-pool.ts';
 
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
-let pool: pg.Pool;
+const pool = testPool({ max: 4 });
 let answer: () => Promise<Connection>;
 
 const acme: Provider = {
@@ -24,14 +23,10 @@ const acme: Provider = {
 };
 const rules = { registry: new Map([['acme', acme]]), keys, publicUrl: 'https://expediter.example.com', allowedHosts };
 
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
-});
 beforeEach(async () => {
   await pool.query('DELETE FROM webhook_tokens');
   await put({ site: 'one' });
 });
-afterAll(() => pool.end());
 
 function put(settings: object): Promise<unknown> {
   return putLocation(pool, rules, { locationId: 'club-1', integration: 'acme', settings });

@@ -1,22 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import type { Credentials, Grant } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { testPool } from '../../support/test-pool.ts';
 import { until } from '../../support/until.ts';
 
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
-let pool: pg.Pool;
+const pool = testPool({ max: 20 });
 let vendor: ReturnType<typeof startVendor>;
 let seed: Record<string, string>;
 
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 20 });
-});
 beforeEach(() => {
   vendor = startVendor();
   seed = { clientId: 'c-1', refreshToken: `seed-${Math.random()}` };
@@ -25,7 +21,6 @@ afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
-afterAll(() => pool.end());
 
 /** Refresh tokens can be spent once; the seed's is the first. */
 function startVendor(expiresIn = 3600) {

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
-import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
+import type { KitchenReport, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { startDeliverect, type Deliverect } from '../../simulators/start-deliverect.ts';
@@ -8,6 +7,7 @@ import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-op
 import { runCli } from '../../support/run-cli.ts';
 import { sendJson, serveHttp } from '../../support/serve-http.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
+import { translatedWebhook, type Said } from '../../support/translated-webhook.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -208,20 +208,14 @@ describe('a word of the POS', () => {
   it('counts by when it came, whatever else its batch holds', async () => {
     const serviceOrderId = await placed('sent');
     const at = (ms: number): Date => new Date(Date.now() + ms);
-    const word = (receivedAt: Date, pausedUntil: Date | null): TranslatedWebhook => ({
-      id: uuidV7(),
-      locationId,
-      integration: 'deliverect',
-      receivedAt,
-      headers: {},
-      body: Buffer.from('{}'),
-      truncated: false,
-      events: [],
-      kitchen: pausedUntil === null ? { state: 'open' } : { state: 'closed', until: pausedUntil },
-    });
-    const status: TranslatedWebhook = { ...word(at(0), null), kitchen: undefined };
-    const events = [{ status: 'received' as const, nativeStatus: '20', serviceOrderId }];
-    const batch = [word(at(-10), null), status, word(at(-20), at(HOUR_MS)), { ...status, id: uuidV7(), events }];
+    const told = (kitchen: KitchenReport | undefined, receivedAt: Date, ...events: Said[]): TranslatedWebhook =>
+      translatedWebhook(events, { locationId, integration: 'deliverect', receivedAt, kitchen });
+    const batch = [
+      told({ state: 'open' }, at(-10)),
+      told(undefined, at(0)),
+      told({ state: 'closed', until: at(HOUR_MS) }, at(-20)),
+      told(undefined, at(0), { status: 'received', serviceOrderId }),
+    ];
     const { webhooks, events: outcomes } = await withClient(system.pool, (client) => applyWebhooks(client, batch));
     expect(webhooks).toEqual(['applied', 'ignored', 'stale', 'applied']);
     expect(outcomes).toEqual(['applied']);

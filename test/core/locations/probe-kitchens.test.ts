@@ -2,8 +2,7 @@
  * A POS that does not answer is found by probes, and nothing else is called unreachable. Time is moved in the rows. A
  * second of these tests is ten in the database, so that the time that a slow machine takes does not count.
  */
-import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
@@ -16,8 +15,8 @@ import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
 import { createLog } from '../../../src/observe/create-log.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
+import { testPool } from '../../support/test-pool.ts';
 
 const SCALE = 10;
 const { again, later, calls, forgotten } = PROBE_TIMES;
@@ -48,7 +47,7 @@ const silent = async (): Promise<void> => {
   throw new TryAgain('the connection was refused', { sent: false });
 };
 
-let pool: pg.Pool;
+const pool = testPool({ max: 4 });
 let locationId: string;
 let silentLocations: { locationId: string }[];
 let nth = 0;
@@ -60,10 +59,6 @@ const registry = new Map([
 ]);
 const rules = { registry, keys, publicUrl: undefined, allowedHosts };
 
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
-});
-afterAll(() => pool.end());
 beforeEach(async () => {
   nth += 1;
   checks = 0;

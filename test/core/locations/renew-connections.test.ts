@@ -1,5 +1,4 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import { readGrant, renewConnections } from '../../../src/core/locations/renew-connections.ts';
@@ -8,8 +7,8 @@ import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/lo
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { testPool } from '../../support/test-pool.ts';
 
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const Settings = z.object({ refreshToken: z.string() });
@@ -41,11 +40,7 @@ const lasting: Provider = {
   translateWebhook: () => [],
 };
 
-let pool: pg.Pool;
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
-});
-afterAll(() => pool.end());
+const pool = testPool({ max: 4 });
 
 it('spends every refresh token before it dies, and names the location that needs a person', async () => {
   const rules = {

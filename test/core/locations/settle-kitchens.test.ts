@@ -1,11 +1,9 @@
 /** What is said of a kitchen becomes one availability, and the latest one is published, in order. */
-import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Availability } from '../../../src/core/domain/availability.ts';
-import type { Observe, Observed } from '../../../src/core/domain/observed.ts';
+import type { Observed } from '../../../src/core/domain/observed.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
-import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import type { KitchenReport } from '../../../src/core/domain/webhook.ts';
 import {
   endBusy,
@@ -22,8 +20,11 @@ import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { inTransaction, LOCK_KITCHENS, withClient } from '../../../src/core/postgres/transactions.ts';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { insertRows } from '../../support/seed-rows.ts';
+import { testPool } from '../../support/test-pool.ts';
+import { translatedWebhook } from '../../support/translated-webhook.ts';
 import { until } from '../../support/until.ts';
+import { untilLocked } from '../../support/until-locked.ts';
 
 const HOUR_MS = 3_600_000;
 const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
@@ -34,40 +35,30 @@ const acme: Provider = {
   createOrder: async () => ({}),
   translateWebhook: () => [],
 };
-let pool: pg.Pool;
+const pool = testPool({ max: 6 });
 const observed: Observed[] = [];
-let deps: { pool: pg.Pool; observe: Observe };
+const deps = { pool, observe: (event: Observed) => void observed.push(event) };
+const registry = new Map([
+  ['acme', acme],
+  ['other', { ...acme, integration: 'other' }],
+]);
+const rules = { registry, keys, publicUrl: undefined, allowedHosts };
 let locationId: string;
 let nth = 0;
 
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 6 });
-  deps = { pool, observe: (event) => void observed.push(event) };
-});
-afterAll(() => pool.end());
 beforeEach(async () => {
   nth += 1;
   locationId = `kitchen-${nth}`;
-  await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ($1, 'acme', 'sealed')`, [
-    locationId,
-  ]);
+  await create(locationId);
 });
+/** As if with settings that are not read here. */
+const create = (id: string): Promise<void> =>
+  insertRows(pool, 'locations', [{ location_id: id, integration: 'acme', settings: 'sealed' }]);
 
 const inAnHour = (): Date => new Date(Date.now() + HOUR_MS);
-/** The POS reports. @param at when the webhook came */
-async function report(kitchen: KitchenReport | undefined, at = new Date(), revokedAt?: Date): Promise<unknown> {
-  const webhook = {
-    id: uuidV7(),
-    locationId,
-    integration: 'acme',
-    receivedAt: at,
-    headers: {},
-    body: Buffer.from('{}'),
-    truncated: false,
-    events: [] as const,
-    kitchen,
-    revokedAt,
-  };
+/** The POS reports. @param receivedAt when the webhook came */
+async function report(kitchen: KitchenReport | undefined, receivedAt = new Date(), revokedAt?: Date): Promise<unknown> {
+  const webhook = translatedWebhook([], { locationId, integration: 'acme', receivedAt, kitchen, revokedAt });
   return (await withClient(pool, (client) => applyWebhooks(client, [webhook]))).webhooks[0];
 }
 async function now(): Promise<Availability> {
@@ -174,12 +165,7 @@ describe('a kitchen', () => {
   it('is no longer what its previous POS reported when it moves to another POS', async () => {
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     await settled();
-    const registry = new Map([['other', { ...acme, integration: 'other' }]]);
-    await putLocation(
-      pool,
-      { registry, keys, publicUrl: undefined, allowedHosts },
-      { locationId, integration: 'other', settings: {} },
-    );
+    await putLocation(pool, rules, { locationId, integration: 'other', settings: {} });
     expect(await settled()).toMatchObject({ state: 'open', integration: 'other' });
   });
 
@@ -198,8 +184,7 @@ describe('a kitchen', () => {
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
       made = makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
-      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      await until(async () => (await pool.query(waiting)).rowCount === 1);
+      await untilLocked(pool);
       expect(await now()).toMatchObject({ state: 'open' });
     });
     expect(await made).toMatchObject({ state: 'busy' });
@@ -209,9 +194,7 @@ describe('a kitchen', () => {
     await report({ state: 'closed', until: inAnHour() });
     const { sequence } = await settled();
     await pool.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
-    await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ($1, 'acme', 'sealed')`, [
-      locationId,
-    ]);
+    await create(locationId);
     await report({ state: 'closed', until: inAnHour() });
     expect((await settled()).sequence).toBeGreaterThan(sequence);
   });
@@ -276,13 +259,11 @@ describe('publishing', () => {
     await until(() => ofThis().length === 1);
     await makeBusy(deps, locationId, { extraMinutes: 30, by: 'Anna' });
     // Another kitchen passes it.
-    await pool.query(
-      `WITH l AS (INSERT INTO locations (location_id, integration, settings) VALUES ($1, 'acme', 'x') RETURNING location_id)
-       INSERT INTO kitchens (location_id, since, sequence) SELECT location_id, now(), 1 FROM l`,
-      [`${locationId}-other`],
-    );
+    const other = `${locationId}-other`;
+    await create(other);
+    await insertRows(pool, 'kitchens', [{ location_id: other, since: 'now', sequence: 1 }]);
     await publisher().round();
-    expect(published.at(-1)).toMatchObject({ locationId: `${locationId}-other` });
+    expect(published.at(-1)).toMatchObject({ locationId: other });
     expect(ofThis()).toHaveLength(1);
     first.resolve();
     await slow;
@@ -310,8 +291,6 @@ describe('publishing', () => {
     await publisher().round();
     expect(await removeLocation(pool, locationId, { unpaused: true })).toEqual({ tokens: 0 });
     await publisher().round();
-    const registry = new Map([['acme', acme]]);
-    const rules = { registry, keys, publicUrl: undefined, allowedHosts };
     await putLocation(pool, rules, { locationId, integration: 'acme', settings: {} });
     for (const _twice of [1, 2]) await publisher().round();
     expect(await row()).toMatchObject({ isDone: true });

@@ -1,23 +1,21 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import pg from 'pg';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi, type MockInstance } from 'vitest';
+import type pg from 'pg';
+import { afterEach, beforeAll, describe, expect, it, vi, type MockInstance } from 'vitest';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { issueToken, revokeToken, tokenAuthenticator } from '../../../src/core/locations/webhook-tokens.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { watchDatabase } from '../../../src/core/postgres/watch-database.ts';
 import { tokenJudge } from '../../../src/http/judge-token.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { testPool } from '../../support/test-pool.ts';
 
 const open = async (): Promise<never> => ({ provider: {}, settings: {} }) as never;
 
-let pool: pg.Pool;
+const pool = testPool({ max: 2 });
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2 });
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'standard', '')`);
 });
 afterEach(() => vi.restoreAllMocks());
-afterAll(() => pool.end());
 
 /** Stops the clock. @returns a function that sets it to so many milliseconds later */
 function stopClock(): (milliseconds: number) => void {

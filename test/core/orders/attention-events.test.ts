@@ -1,5 +1,4 @@
-import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { closeCase, snooze, takeCase } from '../../../src/core/operators/cases.ts';
 import {
   ATTENTION_ROW,
@@ -10,13 +9,9 @@ import {
 import { AttentionEvent } from '../../../src/core/domain/attention-event.ts';
 import { publishRows } from '../../../src/core/postgres/publish-rows.ts';
 import { inTransaction, LOCK_ATTENTION } from '../../../src/core/postgres/transactions.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { testPool } from '../../support/test-pool.ts';
 
-let pool: pg.Pool;
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4 });
-});
-afterAll(() => pool?.end());
+const pool = testPool({ max: 4 });
 beforeEach(() => pool.query('TRUNCATE attention_items, placements, orders, cancellations, cases, locations CASCADE'));
 
 async function seed(id: string, state: string, about: { location?: string; code?: string } = {}): Promise<void> {

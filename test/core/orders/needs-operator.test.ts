@@ -1,16 +1,11 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { listOrders } from '../../../src/core/orders/list-orders.ts';
 import { deleteOldCases } from '../../../src/core/orders/needs-operator.ts';
 import { readBoard } from '../../../src/core/orders/read-board.ts';
 import { sampleBacklog } from '../../../src/core/orders/sample-backlog.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { testPool } from '../../support/test-pool.ts';
 
-let pool: pg.Pool;
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2 });
-});
-afterAll(() => pool?.end());
+const pool = testPool({ max: 2 });
 
 /** A placement, and its cancellation. `next`: when each is tried again. */
 type Kind = { state: string; cause?: string; next?: string; cancel?: string; cancelNext?: string };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { claimPlacements } from '../../../src/core/placements/claim-placements.ts';
 import { concludePlacement } from '../../../src/core/placements/conclude-placement.ts';
 import { recordOrder } from '../../../src/core/placements/record-order.ts';
@@ -10,13 +10,9 @@ import { shareOf } from '../../../src/core/placements/work-placements.ts';
 import type { SilentLocation } from '../../../src/core/placements/circuit-breaker.ts';
 import { readPlans, type ReadPlans } from '../../support/read-plans.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { testPool } from '../../support/test-pool.ts';
 
-let pool: pg.Pool;
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 2 });
-});
-afterAll(() => pool.end());
+const pool = testPool({ max: 2 });
 beforeEach(() => pool.query('TRUNCATE placements, locations CASCADE'));
 afterEach(() => void vi.restoreAllMocks());
 

@@ -27,6 +27,7 @@ import { startPos, type Pos, type PosFault } from '../../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
 import { untilLocked } from '../../support/until-locked.ts';
+import { whileLocked } from '../../support/while-locked.ts';
 
 /** A POS that recognises a repeat for an hour. */
 const forgetful: Provider = { ...(standard as Provider), integration: 'forgetful', deduplicatesForS: 3_600 };
@@ -723,16 +724,14 @@ describe('in doubt', () => {
     const { id } = await place({ locationId: 'suspended' });
     const before = pos.requests;
     await resumeLocation(system.pool, 'suspended');
-    const blocker = await system.pool.connect();
-    await blocker.query('BEGIN');
-    await blocker.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [id]);
-    const suspended = system.round('placements');
-    await untilLocked(system);
-    // Only its own clock tells: the monotonic one stands still.
-    const { now } = Date;
-    vi.spyOn(Date, 'now').mockImplementation(() => now() + 60_000);
-    await blocker.query('COMMIT');
-    blocker.release();
+    const { suspended } = await whileLocked(system.pool, id, async () => {
+      const round = system.round('placements');
+      await untilLocked(system);
+      // Only its own clock tells: the monotonic one stands still.
+      const { now } = Date;
+      vi.spyOn(Date, 'now').mockImplementation(() => now() + 60_000);
+      return { suspended: round };
+    });
     await suspended;
     expect(pos.requests).toBe(before);
     await system.query('UPDATE placements SET lease_until = now() WHERE service_order_id = $1', [id]);

@@ -1,17 +1,15 @@
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { inTransaction } from '../../../src/core/postgres/transactions.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { testPool } from '../../support/test-pool.ts';
 
-let pool: pg.Pool;
+const pool = testPool({ max: 1 });
 
 beforeAll(async () => {
   // One connection: what is wrong with it meets the next one who asks.
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 1 });
   pool.on('error', () => {});
   await pool.query('CREATE TABLE written (note text PRIMARY KEY)');
 });
-afterAll(() => pool?.end());
 
 const write = (client: pg.ClientBase, note: string): Promise<unknown> =>
   client.query('INSERT INTO written VALUES ($1)', [note]);

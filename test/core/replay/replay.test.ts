@@ -16,6 +16,7 @@ import type { Ended } from '../../support/run-program.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
 import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
+import { whileLocked } from '../../support/while-locked.ts';
 
 const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
 const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
@@ -161,19 +162,6 @@ async function everything(): Promise<string> {
   return JSON.stringify(
     rows.map((each) => each.map((row) => JSON.stringify({ ...row, last_used_at: null })).toSorted()),
   );
-}
-
-/** Does something while nobody else can move an order. */
-async function whileLocked<Result>(serviceOrderId: string, work: () => Promise<Result>): Promise<Result> {
-  const blocker = await system.pool.connect();
-  try {
-    await blocker.query('BEGIN');
-    await blocker.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
-    return await work();
-  } finally {
-    await blocker.query('ROLLBACK');
-    blocker.release();
-  }
 }
 
 const waitingForLock = (): Promise<Record<string, unknown>[]> =>
@@ -605,7 +593,7 @@ describe('all that match', () => {
     await send(url, { serviceOrderId: locked, status: 'READY' }, 'dropped');
     await send(url, { serviceOrderId: free, status: 'READY' }, 'dropped');
     await mend(locationId);
-    const ended = await whileLocked(locked, () =>
+    const ended = await whileLocked(system.pool, locked, () =>
       cli(['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']),
     );
     expect(ended.code).toBe(1);
@@ -632,7 +620,7 @@ describe('all that match', () => {
       [first, Array.from({ length: 200 }, () => uuidV7())],
     );
     await mend(locationId);
-    const ended = await whileLocked(serviceOrderId, async () => {
+    const ended = await whileLocked(system.pool, serviceOrderId, async () => {
       const run = cli(['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
       await until(async () => (await waitingForLock()).length === 1);
       const forged = { 'webhook-signature': 'v1,Zm9yZ2Vk' };
@@ -649,7 +637,7 @@ describe('all that match', () => {
     const [first, second] = [await order(locationId), await order(locationId)];
     for (const serviceOrderId of [first, second]) await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
     await mend(locationId);
-    const { code, out, error } = await whileLocked(second, async () => {
+    const { code, out, error } = await whileLocked(system.pool, second, async () => {
       const ended = cli(filters);
       const [waiting] = await until(async () => {
         const all = await waitingForLock();

@@ -3,7 +3,6 @@ import pg from 'pg';
 import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
-import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { deleteOld, dropOldPartitions, endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { eraseMembers, eraseOrders } from '../../../src/core/retention/erase-members.ts';
@@ -15,13 +14,16 @@ import {
 } from '../../../src/core/postgres/transactions.ts';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
-import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
+import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { moveClock, prepareClock } from '../../support/move-clock.ts';
 import { placesOf } from '../../support/places-of.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
 import { post, startSystem, type Answer, type System } from '../../support/start-system.ts';
+import { translatedWebhook } from '../../support/translated-webhook.ts';
+import { beside, whileLocked } from '../../support/while-locked.ts';
 
 const DAY_S = 86_400;
 const WEBHOOK_DAYS = 14;
@@ -261,13 +263,12 @@ describe('webhooks about no order of ours', () => {
     );
     await passDays(3);
     // What somebody is at is left to the next round.
-    const holder = await system.pool.connect();
-    await holder.query('BEGIN');
-    await holder.query(`SELECT FROM webhooks WHERE body = '' AND outcome = 'unmatched' LIMIT 1 FOR UPDATE`);
-    await holder.query('SELECT FROM parked_events LIMIT 1 FOR UPDATE');
-    expect(await deleteUnmatched(pool)).toEqual([2_699, 2_699]);
-    await holder.query('ROLLBACK');
-    holder.release();
+    await beside(
+      system.pool,
+      `SELECT FROM webhooks WHERE body = '' AND outcome = 'unmatched' LIMIT 1 FOR UPDATE;
+       SELECT FROM parked_events LIMIT 1 FOR UPDATE`,
+      async () => expect(await deleteUnmatched(pool)).toEqual([2_699, 2_699]),
+    );
     expect(await deleteUnmatched(pool)).toEqual([1, 1]);
     const [left] = await system.query(`SELECT count(*)::int FROM webhooks WHERE body = '' AND outcome = 'applied'`);
     expect(left).toEqual({ count: 300 });
@@ -325,25 +326,18 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     await send({ serviceOrderId: ids.open, status: 'received', reason: openMark }, { 'x-table': openMark });
     original = await post(url, `{"unreadable": "${mark}`);
     const receivedAt = (await webhook(original))?.['received_at'] as Date;
-    const replay = (about: Partial<TranslatedWebhook>): TranslatedWebhook => ({
-      id: uuidV7(),
-      locationId: 'club-1',
+    const about = {
       integration: 'gossip',
       receivedAt,
-      headers: {},
       body: Buffer.from(`{"unreadable": "${mark}`),
-      truncated: false,
-      events: [],
       replayOf: { webhookId: String(original.body['webhookId']), receivedAt },
-      ...about,
-    });
+    };
+    const dropped = { reason: 'unreadable again', cause: { code: 'unreadable' } } as const;
     const replays = [
-      replay({ dropped: { reason: 'unreadable again', cause: { code: 'unreadable' } } }),
-      replay({ events: [{ serviceOrderId: ids.sent, status: 'ready', nativeStatus: 'x' }] }),
+      translatedWebhook([], { ...about, dropped }),
+      translatedWebhook([{ serviceOrderId: ids.sent, status: 'ready' }], about),
     ];
-    const client = await pool.connect();
-    await applyWebhooks(client, replays);
-    client.release();
+    await withClient(pool, (client) => applyWebhooks(client, replays));
   });
 
   it('is where it is expected, and stays until then', async () => {
@@ -402,11 +396,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(await settled(ids.lost)).toEqual(['failed']);
     expect(await system.placement(ids.lost)).toMatchObject({ problem: 'the order has ended' });
     // Nor where the contents alone are gone.
-    await system.query(
-      `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at)
-                  VALUES ('hollow', 'club-1', now() + interval '1 hour'))
-       INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment) VALUES ('hollow', 'K472', 'club-1', 'pickup')`,
-    );
+    await seedOrders(pool, ['hollow'], { placement: { deadline_at: 'tomorrow' } });
     expect(await settled('hollow')).toEqual(['failed']);
     expect(system.platform.requests).toHaveLength(asked);
     expect(await placesOf(system, mark)).toEqual([]);
@@ -443,9 +433,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
 
   it('stays where an order that has not ended is named', async () => {
     const open = await placesOf(system, openMark);
-    const client = await pool.connect();
-    expect(await eraseOrders(client, [ids.open])).toBe(0);
-    client.release();
+    expect(await withClient(pool, (client) => eraseOrders(client, [ids.open]))).toBe(0);
     expect(await placesOf(system, openMark)).toEqual(open);
   });
 
@@ -457,12 +445,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
        FROM unnest($1::text[]) WITH ORDINALITY AS t(id, n)`,
       [stuck, words],
     );
-    const holder = await system.pool.connect();
-    await holder.query('BEGIN');
-    await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [stuck[150]]);
-    expect(await eraseMembers(pool, PII_DAYS)).toBe(249);
-    await holder.query('ROLLBACK');
-    holder.release();
+    await whileLocked(system.pool, 'ended-150', async () => expect(await eraseMembers(pool, PII_DAYS)).toBe(249));
     const left = `SELECT count(*)::int AS left FROM orders WHERE reason = $1`;
     expect(await system.query(left, [words])).toEqual([{ left: 1 }]);
     const erased = await Promise.all(pools.map((each) => eraseMembers(each, PII_DAYS)));

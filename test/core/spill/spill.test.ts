@@ -20,6 +20,7 @@ import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
 import { createDatabase } from '../../support/create-database.ts';
 import { PROJECT, post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
 import { until } from '../../support/until.ts';
+import { whileLocked } from '../../support/while-locked.ts';
 
 const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 /** Pub/Sub has more time here: this machine may be slow. */
@@ -371,14 +372,12 @@ it('a message that no key opens is told, given back, and holds up nobody', async
 
 it('a webhook that waits for a lock longer than its sender does is spilled, and applied after it', async () => {
   const serviceOrderId = await newOrder();
-  const holder = await direct.connect();
-  await holder.query('BEGIN');
-  await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
-  const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
-  // A slow machine may take it for away for a moment.
-  await until(async () => (await health()).database === 'up');
-  await holder.query('COMMIT');
-  holder.release();
+  const id = await whileLocked(direct, serviceOrderId, async () => {
+    const spilled = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
+    // A slow machine may take it for away for a moment.
+    await until(async () => (await health()).database === 'up');
+    return spilled;
+  });
   await untilStored(id);
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
 });

@@ -1,44 +1,25 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
-import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
-import { createDatabase } from '../../support/create-database.ts';
-import { until } from '../../support/until.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
+import { testPool } from '../../support/test-pool.ts';
+import { translatedWebhook, type Said } from '../../support/translated-webhook.ts';
+import { untilLocked } from '../../support/until-locked.ts';
+import { whileLocked } from '../../support/while-locked.ts';
 
-let pool: pg.Pool;
+const pool = testPool({ max: 4, options: '-c deadlock_timeout=50ms' });
 
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4, options: '-c deadlock_timeout=50ms' });
   await ensureWebhookPartitions(pool);
 });
 
-afterAll(() => pool.end());
+const layOrders = (ids: readonly string[]): Promise<void> =>
+  seedOrders(pool, ids, { order: { rank: 10, sequence: 2 } });
 
-async function layOrders(ids: readonly string[]): Promise<void> {
-  await pool.query(
-    `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
-     SELECT id, 'K472', 'club-1', 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
-    [ids],
-  );
-}
-
-function webhook(...events: readonly Pick<StatusEvent, 'serviceOrderId' | 'status' | 'reason'>[]): TranslatedWebhook {
-  return {
-    id: uuidV7(),
-    locationId: 'club-1',
-    integration: 'standard',
-    receivedAt: new Date(),
-    headers: {},
-    body: Buffer.from('{}'),
-    truncated: false,
-    events: events.map((event) => ({ nativeStatus: event.status, ...event })),
-  };
-}
-
+const webhook = (...events: readonly Said[]): TranslatedWebhook => translatedWebhook(events);
 const apply = (webhooks: readonly TranslatedWebhook[]): Promise<Applied> =>
   withClient(pool, (client) => applyWebhooks(client, webhooks));
 
@@ -48,14 +29,11 @@ it('two batches about the same orders, one the other way round, do not wait for 
   const there = ids.map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));
   const back = ids.toReversed().map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));
   // Held in the middle until both have locked what comes before it.
-  const holder = await pool.connect();
-  await holder.query('BEGIN');
-  await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [ids[50]]);
-  const applied = Promise.all([apply(there), apply(back)]);
-  const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  await until(async () => (await pool.query(waiting)).rowCount === 2);
-  await holder.query('ROLLBACK');
-  holder.release();
+  const { applied } = await whileLocked(pool, 'circle-50', async () => {
+    const both = Promise.all([apply(there), apply(back)]);
+    await untilLocked(pool, 2);
+    return { applied: both };
+  });
   const outcomes = (await applied).map(({ events }) => [...new Set(events)].join());
   // Whichever came first moved them all.
   expect(outcomes.toSorted()).toEqual(['applied', 'duplicate']);

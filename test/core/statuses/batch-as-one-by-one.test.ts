@@ -1,18 +1,16 @@
 import fc from 'fast-check';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { STATUSES, type Status } from '../../../src/core/domain/lifecycle.ts';
-import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Conflict, PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import type { ReasonCode } from '../../../src/core/domain/reason-code.ts';
-import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
 import { batchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { SEED } from '../../support/seed.ts';
+import { testPool } from '../../support/test-pool.ts';
+import { translatedWebhook } from '../../support/translated-webhook.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 
 const SEQUENCES = 50;
@@ -43,12 +41,10 @@ const said: fc.Arbitrary<Said> = fc
   })
   .filter(({ order, posId }) => order !== undefined || posId !== undefined);
 
-let pool: pg.Pool;
+const pool = testPool({ max: 3, options: '-c enable_seqscan=off -c jit=off' });
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 3, options: '-c enable_seqscan=off -c jit=off' });
   await ensureWebhookPartitions(pool);
 });
-afterAll(() => pool.end());
 
 /** Orders at the POS: `d` was failed by us, and the POS ids of `a`, `b` and `d` are not known yet. */
 async function layOrders(world: string): Promise<void> {
@@ -70,26 +66,18 @@ async function layOrders(world: string): Promise<void> {
   );
 }
 
-function webhook(world: string, events: readonly Said[]): TranslatedWebhook {
-  return {
-    id: uuidV7(),
-    locationId: world,
-    integration: 'standard',
-    receivedAt: new Date(),
-    headers: {},
-    body: Buffer.from('{}'),
-    truncated: false,
-    events: events.map(({ order, posId, status, reason, occurredAt, code, readyAt, link }): StatusEvent => ({
+const webhook = (world: string, events: readonly Said[]): TranslatedWebhook =>
+  translatedWebhook(
+    events.map(({ order, posId, status, reason, occurredAt, code, readyAt, link }) => ({
       status,
-      nativeStatus: status,
       ...(order !== undefined && { serviceOrderId: `${world}-${order}` }),
       ...(posId !== undefined && { providerOrderId: `${world}-${posId}` }),
       ...(reason !== undefined && { reason }),
       ...(occurredAt !== undefined && { occurredAt, estimatedReadyAt: readyAt, trackingUrl: link }),
       ...(code !== undefined && { reasonCode: code, itemIds: [code] }),
     })),
-  };
-}
+    { locationId: world },
+  );
 
 const apply = (webhooks: readonly TranslatedWebhook[]): Promise<Applied> =>
   withClient(pool, (client) => applyWebhooks(client, webhooks));
@@ -222,7 +210,7 @@ describe('events in one batch come to the same as one by one', () => {
       webhook(`${world}-2`, [{ order: 'b', posId: 'p', status: 'ready' }]),
       Date.now() + 5_000,
     );
-    await untilLocked({ query: async (sql) => (await pool.query(sql)).rows });
+    await untilLocked(pool);
     await other.query('COMMIT');
     other.release();
     expect(await accepted).toEqual({ outcome: 'applied', serviceOrderIds: [`${world}-2-b`] });

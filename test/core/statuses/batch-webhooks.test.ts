@@ -1,28 +1,24 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import pg from 'pg';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
+import { afterEach, beforeAll, expect, it, vi } from 'vitest';
 import type { TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { batchWebhooks, type BatchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
+import { testPool } from '../../support/test-pool.ts';
+import { translatedWebhook } from '../../support/translated-webhook.ts';
+import { whileLocked } from '../../support/while-locked.ts';
 
 const LATER = Date.now() + 3_600_000;
 
-let pool: pg.Pool;
+const pool = testPool({ max: 4, options: '-c enable_seqscan=off' });
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 4, options: '-c enable_seqscan=off' });
   await ensureWebhookPartitions(pool);
-  await pool.query(
-    `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
-     SELECT name, 'K472', 'club', 'standard', 'pickup', 10, 2 FROM unnest('{locked,free}'::text[]) AS name`,
-  );
+  await seedOrders(pool, ['locked', 'free'], { order: { rank: 10, sequence: 2 } });
 });
 afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
-afterAll(() => pool.end());
 
 /** @param flushed gets the size of each batch, `refused` that of each which Postgres refused */
 function batches(flushed: number[] = [], refused: number[] = []): BatchWebhooks {
@@ -38,18 +34,8 @@ function batches(flushed: number[] = [], refused: number[] = []): BatchWebhooks 
   });
 }
 
-function webhook(serviceOrderId: string): TranslatedWebhook {
-  return {
-    id: uuidV7(),
-    locationId: 'club',
-    integration: 'standard',
-    receivedAt: new Date(),
-    headers: {},
-    body: Buffer.from('{}'),
-    truncated: false,
-    events: [{ serviceOrderId, status: 'received', nativeStatus: 'received' }],
-  };
-}
+const webhook = (serviceOrderId: string): TranslatedWebhook =>
+  translatedWebhook([{ serviceOrderId, status: 'received' }]);
 
 it('what comes while a batch is under way goes in the next one, all together, over the same connection', async () => {
   // So none is late, however busy the machine is.
@@ -70,22 +56,9 @@ it('what comes while a batch is under way goes in the next one, all together, ov
   expect(flushed.length).toBeLessThan(40);
 });
 
-/** Has another transaction hold an order's row during `work`. */
-async function besideLock(work: () => Promise<void>): Promise<void> {
-  const holder = await pool.connect();
-  await holder.query('BEGIN');
-  await holder.query(`SELECT FROM orders WHERE service_order_id = 'locked' FOR UPDATE`);
-  try {
-    await work();
-  } finally {
-    await holder.query('ROLLBACK');
-    holder.release();
-  }
-}
-
 it('a batch that is late holds up nobody else', async () => {
   const { accept, drain } = batches();
-  await besideLock(async () => {
+  await whileLocked(pool, 'locked', async () => {
     const late = accept(webhook('locked'), LATER);
     // Until it is on its way, they would be in one batch.
     for (let nth = 0; nth < 10; nth += 1) await turn();
@@ -105,7 +78,7 @@ it('a small batch is parted one by one: whoever waits in it waits for each other
 });
 
 it('what is not committed by its deadline is refused, and counts no more', () =>
-  besideLock(async () => {
+  whileLocked(pool, 'locked', async () => {
     const { accept, drain } = batches();
     await expect(accept(webhook('locked'), Date.now() + 50)).rejects.toThrow('not committed in time');
     await drain();

@@ -1,11 +1,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
-import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { batchWebhooks, type Accepted } from '../../../src/core/statuses/batch-webhooks.ts';
 import { BATCH_WRITERS, openDatabase } from '../../../src/database/open-database.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
+import { translatedWebhook } from '../../support/translated-webhook.ts';
+import { beside } from '../../support/while-locked.ts';
 
 /** Nothing here is refused for being late, however busy the machine is. */
 const LATER = Date.now() + 3_600_000;
@@ -27,49 +29,20 @@ beforeAll(async () => {
     onRefused: () => {},
     onLocked: () => (found += 1),
   });
-  accept = (event, locationId = 'club') =>
-    batches.accept(
-      {
-        id: uuidV7(),
-        locationId,
-        integration: 'standard',
-        receivedAt: new Date(),
-        headers: {},
-        body: Buffer.from('{}'),
-        truncated: false,
-        events: [{ nativeStatus: 'x', status: 'received', ...event }],
-      },
-      LATER,
-    );
+  accept = (event, locationId = 'club-1') =>
+    batches.accept(translatedWebhook([{ status: 'received', ...event }], { locationId }), LATER);
 });
 afterAll(() => Promise.all([pool.end(), flushPool.end()]));
 
 /** Orders that were placed and sent. */
-const seed = (ids: string[], locationId = 'club'): Promise<unknown> =>
-  pool.query(
-    `WITH p AS (
-       INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
-       SELECT id, $2, 'sent', now(), now() FROM unnest($1::text[]) AS id
-     )
-     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
-     SELECT id, 'K472', $2, 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
-    [ids, locationId],
-  );
+const seed = (ids: string[], locationId = 'club-1'): Promise<void> =>
+  seedOrders(pool, ids, {
+    locationId,
+    order: { rank: 10, sequence: 2 },
+    placement: { state: 'sent', finished_at: 'now' },
+  });
 const numbered = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, nth) => `${prefix}-${nth}`);
-
-/** Has a neighbour's transaction run `sql` and stay open during `work`. */
-async function beside<Result>(sql: string, work: () => Promise<Result>): Promise<Result> {
-  const holder = await pool.connect();
-  try {
-    await holder.query('BEGIN');
-    await holder.query(sql);
-    return await work();
-  } finally {
-    await holder.query('ROLLBACK');
-    holder.release();
-  }
-}
 
 const ROWS: [what: string, name: string, lock: string, about: Partial<StatusEvent>][] = [
   [
@@ -94,7 +67,7 @@ const ROWS: [what: string, name: string, lock: string, about: Partial<StatusEven
     'a POS id that is just being stored',
     'pos-id',
     `INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
-     VALUES ('club', 'standard', 'pos-2', 'somebody')`,
+     VALUES ('club-1', 'standard', 'pos-2', 'somebody')`,
     { serviceOrderId: 'pos-id', providerOrderId: 'pos-2' },
   ],
 ];
@@ -104,13 +77,13 @@ it.each(ROWS)('a webhook that waits for %s keeps nobody else waiting', async (_w
   await Promise.all([seed([name, ...ofClub]), seed(ofNeighbour, 'neighbour')]);
   await pool.query(
     `INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
-     VALUES ('club', 'standard', $1, $2)`,
+     VALUES ('club-1', 'standard', $1, $2)`,
     [`pos-${name}`, name],
   );
   const before = found;
   const own: Promise<Accepted>[] = [];
   const free = new AbortController();
-  await beside(lock, async () => {
+  await beside(pool, lock, async () => {
     for (const [nth, serviceOrderId] of ofClub.entries()) {
       own.push(accept(about));
       void own.at(-1)?.then(() => free.abort());
@@ -138,7 +111,8 @@ it('locked orders that come one by one hold no batch writer for longer than a wa
   await Promise.all([seed(ofClub), seed(ofNeighbour, 'neighbour')]);
   const own: Promise<Accepted>[] = [];
   await beside(
-    `SELECT FROM orders WHERE service_order_id LIKE 'single-%' AND location_id = 'club' FOR UPDATE`,
+    pool,
+    `SELECT FROM orders WHERE service_order_id LIKE 'single-%' AND location_id = 'club-1' FOR UPDATE`,
     async () => {
       for (const [nth, serviceOrderId] of ofNeighbour.entries()) {
         own.push(accept({ serviceOrderId: ofClub[nth] }));
@@ -157,7 +131,8 @@ it('hundreds of locked orders keep nobody else waiting either', async () => {
   const asked = vi.spyOn(pg.Client.prototype, 'query');
   const own: Promise<Accepted>[] = [];
   await beside(
-    `SELECT FROM orders WHERE service_order_id LIKE 'crowd-%' AND location_id = 'club' FOR UPDATE`,
+    pool,
+    `SELECT FROM orders WHERE service_order_id LIKE 'crowd-%' AND location_id = 'club-1' FOR UPDATE`,
     async () => {
       for (const [nth, serviceOrderId] of ofNeighbour.entries()) {
         for (const id of ofClub.slice(5 * nth, 5 * nth + 5)) own.push(accept({ serviceOrderId: id }));

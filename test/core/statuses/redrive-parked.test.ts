@@ -1,6 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { StatusEvent } from '../../../src/core/domain/order.ts';
+import { beforeAll, expect, it } from 'vitest';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import type { PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
@@ -8,52 +7,29 @@ import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webho
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
 import { redriveParked, sweepParked } from '../../../src/core/statuses/redrive-parked.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { withClient } from '../../../src/core/postgres/transactions.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
+import { testPool } from '../../support/test-pool.ts';
+import { translatedWebhook, type Said } from '../../support/translated-webhook.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 import { readPlans } from '../../support/read-plans.ts';
+import { whileLocked } from '../../support/while-locked.ts';
 
-let pool: pg.Pool;
+const pool = testPool({ max: 5, options: '-c enable_seqscan=off' });
 
 beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: await createDatabase(), max: 5, options: '-c enable_seqscan=off' });
   await ensureWebhookPartitions(pool);
 });
-afterAll(() => pool.end());
 
-type Said = Partial<StatusEvent> & Pick<StatusEvent, 'status'>;
+const webhook = (...events: readonly Said[]): TranslatedWebhook =>
+  translatedWebhook(events, { headers: { from: 'a till' }, body: Buffer.from('what it said') });
 
-function webhook(...events: readonly Said[]): TranslatedWebhook {
-  return {
-    id: uuidV7(),
-    locationId: 'club-1',
-    integration: 'standard',
-    receivedAt: new Date(),
-    headers: { from: 'a till' },
-    body: Buffer.from('what it said'),
-    truncated: false,
-    events: events.map((event) => ({ nativeStatus: event.status, ...event })),
-  };
-}
-
-async function apply(...webhooks: readonly TranslatedWebhook[]): Promise<Applied> {
-  const client = await pool.connect();
-  try {
-    return await applyWebhooks(client, webhooks);
-  } finally {
-    client.release();
-  }
-}
+const apply = (...webhooks: readonly TranslatedWebhook[]): Promise<Applied> =>
+  withClient(pool, (client) => applyWebhooks(client, webhooks));
 
 /** An order at the POS, whose id nobody knows yet. */
 async function layOrder(serviceOrderId: string): Promise<string> {
-  await pool.query(
-    `WITH p AS (
-       INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at) VALUES ($1, 'club-1', now(), now())
-     )
-     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
-     VALUES ($1, 'K472', 'club-1', 'standard', 'pickup', 10, 2)`,
-    [serviceOrderId],
-  );
+  await seedOrders(pool, [serviceOrderId], { order: { rank: 10, sequence: 2 }, placement: { requested_at: 'now' } });
   return serviceOrderId;
 }
 
@@ -148,19 +124,17 @@ it('a POS id that nothing waits for is not re-driven', async () => {
 it('an event that is parked in the very moment in which its POS id is committed goes on with the sweep', async () => {
   await Promise.all(['raced', 'other'].map(layOrder));
   await sweep();
-  const holder = await pool.connect();
-  await holder.query('BEGIN');
-  await holder.query(`SELECT FROM orders WHERE service_order_id = 'other' FOR UPDATE`);
-  // Has looked for the POS id in vain, and waits now.
-  const parking = apply(
-    webhook({ providerOrderId: 'r', status: 'ready' }, { serviceOrderId: 'other', status: 'ready' }),
-  );
-  await untilLocked({ query: async (sql) => (await pool.query(sql)).rows });
-  // Looks for what waits in vain, since nothing of that is committed.
-  expect(await learn('raced', 'r')).toEqual([]);
-  expect(await sweep(), 'nor does a sweep in between find it').toEqual([]);
-  await holder.query('ROLLBACK');
-  holder.release();
+  const { parking } = await whileLocked(pool, 'other', async () => {
+    // Has looked for the POS id in vain, and waits now.
+    const applying = apply(
+      webhook({ providerOrderId: 'r', status: 'ready' }, { serviceOrderId: 'other', status: 'ready' }),
+    );
+    await untilLocked(pool);
+    // Looks for what waits in vain, since nothing of that is committed.
+    expect(await learn('raced', 'r')).toEqual([]);
+    expect(await sweep(), 'nor does a sweep in between find it').toEqual([]);
+    return { parking: applying };
+  });
   expect((await parking).events).toEqual(['parked', 'applied']);
   expect(await rankOfOrder('raced')).toBe(10);
   expect(await sweep()).toEqual([posId('r')]);
@@ -196,13 +170,10 @@ it('one order whose row is locked keeps no other waiting in the sweep, and is no
   await apply(webhook({ providerOrderId: 'lk', status: 'ready' }), webhook({ providerOrderId: 'fr', status: 'ready' }));
   await learn('locked', 'lk');
   await learn('free', 'fr');
-  const holder = await pool.connect();
-  await holder.query('BEGIN');
-  await holder.query(`SELECT FROM orders WHERE service_order_id = 'locked' FOR UPDATE`);
-  expect(await sweep()).toEqual([posId('fr')]);
-  expect(await sweep()).toEqual([]);
-  await holder.query('ROLLBACK');
-  holder.release();
+  await whileLocked(pool, 'locked', async () => {
+    expect(await sweep()).toEqual([posId('fr')]);
+    expect(await sweep()).toEqual([]);
+  });
   expect(await sweep()).toEqual([posId('lk')]);
   expect([await rankOfOrder('locked'), await rankOfOrder('free')]).toEqual([40, 40]);
 });
@@ -246,9 +217,7 @@ it('an order is erased with the webhooks of its events that wait still', async (
   await apply(parked);
   await learn('erased', 'e');
   await pool.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'erased'`);
-  const client = await pool.connect();
-  expect(await eraseOrders(client, ['erased'])).toBe(1);
-  client.release();
+  expect(await withClient(pool, (client) => eraseOrders(client, ['erased']))).toBe(1);
   expect(await waiting('e')).toMatchObject([{ reason: null }]);
   expect(await read('SELECT body, headers FROM webhooks WHERE id = $1', [parked.id])).toEqual([
     { body: Buffer.alloc(0), headers: {} },

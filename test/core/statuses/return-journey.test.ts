@@ -18,10 +18,12 @@ import { UNPROVEN_QUOTA } from '../../../src/core/statuses/store-webhooks.ts';
 import { bodyAsItCame } from '../../support/body-as-it-came.ts';
 import { UNHURRIED, hurried } from '../../support/fixtures.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
 import { signWebhook } from '../../support/sign-webhook.ts';
-import { post, statusWebhook } from '../../support/start-system.ts';
+import { post, statusWebhook, type Answer } from '../../support/start-system.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 import { until } from '../../support/until.ts';
+import { beside, whileLocked } from '../../support/while-locked.ts';
 
 /** A POS whose webhooks are our own events, as they are; and whose translator can be told to fail. */
 const verbatim: Provider = {
@@ -82,12 +84,11 @@ const history = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
 /** A placement whose POS id nobody knows yet. */
 async function startPlacement(locationId: string): Promise<string> {
   const serviceOrderId = `order-${randomUUID()}`;
-  await stage.query(
-    `WITH p AS (INSERT INTO placements (service_order_id, location_id, deadline_at, requested_at, next_attempt_at)
-                VALUES ($1, $2, now() + interval '1 hour', now(), 'infinity'))
-     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, sequence) VALUES ($1, 'K472', $2, 'pickup', 1)`,
-    [serviceOrderId, locationId],
-  );
+  await seedOrders(stage.pool, [serviceOrderId], {
+    locationId,
+    order: { integration: null, sequence: 1 },
+    placement: { deadline_at: 'tomorrow', requested_at: 'now', next_attempt_at: 'infinity' },
+  });
   return serviceOrderId;
 }
 
@@ -610,16 +611,13 @@ describe('many at once', () => {
     const body = statusWebhook({ serviceOrderId, status: 'READY' });
     const second = url.replace(origins[0] ?? '', origins[1] ?? '');
     // Held until all of them are under way, so that every process has looked before any has written.
-    const holder = await stage.pool.connect();
-    await holder.query('BEGIN');
-    await holder.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
-    for (const each of both) each.logged.length = 0;
-    const sent = Promise.all(Array.from({ length: 20 }, (_, i) => post(i % 2 ? url : second, body)));
-    await untilLocked(stage, 2);
-    await holder.query('ROLLBACK');
-    holder.release();
-    const answers = await sent;
-    const outcomes = answers.map((answer) => answer.body['outcome']);
+    const { answers } = await whileLocked(stage.pool, serviceOrderId, async () => {
+      for (const each of both) each.logged.length = 0;
+      const sent = Promise.all(Array.from({ length: 20 }, (_, i) => post(i % 2 ? url : second, body)));
+      await untilLocked(stage, 2);
+      return { answers: sent };
+    });
+    const outcomes = (await answers).map((answer) => answer.body['outcome']);
     expect(outcomes.filter((outcome) => outcome === 'applied')).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome === 'duplicate')).toHaveLength(19);
     // They wait for each other at the order's row; otherwise the outbox would refuse all but the first.
@@ -630,11 +628,7 @@ describe('many at once', () => {
   it('updates of orders stay on their page (HOT): no index holds what an event changes', async () => {
     // Spread over pages, as a day's open orders are among all others.
     const ids = Array.from({ length: 600 }, (_, i) => `hot-${String(i).padStart(4, '0')}`);
-    await stage.query(
-      `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
-       SELECT id, 'K472', 'club-1', 'standard', 'pickup', 10, 2 FROM unnest($1::text[]) AS id`,
-      [ids],
-    );
+    await seedOrders(stage.pool, ids, { order: { rank: 10, sequence: 2 } });
     const orders = ids.filter((_, i) => i % 24 === 0);
     const counted = async (): Promise<{ all: number; hot: number }> => {
       const [row] = await stage.query(
@@ -792,30 +786,22 @@ describe('when it cannot be made durable', () => {
     await small.stop();
   });
 
+  const withoutTable = (table: string, send: () => Promise<Answer>): Promise<Answer> =>
+    beside(stage.pool, `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`, () => hurried(send));
+
   it('500 with Retry-After while Postgres does not answer, then everything goes on', async () => {
     const serviceOrderId = await order();
-    const blocker = await stage.pool.connect();
-    await blocker.query('BEGIN');
-    await blocker.query('LOCK TABLE orders IN ACCESS EXCLUSIVE MODE');
     const body = statusWebhook({ serviceOrderId, status: 'READY' });
-    const answer = await hurried(() => post(url, body));
-    await blocker.query('ROLLBACK');
-    blocker.release();
+    const answer = await withoutTable('orders', () => post(url, body));
     expect(answer.status).toBe(500);
     expect(answer.headers.get('retry-after')).toBe('1');
-    const again = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
-    expect(again.status).toBe(200);
+    expect((await post(url, body)).status).toBe(200);
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
   it('500 while a token cannot be judged', async () => {
     const fresh = await urlOf('club-1');
-    const blocker = await stage.pool.connect();
-    await blocker.query('BEGIN');
-    await blocker.query('LOCK TABLE webhook_tokens IN ACCESS EXCLUSIVE MODE');
-    const answer = await hurried(() => post(fresh, { eventType: 'ping' }));
-    await blocker.query('ROLLBACK');
-    blocker.release();
+    const answer = await withoutTable('webhook_tokens', () => post(fresh, { eventType: 'ping' }));
     expect(answer.status).toBe(500);
     expect(answer.headers.get('retry-after')).toBe('1');
     expect((await post(fresh, { eventType: 'ping' })).status).toBe(200);
