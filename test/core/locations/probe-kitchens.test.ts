@@ -16,6 +16,7 @@ import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts'
 import { createLog } from '../../../src/observe/create-log.ts';
 import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { readPlans } from '../../support/read-plans.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
 import { testPool } from '../../support/test-pool.ts';
 
 const SCALE = 10;
@@ -91,11 +92,11 @@ async function round(): Promise<string | undefined> {
 }
 /** An order has been tried, with a call that ended some seconds ago. */
 async function tried(
-  call: { outcome: string; httpStatus?: number; cause?: string; state?: string },
+  call: { outcome?: string; httpStatus?: number; cause?: string; state?: string } = {},
   secondsAgo = 1,
 ): Promise<void> {
   const id = `order-${nth}-${(await pool.query('SELECT FROM placements')).rowCount}`;
-  const { outcome, httpStatus = null, cause = 'pos_silent', state = 'waiting' } = call;
+  const { outcome = 'TryAgain', httpStatus = null, cause = 'pos_silent', state = 'waiting' } = call;
   await pool.query(
     `WITH p AS (
        INSERT INTO placements (service_order_id, location_id, state, deadline_at, requested_at, attempts, cause, finished_at)
@@ -125,6 +126,12 @@ const pass = (seconds: number): Promise<unknown> =>
        unreachable_since = unreachable_since - make_interval(secs => $1)`,
     [seconds * SCALE],
   );
+/** An order was tried in vain, a probe got no answer, and the second one is due. */
+async function probedOnce(): Promise<void> {
+  await tried();
+  await round();
+  await pass(5);
+}
 const webhookCame = (id: string, integration: string): Promise<unknown> =>
   pool.query(
     `INSERT INTO location_last_seen (location_id, integration, last_seen_at) VALUES ($1, $2, now())
@@ -136,7 +143,7 @@ describe('a POS whose check proves that orders arrive', () => {
   it('is unreachable after two probes without an answer, five seconds apart', async () => {
     expect(await round()).toBe('open');
     expect(checks).toBe(0);
-    await tried({ outcome: 'TryAgain' });
+    await tried();
     expect(await round()).toBe('open');
     expect(await round()).toBe('open');
     expect(checks).toBe(1);
@@ -146,9 +153,7 @@ describe('a POS whose check proves that orders arrive', () => {
   });
 
   it('is probed every thirty seconds while it is unreachable, and its answer ends it', async () => {
-    await tried({ outcome: 'TryAgain' });
-    await round();
-    await pass(5);
+    await probedOnce();
     await round();
     await pass(25);
     expect(await round()).toBe('unreachable');
@@ -172,22 +177,22 @@ describe('a POS whose check proves that orders arrive', () => {
     ['has a faulty provider', () => Promise.reject(new TypeError('undefined is not a function'))],
   ])('is not unreachable if it %s', async (_, answer) => {
     check = answer;
-    await tried({ outcome: 'TryAgain', httpStatus: 503 });
+    await tried({ httpStatus: 503 });
     await round();
     await pass(40);
-    await tried({ outcome: 'TryAgain', httpStatus: 503 });
+    await tried({ httpStatus: 503 });
     expect(await round()).toBe('open');
     expect(checks).toBe(2);
   });
 
   it('is not probed twice within thirty seconds because of orders that it answers with errors', async () => {
     check = async () => {};
-    await tried({ outcome: 'TryAgain', httpStatus: 500 });
-    await tried({ outcome: 'TryAgain', httpStatus: 500 });
+    await tried({ httpStatus: 500 });
+    await tried({ httpStatus: 500 });
     await round();
     await pass(10);
-    await tried({ outcome: 'TryAgain', httpStatus: 500 });
-    await tried({ outcome: 'TryAgain', httpStatus: 500 });
+    await tried({ httpStatus: 500 });
+    await tried({ httpStatus: 500 });
     await round();
     await round();
     expect(checks).toBe(1);
@@ -197,19 +202,17 @@ describe('a POS whose check proves that orders arrive', () => {
   });
 
   it('needs two probes again if it answered in between', async () => {
-    await tried({ outcome: 'TryAgain' });
+    await tried();
     await round();
     await webhookCame(locationId, 'probed');
     await pass(5);
-    await tried({ outcome: 'TryAgain' }, 0);
+    await tried({}, 0);
     expect(await round()).toBe('open');
     expect(checks).toBe(2);
   });
 
   it.each(['a webhook', 'an answered call', 'other settings'])('is reachable again after %s', async (proof) => {
-    await tried({ outcome: 'TryAgain' });
-    await round();
-    await pass(5);
+    await probedOnce();
     expect(await round()).toBe('unreachable');
     if (proof === 'a webhook') await webhookCame(locationId, 'probed');
     else if (proof === 'an answered call') await tried({ outcome: 'placed', state: 'sent' }, 0);
@@ -218,9 +221,7 @@ describe('a POS whose check proves that orders arrive', () => {
   });
 
   it('is still unreachable after a change that is not about its connection', async () => {
-    await tried({ outcome: 'TryAgain' });
-    await round();
-    await pass(5);
+    await probedOnce();
     await patchLocation(pool, rules, locationId, { name: 'Trattoria Nord', contacts: [{ phone: '+4930123456' }] });
     expect(await round()).toBe('unreachable');
   });
@@ -255,15 +256,12 @@ describe('a POS whose check proves that orders arrive', () => {
   });
 
   it('is probed if it does not report tickets of ten minutes ago while three others of its vendor do', async () => {
-    await pool.query(
-      `WITH p AS (
-         INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)
-         VALUES ('ticket', $1, 'sent', now(), now() - interval '630 s')
-       )
-       INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank)
-       VALUES ('ticket', 'K472', $1, 'probed', 'pickup', 10) ON CONFLICT (service_order_id) DO UPDATE SET location_id = $1`,
-      [locationId],
-    );
+    await pool.query(`DELETE FROM orders WHERE service_order_id = 'ticket'`);
+    await seedOrders(pool, ['ticket'], {
+      locationId,
+      order: { integration: 'probed', rank: 10 },
+      placement: { state: 'sent', finished_at: new Date(Date.now() - 630_000) },
+    });
     for (const other of ['a', 'b']) await webhookCame(await add(`${other}-${nth}`, 'probed'), 'probed');
     await round();
     expect(checks).toBe(0);
@@ -281,19 +279,19 @@ describe('a POS whose check proves that orders arrive', () => {
        INSERT INTO kitchens (location_id, since, unanswered_at, probe_at)
        SELECT location_id, now(), now() - interval '2 min', now() - interval '1 min' FROM l`,
     );
-    await tried({ outcome: 'TryAgain' });
+    await tried();
     await round();
     expect(checks).toBe(1);
   });
 
   it('is probed by one of two processes', async () => {
-    await tried({ outcome: 'TryAgain' });
+    await tried();
     await Promise.all([round(), round()]);
     expect(checks).toBe(1);
   });
 
   it('of a removed location is probed no more', async () => {
-    await tried({ outcome: 'TryAgain' });
+    await tried();
     await round();
     await pool.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
     await pass(5);
@@ -302,9 +300,7 @@ describe('a POS whose check proves that orders arrive', () => {
   });
 
   it('that is paused is closed, however silent', async () => {
-    await tried({ outcome: 'TryAgain' });
-    await round();
-    await pass(5);
+    await probedOnce();
     await pauseLocation(pool, locationId);
     expect(await round()).toBe('closed');
   });
@@ -317,10 +313,10 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
   });
 
   it('is unreachable after two calls without an answer, ten seconds apart, while orders wait and then for five minutes', async () => {
-    await tried({ outcome: 'TryAgain' }, 9);
-    await tried({ outcome: 'TryAgain' }, 1);
+    await tried({}, 9);
+    await tried({}, 1);
     expect(await round()).toBe('open');
-    await tried({ outcome: 'TryAgain', httpStatus: 502 }, 12);
+    await tried({ httpStatus: 502 }, 12);
     expect(await round()).toBe('unreachable');
     await pass(290);
     expect(await round()).toBe('unreachable');
@@ -331,7 +327,7 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
   });
 
   it('is unreachable after one call without an answer while its vendor counts as down, also for other processes', async () => {
-    await tried({ outcome: 'TryAgain' });
+    await tried();
     expect(await round()).toBe('open');
     silentLocations = [{ locationId }];
     expect(await round()).toBe('unreachable');
@@ -340,29 +336,29 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
   });
 
   it('is reachable if a call in between was answered', async () => {
-    await tried({ outcome: 'TryAgain' }, 30);
+    await tried({}, 30);
     await tried({ outcome: 'placed', state: 'sent' }, 20);
-    await tried({ outcome: 'TryAgain' }, 1);
+    await tried({}, 1);
     expect(await round()).toBe('open');
   });
 
   it('is reachable if it answers one order alone with 500 each time, and unreachable from the second order', async () => {
-    await tried({ outcome: 'TryAgain' }, 40);
+    await tried({}, 40);
     await tried({ outcome: 'placed', state: 'sent' }, 30);
-    await tried({ outcome: 'TryAgain', httpStatus: 500 }, 20);
+    await tried({ httpStatus: 500 }, 20);
     await pool.query(
       `INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at, outcome, http_status)
        SELECT service_order_id, 2, call, now(), outcome, http_status FROM placement_attempts WHERE http_status = 500`,
     );
-    await tried({ outcome: 'TryAgain' }, 1);
+    await tried({}, 1);
     expect(await round()).toBe('open');
-    await tried({ outcome: 'TryAgain', httpStatus: 500 }, 1);
+    await tried({ httpStatus: 500 }, 1);
     expect(await round()).toBe('unreachable');
   });
 
   it('is reachable again after an answered call', async () => {
-    await tried({ outcome: 'TryAgain' }, 30);
-    await tried({ outcome: 'TryAgain' }, 15);
+    await tried({}, 30);
+    await tried({}, 15);
     expect(await round()).toBe('unreachable');
     expect(checks).toBe(0);
     await tried({ outcome: 'placed', state: 'sent' }, 1);
@@ -394,7 +390,7 @@ it('a round reads what is retried now, by indexes, however many orders and locat
     `INSERT INTO location_last_seen SELECT location_id, 'probed', now() FROM locations WHERE location_id LIKE 'many-%'`,
   );
   await pool.query('ANALYZE');
-  await tried({ outcome: 'TryAgain' });
+  await tried();
   const plans = await readPlans(pool, async (recording) => {
     await recording.query(SETTLE, [null]);
     await recording.query(FIND_SUSPECTS, [['probed'], [], 30, 10, 300]);

@@ -47,6 +47,12 @@ async function pass(): Promise<void> {
   await pool.query(`UPDATE locations SET updated_at = updated_at - interval '1 day'`);
 }
 
+/** What a token opens after a refresh. */
+async function refound(token: string): Promise<unknown> {
+  await list.refresh();
+  return list.find(token);
+}
+
 const later = (milliseconds: number): unknown =>
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + milliseconds);
 
@@ -70,8 +76,7 @@ it('nothing is found before all has been read, and the first refresh reads all',
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   expect(list.find(token)).toBeUndefined();
-  await list.refresh();
-  expect(list.find(token)).toBeDefined();
+  expect(await refound(token)).toBeDefined();
 });
 
 it('what is revoked, expired or of another integration is not read at all', async () => {
@@ -83,8 +88,7 @@ it('what is revoked, expired or of another integration is not read at all', asyn
   await putIntegration('standard');
   await list.load();
   expect(list.size()).toBe(0);
-  await list.refresh();
-  expect(list.find(token)).toBeUndefined();
+  expect(await refound(token)).toBeUndefined();
 });
 
 it('a token is not found once it is revoked', async () => {
@@ -93,8 +97,7 @@ it('a token is not found once it is revoked', async () => {
   await list.load();
   await revokeToken(pool, tokenId);
   expect(list.find(token)).toBeDefined();
-  await list.refresh();
-  expect(list.find(token)).toBeUndefined();
+  expect(await refound(token)).toBeUndefined();
 });
 
 it('a token is not found once it has expired, with no refresh in between', async () => {
@@ -111,8 +114,7 @@ it('a token is not found once it has expired, with no refresh in between', async
 it('a token that is issued later is found', async () => {
   await list.load();
   const { token } = await issueToken(pool, { locationId: 'club-1' });
-  await list.refresh();
-  expect(list.find(token)).toBeDefined();
+  expect(await refound(token)).toBeDefined();
 });
 
 it('a change is read though it is committed after a refresh that began later', async () => {
@@ -129,8 +131,7 @@ it('a change is read though it is committed after a refresh that began later', a
     slow.release();
   }
   expect(list.find(token)).toBeDefined();
-  await list.refresh();
-  expect(list.find(token)).toBeUndefined();
+  expect(await refound(token)).toBeUndefined();
 });
 
 it('a token of another integration is not found, and is once the location is put back', async () => {
@@ -138,13 +139,11 @@ it('a token of another integration is not found, and is once the location is put
   await pass();
   await list.load();
   await putIntegration('square');
-  await list.refresh();
-  expect(list.find(token)).toBeUndefined();
+  expect(await refound(token)).toBeUndefined();
   await pass();
   await list.refresh();
   await putIntegration('standard');
-  await list.refresh();
-  expect(list.find(token)).toMatchObject({ integration: 'standard' });
+  expect(await refound(token)).toMatchObject({ integration: 'standard' });
 });
 
 it('the tokens of a removed location go with the next refresh', async () => {
@@ -153,8 +152,7 @@ it('the tokens of a removed location go with the next refresh', async () => {
   await pool.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-1'`);
   expect(await removeLocation(pool, 'club-1')).toEqual({ tokens: 1 });
   expect(list.find(token)).toBeDefined();
-  await list.refresh();
-  expect(list.find(token)).toBeUndefined();
+  expect(await refound(token)).toBeUndefined();
 });
 
 it('what was deleted by hand goes when all is read anew, which a refresh does once an hour', async () => {
@@ -163,11 +161,9 @@ it('what was deleted by hand goes when all is read anew, which a refresh does on
   const kept = await issueToken(pool, { locationId: 'club-2' });
   await list.load();
   await pool.query(`DELETE FROM locations WHERE location_id = 'club-1'`);
-  await list.refresh();
-  expect(list.find(removed.token)).toBeDefined();
+  expect(await refound(removed.token)).toBeDefined();
   later(HOUR_MS + 1);
-  await list.refresh();
-  expect(list.find(removed.token)).toBeUndefined();
+  expect(await refound(removed.token)).toBeUndefined();
   expect(list.find(kept.token)).toBeDefined();
 });
 
@@ -179,8 +175,7 @@ it('nothing is found in a list that is too old, until it is refreshed', async ()
   expect(list.find(token)).toBeDefined();
   clock.mockReturnValue(began + AGE_S * 1_000 + 1);
   expect(list.find(token)).toBeUndefined();
-  await list.refresh();
-  expect(list.find(token)).toBeDefined();
+  expect(await refound(token)).toBeDefined();
 });
 
 it('while Postgres cannot be asked the list stays as it is, and grows old', async () => {

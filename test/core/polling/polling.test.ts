@@ -64,11 +64,12 @@ const asker = (registry = rules.registry): StatusPoller =>
     observe: (each) => void observed.push(each),
     onApplied() {},
   });
-/** Asks, and waits for all answers. */
-const ask = async (registry = rules.registry): Promise<void> => {
+/** Asks, and waits for all answers. @returns the orders that the till has been asked about */
+const ask = async (registry = rules.registry): Promise<string[]> => {
   const before = outcomes().length;
   const count = await asker(registry).poll();
   await until(() => outcomes().length >= before + count);
+  return asked;
 };
 const pass = (seconds: number): Promise<unknown> => system.query(AHEAD, [seconds]);
 /** Asks for a while. @returns how often the till was asked */
@@ -85,6 +86,11 @@ const addTill = async (): Promise<string> => {
   const locationId = `till-${(locations += 1)}`;
   await system.addLocation(locationId, {}, 'till');
   return locationId;
+};
+/** An order at a till of its own. */
+const placeAlone = async (): Promise<{ locationId: string; id: string }> => {
+  const locationId = await addTill();
+  return { locationId, id: await placeAt(locationId) };
 };
 const placeAt = async (locationId: string, requestedAt?: string): Promise<string> => {
   const { serviceOrderId } = await system.placeOrder({
@@ -121,15 +127,12 @@ beforeEach(async () => {
 });
 
 it('asks about an order that was sent and not received in three minutes, and tells the member what it hears', async () => {
-  const locationId = await addTill();
-  const id = await placeAt(locationId);
+  const { locationId, id } = await placeAlone();
   says.set(id, [{ status: 'in_progress', nativeStatus: 'COOKING' }]);
   await pass(2 * MINUTE);
-  await ask();
-  expect(asked).toEqual([]);
+  expect(await ask()).toEqual([]);
   await pass(2 * MINUTE);
-  await ask();
-  expect(asked).toEqual([id]);
+  expect(await ask()).toEqual([id]);
   expect(outcomes()).toEqual(['said_more']);
   expect(await statusOf(id)).toBe('in_progress');
   await system.finish('relay');
@@ -142,14 +145,12 @@ it('asks about an order that was sent and not received in three minutes, and tel
 });
 
 it('asks nobody whose webhooks come', async () => {
-  const locationId = await addTill();
-  const id = await placeAt(locationId);
+  const { locationId, id } = await placeAlone();
   await webhook(locationId, { status: 'received', serviceOrderId: id });
   await pass(20 * MINUTE);
   await webhook(locationId, { status: 'in_progress', serviceOrderId: id });
   await pass(20 * MINUTE);
-  await ask();
-  expect(asked).toEqual([]);
+  expect(await ask()).toEqual([]);
 });
 
 it('asks about an order that is past its time and has not ended', async () => {
@@ -164,8 +165,7 @@ it('asks about an order that is past its time and has not ended', async () => {
   expect(await statusOf(id)).toBe('completed');
   await pass(HOUR);
   asked = [];
-  await ask();
-  expect(asked).toEqual([]);
+  expect(await ask()).toEqual([]);
 });
 
 it('asks about an order that is past the time that its POS says, and takes a new one without counting it as missed', async () => {
@@ -179,8 +179,7 @@ it('asks about an order that is past the time that its POS says, and takes a new
   says.set(id, [{ status: 'received', estimatedReadyAt: second }]);
   expect(await askEachMinute(24, 4)).toBe(0);
   await pass(3 * MINUTE);
-  await ask();
-  expect([asked, outcomes()]).toEqual([[id], ['nothing_new']]);
+  expect([await ask(), outcomes()]).toEqual([[id], ['nothing_new']]);
   expect((await system.order(id))?.['estimate']).toEqual([expect.any(Date), new Date(second), null]);
   expect((await system.placement(id))?.['missed']).toBe(0);
   // Nor does the same once more.
@@ -205,16 +204,14 @@ it('asks a location that alone of its vendor has gone silent', async () => {
   const id = await placeAt(silent);
   await webhook(silent, { status: 'received', serviceOrderId: id });
   await pass(31 * MINUTE);
-  await ask();
-  expect(asked).toEqual([]);
+  expect(await ask()).toEqual([]);
   // Written every ten seconds; the test does not wait for it.
   await system.query(
     `INSERT INTO location_last_seen (location_id, integration, last_seen_at) VALUES ($1, 'till', now())
      ON CONFLICT (location_id) DO UPDATE SET last_seen_at = now()`,
     [other],
   );
-  await ask();
-  expect(asked).toEqual([id]);
+  expect(await ask()).toEqual([id]);
 });
 
 it('asks about all orders of a location that misses webhooks, a minute after the other', async () => {
@@ -249,14 +246,11 @@ it('asks at most once a minute and location, however many ask at once', async ()
   const counts = await Promise.all([asker(), asker(), asker()].map((each) => each.poll()));
   expect(counts.filter((count) => count > 0)).toEqual([1]);
   await until(() => outcomes().length === 1);
-  await ask();
-  expect(asked).toHaveLength(1);
+  expect(await ask()).toHaveLength(1);
   await pass(MINUTE / 2);
-  await ask();
-  expect(asked).toHaveLength(1);
+  expect(await ask()).toHaveLength(1);
   await pass(MINUTE / 2);
-  await ask();
-  expect(asked).toHaveLength(2);
+  expect(await ask()).toHaveLength(2);
 });
 
 it('leaves a location to the process that was quicker, and takes the next one', async () => {
@@ -277,8 +271,7 @@ it('leaves a location to the process that was quicker, and takes the next one', 
 });
 
 it('asks ever less about an order that has nothing new, and stores nothing of it', async () => {
-  const locationId = await addTill();
-  const id = await placeAt(locationId);
+  const { locationId, id } = await placeAlone();
   await webhook(locationId, { status: 'received', serviceOrderId: id });
   says.set(id, [{ status: 'received' }]);
   await pass(2 * HOUR);
@@ -300,8 +293,7 @@ it('waits as long as the vendor asks for', async () => {
 });
 
 it('waits for an answer as long as an attempt at that POS may take', async () => {
-  const locationId = await addTill();
-  const id = await placeAt(locationId);
+  const id = await placeAt(await addTill());
   await pass(4 * MINUTE);
   const silent: Provider['readStatus'] = (_ref, _order, { signal }) => neverAnswers(signal);
   await ask(new Map([['till', { ...till, attemptWithinS: 0.3, readStatus: silent }]]));
@@ -323,8 +315,7 @@ it('asks no vendor that does not answer, and says that one does', async () => {
   const asking = asker();
   expect(await asking.poll()).toBe(0);
   breaker.callEnded({ locationId: 'silent-0', integration: 'till' }, performance.now());
-  await ask();
-  expect(asked).toEqual([id]);
+  expect(await ask()).toEqual([id]);
 });
 
 it('holds no order back because its POS cannot be asked', async () => {
@@ -332,14 +323,12 @@ it('holds no order back because its POS cannot be asked', async () => {
   for (let i = 0; i < 10; i++) ids.push(await placeAt(await addTill()));
   for (const id of ids) says.set(id, new TryAgain('cut off', { sent: true }));
   await pass(4 * MINUTE);
-  await ask();
-  expect(asked).toHaveLength(10);
+  expect(await ask()).toHaveLength(10);
   expect(breaker.isOpen('till')).toBe(false);
 });
 
 it('asks anew at once where the last answer is older than the news', async () => {
-  const locationId = await addTill();
-  const id = await placeAt(locationId);
+  const { locationId, id } = await placeAlone();
   says.set(id, []);
   await pass(4 * MINUTE);
   expect(await askEachMinute(70, 2)).toBe(6);
@@ -406,13 +395,11 @@ it('is not kept from the others by an order that was erased', async () => {
   const id = await placeAt(locationId);
   says.set(id, [{ status: 'received' }]);
   await pass(4 * MINUTE);
-  await ask();
-  expect(asked).toEqual([id]);
+  expect(await ask()).toEqual([id]);
 });
 
 it('learns the POS id that it had not heard of', async () => {
-  const locationId = await addTill();
-  const id = await placeAt(locationId);
+  const { locationId, id } = await placeAlone();
   await system.query('UPDATE orders SET provider_order_id = NULL WHERE service_order_id = $1', [id]);
   await system.query('DELETE FROM provider_orders WHERE service_order_id = $1', [id]);
   await webhook(locationId, { status: 'received', serviceOrderId: id });
@@ -455,8 +442,7 @@ it('waits for no slow vendor, and gives up what is under way when it stops', asy
 });
 
 it('is done by the service itself', async () => {
-  const locationId = await addTill();
-  const id = await placeAt(locationId);
+  const id = await placeAt(await addTill());
   says.set(id, [{ status: 'received' }]);
   await pass(4 * MINUTE);
   await system.round('status polling');

@@ -180,27 +180,19 @@ describe('an estimate', () => {
     expect(await system.query('SELECT FROM estimates_due WHERE service_order_id = $1', [id])).toEqual([]);
   });
 
-  it('that was held back is not told once more after a status that carried it', async () => {
-    const id = await sent();
-    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
-    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
-    expect(await quiet(id)).toHaveLength(3);
-    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
-    await says({ status: 'in_progress', serviceOrderId: id });
+  it('that was held back is not told once more after a status that carried it; one that came after it is', async () => {
+    const [told, later] = [await sent(), await sent()];
+    for (const id of [told, later]) {
+      await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
+      await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
+      expect(await quiet(id)).toHaveLength(3);
+      await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
+      await says({ status: 'in_progress', serviceOrderId: id });
+    }
+    await says({ status: 'in_progress', serviceOrderId: later, estimatedReadyAt: at(50) });
     await pass(MINUTE + 1);
-    expect((await quiet(id)).slice(3)).toEqual([[5, 'preparing', toInstant(at(40)), undefined]]);
-  });
-
-  it('that came after such a status is told at the end of the minute', async () => {
-    const id = await sent();
-    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
-    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
-    expect(await quiet(id)).toHaveLength(3);
-    await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(40) });
-    await says({ status: 'in_progress', serviceOrderId: id });
-    await says({ status: 'in_progress', serviceOrderId: id, estimatedReadyAt: at(50) });
-    await pass(MINUTE + 1);
-    expect((await quiet(id)).at(-1)).toEqual([6, 'preparing', toInstant(at(50)), undefined]);
+    expect((await quiet(told)).slice(3)).toEqual([[5, 'preparing', toInstant(at(40)), undefined]]);
+    expect((await quiet(later)).at(-1)).toEqual([6, 'preparing', toInstant(at(50)), undefined]);
   });
 
   it('that says the same, or was said before, is not told', async () => {
@@ -251,11 +243,12 @@ describe('an estimate', () => {
     expect(await snapshot(id)).not.toHaveProperty('estimatedReadyAt');
   });
 
-  it('of an event about the POS id of another order is not taken', async () => {
+  it('or a link of an event about the POS id of another order is not taken', async () => {
     const [id, other] = [await sent(), await sent()];
-    await says({ status: 'received', serviceOrderId: id, providerOrderId: `pos-${other}`, estimatedReadyAt: at(30) });
-    expect(await system.order(id)).toMatchObject({ rank: 20, estimate: null });
-    expect(await system.order(other)).toMatchObject({ rank: 10, estimate: null });
+    const both = { providerOrderId: `pos-${other}`, estimatedReadyAt: at(30), trackingUrl: LINK };
+    await says({ status: 'received', serviceOrderId: id, ...both });
+    expect(await system.order(id)).toMatchObject({ rank: 20, estimate: null, tracking: null });
+    expect(await system.order(other)).toMatchObject({ rank: 10, estimate: null, tracking: null });
   });
 
   it('of a replay is as old as its webhook', async () => {
@@ -380,12 +373,6 @@ describe('a tracking link', () => {
     await answer(id);
     const both = { trackingUrl: `${LINK}3`, estimatedReadyAt: toInstant(at(30)) };
     expect(await told(id, ({ status }) => status === 'received')).toMatchObject(both);
-  });
-
-  it('of an event about the POS id of another order is not taken', async () => {
-    const [id, other] = [await sent(), await sent()];
-    await says({ status: 'received', serviceOrderId: id, providerOrderId: `pos-${other}`, trackingUrl: LINK });
-    expect(await system.order(id)).toMatchObject({ rank: 20, tracking: null });
   });
 
   it('is shown to whoever reads member data, and goes into no log', async () => {
