@@ -52,6 +52,24 @@ const cancel = async (order: CanonicalOrder): Promise<void> => {
   await shop.change(order, CANCELLED);
   await turn();
 };
+/** A new order that its till is being asked to take, until `answer` is given. */
+const beingSentAt = async (locationId: string) => {
+  const answer = heldAnswer<OrderRef>();
+  tills.creates = () => answer.wait;
+  const order = await system.placeOrder({ locationId });
+  const sending = system.round('placements');
+  await answer.asked;
+  return { order, id: order.serviceOrderId, answer, sending };
+};
+/** The platform cancels an order, and its till is being asked to, until `answer` is given. */
+const beingCancelled = async (order: CanonicalOrder) => {
+  const answer = heldAnswer<CancelAnswer>();
+  tills.cancel = () => answer.wait;
+  await request(order);
+  const asking = system.round('cancellations');
+  await answer.asked;
+  return { answer, asking };
+};
 const sentAt = (locationId: string): ReturnType<Shop['place']> => shop.place({ locationId }, 'sent');
 /** An order whose ticket was made or not, with the answer lost. */
 const inDoubtAt = (locationId: string): ReturnType<Shop['place']> => {
@@ -121,15 +139,10 @@ describe('before it is sent', () => {
   });
 
   it('an order that is cancelled while the POS says that it is busy is withdrawn at once', async () => {
-    const busy = heldAnswer<OrderRef>();
-    tills.creates = () => busy.wait;
-    const order = await system.placeOrder({ locationId: 'exact' });
-    const id = order.serviceOrderId;
-    const sending = system.round('placements');
-    await busy.asked;
+    const { order, id, answer, sending } = await beingSentAt('exact');
     await cancel(order);
     expect(await lastTold(id)).toBe('placed requested');
-    busy.reject(new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 600_000 }));
+    answer.reject(new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 600_000 }));
     await sending;
     await turn();
     expect(await shop.state(id)).toBe('withdrawn');
@@ -264,11 +277,7 @@ describe('at the POS', () => {
 
   it('the text of a refusal is not stored once the member is erased', async () => {
     const { order, id } = await sentAt('blind');
-    const answer = heldAnswer<CancelAnswer>();
-    tills.cancel = () => answer.wait;
-    await request(order);
-    const asking = system.round('cancellations');
-    await answer.asked;
+    const { answer, asking } = await beingCancelled(order);
     await system.query('UPDATE orders SET erased_at = now() WHERE service_order_id = $1', [id]);
     await refuseCancellation(system.pool, id, { problem: 'Ada wants it', cause: { code: 'cancel_refused' } });
     expect(await cancellation(id)).toMatchObject({ state: 'refused', problem: null });
@@ -466,12 +475,7 @@ describe('at the POS', () => {
   });
 
   it('a call that is under way goes on, and its ticket is cancelled then', async () => {
-    const answer = heldAnswer<OrderRef>();
-    tills.creates = () => answer.wait;
-    const order = await system.placeOrder({ locationId: 'exact' });
-    const id = order.serviceOrderId;
-    const sending = system.round('placements');
-    await answer.asked;
+    const { order, id, answer, sending } = await beingSentAt('exact');
     await cancel(order);
     expect(await lastTold(id)).toBe('placed requested');
     expect([await shop.state(id), cancels(id)]).toEqual(['waiting', 0]);
@@ -510,11 +514,7 @@ describe('in doubt', () => {
 
   it('it is asked to cancel once, if a person says during the request that the ticket is there, and the process dies', async () => {
     const { order, id } = await inDoubtAt('blind');
-    const answer = heldAnswer<CancelAnswer>();
-    tills.cancel = () => answer.wait;
-    await request(order);
-    const asking = system.round('cancellations');
-    await answer.asked;
+    const { answer, asking } = await beingCancelled(order);
     expect(await resolveThere(system.pool, id, {})).toMatchObject({ state: 'sent' });
     await system.query(
       'UPDATE cancellations SET lease_id = gen_random_uuid(), lease_until = now() WHERE service_order_id = $1',
@@ -662,11 +662,7 @@ describe('an operator', () => {
 });
 
 it('a lost answer whose worker has lost the lease leaves the attempt open, so the next worker sees the doubt', async () => {
-  const answer = heldAnswer<OrderRef>();
-  tills.creates = () => answer.wait;
-  const { serviceOrderId } = await system.placeOrder({ locationId: 'blind' });
-  const sending = system.round('placements');
-  await answer.asked;
+  const { id: serviceOrderId, answer, sending } = await beingSentAt('blind');
   await concludePlacement(
     { pool: system.pool, observe() {} } as never,
     { serviceOrderId, leaseId: crypto.randomUUID(), dueAt: '2027-01-31', state: 'waiting', failures: 0 } as never,
@@ -684,12 +680,8 @@ it('a lost answer whose worker has lost the lease leaves the attempt open, so th
 });
 
 it('a lost answer to a cancel whose worker has lost the lease leaves the attempt open too', async () => {
-  const answer = heldAnswer<CancelAnswer>();
-  tills.cancel = () => answer.wait;
   const { order, id } = await sentAt('blind');
-  await request(order);
-  const asking = system.round('cancellations');
-  await answer.asked;
+  const { answer, asking } = await beingCancelled(order);
   await concludeCancellation(
     { pool: system.pool, observe() {}, onLive() {} },
     { serviceOrderId: id, leaseId: crypto.randomUUID() } as never,

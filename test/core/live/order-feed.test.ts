@@ -4,6 +4,7 @@ import { orderFeed, type OrderFeed } from '../../../src/core/live/order-feed.ts'
 import { createDatabase } from '../../support/create-database.ts';
 import { changedOrders } from '../../../src/core/live/changed-orders.ts';
 import { readPlans } from '../../support/read-plans.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
 import { until } from '../../support/until.ts';
 
 let pool: pg.Pool;
@@ -45,14 +46,8 @@ beforeEach(async () => {
   heard = {};
   onAnswer = () => {};
   await pool.query('TRUNCATE orders, placements, outbox, live_messages, status_events CASCADE');
-  await pool.query(
-    `WITH p AS (
-       INSERT INTO placements (service_order_id, location_id, deadline_at)
-       SELECT 'order-' || i, 'club-1', now() FROM generate_series(1, 1200) AS i
-     )
-     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, sequence)
-     SELECT 'order-' || i, 'K472', 'club-1', 'pickup', 1 FROM generate_series(1, 1200) AS i`,
-  );
+  const ids = Array.from({ length: 1_200 }, (_, nth) => `order-${nth + 1}`);
+  await seedOrders(pool, ids, { order: { sequence: 1 } });
 });
 
 function follow(name: string, serviceOrderId: string, after?: number): void {
@@ -183,10 +178,7 @@ it('who joins while another resumes the same order is told when its last step wa
 it('who follows an order that no signal named yet has its messages from the first', async () => {
   follow('early', 'order-of-tomorrow');
   await heardIs('early', 'at undefined');
-  await pool.query(
-    `WITH p AS (INSERT INTO placements (service_order_id, deadline_at) VALUES ('order-of-tomorrow', now()))
-     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, sequence) VALUES ('order-of-tomorrow', 'K472', 'club-1', 'pickup', 1)`,
-  );
+  await seedOrders(pool, ['order-of-tomorrow'], { order: { sequence: 1 } });
   await move('order-of-tomorrow', 1);
   await heardIs('early', 'at undefined', 'at 1', 1);
 });

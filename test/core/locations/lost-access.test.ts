@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import pg from 'pg';
 import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
 import { sampleBacklog } from '../../../src/core/orders/sample-backlog.ts';
 import { startHubrise, type HubriseSimulator } from '../../simulators/start-hubrise.ts';
@@ -22,19 +21,14 @@ let system: System;
 let operator: Operator;
 let square: SquareSimulator;
 let hubrise: HubriseSimulator;
-let pool: pg.Pool;
 let locationId: string;
 let nth = 0;
 
 beforeAll(async () => {
   system = await startSystem({ env: { OPERATOR_TOKEN, PUBLIC_URL }, stepped: ['placements'] });
   operator = await askOperator(system.urls[0] ?? '');
-  pool = new pg.Pool({ connectionString: system.databaseUrl, max: 1 });
 });
-afterAll(async () => {
-  await pool?.end();
-  await system?.stop();
-});
+afterAll(() => system?.stop());
 beforeEach(async () => {
   nth += 1;
   locationId = `seller-${nth}`;
@@ -64,7 +58,7 @@ const tried = async (id: string): Promise<Record<string, unknown> | undefined> =
   return system.placement(id);
 };
 const connectionLeft = async (): Promise<number | undefined> =>
-  (await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 1_800 })).lasts['square'];
+  (await sampleBacklog(system.pool, { PLACEMENT_DEADLINE_S: 1_800 })).lasts['square'];
 
 /** Square's event, signed for the location's webhook. */
 async function revoked(about: { merchantId?: string; at?: Date } = {}): Promise<OperatorAnswer> {

@@ -1,22 +1,16 @@
 import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { issueToken, revokeToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { recordLastSeen } from '../../../src/core/locations/record-last-seen.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { tokenList, type TokenList } from '../../../src/core/locations/token-list.ts';
-import { openDatabase } from '../../../src/database/open-database.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { readPlans, type ReadPlans } from '../../support/read-plans.ts';
+import { servicePools } from '../../support/test-pool.ts';
 
 const AGE_S = 60;
 const HOUR_MS = 3_600_000;
 
-let pool: pg.Pool;
-let flushPool: pg.Pool;
-beforeAll(async () => {
-  ({ pool, flushPool } = openDatabase(await createDatabase(), 5, () => {}));
-});
-afterAll(() => Promise.all([pool.end(), flushPool.end()]));
+const { pool } = servicePools();
 
 let list: TokenList;
 beforeEach(async () => {

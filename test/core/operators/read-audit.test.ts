@@ -1,9 +1,7 @@
-import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { readActionsAbout, readAudit, type AuditFilter } from '../../../src/core/operators/read-audit.ts';
-import { openDatabase } from '../../../src/database/open-database.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
+import { servicePools } from '../../support/test-pool.ts';
 
 const ACTS = 30_000;
 /** Rows that a page may look at, however many there are: 2,000 ids twice, their acts and their ends. */
@@ -11,10 +9,9 @@ const READS = 8_100;
 const ago = (seconds: number): Date => new Date(Date.now() - seconds * 1_000);
 const webhookIds = Array.from({ length: 500 }, (_, nth) => `019c1f6e-5d2a-7c41-8f6b-${String(nth).padStart(12, '0')}`);
 
-let pool: Pool;
+const { pool } = servicePools();
 
 beforeAll(async () => {
-  ({ pool } = openDatabase(await createDatabase(), 5, () => {}));
   await pool.query(
     `INSERT INTO audit (at, actor_kind, actor_id, actor_name, action, location_id, service_order_id, webhook_id)
      SELECT now() - make_interval(secs => $1::int - i), 'person', 'id-' || i % 10, 'name-' || i % 10,
@@ -31,7 +28,6 @@ beforeAll(async () => {
   // As autovacuum does of what was added.
   await pool.query('VACUUM (ANALYZE) audit, audit_outcomes');
 });
-afterAll(() => pool?.end());
 
 it.each<[string, AuditFilter, string?]>([
   ['all', {}],

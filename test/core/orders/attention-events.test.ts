@@ -9,24 +9,22 @@ import {
 import { AttentionEvent } from '../../../src/core/domain/attention-event.ts';
 import { publishRows } from '../../../src/core/postgres/publish-rows.ts';
 import { inTransaction, LOCK_ATTENTION } from '../../../src/core/postgres/transactions.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
 import { testPool } from '../../support/test-pool.ts';
 
 const pool = testPool({ max: 4 });
 beforeEach(() => pool.query('TRUNCATE attention_items, placements, orders, cancellations, cases, locations CASCADE'));
 
-async function seed(id: string, state: string, about: { location?: string; code?: string } = {}): Promise<void> {
-  const { location = 'club-1', code = 'K472' } = about;
-  await pool.query(
-    `WITH p AS (
-       INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at, finished_at)
-       VALUES ($1, $2, $3, now(), CASE $3 WHEN 'held' THEN now() ELSE 'infinity' END,
-               CASE $3 WHEN 'failed' THEN now() END)
-     )
-     INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment)
-     VALUES ($1, $4, $2, 'acme', 'pickup')`,
-    [id, location, state, code],
-  );
-}
+const seed = (id: string, state: string, { locationId = 'club-1' } = {}): Promise<void> =>
+  seedOrders(pool, [id], {
+    locationId,
+    order: { integration: 'acme' },
+    placement: {
+      state,
+      next_attempt_at: state === 'held' ? 'now' : 'infinity',
+      finished_at: state === 'failed' ? 'now' : null,
+    },
+  });
 const end = (id: string): Promise<unknown> =>
   pool.query(`UPDATE placements SET state = 'sent', finished_at = now() WHERE service_order_id = $1`, [id]);
 const later = (minutes: number): Promise<unknown> =>
@@ -83,7 +81,7 @@ it('an end is forgotten after a week, but not before it was told', async () => {
 it('orders that are held at one location are one need, which is told again when their number has changed', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'held');
-  await seed('order-3', 'held', { location: 'club-2' });
+  await seed('order-3', 'held', { locationId: 'club-2' });
   expect((await tell()).toSorted()).toEqual(['opened held club-1 of 2', 'opened held club-2']);
   await seed('order-4', 'held');
   // Many orders may fail in a minute.
@@ -152,8 +150,8 @@ it('what nobody takes is told again after as many minutes as is configured', asy
 
 it('what is snoozed, or settled by closing its case, is told as closed; a doubt is not', async () => {
   await seed('order-1', 'held');
-  await seed('order-2', 'failed', { location: 'club-2' });
-  await seed('order-3', 'in_doubt', { location: 'club-3' });
+  await seed('order-2', 'failed', { locationId: 'club-2' });
+  await seed('order-3', 'in_doubt', { locationId: 'club-3' });
   await tell();
   await snooze(pool, { serviceOrderId: 'order-1' }, 30);
   await closeCase(pool, { serviceOrderId: 'order-2' }, { by: 'Anna', text: undefined });

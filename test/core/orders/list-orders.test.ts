@@ -1,19 +1,16 @@
-import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { listOrders, type OrderFilter } from '../../../src/core/orders/list-orders.ts';
 import { showOrder } from '../../../src/core/orders/show-order.ts';
-import { openDatabase } from '../../../src/database/open-database.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
+import { servicePools } from '../../support/test-pool.ts';
 
 const ORDERS = 20_000;
 /** Rows that a page may look at, however many there are: 2,000 placements twice, and their orders. */
 const READS = 6_000;
 
-let pool: Pool;
+const { pool } = servicePools();
 
 beforeAll(async () => {
-  ({ pool } = openDatabase(await createDatabase(), 5, () => {}));
   await pool.query(
     `WITH p AS (
        INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, finished_at)
@@ -28,7 +25,6 @@ beforeAll(async () => {
   );
   await pool.query('ANALYZE placements, orders');
 });
-afterAll(() => pool?.end());
 
 it.each<[string, OrderFilter, string?]>([
   ['all', {}],

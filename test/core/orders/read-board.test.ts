@@ -1,19 +1,17 @@
-import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { readBoard, type BoardRead, type Seen } from '../../../src/core/orders/read-board.ts';
 import { sampleAttention } from '../../../src/core/orders/sample-attention.ts';
-import { openDatabase } from '../../../src/database/open-database.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
+import { seedOrders } from '../../support/seed-rows.ts';
+import { servicePools } from '../../support/test-pool.ts';
 import { until } from '../../support/until.ts';
 
 /** Of them 400 are open, and 3,000 ended within a day. */
 const ORDERS = 20_000;
 
-let pool: Pool;
+const { pool } = servicePools();
 
 beforeAll(async () => {
-  ({ pool } = openDatabase(await createDatabase(), 5, () => {}));
   await pool.query(
     `WITH p AS (
        INSERT INTO placements (service_order_id, location_id, state, signalled_at, deadline_at, finished_at)
@@ -39,7 +37,6 @@ beforeAll(async () => {
   );
   await pool.query('ANALYZE placements, orders, status_events, webhooks');
 });
-afterAll(() => pool?.end());
 
 const idsOf = ({ orders }: BoardRead): string[] => orders.map(({ serviceOrderId }) => serviceOrderId).toSorted();
 
@@ -124,11 +121,7 @@ it('one that the indexes lose is asked for by its id', async () => {
     expect.any(String),
   );
 
-  await pool.query(
-    `WITH p AS (INSERT INTO placements (service_order_id, location_id, state, deadline_at)
-                VALUES ('old-doubt', 'club-1', 'in_doubt', now()))
-     INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, ended_at)
-     VALUES ('old-doubt', 'K472', 'club-1', 'pickup', now() - interval '1 h')`,
-  );
+  const order = { ended_at: new Date(Date.now() - 3_600_000) };
+  await seedOrders(pool, ['old-doubt'], { order, placement: { state: 'in_doubt' } });
   expect((await readBoard(pool, erased.seen)).hidden).toContain('old-doubt');
 });

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { search, searchMember, type FoundOrders } from '../../../src/core/orders/search.ts';
@@ -12,11 +11,9 @@ import { statusWebhook } from '../../support/status-webhook.ts';
 const ADA = { id: 'member-42', name: 'Ada Lovelace', phone: '+4930123456', email: 'ada@example.com' };
 
 let stage: Stage;
-let pool: pg.Pool;
 let webhookId: string;
 beforeAll(async () => {
   stage = await startStage();
-  pool = new pg.Pool({ connectionString: stage.databaseUrl, max: 1 });
   for (const id of ['club-1', 'club-2']) await stage.addLocation(id, { ordersUrl: 'http://127.0.0.1:9/orders' });
   await stage.query(`UPDATE locations SET name = 'Trattoria Nord' WHERE location_id = 'club-2'`);
   for (let nth = 1; nth <= 12; nth++) {
@@ -35,14 +32,11 @@ beforeAll(async () => {
   );
   webhookId = String(body['webhookId']);
 });
-afterAll(async () => {
-  await pool?.end();
-  await stage?.stop();
-});
+afterAll(() => stage?.stop());
 
 const idsOf = ({ orders }: FoundOrders): string[] => orders.map(({ serviceOrderId }) => serviceOrderId);
 const found = async (text: string, within?: string[]): Promise<unknown> => {
-  const { orders, locations, webhooks } = await search(pool, text, within);
+  const { orders, locations, webhooks } = await search(stage.pool, text, within);
   return [idsOf({ orders }), locations.map((each) => each.locationId), webhooks.map((each) => each.webhookId)];
 };
 
@@ -52,7 +46,7 @@ describe('a search', () => {
     expect(await found('k472')).toEqual([newest, [], []]);
     expect(await found('order-1')).toEqual([['order-1'], [], []]);
     expect(await found('pos-1')).toEqual([['order-1'], [], []]);
-    expect((await search(pool, 'T333', undefined)).orders).toEqual([
+    expect((await search(stage.pool, 'T333', undefined)).orders).toEqual([
       {
         serviceOrderId: 'order-1',
         callOutCode: 'T333',
@@ -78,18 +72,18 @@ describe('a search', () => {
       expect(await found(text, ['club-2']), text).toEqual([[], [], []]);
     }
     expect(await found('K472', ['club-2'])).toEqual([['order-12'], [], []]);
-    expect(idsOf(await searchMember(pool, ADA.name, ['club-2']))).toEqual(['order-12']);
+    expect(idsOf(await searchMember(stage.pool, ADA.name, ['club-2']))).toEqual(['order-12']);
   });
 
   it('finds a member by exact name, telephone number, e-mail address or id, and none who is erased', async () => {
     for (const text of ['ada lovelace', '+49 (30) 123-456', '0049 30 123456', 'ADA@example.com', 'member-42']) {
-      expect(idsOf(await searchMember(pool, text, undefined)), text).toEqual(['order-12', 'order-11']);
+      expect(idsOf(await searchMember(stage.pool, text, undefined)), text).toEqual(['order-12', 'order-11']);
     }
     for (const text of ['Ada', '30123456', 'example.com', 'member-4']) {
-      expect(idsOf(await searchMember(pool, text, undefined)), text).not.toContain('order-12');
+      expect(idsOf(await searchMember(stage.pool, text, undefined)), text).not.toContain('order-12');
     }
     await stage.query(`DELETE FROM order_contents WHERE service_order_id = 'order-12'`);
-    expect(idsOf(await searchMember(pool, ADA.name, undefined))).toEqual(['order-11']);
+    expect(idsOf(await searchMember(stage.pool, ADA.name, undefined))).toEqual(['order-11']);
   });
 
   it('of a name that is longer than a key of an index finds it, and such an order can be stored', async () => {
@@ -99,7 +93,7 @@ describe('a search', () => {
                        WHERE service_order_id = 'order-3'`,
       [name],
     );
-    expect(idsOf(await searchMember(pool, name, undefined))).toEqual(['order-3']);
+    expect(idsOf(await searchMember(stage.pool, name, undefined))).toEqual(['order-3']);
   });
 
   it('of a member leaves its text in no log and not in the audit, which counts what was found', async () => {
@@ -130,8 +124,8 @@ describe('a search', () => {
     );
     await stage.query('ANALYZE orders, provider_orders, order_contents, placements');
     const plans = [
-      await readPlans(pool, (asked) => search(asked, 'K472', undefined)),
-      await readPlans(pool, (asked) => searchMember(asked, 'Ada Lovelace', ['club-1'])),
+      await readPlans(stage.pool, (asked) => search(asked, 'K472', undefined)),
+      await readPlans(stage.pool, (asked) => searchMember(asked, 'Ada Lovelace', ['club-1'])),
     ];
     for (const { whole } of plans) expect(whole.filter((table) => table !== 'locations')).toEqual([]);
   });

@@ -1,21 +1,18 @@
-import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { listWebhooks, type WebhookFilter, type WebhookKey } from '../../../src/core/replay/list-webhooks.ts';
 import { replayWebhooks } from '../../../src/core/replay/replay-webhooks.ts';
 import type { Replaying } from '../../../src/core/replay/replay-webhook.ts';
-import { openDatabase } from '../../../src/database/open-database.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
+import { servicePools } from '../../support/test-pool.ts';
 
 const WEBHOOKS = 40_000;
 /** Rows that a page may look at, however many there are: 5,000 twice, and what it leaps through. */
 const READS = 12_000;
 
-let pool: Pool;
+const { pool } = servicePools();
 
 /** One a second, a quarter of them at one location; the newest is 1. */
 beforeAll(async () => {
-  ({ pool } = openDatabase(await createDatabase(), 5, () => {}));
   await pool.query(
     `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome, reason)
      SELECT (at AT TIME ZONE 'UTC')::date, CASE WHEN i % 4 = 0 THEN 'busy' ELSE 'club-' || i % 101 END,
@@ -28,7 +25,6 @@ beforeAll(async () => {
   );
   await pool.query('ANALYZE webhooks');
 });
-afterAll(() => pool?.end());
 
 it.each<[string, WebhookFilter]>([
   ['all', {}],

@@ -1,17 +1,12 @@
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { dropOldPartitions } from '../../../src/core/retention/retention-rules.ts';
 import { migrate } from '../../../src/database/migrate.ts';
-import { openDatabase } from '../../../src/database/open-database.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { servicePools } from '../../support/test-pool.ts';
 
-let pool: pg.Pool;
-let flushPool: pg.Pool;
+const { pool } = servicePools();
 
 beforeAll(async () => {
-  const databaseUrl = await createDatabase();
-  await migrate(databaseUrl);
-  ({ pool, flushPool } = openDatabase(databaseUrl, 5, () => {}));
+  await migrate(pool.options.connectionString ?? '');
   for (const [day, after] of [
     ['20200101', '20200102'],
     ['20200102', '20200103'],
@@ -20,7 +15,6 @@ beforeAll(async () => {
     await pool.query(`CREATE TABLE webhooks_${day} PARTITION OF webhooks FOR VALUES FROM ('${day}') TO ('${after}')`);
   }
 });
-afterAll(() => Promise.all([pool.end(), flushPool.end()]));
 
 it('a day whose table cannot go keeps no later day, says why, and goes once it can', async () => {
   await pool.query('CREATE VIEW of_an_auditor AS SELECT id FROM webhooks_20200101');

@@ -15,6 +15,7 @@ import { findTombstone, MOVE_BATCH, movePastOrders } from '../../../src/core/ret
 import { dropOldPartitions } from '../../../src/core/retention/retention-rules.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
+import { whileLocked } from '../../support/while-locked.ts';
 
 const PII_DAYS = 30;
 
@@ -77,6 +78,11 @@ async function passDays(days: number): Promise<void> {
   }
 }
 
+async function passUntilErased(): Promise<void> {
+  await passDays(40);
+  await eraseMembers(pool, PII_DAYS);
+}
+
 /** Seeds orders that ended 40 days ago and were erased, each signalled a second after the one before. */
 async function seedErased(locationId: string, ...ids: string[]): Promise<void> {
   await system.query(
@@ -119,8 +125,7 @@ describe('an order whose member data was erased', () => {
 
   it('takes 650 bytes at most in its row', async () => {
     for (let i = 0; i < 5; i++) await completedOrder();
-    await passDays(40);
-    await eraseMembers(pool, PII_DAYS);
+    await passUntilErased();
     await movePastOrders(pool, PII_DAYS);
     const [row] = await system.query('SELECT max(length(packed)) AS bytes, count(*)::int FROM past_orders');
     expect(row).toEqual({ bytes: expect.any(Number), count: 5 });
@@ -142,8 +147,7 @@ describe('an order whose member data was erased', () => {
     ]);
     await system.finish('relay');
     await system.query('UPDATE placement_attempts SET error = $1', [words]);
-    await passDays(40);
-    await eraseMembers(pool, PII_DAYS);
+    await passUntilErased();
     expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
     const [row] = await system.query('SELECT packed FROM past_orders');
     const text = unpackOrder(row?.['packed'] as Buffer);
@@ -158,6 +162,11 @@ describe('an order whose member data was erased', () => {
     ['its placement is unfinished', 'UPDATE placements SET finished_at = NULL'],
     ['a live message waits', `INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('a', 3, 60)`],
     ['it will be refreshed', `INSERT INTO refreshes (service_order_id, next_attempt_at) VALUES ('a', 'infinity')`],
+    [
+      'only a person can cancel it',
+      `INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at, next_attempt_at)
+       VALUES ('a', 'club-1', 'platform', now(), 'infinity')`,
+    ],
   ])('stays while %s', async (_, sql) => {
     await seedErased('club-1', 'a', 'b');
     await system.query(sql.includes('UPDATE') ? `${sql} WHERE service_order_id = 'a'` : sql);
@@ -167,24 +176,9 @@ describe('an order whose member data was erased', () => {
     await truncate('outbox, refreshes, cancellations');
   });
 
-  it('stays while only a person can cancel it', async () => {
-    await seedErased('club-1', 'a', 'b');
-    await system.query(
-      `INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at, next_attempt_at)
-       VALUES ('a', 'club-1', 'platform', now(), 'infinity')`,
-    );
-    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
-    expect(await idsIn('orders')).toEqual(['a']);
-    await truncate('cancellations');
-  });
-
   it('stays while a webhook about it is being applied, and its status is not lost', async () => {
     await seedErased('club-1', 'a', 'b');
-    const other = await pool.connect();
-    await other.query(`BEGIN; SELECT FROM orders WHERE service_order_id = 'a' FOR UPDATE`);
-    expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
-    await other.query('COMMIT');
-    other.release();
+    await whileLocked(pool, 'a', async () => expect(await movePastOrders(pool, PII_DAYS)).toBe(1));
     expect(await idsIn('orders')).toEqual(['a']);
     expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
   });
@@ -228,8 +222,7 @@ describe('an order whose member data was erased', () => {
 describe('a past order', () => {
   it('is not placed again by a late signal', async () => {
     const id = await completedOrder();
-    await passDays(40);
-    await eraseMembers(pool, PII_DAYS);
+    await passUntilErased();
     await movePastOrders(pool, PII_DAYS);
     expect(tickets).toEqual([id]);
     expect(await system.signal(id)).toBe(204);
@@ -295,8 +288,7 @@ describe('a month of past orders', () => {
 
   it('is dropped once it was over for long enough, and a late signal still places no order again', async () => {
     const id = await completedOrder();
-    await passDays(40);
-    await eraseMembers(pool, PII_DAYS);
+    await passUntilErased();
     const table = await moveDaysAgo(400);
     expect(await dropOldPartitions(pool, 'past_orders', 431)).toEqual([]);
     expect(await showOrder(pool, id)).toBeDefined();

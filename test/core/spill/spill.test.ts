@@ -93,6 +93,11 @@ async function health(): Promise<{ ready: boolean; database: string }> {
 const stored = async (id: unknown): Promise<Record<string, unknown>[]> =>
   (await direct.query('SELECT outcome, reason, cause, body FROM webhooks WHERE id = $1', [id])).rows;
 const untilStored = async (id: unknown): Promise<boolean> => until(async () => (await stored(id)).length > 0);
+/** Postgres comes back, and has these webhooks soon. */
+async function backWith(...ids: readonly string[]): Promise<void> {
+  await comeBack();
+  await Promise.all(ids.map(untilStored));
+}
 afterEach(async () => {
   system.pubsub.faults.publishError = undefined;
   system.pubsub.faults.publishHangs = false;
@@ -146,8 +151,7 @@ describe.each([
     const names = asked.mock.calls.map(([query]) => (query as { name?: string }).name);
     expect(names.join(), 'known to be away by now, Postgres is not asked any more').not.toContain('apply-');
     asked.mockRestore();
-    await comeBack();
-    await Promise.all(ids.map(untilStored));
+    await backWith(...ids);
     await until(() => system.live(serviceOrderId).at(-1)?.status === 'completed');
     const live = system.live(serviceOrderId);
     for (const { appliedAt, firstReceivedAt = appliedAt } of live) expect(firstReceivedAt < appliedAt).toBe(true);
@@ -200,8 +204,7 @@ describe('while Postgres is away', () => {
     expect(body['waiting']).toBeGreaterThanOrEqual(2);
     expect(String(body['oldestAt']) > before).toBe(true);
     expect((await operator.get('/locations')).status).toBe(503);
-    await comeBack();
-    await untilStored(last);
+    await backWith(last);
     expect((await operator.get('/spill')).body).toEqual({ database: 'up', waiting: 0, oldestAt: null });
   });
 
@@ -221,8 +224,7 @@ describe('while Postgres is away', () => {
   it('a body that is too large is kept as one: its beginning, dropped', async () => {
     goDown();
     const id = await spill(webhook, 'x'.repeat(1_100_000));
-    await comeBack();
-    await untilStored(id);
+    await backWith(id);
     expect(await stored(id)).toMatchObject([{ outcome: 'dropped', cause: { code: 'too_large' } }]);
   });
 
@@ -235,8 +237,7 @@ describe('while Postgres is away', () => {
       [await lastReceivedAt()],
     );
     const after = await spill(ofRevoked, statusWebhook({ serviceOrderId: late, status: 'ready' }));
-    await comeBack();
-    await Promise.all([untilStored(before), untilStored(after)]);
+    await backWith(before, after);
     expect(await stored(before)).toMatchObject([{ outcome: 'applied' }]);
     expect(await stored(after)).toMatchObject([{ outcome: 'dropped', cause: { code: 'token_revoked' } }]);
     expect(await historyOf(late)).toEqual([]);
@@ -249,8 +250,7 @@ describe('while Postgres is away', () => {
     const moved = await spill(ofMoved, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
     await direct.query(`DELETE FROM locations WHERE location_id = 'gone'`);
     await direct.query(`UPDATE locations SET integration = 'square' WHERE location_id = 'moved'`);
-    await comeBack();
-    await Promise.all([untilStored(gone), untilStored(moved)]);
+    await backWith(gone, moved);
     expect(await stored(gone)).toMatchObject([{ outcome: 'dropped', cause: { code: 'no_location' } }]);
     const cause = { code: 'other_integration', integration: 'square' };
     expect(await stored(moved)).toMatchObject([{ outcome: 'dropped', cause }]);
@@ -294,8 +294,7 @@ it('a message that is delivered five times is applied once', async () => {
   const message = spilled().at(-1);
   for (let nth = 0; nth < 4; nth += 1) await publish(message?.data ?? Buffer.alloc(0));
   const known = await drained('known');
-  await comeBack();
-  await untilStored(id);
+  await backWith(id);
   await until(async () => (await drained('known')) >= known + 4);
   expect(await stored(id)).toHaveLength(1);
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
@@ -311,8 +310,7 @@ it('one that waited for longer than webhooks are kept is applied, and goes with 
   const id = `${receivedAt.getTime().toString(16).padStart(12, '0').replace(/.{8}/, '$&-')}-7000-8000-000000000001`;
   const body = Buffer.from(JSON.stringify(statusWebhook({ serviceOrderId, status: 'completed' })));
   await publish(await sealSpilled(keys, { ...young, id, receivedAt, body }));
-  await comeBack();
-  await untilStored(id);
+  await backWith(id);
   expect(await stored(id)).toMatchObject([{ outcome: 'applied', body }]);
   expect(await inTransaction(direct, (client) => eraseOrders(client, [serviceOrderId]))).toBe(1);
   expect(await stored(id)).toMatchObject([{ body: Buffer.alloc(0) }]);
@@ -365,8 +363,7 @@ it('a message that no key opens is told, given back, and holds up nobody', async
   await until(async () => (await drained('not_decrypted')) >= unopened + 2); // It came again.
   goDown();
   const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
-  await comeBack();
-  await untilStored(id);
+  await backWith(id);
   expect(system.logged.join('')).toContain('cannot be decrypted');
 });
 
@@ -399,8 +396,7 @@ describe('a kitchen that takes no orders', () => {
   it('is paused late, with the end from when it said so', async () => {
     goDown();
     const id = await tell('PAUSED');
-    await comeBack();
-    await untilStored(id);
+    await backWith(id);
     expect(await stored(id)).toMatchObject([{ outcome: 'applied' }]);
     expect(await paused()).toBe(true);
   });
@@ -412,8 +408,7 @@ describe('a kitchen that takes no orders', () => {
     const receivedAt = await lastReceivedAt();
     await until(async () => (await direct.query('SELECT WHERE now() > $1', [receivedAt])).rowCount === 1);
     await resumeLocation(direct, 'kitchen');
-    await comeBack();
-    await untilStored(id);
+    await backWith(id);
     expect(await stored(id)).toMatchObject([{ outcome: 'stale' }]);
     expect(await paused()).toBe(false);
   });

@@ -1,25 +1,23 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import type { StatusEvent } from '../../../src/core/domain/order.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { batchWebhooks, type Accepted } from '../../../src/core/statuses/batch-webhooks.ts';
-import { BATCH_WRITERS, openDatabase } from '../../../src/database/open-database.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { BATCH_WRITERS } from '../../../src/database/open-database.ts';
 import { seedOrders } from '../../support/seed-rows.ts';
+import { servicePools } from '../../support/test-pool.ts';
 import { translatedWebhook } from '../../support/translated-webhook.ts';
 import { beside } from '../../support/while-locked.ts';
 
 /** Nothing here is refused for being late, however busy the machine is. */
 const LATER = Date.now() + 3_600_000;
 
-let pool: pg.Pool;
-let flushPool: pg.Pool;
+const { pool, flushPool } = servicePools(10);
 /** How often a webhook was found to wait for a lock that was not known. */
 let found = 0;
 let accept: (event: Partial<StatusEvent>, locationId?: string) => Promise<Accepted>;
 
 beforeAll(async () => {
-  ({ pool, flushPool } = openDatabase(await createDatabase(), 10, () => {}));
   await ensureWebhookPartitions(pool);
   const batches = batchWebhooks({
     pool: flushPool,
@@ -32,7 +30,6 @@ beforeAll(async () => {
   accept = (event, locationId = 'club-1') =>
     batches.accept(translatedWebhook([{ status: 'received', ...event }], { locationId }), LATER);
 });
-afterAll(() => Promise.all([pool.end(), flushPool.end()]));
 
 /** Orders that were placed and sent. */
 const seed = (ids: string[], locationId = 'club-1'): Promise<void> =>
