@@ -1,30 +1,21 @@
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { outboxClaimer } from '../../../src/core/live/claim-outbox.ts';
 import { publishLive } from '../../../src/core/live/publish-live.ts';
-import { createDatabase } from '../../support/create-database.ts';
 import { readPlans } from '../../support/read-plans.ts';
+import { testPool } from '../../support/test-pool.ts';
 import { until } from '../../support/until.ts';
 
 type PlanNode = { 'Index Name'?: string; 'Index Cond'?: string; 'Node Type': string; Plans?: PlanNode[] };
 
 describe('the relay, whose statements are planned while the outbox is empty', () => {
-  let url: string;
-  let pool: pg.Pool;
-
-  beforeAll(async () => {
-    // One connection, which has the plans; as the service's, that forces them to be made once.
-    const options = '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan';
-    url = await createDatabase();
-    pool = new pg.Pool({ connectionString: url, max: 1, options });
-    await pool.query('VACUUM (ANALYZE) outbox');
-  });
-
-  afterAll(() => pool.end());
+  // One connection, which has the plans; as the service's, that forces them to be made once.
+  const pool = testPool({ max: 1, options: '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan' });
+  beforeAll(() => pool.query('VACUUM (ANALYZE) outbox'));
+  const log = { info: () => {}, error: () => {} };
 
   it('still finds each row by its key when thousands wait', async () => {
     await lay(1);
-    const log = { info: () => {}, error: () => {} };
     const publish = () => Promise.resolve(undefined);
     const relay = publishLive({ pool, publish, log, observe: () => {} });
     while ((await relay.round()) > 0);
@@ -40,7 +31,6 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
   it('deletes, before it stops, what it published', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(3);
-    const log = { info: () => {}, error: () => {} };
     const begun = Promise.withResolvers<void>();
     const published = Promise.withResolvers<undefined>();
     const publish = () => (begun.resolve(), published.promise);
@@ -91,7 +81,6 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
   it('deletes at the next claim what a failed claim should have deleted', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(1);
-    const log = { info: () => {}, error: () => {} };
     let attempts = 0;
     const publish = async () => {
       attempts += 1;
@@ -109,7 +98,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
 
   it('does not read again what was published since an old snapshot, which keeps it', async () => {
     await pool.query('TRUNCATE outbox');
-    const old = new pg.Client(url);
+    const old = new pg.Client(pool.options.connectionString);
     await old.connect();
     try {
       const claim = outboxClaimer();

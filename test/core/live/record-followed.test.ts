@@ -5,6 +5,7 @@ import { showOrder } from '../../../src/core/orders/show-order.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 import { asService } from '../../support/as-service.ts';
 import { createDatabase } from '../../support/create-database.ts';
+import { beside } from '../../support/while-locked.ts';
 
 const ORDERS = ['order-1', 'order-2', 'order-3'];
 
@@ -99,15 +100,7 @@ it('nobody waits for another process that takes away what is gone', async () => 
   await killed.write();
   await pass(31);
   lives.follows = ['order-2'];
-  const other = await pool.connect();
-  await other.query('BEGIN');
-  await other.query('DELETE FROM following_processes');
-  try {
-    await lives.write();
-  } finally {
-    await other.query('COMMIT');
-    other.release();
-  }
+  await beside(pool, 'DELETE FROM following_processes', lives.write);
   expect(await watched()).toEqual(['order-2']);
 });
 

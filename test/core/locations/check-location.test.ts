@@ -5,31 +5,16 @@ import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
-import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
+import type { PosContext } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
-import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { locationRules, plainProvider } from '../../support/location-rules.ts';
 import { testPool } from '../../support/test-pool.ts';
 
-const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const NOW = new Date('2026-01-31T18:30:00Z');
 
-const plain: Provider = {
-  integration: 'plain',
-  settings: z.strictObject({ site: z.string() }),
-  deduplicates: true,
-  createOrder: async () => ({}),
-  translateWebhook: () => [],
-};
+const plain = plainProvider('plain', { settings: z.strictObject({ site: z.string() }) });
 const check = vi.fn<(context: PosContext<unknown>) => Promise<void>>();
-const rules = {
-  registry: new Map<string, Provider>([
-    ['plain', plain],
-    ['asked', { ...plain, integration: 'asked', check }],
-  ]),
-  keys,
-  publicUrl: undefined,
-  allowedHosts,
-};
+const rules = locationRules(plain, { ...plain, integration: 'asked', check });
 
 const pool = testPool({ max: 4 });
 beforeAll(async () => {
@@ -45,9 +30,9 @@ function ask(
   const deps = {
     pool,
     decryptSettings,
-    credentialsFor: credentialStore(pool, keys),
+    credentialsFor: credentialStore(pool, rules.keys),
     posFetch: fetch,
-    allowedHosts,
+    allowedHosts: rules.allowedHosts,
     now: () => NOW,
   };
   return checkLocation(deps, locationId, withinMs);

@@ -4,24 +4,19 @@ import { connectLocation } from '../../../src/core/locations/connect-location.ts
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import { findLocation } from '../../../src/core/locations/locations.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
-import type { Connection, Provider } from '../../../src/core/domain/provider.ts';
-import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
-import { allowedHosts } from '../../support/allowed-loopback.ts';
+import type { Connection } from '../../../src/core/domain/provider.ts';
+import { unseal } from '../../../src/core/locations/settings-key.ts';
+import { locationRules, plainProvider } from '../../support/location-rules.ts';
 import { testPool } from '../../support/test-pool.ts';
 
-const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const pool = testPool({ max: 4 });
 let answer: () => Promise<Connection>;
 
-const acme: Provider = {
-  integration: 'acme',
+const acme = plainProvider('acme', {
   settings: z.strictObject({ site: z.string(), key: z.string().optional(), mode: z.string().default('live') }),
-  deduplicates: true,
-  createOrder: async () => ({}),
-  translateWebhook: () => [],
   connect: () => answer(),
-};
-const rules = { registry: new Map([['acme', acme]]), keys, publicUrl: 'https://expediter.example.com', allowedHosts };
+});
+const rules = { ...locationRules(acme), publicUrl: 'https://expediter.example.com' };
 
 beforeEach(async () => {
   await pool.query('DELETE FROM webhook_tokens');
@@ -36,7 +31,7 @@ async function validTokens(): Promise<number> {
   return (await pool.query('SELECT FROM webhook_tokens WHERE revoked_at IS NULL')).rows.length;
 }
 async function settings(): Promise<unknown> {
-  return unseal(keys, (await findLocation(pool, 'club-1'))?.sealedSettings ?? '', 'locations/club-1');
+  return unseal(rules.keys, (await findLocation(pool, 'club-1'))?.sealedSettings ?? '', 'locations/club-1');
 }
 
 it('adds what the POS gave to what was put, without writing defaults down', async () => {

@@ -5,10 +5,10 @@ import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import type { Credentials, Grant } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { KEYS } from '../../support/location-rules.ts';
 import { testPool } from '../../support/test-pool.ts';
 import { until } from '../../support/until.ts';
 
-const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const pool = testPool({ max: 20 });
 let vendor: ReturnType<typeof startVendor>;
 let seed: Record<string, string>;
@@ -42,7 +42,7 @@ function startVendor(expiresIn = 3600) {
 }
 
 /** A process of its own: it shares nothing but Postgres. */
-const process = (): Credentials => credentialStore(pool, keys)('acme');
+const process = (): Credentials => credentialStore(pool, KEYS)('acme');
 const tokenFrom = (credentials: Credentials, rejected?: string): Promise<string> =>
   credentials.accessToken({ seed, obtain: vendor.obtain, ...(rejected !== undefined && { rejected }) });
 const rowOf = async (): Promise<Record<string, unknown>> =>

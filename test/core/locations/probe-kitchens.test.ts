@@ -11,10 +11,9 @@ import { readAvailability, SETTLE, settleKitchens } from '../../../src/core/loca
 import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
 import { CLAIM_PROBES, FIND_SUSPECTS, PROBE_TIMES, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
 import { patchLocation, putLocation } from '../../../src/core/locations/put-location.ts';
-import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
 import { createLog } from '../../../src/observe/create-log.ts';
-import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { locationRules, plainProvider } from '../../support/location-rules.ts';
 import { readPlans } from '../../support/read-plans.ts';
 import { seedOrders } from '../../support/seed-rows.ts';
 import { testPool } from '../../support/test-pool.ts';
@@ -22,14 +21,7 @@ import { testPool } from '../../support/test-pool.ts';
 const SCALE = 10;
 const { again, later, calls, forgotten } = PROBE_TIMES;
 const times = { again: again * SCALE, later: later * SCALE, calls: calls * SCALE, forgotten: forgotten * SCALE };
-const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
-const unprobed: Provider = {
-  integration: 'unprobed',
-  settings: z.object({ key: z.string().exactOptional() }),
-  deduplicates: true,
-  createOrder: async () => ({}),
-  translateWebhook: () => [],
-};
+const unprobed = plainProvider('unprobed', { settings: z.object({ key: z.string().exactOptional() }) });
 /** Its answer to a check. */
 let check: () => Promise<void>;
 let checks = 0;
@@ -52,13 +44,7 @@ const pool = testPool({ max: 4 });
 let locationId: string;
 let silentLocations: { locationId: string }[];
 let nth = 0;
-const registry = new Map([
-  ['unprobed', unprobed],
-  ['probed', probed],
-  ['token', token],
-  ['rival', { ...probed, integration: 'rival' }],
-]);
-const rules = { registry, keys, publicUrl: undefined, allowedHosts };
+const rules = locationRules(unprobed, probed, token, { ...probed, integration: 'rival' });
 
 beforeEach(async () => {
   nth += 1;
@@ -79,10 +65,10 @@ async function add(id: string, integration: string): Promise<string> {
 async function round(): Promise<string | undefined> {
   const deps = {
     pool,
-    registry,
+    registry: rules.registry,
     decryptSettings: settingsDecrypter(rules),
     now: () => new Date(),
-    credentialsFor: credentialStore(pool, keys),
+    credentialsFor: credentialStore(pool, rules.keys),
     posFetch: fetch,
     silentLocations: () => silentLocations,
   };

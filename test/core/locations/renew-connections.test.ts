@@ -6,11 +6,9 @@ import { credentialStore } from '../../../src/core/locations/credential-store.ts
 import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
-import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
-import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { KEYS, locationRules, plainProvider } from '../../support/location-rules.ts';
 import { testPool } from '../../support/test-pool.ts';
 
-const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 const Settings = z.object({ refreshToken: z.string() });
 const spent: string[] = [];
 
@@ -32,26 +30,10 @@ const rotating: Provider<z.infer<typeof Settings>> = {
       },
     }),
 };
-const lasting: Provider = {
-  integration: 'lasting',
-  settings: z.object({}),
-  deduplicates: true,
-  createOrder: async () => ({}),
-  translateWebhook: () => [],
-};
-
+const rules = locationRules(rotating, plainProvider('lasting'));
 const pool = testPool({ max: 4 });
 
 it('spends every refresh token before it dies, and names the location that needs a person', async () => {
-  const rules = {
-    registry: new Map<string, Provider>([
-      ['rotating', rotating],
-      ['lasting', lasting],
-    ]),
-    keys,
-    publicUrl: undefined,
-    allowedHosts,
-  };
   const locations = { broken: 'lost', fine: 'first', paused: 'other' };
   for (const [locationId, refreshToken] of Object.entries(locations)) {
     await putLocation(pool, rules, { locationId, integration: 'rotating', settings: { refreshToken } });
@@ -65,7 +47,7 @@ it('spends every refresh token before it dies, and names the location that needs
     pool,
     decryptSettings: settingsDecrypter(rules),
     now: () => new Date(),
-    credentialsFor: credentialStore(pool, keys),
+    credentialsFor: credentialStore(pool, KEYS),
     posFetch: fetch,
     signal: new AbortController().signal,
     log: { error: (about: object) => void logged.push(about as Record<string, unknown>) },
@@ -98,12 +80,6 @@ it('spends every refresh token before it dies, and names the location that needs
 });
 
 it('shows no grant of the settings that a location had before', async () => {
-  const rules = {
-    registry: new Map<string, Provider>([['rotating', rotating]]),
-    keys,
-    publicUrl: undefined,
-    allowedHosts,
-  };
   const put = (refreshToken: string): Promise<unknown> =>
     putLocation(pool, rules, { locationId: 'fine', integration: 'rotating', settings: { refreshToken } });
   await put('of another authorisation');

@@ -1,9 +1,7 @@
 /** What is said of a kitchen becomes one availability, and the latest one is published, in order. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { Availability } from '../../../src/core/domain/availability.ts';
 import type { Observed } from '../../../src/core/domain/observed.ts';
-import type { Provider } from '../../../src/core/domain/provider.ts';
 import type { KitchenReport } from '../../../src/core/domain/webhook.ts';
 import {
   endBusy,
@@ -16,10 +14,9 @@ import {
 import { findLocation, pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
-import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { inTransaction, LOCK_KITCHENS, withClient } from '../../../src/core/postgres/transactions.ts';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
-import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { locationRules, plainProvider } from '../../support/location-rules.ts';
 import { insertRows } from '../../support/seed-rows.ts';
 import { testPool } from '../../support/test-pool.ts';
 import { translatedWebhook } from '../../support/translated-webhook.ts';
@@ -27,22 +24,10 @@ import { until } from '../../support/until.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 
 const HOUR_MS = 3_600_000;
-const keys = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
-const acme: Provider = {
-  integration: 'acme',
-  settings: z.object({}),
-  deduplicates: true,
-  createOrder: async () => ({}),
-  translateWebhook: () => [],
-};
 const pool = testPool({ max: 6 });
 const observed: Observed[] = [];
 const deps = { pool, observe: (event: Observed) => void observed.push(event) };
-const registry = new Map([
-  ['acme', acme],
-  ['other', { ...acme, integration: 'other' }],
-]);
-const rules = { registry, keys, publicUrl: undefined, allowedHosts };
+const rules = locationRules(plainProvider('acme'), plainProvider('other'));
 let locationId: string;
 let nth = 0;
 

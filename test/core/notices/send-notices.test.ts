@@ -61,9 +61,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await stage.query(`WITH quiet AS (UPDATE locations SET contacts = '[]') DELETE FROM notice_messages`);
 });
-afterAll(async () => {
-  await Promise.all([gateway?.stop(), mail?.stop(), stage?.stop()]);
-});
+afterAll(() => Promise.all([gateway?.stop(), mail?.stop(), stage?.stop()]));
 
 /** One turn of a process's workers. */
 const work = async (by: Ways = ways): Promise<void> => {

@@ -1,7 +1,7 @@
-import { z } from 'zod';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import { askOperator, OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { plainProvider } from '../../support/location-rules.ts';
 import { startMailServer, type MailServer } from '../../support/start-mail-server.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
 import { setContacts } from './seed-trouble.ts';
@@ -15,16 +15,13 @@ beforeAll(async () => {
   system = await startSystem({
     stepped: ['placements', 'notices', 'relay'],
     providers: [
-      {
-        integration: 'blind',
-        settings: z.object({}),
+      plainProvider('blind', {
         deduplicates: false,
         async createOrder() {
           answers += 1;
           throw new TryAgain('no answer', { sent: true });
         },
-        translateWebhook: () => [],
-      },
+      }),
     ],
     env: {
       SMTP_URL: mail.url,
@@ -35,9 +32,7 @@ beforeAll(async () => {
   });
   await system.addLocation('nord', {}, 'blind');
 });
-afterAll(async () => {
-  await Promise.all([system?.stop(), mail?.stop()]);
-});
+afterAll(() => Promise.all([system?.stop(), mail?.stop()]));
 
 async function turn(): Promise<void> {
   await system.round('placements');

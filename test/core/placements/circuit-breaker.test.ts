@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { circuitBreaker, type CircuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 
@@ -17,15 +17,14 @@ describe('a circuit', () => {
   const endedAt = (count: number, error: unknown): void => {
     for (let nth = 1; nth <= count; nth += 1) ended(`club-${nth}`, error);
   };
-  const start = (): void => {
+  beforeEach(() => {
     vi.useFakeTimers({ toFake: ['performance'] });
     logged = [];
     breaker = circuitBreaker({ info: log('info'), warn: log('warn'), error: log('error') });
-  };
+  });
   afterEach(() => void vi.useRealTimers());
 
   it('opens when ten locations in a row are silent, and the first answer closes it: one line each way', () => {
-    start();
     endedAt(9, SILENCE);
     expect(state()).toBe('closed');
     ended('club-10', SILENCE);
@@ -43,7 +42,6 @@ describe('a circuit', () => {
   });
 
   it('knows which locations of an open circuit are silent, and takes no other for one', () => {
-    start();
     const isSilent = (locationId: string, integration: string | null = 'acme'): boolean =>
       breaker.isSilent({ locationId, integration });
     endedAt(9, SILENCE);
@@ -58,13 +56,11 @@ describe('a circuit', () => {
   });
 
   it('stays closed when one location is silent a hundred times', () => {
-    start();
     for (let nth = 0; nth < 100; nth += 1) ended('dead', SILENCE);
     expect(state()).toBe('closed');
   });
 
   it('stays closed when somebody answers in between, or the silences are far apart', () => {
-    start();
     endedAt(9, SILENCE);
     ended('well');
     ended('club-10', SILENCE);
@@ -77,7 +73,6 @@ describe('a circuit', () => {
   });
 
   it('opens at calls that are waited for long, one location after the other', () => {
-    start();
     const callS = 110;
     for (let second = 0; second < 60 + callS; second += 6) {
       vi.advanceTimersByTime(6_000);
@@ -95,7 +90,6 @@ describe('a circuit', () => {
     ['settings that make no request', new NeedsOperator('the URL is not valid')],
     ['an order that cannot be expressed', new GiveUp('no such item', { reason: 'not on the menu' })],
   ])('stays closed at %s, which is no silence', (_, error) => {
-    start();
     endedAt(50, error);
     expect(state()).not.toBe('open');
   });
@@ -106,20 +100,17 @@ describe('a circuit', () => {
     ['no connection', new TryAgain('ECONNREFUSED', { sent: false })],
     ['what a provider did not foresee', new TypeError('fetch failed')],
   ])('opens at %s', (_, error) => {
-    start();
     endedAt(10, error);
     expect(state()).toBe('open');
   });
 
   it('is closed by an answer that refuses, too', () => {
-    start();
     endedAt(10, SILENCE);
     ended('club-1', new GiveUp('no such item', { reason: 'not on the menu', httpStatus: 422 }));
     expect(state()).toBe('closed');
   });
 
   it('does not open again at calls that began before the answer', () => {
-    start();
     const began = performance.now();
     ended('well');
     for (let nth = 1; nth <= 20; nth += 1) ended(`club-${nth}`, SILENCE, began);
@@ -127,7 +118,6 @@ describe('a circuit', () => {
   });
 
   it('counts silence from when the call began: settings that were put during it have not been tried', () => {
-    start();
     const began = performance.now();
     vi.advanceTimersByTime(15_000);
     for (let nth = 1; nth <= 10; nth += 1) ended(`club-${nth}`, SILENCE, began);
@@ -135,7 +125,6 @@ describe('a circuit', () => {
   });
 
   it('forgets a location that another integration serves now', () => {
-    start();
     endedAt(10, SILENCE);
     breaker.callEnded({ locationId: 'club-1', integration: 'other' }, performance.now(), SILENCE);
     expect(breaker.silentLocations().map((each) => each.locationId)).not.toContain('club-1');

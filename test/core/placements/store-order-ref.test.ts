@@ -1,22 +1,18 @@
-import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
-import type { Provider } from '../../../src/core/domain/provider.ts';
 import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
+import { plainProvider } from '../../support/location-rules.ts';
 import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { startSystem, type System } from '../../support/start-system.ts';
 
 /** A POS that loses its answers, and cannot be asked. */
-const forgetful: Provider = {
-  integration: 'forgetful',
-  settings: z.object({}),
+const forgetful = plainProvider('forgetful', {
   deduplicates: false,
   createOrder: () => Promise.reject(new TryAgain('no answer', { sent: true })),
-  translateWebhook: () => [],
-};
+});
 
 let system: System;
 
