@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { readActionsAbout, readAudit, type AuditFilter } from '../../../src/core/operators/read-audit.ts';
+import { allPages } from '../../support/all-pages.ts';
 import { readPlans } from '../../support/read-plans.ts';
 import { servicePools } from '../../support/test-pool.ts';
 
@@ -77,13 +78,8 @@ it.each<[string, AuditFilter, string]>([
     const { rows } = await pool.query<{ id: string }>(
       `SELECT audit_id AS id FROM audit WHERE ${condition} ORDER BY 1 DESC`,
     );
-    const found: string[] = [];
-    let before: string | undefined;
-    do {
-      const page = await readAudit(pool, filter, { before, limit: 50 });
-      found.push(...page.actions.map(({ auditId }) => auditId));
-      before = page.next ?? undefined;
-    } while (before !== undefined);
+    const pages = await allPages((before: string | undefined) => readAudit(pool, filter, { before, limit: 50 }));
+    const found = pages.flatMap(({ actions }) => actions.map(({ auditId }) => auditId));
     expect(found.length).toBe(new Set(found).size);
     // The span is by a clock that moved between the two reads.
     expect(Math.abs(found.length - rows.length)).toBeLessThan(3);

@@ -1,6 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { listOrders, type OrderFilter } from '../../../src/core/orders/list-orders.ts';
 import { showOrder } from '../../../src/core/orders/show-order.ts';
+import { allPages } from '../../support/all-pages.ts';
 import { readPlans } from '../../support/read-plans.ts';
 import { servicePools } from '../../support/test-pool.ts';
 
@@ -55,20 +56,16 @@ it.each<[string, OrderFilter, string?]>([
   expect(reads).toBeLessThanOrEqual(READS);
 });
 
+const idsOf = (pages: { orders: { serviceOrderId: string }[] }[]): string[] =>
+  pages.flatMap(({ orders }) => orders.map(({ serviceOrderId }) => serviceOrderId));
+
 it('whatever is filtered, going on until there is no next finds all that match, once', async () => {
   await pool.query(`UPDATE orders SET rank = 80 WHERE service_order_id IN ('order-3', 'order-19999')`);
-  const found: string[] = [];
-  let after: string | undefined;
-  let pages = 0;
-  for (;;) {
-    const page = await listOrders(pool, { status: 'cancelled' }, { after, limit: 50 });
-    found.push(...(page?.orders ?? []).map((order) => order.serviceOrderId));
-    pages += 1;
-    if (page === undefined || page.next === null) break;
-    after = page.next;
-  }
-  expect(found).toEqual(['order-3', 'order-19999']);
-  expect(pages).toBeGreaterThan(5);
+  const pages = await allPages((after: string | undefined) =>
+    listOrders(pool, { status: 'cancelled' }, { after, limit: 50 }),
+  );
+  expect(idsOf(pages)).toEqual(['order-3', 'order-19999']);
+  expect(pages.length).toBeGreaterThan(5);
 });
 
 it.each([1, 30])(
@@ -79,14 +76,10 @@ it.each([1, 30])(
       `SELECT service_order_id AS id FROM placements WHERE location_id = ANY ($1) ORDER BY signalled_at DESC`,
       [locations],
     );
-    const found: string[] = [];
-    let after: string | undefined;
-    do {
-      const page = await listOrders(pool, { locations }, { after, limit: 100 * clubs });
-      found.push(...(page?.orders ?? []).map((order) => order.serviceOrderId));
-      after = page?.next ?? undefined;
-    } while (after !== undefined);
-    expect(found).toEqual(rows.map(({ id }) => id));
+    const pages = await allPages((after: string | undefined) =>
+      listOrders(pool, { locations }, { after, limit: 100 * clubs }),
+    );
+    expect(idsOf(pages)).toEqual(rows.map(({ id }) => id));
     expect(await listOrders(pool, { locations: [] }, { limit: 50 })).toEqual({ orders: [], next: null });
   },
 );

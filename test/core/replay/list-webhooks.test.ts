@@ -2,6 +2,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { listWebhooks, type WebhookFilter, type WebhookKey } from '../../../src/core/replay/list-webhooks.ts';
 import { replayWebhooks } from '../../../src/core/replay/replay-webhooks.ts';
 import type { Replaying } from '../../../src/core/replay/replay-webhook.ts';
+import { allPages } from '../../support/all-pages.ts';
 import { readPlans } from '../../support/read-plans.ts';
 import { servicePools } from '../../support/test-pool.ts';
 
@@ -67,13 +68,10 @@ it.each<[string, WebhookFilter, string]>([
     const { rows } = await pool.query<{ id: string }>(`SELECT id FROM webhooks WHERE ${condition} ORDER BY id`);
     const expected = rows.map(({ id }) => id);
     for (const oldestFirst of [true, false]) {
-      const found: string[] = [];
-      let after: WebhookKey | undefined;
-      do {
-        const page = await listWebhooks(pool, filter, { oldestFirst, after, limit: 1_000 });
-        found.push(...page.webhooks.map(({ webhookId }) => webhookId));
-        after = page.next;
-      } while (after !== undefined);
+      const pages = await allPages((after: WebhookKey | undefined) =>
+        listWebhooks(pool, filter, { oldestFirst, after, limit: 1_000 }),
+      );
+      const found = pages.flatMap(({ webhooks }) => webhooks.map(({ webhookId }) => webhookId));
       expect(found).toEqual(oldestFirst ? expected : expected.toReversed());
     }
   },

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
@@ -11,7 +11,6 @@ import { listWebhooks } from '../../../src/core/replay/list-webhooks.ts';
 import { replayWebhook, type Replayed } from '../../../src/core/replay/replay-webhook.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { showWebhook } from '../../../src/core/replay/show-webhook.ts';
-import { openDatabase } from '../../../src/database/open-database.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 const words = 'Ada waits outside';
@@ -31,7 +30,6 @@ const picky: Provider = {
 
 let stage: Stage;
 let pool: pg.Pool;
-let flushPool: pg.Pool;
 let path: string;
 let deps: Parameters<typeof replayWebhook>[0] & Parameters<typeof showWebhook>[0];
 
@@ -39,17 +37,14 @@ beforeAll(async () => {
   stage = await startStage({ providers: [picky] });
   await stage.addLocation('club-1', {}, 'picky');
   path = await stage.webhookPath('club-1');
-  ({ pool, flushPool } = openDatabase(stage.env['DATABASE_URL'] ?? '', 5, () => {}));
+  ({ pool } = stage);
   const keys = parseSettingsKeys(stage.env['SETTINGS_KEY'] ?? '');
   const registry = new Map([['picky', picky]]);
   const decryptSettings = settingsDecrypter({ registry, keys, publicUrl: undefined });
   deps = { pool, registry, decryptSettings, keys, publicUrl: '', dryRun: false };
   await ensureWebhookPartitions(pool);
 });
-afterAll(async () => {
-  await Promise.all([pool.end(), flushPool.end()]);
-  await stage.stop();
-});
+afterAll(() => stage?.stop());
 
 async function replay(id: string | null, dryRun = false): Promise<Replayed> {
   const replayed = await replayWebhook({ ...deps, dryRun }, id ?? '');

@@ -13,7 +13,7 @@ import { eraseMembers } from '../../../src/core/retention/erase-members.ts';
 import { PACKED, unpackOrder } from '../../../src/core/retention/pack-order.ts';
 import { findTombstone, MOVE_BATCH, movePastOrders } from '../../../src/core/retention/past-orders.ts';
 import { dropOldPartitions } from '../../../src/core/retention/retention-rules.ts';
-import { openDatabase } from '../../../src/database/open-database.ts';
+import { allPages } from '../../support/all-pages.ts';
 import { post, startSystem, type System } from '../../support/start-system.ts';
 import { whileLocked } from '../../support/while-locked.ts';
 
@@ -34,20 +34,16 @@ const simple: Provider = {
 
 let system: System;
 let pool: pg.Pool;
-let flushPool: pg.Pool;
 let url: string;
 
 beforeAll(async () => {
   system = await startSystem({ providers: [simple], stepped: ['placements', 'relay', 'refreshes', 'cancellations'] });
-  ({ pool, flushPool } = openDatabase(system.env['DATABASE_URL'] ?? '', 5, () => {}));
+  ({ pool } = system);
   await system.addLocation('club-1', {}, 'simple');
   await system.addLocation('club-2', {}, 'simple');
   url = await system.webhookUrl('club-1');
 });
-afterAll(async () => {
-  await Promise.all([pool.end(), flushPool.end()]);
-  await system.stop();
-});
+afterAll(() => system?.stop());
 beforeEach(async () => {
   tickets = [];
   await truncate('placements, orders, status_events, past_orders');
@@ -186,7 +182,7 @@ describe('an order whose member data was erased', () => {
   it('is passed over by a second process, and each of many moves once', async () => {
     const ids = Array.from({ length: 3 * MOVE_BATCH }, () => randomUUID()).toSorted();
     await seedErased('club-1', ...ids);
-    const moved = await Promise.all([movePastOrders(pool, PII_DAYS), movePastOrders(flushPool, PII_DAYS)]);
+    const moved = await Promise.all([movePastOrders(pool, PII_DAYS), movePastOrders(pool, PII_DAYS)]);
     const rest = await movePastOrders(pool, PII_DAYS);
     expect(moved[0] + moved[1] + rest).toBe(ids.length);
     expect(await idsIn('past_orders')).toEqual(ids);
@@ -350,15 +346,8 @@ describe('a month of past orders', () => {
 describe('a list of orders', () => {
   /** Reads all pages. */
   async function listed(filter: Parameters<typeof listOrders>[1], limit: number): Promise<string[]> {
-    const ids: string[] = [];
-    let after: string | undefined;
-    do {
-      const page = await listOrders(pool, filter, { after, limit });
-      if (page === undefined) throw new Error('the cursor is unknown');
-      ids.push(...page.orders.map((order) => order.serviceOrderId));
-      after = page.next ?? undefined;
-    } while (after !== undefined);
-    return ids;
+    const pages = await allPages((after: string | undefined) => listOrders(pool, filter, { after, limit }));
+    return pages.flatMap(({ orders }) => orders.map(({ serviceOrderId }) => serviceOrderId));
   }
 
   it('has current and past orders by time, whatever the size of a page', async () => {

@@ -60,6 +60,12 @@ async function revokedUrl(locationId: string): Promise<string> {
   return url;
 }
 
+/** A location's URL with an old token, and the one with a valid token. */
+async function bothUrls(): Promise<{ locationId: string; old: string; valid: string }> {
+  const locationId = await place();
+  return { locationId, old: await revokedUrl(locationId), valid: await urlOf(locationId) };
+}
+
 async function order(locationId: string): Promise<string> {
   const serviceOrderId = `order-${randomUUID()}`;
   await stage.seedOrder({ serviceOrderId, locationId });
@@ -305,9 +311,7 @@ describe('who guesses', () => {
 
 describe('a connection that has carried an accepted token', () => {
   it('goes on after what was refused for an old one, which is kept whole', async () => {
-    const locationId = await place();
-    const old = await revokedUrl(locationId);
-    const valid = await urlOf(locationId);
+    const { locationId, old, valid } = await bothUrls();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const sockets = new Set<Socket>();
     agent.on('free', (socket: Socket) => sockets.add(socket));
@@ -325,9 +329,7 @@ describe('a connection that has carried an accepted token', () => {
 
   it('and after one that is longer than we read of it', async () => {
     const small = await startStage({ databaseUrl: stage.databaseUrl, env: { WEBHOOK_BODY_LIMIT: '1024' } });
-    const locationId = await place();
-    const old = await revokedUrl(locationId);
-    const valid = await urlOf(locationId);
+    const { old, valid } = await bothUrls();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     try {
       const there = await small.listen();
@@ -345,9 +347,7 @@ describe('a connection that has carried an accepted token', () => {
 
 describe('who has an old token', () => {
   it('takes no room from who has a valid one: their bodies count apart', async () => {
-    const locationId = await place();
-    const old = await revokedUrl(locationId);
-    const valid = await urlOf(locationId);
+    const { old, valid } = await bothUrls();
     const slow = await Promise.all(Array.from({ length: 6 }, () => open(old, LIMIT - 1)));
     const send = (socket: Socket): Promise<void> =>
       new Promise((sent) => socket.write('x'.repeat(160_000), () => sent()));
