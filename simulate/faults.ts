@@ -226,6 +226,12 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
   const change = (map: Map<string, number>, key: string, by: 1 | -1): void =>
     void map.set(key, (map.get(key) ?? 0) + by);
   const cutKey = (party: Party, from: string): string => `${party.name.split('.')[0] ?? ''} ${from}`;
+  const changeBy = (by: 1 | -1, { kind }: Planned, party: Party): void => {
+    if (kind === 'cut from Postgres') change(cuts, cutKey(party, 'postgres'), by);
+    if (kind === 'cut from the world') change(cuts, cutKey(party, 'world'), by);
+    if (kind === 'Postgres down') change(downs, 'postgres', by);
+    if (kind === 'platform stale') change(downs, 'platform', by);
+  };
 
   return {
     ofStatement(party, label, isAboutOrder) {
@@ -291,17 +297,11 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     begin(one, party) {
       applied.push({ id: one.id, at: schedule.now(), what: `${one.kind}: ${party.name}, ${Math.round(one.forMs)} ms` });
       schedule.note(`fault ${one.id} begins: ${party.name}`);
-      if (one.kind === 'cut from Postgres') change(cuts, cutKey(party, 'postgres'), 1);
-      if (one.kind === 'cut from the world') change(cuts, cutKey(party, 'world'), 1);
-      if (one.kind === 'Postgres down') change(downs, 'postgres', 1);
-      if (one.kind === 'platform stale') change(downs, 'platform', 1);
+      changeBy(1, one, party);
     },
     end(one, party) {
       schedule.note(`fault ${one.id} ends`);
-      if (one.kind === 'cut from Postgres') change(cuts, cutKey(party, 'postgres'), -1);
-      if (one.kind === 'cut from the world') change(cuts, cutKey(party, 'world'), -1);
-      if (one.kind === 'Postgres down') change(downs, 'postgres', -1);
-      if (one.kind === 'platform stale') change(downs, 'platform', -1);
+      changeBy(-1, one, party);
     },
     isCut: (party, from) => (cuts.get(cutKey(party, from)) ?? 0) > 0,
     isDown: (what, asker) => asker?.name !== 'world' && (downs.get(what) ?? 0) > 0,
