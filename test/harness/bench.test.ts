@@ -1,21 +1,16 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { commandOf, PARTS, readBenchArguments } from '../../bench/read-bench-arguments.ts';
 import { createDatabase } from '../support/create-database.ts';
+import { runToEnd, type Ended } from '../support/run-program.ts';
 import { MAIN } from '../support/run-main.ts';
 import { until } from '../support/until.ts';
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`../../bench/${name}`, import.meta.url));
 
-function bench(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  return new Promise((ended) => {
-    execFile(process.execPath, [fileOf('bench.ts'), ...args], { timeout: 10_000 }, (error, out, err) => {
-      ended({ code: Number(error?.code ?? 0), out, err });
-    });
-  });
-}
+const bench = (...args: string[]): Promise<Ended> => runToEnd(fileOf('bench.ts'), {}, args);
 
 describe('npm run bench', () => {
   it('explains itself', async () => {
@@ -29,7 +24,7 @@ describe('npm run bench', () => {
     [['--memory', '1'], 1, 'from 2 to 1000'],
     [['--quick', '--record'], 2, '--record needs longer measurements than --quick'],
   ])('refuses %j and says why', async (args, code, why) => {
-    expect(await bench(...args)).toMatchObject({ code, err: expect.stringContaining(why) });
+    expect(await bench(...args)).toMatchObject({ code, error: expect.stringContaining(why) });
   });
 
   it('measures what it is told to, and what takes long only when asked', () => {

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
@@ -6,15 +5,10 @@ import { balancePeer, emptyPeer } from '../../bench/peers/balance-peer.ts';
 import { comparePeers, IN_JSON, toPeerResults } from '../../bench/peers/compare-peers.ts';
 import { PEER_FIGURES } from '../../bench/peers/peer-figures.ts';
 import { createDatabase } from '../support/create-database.ts';
+import { runToEnd, type Ended } from '../support/run-program.ts';
 
-function benchPeers(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  const program = fileURLToPath(new URL('../../bench/peers/bench-peers.ts', import.meta.url));
-  return new Promise((ended) => {
-    execFile(process.execPath, [program, ...args], { timeout: 10_000 }, (error, out, err) => {
-      ended({ code: Number(error?.code ?? 0), out, err });
-    });
-  });
-}
+const BENCH_PEERS = fileURLToPath(new URL('../../bench/peers/bench-peers.ts', import.meta.url));
+const benchPeers = (...args: string[]): Promise<Ended> => runToEnd(BENCH_PEERS, {}, args);
 
 describe('npm run bench:peers', () => {
   it('explains itself', async () => {
@@ -27,9 +21,9 @@ describe('npm run bench:peers', () => {
   it('refuses what it does not know, and says why', async () => {
     expect(await benchPeers('--rounds', '0')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('from 1 to 1000'),
+      error: expect.stringContaining('from 1 to 1000'),
     });
-    expect(await benchPeers('--quick')).toMatchObject({ code: 1, err: expect.stringContaining('--quick') });
+    expect(await benchPeers('--quick')).toMatchObject({ code: 1, error: expect.stringContaining('--quick') });
   });
 
   it('measures each peer beside the service at every number of connections, and gives five ratios', async () => {

@@ -1,39 +1,32 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PubSub } from '@google-cloud/pubsub';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { PubSub } from '@google-cloud/pubsub';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { pacePushes } from '../support/pace-pushes.ts';
-import { readBody, serveHttp } from '../support/serve-http.ts';
-import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
+import { readBody } from '../support/serve-http.ts';
 import { until } from '../support/until.ts';
+import { connectPubsub, serveEndpoint } from './connect-pubsub.ts';
 
 const SLOWDOWN = { minMs: 50, maxMs: 400 };
 /** Milliseconds that a timer may be early. */
 const TOLERANCE_MS = 2;
 
-let pubsub: Pubsub;
+const pushBackoff = { minMs: 1, maxMs: 1 };
 let client: PubSub;
+let stop: () => Promise<void>;
 let names = 0;
 
 beforeAll(async () => {
-  pubsub = await startPubsub({ pushBackoff: { minMs: 1, maxMs: 1 }, pushSlowdown: SLOWDOWN });
-  vi.stubEnv('METADATA_SERVER_DETECTION', 'none');
-  vi.stubEnv('PUBSUB_EMULATOR_HOST', pubsub.host);
-  client = new PubSub({ projectId: 'test' });
+  ({ client, stop } = await connectPubsub({ pushBackoff, pushSlowdown: SLOWDOWN }));
 });
-
-afterAll(async () => {
-  await client.close();
-  await pubsub.stop();
-  vi.unstubAllEnvs();
-});
+afterAll(() => stop());
 
 type Push = { text: string; at: number };
 
 /** Pushes to an endpoint whose answer is a status, or comes later. */
 async function subscribe(answer: (text: string, response: ServerResponse) => number | undefined) {
   const pushes: Push[] = [];
-  const endpoint = await serveHttp(async (request: IncomingMessage, response) => {
+  const endpoint = await serveEndpoint(async (request, response) => {
     const at = performance.now();
     const { message } = JSON.parse((await readBody(request)).toString()) as { message: { data: string } };
     const text = Buffer.from(message.data, 'base64').toString();
@@ -41,7 +34,6 @@ async function subscribe(answer: (text: string, response: ServerResponse) => num
     const status = answer(text, response);
     if (status !== undefined) response.writeHead(status).end();
   });
-  onTestFinished(() => endpoint.stop());
   names += 1;
   const [topic] = await client.createTopic(`paced-${names}`);
   const [subscription] = await topic.createSubscription(`paced-${names}`, { pushEndpoint: endpoint.url });
@@ -88,19 +80,14 @@ describe('a push subscription', () => {
   });
 
   it('goes at full speed whatever is answered, unless it was asked to slow down', async () => {
-    const fast = await startPubsub({ pushBackoff: { minMs: 1, maxMs: 1 } });
+    const fast = await connectPubsub({ pushBackoff });
     onTestFinished(() => fast.stop());
     let pushes = 0;
-    const endpoint = await serveHttp((_, response) => {
+    const endpoint = await serveEndpoint((_, response) => {
       pushes += 1;
       response.writeHead(500).end();
     });
-    onTestFinished(() => endpoint.stop());
-    vi.stubEnv('PUBSUB_EMULATOR_HOST', fast.host);
-    const another = new PubSub({ projectId: 'test' });
-    onTestFinished(() => another.close());
-    vi.stubEnv('PUBSUB_EMULATOR_HOST', pubsub.host);
-    const [topic] = await another.createTopic('fast');
+    const [topic] = await fast.client.createTopic('fast');
     await topic.createSubscription('fast', { pushEndpoint: endpoint.url });
     await topic.publishMessage({ data: Buffer.from('poison') });
     await until(() => pushes >= 20, 1000);

@@ -1,27 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PubSub, type Message, type Subscription } from '@google-cloud/pubsub';
+import type { Message, PubSub, Subscription } from '@google-cloud/pubsub';
 import { status } from '@grpc/grpc-js';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { readBody, serveHttp } from '../support/serve-http.ts';
-import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
+import { readBody } from '../support/serve-http.ts';
+import type { Pubsub } from '../support/start-pubsub.ts';
+import { connectPubsub, serveEndpoint } from './connect-pubsub.ts';
 
 let pubsub: Pubsub;
 let client: PubSub;
+let stop: () => Promise<void>;
 let names = 0;
 
 beforeAll(async () => {
-  pubsub = await startPubsub({ pushBackoff: { minMs: 20, maxMs: 100 } });
-  vi.stubEnv('METADATA_SERVER_DETECTION', 'none');
-  vi.stubEnv('PUBSUB_EMULATOR_HOST', pubsub.host);
-  client = new PubSub({ projectId: 'test' });
+  ({ pubsub, client, stop } = await connectPubsub({ pushBackoff: { minMs: 20, maxMs: 100 } }));
 });
-
-afterAll(async () => {
-  await client.close();
-  await pubsub.stop();
-  vi.unstubAllEnvs();
-});
+afterAll(() => stop());
 
 async function newTopic() {
   names += 1;
@@ -96,12 +90,11 @@ test('a message whose lease runs out comes again', async () => {
 test('a push carries the envelope and a token that verifies, and comes again until it is acknowledged', async () => {
   const pushes: { body: unknown; authorization: string | undefined }[] = [];
   const answers = [500, 302, 401, 204];
-  const endpoint = await serveHttp(async (request, response) => {
+  const endpoint = await serveEndpoint(async (request, response) => {
     const body: unknown = JSON.parse((await readBody(request)).toString());
     pushes.push({ body, authorization: request.headers.authorization });
     response.writeHead(answers[pushes.length - 1] ?? 204).end();
   });
-  onTestFinished(() => endpoint.stop());
   const topic = await newTopic();
   await topic.createSubscription('pushed', {
     pushConfig: {
@@ -137,12 +130,11 @@ test('a push carries the envelope and a token that verifies, and comes again unt
 test('an answer on the way to the answer decides nothing', async () => {
   const answers = [500, 204];
   let pushes = 0;
-  const endpoint = await serveHttp((_, response) => {
+  const endpoint = await serveEndpoint((_, response) => {
     response.writeProcessing();
     response.writeHead(answers[pushes] ?? 204).end();
     pushes += 1;
   });
-  onTestFinished(() => endpoint.stop());
   const topic = await newTopic();
   await topic.createSubscription('processing', { pushEndpoint: endpoint.url });
   await topic.publishMessage({ data: Buffer.from('x') });
@@ -153,12 +145,11 @@ test('an answer on the way to the answer decides nothing', async () => {
 
 test('what was pushed in vain five times goes to the dead-letter topic, says where from, and comes no more', async () => {
   const attempts: unknown[] = [];
-  const endpoint = await serveHttp(async (request, response) => {
+  const endpoint = await serveEndpoint(async (request, response) => {
     const body = JSON.parse((await readBody(request)).toString()) as { deliveryAttempt: unknown };
     attempts.push(body.deliveryAttempt);
     response.writeHead(503).end();
   });
-  onTestFinished(() => endpoint.stop());
   const [topic, dead] = [await newTopic(), await newTopic()];
   await topic.createSubscription('mortal', {
     pushEndpoint: endpoint.url,
@@ -188,13 +179,12 @@ test('what was pushed in vain five times goes to the dead-letter topic, says whe
 
 test('a dead letter makes way for what waits behind it', async () => {
   const pushed: string[] = [];
-  const endpoint = await serveHttp(async (request, response) => {
+  const endpoint = await serveEndpoint(async (request, response) => {
     const { message } = JSON.parse((await readBody(request)).toString()) as { message: { data: string } };
     const text = Buffer.from(message.data, 'base64').toString();
     pushed.push(text);
     response.writeHead(text === 'poison' ? 503 : 204).end();
   });
-  onTestFinished(() => endpoint.stop());
   const [topic, dead] = [await newTopic(), await newTopic()];
   await topic.createSubscription('makes-way', {
     pushEndpoint: endpoint.url,
@@ -241,11 +231,10 @@ test('a message is unacknowledged until it is acknowledged, and again if one bef
 
 test('a message outlives a dead-letter topic that is gone', async () => {
   let pushes = 0;
-  const endpoint = await serveHttp((_, response) => {
+  const endpoint = await serveEndpoint((_, response) => {
     pushes += 1;
     response.writeHead(pushes < 8 ? 503 : 204).end();
   });
-  onTestFinished(() => endpoint.stop());
   const [topic, dead] = [await newTopic(), await newTopic()];
   const deadLetterPolicy = { deadLetterTopic: dead.name, maxDeliveryAttempts: 5 };
   await topic.createSubscription('outlives', { pushEndpoint: endpoint.url, deadLetterPolicy });
