@@ -43,6 +43,10 @@ const REFUSED = 'throw refusalOf(answer, order, context.settings);';
 const OF_ORDER = 'obtainToken(context, context.signal)';
 const KEY_OF_ALL = 'keyOf(order: CanonicalOrder): string {\n$1(JSON.stringify(order))';
 const WITH_SECRET = 'account: ({ storeId, clientSecret }) => `${storeId} ${clientSecret}`';
+const NO_SIGNAL = '{ signal: new AbortController().signal, fetch },\n';
+const BY_SECRET = 'withinLimits(settings.clientSecret,';
+const OF_MEMBER = "throw new GiveUp(order.notes ?? '', { reason: '' });";
+const NO_DISCOUNT = 'discountsOf({ ...order, money: { ...money, discount: 0 } })';
 const KEPT = `= await context.credentials
     .accessToken({
       seed: { clientId: context.settings.clientId },
@@ -59,35 +63,17 @@ const MISTAKES: readonly [of: string, file: string, right: string | RegExp, wron
   ['a seed without the secret', TOKEN, SEEDED, 'seed: { clientId, baseUrl }', SEED],
   ['a seed without the client', TOKEN, SEEDED, 'seed: { clientSecret, baseUrl }', SEED],
   ["a token asked for under the order's signal", TOKEN, 'obtainToken(context, signal)', OF_ORDER, SIGNAL],
-  [
-    'a token asked for under no signal',
-    TOKEN,
-    '{ signal, fetch },\n',
-    '{ signal: new AbortController().signal, fetch },\n',
-    SIGNAL,
-  ],
+  ['a token asked for under no signal', TOKEN, '{ signal, fetch },\n', NO_SIGNAL, SIGNAL],
   ['expires_in taken for milliseconds', TOKEN, 'expiresIn: expires_in', 'expiresIn: expires_in / 1000', LASTS],
   ['expires_in taken for minutes', TOKEN, 'expiresIn: expires_in', 'expiresIn: expires_in * 60', LASTS],
   ['a constant account', 'index.ts', ACCOUNT_OF, "account: () => 'acme'", ACCOUNT],
   ["the vendor's account", 'index.ts', ACCOUNT_OF, 'account: ({ baseUrl }) => baseUrl', ACCOUNT],
   ['no account', 'index.ts', ACCOUNT_OF, 'account: undefined', ACCOUNT],
   ['a secret in the account', 'index.ts', ACCOUNT_OF, WITH_SECRET, SAME_ACCOUNT],
-  [
-    'a limit counted by a secret',
-    'call-acme.ts',
-    'withinLimits(storeId,',
-    'withinLimits(settings.clientSecret,',
-    LIMIT,
-  ],
+  ['a limit counted by a secret', 'call-acme.ts', 'withinLimits(storeId,', BY_SECRET, LIMIT],
   ["the POS's words as a reason", CREATE, '...REASONS.get(code),', `reason: ${THEIRS},`, OWN_WORDS],
   ["the POS's words in an error", CREATE, '(${code})`', `(\${${THEIRS}})\``, OWN_WORDS],
-  [
-    "the member's words in an error",
-    CREATE,
-    REFUSED,
-    "throw new GiveUp(order.notes ?? '', { reason: '' });",
-    OWN_WORDS,
-  ],
+  ["the member's words in an error", CREATE, REFUSED, OF_MEMBER, OWN_WORDS],
   ["another store's webhook", 'translate-webhook.ts', 'storeId !== settings.storeId || ', '', STORE],
   ['a check that a kept token satisfies', 'check.ts', /= await callAcme\(.*/, KEPT, CHECK],
   ['one of a modifier, always', WRITE, 'count: modifier.quantity', 'count: 1', ITEMS],
@@ -100,13 +86,7 @@ const MISTAKES: readonly [of: string, file: string, right: string | RegExp, wron
   ['no postcode', WRITE, '    postcode: postalCode,\n', '', ADDRESS],
   ['no instructions', WRITE, /directions: .*/, '', ADDRESS],
   ['no wanted time', WRITE, 'dueOf(fulfillment.requestedAt, now)', 'undefined', WANTED],
-  [
-    'no discounts',
-    WRITE,
-    'discountsOf(order)',
-    'discountsOf({ ...order, money: { ...money, discount: 0 } })',
-    DISCOUNTS,
-  ],
+  ['no discounts', WRITE, 'discountsOf(order)', NO_DISCOUNT, DISCOUNTS],
   ['discounts by their names alone', WRITE, 'discountsOf(order)', '(order.discounts ?? [])', DISCOUNTS],
   ["the POS's own ids of items", CREATE, /skus\?\.flatMap[^]*?\n    \),/, 'skus,', SOLD_OUT],
   ['one code for every refusal', CREATE, '...REASONS.get(code)', 'code', SOLD_OUT],

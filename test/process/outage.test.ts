@@ -1,59 +1,30 @@
-import { PubSub } from '@google-cloud/pubsub';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { putLocation } from '../../src/core/locations/put-location.ts';
-import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
-import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { registry } from '../../src/providers/index.ts';
 import { PROBED, memoryOf } from '../support/memory-of.ts';
 import { runMain, type MainProcess } from '../support/run-main.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
-import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
-import { post } from '../support/start-system.ts';
+import { post, startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
-import { allowedHosts } from '../support/allowed-loopback.ts';
-
-const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 
 let postgres: Postgres;
-let pubsub: Pubsub;
+let system: System;
 let main: MainProcess;
 let webhook: string;
 
 beforeAll(async () => {
-  [postgres, pubsub] = await Promise.all([startPostgres(), startPubsub()]);
+  postgres = await startPostgres();
   await migrate(postgres.url);
-  const client = new PubSub({ projectId: 'outage', apiEndpoint: pubsub.host, emulatorMode: true });
-  await client.createTopic('order-status');
-  await client.close();
-  const pool = new pg.Pool({ connectionString: postgres.url, max: 1 });
-  const settings = { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true };
-  const keys = parseSettingsKeys(SETTINGS_KEY);
-  await putLocation(
-    pool,
-    { registry, keys, publicUrl: undefined, allowedHosts },
-    { locationId: 'club-1', integration: 'standard', settings },
-  );
-  const { token } = await issueToken(pool, { locationId: 'club-1' });
-  await pool.end();
-  main = await runMain({
-    DATABASE_URL: postgres.url,
-    HOST: '127.0.0.1',
-    ORDER_API_URL: 'http://127.0.0.1:9/graphql',
-    GOOGLE_CLOUD_PROJECT: 'outage',
-    PUBSUB_EMULATOR_HOST: pubsub.host,
-    PUSH_AUTH: 'off',
-    SETTINGS_KEY,
-    DRAIN_DELAY_MS: '0',
-    NODE_OPTIONS: PROBED,
-  });
-  webhook = `${main.url}/webhook/standard/club-1?token=${token}`;
+  system = await startSystem({ databaseUrl: postgres.url, processes: 0, env: { PUSH_AUTH: 'off' } });
+  await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  main = await runMain({ ...system.env, NODE_OPTIONS: PROBED });
+  system.urls.push(main.url);
+  webhook = await system.webhookUrl('club-1');
 });
 afterAll(async () => {
   main?.child.kill('SIGKILL');
-  await Promise.all([postgres?.stop(), pubsub?.stop()]);
+  await system?.stop();
+  await postgres?.stop();
 });
 
 const ignored = { eventType: 'menu.changed', filler: 'x'.repeat(20_000) };

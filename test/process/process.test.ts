@@ -55,24 +55,36 @@ async function place(main: MainProcess, locationId: string): Promise<string> {
   return order.serviceOrderId;
 }
 
+/** The URL of `club-1` at a process, with a new token. */
+const webhookAt = async ({ url }: MainProcess): Promise<string> =>
+  (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${url}/webhook`);
+
 async function kill(main: MainProcess): Promise<void> {
   if (running === main) running = undefined;
   main.child.kill('SIGKILL');
   await main.exited;
 }
 
-/** One process begins to send an order and is killed while the POS has not answered. @returns the order's id */
-async function dieDuringCall(pos: Pos, locationId: string): Promise<string> {
-  const main = await theProcess();
-  pos.behave = () => 'hang';
-  const before = pos.requests;
+/** One process begins to send an order. Resolves when the POS has its request. @returns the order's id */
+async function beginCall(main: MainProcess, locationId: string): Promise<string> {
+  const before = plain.requests;
   const serviceOrderId = await place(main, locationId);
-  await until(() => pos.requests > before);
-  await kill(main);
-  pos.behave = undefined;
+  await until(() => plain.requests > before);
   return serviceOrderId;
 }
 
+/** One process begins to send an order and is killed while the POS has not answered. @returns the order's id */
+async function dieDuringCall(locationId: string): Promise<string> {
+  const main = await theProcess();
+  plain.behave = () => 'hang';
+  const serviceOrderId = await beginCall(main, locationId);
+  await kill(main);
+  plain.behave = undefined;
+  return serviceOrderId;
+}
+
+const attempts = (serviceOrderId: string): Promise<Record<string, unknown>[]> =>
+  system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1 ORDER BY attempt', [serviceOrderId]);
 const expireLease = (serviceOrderId: string): Promise<unknown> =>
   system.query(`UPDATE placements SET lease_until = now() WHERE service_order_id = $1`, [serviceOrderId]);
 const ticketsOf = (serviceOrderId: string): number =>
@@ -84,11 +96,8 @@ describe('a process that is killed', () => {
   });
 
   it('during its call to the POS: the next one knows that the call had begun, and does not repeat it blindly', async () => {
-    const serviceOrderId = await dieDuringCall(plain, 'blind');
-    const [attempt] = await system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1', [
-      serviceOrderId,
-    ]);
-    expect(attempt).toMatchObject({ outcome: 'started', ended_at: null });
+    const serviceOrderId = await dieDuringCall('blind');
+    expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'started', ended_at: null }]);
     expect(Number((await system.placement(serviceOrderId))?.['lease_until']) - Date.now()).toBeLessThanOrEqual(30_000);
 
     await expireLease(serviceOrderId);
@@ -99,15 +108,11 @@ describe('a process that is killed', () => {
   });
 
   it('during its call to a POS that can be asked: the next one asks, and sends it again once "not there" counts', async () => {
-    const serviceOrderId = await dieDuringCall(plain, 'findable');
+    const serviceOrderId = await dieDuringCall('findable');
     await expireLease(serviceOrderId);
     await theProcess();
     const calls = async (): Promise<unknown[]> =>
-      (
-        await system.query('SELECT * FROM placement_attempts WHERE service_order_id = $1 ORDER BY attempt', [
-          serviceOrderId,
-        ])
-      ).map((row) => `${String(row['call'])} ${String(row['outcome'])}`);
+      (await attempts(serviceOrderId)).map(({ call, outcome }) => `${String(call)} ${String(outcome)}`);
     await until(async () => (await calls()).includes('findOrder absent'));
     expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'in_doubt' });
     expect(ticketsOf(serviceOrderId)).toBe(0);
@@ -116,12 +121,8 @@ describe('a process that is killed', () => {
       [serviceOrderId],
     );
     await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
-    expect(await calls()).toEqual([
-      'createOrder unknown',
-      'findOrder absent',
-      'findOrder absent',
-      'createOrder placed',
-    ]);
+    const absent = 'findOrder absent';
+    expect(await calls()).toEqual(['createOrder unknown', absent, absent, 'createOrder placed']);
     expect(ticketsOf(serviceOrderId)).toBe(1);
   });
 
@@ -173,8 +174,7 @@ describe('a process that may open 300 files', () => {
   });
   afterAll(() => kill(main));
 
-  const newToken = async (): Promise<string> =>
-    (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
+  const newToken = (): Promise<string> => webhookAt(main);
 
   const ask = (url: string, options: RequestOptions): Promise<{ status: number; connection: string; from: number }> =>
     new Promise((resolve, reject) => {
@@ -339,7 +339,7 @@ describe('SIGTERM', () => {
   it('is not ready at once, answers what still comes, loses nothing and exits 0', async () => {
     // Long enough to ask it while it drains, however busy the machine is; the webhooks go on beyond it.
     const main = await runMain({ ...env, DRAIN_DELAY_MS: '10000' });
-    const url = (await system.webhookUrl('club-1')).replace(/^.*?\/webhook/, `${main.url}/webhook`);
+    const url = await webhookAt(main);
     const orders = Array.from({ length: 300 }, (_, i) => `drain-${i}`);
     for (const serviceOrderId of orders) await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
     const sent = orders.map(async (serviceOrderId, i) => {
@@ -374,9 +374,7 @@ describe('SIGTERM', () => {
         () => true,
       );
     plain.onTicket = () => until(isClosed).then(() => {});
-    const before = plain.requests;
-    const serviceOrderId = await place(main, 'club-1');
-    await until(() => plain.requests > before);
+    const serviceOrderId = await beginCall(main, 'club-1');
     main.child.kill('SIGTERM');
     expect(await main.exited).toBe(0);
     plain.onTicket = undefined;
@@ -386,25 +384,19 @@ describe('SIGTERM', () => {
   it('while a POS hangs: exits 0 in time, and the call is known to have begun', async () => {
     const main = await runMain({ ...env, DRAIN_FINISH_MS: '1500' });
     plain.behave = () => 'hang';
-    const before = plain.requests;
-    const serviceOrderId = await place(main, 'club-1');
-    await until(() => plain.requests > before);
+    const serviceOrderId = await beginCall(main, 'club-1');
     main.child.kill('SIGTERM');
     expect(await main.exited).toBe(0);
     expect(main.output()).toContain('abandoned at shutdown');
     plain.behave = undefined;
-    expect(
-      await system.query('SELECT outcome FROM placement_attempts WHERE service_order_id = $1', [serviceOrderId]),
-    ).toEqual([{ outcome: 'started' }]);
+    expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'started' }]);
   });
 
   it('when nobody reads its log any more: ends all the same', async () => {
     const main = await runMain({ ...env, DRAIN_FINISH_MS: '1500' });
     // A call that is left behind makes two last words, of which one has to wait for the other.
     plain.behave = () => 'hang';
-    const before = plain.requests;
-    await place(main, 'club-1');
-    await until(() => plain.requests > before);
+    await beginCall(main, 'club-1');
     main.child.kill('SIGTERM');
     await until(() => main.output().includes('draining'));
     main.child.stdout?.destroy();
@@ -465,15 +457,9 @@ describe('a first start without a database', () => {
         .filter((line) => line.includes('Postgres cannot be used'));
     await until(() => told().length > 0);
     await sleep(2_500);
-    expect(told().map((line) => JSON.parse(line) as unknown)).toEqual([
-      {
-        ...(JSON.parse(told()[0] ?? '') as object),
-        level: 50,
-        message: expect.stringContaining(
-          `database "${name}" does not exist; run CREATE DATABASE "${name}" ENCODING 'UTF8' TEMPLATE template0`,
-        ),
-      },
-    ]);
+    const what = `database "${name}" does not exist; run CREATE DATABASE "${name}" ENCODING 'UTF8' TEMPLATE template0`;
+    const message = expect.stringContaining(what);
+    expect(told().map((line) => JSON.parse(line) as unknown)).toMatchObject([{ level: 50, message }]);
     expect(main.output()).not.toContain('"stack"');
     await system.query(`CREATE DATABASE ${name}`);
     await main.exited;

@@ -1,20 +1,15 @@
 import { PubSub, type Topic } from '@google-cloud/pubsub';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
-import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { readConfig } from '../../src/server/config.ts';
 import { balanceLoad } from '../support/balance-load.ts';
-import { PROJECT, SERVICE_ACCOUNT, SHARED_ENV, fixturesOf, registryWith, type Fixtures } from '../support/fixtures.ts';
 import { runMain, type MainProcess } from '../support/run-main.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import type { HttpServer } from '../support/serve-http.ts';
-import { startOrderingPlatform, type OrderingPlatform } from '../support/start-ordering-platform.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
-import { post, statusWebhook } from '../support/start-system.ts';
+import { PROJECT, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 
 const ORDERS = 40;
@@ -23,19 +18,16 @@ const FILTERS = { north: 'attributes.installation = "north"', south: 'NOT attrib
 type Name = keyof typeof FILTERS;
 const NAMES = ['north', 'south'] as const;
 
-type Installation = Fixtures & {
+type Installation = System & {
   postgres: Postgres;
-  pool: pg.Pool;
   pos: Pos;
-  env: Record<string, string>;
   main: MainProcess;
   /** Its own host name, at the balancer that all installations share. */
   url: string;
-  webhookUrl: string;
+  webhook: string;
 };
 
 let pubsub: Pubsub;
-let platform: OrderingPlatform;
 let balancer: HttpServer;
 let placed: Topic;
 let client: PubSub;
@@ -43,7 +35,7 @@ const installations = new Map<Name, Installation>();
 const of = (name: Name): Installation => installations.get(name) as Installation;
 
 beforeAll(async () => {
-  [pubsub, platform] = await Promise.all([startPubsub(), startOrderingPlatform({ token: 'platform-token' })]);
+  pubsub = await startPubsub();
   client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
   [placed] = await client.createTopic('order-placed');
   // Two names of one address stand for two names in the DNS.
@@ -64,49 +56,37 @@ beforeAll(async () => {
   }
 });
 afterAll(async () => {
-  for (const { main, pool, postgres, pos } of installations.values()) {
+  for (const { main, postgres, pos, stop } of installations.values()) {
     main.child.kill('SIGKILL');
-    await Promise.all([pool.end(), pos.stop()]);
+    await Promise.all([stop(), pos.stop()]);
     await postgres.stop();
   }
   await client?.close();
-  await Promise.all([balancer?.stop(), pubsub?.stop(), platform?.stop()]);
+  await Promise.all([balancer?.stop(), pubsub?.stop()]);
 });
 
 async function install(name: Name, url: string): Promise<Installation> {
   const [postgres, pos] = await Promise.all([startPostgres(), startPos()]);
   await migrate(postgres.url);
   await client.createTopic(`${name}-status`);
-  const env = {
-    ...SHARED_ENV,
-    DATABASE_URL: postgres.url,
-    HOST: '127.0.0.1',
-    ORDER_API_URL: platform.url,
-    PUBSUB_EMULATOR_HOST: pubsub.host,
-    PUSH_JWKS_URL: pubsub.jwksUrl,
-    PUSH_AUDIENCE: `${url}/pubsub/push`,
-    STATUS_TOPIC: `${name}-status`,
-    DRAIN_DELAY_MS: '0',
-  };
-  const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
-  pool.on('error', () => {});
-  const fixtures = fixturesOf({ pool, ownerPool: pool, registry: registryWith(), config: readConfig(env) });
-  await fixtures.addLocation(`${name}-1`, { ordersUrl: pos.ordersUrl });
-  const { token } = await issueToken(pool, { locationId: `${name}-1` });
-  const webhookUrl = `${url}/webhook/standard/${name}-1?token=${token}`;
-  return { ...fixtures, postgres, pool, pos, env, main: await runMain(env), url, webhookUrl };
+  const env = { PUSH_AUDIENCE: `${url}/pubsub/push`, STATUS_TOPIC: `${name}-status` };
+  const system = await startSystem({ databaseUrl: postgres.url, processes: 0, pubsub, env });
+  await system.addLocation(`${name}-1`, { ordersUrl: pos.ordersUrl });
+  system.urls.push(url);
+  const webhook = await system.webhookUrl(`${name}-1`);
+  return { ...system, postgres, pos, main: await runMain(system.env), url, webhook };
 }
 
 /** Puts an order on the platform, which says in an attribute whose it is. */
 async function order(name: Name, nth: number): Promise<string> {
   const serviceOrderId = `${name}-order-${nth}`;
-  platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId: `${name}-1` }));
+  of(name).platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId: `${name}-1` }));
   await placed.publishMessage({ json: { orderId: serviceOrderId }, attributes: { installation: name } });
   return serviceOrderId;
 }
 
 const ready = (name: Name, serviceOrderId: string): Promise<number> =>
-  post(of(name).webhookUrl, statusWebhook({ serviceOrderId, status: 'READY' })).then(({ status }) => status);
+  post(of(name).webhook, statusWebhook({ serviceOrderId, status: 'READY' })).then(({ status }) => status);
 
 const sentBy = async (name: Name): Promise<string[]> =>
   (await of(name).query(`SELECT service_order_id FROM placements WHERE state = 'sent' ORDER BY 1`)).map((row) =>
@@ -139,7 +119,7 @@ it('two installations behind one balancer and one topic have their own orders, a
   }
 
   // A webhook at the wrong installation, and a signal of the other subscription, are refused.
-  const astray = of('north').webhookUrl.replace(of('north').url, of('south').url);
+  const astray = of('north').webhook.replace(of('north').url, of('south').url);
   expect((await post(astray, statusWebhook({ serviceOrderId: 'north-order-0', status: 'READY' }))).status).toBe(401);
   const token = await pubsub.signPushToken({
     aud: `${of('north').url}/pubsub/push`,

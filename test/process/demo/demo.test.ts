@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PubSub } from '@google-cloud/pubsub';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { purchases } from '../../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../../examples/platform-mapper/serve-platform.ts';
 import { createDatabase } from '../../support/create-database.ts';
@@ -15,7 +15,6 @@ import { until } from '../../support/until.ts';
 import { sharedTmpdir, unprivilegedUser } from '../../support/unprivileged-user.ts';
 import { runDemo, type Run } from './run-demo.ts';
 
-const WHOLE_RUN_MS = 240_000;
 /** For a start of the demo, which makes a database first. */
 const STARTED_MS = 180_000;
 
@@ -56,73 +55,65 @@ afterEach(async () => {
 });
 
 function run(args: string[], env: Record<string, string> = {}): Run {
-  const result = runDemo(args, { dir, env });
+  const result = runDemo([...args, '--dir', dir], { dir, env });
   started.push(result);
   return result;
 }
 
-function lastLineOf(text: string): unknown {
-  return JSON.parse(text.trimEnd().split('\n').at(-1) ?? '');
+const resultOf = ({ stdout }: Run): unknown => JSON.parse(stdout().trimEnd().split('\n').at(-1) ?? '');
+
+/** Runs it to its end, after which nothing of it may be left. */
+async function runOnce(
+  args: string[],
+  { code, env = {} }: { code: number; env?: Record<string, string> } = { code: 0 },
+): Promise<{ result: unknown; stderr: string }> {
+  const demo = run(['--once', '--json', ...args], env);
+  expect(await demo.code, demo.stderr()).toBe(code);
+  expect(demo.leftBehind()).toEqual([]);
+  return { result: resultOf(demo), stderr: demo.stderr() };
 }
 
 describe('npm run demo -- --once --json', () => {
-  it.each(['on fresh data', 'on the same data again'])(
-    'completes both orders %s',
-    { timeout: WHOLE_RUN_MS },
-    async () => {
-      const { code, stdout, stderr, leftBehind } = run(['--once', '--json', '--dir', dir]);
-      expect(await code, stderr()).toBe(0);
-      expect(lastLineOf(stdout())).toEqual(COMPLETE);
-      expect(stderr()).toMatch(/pickup +order-\w+ +POS +webhook COMPLETED +200 applied/);
-      expect(stderr()).toMatch(/delivery +order-\w+ +member +live 7 +delivered/);
-      expect(stderr()).not.toContain('\u001B[');
-      expect(leftBehind()).toEqual([]);
-      expect(existsSync(join(dir, 'postgres/postmaster.pid'))).toBe(false);
-      for (const secret of ['settings-key', 'operators-token', 'expediter.sh'])
-        expect(statSync(join(dir, secret)).mode & 0o777).toBe(0o600);
-      expect(stderr()).toContain(`operator token: ${readFileSync(join(dir, 'operators-token'), 'utf8').trim()})`);
-    },
-  );
+  it.each(['on fresh data', 'on the same data again'])('completes both orders %s', async () => {
+    const { result, stderr } = await runOnce([]);
+    expect(result).toEqual(COMPLETE);
+    expect(stderr).toMatch(/pickup +order-\w+ +POS +webhook COMPLETED +200 applied/);
+    expect(stderr).toMatch(/delivery +order-\w+ +member +live 7 +delivered/);
+    expect(stderr).not.toContain('\u001B[');
+    expect(existsSync(join(dir, 'postgres/postmaster.pid'))).toBe(false);
+    for (const secret of ['settings-key', 'operators-token', 'expediter.sh'])
+      expect(statSync(join(dir, secret)).mode & 0o777).toBe(0o600);
+    expect(stderr).toContain(`operator token: ${readFileSync(join(dir, 'operators-token'), 'utf8').trim()})`);
+  });
 
-  it(
-    'uses the Postgres and the emulator it is given, and leaves the emulator as it was',
-    { timeout: WHOLE_RUN_MS },
-    async () => {
-      const [databaseUrl, pubsub] = await Promise.all([createDatabase(), startPubsub()]);
-      process.env['METADATA_SERVER_DETECTION'] = 'none';
-      const client = new PubSub({ projectId: 'shared', apiEndpoint: pubsub.host, emulatorMode: true });
-      await client.createTopic('orders');
-      const { code, stdout, stderr, leftBehind } = run(['--once', '--json', '--dir', dir], {
-        DATABASE_URL: databaseUrl,
-        PUBSUB_EMULATOR_HOST: pubsub.host,
-        GOOGLE_CLOUD_PROJECT: 'shared',
-      });
-      expect(await code, stderr()).toBe(0);
-      expect(lastLineOf(stdout())).toEqual(COMPLETE);
-      const [topics] = await client.getTopics();
-      expect(new Set(topics.map(({ name }) => name.split('/').at(-1)))).toEqual(new Set(['orders', 'order-status']));
-      for (const topic of topics) {
-        const [subscriptions] = await topic.getSubscriptions();
-        expect(subscriptions).toEqual([]);
-      }
-      const published = pubsub
-        .published('order-status')
-        .map((each) => `${each.orderingKey} ${each.attributes['sequence']}`);
-      expect(new Set(published).size).toBe(13);
-      expect(leftBehind()).toEqual([]);
-      await client.close();
-      await pubsub.stop();
-    },
-  );
+  it('uses the Postgres and the emulator it is given, and leaves the emulator as it was', async () => {
+    const [databaseUrl, pubsub] = await Promise.all([createDatabase(), startPubsub()]);
+    const client = new PubSub({ projectId: 'shared', apiEndpoint: pubsub.host, emulatorMode: true });
+    await client.createTopic('orders');
+    const shared = { PUBSUB_EMULATOR_HOST: pubsub.host, GOOGLE_CLOUD_PROJECT: 'shared' };
+    const { result } = await runOnce([], { code: 0, env: { DATABASE_URL: databaseUrl, ...shared } });
+    expect(result).toEqual(COMPLETE);
+    const [topics] = await client.getTopics();
+    expect(new Set(topics.map(({ name }) => name.split('/').at(-1)))).toEqual(new Set(['orders', 'order-status']));
+    for (const topic of topics) {
+      const [subscriptions] = await topic.getSubscriptions();
+      expect(subscriptions).toEqual([]);
+    }
+    const published = pubsub
+      .published('order-status')
+      .map((each) => `${each.orderingKey} ${each.attributes['sequence']}`);
+    expect(new Set(published).size).toBe(13);
+    await client.close();
+    await pubsub.stop();
+  });
 });
 
 describe('npm run demo -- --cancel', () => {
-  it('has three orders cancelled: before it was sent, after, and too late', { timeout: WHOLE_RUN_MS }, async () => {
-    const { code, stdout, stderr, leftBehind } = run(['--once', '--json', '--cancel', '--dir', dir]);
-    expect(await code, stderr()).toBe(0);
+  it('has three orders cancelled: before it was sent, after, and too late', async () => {
+    const { result, stderr } = await runOnce(['--cancel']);
     const serviceOrderId = expect.any(String);
     const cooked = ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_pickup', 'picked_up'];
-    expect(lastLineOf(stdout())).toEqual({
+    expect(result).toEqual({
       ...COMPLETE,
       cancelled: [
         { serviceOrderId, memberStates: ['placed', 'cancelled'], ticketsAtPos: 0, cancelledAtPos: false },
@@ -130,50 +121,46 @@ describe('npm run demo -- --cancel', () => {
         { serviceOrderId, memberStates: cooked, ticketsAtPos: 1, cancelledAtPos: false },
       ],
     });
-    expect(stderr()).toMatch(/member +live \d+ +ready_for_pickup, cancel refused/);
-    expect(leftBehind()).toEqual([]);
+    expect(stderr).toMatch(/member +live \d+ +ready_for_pickup, cancel refused/);
   });
 });
 
 describe('npm run demo -- --platform', () => {
   const module = fileURLToPath(new URL('../../../examples/platform-mapper/map-order.ts', import.meta.url));
-  const own = ['--platform', module, '--once', '--json', '--order'];
+  let feast: Awaited<ReturnType<typeof servePlatform>>;
+  let env: Record<string, string>;
+  beforeEach(async () => {
+    feast = await servePlatform();
+    env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
+  });
+  afterEach(() => feast.stop());
+  const ordered = (...ids: string[]): string[] => ids.flatMap((id) => ['--order', id]);
 
-  it(
-    'takes its orders to a POS that has ids of its own, and says why one fails',
-    { timeout: WHOLE_RUN_MS },
-    async () => {
-      const feast = await servePlatform();
-      const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
-      const args = [...own, 'T-2001', '--order', 'B-1001', '--pos', 'toast', '--dir', dir];
-      const { code, stdout, stderr, leftBehind } = run(args, env);
-      expect(await code, stderr()).toBe(1);
-      // A member without an e-mail address, which Toast wants.
-      expect(lastLineOf(stdout())).toEqual({
-        ok: false,
-        error: expect.stringMatching(
-          /^the delivery order T-2001 .*\(failed: .*member\.email is missing\)\. .* log is in /,
-        ),
-        orders: [
-          expect.objectContaining({ serviceOrderId: 'T-2001', memberStates: ['placed', 'failed'], ticketsAtPos: 0 }),
-          {
-            serviceOrderId: 'B-1001',
-            fulfillment: 'pickup',
-            memberStates: ['placed', 'sent', 'preparing', 'ready_for_pickup', 'picked_up'],
-            sequences: [1, 2, 3, 4, 5],
-            ticketsAtPos: 1,
-          },
-        ],
-      });
-      expect(stderr()).toMatch(/T-2001 +platform +signals orderPlaced, for feast-tokyo/);
-      expect(stderr()).not.toContain('Murasaki');
-      expect(leftBehind()).toEqual([]);
-      await feast.stop();
-    },
-  );
+  it('takes its orders to a POS that has ids of its own, and says why one fails', async () => {
+    const args = ['--platform', module, ...ordered('T-2001', 'B-1001'), '--pos', 'toast'];
+    const { result, stderr } = await runOnce(args, { code: 1, env });
+    // A member without an e-mail address, which Toast wants.
+    expect(result).toEqual({
+      ok: false,
+      error: expect.stringMatching(
+        /^the delivery order T-2001 .*\(failed: .*member\.email is missing\)\. .* log is in /,
+      ),
+      orders: [
+        expect.objectContaining({ serviceOrderId: 'T-2001', memberStates: ['placed', 'failed'], ticketsAtPos: 0 }),
+        {
+          serviceOrderId: 'B-1001',
+          fulfillment: 'pickup',
+          memberStates: ['placed', 'sent', 'preparing', 'ready_for_pickup', 'picked_up'],
+          sequences: [1, 2, 3, 4, 5],
+          ticketsAtPos: 1,
+        },
+      ],
+    });
+    expect(stderr).toMatch(/T-2001 +platform +signals orderPlaced, for feast-tokyo/);
+    expect(stderr).not.toContain('Murasaki');
+  });
 
-  it('shows the end of an order that is cancelled, skipped or cannot be read', { timeout: WHOLE_RUN_MS }, async () => {
-    const feast = await servePlatform();
+  it('shows the end of an order that is cancelled, skipped or cannot be read', async () => {
     const [table] = purchases;
     feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'DINE_IN' });
     feast.byCode.set('P-4001', { ...table, code: 'P-4001', totals: { ...table?.totals, grand: 'much' } });
@@ -184,11 +171,10 @@ describe('npm run demo -- --platform', () => {
        export const toCanonicalOrder = (data) =>
          data.purchase.code === 'T-2001' ? { ...map(data), cancelledAt: '2026-11-21T18:00:00Z' } : map(data);`,
     );
-    const orders = ['B-1001', 'T-2001', 'D-3001', 'P-4001'].flatMap((id) => ['--order', id]);
-    const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, MEMBER_ORIGINS: 'https://order.example.com' };
-    const { code, stdout, stderr } = run(['--platform', cancelling, '--once', '--json', ...orders, '--dir', dir], env);
-    expect(await code, stderr()).toBe(0);
-    expect(lastLineOf(stdout())).toMatchObject({
+    const args = ['--platform', cancelling, ...ordered('B-1001', 'T-2001', 'D-3001', 'P-4001')];
+    const origins = { MEMBER_ORIGINS: 'https://order.example.com' };
+    const { result, stderr } = await runOnce(args, { code: 0, env: { ...env, ...origins } });
+    expect(result).toMatchObject({
       ok: true,
       orders: [
         { serviceOrderId: 'B-1001', ticketsAtPos: 1 },
@@ -197,80 +183,69 @@ describe('npm run demo -- --platform', () => {
         { serviceOrderId: 'P-4001', expected: 'held', memberStates: [] },
       ],
     });
-    expect(stderr()).toMatch(/P-4001 +service +held: .*about grand at map-order\.ts:\d+/);
-    expect(stderr()).toMatch(/B-1001 +POS +has the order as \S+, code \w+, wanted for 2026-11-21 18:30 \(\+01:00\)/);
+    expect(stderr).toMatch(/P-4001 +service +held: .*about grand at map-order\.ts:\d+/);
+    expect(stderr).toMatch(/B-1001 +POS +has the order as \S+, code \w+, wanted for 2026-11-21 18:30 \(\+01:00\)/);
     expect(readFileSync(join(dir, 'own-platform/expediter.sh'), 'utf8')).toMatch(
       /MEMBER_ORIGINS='\S+,https:\/\/order\.ex/,
     );
-    await feast.stop();
   });
 
-  it(
-    'places an order that was corrected, or that the user signals, at a POS of its location that sells its items',
-    { timeout: WHOLE_RUN_MS },
-    async () => {
-      const feast = await servePlatform();
-      const [table] = purchases;
-      const [first] = table?.positions ?? [];
-      // The only order of its location.
-      const held = { ...table, code: 'P-4001', restaurant: { ...table?.restaurant, id: 23 } };
-      feast.byCode.set('P-4001', { ...held, totals: { ...table?.totals, grand: 'much' } });
-      const product = { ...first?.product, sku: 'soup', title: 'Soup' };
-      feast.byCode.set('U-5001', { ...table, code: 'U-5001', positions: [{ ...first, product }] });
-      const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
-      const orders = ['--order', 'B-1001', '--order', 'P-4001', '--pos', 'toast'];
-      const { child, code, stdout, stderr, leftBehind } = run(['--platform', module, ...orders, '--dir', dir], env);
-      const place = await until(() => /curl -X POST '([^']+)'/.exec(stdout())?.[1], STARTED_MS);
-      expect(stdout()).toMatch(/P-4001 +service +held: .*about grand at map-order\.ts:\d+/);
-      expect(stdout()).toContain('\nThe order B-1001 is complete: one ticket, and the member');
+  it('places an order that was corrected, or that the user signals, at a POS of its location that sells its items', async () => {
+    const [table] = purchases;
+    const [first] = table?.positions ?? [];
+    // The only order of its location.
+    const held = { ...table, code: 'P-4001', restaurant: { ...table?.restaurant, id: 23 } };
+    feast.byCode.set('P-4001', { ...held, totals: { ...table?.totals, grand: 'much' } });
+    const product = { ...first?.product, sku: 'soup', title: 'Soup' };
+    feast.byCode.set('U-5001', { ...table, code: 'U-5001', positions: [{ ...first, product }] });
+    const args = ['--platform', module, ...ordered('B-1001', 'P-4001'), '--pos', 'toast'];
+    const { child, code, stdout, stderr, leftBehind } = run(args, env);
+    const place = await until(() => /curl -X POST '([^']+)'/.exec(stdout())?.[1], STARTED_MS);
+    expect(stdout()).toMatch(/P-4001 +service +held: .*about grand at map-order\.ts:\d+/);
+    expect(stdout()).toContain('\nThe order B-1001 is complete: one ticket, and the member');
 
-      feast.byCode.set('P-4001', { ...held, restaurant: { ...held.restaurant, id: 99 } });
-      const [, page = '', token = ''] = /The console: +(\S+)\nLog in with: +(\S+)/.exec(stdout()) ?? [];
-      const authorization = `Bearer ${token}`;
-      await fetch(new URL('/v1/orders/P-4001/retry', page), { method: 'POST', headers: { authorization } });
-      await until(() => /P-4001 +service +held: .*location_unmapped/.test(stdout()));
-      feast.byCode.set('P-4001', held);
-      const [, project = '', apiEndpoint = ''] = / Topic +\S+=(\S+) \S+=(\S+)/.exec(stdout()) ?? [];
-      const client = new PubSub({ projectId: project, apiEndpoint, emulatorMode: true });
-      await client.topic('orders').publishMessage({ json: { orderId: 'U-5001' } });
-      await until(() => /pickup +U-5001 +member +live \d +picked_up/.test(stdout()));
-      await until(() => /pickup +P-4001 +member +live \d +picked_up/.test(stdout()));
-      expect(stdout()).toMatch(/U-5001 +platform +signals orderPlaced, for feast-berlin/);
+    feast.byCode.set('P-4001', { ...held, restaurant: { ...held.restaurant, id: 99 } });
+    const [, page = '', token = ''] = /The console: +(\S+)\nLog in with: +(\S+)/.exec(stdout()) ?? [];
+    const authorization = `Bearer ${token}`;
+    await fetch(new URL('/v1/orders/P-4001/retry', page), { method: 'POST', headers: { authorization } });
+    await until(() => /P-4001 +service +held: .*location_unmapped/.test(stdout()));
+    feast.byCode.set('P-4001', held);
+    const [, project = '', apiEndpoint = ''] = / Topic +\S+=(\S+) \S+=(\S+)/.exec(stdout()) ?? [];
+    const client = new PubSub({ projectId: project, apiEndpoint, emulatorMode: true });
+    await client.topic('orders').publishMessage({ json: { orderId: 'U-5001' } });
+    await until(() => /pickup +U-5001 +member +live \d +picked_up/.test(stdout()));
+    await until(() => /pickup +P-4001 +member +live \d +picked_up/.test(stdout()));
+    expect(stdout()).toMatch(/U-5001 +platform +signals orderPlaced, for feast-berlin/);
 
-      feast.byCode.set('H-6001', { ...held, code: 'H-6001', totals: { ...table?.totals, grand: 'much' } });
-      const url = place.replace('ORDER_ID', 'H-6001');
-      for (const wanted of [/signals orderPlaced\n/, /signals the order again\n/]) {
-        expect(await (await fetch(url, { method: 'POST' })).json()).toMatchObject({ expected: 'held' });
-        await until(() => wanted.test(stdout()));
-      }
-      await client.close();
-      child.kill('SIGTERM');
-      expect(await code, stderr()).toBe(0);
-      expect(leftBehind()).toEqual([]);
-      await feast.stop();
-    },
-  );
+    feast.byCode.set('H-6001', { ...held, code: 'H-6001', totals: { ...table?.totals, grand: 'much' } });
+    const url = place.replace('ORDER_ID', 'H-6001');
+    for (const wanted of [/signals orderPlaced\n/, /signals the order again\n/]) {
+      expect(await (await fetch(url, { method: 'POST' })).json()).toMatchObject({ expected: 'held' });
+      await until(() => wanted.test(stdout()));
+    }
+    await client.close();
+    child.kill('SIGTERM');
+    expect(await code, stderr()).toBe(0);
+    expect(leftBehind()).toEqual([]);
+  });
 
   it('names every order that is not there, before anything starts', async () => {
-    const feast = await servePlatform();
-    const env = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY };
-    const { code, stdout, stderr } = run([...own, 'B-9999', '--order', 'B-1001', '--order', 'B-8888'], env);
-    expect(await code).toBe(1);
-    expect(lastLineOf(stdout())).toMatchObject({ error: expect.stringMatching(/no order B-9999\n.*no order B-8888$/) });
-    expect(stderr()).not.toContain('Postgres');
-    await feast.stop();
+    const args = ['--platform', module, ...ordered('B-9999', 'B-1001', 'B-8888')];
+    const { result, stderr } = await runOnce(args, { code: 1, env });
+    expect(result).toMatchObject({ error: expect.stringMatching(/no order B-9999\n.*no order B-8888$/) });
+    expect(stderr).not.toContain('Postgres');
   });
 
   it('needs to know where it is', async () => {
-    const { code, stderr } = run([...own, 'B-1001', '--dir', dir], { ORDER_API_URL: '' });
-    expect(await code).toBe(1);
-    expect(stderr()).toContain('ORDER_API_URL: is required');
+    const args = ['--platform', module, ...ordered('B-1001')];
+    const { stderr } = await runOnce(args, { code: 1, env: { ORDER_API_URL: '' } });
+    expect(stderr).toContain('ORDER_API_URL: is required');
   });
 });
 
 describe('npm run demo', () => {
-  it('stays up, takes orders by curl, and ends with nothing left at SIGTERM', { timeout: WHOLE_RUN_MS }, async () => {
-    const { child, code, stdout, stderr, leftBehind } = run(['--dir', dir]);
+  it('stays up, takes orders by curl, and ends with nothing left at SIGTERM', async () => {
+    const { child, code, stdout, stderr, leftBehind } = run([]);
     const url = await until(() => /curl -X POST '([^']+)'/.exec(stdout())?.[1], STARTED_MS);
     const answer = await fetch(url, { method: 'POST' });
     const { serviceOrderId, trackerUrl } = (await answer.json()) as Record<'serviceOrderId' | 'trackerUrl', string>;
@@ -349,34 +324,29 @@ describe('npm run demo', () => {
     await expect(fetch(url, { method: 'POST' })).rejects.toThrow();
   });
 
-  it('takes the service and Postgres along when it is killed', { timeout: WHOLE_RUN_MS }, async () => {
-    const { child, stdout, leftBehind } = run(['--dir', dir]);
+  it('takes the service and Postgres along when it is killed', async () => {
+    const { child, stdout, leftBehind } = run([]);
     await until(() => stdout().includes('signals orderPlaced'), STARTED_MS);
     child.kill('SIGKILL');
     await until(() => leftBehind().length === 0);
   });
 
-  it('says so when the service dies', { timeout: WHOLE_RUN_MS }, async () => {
-    const { code, stdout, stderr, leftBehind } = run(['--once', '--json', '--dir', dir]);
-    const pid = await until(() => /\(process (\d+)/.exec(stderr())?.[1], STARTED_MS);
+  it('says so when the service dies', async () => {
+    const demo = run(['--once', '--json']);
+    const pid = await until(() => /\(process (\d+)/.exec(demo.stderr())?.[1], STARTED_MS);
     process.kill(Number(pid), 'SIGKILL');
-    expect(await code).toBe(1);
-    expect(lastLineOf(stdout())).toMatchObject({
-      ok: false,
-      error: expect.stringContaining('the service ended with SIGKILL'),
-    });
-    expect(leftBehind()).toEqual([]);
+    expect(await demo.code).toBe(1);
+    const error = expect.stringContaining('the service ended with SIGKILL');
+    expect(resultOf(demo)).toMatchObject({ ok: false, error });
+    expect(demo.leftBehind()).toEqual([]);
   });
 
-  it('refuses to share its data with another one', { timeout: WHOLE_RUN_MS }, async () => {
-    const first = run(['--dir', dir]);
+  it('refuses to share its data with another one', async () => {
+    const first = run([]);
     await until(() => first.stdout().includes('Postgres'), STARTED_MS);
-    const second = run(['--once', '--json', '--dir', dir]);
+    const second = run(['--once', '--json']);
     expect(await second.code).toBe(1);
-    expect(lastLineOf(second.stdout())).toMatchObject({
-      ok: false,
-      error: expect.stringContaining('another demo uses'),
-    });
+    expect(resultOf(second)).toMatchObject({ ok: false, error: expect.stringContaining('another demo uses') });
     first.child.kill('SIGINT');
     expect(await first.code).toBe(0);
     expect(first.leftBehind()).toEqual([]);
@@ -398,10 +368,8 @@ describe('npm run demo', () => {
     [{ PROVIDER_MODULES: './nowhere.ts' }, 'PROVIDER_MODULES: ./nowhere.ts cannot be loaded'],
     [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL: Invalid URL'],
     [{ PUBSUB_EMULATOR_HOST: '127.0.0.1:1' }, 'Pub/Sub at 127.0.0.1:1 cannot be used'],
-  ])('says what is wrong with %j', { timeout: WHOLE_RUN_MS }, async (env, message) => {
-    const { code, stdout, leftBehind } = run(['--once', '--json', '--dir', dir], env);
-    expect(await code).toBe(1);
-    expect(lastLineOf(stdout())).toMatchObject({ ok: false, error: expect.stringContaining(message) });
-    expect(leftBehind()).toEqual([]);
+  ])('says what is wrong with %j', async (env, message) => {
+    const { result } = await runOnce([], { code: 1, env });
+    expect(result).toMatchObject({ ok: false, error: expect.stringContaining(message) });
   });
 });

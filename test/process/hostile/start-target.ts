@@ -33,13 +33,12 @@ export async function startTarget(): Promise<RunningTarget> {
     system.addLocation('list', {}, 'list'),
     system.addLocation('kitchen', { ordersUrl: pos.ordersUrl }),
   ]);
-  const fileOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
   const main = await runMain({
     ...system.env,
     ...FOLLOW_ENV,
     LOG_LEVEL: 'trace',
     PUSH_JWKS_URL: `${keySet.url}/jwks`,
-    PROVIDER_MODULES: fileOf('list-pos.ts'),
+    PROVIDER_MODULES: fileURLToPath(new URL('list-pos.ts', import.meta.url)),
     NODE_OPTIONS: `${PROBED} --import=${new URL('./without-share.ts', import.meta.url).href}`,
   });
   system.urls[0] = main.url;
