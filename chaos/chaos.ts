@@ -1,11 +1,11 @@
 import { USAGE, WrongUsage, readChaosArguments, type Arguments } from './read-chaos-arguments.ts';
-import { runArchive, type ArchiveResult } from './run-archive.ts';
-import { runChaos, type Report } from './run-chaos.ts';
-import { runContacts, type ContactsResult } from './run-contacts.ts';
-import { runKitchens, type KitchensResult } from './run-kitchens.ts';
-import { runPhones, type PhonesResult } from './run-phones.ts';
-import { runSilent, type SilentResult } from './run-silent.ts';
-import { runVersions, type VersionsResult } from './run-versions.ts';
+import { runArchive } from './run-archive.ts';
+import { runChaos } from './run-chaos.ts';
+import { runContacts } from './run-contacts.ts';
+import { runKitchens } from './run-kitchens.ts';
+import { runPhones } from './run-phones.ts';
+import { runSilent } from './run-silent.ts';
+import { runVersions } from './run-versions.ts';
 
 const COMPLAINTS_SHOWN = 20;
 const STORY_SHOWN = 200;
@@ -41,26 +41,20 @@ const ALONE = {
   archive: runArchive,
   versions: runVersions,
 };
-const { result, complaints, notJudged, story } =
-  args.alone === undefined
-    ? await runChaos(args, say)
-    : { ...(await ALONE[args.alone](args.seed, say, args.rolls)), notJudged: [], story: [] };
-explain(result, complaints, story);
+const {
+  result: found,
+  complaints,
+  notJudged,
+  story,
+} = args.alone === undefined
+  ? await runChaos(args, say)
+  : { ...(await ALONE[args.alone](args.seed, say, args.rolls)), notJudged: [], story: [] };
+const result = { seed: args.seed, ok: complaints.length === 0, ...found };
+explain();
 if (args.json) process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exitCode = result.ok ? 0 : 1;
 
-function explain(
-  result:
-    | Report['result']
-    | SilentResult
-    | PhonesResult
-    | KitchensResult
-    | ContactsResult
-    | ArchiveResult
-    | VersionsResult,
-  complaints: readonly string[],
-  story: Report['story'],
-): void {
+function explain(): void {
   const { faults, ...counts } = { faults: {}, ...result };
   for (const [name, count] of Object.entries({ ...counts, ...faults })) say(`${name.padEnd(18)} ${count}`);
   for (const late of notJudged) say(`NOT JUDGED: ${late}`);

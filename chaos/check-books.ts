@@ -10,38 +10,43 @@ import {
 } from '../src/core/domain/lifecycle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Message } from '../test/support/queue-messages.ts';
-import { checkCancels, type CancelBooks } from './check-cancels.ts';
+import { CANCELS_BALANCED, checkCancels } from './check-cancels.ts';
 import type { Phone } from './follow-by-phone.ts';
 import type { Served } from './serve-orders.ts';
 import type { Kitchen } from './send-status.ts';
 
-export type Books = CancelBooks & {
+/** How often each promise was broken, where none was. */
+export const BALANCED = {
+  ...CANCELS_BALANCED,
+  /** Acknowledged webhooks that are not stored, and accepted orders that have no placement. */
+  lost: 0,
+  /** Orders with more than one ticket, or with a ticket although the member was notified that the order failed. */
+  ticketsDoubled: 0,
+  /** Orders that failed without need, or have no end: no ticket, no failure with a reason, no operator involved. */
+  ticketsMissing: 0,
+  /** Webhooks that are stored more than once, or whose event is in the history more than once. */
+  webhooksDoubled: 0,
+  /** Orders whose status is not the maximum of the reported and applied statuses. */
+  ordersDiverged: 0,
+  liveMissing: 0,
+  liveOutOfOrder: 0,
+  /** Events applied to another location's order. */
+  crossLocation: 0,
+  /** Messages of the topic that a phone did not get, although it had got an earlier one. */
+  phonesMissed: 0,
+  /** Messages that a phone got twice, or out of order. */
+  phonesTwice: 0,
+  /** Messages of a phone that differ from the topic's message of its order. */
+  phonesForeign: 0,
+};
+
+export type Books = typeof BALANCED & {
   /** Webhooks that were answered 200. */
   acknowledged: number;
-  /** Acknowledged webhooks that are not stored, and accepted orders that have no placement. */
-  lost: number;
-  /** Orders with more than one ticket, or with a ticket although the member was notified that the order failed. */
-  ticketsDoubled: number;
-  /** Orders that failed without need, or have no end: no ticket, no failure with a reason, no operator involved. */
-  ticketsMissing: number;
-  /** Webhooks that are stored more than once, or whose event is in the history more than once. */
-  webhooksDoubled: number;
-  /** Orders whose status is not the maximum of the reported and applied statuses. */
-  ordersDiverged: number;
-  liveMissing: number;
-  liveOutOfOrder: number;
-  /** Events applied to another location's order. */
-  crossLocation: number;
-  /** Messages of the topic that a phone did not get, although it had got an earlier one. */
-  phonesMissed: number;
-  /** Messages that a phone got twice, or out of order. */
-  phonesTwice: number;
-  /** Messages of a phone that differ from the topic's message of its order. */
-  phonesForeign: number;
 };
 
 /** A broken promise. */
-export type Broken = { count: Exclude<keyof Books, 'acknowledged'>; order: string | undefined; why: string };
+export type Broken = { count: keyof typeof BALANCED; order: string | undefined; why: string };
 
 type OrderRow = {
   id: string;
@@ -155,28 +160,9 @@ export async function checkBooks(about: {
   }
   for (const order of served.trespasses) breaks('crossLocation', order, 'a token was valid at another location');
 
-  const count = (name: Broken['count']): number => broken.filter((each) => each.count === name).length;
-  return {
-    broken,
-    books: {
-      acknowledged: served.acknowledged.length,
-      lost: count('lost'),
-      ticketsDoubled: count('ticketsDoubled'),
-      ticketsMissing: count('ticketsMissing'),
-      webhooksDoubled: count('webhooksDoubled'),
-      ordersDiverged: count('ordersDiverged'),
-      liveMissing: count('liveMissing'),
-      liveOutOfOrder: count('liveOutOfOrder'),
-      crossLocation: count('crossLocation'),
-      phonesMissed: count('phonesMissed'),
-      phonesTwice: count('phonesTwice'),
-      phonesForeign: count('phonesForeign'),
-      cancelsLost: count('cancelsLost'),
-      sentAfterCancel: count('sentAfterCancel'),
-      cancelsDoubled: count('cancelsDoubled'),
-      changesLost: count('changesLost'),
-    },
-  };
+  const books = { acknowledged: served.acknowledged.length, ...BALANCED };
+  for (const { count } of broken) books[count] += 1;
+  return { broken, books };
 }
 
 type Breaks = (count: Broken['count'], order: string, why: string) => void;

@@ -4,18 +4,18 @@ import type { LiveMessage } from '../src/core/domain/live-message.ts';
 import type { Ticket } from '../test/support/start-pos.ts';
 import { CHANGED, type Served } from './serve-orders.ts';
 
-export type CancelBooks = {
+export const CANCELS_BALANCED = {
   /**
    * Orders whose cancel by the member had no effect: the cancel was never recorded, or a ticket remains that neither
    * the POS nor an operator cancelled, or the member was notified of something else.
    */
-  cancelsLost: number;
+  cancelsLost: 0,
   /** Requests for a ticket that began after a cancel was committed. */
-  sentAfterCancel: number;
+  sentAfterCancel: 0,
   /** Orders with more than one request to cancel, at a POS that does not deduplicate such requests. */
-  cancelsDoubled: number;
+  cancelsDoubled: 0,
   /** Orders that their member changed, while the ticket is unchanged and the change is not recorded for an operator. */
-  changesLost: number;
+  changesLost: 0,
 };
 
 type OrderOfCancel = {
@@ -33,7 +33,11 @@ type OrderOfCancel = {
   differs: boolean;
 };
 
-type Breaks = (count: keyof CancelBooks | 'ticketsDoubled' | 'liveMissing', order: string, why: string) => void;
+type Breaks = (
+  count: keyof typeof CANCELS_BALANCED | 'ticketsDoubled' | 'liveMissing',
+  order: string,
+  why: string,
+) => void;
 
 /** Checks the orders that their members cancelled or changed. */
 export async function checkCancels(about: {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
+import { ask } from './neighbour.ts';
 
 export type StageDatabase = {
   /** The direct URL, for checks and for faults. */
@@ -45,7 +45,7 @@ export async function startFaultyPostgres(): Promise<FaultyPostgres> {
       await makeSynchronous(old);
       retired = old;
       await old.kill();
-      await ask(standby, 'SELECT pg_promote()');
+      await ask(standby.url, 'SELECT pg_promote()');
       database.postgres = standby;
       database.databaseUrl = standby.url;
       await old.restart({ standby: true });
@@ -61,21 +61,10 @@ export async function startFaultyPostgres(): Promise<FaultyPostgres> {
 }
 
 /** Makes commits synchronous: after this, every answered commit is also on the standby's disk. */
-export async function makeSynchronous(primary: Postgres): Promise<void> {
-  await ask(primary, `ALTER SYSTEM SET synchronous_standby_names = '*'`);
-  await ask(primary, 'SELECT pg_reload_conf()');
+export async function makeSynchronous({ url }: Postgres): Promise<void> {
+  await ask(url, `ALTER SYSTEM SET synchronous_standby_names = '*'`);
+  await ask(url, 'SELECT pg_reload_conf()');
   await sleep(SYNCHRONOUS_AFTER_MS);
   // This commits, so it waits until the standby has all earlier changes.
-  await ask(primary, `SELECT pg_logical_emit_message(true, 'chaos', 'synchronous')`);
-}
-
-export async function ask(postgres: Postgres, sql: string): Promise<void> {
-  const client = new pg.Client({ connectionString: postgres.url, application_name: 'neighbour' });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
+  await ask(url, `SELECT pg_logical_emit_message(true, 'chaos', 'synchronous')`);
 }

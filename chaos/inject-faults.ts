@@ -10,7 +10,7 @@ import { cutSometimes } from './choose-cuts.ts';
 import type { History } from './history.ts';
 import { holdBodies } from './hold-bodies.ts';
 import { holdRow } from './hold-row.ts';
-import { neighbour } from './neighbour.ts';
+import { ask, neighbour, withNeighbour } from './neighbour.ts';
 import type { Fault, Lane, TimedKind } from './plan-faults.ts';
 import { FILES, type Instances } from './run-instances.ts';
 import type { Kitchen } from './send-status.ts';
@@ -166,9 +166,12 @@ const DATABASE: Partial<Record<TimedKind, Inject>> = {
   },
 
   async pause({ databaseUrl, postgres }, { lasts }) {
-    const rows = await ask(databaseUrl, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+    const rows = await ask<{ pid: number }>(
+      databaseUrl,
+      'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()',
+    );
     // The postmaster is stopped first, so that it cannot start new processes, which would not be stopped.
-    const all = [postgres.pid, ...rows.map((row) => Number(row['pid']))];
+    const all = [postgres.pid, ...rows.map(({ pid }) => pid)];
     signalAll(all, 'SIGSTOP');
     await sleep(lasts * 1_000);
     signalAll(all, 'SIGCONT');
@@ -291,21 +294,4 @@ function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
-}
-
-async function withNeighbour<Result>(
-  databaseUrl: string,
-  work: (client: pg.Client) => Promise<Result>,
-): Promise<Result> {
-  const client = neighbour(databaseUrl);
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-}
-
-async function ask(databaseUrl: string, sql: string): Promise<Record<string, unknown>[]> {
-  return withNeighbour(databaseUrl, async (client) => (await client.query<Record<string, unknown>>(sql)).rows);
 }

@@ -21,10 +21,11 @@ export type Scenario = {
   what: string;
   /** The largest allowed ratio of the others' p99 with the bad neighbour to their p99 without it. */
   limit: number;
-  locations: number;
+  /** One, and twenty others, by default. */
+  locations?: number;
   /** True if the first location's POS signs its webhooks. */
   firstSigns?: true;
-  /** @param seconds the value of `--seconds` */
+  /** By default it seeds the orders of the others. @param seconds the value of `--seconds` */
   prepare?: (pool: pg.Pool, databaseUrl: string, disturbed: boolean, seconds: number) => Promise<void>;
   round(stage: SmallStage, disturbed: boolean, say: (line: string) => void, seconds: number): Promise<Measured>;
 };
@@ -45,6 +46,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     what: "one location's POS hangs; measured at the others: from a push to the request at the POS",
     limit: 1.25,
     locations: 20,
+    prepare: async () => {},
     async round(stage, disturbed) {
       if (disturbed) stage.firstPos.behave = () => 'hang';
       return placeOrders(stage, 40);
@@ -53,7 +55,6 @@ export const SCENARIOS: Record<string, Scenario> = {
   flood: {
     what: 'one location sends 2,000 webhooks a second, 20 others 10 each',
     limit: 1.5,
-    locations: 21,
     prepare: async (pool) => {
       await seedOthers(pool, ROUND_S);
       await seedOrders(pool, FLOOD, 2_000 * ROUND_S, () => 'club');
@@ -71,8 +72,6 @@ export const SCENARIOS: Record<string, Scenario> = {
   hostile: {
     what: 'one location sends 10 hostile webhooks a second, 20 others 10 good ones each',
     limit: 1.25,
-    locations: 21,
-    prepare: (pool) => seedOthers(pool, ROUND_S),
     async round(stage, disturbed, say) {
       const [measured, hostile] = await Promise.all([
         sendAsOthers(stage, ROUND_S, say),
@@ -85,8 +84,6 @@ export const SCENARIOS: Record<string, Scenario> = {
   logstop: {
     what: 'nobody reads the log while 20 locations send 10 webhooks a second each',
     limit: 1.5,
-    locations: 21,
-    prepare: (pool) => seedOthers(pool, ROUND_S),
     async round(stage, disturbed, say) {
       stage.readLog(!disturbed);
       const measured = await sendAsOthers(stage, ROUND_S, say);
@@ -97,7 +94,6 @@ export const SCENARIOS: Record<string, Scenario> = {
   lock: {
     what: "a neighbour's transaction locks an order, whose POS sends webhooks; 20 others send 10 a second each",
     limit: 1.5,
-    locations: 21,
     prepare: async (pool) => {
       await seedOthers(pool, ROUND_S);
       await seedOrders(pool, LOCKED, 1, () => 'club');
@@ -133,9 +129,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   forger: {
     what: 'somebody with one token sends 40 MB a second with wrong signatures, 20 others 10 good webhooks each',
     limit: 1.25,
-    locations: 21,
     firstSigns: true,
-    prepare: (pool) => seedOthers(pool, ROUND_S),
     round: (stage, disturbed, say) =>
       besideFlood(stage, disturbed, say, {
         targets: [targetOf(stage)],
@@ -146,7 +140,6 @@ export const SCENARIOS: Record<string, Scenario> = {
   retention: {
     what: 'partitions are dropped and members erased while 20 locations send 10 webhooks a second each',
     limit: 1.25,
-    locations: 21,
     async prepare(pool, databaseUrl, disturbed) {
       await seedPast(pool, 30_000);
       if (disturbed) await moveClock(databaseUrl, { days: 40 });
@@ -162,7 +155,6 @@ export const SCENARIOS: Record<string, Scenario> = {
   snapshot: {
     what: 'a transaction stays open during all of --seconds, at 500 webhooks a second',
     limit: 1.5,
-    locations: 21,
     prepare: (pool, _, __, seconds) => seedOrders(pool, OTHERS, 500 * seconds, (nth) => `club-${(nth % 20) + 2}`),
     async round(stage, disturbed, say, seconds) {
       const snapshot = disturbed ? holdSnapshot(() => stage.databaseUrl) : undefined;
@@ -231,8 +223,6 @@ async function liveLags(pool: pg.Pool, lastS: number): Promise<number[]> {
 function besideInventedTokens(greeting: (stage: SmallStage) => string | undefined): Omit<Scenario, 'what'> {
   return {
     limit: 1.25,
-    locations: 21,
-    prepare: (pool) => seedOthers(pool, ROUND_S),
     round: (stage, disturbed, say) =>
       besideFlood(stage, disturbed, say, {
         // The tokens have a valid prefix and checksum, so only Postgres can tell that they were never issued.
@@ -273,6 +263,8 @@ async function besideFlood(
 async function seedOthers(pool: pg.Pool, seconds: number, bad = 1): Promise<void> {
   await seedOrders(pool, OTHERS, 20 * 10 * seconds, (nth) => `club-${(nth % 20) + bad + 1}`);
 }
+
+export const seedRound = (pool: pg.Pool): Promise<void> => seedOthers(pool, ROUND_S);
 
 /** Sends webhooks at a steady pace from all locations except the first `bad` locations. */
 async function sendAsOthers(

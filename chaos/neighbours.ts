@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
-import { SCENARIOS, type Measured, type Scenario } from './neighbour-scenarios.ts';
+import { SCENARIOS, seedRound, type Measured, type Scenario } from './neighbour-scenarios.ts';
 import { setSmallStage } from './set-small-stage.ts';
 
 const words = process.stderr;
@@ -93,13 +93,14 @@ if (args.json) process.stdout.write(`${JSON.stringify(results)}\n`);
 process.exitCode = Object.values(results).every(({ ok }) => ok) ? 0 : 1;
 
 async function playRound(on: Postgres, scenario: Scenario, disturbed: boolean, seconds: number): Promise<Measured> {
+  const { locations = 21, firstSigns = false, prepare = seedRound, round } = scenario;
   const stage = await setSmallStage(on, {
-    locations: scenario.locations,
-    ...(scenario.firstSigns && { firstSigns: true }),
-    prepare: async (pool, databaseUrl) => scenario.prepare?.(pool, databaseUrl, disturbed, seconds),
+    locations,
+    firstSigns,
+    prepare: (pool, databaseUrl) => prepare(pool, databaseUrl, disturbed, seconds),
   });
   try {
-    return await scenario.round(stage, disturbed, say, seconds);
+    return await round(stage, disturbed, say, seconds);
   } finally {
     await stage.stop();
   }

@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { answerParent } from './ask-process.ts';
 
 export type Flood = {
   port: number;
@@ -79,13 +80,6 @@ async function offerStrangers({ port, targets, bodyBytes, greeting, ...pace }: F
   return answers;
 }
 
-const answer = process.send?.bind(process);
-if (answer !== undefined) {
-  // Real senders use their own machines, so this process should take little time from the service.
-  setPriority(constants.priority.PRIORITY_LOW);
-  process.once('message', (flood: Flood) => {
-    void offerStrangers(flood).then((answers) => {
-      answer(answers, undefined, undefined, () => process.disconnect?.());
-    });
-  });
-}
+// Real senders use their own machines, so this process should take little time from the service.
+setPriority(constants.priority.PRIORITY_LOW);
+answerParent(offerStrangers);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Target } from '../test/process/hostile/hostile-input.ts';
 import { webhookInputs } from '../test/process/hostile/inputs-by-endpoint.ts';
 import { sendRaw } from '../test/process/hostile/send-raw.ts';
+import { answerParent } from './ask-process.ts';
 
 /** The attack. `token` is valid for the location `club`. */
 export type Hostility = { port: number; token: string; perSecond: number; seconds: number };
@@ -31,11 +32,4 @@ async function offerHostility({ port, token, perSecond, seconds }: Hostility): P
   return answers;
 }
 
-const answer = process.send?.bind(process);
-if (answer !== undefined) {
-  process.once('message', (hostility: Hostility) => {
-    void offerHostility(hostility).then((answers) => {
-      answer(answers, undefined, undefined, () => process.disconnect?.());
-    });
-  });
-}
+answerParent(offerHostility);

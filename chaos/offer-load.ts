@@ -1,7 +1,5 @@
-/**
- * A sender in its own process, so that its work does not add to the latency of others. The first message to the process
- * is the `Load`. The process answers with the result.
- */
+/** A sender in its own process. The first message to it is the `Load`, and its answer is what was `Offered`. */
+import { answerParent } from './ask-process.ts';
 import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
 
 export type Load = {
@@ -18,7 +16,7 @@ export type Load = {
 /** `latencies`: milliseconds from a webhook's due time to its answer, if that was 200. */
 export type Offered = { answers: Answers; latencies: number[] };
 
-export async function offerLoad({ urls, prefix, perSecond, seconds, warmUpS }: Load): Promise<Offered> {
+async function offerLoad({ urls, prefix, perSecond, seconds, warmUpS }: Load): Promise<Offered> {
   const latencies: number[] = [];
   const began = performance.now();
   const answers = await postAtPace(
@@ -36,11 +34,4 @@ export async function offerLoad({ urls, prefix, perSecond, seconds, warmUpS }: L
   return { answers, latencies };
 }
 
-const answer = process.send?.bind(process);
-if (answer !== undefined) {
-  process.once('message', (load: Load) => {
-    void offerLoad(load).then((offered) => {
-      answer(offered, undefined, undefined, () => process.disconnect?.());
-    });
-  });
-}
+answerParent(offerLoad);

@@ -71,11 +71,6 @@ Special runs, only one at a time, only with --only, and with no other option tha
 export function readChaosArguments(argv: string[]): Arguments {
   const given = parse(argv);
   const kinds = given.only?.split(',').map((kind) => kind.trim());
-  if (kinds?.includes('orderings')) {
-    throw new WrongUsage(
-      '--only orderings was removed: "npm run simulate" plays events, cancels and changes in any order',
-    );
-  }
   const alone = kinds?.length === 1 ? ALONE.find((each) => each === kinds[0]) : undefined;
   const unknown = alone === undefined ? kinds?.find((kind) => !KINDS.includes(kind as Kind)) : undefined;
   if (ALONE.some((each) => each === unknown)) throw new WrongUsage(`--only: no other fault goes with "${unknown}"`);

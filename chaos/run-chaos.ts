@@ -20,8 +20,6 @@ import { CANCEL_REASON, MEMBER, NOTES } from './serve-orders.ts';
 import { setStage, type Stage } from './set-stage.ts';
 
 export type Result = Books & {
-  seed: number;
-  ok: boolean;
   /** Share, 0 to 1, of webhooks answered 200 within 1.5 s. Only webhooks with their own location's token count. */
   known200: number;
   /** Webhooks that were answered `accepted`. */
@@ -143,8 +141,6 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     print(words);
     return {
       result: {
-        seed,
-        ok: complaints.length === 0,
         ...books,
         known200: known200(served.answers),
         spilled: served.answers.filter(({ outcome }) => outcome === 'accepted').length,

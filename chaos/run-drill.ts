@@ -13,8 +13,9 @@ import type { Ticket } from '../test/support/start-pos.ts';
 import { sharedTmpdir, unprivilegedUser } from '../test/support/unprivileged-user.ts';
 import { until } from '../test/support/until.ts';
 import { startFaultProxy } from './fault-proxy.ts';
-import { ask, makeSynchronous, type StageDatabase } from './faulty-postgres.ts';
+import { makeSynchronous, type StageDatabase } from './faulty-postgres.ts';
 import { recordHistory } from './history.ts';
+import { ask } from './neighbour.ts';
 import { sendStatus, type Kitchen } from './send-status.ts';
 import { setStage, type Stage } from './set-stage.ts';
 import { resolveDoubts, settle } from './settle.ts';
@@ -120,7 +121,7 @@ async function drill(name: Case, about: DrillAbout): Promise<Drilled> {
     },
   };
   const history = recordHistory();
-  const fixed = { seed: 1, deadlineS: 1_800, deadPos: false, clocks: false, findable: true };
+  const fixed = { seed: 1, deadlineS: 1_800, findable: true };
   const stage = await setStage({ database, history, ...fixed }).catch(async (error: unknown) => {
     await database.stopDatabase();
     throw error;
@@ -213,7 +214,7 @@ async function replicated(isSynchronous: boolean): Promise<Databases> {
     },
     async replace() {
       if (standby === undefined) throw new Error('there is no standby');
-      await ask(standby, 'SELECT pg_promote()');
+      await ask(standby.url, 'SELECT pg_promote()');
       return standby;
     },
     async stop() {
@@ -267,25 +268,14 @@ async function archived(): Promise<Databases> {
   };
 }
 
-async function queryAt<Row extends object>(url: string, sql: string, values: unknown[] = []): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return (await client.query<Row>(sql, values)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
 async function isInRecovery(url: string): Promise<boolean> {
-  const rows = await queryAt<{ recovers: boolean }>(url, 'SELECT pg_is_in_recovery() AS recovers');
+  const rows = await ask<{ recovers: boolean }>(url, 'SELECT pg_is_in_recovery() AS recovers');
   return rows[0]?.recovers !== false;
 }
 
 async function hasCommitted(url: string, since: Date): Promise<boolean> {
   const sql = 'SELECT EXISTS (SELECT FROM webhooks WHERE received_at > $1) AS has';
-  return (await queryAt<{ has: boolean }>(url, sql, [since]))[0]?.has === true;
+  return (await ask<{ has: boolean }>(url, sql, [since]))[0]?.has === true;
 }
 
 /** Makes the subscriptions that `expediter recover` reads. */
@@ -303,7 +293,7 @@ async function storeMessages({ pubsub, env }: Stage<StageDatabase>): Promise<voi
 async function seedOpenOrders({ databaseUrl, kitchens }: Stage<StageDatabase>, count: number): Promise<void> {
   const locations = kitchens.flatMap(({ locationId, integration }) => (integration === 'standard' ? locationId : []));
   const contents = sampleOrder({ serviceOrderId: '', locationId: '' });
-  await queryAt(
+  await ask(
     databaseUrl,
     `WITH new AS MATERIALIZED (
        SELECT 'open-' || nth AS id, ($2::text[])[nth % cardinality($2::text[]) + 1] AS at, 'ticket-' || nth AS pos_id
@@ -383,7 +373,7 @@ async function missingIn(
   url: string,
   { orders, webhooks }: ReturnType<Evening['snapshot']>,
 ): Promise<Pick<Drilled, 'ordersLost' | 'webhooksLost'>> {
-  const [counts] = await queryAt<Pick<Drilled, 'ordersLost' | 'webhooksLost'>>(
+  const [counts] = await ask<Pick<Drilled, 'ordersLost' | 'webhooksLost'>>(
     url,
     `SELECT (SELECT count(*)::int FROM unnest($1::text[]) AS id
              WHERE NOT EXISTS (SELECT FROM placements WHERE service_order_id = id)) AS "ordersLost",

@@ -12,8 +12,6 @@ import { simulateOutages, type Outages } from './simulate-outages.ts';
 import { startPair } from './start-pair.ts';
 
 export type KitchensResult = Outages & {
-  seed: number;
-  ok: boolean;
   /** Orders that the POS got once, never, and more than once. */
   ordersPlaced: number;
   ordersLost: number;
@@ -63,12 +61,10 @@ export async function runKitchens(
   print(`${flapped.ordersPlaced} orders were placed; then POS systems are simulated that do not answer`);
   const { complaints: others, ...outages } = await simulateOutages(seed);
   complaints.push(...others);
-  return { result: { seed, ok: complaints.length === 0, ...flapped, ...outages }, complaints };
+  return { result: { ...flapped, ...outages }, complaints };
 }
 
-async function flapAndClose(
-  seed: number,
-): Promise<Omit<KitchensResult, 'seed' | 'ok' | keyof Outages> & { complaints: string[] }> {
+async function flapAndClose(seed: number): Promise<Omit<KitchensResult, keyof Outages> & { complaints: string[] }> {
   const env = { KITCHEN_TOPIC: TOPIC, PLACEMENT_DEADLINE_S: String(DEADLINE_S) };
   const system = await startPair({ providers: [acme], env });
   try {

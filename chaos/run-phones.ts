@@ -13,8 +13,6 @@ import { scriptOrder } from './script-order.ts';
 import { setStage } from './set-stage.ts';
 
 export type PhonesResult = Books & {
-  seed: number;
-  ok: boolean;
   /** The number of orders, each followed by one phone, and the number of messages that the phones got in total. */
   phones: number;
   told: number;
@@ -61,9 +59,6 @@ export async function runPhones(
     history,
     database,
     deadlineS: DEADLINE_S,
-    deadPos: false,
-    clocks: false,
-    findable: false,
   });
   const network = await startCuttingNetwork(stage.url);
   try {
@@ -96,8 +91,6 @@ export async function runPhones(
     print(words);
     return {
       result: {
-        seed,
-        ok: complaints.length === 0,
         phones: phones.all.size,
         told: [...phones.all.values()].reduce((sum, { told }) => sum + told.length, 0),
         cuts,

@@ -15,8 +15,6 @@ import { measureSlowdown } from './measure-slowdown.ts';
 import { setStage } from './set-stage.ts';
 
 export type VersionsResult = Books & {
-  seed: number;
-  ok: boolean;
   /** The previous version, and its commit. */
   previous: string;
   /** Processes replaced by one of the other version, and processes killed by SIGKILL. */
@@ -82,9 +80,6 @@ export async function runVersions(
     database,
     previous,
     deadlineS: DEADLINE_S,
-    deadPos: false,
-    clocks: false,
-    findable: false,
     places: PLACES,
   });
   const slowdown = measureSlowdown(history);
@@ -165,8 +160,6 @@ export async function runVersions(
     const { ticketsDoubled, webhooksDoubled, cancelsDoubled, ticketsMissing, liveMissing, cancelsLost } = books;
     return {
       result: {
-        seed,
-        ok: complaints.length === 0,
         previous: `${found.name} (${found.commit.slice(0, 8)})`,
         rolls: rolled,
         kills,

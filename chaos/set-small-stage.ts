@@ -1,23 +1,17 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { putLocation } from '../src/core/locations/put-location.ts';
-import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
-import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/database/migrate.ts';
-import { registry } from '../src/providers/index.ts';
-import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
 import { prepareClock } from '../test/support/move-clock.ts';
 import { runMain } from '../test/support/run-main.ts';
-import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
 import { startPos, type Pos } from '../test/support/start-pos.ts';
 import type { Postgres } from '../test/support/start-postgres.ts';
-import { startPubsub } from '../test/support/start-pubsub.ts';
+import { askProcess } from './ask-process.ts';
+import { ask } from './neighbour.ts';
 import type { Hostility } from './offer-hostility.ts';
 import type { Load, Offered } from './offer-load.ts';
 import type { Flood } from './offer-anonymous.ts';
 import { signalOrder } from './signal-order.ts';
+import { startQuietWorld } from './start-quiet-world.ts';
 
 /** One process of the service, with a platform, POS systems and Pub/Sub without faults, for one measured round. */
 export type SmallStage = {
@@ -41,8 +35,6 @@ export type SmallStage = {
   stop(): Promise<void>;
 };
 
-const PROJECT = 'neighbours';
-const SETTINGS_KEY = `small:${Buffer.alloc(32, 7).toString('base64')}`;
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 const OFFER_LOAD = new URL('./offer-load.ts', import.meta.url);
 const OFFER_ANONYMOUS = new URL('./offer-anonymous.ts', import.meta.url);
@@ -60,47 +52,23 @@ export async function setSmallStage(
   await prepareClock(databaseUrl);
   await migrate(databaseUrl);
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
-  const [pubsub, platform, pos, firstPos] = await Promise.all([
-    startPubsub(),
-    startOrderingPlatform(),
-    startPos(),
-    startPos(),
-  ]);
-  const client = new PubSub({ projectId: PROJECT, apiEndpoint: pubsub.host, emulatorMode: true });
-  await client.createTopic('order-status');
-  await client.close();
+  const [world, pos, firstPos] = await Promise.all([startQuietWorld(databaseUrl), startPos(), startPos()]);
 
   const locationIds = Array.from({ length: about.locations }, (_, nth) => (nth === 0 ? 'club' : `club-${nth + 1}`));
   const paths = await Promise.all(
-    locationIds.map(async (locationId, nth) => {
+    locationIds.map((locationId, nth) => {
       const { ordersUrl } = nth === 0 ? firstPos : pos;
       const settings = { ordersUrl, ...(nth === 0 && about.firstSigns ? { secret: SECRET } : { unsigned: true }) };
-      const keys = parseSettingsKeys(SETTINGS_KEY);
-      await putLocation(
-        pool,
-        { registry, keys, publicUrl: undefined, allowedHosts },
-        { locationId, integration: 'standard', settings },
-      );
-      const { token } = await issueToken(pool, { locationId });
-      return `/webhook/standard/${locationId}?token=${token}`;
+      return world.open(pool, { locationId, integration: 'standard', settings });
     }),
   );
   await about.prepare?.(pool, databaseUrl);
-  const main = await runMain({
-    DATABASE_URL: databaseUrl,
-    HOST: '127.0.0.1',
-    ORDER_API_URL: platform.url,
-    GOOGLE_CLOUD_PROJECT: PROJECT,
-    PUBSUB_EMULATOR_HOST: pubsub.host,
-    PUSH_AUTH: 'off',
-    SETTINGS_KEY,
-    ALLOW_PRIVATE_HOSTS,
-    DRAIN_DELAY_MS: '0',
-  });
+  const main = await runMain(world.env);
+  const port = Number(new URL(main.url).port);
   return {
     databaseUrl,
     pool,
-    platform,
+    platform: world.platform,
     pos,
     firstPos,
     locationIds,
@@ -108,28 +76,20 @@ export async function setSmallStage(
     url: main.url,
     signal: (serviceOrderId) => signalOrder(main.url, serviceOrderId),
     readLog: (isRead) => void (isRead ? main.child.stdout?.resume() : main.child.stdout?.pause()),
-    offer: (load) => ask<Offered>(OFFER_LOAD, load),
-    offerFlood: (flood) => ask(OFFER_ANONYMOUS, { ...flood, port: Number(new URL(main.url).port) }),
+    offer: (load) => askProcess(OFFER_LOAD, load),
+    offerFlood: (flood) => askProcess(OFFER_ANONYMOUS, { ...flood, port } satisfies Flood),
     offerHostility(about) {
-      const { port } = new URL(main.url);
       const token = new URLSearchParams(paths[0]?.split('?')[1]).get('token') ?? '';
-      return ask(OFFER_HOSTILITY, { ...about, port: Number(port), token } satisfies Hostility);
+      return askProcess(OFFER_HOSTILITY, { ...about, port, token } satisfies Hostility);
     },
     async stop() {
       main.child.kill('SIGTERM');
       await main.exited;
       await pool.end();
-      await Promise.all([pubsub.stop(), platform.stop(), pos.stop(), firstPos.stop()]);
-      await dropDatabase(postgres.url, databaseUrl);
+      await Promise.all([world.stop(), pos.stop(), firstPos.stop()]);
+      await ask(postgres.url, `DROP DATABASE ${new URL(databaseUrl).pathname.slice(1)} WITH (FORCE)`);
     },
   };
-}
-
-async function ask<Answer>(program: URL, question: Load | Hostility | Flood): Promise<Answer> {
-  const sender = fork(program);
-  sender.send(question);
-  const [answer] = (await once(sender, 'message')) as [Answer];
-  return answer;
 }
 
 let made = 0;
@@ -137,22 +97,8 @@ let made = 0;
 async function makeDatabase(serverUrl: string): Promise<string> {
   made += 1;
   const name = `round_${made}`;
-  await onServer(serverUrl, `CREATE DATABASE ${name}`);
+  await ask(serverUrl, `CREATE DATABASE ${name}`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return url.href;
-}
-
-function dropDatabase(serverUrl: string, databaseUrl: string): Promise<void> {
-  return onServer(serverUrl, `DROP DATABASE ${new URL(databaseUrl).pathname.slice(1)} WITH (FORCE)`);
-}
-
-async function onServer(serverUrl: string, sql: string): Promise<void> {
-  const client = new pg.Client(serverUrl);
-  await client.connect();
-  try {
-    await client.query(sql);
-  } finally {
-    await client.end();
-  }
 }

@@ -71,10 +71,11 @@ export async function setStage<Database extends StageDatabase>(about: {
   history: History;
   deadlineS: number;
   /** One location's POS is dead. */
-  deadPos: boolean;
-  clocks: boolean;
+  deadPos?: boolean;
+  /** The clock of every other process is ten minutes ahead or behind. */
+  clocks?: boolean;
   /** True to add locations whose POS must be queried before a repeat. */
-  findable: boolean;
+  findable?: boolean;
   /** How many processes; two by default. */
   places?: number;
   /** The version with which all begins; by default ours. It makes the schema and the locations too. */
@@ -133,7 +134,7 @@ export async function setStage<Database extends StageDatabase>(about: {
   });
   instances = await runInstances({
     seed: about.seed,
-    clocks: about.clocks,
+    clocks: about.clocks === true,
     history: about.history,
     places,
     programs: folders.map((folder) => ({ main: join(folder, 'src/main.ts'), env: envIn(folder) })),
@@ -180,7 +181,7 @@ export async function setStage<Database extends StageDatabase>(about: {
 }
 
 async function openKitchens(
-  about: { deadPos: boolean; findable: boolean; vendors: readonly Vendor[]; previous?: Version | undefined },
+  about: { deadPos?: boolean; findable?: boolean; vendors: readonly Vendor[]; previous?: Version | undefined },
   databaseUrl: string,
   balancer: HttpServer,
 ): Promise<Kitchen[]> {
@@ -193,7 +194,7 @@ async function openKitchens(
     return await Promise.all(
       integrations.map(async (integration, nth): Promise<Kitchen> => {
         const locationId = `club-${nth + 1}`;
-        const dead = about.deadPos && nth === 1;
+        const dead = about.deadPos === true && nth === 1;
         const signs = integration === 'standard';
         const pos = await startPos(signs ? { secret: POS_SECRET } : { deduplicates: false });
         const ordersUrl = dead ? `http://127.0.0.1:${await freePort()}/orders` : pos.ordersUrl;

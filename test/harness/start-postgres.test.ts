@@ -3,25 +3,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import pg from 'pg';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { ask } from '../../chaos/neighbour.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
 
 /** These tests start Postgres, some twice, on machines that may be busy. */
 vi.setConfig({ testTimeout: 30_000 });
 
-async function query(postgres: Pick<Postgres, 'url'>, sql: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: postgres.url });
-  // The tests may cut the connection while it is being closed.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
+const query = ({ url }: Pick<Postgres, 'url'>, sql: string): Promise<object[]> => ask(url, sql);
 
 function isRunning(pid: number): boolean {
   try {
@@ -47,12 +37,12 @@ async function started(options: Parameters<typeof startPostgres>[0] = {}): Promi
 }
 
 test('it is a real Postgres with the settings asked for, and stop leaves nothing behind', async () => {
-  const postgres = await started({ settings: { application_name: 'kitchen' } });
+  const postgres = await started({ settings: { work_mem: '5MB' } });
   const rows = await query(
     postgres,
-    "SELECT current_setting('data_directory') AS dir, current_setting('synchronous_commit') AS sync, current_setting('application_name') AS name",
+    "SELECT current_setting('data_directory') AS dir, current_setting('synchronous_commit') AS sync, current_setting('work_mem') AS work",
   );
-  expect(rows).toEqual([{ dir: expect.any(String), sync: 'on', name: 'kitchen' }]);
+  expect(rows).toEqual([{ dir: expect.any(String), sync: 'on', work: '5MB' }]);
   const { dir } = rows[0] as { dir: string };
   expect(existsSync(dir)).toBe(true);
 

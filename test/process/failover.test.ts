@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startFaultProxy, type FaultProxy } from '../../chaos/fault-proxy.ts';
+import { ask } from '../../chaos/neighbour.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
@@ -30,15 +30,6 @@ afterAll(async () => {
   await Promise.all([name?.stop(), standby?.stop(), primary?.stop()]);
 });
 
-async function ask(postgres: Postgres, sql: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: postgres.url });
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
 const send = async (): Promise<number> => (await post(webhook, { eventType: 'menu.changed' })).status;
 const answers = async (): Promise<number[]> => [...new Set(await Promise.all(Array.from({ length: 20 }, send)))];
 const readyz = async (): Promise<unknown> => {
@@ -56,11 +47,11 @@ it('a name that leads to the old primary for a while, a standby by then, closes 
   await until(async () => (await answers()).join() === '200');
   expect(await readOnly()).toBe(0);
   await until(async () => {
-    const rows = await ask(primary, 'SELECT FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()');
+    const rows = await ask(primary.url, 'SELECT FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()');
     return rows.length === 1;
   });
   await primary.kill();
-  await ask(standby, 'SELECT pg_promote()');
+  await ask(standby.url, 'SELECT pg_promote()');
   await primary.restart({ standby: true });
 
   await seen('read_only');
@@ -76,18 +67,18 @@ it('a name that leads to the old primary for a while, a standby by then, closes 
 it('an idle connection whose server has become read-only is replaced before a webhook needs it', async () => {
   expect(await answers()).toEqual([200]);
   const backends = async (): Promise<unknown[]> => {
-    const rows = await ask(standby, `SELECT pid FROM pg_stat_activity WHERE application_name = 'expediter'`);
-    return rows.map((row) => (row as { pid: number }).pid);
+    const sql = `SELECT pid FROM pg_stat_activity WHERE application_name = 'expediter'`;
+    return (await ask<{ pid: number }>(standby.url, sql)).map(({ pid }) => pid);
   };
   const before = await backends();
-  await ask(standby, 'ALTER SYSTEM SET default_transaction_read_only = on');
-  await ask(standby, 'SELECT pg_reload_conf()');
+  await ask(standby.url, 'ALTER SYSTEM SET default_transaction_read_only = on');
+  await ask(standby.url, 'SELECT pg_reload_conf()');
   await until(async () => {
     const now = await backends();
     return before.every((pid) => !now.includes(pid));
   });
-  await ask(standby, 'ALTER SYSTEM RESET default_transaction_read_only');
-  await ask(standby, 'SELECT pg_reload_conf()');
+  await ask(standby.url, 'ALTER SYSTEM RESET default_transaction_read_only');
+  await ask(standby.url, 'SELECT pg_reload_conf()');
   await seen('up');
   expect(await answers()).toEqual([200]);
 });
