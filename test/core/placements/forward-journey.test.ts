@@ -910,7 +910,9 @@ describe('fair shares', () => {
     const other = await system.placeOrder();
     const hangs = system.round('placements');
     await until(() => system.platform.requests.includes(other.serviceOrderId));
-    expect(await retried(id)).toMatchObject({ state: 'sent' });
+    // The turn that hangs takes the first order too, if its back-off was over by then.
+    await retried(id);
+    await until(async () => (await system.placement(id))?.['state'] === 'sent');
     expect(await system.placement(other.serviceOrderId)).toMatchObject({ location_id: null });
     resolve(undefined);
     await hangs;

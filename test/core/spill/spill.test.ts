@@ -259,12 +259,7 @@ describe('while Postgres is away', () => {
 
 it('a webhook that was committed and spilled is applied once', async () => {
   const serviceOrderId = await newOrder();
-  let cut = false;
-  proxy.faults.cutAfterCommit = ({ statement }) => {
-    if (cut || !statement.includes('apply')) return undefined;
-    cut = true;
-    return 'answered';
-  };
+  proxy.faults.cutAfterCommit = ({ statement }) => (statement.includes('apply') ? 'answered' : undefined);
   const known = await drained('known');
   const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
   proxy.faults.cutAfterCommit = undefined;
