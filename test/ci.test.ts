@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { releaseNotes, valuesWithImage } from '../scripts/build-release.ts';
-
-const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
+import { read } from './support/read-project.ts';
 
 type Step = { uses?: string; if?: string; run?: string; with?: Record<string, unknown> };
 type Job = {

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PERMISSIVE } from '../scripts/list-licences.ts';
 import { CONSOLE_PACKAGES, consolePackages, directDependencies, runtimePackages } from '../scripts/runtime-packages.ts';
 import { sbom } from '../scripts/write-sbom.ts';
+import { read } from './support/read-project.ts';
 
-const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 const readLock = (path: string) => (JSON.parse(read(path)) as { packages: Record<string, LockEntry> }).packages;
 const lock = readLock('package-lock.json');
 type LockEntry = {

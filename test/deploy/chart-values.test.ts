@@ -1,25 +1,24 @@
 /** The sources of the Helm chart. `test/system/chart.test.ts` renders it with Helm. */
-import { readFileSync, readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { readdirSync } from 'node:fs';
 import { Ajv, type SchemaObject } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CONFIG_NAMES, SECRETS } from '../../src/server/config.ts';
 import { documentedValues, FULL_VALUES } from '../support/chart-values.ts';
+import { read, ROOT } from '../support/read-project.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const CHART = `${PROJECT}deploy/helm/expediter`;
-const read = (path: string): string => readFileSync(`${CHART}/${path}`, 'utf8');
+const readChart = (path: string): string => read(`deploy/helm/expediter/${path}`);
 
 type Tree = { [name: string]: unknown };
 type Schema = { properties?: Record<string, Schema>; $ref?: string };
 const isTree = (value: unknown): value is Tree =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
 
-const values = parse(read('values.yaml')) as Tree;
-const schema = JSON.parse(read('values.schema.json')) as Schema;
+const values = parse(readChart('values.yaml')) as Tree;
+const schema = JSON.parse(readChart('values.schema.json')) as Schema;
 const accepts = new Ajv({ strict: false, allErrors: true }).compile(schema as SchemaObject);
-const templates = readdirSync(`${CHART}/templates`).map((name) => ({ name, text: read(`templates/${name}`) }));
+const namesOfTemplates = readdirSync(`${ROOT}deploy/helm/expediter/templates`);
+const templates = namesOfTemplates.map((name) => ({ name, text: readChart(`templates/${name}`) }));
 
 /** As Helm does it: maps are merged, all else is replaced, and null takes a value away. */
 function merge(base: Tree, over: Tree): Tree {
@@ -126,12 +125,12 @@ describe('the values', () => {
     expect(Object.keys(externalSecrets?.properties?.['remoteRefs']?.properties ?? {}).sort()).toEqual(
       [...SECRETS].sort(),
     );
-    const deployment = read('templates/deployment.yaml') + read('templates/migrate-job.yaml');
+    const deployment = readChart('templates/deployment.yaml') + readChart('templates/migrate-job.yaml');
     for (const name of SECRETS) expect(deployment).toContain(name);
   });
 
   it('name in the store what set-up.sh makes there', () => {
-    const script = readFileSync(`${PROJECT}deploy/google-cloud/set-up.sh`, 'utf8');
+    const script = read('deploy/google-cloud/set-up.sh');
     const { remoteRefs } = values['externalSecrets'] as { remoteRefs: Record<string, { key: string }> };
     for (const { key } of Object.values(remoteRefs)) expect(script).toContain(key);
   });
@@ -139,31 +138,35 @@ describe('the values', () => {
 
 describe('the chart', () => {
   it('has the version of the package, and the ports of the image', () => {
-    const { version } = JSON.parse(readFileSync(`${PROJECT}package.json`, 'utf8')) as { version: string };
-    expect(parse(read('Chart.yaml'))).toMatchObject({ version, appVersion: version });
-    const [, exposed] = /^EXPOSE (\d+)$/m.exec(readFileSync(`${PROJECT}Dockerfile`, 'utf8')) ?? [];
-    const deployment = read('templates/deployment.yaml');
+    const { version } = JSON.parse(read('package.json')) as { version: string };
+    expect(parse(readChart('Chart.yaml'))).toMatchObject({ version, appVersion: version });
+    const [, exposed] = /^EXPOSE (\d+)$/m.exec(read('Dockerfile')) ?? [];
+    const deployment = readChart('templates/deployment.yaml');
     const ports = [...deployment.matchAll(/containerPort: (\d+)/g)].map(([, port]) => port);
     expect(ports).toEqual([exposed, /name: OPERATOR_PORT\n +value: '(\d+)'/.exec(deployment)?.[1]]);
   });
 
   it('has the rules and the dashboard themselves, and no copies', () => {
     for (const file of ['alerts.yaml', 'dashboard.json']) {
-      expect(read(`files/${file}`)).toBe(readFileSync(`${PROJECT}deploy/monitoring/${file}`, 'utf8'));
+      expect(readChart(`files/${file}`)).toBe(read(`deploy/monitoring/${file}`));
     }
-    expect(readdirSync(`${CHART}/files`, { withFileTypes: true }).filter((each) => !each.isSymbolicLink())).toEqual([]);
+    expect(
+      readdirSync(`${ROOT}deploy/helm/expediter/files`, { withFileTypes: true }).filter(
+        (each) => !each.isSymbolicLink(),
+      ),
+    ).toEqual([]);
   });
 
   it('lets Envoy log no path, query or header: the path of an answer is its token', () => {
-    const [, format = ''] = /accessLog:[^]*? text: "(.*)"$/m.exec(read('templates/gateway.yaml')) ?? [];
+    const [, format = ''] = /accessLog:[^]*? text: "(.*)"$/m.exec(readChart('templates/gateway.yaml')) ?? [];
     expect(format.match(/\w+\(.*?\)/g)).toEqual(['REQ(:METHOD)']);
     expect(format).not.toMatch(/PATH|QUERY|URI/);
   });
 
   it('lets Envoy hold more streams than all pods may have, and close idle connections before the service does', () => {
-    const gateway = read('templates/gateway.yaml');
+    const gateway = readChart('templates/gateway.yaml');
     const numberOf = (pattern: RegExp, text: string): number => Number(pattern.exec(text)?.[1]?.replaceAll('_', ''));
-    const keepAliveMs = numberOf(/KEEP_ALIVE_MS = ([\d_]+)/, readFileSync(`${PROJECT}src/server/listener.ts`, 'utf8'));
+    const keepAliveMs = numberOf(/KEEP_ALIVE_MS = ([\d_]+)/, read('src/server/listener.ts'));
     expect(numberOf(/connectionIdleTimeout: (\d+)s/, gateway) * 1_000).toBeLessThan(keepAliveMs);
   });
 });

@@ -7,15 +7,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { CONFIG_NAMES, SECRETS, readConfig, readConfigOf } from '../../src/server/config.ts';
 import { COMPOSE, readCompose, readDotEnv, type Service } from '../support/read-compose.ts';
+import { read } from '../support/read-project.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const read = (path: string): string => readFileSync(join(PROJECT, path), 'utf8');
 const example = read('deploy/compose/.env.example');
 const caddyfile = read('deploy/compose/Caddyfile');
 const { version } = JSON.parse(read('package.json')) as { version: string };

@@ -3,9 +3,8 @@
  * `npm run test:system` asks shellcheck as well, and renders the chart, of which `chart-values.test.ts` reads the sources.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/server/config.ts';
@@ -26,8 +25,8 @@ import {
 import type { Ended } from '../support/run-program.ts';
 import { startPostgres } from '../support/start-postgres.ts';
 import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
+import { read, ROOT } from '../support/read-project.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const PLACES: Record<string, string> = {
   PROJECT: 'my-project',
   REGION: 'europe-west1',
@@ -35,15 +34,15 @@ const PLACES: Record<string, string> = {
   ORDER_API_URL: 'https://orders.example.com/graphql',
   IMAGE: 'europe-west1-docker.pkg.dev/my-project/expediter/expediter:1.0.0',
 };
-function read(path: string): string {
-  return readFileSync(join(PROJECT, 'deploy', path), 'utf8').replaceAll(/\$\{(\w+)\}/g, (whole, name: string) => {
+function readFilled(path: string): string {
+  return read(`deploy/${path}`).replaceAll(/\$\{(\w+)\}/g, (whole, name: string) => {
     expect(PLACES, `${path} asks for ${whole}`).toHaveProperty(name);
     return PLACES[name] ?? '';
   });
 }
 
 function manifests(path: string): Manifest[] {
-  return parseAllDocuments(read(path)).map((document) => {
+  return parseAllDocuments(readFilled(path)).map((document) => {
     expect(document.errors, path).toEqual([]);
     return document.toJS() as Manifest;
   });
@@ -104,7 +103,7 @@ describe('the public side has no route of operators', () => {
     // The one port of the other is that of operators too.
     const port = String(cloudRunOperators.template.spec.containers[0].ports?.[0]?.containerPort);
     expect(services[1]?.[2]).toEqual({ ...services[0]?.[2], POOL_SIZE: '5', OPERATOR_PORT: port });
-    const collector = read('monitoring/cloud-run-collector.yaml');
+    const collector = readFilled('monitoring/cloud-run-collector.yaml');
     expect(collector).toContain(`targets: ['127.0.0.1:${OPERATOR_PORT}']`);
     const image = (template: Template): string => template.template.spec.containers[0].image;
     expect(image(cloudRunOperators)).toBe(image(cloudRun));
@@ -113,7 +112,7 @@ describe('the public side has no route of operators', () => {
 
 describe('the streams to members', () => {
   const numberIn = (file: string, name: string): number =>
-    Number(new RegExp(`${name} = ([\\d_]+)`).exec(readFileSync(join(PROJECT, file), 'utf8'))?.[1]?.replaceAll('_', ''));
+    Number(new RegExp(`${name} = ([\\d_]+)`).exec(read(file))?.[1]?.replaceAll('_', ''));
 
   it('on Cloud Run: a stream ends by itself before it is cut', () => {
     const { timeoutSeconds } = cloudRun.template.spec as { timeoutSeconds?: number };
@@ -172,7 +171,7 @@ describe('the migration on Cloud Run', () => {
 });
 
 describe('docs/deploy.md', () => {
-  const document = readFileSync(join(PROJECT, 'docs/deploy.md'), 'utf8');
+  const document = read('docs/deploy.md');
 
   it('has shell in every block of shell', () => {
     const blocks = [...document.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block);
@@ -186,7 +185,7 @@ describe('docs/deploy.md', () => {
   it('leads to files that are there', () => {
     const paths = [...document.matchAll(/(?<![\w./-])deploy\/[\w./-]+\w/g)].map(([path]) => path);
     for (const path of paths.filter((each) => each !== 'deploy/expediter')) {
-      expect(existsSync(join(PROJECT, path)), path).toBe(true);
+      expect(existsSync(join(ROOT, path)), path).toBe(true);
     }
   });
 
@@ -198,15 +197,13 @@ describe('docs/deploy.md', () => {
       'deploy/google-cloud/set-up.sh',
       'src/server/config.ts',
     ];
-    const urls = files.flatMap((file) => [
-      ...readFileSync(join(PROJECT, file), 'utf8').matchAll(/postgres:\/\/[^\s'"`]*@[^\s'"`]+/g),
-    ]);
+    const urls = files.flatMap((file) => [...read(file).matchAll(/postgres:\/\/[^\s'"`]*@[^\s'"`]+/g)]);
     expect(urls.length).toBeGreaterThan(8);
     for (const [url] of urls) expect(url).toMatch(/[?&](sslmode=verify-full|host=\/)|@127\.0\.0\.1/);
   });
 
   it('names secrets, accounts and topics as the script makes them', () => {
-    const script = readFileSync(join(PROJECT, 'deploy/google-cloud/set-up.sh'), 'utf8');
+    const script = read('deploy/google-cloud/set-up.sh');
     const topics = services.flatMap(([, , environment]) =>
       Object.entries(environment).flatMap(([name, topic]) => (name.endsWith('_TOPIC') ? topic : [])),
     );

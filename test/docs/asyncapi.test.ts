@@ -1,6 +1,5 @@
 /** docs/asyncapi.yaml: made of the code, right by AsyncAPI's own rules, and true at the doors and on the topics. */
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { Parser } from '@asyncapi/parser';
 import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -12,8 +11,9 @@ import { asyncapi, attentionSchema, kitchenSchema } from '../../scripts/write-as
 import { startPos } from '../support/start-pos.ts';
 import type { Pubsub } from '../support/start-pubsub.ts';
 import { AUDIENCE, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { read } from '../support/read-project.ts';
 
-const text = await readFile(new URL('../../docs/asyncapi.yaml', import.meta.url), 'utf8');
+const text = read('docs/asyncapi.yaml');
 type Message = {
   headers?: { properties: object };
   payload?: object;
@@ -25,13 +25,11 @@ const wrongWith = (schema: object | undefined, value: unknown): unknown => {
   return validate(value) ? undefined : validate.errors;
 };
 
-it('is what the code has', async () => {
+it('is what the code has', () => {
   // Where it is not: npm run asyncapi
   expect(parse(text)).toEqual(asyncapi());
-  const schema = await readFile(new URL('../../docs/kitchen-availability.schema.json', import.meta.url), 'utf8');
-  expect(JSON.parse(schema)).toEqual(kitchenSchema());
-  const attention = await readFile(new URL('../../docs/attention-event.schema.json', import.meta.url), 'utf8');
-  expect(JSON.parse(attention)).toEqual(attentionSchema());
+  expect(JSON.parse(read('docs/kitchen-availability.schema.json'))).toEqual(kitchenSchema());
+  expect(JSON.parse(read('docs/attention-event.schema.json'))).toEqual(attentionSchema());
 });
 
 it("is right by AsyncAPI's own parser, which finds what is wrong", async () => {

@@ -1,12 +1,10 @@
 /** Measured figures stand in bench/figures.json, and pages that quote them are held to it. */
-import { globSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { globSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { readRuns } from '../../bench/record-figures.ts';
 import { figureChart, KNOWN, quotable } from '../../scripts/list-figures.ts';
+import { read, ROOT } from '../support/read-project.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const read = (file: string): string => readFileSync(`${PROJECT}${file}`, 'utf8');
 /** A figure's name in a comment, and the number that follows it. */
 const QUOTE = /<!-- figure: (.*?) -->(-?\d+(?:,\d{3})*(?:\.\d+)?)?/g;
 
@@ -33,7 +31,7 @@ it('the chart is drawn from the record', () => {
 
 it('a number that a page marks with a figure is that figure', () => {
   const numbers = quotable();
-  for (const page of globSync('{*.md,docs/**/*.md,deploy/**/*.md}', { cwd: PROJECT })) {
+  for (const page of globSync('{*.md,docs/**/*.md,deploy/**/*.md}', { cwd: ROOT })) {
     for (const [, name = '', said] of read(page).matchAll(QUOTE)) {
       expect(said, `${page}: ${name}`).toBe(numbers.get(name) ?? 'no such figure');
     }

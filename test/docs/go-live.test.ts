@@ -1,17 +1,16 @@
 /** The one checklist, docs/go-live.md, from a contract to the first order cooked; and what differs in docs/providers. */
-import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { compareSums } from '../../src/diagnostics/check-order.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { registry } from '../../src/providers/index.ts';
 import { sampleOrder } from '../support/sample-order.ts';
+import { read } from '../support/read-project.ts';
 
-const read = (page: string): string => readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
 const inOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');
 
 /** The text under each heading of the second level. */
 function sectionsOf(page: string): Map<string, string> {
-  const parts = read(page).split(/^## (.+)$/m);
+  const parts = read(`docs/${page}`).split(/^## (.+)$/m);
   const headings = parts.filter((_, i) => i % 2 === 1);
   return new Map(headings.map((heading, i) => [heading, parts[2 * i + 2] ?? '']));
 }
@@ -47,7 +46,7 @@ it('the checklist has every step, and names each section of the pages of the POS
   for (const step of STEPS) expect(sections.get(step), step).toContain('- [ ] ');
   expect([...sections.keys()].at(-1)).toBe('Proven, documented, unknown');
 
-  const page = read('go-live.md');
+  const page = read('docs/go-live.md');
   for (const command of [
     'expediter location put --location club-1 --integration ',
     'expediter provider connect club-1',
@@ -60,9 +59,9 @@ it('the checklist has every step, and names each section of the pages of the POS
 });
 
 it.each([...registry.keys()])('the page of %s says what differs, under the headings of all', (integration) => {
-  expect(read('go-live.md')).toContain(`(providers/${integration}.md)`);
+  expect(read('docs/go-live.md')).toContain(`(providers/${integration}.md)`);
   const page = `providers/${integration}.md`;
-  const [beginning = ''] = read(page).split('\n## ');
+  const [beginning = ''] = read(`docs/${page}`).split('\n## ');
   expect(beginning).toContain(`Integration \`${integration}\``);
   expect(beginning).toContain('(../go-live.md)');
 
@@ -74,7 +73,7 @@ it.each([...registry.keys()])('the page of %s says what differs, under the headi
 });
 
 it('the test order of the page can be ordered, and its sums add up', () => {
-  const [, json = ''] = /^```json\n(.*?)^```$/ms.exec(read('go-live.md')) ?? [];
+  const [, json = ''] = /^```json\n(.*?)^```$/ms.exec(read('docs/go-live.md')) ?? [];
   const contents = CanonicalOrder.pick({ items: true, fulfillment: true, money: true })
     .strict()
     .parse(JSON.parse(json));

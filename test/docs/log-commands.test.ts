@@ -1,20 +1,18 @@
 /** What the pages say of the log, held to a real one: every command that reads it is run, every text is looked for. */
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
 import { UNHURRIED } from '../support/fixtures.ts';
 import { runProgram } from '../support/run-program.ts';
 import { post, startSystem } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
+import { read, ROOT } from '../support/read-project.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8');
 const pages = globSync('{*.md,{docs,deploy,examples,kit,migrations}/**/*.md}', {
-  cwd: PROJECT,
+  cwd: ROOT,
   exclude: (path) => path.endsWith('node_modules'),
 }).toSorted();
 
@@ -132,7 +130,7 @@ it.each(ofGoogle)('%s finds something, by names that a line has', (command) => {
 });
 
 it('every text that the pages look for in the log is one that the service writes', () => {
-  const source = globSync('src/**/*.ts', { cwd: PROJECT }).map(read).join('\n');
+  const source = globSync('src/**/*.ts', { cwd: ROOT }).map(read).join('\n');
   const texts = pages.flatMap((page) =>
     [...read(page).matchAll(/\b(?:Log|The log|the log): ((?:[^`.]|`[^`]+`)+)/g)].flatMap(([, sentence = '']) =>
       [...sentence.matchAll(/`([^`]+)`/g)].map(([, text = '']) =>

@@ -1,9 +1,9 @@
 /** The examples of docs/notify-restaurants.md. They call no provider: `fetch` is ours. */
-import { readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
+import { read } from '../support/read-project.ts';
 
-const page = readFileSync(new URL('../../docs/notify-restaurants.md', import.meta.url), 'utf8');
+const page = read('docs/notify-restaurants.md');
 const [sms = '', chat = '', call = ''] = [...page.matchAll(/^```js\n([^]*?)^```$/gm)].map(([, code]) => code);
 const post = sms.slice(sms.indexOf('const post'));
 

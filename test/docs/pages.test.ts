@@ -1,15 +1,13 @@
 /** The Markdown pages: every link leads somewhere. */
-import { globSync, readFileSync, statSync } from 'node:fs';
+import { globSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { MUTATIONS } from '../../chaos/guards.ts';
+import { read, ROOT } from '../support/read-project.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const MADE = new Set(['node_modules', 'dist', 'coverage', 'release']);
-const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8');
 const find = (pattern: string): string[] =>
-  globSync(pattern, { cwd: PROJECT, exclude: (path) => MADE.has(path.split('/').at(-1) ?? '') }).toSorted();
+  globSync(pattern, { cwd: ROOT, exclude: (path) => MADE.has(path.split('/').at(-1) ?? '') }).toSorted();
 
 const pages = find('**/*.md');
 const withoutCode = (text: string): string => text.replaceAll(/^ *```.*?^ *```$/gms, '').replaceAll(/`[^`\n]*`/g, '``');
@@ -35,7 +33,7 @@ function anchorsOf(page: string): Set<string> {
 function deadEnd(from: string, target: string): string | undefined {
   const [path = '', anchor] = target.split('#');
   const file = path === '' ? from : normalize(join(dirname(from), decodeURIComponent(path)));
-  const found = statSync(join(PROJECT, file), { throwIfNoEntry: false });
+  const found = statSync(join(ROOT, file), { throwIfNoEntry: false });
   if (found === undefined) return `${from}: there is no ${file}`;
   if (anchor === undefined) return undefined;
   const page = found.isDirectory() ? join(file, 'README.md') : file;

@@ -1,9 +1,8 @@
 /** The words of CONTRIBUTING's "English" that comments and pages do not use. */
-import { globSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { globSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { read, ROOT } from '../support/read-project.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCES =
   '{src,console,kit,platform-kit,clients,demo,scripts,bench,chaos,deploy,examples}/**/*.{ts,tsx,js,css,sh,yaml}';
 const INSTEAD = {
@@ -16,7 +15,6 @@ const INSTEAD = {
 };
 
 const find = (pattern: string): string[] => globSync(pattern, { cwd: ROOT, exclude: ['**/node_modules/**'] });
-const read = (file: string): string => readFileSync(`${ROOT}${file}`, 'utf8');
 /** A page without its code. */
 const prose = (text: string): string => text.replaceAll(/```.*?```/gs, '').replaceAll(/`[^`]*`/g, '');
 const comments = (text: string): string => text.match(/(?:^|\s)(?:\/\/|#) [^\n]*|\/\*.*?\*\//gs)?.join('\n') ?? '';

@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/operators/registry.ts';
 import { PAGES, withReference } from '../../scripts/write-docs.ts';
+import { read } from '../support/read-project.ts';
 
 // Where it is not: npm run docs
-it.each(PAGES)('$file is what the code says', async (page) => {
-  const text = await readFile(new URL(`../../${page.file}`, import.meta.url), 'utf8');
+it.each(PAGES)('$file is what the code says', (page) => {
+  const text = read(page.file);
   expect(text).toBe(withReference(text, page));
 });
 

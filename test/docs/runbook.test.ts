@@ -1,14 +1,14 @@
 /** docs/runbook.md and docs/recovery.md, held to the alerts and to the commands there are. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { readAlerts } from '../../scripts/read-alerts.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { readDashboardExpressions } from '../support/read-monitoring.ts';
+import { read, ROOT } from '../support/read-project.ts';
 
-const DOCS = new URL('../../docs/', import.meta.url);
-const runbook = readFileSync(new URL('runbook.md', DOCS), 'utf8');
-const text = readFileSync(new URL('recovery.md', DOCS), 'utf8') + runbook;
+const runbook = read('docs/runbook.md');
+const text = read('docs/recovery.md') + runbook;
 const headings = [...runbook.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
 const blocks = (language: string): string[] =>
   [...text.matchAll(new RegExp(`^ *\`\`\`${language}\\n(.*?)^ *\`\`\`$`, 'gms'))].map(([, block = '']) => block);
@@ -43,7 +43,7 @@ describe('the runbook', () => {
     for (const [, target = ''] of runbook.matchAll(/\]\(([^)\s]+)\)/g)) {
       const [file = '', anchor] = target.split('#');
       if (file === '') expect(anchors).toContain(target);
-      else expect(existsSync(new URL(file, DOCS)), `${target}${anchor ?? ''}`).toBe(true);
+      else expect(existsSync(`${ROOT}docs/${file}`), `${target}${anchor ?? ''}`).toBe(true);
     }
   });
 

@@ -1,11 +1,10 @@
 /** SECURITY.md: each promise names tests that are there. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { read, ROOT } from '../support/read-project.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const [, section = ''] = readFileSync(join(PROJECT, 'SECURITY.md'), 'utf8').split(/^## Each promise.*$/m);
+const [, section = ''] = read('SECURITY.md').split(/^## Each promise.*$/m);
 const promises = (section.split(/^## /m, 1)[0] ?? '')
   .split(/^- /m)
   .slice(1)
@@ -30,8 +29,8 @@ describe('each promise of SECURITY.md', () => {
     expect(tests.map(([link]) => link).join(', '), item).toBe(shown);
     expect(tests).not.toEqual([]);
     for (const [, beginning = '', file = ''] of tests) {
-      expect(existsSync(join(PROJECT, file)), file).toBe(true);
-      const text = readFileSync(join(PROJECT, file), 'utf8');
+      expect(existsSync(join(ROOT, file)), file).toBe(true);
+      const text = read(file);
       const titles = [`'`, `"`, '`'].flatMap((quote) =>
         text
           .split(`(${quote}${beginning}`)

@@ -1,8 +1,7 @@
 /** The Helm chart, rendered by Helm with the values of docs/deploy.md, and with others for all that it can do. */
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/server/config.ts';
@@ -20,9 +19,9 @@ import {
   type PodSpec,
 } from '../support/read-manifests.ts';
 import { runProgram } from '../support/run-program.ts';
+import { read, ROOT } from '../support/read-project.ts';
 import { CHART, faultsOf, HELM, helm, needsHelm, render } from './render-chart.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const documented = documentedValues();
 
 type Labels = Record<string, string>;
@@ -287,12 +286,12 @@ it('Prometheus finds the port with a token, the rules with your runbook, and Gra
     port: 'operator',
     authorization: { credentials: { name: 'metrics', key: 'token' } },
   });
-  const alerts = readFileSync(join(PROJECT, 'deploy/monitoring/alerts.yaml'), 'utf8');
+  const alerts = read('deploy/monitoring/alerts.yaml');
   expect(specOf(full, 'PrometheusRule')).toEqual(
     parse(alerts.replaceAll('docs/runbook.md', 'https://wiki.example.com/runbook')),
   );
   const { data } = find(full, 'ConfigMap') as unknown as { data: Record<string, string> };
-  expect(data['expediter.json']).toBe(readFileSync(join(PROJECT, 'deploy/monitoring/dashboard.json'), 'utf8'));
+  expect(data['expediter.json']).toBe(read('deploy/monitoring/dashboard.json'));
   for (const kind of ['PodMonitor', 'PrometheusRule']) {
     expect(find(full, kind).metadata.labels).toMatchObject({ release: 'prometheus' });
   }
@@ -303,14 +302,14 @@ it('a release has its notes, its packages, and a chart that makes the same with 
   try {
     const project = copyProject(folder);
     for (const name of ['scripts', 'deploy', 'CHANGELOG.md', 'package-lock.json']) {
-      cpSync(join(PROJECT, name), join(project, name), { recursive: true });
+      cpSync(join(ROOT, name), join(project, name), { recursive: true });
     }
     const image = `ghcr.io/acme/expediter@sha256:${'0e'.repeat(32)}`;
     const path = `${HELM}:${process.env['PATH']}`;
     const words = ['scripts/build-release.ts', '--image', image];
     const { code, error } = await runProgram(process.execPath, words, { PATH: path, HOME: folder }, { cwd: project });
     expect({ code, error: code === 0 ? '' : error }).toEqual({ code: 0, error: '' });
-    const { version } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { version: string };
+    const { version } = JSON.parse(read('package.json')) as { version: string };
     const packed = ['', '-follow', '-kit', '-platform'].map((name) => `expediter${name}-${version}.tgz`);
     expect(readdirSync(join(project, 'release')).sort()).toEqual([...packed, 'notes.md', 'sbom.cdx.json'].sort());
     const { image: _theirs, ...values } = FULL_VALUES;

@@ -2,26 +2,25 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { freePort } from '../support/free-port.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { databaseUrl } from '../support/template-database.ts';
+import { read, ROOT } from '../support/read-project.ts';
 import { needsTool } from './needs-tool.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 /** Before each block's output, to find it. The output of curl does not end with a newline. */
 const MARK = '=== block';
 
 /** The code in a language on a page, below a heading. */
 function code(page: string, heading: string, language: string): string[] {
-  const [, section = ''] = readFileSync(`${PROJECT}/docs/${page}`, 'utf8').split(`# ${heading}\n`);
+  const [, section = ''] = read(`docs/${page}`).split(`# ${heading}\n`);
   const [own = ''] = section.split(/^## /m);
   return [...own.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, block = '']) => block);
 }
@@ -86,7 +85,7 @@ describe('the blocks of the pages, run by a new operator with an empty Postgres'
     const script = blocks.map((block, nth) => `printf '\\n%s\\n' '${MARK} ${nth}'\n${block}`);
     // One that stops half-way leaves nothing running.
     const shell = spawn('timeout', ['300', 'bash', '-eu'], {
-      cwd: PROJECT,
+      cwd: ROOT,
       env: {
         PATH: process.env['PATH'],
         HOME: process.env['HOME'],

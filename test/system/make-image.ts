@@ -1,10 +1,9 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { needsTool } from './needs-tool.ts';
+import { read, ROOT } from '../support/read-project.ts';
 
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const TAG = 'localhost/expediter:system-test';
 const LOG_LIMIT = 64 * 2 ** 20;
 /** As the Dockerfile's USER and WORKDIR have it; the image's configuration is held to them. */
@@ -58,10 +57,10 @@ export async function makeImage(): Promise<Image> {
     return stdout.trim();
   };
 
-  const pinned = /^ARG NODE_IMAGE=(\S+)$/m.exec(readFileSync(`${PROJECT}/Dockerfile`, 'utf8'))?.[1] ?? '';
+  const pinned = /^ARG NODE_IMAGE=(\S+)$/m.exec(read('Dockerfile'))?.[1] ?? '';
   const base = process.env['IMAGE_BASE'] ?? pinned;
   const about = [...'--format docker --isolation chroot --network host --build-arg'.split(' '), `NODE_IMAGE=${base}`];
-  await engine('bud', ...about, '--tag', TAG, PROJECT);
+  await engine('bud', ...about, '--tag', TAG, ROOT);
   const [container, ofBase] = [await engine('from', '--pull-never', TAG), await engine('from', '--pull-never', base)];
   const [root, rootOfBase] = [await engine('mount', container), await engine('mount', ofBase)];
   const sizeOf = async (folder: string): Promise<number> =>

@@ -1,16 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { needsTool } from './needs-tool.ts';
-
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+import { ROOT } from '../support/read-project.ts';
 
 it('shellcheck has nothing to say about the scripts of the workflows', () => {
   const shellcheck = needsTool('shellcheck', 'shellcheck');
-  const folder = join(PROJECT, '.github/workflows');
+  const folder = join(ROOT, '.github/workflows');
   type Workflow = { jobs: Record<string, { steps?: { run?: string }[] }> };
   const runs = readdirSync(folder).flatMap((file) =>
     Object.values((parse(readFileSync(join(folder, file), 'utf8')) as Workflow).jobs)
@@ -28,9 +26,9 @@ it('shellcheck has nothing to say about the scripts of the workflows', () => {
 
 it('shellcheck has nothing to say about the scripts', () => {
   const shellcheck = needsTool('shellcheck', 'shellcheck');
-  const scripts = readdirSync(join(PROJECT, 'deploy'), { recursive: true, encoding: 'utf8' })
+  const scripts = readdirSync(join(ROOT, 'deploy'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.sh'))
-    .map((file) => join(PROJECT, 'deploy', file));
+    .map((file) => join(ROOT, 'deploy', file));
   expect(scripts.length).toBeGreaterThan(0);
-  expect(execFileSync(shellcheck, [...scripts, join(PROJECT, '.ci/run')], { encoding: 'utf8' })).toBe('');
+  expect(execFileSync(shellcheck, [...scripts, join(ROOT, '.ci/run')], { encoding: 'utf8' })).toBe('');
 });
