@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { examine } from '../../src/diagnostics/doctor.ts';
 import { FUNCTIONS, RIGHTS } from '../../src/database/grant-rights.ts';
 import { createEmptyDatabase } from '../support/create-database.ts';
+import { queryOnce as query } from '../support/query-once.ts';
 import { runCli } from '../support/run-cli.ts';
 
 const CORE = fileURLToPath(new URL('../../src', import.meta.url));
@@ -17,25 +18,13 @@ const id = randomUUID().slice(0, 8);
 const [owner, service, other] = [`owner-${id}`, `service-${id}`, `other-${id}`];
 let url: string;
 const as = (username: string, password = ''): string => Object.assign(new URL(url), { username, password }).href;
-const migrate = (role: string): ReturnType<typeof runCli> =>
-  runCli({ OWNER_DATABASE_URL: as(owner), DATABASE_URL: as(role, PASSWORD) }, ['migrate']);
+const migrateFor = (serviceUrl: string): ReturnType<typeof runCli> =>
+  runCli({ OWNER_DATABASE_URL: as(owner), DATABASE_URL: serviceUrl }, ['migrate']);
+const migrate = (role: string): ReturnType<typeof runCli> => migrateFor(as(role, PASSWORD));
 /** Runs `migrate` with a DATABASE_URL at which nobody listens. */
 const unreachable = (): ReturnType<typeof runCli> =>
-  runCli(
-    { OWNER_DATABASE_URL: as(owner), DATABASE_URL: `postgres://${service}@127.0.0.1:1/${new URL(url).pathname}` },
-    ['migrate'],
-  );
+  migrateFor(`postgres://${service}@127.0.0.1:1/${new URL(url).pathname}`);
 let setPath: string;
-
-async function query(connection: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client(connection);
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(sql, values)).rows;
-  } finally {
-    await client.end();
-  }
-}
 
 beforeAll(async () => {
   url = await createEmptyDatabase();
@@ -115,15 +104,9 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
   });
 
   it('fails if the service can be reached and does not find the tables', async () => {
-    expect(
-      await runCli(
-        {
-          OWNER_DATABASE_URL: as(owner),
-          DATABASE_URL: Object.assign(new URL(inject('postgresUrl')), { username: service }).href,
-        },
-        ['migrate'],
-      ),
-    ).toMatchObject({ code: 1, error: expect.stringMatching(/^error: The schema lacks 0001/) });
+    const empty = Object.assign(new URL(inject('postgresUrl')), { username: service }).href;
+    const failed = { code: 1, error: expect.stringMatching(/^error: The schema lacks 0001/) };
+    expect(await migrateFor(empty)).toMatchObject(failed);
   });
 
   it('gives what a later version needs at its next run, of a role that is there as well', async () => {

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { Socket, createServer, type AddressInfo } from 'node:net';
-import pg from 'pg';
+import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { SETTINGS, WrongSchema, checkSchema, setForRole } from '../../src/database/check-schema.ts';
 import { inTransaction, withClient, withSettings } from '../../src/core/postgres/transactions.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../../src/database/open-database.ts';
+import { queryOnce } from '../support/query-once.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { startSystem } from '../support/start-system.ts';
@@ -83,10 +84,7 @@ it('a process refuses a pooler that drops the settings of a connection: they say
 it('through a pooler, the settings are those of the role, and those of a batch are set for its transaction', async () => {
   const url = await createDatabase();
   const pooler = await startPooler(url, { options: 'dropped' });
-  const admin = new pg.Client(url);
-  await admin.connect();
-  await admin.query(setForRole('postgres', new URL(url).pathname.slice(1), SETTINGS));
-  await admin.end();
+  await queryOnce(url, setForRole('postgres', new URL(url).pathname.slice(1), SETTINGS));
   const shown = async (client: pg.ClientBase): Promise<unknown> =>
     (
       await client.query(
@@ -143,10 +141,7 @@ it('a process refuses a role whose search_path does not find the tables, and say
     }
   };
   await expect(check()).resolves.toBeUndefined();
-  const owner = new pg.Client(url);
-  await owner.connect();
-  await owner.query(`ALTER DATABASE ${name} RESET search_path`);
-  await owner.end();
+  await queryOnce(url, `ALTER DATABASE ${name} RESET search_path`);
   await expect(check()).rejects.toThrow(
     'The role postgres does not find its tables: they are in the schema expediter, and its search_path is "$user", public. ' +
       `Run: expediter migrate. Or in psql: ALTER ROLE postgres IN DATABASE ${name} SET search_path = expediter`,

@@ -8,6 +8,7 @@ import { checkSchema } from '../../src/database/check-schema.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
+import { queryOnce } from '../support/query-once.ts';
 import { runCli } from '../support/run-cli.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
@@ -19,18 +20,13 @@ async function namesIn(dir: string): Promise<string[]> {
   return (await readdir(dir)).flatMap((file) => (file.endsWith('.sql') ? [file.slice(0, -4)] : [])).sort();
 }
 
-describe('two that migrate at the same time', () => {
-  it('an empty database: both succeed, and each migration is done once', async () => {
-    const url = await createEmptyDatabase();
-    const done = await Promise.all([migrate(url), migrate(url)]);
-    expect(done.flat().sort()).toEqual(await namesIn(MIGRATIONS));
-    expect(done).toContainEqual([]);
-    const client = new pg.Client(url);
-    await client.connect();
-    const { rows } = await client.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY id');
-    await client.end();
-    expect(rows.map(({ name }) => name)).toEqual(await namesIn(MIGRATIONS));
-  });
+it('two that migrate an empty database at the same time: both succeed, and each migration is done once', async () => {
+  const url = await createEmptyDatabase();
+  const done = await Promise.all([migrate(url), migrate(url)]);
+  expect(done.flat().sort()).toEqual(await namesIn(MIGRATIONS));
+  expect(done).toContainEqual([]);
+  const rows = await queryOnce(url, 'SELECT name FROM schema_migrations ORDER BY id');
+  expect(rows.map(({ name }) => name)).toEqual(await namesIn(MIGRATIONS));
 });
 
 it('a database that cannot hold what members write is refused before anything is in it', async () => {
@@ -102,15 +98,12 @@ describe('a migration', () => {
     await writeFile(join(dir, '9001-column.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
     await client.query('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
     const migrated = migrate(url, { dir });
-    const service = new pg.Client(url);
-    await service.connect();
     const waiting = `SELECT FROM pg_stat_activity WHERE application_name = 'expediter migrate' AND wait_event_type = 'Lock'`;
     // Behind the first try, and behind the next ones.
     for (let round = 0; round < 2; round++) {
-      await until(async () => (await service.query(waiting)).rowCount === 1);
-      await service.query(`UPDATE orders SET reason = NULL WHERE service_order_id = 'none'`);
+      await until(async () => (await queryOnce(url, waiting)).length === 1);
+      await queryOnce(url, `UPDATE orders SET reason = NULL WHERE service_order_id = 'none'`);
     }
-    await service.end();
     await client.query('COMMIT');
     expect(await migrated).toEqual(['9001-column']);
   });
@@ -130,18 +123,16 @@ describe('a migration', () => {
     await writeFile(join(dir, '9001-index.sql'), 'CREATE INDEX IF NOT EXISTS orders_by_reason ON orders (reason);');
     await client.query(`BEGIN; UPDATE orders SET reason = NULL`);
     const migrated = migrate(url, { dir });
-    const service = new pg.Client(url);
-    await service.connect();
     // It waits for the transaction of the writer, but not for its lock.
     const locks = await until(async () => {
-      const { rows } = await service.query<{ mode: string; waits: boolean }>(
+      const rows = await queryOnce(
+        url,
         `SELECT l.mode, a.wait_event_type = 'Lock' AS waits FROM pg_locks l JOIN pg_stat_activity a USING (pid)
          WHERE a.application_name = 'expediter migrate' AND l.relation = 'orders'::regclass`,
       );
-      return rows[0]?.waits === true && rows;
+      return rows[0]?.['waits'] === true && rows;
     });
     expect(locks).toEqual([{ mode: 'ShareUpdateExclusiveLock', waits: true }]);
-    await service.end();
     await client.query('COMMIT');
     expect(await migrated).toEqual(['9001-index']);
     expect(await isValid('orders_by_reason')).toBe(true);

@@ -1,22 +1,17 @@
-import pg from 'pg';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createDatabase } from '../support/create-database.ts';
+import { queryOnce } from '../support/query-once.ts';
 
-let client: pg.Client;
-beforeAll(async () => {
-  client = new pg.Client(await createDatabase());
-  await client.connect();
-});
-afterAll(() => client?.end());
+const url = await createDatabase();
 
 it('the database sorts text as words do, and not by bytes', async () => {
-  const { rows } = await client.query(`SELECT 'a' < 'B' AS as_words`);
-  expect(rows).toEqual([{ as_words: true }]);
+  expect(await queryOnce(url, `SELECT 'a' < 'B' AS as_words`)).toEqual([{ as_words: true }]);
 });
 
 it('every index over text of ours compares byte by byte nevertheless', async () => {
   // Of a type without a collation, it is 0.
-  const { rows } = await client.query<{ name: string; collations: string[] }>(
+  const rows = await queryOnce(
+    url,
     `SELECT c.relname AS name, array_agg(l.collname::text ORDER BY key.nth) AS collations
      FROM pg_index i
      JOIN pg_class c ON c.oid = i.indexrelid AND c.relnamespace = 'expediter'::regnamespace
@@ -26,5 +21,5 @@ it('every index over text of ours compares byte by byte nevertheless', async () 
   );
   expect(rows.map(({ name }) => name)).toContain('orders_pkey');
   expect(rows.map(({ name }) => name)).toContain('order_contents_of_member');
-  expect(rows.filter(({ collations }) => collations.some((collation) => collation !== 'C'))).toEqual([]);
+  expect(rows.filter(({ collations }) => (collations as string[]).some((collation) => collation !== 'C'))).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SAMPLE_BACKLOG, sampleBacklog } from '../../src/core/orders/sample-backlog.ts';
+import { sampleBacklog } from '../../src/core/orders/sample-backlog.ts';
 import type { Config } from '../../src/server/config.ts';
 import { createLog } from '../../src/observe/create-log.ts';
 import { createMetrics } from '../../src/observe/create-metrics.ts';
@@ -9,6 +9,8 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { boundConnections } from '../../src/http/bound-connections.ts';
 import { startObserving } from '../../src/observe/start-observing.ts';
 import { createDatabase } from '../support/create-database.ts';
+import { queryOnce } from '../support/query-once.ts';
+import { readPlans } from '../support/read-plans.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 import { OPERATOR_TOKEN, scrape, type Scrape } from './scrape.ts';
@@ -67,12 +69,7 @@ describe('what waits', () => {
     system = await startSystem({
       stepped: 'all',
       env: { OPERATOR_TOKEN },
-      async prepare(databaseUrl) {
-        const client = new pg.Client(databaseUrl);
-        await client.connect();
-        await client.query(BACKLOG);
-        await client.end();
-      },
+      prepare: async (databaseUrl) => void (await queryOnce(databaseUrl, BACKLOG)),
     });
   });
   afterAll(() => system?.stop());
@@ -113,10 +110,9 @@ describe('what waits', () => {
 
   it('is not told while Postgres is away, and the scrape is answered all the same', async () => {
     const name = new URL(system.databaseUrl).pathname.slice(1);
-    const server = new pg.Client(system.databaseUrl.replace(name, 'postgres'));
-    await server.connect();
-    await server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-    await server.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+    const server = system.databaseUrl.replace(name, 'postgres');
+    await queryOnce(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+    await queryOnce(server, 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
     const up = async (): Promise<unknown> => {
       await system.round('check of Postgres');
       return (await sampled()).value('expediter_database_up');
@@ -127,14 +123,20 @@ describe('what waits', () => {
     expect(read.value('expediter_placement_oldest_open_seconds')).toBeUndefined();
     expect(read.value('expediter_integration_silent_seconds', { integration: 'standard' })).toBeUndefined();
     expect(read.value('expediter_ready')).toBe(1);
-    await server.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
-    await server.end();
+    await queryOnce(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
     await until(async () => (await up()) === 1);
     expect((await sampled()).value('expediter_parked_events')).toBe(2);
   });
 });
 
 describe('looking at it', () => {
+  const AT_REST = {
+    readiness: () => ({ ready: true, database: 'up' as const }),
+    spill: undefined,
+    breakers: () => new Map(),
+    connections: boundConnections(1, console).counts,
+    droppedLines: () => 0,
+  };
   let databaseUrl: string;
   let pool: pg.Pool;
   beforeAll(async () => {
@@ -142,6 +144,7 @@ describe('looking at it', () => {
     ({ pool } = openDatabase(databaseUrl, 5, () => {}));
   });
   afterAll(() => pool.end());
+  const sample = (from = pool): ReturnType<typeof sampleBacklog> => sampleBacklog(from, { PLACEMENT_DEADLINE_S: 1800 });
 
   it('is not done by a scrape, which opens no connection', async () => {
     const pools = openDatabase(databaseUrl, 5, () => {});
@@ -150,11 +153,7 @@ describe('looking at it', () => {
       version: '1',
       now: () => new Date(),
       pools: { main: pools.pool, flush: pools.flushPool },
-      readiness: () => ({ ready: true, database: 'up' }),
-      spill: undefined,
-      breakers: () => new Map(),
-      connections: boundConnections(1, console).counts,
-      droppedLines: () => 0,
+      ...AT_REST,
     });
     for (let i = 0; i < 10; i++) expect((await metrics.render()).body).toContain('expediter_pool_connections');
     expect(pools.pool.totalCount + pools.flushPool.totalCount).toBe(0);
@@ -172,41 +171,20 @@ describe('looking at it', () => {
       flushPool,
       now: () => new Date(),
     });
-    await observing.load({
-      readiness: () => ({ ready: true, database: 'up' }),
-      spill: undefined,
-      breakers: () => new Map(),
-      connections: boundConnections(1, console).counts,
-      droppedLines: () => 0,
-    });
-    const sample = observing.tasks.find(({ name }) => name === 'measurement of the backlog');
-    await sample?.work();
+    await observing.load(AT_REST);
+    const measuring = observing.tasks.find(({ name }) => name === 'measurement of the backlog');
+    await measuring?.work();
     expect((await observing.metrics?.())?.body).toMatch(/^expediter_parked_events 0$/m);
     main.query = () => Promise.reject(new Error('lock time-out'));
-    await expect(sample?.work()).rejects.toThrow('lock time-out');
+    await expect(measuring?.work()).rejects.toThrow('lock time-out');
     expect((await observing.metrics?.())?.body).not.toMatch(/^expediter_parked_events \d/m);
     await Promise.all([main.end(), flushPool.end()]);
   });
 
   it('finds nothing in an empty database', async () => {
-    expect(await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 1800 })).toEqual({
-      waiting: 0,
-      held: 0,
-      paused: 0,
-      inDoubt: 0,
-      forOperator: 0,
-      byPhone: 0,
-      reconnectNeeded: 0,
-      oldestWaiting: 0,
-      unreceived: 0,
-      oldestUnpublished: 0,
-      parked: 0,
-      silent: {},
-      lasts: {},
-      kitchens: {},
-      groups: [],
-      actions: { memberData: 0, admin: 0, operatorToken: 0 },
-    });
+    const { actions, silent, lasts, kitchens, groups, ...counts } = await sample();
+    expect({ silent, lasts, kitchens, groups }).toEqual({ silent: {}, lasts: {}, kitchens: {}, groups: [] });
+    expect(Object.entries({ ...actions, ...counts }).filter(([, count]) => count !== 0)).toEqual([]);
   });
 
   it('goes by indexes and stops, however much there is', async () => {
@@ -236,48 +214,19 @@ describe('looking at it', () => {
     );
     await pool.query(`UPDATE placements SET requested_at = now() WHERE service_order_id = 'open-1'`);
     await pool.query('ANALYZE');
-    expect(await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 1800 })).toMatchObject({
+    expect(await sample()).toMatchObject({
       waiting: 10_000,
       parked: 10_000,
       unreceived: 0,
       actions: { memberData: 10_000 },
     });
-    const nodes = nodesOf(await planOf());
+    const { whole, scans } = await readPlans(pool, sample);
     // Of these there is a row per location, token or grant, whatever waits.
     const few = ['location_last_seen', 'locations', 'kitchens', 'credentials', 'operator_tokens', 'operator_grants'];
-    const scanned = nodes.filter((node) => node['Node Type'] === 'Seq Scan').map((node) => node['Relation Name']);
-    expect(scanned.filter((relation) => !few.includes(String(relation)))).toEqual([]);
-    const read = nodes.filter((node) => node['Relation Name'] !== undefined);
-    expect(new Set(read.map((node) => node['Relation Name']))).toEqual(
+    expect(whole.filter((relation) => !few.includes(relation))).toEqual([]);
+    expect(new Set(scans.map(({ relation }) => relation))).toEqual(
       new Set(['placements', 'orders', 'outbox', 'parked_events', 'cancellations', 'audit', ...few]),
     );
-    for (const node of read) expect(node['Actual Rows'] * node['Actual Loops']).toBeLessThanOrEqual(10_000);
+    for (const { rows } of scans) expect(rows).toBeLessThanOrEqual(10_000);
   });
-
-  type PlanNode = {
-    'Node Type': string;
-    'Relation Name'?: string;
-    'Actual Rows': number;
-    'Actual Loops': number;
-    Plans?: PlanNode[];
-  };
-
-  async function planOf(): Promise<PlanNode> {
-    const client = await pool.connect();
-    try {
-      await client.query(`PREPARE sampling (int, int) AS ${SAMPLE_BACKLOG}`);
-      const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
-        'EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE sampling(3600, 1800)',
-      );
-      const plan = rows[0]?.['QUERY PLAN'][0].Plan;
-      if (plan === undefined) throw new Error('no plan');
-      return plan;
-    } finally {
-      client.release();
-    }
-  }
-
-  function nodesOf(plan: PlanNode): PlanNode[] {
-    return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
-  }
 });

@@ -8,6 +8,8 @@ export type ReadPlans = {
   whole: string[];
   /** The number of rows that were read. */
   reads: number;
+  /** How many rows each scan gave. */
+  scans: { relation: string; rows: number }[];
   /** The number of pages that were looked at, which grows with dead rows, too. */
   pages: number;
 };
@@ -41,6 +43,10 @@ export async function readPlans(pool: Pool, work: (recording: Pool) => Promise<u
   const looked = ['Actual Rows', 'Rows Removed by Filter', 'Rows Removed by Index Recheck'];
   return {
     whole: scans.filter((scan) => scan['Node Type'] === 'Seq Scan').map((scan) => scan['Relation Name'] ?? ''),
+    scans: scans.map((scan) => ({
+      relation: scan['Relation Name'] ?? '',
+      rows: Number(scan['Actual Rows']) * Number(scan['Actual Loops']),
+    })),
     reads: scans
       .map((scan) => Number(scan['Actual Loops']) * looked.reduce((sum, name) => sum + Number(scan[name] ?? 0), 0))
       .reduce((sum, reads) => sum + reads, 0),

@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { freePort } from '../support/free-port.ts';
 import { sampleOrder } from '../support/sample-order.ts';
 import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { databaseUrl } from '../support/template-database.ts';
+import { queryOnce } from '../support/query-once.ts';
 import { read, ROOT } from '../support/read-project.ts';
 import { needsTool } from './needs-tool.ts';
 
@@ -77,10 +77,7 @@ describe('the blocks of the pages, run by a new operator with an empty Postgres'
       sendJson(response, 200, { data: { order } });
     });
     const name = `walk_${randomUUID().replaceAll('-', '')}`;
-    const client = new pg.Client(inject('postgresUrl'));
-    await client.connect();
-    await client.query(`CREATE DATABASE ${name} TEMPLATE template0`);
-    await client.end();
+    await queryOnce(inject('postgresUrl'), `CREATE DATABASE ${name} TEMPLATE template0`);
 
     const script = blocks.map((block, nth) => `printf '\\n%s\\n' '${MARK} ${nth}'\n${block}`);
     // One that stops half-way leaves nothing running.
