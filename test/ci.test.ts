@@ -149,12 +149,7 @@ describe('a release', () => {
     );
     const [ofImage, ofChart] = ['image', 'chart'].map((id) => `\${{ steps.${id}.outputs.digest }}`);
     expect(subjects).toEqual([ofImage, ofImage, ofChart, 'release/*.tgz']);
-    expect(attested.map((step) => step.with?.['sbom-path'])).toEqual([
-      undefined,
-      'release/sbom.cdx.json',
-      undefined,
-      undefined,
-    ]);
+    expect(attested.findIndex((step) => step.with?.['sbom-path'] === 'release/sbom.cdx.json')).toBe(1);
     for (const { with: inputs } of attested.slice(0, 3)) expect(inputs).toMatchObject({ 'push-to-registry': true });
   });
 

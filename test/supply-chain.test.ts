@@ -59,12 +59,14 @@ describe('what runs with the service', () => {
   });
 });
 
+/** The packages that would run a script. */
+const scripted = Object.entries(lock).flatMap(([at, { hasInstallScript }]) =>
+  hasInstallScript ? [at.replace(/^.*node_modules\//, '')] : [],
+);
+
 it('no package runs a script while it is installed, and one that would like to is looked at first', () => {
   const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts?: Record<string, boolean> };
-  const wanting = Object.entries(lock).flatMap(([at, { hasInstallScript }]) =>
-    hasInstallScript ? [at.replace(/^.*node_modules\//, '')] : [],
-  );
-  expect(allowScripts).toEqual(Object.fromEntries(wanting.map((name) => [name, false])));
+  expect(allowScripts).toEqual(Object.fromEntries(scripted.map((name) => [name, false])));
   expect(read('.npmrc')).toMatch(/^strict-allow-scripts=true$/m);
 });
 
@@ -114,8 +116,7 @@ describe('docs/dependencies.md', () => {
     const told = [...section.matchAll(/^- (.*?)(?:,? which )/gms)].flatMap(([, names = '']) =>
       [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
     );
-    const scripted = Object.entries(lock).filter(([, { hasInstallScript }]) => hasInstallScript);
-    expect(new Set(told)).toEqual(new Set(scripted.map(([at]) => at.replace(/.*node_modules\//, ''))));
+    expect(new Set(told)).toEqual(new Set(scripted));
   });
 });
 

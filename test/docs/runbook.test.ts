@@ -1,11 +1,10 @@
 /** docs/runbook.md and docs/recovery.md, held to the alerts and to the commands there are. */
-import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { readAlerts } from '../../scripts/read-alerts.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { readDashboardExpressions } from '../support/read-monitoring.ts';
-import { read, ROOT } from '../support/read-project.ts';
+import { read } from '../support/read-project.ts';
 
 const runbook = read('docs/runbook.md');
 const text = read('docs/recovery.md') + runbook;
@@ -29,22 +28,6 @@ describe('the runbook', () => {
     const named = [...section.matchAll(/^- \*\*(.+?)\*\*/gm)].map(([, name = '']) => name);
     expect(named.length).toBeGreaterThan(5);
     expect(named.filter((name) => !titles.some((title) => title.startsWith(name)))).toEqual([]);
-  });
-
-  it('leads nowhere that is not there', () => {
-    const anchors = headings.map(
-      (title) =>
-        `#${title
-          .toLowerCase()
-          .replaceAll(/[^\w -]/g, '')
-          .replaceAll(' ', '-')}`,
-    );
-    expect(new Set(anchors).size).toBe(anchors.length);
-    for (const [, target = ''] of runbook.matchAll(/\]\(([^)\s]+)\)/g)) {
-      const [file = '', anchor] = target.split('#');
-      if (file === '') expect(anchors).toContain(target);
-      else expect(existsSync(`${ROOT}docs/${file}`), `${target}${anchor ?? ''}`).toBe(true);
-    }
   });
 
   const commands = [
