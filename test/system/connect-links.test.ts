@@ -4,30 +4,26 @@ import { startSquare, type SquareSimulator } from '../simulators/start-square.ts
 import { askOperator, type Operator } from '../support/ask-operator.ts';
 import { freePort } from '../support/free-port.ts';
 import { askAxe } from './open-browser.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { useConsole } from './open-console.ts';
 
-let pass: Console;
 let operator: Operator;
 let square: SquareSimulator;
 let hubrise: HubriseSimulator;
 
-beforeAll(async () => {
+const pass = useConsole(async () => {
   const consoleUrl = `http://127.0.0.1:${await freePort()}`;
   [square, hubrise] = await Promise.all([startSquare({ byOauth: true }), startHubrise()]);
   square.oauth.redirectUrl = `${consoleUrl}/connect/callback`;
-  pass = await openConsole({
-    env: { CONSOLE_URL: consoleUrl, PORT: new URL(consoleUrl).port, PUBLIC_URL: 'https://expediter.test' },
-  });
-  operator = await askOperator(consoleUrl);
+  return { env: { CONSOLE_URL: consoleUrl, PORT: new URL(consoleUrl).port, PUBLIC_URL: 'https://expediter.test' } };
+});
+beforeAll(async () => {
+  operator = await askOperator(pass.system.urls[0] ?? '');
   const { refreshToken: _refreshToken, ...ofSquare } = square.settings;
   await pass.system.addLocation('nord', ofSquare, 'square');
   const { accessToken: _accessToken, ...ofHubrise } = hubrise.settings;
   await pass.system.addLocation('hub', { ...ofHubrise, clientId: hubrise.oauth.clientId }, 'hubrise');
 });
-afterAll(async () => {
-  await pass?.stop();
-  await Promise.all([square?.stop(), hubrise?.stop()]);
-});
+afterAll(() => Promise.all([square?.stop(), hubrise?.stop()]));
 
 it.each([
   ['Square', 'nord', () => square.url],

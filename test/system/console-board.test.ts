@@ -1,35 +1,23 @@
 import { status } from '@grpc/grpc-js';
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { balanceLoad } from '../support/balance-load.ts';
 import { runMain } from '../support/run-main.ts';
 import type { HttpServer } from '../support/serve-http.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
 import { lookOut, whenSeen } from './in-page.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { isLive } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
 /** An update is on screen within 300 ms of the webhook; half of them, on whatever machine this is. */
 const ON_SCREEN_MS = 300;
 const ROUNDS = 9;
 
-let pass: Console;
-let pos: Pos;
-
-beforeAll(async () => {
-  pos = await startPos();
-  pass = await openConsole({ processes: 2 });
-  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
-});
-afterEach(() => expect(pass.complaints()).toEqual([]));
-afterAll(async () => {
-  await pass?.stop();
-  await pos?.stop();
-});
+const pass = useConsole({ processes: 2 });
+beforeAll(() => pass.system.addLocation('club-1', { ordersUrl: pass.pos.ordersUrl }));
 
 const column = (page: Page, name: string): Locator => page.getByRole('region', { name: new RegExp(`^${name} `) });
 const ticket = (page: Page, under: string, id: string): Locator =>
   column(page, under).getByRole('link', { name: new RegExp(`\\b${id}\\b`) });
-const isLive = (page: Page): Promise<void> => page.getByText('Live', { exact: true }).waitFor();
 /** A webhook's address at the nth process. */
 const webhookAt = async (nth: number): Promise<string> =>
   (await pass.system.webhookUrl('club-1')).replace(pass.system.urls[0] ?? '', pass.system.urls[nth] ?? '');
@@ -48,7 +36,7 @@ describe('the board', () => {
       ['EN_ROUTE', 'Out'],
       ['COMPLETED', 'Done today'],
     ] as const) {
-      await pos.sendStatus(webhook, { serviceOrderId, status });
+      await pass.pos.sendStatus(webhook, { serviceOrderId, status });
       await ticket(page, name, serviceOrderId).waitFor();
       expect(await page.getByRole('link', { name: /\border-whole\b/ }).count()).toBe(1);
     }
@@ -68,11 +56,11 @@ describe('the board', () => {
       await pass.system.seedOrder({ serviceOrderId, locationId: 'club-1' });
       await ticket(page, 'Sent', serviceOrderId).waitFor();
       await page.evaluate(lookOut, { heading: 'Preparing', serviceOrderId });
-      await pos.sendStatus(webhook, { serviceOrderId, status: 'IN_PROGRESS' });
+      await pass.pos.sendStatus(webhook, { serviceOrderId, status: 'IN_PROGRESS' });
       const answered = Date.now();
       tookMs.push((await page.evaluate(whenSeen)) - answered);
       // Done: it leaves the first rows of its column to the next.
-      await pos.sendStatus(webhook, { serviceOrderId, status: 'COMPLETED' });
+      await pass.pos.sendStatus(webhook, { serviceOrderId, status: 'COMPLETED' });
       await ticket(page, 'Done today', serviceOrderId).waitFor();
     }
     tookMs.sort((a, b) => a - b);
@@ -84,7 +72,7 @@ describe('the board', () => {
 
   it('shows what is asked for, by location and text, in a link that can be shared', async () => {
     const { system } = pass;
-    await system.addLocation('club-2', { ordersUrl: pos.ordersUrl });
+    await system.addLocation('club-2', { ordersUrl: pass.pos.ordersUrl });
     await system.seedOrder({ serviceOrderId: 'order-near', locationId: 'club-1' });
     await system.seedOrder({ serviceOrderId: 'order-far', locationId: 'club-2' });
     const { page } = await pass.open();
@@ -125,11 +113,11 @@ it('a board on which all is live says that members are not told, while what they
 it('an order does not claim that its POS said nothing while its webhooks are dropped', async () => {
   const { system } = pass;
   const secret = (of: number): string => `whsec_${Buffer.alloc(24, of).toString('base64')}`;
-  await system.addLocation('deaf', { ordersUrl: pos.ordersUrl, secret: secret(1) });
+  await system.addLocation('deaf', { ordersUrl: pass.pos.ordersUrl, secret: secret(1) });
   await system.seedOrder({ serviceOrderId: 'order-unheard', locationId: 'deaf' });
   const { page } = await pass.open('/console/orders/order-unheard');
   await page.getByText('the POS has reported nothing yet').waitFor();
-  await pos.sendStatus(await system.webhookUrl('deaf'), { serviceOrderId: 'order-unheard', status: 'READY' });
+  await pass.pos.sendStatus(await system.webhookUrl('deaf'), { serviceOrderId: 'order-unheard', status: 'READY' });
   await page.reload();
   await page.getByText('was dropped since. They may be about this order').waitFor();
   expect(await page.getByText('the POS has reported nothing yet').count()).toBe(0);
@@ -217,7 +205,7 @@ describe('behind a load balancer', () => {
     await ticket(page, 'Sent', serviceOrderId).waitFor();
     const webhook = new URL(await system.webhookUrl('club-1'));
     const report = (origin: string, status: string): Promise<unknown> =>
-      pos.sendStatus(`${origin}${webhook.pathname}${webhook.search}`, { serviceOrderId, status });
+      pass.pos.sendStatus(`${origin}${webhook.pathname}${webhook.search}`, { serviceOrderId, status });
 
     await system.drain(0);
     await report(balancer.url, 'RECEIVED');

@@ -1,35 +1,20 @@
-import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { startPos, type Pos } from '../support/start-pos.ts';
+import { afterEach, beforeAll, expect, it } from 'vitest';
 import { until } from '../support/until.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { isLive, says } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
-let pass: Console;
-let pos: Pos;
-
-beforeAll(async () => {
-  pos = await startPos();
-  pass = await openConsole();
-  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
-});
-afterEach(() => {
-  pos.behave = undefined;
-  expect(pass.complaints()).toEqual([]);
-});
-afterAll(async () => {
-  await pass?.stop();
-  await pos?.stop();
-});
+const pass = useConsole();
+beforeAll(() => pass.system.addLocation('club-1', { ordersUrl: pass.pos.ordersUrl }));
+afterEach(() => void (pass.pos.behave = undefined));
 
 /** An order that is held, and its code. */
 async function held(): Promise<{ id: string; code: string }> {
-  pos.behave = () => ({ status: 404 });
+  pass.pos.behave = () => ({ status: 404 });
   const { serviceOrderId: id } = await pass.system.placeOrder();
   await until(async () => (await pass.system.placement(id))?.['state'] === 'held');
   const code = String((await pass.system.order(id))?.['call_out_code']);
   return { id, code };
 }
-const live = (page: Page): Promise<void> => page.getByText(/^Live$/).waitFor();
 
 it('an order is found by the code that the kitchen knows, from any page, by keys alone', async () => {
   const { id, code } = await held();
@@ -51,7 +36,7 @@ it('an order is found by the code that the kitchen knows, from any page, by keys
 it('the orders of a member are found by an exact name, which the audit records without the name', async () => {
   const { code } = await held();
   const { page } = await pass.open();
-  await live(page);
+  await isLive(page);
   await page.keyboard.press('Control+k');
   await page.getByLabel(/^Orders of a member/).check();
   await page.getByRole('searchbox', { name: 'Name, telephone number' }).fill('Ada Lovelace');
@@ -66,7 +51,7 @@ it('the orders of a member are found by an exact name, which the audit records w
 it('single keys move through what needs a person, and can be turned off', async () => {
   const { code } = await held();
   const { page } = await pass.open();
-  await live(page);
+  await isLive(page);
   await page.getByRole('region', { name: /^On hold/ }).waitFor();
   await page.keyboard.press('j');
   await until(async () => ((await page.locator(':focus').getAttribute('class')) ?? '').includes('need'));
@@ -82,17 +67,14 @@ it('single keys move through what needs a person, and can be turned off', async 
 it('a case that one person takes is on the board of the others', async () => {
   const { code } = await held();
   const [anna, ben] = [await pass.open(), await pass.open()];
-  await Promise.all([live(anna.page), live(ben.page)]);
+  await Promise.all([isLive(anna.page), isLive(ben.page)]);
   await anna.page
     .getByRole('button', { name: /^Case of/ })
     .first()
     .click();
   await anna.page.getByRole('button', { name: 'I have this one' }).click();
   await anna.page.getByText('You have this one', { exact: true }).waitFor();
-  await ben.page
-    .getByText(/has it/)
-    .first()
-    .waitFor();
+  await says(ben.page, /has it/);
   expect(code).toMatch(/^[A-Z]\d+$/);
 });
 
@@ -108,12 +90,12 @@ it('several orders are cancelled at once, and each that cannot be is named', asy
 
 it('a wall display has the board without menus, and alerts stay on after a reload', async () => {
   const { page } = await pass.open();
-  await live(page);
+  await isLive(page);
   await page.getByRole('button', { name: 'Alert me' }).click();
   await page.getByRole('button', { name: 'Wall display' }).click();
   await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'detached' });
   await page.reload();
-  await live(page);
+  await isLive(page);
   await page.getByRole('button', { name: 'Alerts on', pressed: true }).waitFor();
   await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();

@@ -1,32 +1,22 @@
-import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise.ts';
 import { runJson } from '../support/run-json.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
 import { post, statusWebhook } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 import { askAxe } from './open-browser.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { confirm, says } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
-let pass: Console;
-let pos: Pos;
+const pass = useConsole({ env: { PUBLIC_URL: 'http://127.0.0.1:9' } });
 let hubrise: HubriseSimulator;
 
 beforeAll(async () => {
-  [pos, hubrise] = await Promise.all([startPos(), startHubrise()]);
-  pass = await openConsole({ env: { PUBLIC_URL: 'http://127.0.0.1:9' } });
-  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  hubrise = await startHubrise();
+  await pass.system.addLocation('club-1', { ordersUrl: pass.pos.ordersUrl });
   await pass.system.addLocation('hub-1', hubrise.settings, 'hubrise');
   await pass.system.addLocation('hub-2', { ...hubrise.settings, accessToken: 'another' }, 'hubrise');
 });
-afterEach(() => expect(pass.complaints()).toEqual([]));
-afterAll(async () => {
-  await pass?.stop();
-  await Promise.all([pos?.stop(), hubrise?.stop()]);
-});
-
-const confirm = (page: Page, title: string, action: string): Promise<void> =>
-  page.getByRole('dialog', { name: title }).getByRole('button', { name: action, exact: true }).click();
+afterAll(() => hubrise?.stop());
 
 describe('a location', () => {
   it('is found in the list', async () => {
@@ -61,9 +51,7 @@ describe('a location that needs somebody', () => {
     await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
     await page.getByRole('row', { name: /hub-2.*paused by OPERATOR_TOKEN/ }).waitFor();
     await page.getByRole('link', { name: 'hub-1', exact: true }).click();
-    await page
-      .getByText(/^paused by OPERATOR_TOKEN since .*, until .*: The kitchen is full\. New orders wait\.$/)
-      .waitFor();
+    await says(page, /^paused by OPERATOR_TOKEN since .*, until .*: The kitchen is full\. New orders wait\.$/);
     await page.getByRole('button', { name: 'Resume …' }).click();
     await confirm(page, 'Resume hub-1?', 'Resume');
     await page.getByText('taking orders').waitFor();
@@ -142,10 +130,7 @@ describe('a token', () => {
     const tokens = page.getByRole('list', { name: 'Tokens' });
     const issued = tokens.getByRole('listitem').filter({ hasText: "the till's, 2027" });
     await issued.getByText('valid').waitFor();
-    await issued
-      .getByText(/^Used|just now/)
-      .first()
-      .waitFor();
+    await says(issued, /^Used|just now/);
     await issued.getByRole('button', { name: /^Revoke/ }).click();
     await confirm(page, "Revoke the till's, 2027?", 'Revoke');
     await issued.getByText('revoked', { exact: true }).waitFor();

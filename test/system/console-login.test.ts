@@ -1,28 +1,20 @@
-import type { Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
 import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
 import { moveClock, prepareClock } from '../support/move-clock.ts';
 import { until } from '../support/until.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { heading, press } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
-let pass: Console;
-
-beforeAll(async () => {
-  pass = await openConsole({ prepare: prepareClock });
-});
-afterAll(() => pass?.stop());
+// Whether there is a session is asked, and answered in HTTP's own words.
+const pass = useConsole({ prepare: prepareClock }, { refused: /^401: \/console\/session$/ });
 
 const logIn = async (page: Page, token: string): Promise<void> => {
   await page.getByLabel('Operator token').fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await press(page, 'Sign in');
 };
-const heading = (page: Page, name: string): Locator => page.getByRole('heading', { level: 1, name, exact: true });
 
 describe('who opens a link without a session', () => {
-  // Whether there is a session is asked, and answered in HTTP's own words.
-  const REFUSED = '401: /console/session';
-  afterEach(() => expect(pass.complaints().filter((complaint) => complaint !== REFUSED)).toEqual([]));
-
   it('is told that a token is wrong, and nothing else', async () => {
     const { page, context } = await pass.openLoggedOut('/console/webhooks');
     await logIn(page, 'not-the-token');
@@ -37,7 +29,7 @@ describe('who opens a link without a session', () => {
   it('is led to that very page by the right one', async () => {
     const { page } = await pass.openLoggedOut('/console/webhooks?outcome=dropped');
     await logIn(page, ` ${OPERATOR_TOKEN} `);
-    await heading(page, 'Webhooks').waitFor();
+    await heading(page, 'Webhooks');
     expect(new URL(page.url())).toMatchObject({ pathname: '/console/webhooks', search: '?outcome=dropped' });
     expect(await page.title()).toBe('Webhooks · The pass');
   });
@@ -45,7 +37,7 @@ describe('who opens a link without a session', () => {
   it('has a session that no script reads, no other site sends, and no other path gets', async () => {
     const { page, context } = await pass.openLoggedOut();
     await logIn(page, OPERATOR_TOKEN);
-    await heading(page, 'Board').waitFor();
+    await heading(page, 'Board');
     const cookies = await context.cookies(`${pass.system.urls[0]}/console/`);
     expect(cookies).toMatchObject([{ httpOnly: true, sameSite: 'Strict', path: '/' }]);
     expect(await page.evaluate('document.cookie')).toBe('');
@@ -56,7 +48,7 @@ describe('who opens a link without a session', () => {
   it('is out after logging out, and stays out', async () => {
     const { page, context } = await pass.openLoggedOut();
     await logIn(page, OPERATOR_TOKEN);
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await press(page, 'Sign out');
     await page.getByLabel('Operator token').waitFor();
     expect(await context.cookies()).toEqual([]);
     await page.reload();
@@ -67,13 +59,13 @@ describe('who opens a link without a session', () => {
     const { page, context } = await pass.open();
     const other = await context.newPage();
     await other.goto('/console/orders');
-    await heading(other, 'Orders').waitFor();
+    await heading(other, 'Orders');
     await page.route('/console/session', (route) => route.fulfill({ status: 503, json: { detail: 'come again' } }));
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await press(page, 'Sign out');
     await page.getByText('You are still signed in: come again').waitFor();
     await page.unroute('/console/session');
     expect(pass.complaints()).toContain('503: /console/session');
-    await page.getByRole('button', { name: 'Sign out' }).click();
+    await press(page, 'Sign out');
     await other.getByLabel('Operator token').waitFor();
     expect(await other.getByRole('navigation').count()).toBe(0);
   });
@@ -98,14 +90,14 @@ describe('who opens a link without a session', () => {
 
   it('comes back to where they were when the session is over', async () => {
     const { page, context } = await pass.open('/console/orders');
-    await heading(page, 'Orders').waitFor();
+    await heading(page, 'Orders');
     await moveClock(pass.system.databaseUrl, { days: 1 });
     // The service goes by Postgres's clock, which it looks at every few seconds.
     await until(async () => (await context.request.get('/console/session')).status() === 401, 30_000);
     await page.getByRole('link', { name: 'Locations' }).click();
     await page.getByLabel('Operator token').waitFor();
     await logIn(page, OPERATOR_TOKEN);
-    await heading(page, 'Locations').waitFor();
+    await heading(page, 'Locations');
     expect(new URL(page.url()).pathname).toBe('/console/locations');
     expect(pass.complaints()).toContainEqual(expect.stringMatching(/^401: \/console\/api\//));
   });

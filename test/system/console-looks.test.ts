@@ -2,13 +2,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scoreHours } from '../../src/core/orders/score-hours.ts';
 import { until } from '../support/until.ts';
 import { FRIDAY_PROVIDERS, spendFridayNight, type Friday } from './friday-night.ts';
 import { countAnimations, cutOff, ground, sticksOut, ticketsInSight } from './in-page.ts';
 import { askAxe } from './open-browser.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { heading, isLive, says } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
 const WIDE = { width: 1280, height: 800 };
 const NARROW = { width: 360, height: 780 };
@@ -17,28 +18,33 @@ const PICTURE_BYTES = 210_000;
 /** Where pictures are kept, such as docs/console; without it none is. */
 const SCREENSHOTS = process.env['SCREENSHOTS'];
 
-let pass: Console;
+const pass = useConsole(
+  { providers: FRIDAY_PROVIDERS, env: { PUBLIC_URL: 'https://expediter.example' } },
+  { refused: /^401: \/console\/session$/ },
+);
 let friday: Friday;
 
 beforeAll(async () => {
-  pass = await openConsole({ providers: FRIDAY_PROVIDERS, env: { PUBLIC_URL: 'https://expediter.example' } });
   friday = await spendFridayNight(pass.system);
 });
-afterEach(() => expect(pass.complaints().filter((complaint) => complaint !== '401: /console/session')).toEqual([]));
-afterAll(async () => {
-  await pass?.stop();
-  await friday?.stop();
-});
+afterAll(() => friday?.stop());
 
-const heading = (page: Page, name: string | RegExp): Promise<void> =>
-  page.getByRole('heading', { level: 1, name }).waitFor();
 const press = (page: Page, name: string | RegExp): Promise<void> => page.getByRole('button', { name }).first().click();
-const dialog = (page: Page): Promise<void> => page.getByRole('dialog').waitFor();
-const text = (page: Page, words: string | RegExp): Promise<void> => page.getByText(words).first().waitFor();
+/** Goes to a page and waits for something on it. */
+const come = async (page: Page, path: string, words: string | RegExp): Promise<void> => {
+  await page.goto(`/console/${path}`);
+  await says(page, words);
+};
+/** Goes to a page and presses what opens a dialog there. */
+const ask = async (page: Page, path: string, button: string | RegExp): Promise<void> => {
+  await page.goto(`/console/${path}`);
+  await press(page, button);
+  await page.getByRole('dialog').waitFor();
+};
 const openDropped = async (page: Page): Promise<void> => {
   await page.goto('/console/webhooks?outcome=dropped');
   await page.getByRole('table').getByRole('row').nth(1).getByRole('link').first().click();
-  await text(page, 'Why was this dropped?');
+  await says(page, 'Why was this dropped?');
 };
 
 describe('what needs a person', () => {
@@ -129,193 +135,95 @@ describe('what needs a person', () => {
 });
 
 /** How one comes to everything that there is to see. None of it changes anything. */
-const VIEWS: [name: string, come: (page: Page) => Promise<void>][] = [
-  [
-    'the board',
-    async (page) => {
-      await page.goto('/console/');
-      await text(page, /^Live$/);
-      await text(page, 'Needs a person');
-    },
-  ],
-  [
-    'the list of orders',
-    async (page) => {
-      await page.goto('/console/orders?open=true');
-      await page.getByRole('link', { name: new RegExp(friday.ids.cooking) }).waitFor();
-    },
-  ],
-  [
-    'an order',
-    async (page) => {
-      await page.goto(`/console/orders/${friday.ids.done}`);
-      await text(page, /^Member notified: (picked up|delivered)/);
-    },
-  ],
-  [
-    'an order that is revealed',
-    async (page) => {
-      await press(page, /^Reveal/);
-      await text(page, 'Subtotal');
-    },
-  ],
-  [
-    'an order with a conflict',
-    async (page) => {
-      await page.goto(`/console/orders/${friday.ids.conflicting}`);
-      await text(page, 'The POS contradicts what the member was told');
-    },
-  ],
-  [
-    'a retry',
-    async (page) => {
-      await page.goto(`/console/orders/${friday.ids.held}`);
-      await press(page, 'Retry now');
-      await dialog(page);
-    },
-  ],
-  [
-    'an order in doubt',
-    async (page) => {
-      await page.goto(`/console/orders/${friday.ids.doubtful}`);
-      await press(page, 'It is there');
-      await dialog(page);
-    },
-  ],
-  [
-    'an order that nobody knows',
-    async (page) => {
-      await page.goto('/console/orders/none');
-      await text(page, /No order .* was found/);
-      pass.complaints();
-    },
-  ],
-  [
-    'webhooks',
-    async (page) => {
-      await page.goto('/console/webhooks');
-      await page
-        .getByRole('row', { name: /applied/ })
-        .first()
-        .waitFor();
-    },
-  ],
-  [
-    'a dry run',
-    async (page) => {
-      await page.goto('/console/webhooks?outcome=dropped');
-      await press(page, /^Replay all/);
-      await text(page, 'Dry run: expected results');
-      await page.getByRole('button', { name: 'Close' }).waitFor();
-    },
-  ],
-  [
-    'a location with dropped webhooks',
-    async (page) => {
-      await page.goto(`/console/webhooks?outcome=dropped&location=${friday.misconfigured}`);
-      await page.getByLabel('Secret', { exact: true }).waitFor();
-    },
-  ],
-  ['a dropped webhook', openDropped],
-  [
-    'a webhook that is revealed',
-    async (page) => {
-      await openDropped(page);
-      await press(page, /^Reveal/);
-      await text(page, 'webhook-signature');
-    },
-  ],
-  [
-    'a replay',
-    async (page) => {
-      await openDropped(page);
-      await press(page, /^Replay/);
-      await text(page, /^A replay applies it again/);
-      await page.getByRole('dialog').getByText('dropped').first().waitFor();
-    },
-  ],
-  [
-    'locations',
-    async (page) => {
-      await page.goto('/console/locations');
-      await text(page, friday.silent);
-    },
-  ],
-  [
-    'a location',
-    async (page) => {
-      await page.goto(`/console/locations/${friday.silent}`);
-      await text(page, /^4 tickets without a report since .*Call the restaurant/);
-    },
-  ],
-  [
-    'a new location',
-    async (page) => {
-      await page.goto('/console/locations/new');
-      await press(page, /^Next/);
-      await text(page, 'Choose a POS.');
-    },
-  ],
-  [
-    'a change of a location',
-    async (page) => {
-      await page.goto(`/console/locations/${friday.misconfigured}`);
-      await press(page, /^Edit/);
-      await text(page, 'Contacts at the restaurant');
-    },
-  ],
-  [
-    'a revocation',
-    async (page) => {
-      await page.goto(`/console/locations/${friday.misconfigured}`);
-      await press(page, /^Revoke/);
-      await dialog(page);
-    },
-  ],
-  [
-    'traffic',
-    async (page) => {
-      await page.goto('/console/traffic?hours=6');
-      await text(page, 'Webhooks, by outcome');
-      await page.getByText('As a table').first().click();
-    },
-  ],
-  [
-    'vendors',
-    async (page) => {
-      await scoreHours(pass.system.pool, 0);
-      await page.goto('/console/vendors');
-      await page.getByRole('region', { name: 'standard' }).getByRole('link').click();
-      await page
-        .getByRole('region', { name: 'garden-terrace' })
-        .getByRole('row', { name: /^Webhooks that never came 0/ })
-        .waitFor();
-    },
-  ],
-  [
-    'people',
-    async (page) => {
-      await page.goto('/console/people');
-      await text(page, 'this browser');
-      await press(page, /^Make a token/);
-      await dialog(page);
-    },
-  ],
-  [
-    'the audit',
-    async (page) => {
-      await page.goto('/console/audit');
-      await text(page, 'OPERATOR_TOKEN signed in');
-    },
-  ],
-  [
-    'what is not there',
-    async (page) => {
-      await page.goto('/console/none');
-      await heading(page, 'Page not found');
-    },
-  ],
-];
+const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
+  'the board': async (page) => {
+    await come(page, '', /^Live$/);
+    await says(page, 'Needs a person');
+  },
+  'the list of orders': async (page) => {
+    await page.goto('/console/orders?open=true');
+    await page.getByRole('link', { name: new RegExp(friday.ids.cooking) }).waitFor();
+  },
+  'an order': (page) => come(page, `orders/${friday.ids.done}`, /^Member notified: (picked up|delivered)/),
+  'an order that is revealed': async (page) => {
+    await press(page, /^Reveal/);
+    await says(page, 'Subtotal');
+  },
+  'an order with a conflict': (page) =>
+    come(page, `orders/${friday.ids.conflicting}`, 'The POS contradicts what the member was told'),
+  'a retry': (page) => ask(page, `orders/${friday.ids.held}`, 'Retry now'),
+  'an order in doubt': (page) => ask(page, `orders/${friday.ids.doubtful}`, 'It is there'),
+  'an order that nobody knows': async (page) => {
+    await come(page, 'orders/none', /No order .* was found/);
+    pass.complaints();
+  },
+  webhooks: async (page) => {
+    await page.goto('/console/webhooks');
+    await page
+      .getByRole('row', { name: /applied/ })
+      .first()
+      .waitFor();
+  },
+  'a dry run': async (page) => {
+    await page.goto('/console/webhooks?outcome=dropped');
+    await press(page, /^Replay all/);
+    await says(page, 'Dry run: expected results');
+    await page.getByRole('button', { name: 'Close' }).waitFor();
+  },
+  'a location with dropped webhooks': async (page) => {
+    await page.goto(`/console/webhooks?outcome=dropped&location=${friday.misconfigured}`);
+    await page.getByLabel('Secret', { exact: true }).waitFor();
+  },
+  'a dropped webhook': openDropped,
+  'a webhook that is revealed': async (page) => {
+    await openDropped(page);
+    await press(page, /^Reveal/);
+    await says(page, 'webhook-signature');
+  },
+  'a replay': async (page) => {
+    await openDropped(page);
+    await press(page, /^Replay/);
+    await says(page, /^A replay applies it again/);
+    await page.getByRole('dialog').getByText('dropped').first().waitFor();
+  },
+  locations: (page) => come(page, 'locations', friday.silent),
+  'a location': (page) =>
+    come(page, `locations/${friday.silent}`, /^4 tickets without a report since .*Call the restaurant/),
+  'a new location': async (page) => {
+    await page.goto('/console/locations/new');
+    await press(page, /^Next/);
+    await says(page, 'Choose a POS.');
+  },
+  'a change of a location': async (page) => {
+    await page.goto(`/console/locations/${friday.misconfigured}`);
+    await press(page, /^Edit/);
+    await says(page, 'Contacts at the restaurant');
+  },
+  'a revocation': (page) => ask(page, `locations/${friday.misconfigured}`, /^Revoke/),
+  traffic: async (page) => {
+    await come(page, 'traffic?hours=6', 'Webhooks, by outcome');
+    await page.getByText('As a table').first().click();
+  },
+  vendors: async (page) => {
+    await scoreHours(pass.system.pool, 0);
+    await page.goto('/console/vendors');
+    await page.getByRole('region', { name: 'standard' }).getByRole('link').click();
+    await page
+      .getByRole('region', { name: 'garden-terrace' })
+      .getByRole('row', { name: /^Webhooks that never came 0/ })
+      .waitFor();
+  },
+  people: async (page) => {
+    await come(page, 'people', 'this browser');
+    await press(page, /^Make a token/);
+    await page.getByRole('dialog').waitFor();
+  },
+  'the audit': (page) => come(page, 'audit', 'OPERATOR_TOKEN signed in'),
+  'what is not there': async (page) => {
+    await page.goto('/console/none');
+    await heading(page, 'Page not found');
+  },
+};
 
 describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
   let page: Page;
@@ -337,8 +245,8 @@ describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
     expect(Object.fromEntries(Object.entries(found).filter(([, complaints]) => complaints.length > 0))).toEqual({});
   }
 
-  it.each(VIEWS)('%s', async (_name, come) => {
-    await come(page);
+  it.each(Object.entries(VIEWS))('%s', async (_name, see) => {
+    await see(page);
     await isFine();
   });
 
@@ -346,7 +254,7 @@ describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
     ({ page } = await pass.openLoggedOut());
     await page.getByLabel('Operator token').fill('wrong');
     await press(page, 'Sign in');
-    await text(page, 'This is not a valid operator token');
+    await says(page, 'This is not a valid operator token');
     await isFine();
   });
 });
@@ -366,7 +274,7 @@ describe('who asks the browser', () => {
     ['reduce', false],
   ] as const)('about motion: %s, sees something move when an order does: %s', async (reducedMotion, moves) => {
     const { page } = await pass.open('/console/?text=order-moves', { reducedMotion });
-    await text(page, /^Live$/);
+    await isLive(page);
     const serviceOrderId = `order-moves-${reducedMotion}`;
     await pass.system.seedOrder({ serviceOrderId, locationId: friday.misconfigured });
     await page.getByRole('link', { name: new RegExp(serviceOrderId) }).waitFor();
@@ -388,22 +296,19 @@ describe('pictures for the README', () => {
   const DESK = { viewport: WIDE, colorScheme: 'light' } as const;
 
   it.each([
-    ['board', DESK, '/console/', async (page: Page) => text(page, /^Live$/)],
-    ['board-phone', PHONE, '/console/?text=F-205', async (page: Page) => text(page, /^Live$/)],
+    ['board', DESK, '/console/', isLive],
+    ['board-phone', PHONE, '/console/?text=F-205', isLive],
     [
       'order',
       { ...DESK, viewport: { width: 1280, height: 720 } },
       '/console/orders',
-      async (page: Page) => {
-        await page.goto(`/console/orders/${friday.ids.retried}`);
-        await text(page, 'The POS reported: ready');
-      },
+      (page: Page) => come(page, `orders/${friday.ids.retried}`, 'The POS reported: ready'),
     ],
     ['webhook', DESK, '/console/webhooks', openDropped],
-    ['traffic', DESK, '/console/traffic?hours=6', async (page: Page) => text(page, 'Webhooks, by outcome')],
-  ] as const)('%s', async (name, device, path, come) => {
+    ['traffic', DESK, '/console/traffic?hours=6', (page: Page) => says(page, 'Webhooks, by outcome')],
+  ] as const)('%s', async (name, device, path, see) => {
     const { page } = await pass.open(path, { ...device, reducedMotion: 'reduce' });
-    await come(page);
+    await see(page);
     await page.evaluate('document.fonts.ready');
     const picture = await page.screenshot({ animations: 'disabled', caret: 'hide' });
     if (SCREENSHOTS !== undefined && SCREENSHOTS !== '') {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { sampleOrder } from '../support/sample-order.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
 import { until } from '../support/until.ts';
 import { countElements, longTasks, watchLongTasks } from './in-page.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { seesLink } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
 const ORDERS = 5_000;
 const CLUBS = 25;
@@ -15,14 +15,11 @@ const THERE_WITHIN_MS = 6_000;
 const LONG_TASK_MS = 400;
 const ELEMENTS = 2_500;
 
-let pass: Console;
-let pos: Pos;
+const pass = useConsole();
 
 beforeAll(async () => {
-  pos = await startPos();
-  pass = await openConsole();
   const clubs = Array.from({ length: CLUBS }, (_, nth) => `club-${nth}`);
-  for (const club of clubs) await pass.system.addLocation(club, { ordersUrl: pos.ordersUrl });
+  for (const club of clubs) await pass.system.addLocation(club, { ordersUrl: pass.pos.ordersUrl });
   await pass.system.query(
     `WITH o AS (
        SELECT 'order-' || i AS id, 'club-' || i % $2::int AS club, now() - make_interval(secs => i % 3600) AS at,
@@ -43,11 +40,6 @@ beforeAll(async () => {
   );
   await pass.system.query('ANALYZE');
 });
-afterAll(async () => {
-  expect(pass?.complaints()).toEqual([]);
-  await pass?.stop();
-  await pos?.stop();
-});
 
 it(`${ORDERS} open orders are there at once, and stay smooth while they move and are scrolled`, async () => {
   const { page, context } = await pass.open('/console/none');
@@ -55,10 +47,7 @@ it(`${ORDERS} open orders are there at once, and stay smooth while they move and
   const began = performance.now();
   await page.goto('/console/');
   await page.getByText(`${ORDERS.toLocaleString('en')} open`).waitFor();
-  await page
-    .getByRole('link', { name: /\border-\d+\b/ })
-    .first()
-    .waitFor();
+  await seesLink(page, /\border-\d+\b/);
   const thereMs = Math.round(performance.now() - began);
   const whileLoading = await page.evaluate(longTasks);
   const elements = await page.evaluate(countElements);
@@ -81,7 +70,7 @@ it(`${ORDERS} open orders are there at once, and stay smooth while they move and
       const report = { serviceOrderId: `order-${i * 4}`, status: i % 2 === 0 ? 'COMPLETED' : 'IN_PROGRESS' };
       const url = webhooks[(i * 4) % CLUBS] ?? '';
       // As a POS does that is answered 500, where the machine stalls for longer than a commit may take.
-      sent.push(until(async () => (await pos.sendStatus(url, report)).status === 200));
+      sent.push(until(async () => (await pass.pos.sendStatus(url, report)).status === 200));
       await sleep(1_000 / UPDATES_PER_SECOND);
     }
     await Promise.all(sent);

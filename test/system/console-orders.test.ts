@@ -1,45 +1,40 @@
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { blind } from '../support/pos-without-deduplication.ts';
 import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
 import { readEvents } from '../support/read-events.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
 import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
 import { until } from '../support/until.ts';
+import type { Opened } from './open-browser.ts';
 import { everything } from './in-page.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { says } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
-let pass: Console;
-let pos: Pos;
+const pass = useConsole({ providers: [blind], env: FOLLOW_ENV });
 
 beforeAll(async () => {
-  pos = await startPos();
-  pass = await openConsole({ providers: [blind], env: FOLLOW_ENV });
-  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl, cancelUrl: pos.cancelUrl });
-  await pass.system.addLocation('bar-1', { ordersUrl: pos.ordersUrl }, 'blind');
+  await pass.system.addLocation('club-1', { ordersUrl: pass.pos.ordersUrl, cancelUrl: pass.pos.cancelUrl });
+  await pass.system.addLocation('bar-1', { ordersUrl: pass.pos.ordersUrl }, 'blind');
 });
-afterEach(() => {
-  pos.behave = undefined;
-  expect(pass.complaints()).toEqual([]);
-});
-afterAll(async () => {
-  await pass?.stop();
-  await pos?.stop();
-});
+afterEach(() => void (pass.pos.behave = undefined));
 
 const reaches = (serviceOrderId: string, state: string): Promise<unknown> =>
   until(async () => (await pass.system.placement(serviceOrderId))?.['state'] === state);
-const says = (page: Page, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
+/** The page of an order that has come to a state. */
+async function openOrder(state: string, about: Partial<CanonicalOrder> = {}): Promise<Opened & { id: string }> {
+  const { serviceOrderId: id } = await pass.system.placeOrder(about);
+  await reaches(id, state);
+  return { ...(await pass.open(`/console/orders/${id}`)), id };
+}
 const standing = (page: Page): Locator => page.getByRole('region', { name: 'Current state' });
 const ticketsOf = (serviceOrderId: string): number =>
-  pos.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
+  pass.pos.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
 
 describe('a held order', () => {
   it('is tried again once what held it is mended, and its page follows by itself', async () => {
-    pos.behave = () => ({ status: 404 });
-    const { serviceOrderId } = await pass.system.placeOrder();
-    await reaches(serviceOrderId, 'held');
-    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    pass.pos.behave = () => ({ status: 404 });
+    const { page, id } = await openOrder('held');
     await standing(page).getByText('the POS answered 404: check ordersUrl').waitFor();
 
     await page.getByRole('button', { name: 'Retry now' }).click();
@@ -47,20 +42,20 @@ describe('a held order', () => {
     await dialog.getByText(/it is held again/).waitFor();
     await dialog.getByRole('button', { name: 'Back' }).click();
     await dialog.waitFor({ state: 'detached' });
-    expect(pos.requests).toBe(1);
+    expect(pass.pos.requests).toBe(1);
 
-    pos.behave = undefined;
+    pass.pos.behave = undefined;
     await page.getByRole('button', { name: 'Retry now' }).click();
     await dialog.getByRole('button', { name: 'Retry now' }).click();
     await says(page, 'The ticket is at the POS: it is placed');
-    expect(ticketsOf(serviceOrderId)).toBe(1);
+    expect(ticketsOf(id)).toBe(1);
     expect(pass.system.logged.join('')).toContain('"action":"retry"');
   });
 });
 
 describe('orders that settings hold', () => {
   it('are sent once the setting that their problem names is corrected there; one says whether others arrive', async () => {
-    const wrong = pos.ordersUrl.replace(/\/orders$/, '/none');
+    const wrong = pass.pos.ordersUrl.replace(/\/orders$/, '/none');
     await pass.system.addLocation('mill-1', { ordersUrl: wrong });
     const contacts = JSON.stringify([
       { name: 'Owner', email: 'o@example.com' },
@@ -77,27 +72,27 @@ describe('orders that settings hold', () => {
     expect([await url.inputValue(), await page.getByLabel('Cancel URL').count()]).toEqual([wrong, 0]);
     const call = page.getByRole('link', { name: 'Call +4940123' });
     expect(await call.getAttribute('href')).toBe('tel:+4940123');
-    await url.fill(pos.ordersUrl);
+    await url.fill(pass.pos.ordersUrl);
     await pass.system.query("UPDATE locations SET country = 'FR' WHERE location_id = 'mill-1'");
     await page.getByRole('button', { name: 'Save' }).click();
     await says(page, /^Somebody changed this location meanwhile. Nothing of yours was saved/);
     expect(pass.complaints()).toEqual([expect.stringMatching(/^412: /)]);
     await page.getByRole('button', { name: 'Reload' }).click();
     await page.getByRole('button', { name: 'Reload' }).waitFor({ state: 'detached' });
-    expect(await url.inputValue()).toBe(pos.ordersUrl);
+    expect(await url.inputValue()).toBe(pass.pos.ordersUrl);
     const sent = page.waitForRequest((request) => request.method() === 'PATCH');
     await page.getByRole('button', { name: 'Save' }).click();
-    expect((await sent).postDataJSON()).toEqual({ settings: { ordersUrl: pos.ordersUrl } });
+    expect((await sent).postDataJSON()).toEqual({ settings: { ordersUrl: pass.pos.ordersUrl } });
     for (const id of ids) await reaches(id, 'sent');
     await says(page, '2 orders were sent.');
 
-    pos.behave = () => ({ status: 404 });
+    pass.pos.behave = () => ({ status: 404 });
     const alone = await place();
     await reaches(alone, 'held');
     await page.goto(`/console/orders/${alone}`);
     await says(page, /^No order of this location arrived since/);
     await url.waitFor();
-    pos.behave = ({ order }) => (order.serviceOrderId === alone ? { status: 404 } : undefined);
+    pass.pos.behave = ({ order }) => (order.serviceOrderId === alone ? { status: 404 } : undefined);
     await reaches(await place(), 'sent');
     await pass.system.query("UPDATE placements SET signalled_at = signalled_at - '1h'::interval WHERE state = 'sent'");
     await page.reload();
@@ -107,10 +102,8 @@ describe('orders that settings hold', () => {
 
 describe('an order that the POS refused', () => {
   it('shows the POS’s reason once it is revealed', async () => {
-    pos.behave = () => ({ status: 422, body: { reason: 'The kitchen closes at eight.' } });
-    const { serviceOrderId } = await pass.system.placeOrder();
-    await reaches(serviceOrderId, 'failed');
-    const { page, answers } = await pass.open(`/console/orders/${serviceOrderId}`);
+    pass.pos.behave = () => ({ status: 422, body: { reason: 'The kitchen closes at eight.' } });
+    const { page, answers } = await openOrder('failed');
     const button = page.getByRole('button', { name: 'Reveal the reason' });
     await button.waitFor();
     expect((await answers()).join('')).not.toContain('closes at eight');
@@ -121,10 +114,8 @@ describe('an order that the POS refused', () => {
 
 describe('an order in doubt', () => {
   async function inDoubt(): Promise<{ page: Page; serviceOrderId: string }> {
-    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : undefined);
-    const { serviceOrderId } = await pass.system.placeOrder({ locationId: 'bar-1' });
-    await reaches(serviceOrderId, 'in_doubt');
-    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    pass.pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : undefined);
+    const { page, id: serviceOrderId } = await openOrder('in_doubt', { locationId: 'bar-1' });
     await standing(page)
       .getByText(/^Is [A-Z]\d+ at the POS\?$/)
       .waitFor();
@@ -160,9 +151,7 @@ describe('an order in doubt', () => {
 
 describe('an order to be cancelled', () => {
   it('is asked of its POS once an operator has read what follows', async () => {
-    const { serviceOrderId } = await pass.system.placeOrder();
-    await reaches(serviceOrderId, 'sent');
-    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    const { page, id } = await openOrder('sent');
     await page.getByRole('button', { name: 'Cancel at the POS' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel this order?' });
     await dialog.getByText(/once the POS confirms it/).waitFor();
@@ -172,7 +161,7 @@ describe('an order to be cancelled', () => {
     await dialog.getByRole('button', { name: 'Cancel at the POS' }).click();
     await says(page, 'OPERATOR_TOKEN cancelled the order');
     await says(page, 'Member sees cancelled');
-    expect(pos.tickets.find((each) => each.serviceOrderId === serviceOrderId)?.cancelled).toEqual({});
+    expect(pass.pos.tickets.find((each) => each.serviceOrderId === id)?.cancelled).toEqual({});
     expect(pass.system.logged.join('')).toContain('"action":"cancel"');
   });
 
@@ -182,7 +171,7 @@ describe('an order to be cancelled', () => {
   ])('by phone is on the board with its ticket, and ends with what the restaurant said: %s', async (said, then) => {
     const { serviceOrderId } = await pass.system.placeOrder({ locationId: 'bar-1' });
     await reaches(serviceOrderId, 'sent');
-    const ticket = pos.tickets.find((each) => each.serviceOrderId === serviceOrderId);
+    const ticket = pass.pos.tickets.find((each) => each.serviceOrderId === serviceOrderId);
     await pass.system.query(
       `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at)
        VALUES ($1, 'bar-1', 'platform', 'by_phone', now(), 'infinity')`,
@@ -214,9 +203,7 @@ describe('an order to be cancelled', () => {
 
 describe("an order's story", () => {
   it('grows while the kitchen works, in the words of who did what', async () => {
-    const { serviceOrderId } = await pass.system.placeOrder();
-    await reaches(serviceOrderId, 'sent');
-    const { page } = await pass.open(`/console/orders/${serviceOrderId}`);
+    const { page, id: serviceOrderId } = await openOrder('sent');
     const story = page.getByRole('region', { name: 'Timeline' });
     await story.getByText('The platform signalled the order').waitFor();
     // How we did it is folded away until somebody asks.
@@ -230,7 +217,7 @@ describe("an order's story", () => {
       ['READY', 'ready for pickup'],
       ['COMPLETED', 'picked up'],
     ] as const) {
-      await pos.sendStatus(webhook, { serviceOrderId, status });
+      await pass.pos.sendStatus(webhook, { serviceOrderId, status });
       await story.getByText(`Member notified: ${told}`).waitFor();
     }
     await says(page, 'Member sees picked up');
@@ -250,7 +237,7 @@ describe("an order's story", () => {
 
     phone.leave();
     await until(async () => !(await isWritten()), 10_000);
-    await pos.sendStatus(await pass.system.webhookUrl('club-1'), { serviceOrderId, status: 'READY' });
+    await pass.pos.sendStatus(await pass.system.webhookUrl('club-1'), { serviceOrderId, status: 'READY' });
     await says(page, /^The member was notified that the order is ready for pickup\.$/);
   });
 
@@ -276,7 +263,7 @@ describe('what tells of the member', () => {
   it('is neither on the page nor in what it fetched until it is revealed, and is masked again elsewhere', async () => {
     const { serviceOrderId } = await pass.system.placeOrder({ type: 'delivery' });
     await reaches(serviceOrderId, 'sent');
-    await pos.sendStatus(await pass.system.webhookUrl('club-1'), {
+    await pass.pos.sendStatus(await pass.system.webhookUrl('club-1'), {
       serviceOrderId,
       status: 'FAILED',
       reason: REASON,

@@ -1,23 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { migrate } from '../../src/database/migrate.ts';
 import { startPostgres, type Postgres } from '../support/start-postgres.ts';
 import { post, statusWebhook } from '../support/start-system.ts';
 import { askAxe } from './open-browser.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { isLive } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
 let postgres: Postgres;
-let pass: Console;
-
-beforeAll(async () => {
+// Before the console, so that it stops after it.
+afterAll(() => postgres?.stop());
+const pass = useConsole(async () => {
   postgres = await startPostgres();
   await migrate(postgres.url);
-  const env = { SPILL_TOPIC: 'spill' };
-  pass = await openConsole({ databaseUrl: postgres.url, env });
-});
-afterAll(async () => {
-  await pass?.stop();
-  await postgres?.stop();
+  return { databaseUrl: postgres.url, env: { SPILL_TOPIC: 'spill' } };
 });
 
 it('every page says that Postgres is away and how many webhooks wait, until it is back and they are applied', async () => {
@@ -27,7 +23,7 @@ it('every page says that Postgres is away and how many webhooks wait, until it i
   const webhook = await system.webhookUrl('club-1');
   await sleep(3_100); // The list of tokens is read every three seconds.
   const { page } = await pass.open();
-  await page.getByText('Live', { exact: true }).waitFor();
+  await isLive(page);
   expect(await page.getByText('Postgres is unavailable').count()).toBe(0);
 
   await postgres.kill();
@@ -48,5 +44,4 @@ it('every page says that Postgres is away and how many webhooks wait, until it i
     .getByRole('region', { name: /^Ready / })
     .getByRole('link', { name: /order-spilled/ })
     .waitFor();
-  expect(pass.complaints()).toEqual([]);
 });

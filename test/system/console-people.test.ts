@@ -1,13 +1,13 @@
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/free-port.ts';
 import { serveHttp } from '../support/serve-http.ts';
 import { startOidcProvider, type OidcProvider } from '../support/start-oidc-provider.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 import { askAxe } from './open-browser.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { heading, isLive, press, says, seesLink } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
 /** Time in which who may no longer read a stream is cut off. */
 const SOON_MS = 5_000;
@@ -18,17 +18,22 @@ const ACTS =
   /^(Retry now|Enter |Cancel at|Replay|Pause|Resume|Test connection|Revoke|Reveal|Give|Take|Make|Hand over|Close the case|Snooze|I have this|Add the note|End )/;
 
 let oidc: OidcProvider;
-let pos: Pos;
-let pass: Console;
 let other: System;
 let webhookId: string;
 const ORDER = 'order-held';
 
+const pass = useConsole(
+  async () => {
+    const consoleUrl = `http://127.0.0.1:${await freePort()}`;
+    oidc = await startOidcProvider({ consoleUrl });
+    return { env: { ...oidc.env, PORT: new URL(consoleUrl).port } };
+  },
+  // What is refused, and streams that are cut off, is what this is about.
+  { refused: /^(401: \/console\/session|40[134]: \/console\/api\/|failed: .*\/live\S* net::ERR_INCOMPLETE_CHUNKED)/ },
+);
+
 beforeAll(async () => {
-  const consoleUrl = `http://127.0.0.1:${await freePort()}`;
-  [oidc, pos] = await Promise.all([startOidcProvider({ consoleUrl }), startPos()]);
-  pass = await openConsole({ env: { ...oidc.env, PORT: new URL(consoleUrl).port } });
-  const { system } = pass;
+  const { system, pos } = pass;
   other = await startSystem({ env: { ...system.env, PORT: '0' }, databaseUrl: system.databaseUrl, jobs: 'all' });
   for (const [login, groups] of [
     ['vera', ['managers']],
@@ -55,22 +60,7 @@ beforeAll(async () => {
   await system.placeOrder({ serviceOrderId: ORDER });
   await until(async () => (await system.placement(ORDER))?.['state'] === 'held');
 });
-afterEach(() => {
-  // What is refused, and streams that are cut off, is what this is about.
-  const refused = /^(401: \/console\/session|40[134]: \/console\/api\/|failed: .*\/live net::ERR_INCOMPLETE_CHUNKED)/;
-  expect(pass.complaints().filter((complaint) => !refused.test(complaint))).toEqual([]);
-});
-afterAll(async () => {
-  await pass?.stop();
-  await other?.stop();
-  await pos?.stop();
-  await oidc?.stop();
-});
-
-const heading = (page: Page, name: string): Promise<void> =>
-  page.getByRole('heading', { level: 1, name, exact: true }).waitFor();
-const press = (page: Page, name: string | RegExp): Promise<void> => page.getByRole('button', { name }).click();
-const says = (page: Page, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
+afterAll(() => Promise.all([other?.stop(), oidc?.stop()]));
 
 /** Somebody who has pressed the button and was at the issuer, on the page of that path. */
 async function signIn(login: string, path = '/console/'): Promise<Page> {
@@ -133,10 +123,7 @@ describe('a manager who views one location', () => {
     await page.goto('/console/orders/order-elsewhere');
     await says(page, /No order .* was found/);
     await page.goto('/console/');
-    await page
-      .getByRole('link', { name: /order-held/ })
-      .first()
-      .waitFor();
+    await seesLink(page, /order-held/);
     expect(await page.getByText('order-elsewhere').count()).toBe(0);
   });
 
@@ -144,7 +131,7 @@ describe('a manager who views one location', () => {
     [`/console/orders/${ORDER}`, 'To retry it, you need the role operator here.'],
     ['/console/orders/order-sent', 'To cancel it, you need the role operator here.'],
     ['/console/orders/order-sent', 'To reveal member and notes, you need the role member-data here.'],
-    ['/console/locations/club-1', 'To pause it, you need the role operator here.'],
+    ['/console/locations/club-1', 'To pause it or make it busy, you need the role operator here.'],
     ['/console/webhooks?outcome=applied', 'To replay them, you need the role operator here.'],
     ['/console/people', 'viewer at club-1'],
   ])('on %s has no button that changes anything, and is told why: %s', async (path, why) => {
@@ -177,7 +164,7 @@ describe('an operator', () => {
 
     await page.goto('/console/locations/club-1');
     await press(page, 'Pause …');
-    await page.getByLabel('How long').selectOption('until I resume it');
+    await page.getByLabel('How long').selectOption('until somebody resumes it');
     await page.getByRole('dialog').getByRole('button', { name: 'Pause' }).click();
     const actions = page.getByRole('list', { name: /^What operators did here/ });
     await actions.getByText('grace@club.example paused the location').waitFor();
@@ -285,19 +272,12 @@ describe('an admin', () => {
 
     await page.goto('/console/people');
     const sessions = page.getByRole('list', { name: 'Who is signed in' });
-    await sessions
-      .getByRole('button', { name: /^End grace/ })
-      .first()
-      .waitFor();
-    for (;;) {
-      const left = await sessions.getByRole('button', { name: /^End grace/ }).count();
-      if (left === 0) break;
-      await sessions
-        .getByRole('button', { name: /^End grace/ })
-        .first()
-        .click();
+    const ofGrace = sessions.getByRole('button', { name: /^End grace/ });
+    await ofGrace.first().waitFor();
+    for (let left = await ofGrace.count(); left > 0; left = await ofGrace.count()) {
+      await ofGrace.first().click();
       await press(page, 'End it');
-      await until(async () => (await sessions.getByRole('button', { name: /^End grace/ }).count()) < left);
+      await until(async () => (await ofGrace.count()) < left);
       await page.getByRole('dialog').waitFor({ state: 'detached' });
     }
     await laptop.getByLabel('Operator token').waitFor();
@@ -309,7 +289,7 @@ it('signing out everywhere ends the open board of another browser, at another pr
   await heading(desk, 'People');
   const phone = await signIn('vera');
   await phone.goto(`${other.urls[0]}/console/`);
-  await phone.getByText(/^Live$/).waitFor();
+  await isLive(phone);
   // Beside the page's own, which the page closes when it hears of the end in another way.
   await phone.evaluate(`void (window.ended = new Promise((resolve) => {
     const stream = new EventSource('/console/api/live');

@@ -1,34 +1,21 @@
-import type { Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, it } from 'vitest';
 import { runJson } from '../support/run-json.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
 import { post, statusWebhook } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 import { askAxe } from './open-browser.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { press, says, seesLink } from './on-page.ts';
+import { useConsole } from './open-console.ts';
 
-let pass: Console;
-let pos: Pos;
+// Refused requests are what some of this is about, and nobody is signed in at first.
+const refused = /^((400|409|412): \/console\/api\/locations\/|401: \/console\/session)/;
+const pass = useConsole({ env: { PUBLIC_URL: 'http://127.0.0.1:9' } }, { refused });
 
 beforeAll(async () => {
-  pos = await startPos();
-  pass = await openConsole({ env: { PUBLIC_URL: 'http://127.0.0.1:9' } });
-  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  await pass.system.addLocation('club-1', { ordersUrl: pass.pos.ordersUrl });
   await pass.system.query(`UPDATE locations SET groups = '{brand-nord}'`);
 });
-afterEach(() => {
-  // Refused requests are what some of this is about, and nobody is signed in at first.
-  const refused = /^((400|409|412): \/console\/api\/locations\/|401: \/console\/session)/;
-  expect(pass.complaints().filter((complaint) => !refused.test(complaint))).toEqual([]);
-});
-afterAll(async () => {
-  await pass?.stop();
-  await pos?.stop();
-});
 
-const press = (page: Page | Locator, name: string | RegExp): Promise<void> =>
-  page.getByRole('button', { name }).click();
-const says = (page: Page | Locator, text: string | RegExp): Promise<void> => page.getByText(text).first().waitFor();
 const problemOf = async (page: Page, label: string): Promise<string | null> => {
   const id = await page.getByLabel(label, { exact: true }).getAttribute('aria-describedby');
   return page.locator(`#${id?.split(' ').at(-1)}`).textContent();
@@ -61,9 +48,9 @@ it('a restaurant is added by the wizard, gets a token, and takes a test order', 
   expect(await problemOf(page, 'Orders URL')).toBe('Orders URL is not an http or https URL.');
   expect(await page.getByLabel('Orders URL').inputValue()).toBe('nonsense');
   expect(await askAxe(page)).toEqual([]);
-  await page.getByLabel('Orders URL').fill(pos.ordersUrl);
+  await page.getByLabel('Orders URL').fill(pass.pos.ordersUrl);
   await press(page, /^Next/);
-  await page.getByRole('row', { name: `Orders URL ${pos.ordersUrl}` }).waitFor();
+  await page.getByRole('row', { name: `Orders URL ${pass.pos.ordersUrl}` }).waitFor();
   expect(await askAxe(page)).toEqual([]);
   expect(await pass.system.query("SELECT FROM locations WHERE location_id = 'club-9'")).toEqual([]);
   await press(page, 'Save');
@@ -91,7 +78,7 @@ it('a restaurant is added by the wizard, gets a token, and takes a test order', 
   expect(await askAxe(page)).toEqual([]);
   await press(dialog, 'Place it');
   await says(dialog, /took the order/);
-  const [ticket] = pos.tickets;
+  const [ticket] = pass.pos.tickets;
   expect(ticket?.order.items?.map(({ name }) => name)).toEqual(['TEST, do not cook']);
   await says(dialog, ticket?.providerOrderId ?? 'no ticket');
 });
@@ -106,7 +93,7 @@ it('an id that exists is not replaced', async () => {
   await press(page, /^Next/);
   await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
   await page.getByLabel('Unsigned').selectOption('yes');
-  await pass.system.addLocation('club-10', { ordersUrl: pos.ordersUrl });
+  await pass.system.addLocation('club-10', { ordersUrl: pass.pos.ordersUrl });
   await press(page, /^Next/);
   await says(page, 'A location with the id club-10 exists already, so nothing is saved.');
   expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
@@ -196,10 +183,7 @@ it('locations, orders and the board can be limited to a group', async () => {
   await page.getByRole('link', { name: 'club-1', exact: true }).waitFor();
   for (const path of ['/console/orders?group=brand-nord', '/console?group=brand-nord']) {
     await page.goto(path);
-    await page
-      .getByRole('link', { name: /order-here/ })
-      .first()
-      .waitFor();
+    await seesLink(page, /order-here/);
     expect(await page.getByText('order-elsewhere').count()).toBe(0);
     expect(await page.getByLabel('Group').inputValue()).toBe('brand-nord');
   }

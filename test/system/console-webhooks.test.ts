@@ -1,33 +1,24 @@
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startPos, type Pos } from '../support/start-pos.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { everything } from './in-page.ts';
 import { askAxe } from './open-browser.ts';
-import { openConsole, type Console } from './open-console.ts';
+import { useConsole } from './open-console.ts';
 import { runShownCommand } from './run-shown-command.ts';
 
 const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
 const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
 const REASON = 'Ada was not at home';
 
-let pass: Console;
-let pos: Pos;
+const pass = useConsole({}, { posSecret: RIGHT });
 
 beforeAll(async () => {
-  pos = await startPos({ secret: RIGHT });
-  pass = await openConsole();
-  await pass.system.addLocation('club-1', { ordersUrl: pos.ordersUrl, secret: WRONG });
+  await pass.system.addLocation('club-1', { ordersUrl: pass.pos.ordersUrl, secret: WRONG });
   const webhook = await pass.system.webhookUrl('club-1');
   for (let i = 1; i <= 4; i += 1) {
     const serviceOrderId = `order-${i}`;
     await pass.system.seedOrder({ serviceOrderId, locationId: 'club-1' });
-    await pos.sendStatus(webhook, { serviceOrderId, status: 'RECEIVED', ...(i === 1 && { reason: REASON }) });
+    await pass.pos.sendStatus(webhook, { serviceOrderId, status: 'RECEIVED', ...(i === 1 && { reason: REASON }) });
   }
-});
-afterEach(() => expect(pass.complaints()).toEqual([]));
-afterAll(async () => {
-  await pass?.stop();
-  await pos?.stop();
 });
 
 const rowOf = (page: Page, nth: number) => page.getByRole('table').getByRole('row').nth(nth);
@@ -118,10 +109,11 @@ describe('webhooks that were dropped', () => {
   });
 
   it('are replayed from their list once the secret is entered there, after a dry run', async () => {
-    await pass.system.addLocation('club-2', { ordersUrl: pos.ordersUrl, secret: WRONG });
+    await pass.system.addLocation('club-2', { ordersUrl: pass.pos.ordersUrl, secret: WRONG });
     await pass.system.seedOrder({ serviceOrderId: 'order-9', locationId: 'club-2' });
     const webhook = await pass.system.webhookUrl('club-2');
-    const send = (): Promise<unknown> => pos.sendStatus(webhook, { serviceOrderId: 'order-9', status: 'RECEIVED' });
+    const send = (): Promise<unknown> =>
+      pass.pos.sendStatus(webhook, { serviceOrderId: 'order-9', status: 'RECEIVED' });
     for (let i = 1; i <= 10; i += 1) await send();
     const { page } = await pass.open();
     await page.setViewportSize({ width: 390, height: 844 });
@@ -176,7 +168,10 @@ describe('webhooks that were dropped', () => {
     const { page } = await pass.open('/console/webhooks');
     await rowOf(page, 1).getByRole('checkbox').check();
     const read = await rowOf(page, 1).textContent();
-    await pos.sendStatus(await pass.system.webhookUrl('club-1'), { serviceOrderId: 'order-1', status: 'IN_PROGRESS' });
+    await pass.pos.sendStatus(await pass.system.webhookUrl('club-1'), {
+      serviceOrderId: 'order-1',
+      status: 'IN_PROGRESS',
+    });
     await page.getByRole('button', { name: 'Show 1 new' }).waitFor();
     expect((await rowOf(page, 1).textContent())?.slice(0, 8)).toBe(read?.slice(0, 8));
     await page.getByRole('button', { name: 'Show 1 new' }).click();

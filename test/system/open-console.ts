@@ -1,9 +1,11 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
+import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 import { openBrowser, openPage, type Opened } from './open-browser.ts';
 
-export type Console = {
+type Console = {
   system: System;
   /** Somebody who has logged in, in a browser profile of their own, on the page of that path. */
   open(path?: string, about?: BrowserContextOptions & { url?: string }): Promise<Opened>;
@@ -14,8 +16,33 @@ export type Console = {
   stop(): Promise<void>;
 };
 
+type ConsoleOptions = NonNullable<Parameters<typeof startSystem>[0]>;
+
+/**
+ * The console of all tests of a file, and a POS. After each test, no page may have had a complaint.
+ * @param about the system's options, or how to get them
+ * @param more.posSecret with which the POS signs
+ * @param more.refused complaints that are no fault
+ */
+export function useConsole(
+  about: ConsoleOptions | (() => Promise<ConsoleOptions>) = {},
+  more: { posSecret?: string; refused?: RegExp } = {},
+): Console & { pos: Pos } {
+  const pass = {} as Console & { pos: Pos };
+  beforeAll(async () => {
+    pass.pos = await startPos(more.posSecret === undefined ? {} : { secret: more.posSecret });
+    Object.assign(pass, await openConsole(typeof about === 'function' ? await about() : about));
+  });
+  afterEach(() => expect(pass.complaints().filter((complaint) => !more.refused?.test(complaint))).toEqual([]));
+  afterAll(async () => {
+    await pass.stop?.();
+    await pass.pos?.stop();
+  });
+  return pass;
+}
+
 /** The whole system with its console, and a browser. */
-export async function openConsole(about: Parameters<typeof startSystem>[0] = {}): Promise<Console> {
+async function openConsole(about: ConsoleOptions): Promise<Console> {
   const [system, browser] = await Promise.all([
     startSystem({ jobs: 'all', ...about, env: { OPERATOR_TOKEN, ...about.env } }),
     openBrowser(),

@@ -11,6 +11,7 @@ import { startPos, type Pos } from '../support/start-pos.ts';
 import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
 import { until } from '../support/until.ts';
 import { countAnimations, ground, lookOutForHeading, shifts, sticksOut, watchShifts, whenSeen } from './in-page.ts';
+import { heading } from './on-page.ts';
 import { askAxe, openBrowser, openPage, type Opened } from './open-browser.ts';
 
 const PHONE = { width: 360, height: 740 };
@@ -77,12 +78,10 @@ async function follow(
   const { serviceOrderId } = await system.placeOrder({ fulfillment: { ...fulfillment, ...wish } });
   await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
   const opened = await open(await tracker.urlOf(serviceOrderId), about);
-  await says(opened.page, 'Order sent');
+  await heading(opened.page, 'Order sent');
   return { ...opened, serviceOrderId };
 }
 
-const says = (page: Page, title: string): Promise<void> =>
-  page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor();
 const bar = (page: Page, words: string): Promise<void> => page.getByRole('status').getByText(words).waitFor();
 
 async function report(serviceOrderId: string, status: string, reason?: string): Promise<void> {
@@ -129,7 +128,7 @@ describe('a member', () => {
       await isFine(page);
       for (const [status, title] of JOURNEYS[type]) {
         await report(serviceOrderId, status);
-        await says(page, title);
+        await heading(page, title);
         expect(await page.locator('[aria-current="step"]').textContent()).toMatch(
           new RegExp(`^${title}\\d\\d:\\d\\d$`),
         );
@@ -161,12 +160,12 @@ describe('a member', () => {
   it('who came before the order was read is told of it, and when it is wanted', async () => {
     const serviceOrderId = 'order-early';
     const { page } = await open(await tracker.urlOf(serviceOrderId));
-    await says(page, 'Order placed');
+    await heading(page, 'Order placed');
     await isFine(page);
     const requestedAt = new Date(Date.now() + 60_000).toISOString();
     await system.placeOrder({ serviceOrderId, fulfillment: { type: 'pickup', requestedAt } });
     await page.getByText(/^Wanted for \d\d:\d\d$/).waitFor();
-    await says(page, 'Order sent');
+    await heading(page, 'Order sent');
   });
 
   it('reads the restaurant and the estimate first, until it has passed or the food is ready', async () => {
@@ -180,7 +179,7 @@ describe('a member', () => {
     expect((await time.boundingBox())?.height, 'the time is one line').toBeLessThan(30);
     await isFine(page);
     await report(serviceOrderId, 'READY');
-    await says(page, 'Ready for pickup');
+    await heading(page, 'Ready for pickup');
   });
 
   it.each([
@@ -189,7 +188,7 @@ describe('a member', () => {
   ])('of an order that is %s is told why', async (status, title, reason) => {
     const { page, serviceOrderId } = await follow('pickup');
     await report(serviceOrderId, status, reason);
-    await says(page, title);
+    await heading(page, title);
     await page.getByText(reason, { exact: true }).waitFor();
     await bar(page, 'Goodbye!');
     await isFine(page);
@@ -201,7 +200,7 @@ describe('a member', () => {
   it('is told that what is on screen may be old while the network is away, and sees what came meanwhile', async () => {
     const { page, context, serviceOrderId } = await follow('pickup');
     await report(serviceOrderId, 'RECEIVED');
-    await says(page, 'Confirmed');
+    await heading(page, 'Confirmed');
     await context.setOffline(true);
     network.resetAll();
     await bar(page, 'this may be old');
@@ -209,7 +208,7 @@ describe('a member', () => {
     await report(serviceOrderId, 'IN_PROGRESS');
     await report(serviceOrderId, 'READY');
     await context.setOffline(false);
-    await says(page, 'Ready for pickup');
+    await heading(page, 'Ready for pickup');
     await bar(page, 'Live');
     expect(complaints().filter((complaint) => !/^failed: .*\/follow net::ERR_/.test(complaint))).toEqual([]);
   });
@@ -226,7 +225,7 @@ describe('a member', () => {
     await report(serviceOrderId, 'RECEIVED');
     await until(() => renewals > 0, 30_000);
     await report(serviceOrderId, 'IN_PROGRESS');
-    await says(page, 'Being prepared');
+    await heading(page, 'Being prepared');
     // The new one is what a reload begins with.
     expect(page.url()).not.toBe(first);
     tracker.lifetimeS = 600;
@@ -234,12 +233,12 @@ describe('a member', () => {
 
   it('with a link that is too old is sent back to the app, and one from there works', async () => {
     const { page } = await open(`${tracker.url}/track#eyJhbGciOiJub25lIn0.e30.`);
-    await says(page, 'This link does not work');
+    await heading(page, 'This link does not work');
     await isFine(page);
     expect(complaints()).toEqual(['401: /follow-token']);
     // The same page in the same tab: only the fragment changes.
     await page.goto(await tracker.urlOf('order-of-tomorrow'));
-    await says(page, 'Order placed');
+    await heading(page, 'Order placed');
   });
 });
 
@@ -257,7 +256,7 @@ describe('who asks the browser', () => {
   ] as const)('about motion: %s, sees something move: %s', async (reducedMotion, moves) => {
     const { page, serviceOrderId } = await follow('pickup', { reducedMotion });
     await report(serviceOrderId, 'READY');
-    await says(page, 'Ready for pickup');
+    await heading(page, 'Ready for pickup');
     expect((await page.evaluate(countAnimations)) > 0).toBe(moves);
   });
 });
@@ -272,7 +271,7 @@ it('has its picture in the README', async () => {
   ] as const) {
     const { page, serviceOrderId } = await follow(type, { ...phone, colorScheme }, { requestedAt });
     for (const [status] of JOURNEYS[type].slice(0, steps)) await report(serviceOrderId, status);
-    await says(page, JOURNEYS[type][steps - 1]?.[1] ?? '');
+    await heading(page, JOURNEYS[type][steps - 1]?.[1] ?? '');
     await page.evaluate('document.fonts.ready');
     pictures.push((await page.screenshot({ animations: 'disabled' })).toString('base64'));
   }
