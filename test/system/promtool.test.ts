@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { readDashboardExpressions } from '../support/read-monitoring.ts';
 import { runProgram } from '../support/run-program.ts';
@@ -17,47 +17,36 @@ beforeAll(() => {
   promtool = needsTool('promtool', 'prometheus');
 });
 
+/** Has promtool look at something, and expects that it finds no fault. @returns what it said */
+async function accepted(...args: string[]): Promise<string> {
+  const { code, out, error } = await runProgram(promtool, args, {}, { cwd: MONITORING });
+  expect(code, out + error).toBe(0);
+  return out;
+}
+
 describe('the alert rules', () => {
   it('are what Prometheus takes, expressions and texts', async () => {
-    const args = ['check', 'rules', '--lint=all', '--lint-fatal', 'alerts.yaml'];
-    const { code, out, error } = await runProgram(promtool, args, {}, { cwd: MONITORING });
-    expect(code, out + error).toBe(0);
+    await accepted('check', 'rules', '--lint=all', '--lint-fatal', 'alerts.yaml');
   });
 
   it('fire when they should, and neither before nor for anything else', async () => {
-    const { code, out, error } = await runProgram(
-      promtool,
-      ['test', 'rules', 'alerts.test.yaml'],
-      {},
-      { cwd: MONITORING },
-    );
-    expect(code, out + error).toBe(0);
+    await accepted('test', 'rules', 'alerts.test.yaml');
   });
 });
 
 it('the scrape configuration is one', async () => {
-  const args = ['check', 'config', '--syntax-only', 'prometheus.yaml'];
-  const { code, out, error } = await runProgram(promtool, args, {}, { cwd: MONITORING });
-  expect(code, out + error).toBe(0);
+  await accepted('check', 'config', '--syntax-only', 'prometheus.yaml');
 });
 
-describe('the dashboard', () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'expediter-'));
-  });
-  afterAll(() => rm(folder, { recursive: true }));
-
-  it('asks nothing that Prometheus cannot read', async () => {
-    const asked = await readDashboardExpressions();
-    const rules = asked.map(({ expr }, nth) => ({ record: `asked:${nth}`, expr }));
-    // JSON is YAML.
-    const file = join(folder, 'dashboard.yaml');
-    await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
-    const { code, out, error } = await runProgram(promtool, ['check', 'rules', '--lint=none', file], {});
-    expect(code, out + error).toBe(0);
-    expect(out).toContain(`${asked.length} rules found`);
-  });
+it('the dashboard asks nothing that Prometheus cannot read', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'expediter-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const asked = await readDashboardExpressions();
+  const rules = asked.map(({ expr }, nth) => ({ record: `asked:${nth}`, expr }));
+  // JSON is YAML.
+  const file = join(folder, 'dashboard.yaml');
+  await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }));
+  expect(await accepted('check', 'rules', '--lint=none', file)).toContain(`${asked.length} rules found`);
 });
 
 describe('what the service tells Prometheus', () => {
