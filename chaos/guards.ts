@@ -467,6 +467,32 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'secrets-stay-at-host': NEVER },
     noticedBy: vitest('test/http/operator/location-routes.test.ts', 'sends no secret to a host'),
   },
+  'a changed application is used at the next request': {
+    edits: { 'opened-with-its-application': [/known\.by === sealedApplication && /, ''] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'gets a new secret by one call'),
+  },
+  "a refusal of a client's former secret does not outlast it": {
+    edits: { 'refused-for-its-proof': [/\.\.\.request\.proof/, ''] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'gets a new secret by one call'),
+  },
+  'a location refers to an application of its own integration': {
+    edits: {
+      'application-of-its-integration': [/known\?\.integration !== provider\.integration/, 'known === undefined'],
+    },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused with'),
+  },
+  'a location leads the secret of an application nowhere else': {
+    edits: { 'application-alone': [/\.find\(.*\)/, '.find(() => false)'] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused with'),
+  },
+  'an application that locations use stays': {
+    edits: { 'application-in-use': NEVER },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'cannot be removed while locations use it'),
+  },
+  'an application stays while a location that refers to it is stored': {
+    edits: { 'application-kept': [/'FOR KEY SHARE'/, "''"] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is not removed from under a location'),
+  },
   'a location is created once': {
     edits: { 'created-once': REMOVED },
     noticedBy: vitest('test/http/operator/location-routes.test.ts', 'created by one of many'),

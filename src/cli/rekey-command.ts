@@ -50,7 +50,7 @@ function inCounts({ settings, grants, webhooks }: Rekeying): string {
 }
 
 const IN_WORDS: Record<keyof Omit<Rekeying, 'missingKeys' | 'misplaced'>, string> = {
-  settings: 'settings of locations',
+  settings: 'settings of locations and applications',
   grants: 'tokens of POS systems',
   webhooks: 'webhooks',
 };

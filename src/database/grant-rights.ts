@@ -9,6 +9,7 @@ const insert = (columns: string): string[] => columns.split(' ').map((column) =>
 
 /** The rights of the service's role, which owns no table. Tests compare this list with the schema and the code. */
 export const RIGHTS = {
+  applications: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   attention_items: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   audit: ['SELECT', ...insert(ACT)],
   audit_outcomes: ['SELECT', ...insert('audit_id outcome after')],

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../server/config.ts';
 import { describeIssues } from '../core/domain/order.ts';
+import { adoptApplications } from '../core/locations/applications.ts';
 import { checkLocation, type CheckedLocation, type LocationDeps } from '../core/locations/check-location.ts';
 import { keysInUse } from '../core/locations/settings-key.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
@@ -28,7 +29,8 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
   const registry = await loadProviders(PROVIDER_MODULES).catch(() => {
     throw new WrongEnvironment('\n  PROVIDER_MODULES: cannot be loaded. Example: @my-club/expediter-provider-acme');
   });
-  const deps = await locationDeps(pool, { registry, keys: SETTINGS_KEY, publicUrl: PUBLIC_URL }, allowedHosts);
+  const rules = { registry, keys: SETTINGS_KEY, publicUrl: PUBLIC_URL };
+  const deps = await locationDeps(pool, rules, allowedHosts);
   const locations = await listLocations(pool);
   const tokens = await listTokens(pool, undefined);
   if (locations.length === 0) return [warning('any', 'there are no locations', 'expediter location put --help')];
@@ -49,7 +51,9 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));
-  return checks.flat();
+  const own = (await adoptApplications(pool, { ...rules, allowedHosts }, true)).flatMap((each) => each.locations);
+  const says = `have the platform's id and secret in their settings, which the next major version refuses: ${own.join(', ')}`;
+  return [...checks.flat(), ...(own.length > 0 ? [warning('any', says, 'expediter application adopt')] : [])];
 }
 
 /**

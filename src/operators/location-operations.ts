@@ -600,7 +600,7 @@ export const LOCATION_OPERATIONS: readonly Operation[] = [
 ];
 
 /** Reads settings for a command. No error message quotes them, because they contain credentials. */
-async function readSettings(source: string): Promise<unknown> {
+export async function readSettings(source: string): Promise<unknown> {
   if (/^\s*[{[]/.test(source)) {
     throw new NotDone(
       400,

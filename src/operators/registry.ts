@@ -1,4 +1,5 @@
 import type { Access, Operation } from './operation.ts';
+import { APPLICATION_OPERATIONS } from './application-operations.ts';
 import { AVAILABILITY_OPERATIONS } from './availability-operations.ts';
 import { CASE_OPERATIONS } from './case-operations.ts';
 import { CONNECT_OPERATIONS } from './connect-operations.ts';
@@ -17,6 +18,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...CASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...LOCATION_OPERATIONS,
+  ...APPLICATION_OPERATIONS,
   ...AVAILABILITY_OPERATIONS,
   ...CONNECT_OPERATIONS,
   ...TOKEN_OPERATIONS,
@@ -38,6 +40,10 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
       'expediter location put --location club-1 --integration standard --settings club-1.json',
       'expediter location show club-1',
     ],
+  },
+  application: {
+    about: "vendor applications: the platform's own ids and secrets at vendors, which locations refer to by name",
+    examples: ['expediter application list'],
   },
   token: {
     about: "tokens in a location's webhook URL. A token is valid only for the integration that it was issued for",

@@ -51,6 +51,7 @@ function problemWith(value: unknown): string | undefined {
   const {
     integration,
     settings,
+    application,
     deduplicates,
     deduplicatesForS,
     attemptWithinS,
@@ -62,6 +63,9 @@ function problemWith(value: unknown): string | undefined {
     return 'needs an "integration" of lower-case letters, digits and hyphens, such as "acme-pos"';
   }
   if (typeof settings?.safeParse !== 'function') return 'needs "settings", a zod schema';
+  if (application !== undefined && typeof application.shape !== 'object') {
+    return 'has an "application" that is not a zod object, such as Settings.pick({ clientId: true, clientSecret: true })';
+  }
   if (typeof deduplicates !== 'boolean') return 'needs "deduplicates", true or false';
   if (deduplicatesForS !== undefined && !(deduplicatesForS > 0)) {
     return 'has a "deduplicatesForS" that is not a positive number of seconds';

@@ -93,6 +93,7 @@ describe('as docs/cli.md has it', () => {
   const FILES: Record<string, string> = {
     'club-1.json':
       '{"ordersUrl": "http://127.0.0.1:9/", "secret": "whsec_YW4gZXhhbXBsZTogbWFrZSBhIHNlY3JldCBvZiB5b3VyIG93bg=="}',
+    'toast-us.json': '{"baseUrl": "https://toast.example.com", "clientId": "an id", "clientSecret": "a secret"}',
     'member-id.txt': 'member-42\n',
     'member.txt': 'Ada Lovelace\n',
     'locations/club-1.yaml':

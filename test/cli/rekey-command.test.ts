@@ -116,7 +116,7 @@ describe('expediter rekey', () => {
   it('finds everything done the second time, while the service of the old key goes on to be there', async () => {
     expect(await runJson(env, ['rekey'])).toEqual(counted('current'));
     const inWords = await runCli(env, ['rekey']);
-    expect(inWords.out).toMatch(/^settings of locations +0 +2 +0$/m);
+    expect(inWords.out).toMatch(/^settings of locations and applications +0 +2 +0$/m);
   });
 
   it('what is in the row of another is left as it is, opens there for nobody, and is named', async () => {

@@ -265,7 +265,7 @@ describe('of the database', () => {
       warning('connections', /of 8 in use/, /rollout/),
       failed(
         'privileges',
-        /^the role lacks .*INSERT \(actor_kind\) on audit, .* and more$/,
+        /^the role lacks INSERT on applications, .* and more$/,
         /expediter migrate with OWNER_DATABASE_URL/,
       ),
     ]);

@@ -1,4 +1,4 @@
-import type { ZodType } from 'zod';
+import type { ZodObject, ZodType } from 'zod';
 import type { KitchenReport } from './webhook.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef, StatusEvent } from './order.ts';
 import type { WebhookAuth } from './webhook-auth.ts';
@@ -22,7 +22,10 @@ export type Credentials = {
   /**
    * Returns a valid access token, obtained or renewed if necessary.
    * @param about.seed the settings that the token depends on, secrets included. A changed seed needs a new grant;
-   *   locations with the same seed share their token
+   *   locations with the same seed share their token. Without a refresh token, the client's secret is a part of it. It is
+   *   not, if the vendor's refresh tokens work once: only the stored grant then has a valid one
+   * @param about.proof the settings that `obtain` uses besides the seed, such as the client's secret. If they change,
+   *   the grant stays, and an earlier refusal no longer counts
    * @param about.obtain a function that requests a grant from the POS, with the last refresh token if there is one. It
    *   gets a signal of its own, because other callers may wait for the same token, and an aborted request could spend
    *   the refresh token and lose the grant. It throws `NeedsOperator` only if the restaurant must authorise us again
@@ -34,6 +37,7 @@ export type Credentials = {
    */
   accessToken(about: {
     seed: Readonly<Record<string, string>>;
+    proof?: Readonly<Record<string, string>>;
     obtain: (refreshToken: string | undefined, signal: AbortSignal) => Promise<Grant>;
     rejected?: string | undefined;
     maxAgeS?: number;
@@ -98,6 +102,12 @@ export type Provider<Settings = unknown> = {
    * and the doctor names them.
    */
   newSettings?: ZodType<Settings>;
+  /**
+   * The settings that belong to the platform and not to a restaurant, with the hosts that get them: a part of
+   * `settings`, such as `Settings.pick({ baseUrl: true, clientId: true, clientSecret: true })`. A vendor application
+   * supplies all of them to the locations that refer to it. Omitted if the platform has none at this vendor.
+   */
+  application?: ZodObject;
   /**
    * True if the POS creates one ticket per `serviceOrderId`, however often `createOrder` is called. Then an attempt
    * whose answer was lost is repeated; when a repeat is no longer safe, `findOrder` is called. If false, `findOrder` is

@@ -134,8 +134,10 @@ export function credentialStore(pool: Pool, keys: SettingsKeys): (integration: s
       ) {
         return held.accessToken;
       }
-      // Early renewals have their own key, so that other callers neither wait for them nor get their refusals.
-      const sought = `${key} ${maxAgeS}`;
+      // Early renewals have their own key, so that other callers neither wait for them nor get their refusals. So has
+      // another proof: the vendor may take a new secret of the client at once.
+      // guard: refused-for-its-proof
+      const sought = `${keyOfGrant(integration, { ...request.seed, ...request.proof })} ${maxAgeS}`;
       const refusal = refused.get(sought);
       if (refusal !== undefined) throw refusal;
       // The renewal continues even if no caller waits for it any more.

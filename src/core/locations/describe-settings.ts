@@ -6,12 +6,14 @@ import type { SettingsKeys } from './settings-key.ts';
 
 /** A part of a JSON Schema, as far as it is read here. */
 type Part = {
+  description?: string;
   shown?: boolean;
   type?: string;
   enum?: unknown[];
   const?: unknown;
   anyOf?: Part[];
   properties?: Record<string, Part>;
+  required?: string[];
   additionalProperties?: Part | boolean;
 };
 
@@ -43,10 +45,23 @@ function toJsonSchema(provider: Provider): Part {
   }
 }
 
+/** The schema with `application`. A location gives the application's name, or the fields that it supplies. */
+function withReference({ application }: Provider, schema: Part): Part {
+  if (application === undefined) return schema;
+  const { properties, required = [] } = schema;
+  const supplied = Object.keys(application.shape);
+  const description = `The name of the platform's vendor application, which supplies ${supplied.join(', ')}.`;
+  return {
+    ...schema,
+    properties: { application: { type: 'string', shown: true, description }, ...properties },
+    required: required.filter((name) => !supplied.includes(name)),
+  };
+}
+
 function schemaOf(provider: Provider): Part {
   let schema = schemas.get(provider);
   if (schema === undefined) {
-    schema = toJsonSchema(provider);
+    schema = withReference(provider, toJsonSchema(provider));
     schemas.set(provider, schema);
   }
   return schema;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { LocationCause } from '../domain/location-cause.ts';
@@ -76,7 +76,7 @@ export class WrongLocation extends Error {
 
 /** Decrypts and validates a location's settings. @throws WrongLocation if they cannot be used */
 export type DecryptSettings = (
-  location: Pick<StoredLocation, 'locationId' | 'integration' | 'sealedSettings'>,
+  location: Pick<StoredLocation, 'locationId' | 'integration' | keyof SealedSettings>,
 ) => Promise<Usable>;
 
 type Usable = { provider: Provider; settings: unknown };
@@ -86,30 +86,45 @@ export type SettingsRules = {
   keys: SettingsKeys;
   /** The public base URL. Some webhooks can only be verified with the URL that the POS calls. */
   publicUrl: string | undefined;
+  /** The applications that settings may refer to: see `withApplications`. By default none. */
+  applications?: Applications;
 };
+
+/** Vendor applications by name. Their fields are undefined if no key decrypts them. */
+type Applications = ReadonlyMap<string, { integration: string; fields: Fields | undefined }>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** Maximum number of locations whose decrypted settings are cached: some 50 MB. */
 const MOST_OPENED = 50_000;
 
 /** Decrypts and parses settings, and caches them until they change, because every webhook and attempt needs them. */
 export function settingsDecrypter(rules: SettingsRules): DecryptSettings {
-  const opened = new Map<string, { from: string; integration: string; usable: Usable }>();
-  return async ({ locationId, integration, sealedSettings }) => {
-    // guard: opened-for-its-location
-    const known = opened.get(locationId);
-    if (known?.from === sealedSettings && known.integration === integration) return known.usable;
-    const settings = await unseal(rules.keys, sealedSettings, placeOfSettings(locationId)).catch((error: Error) => {
+  const opened = new Map<string, { from: string; by: string | null; integration: string; usable: Usable }>();
+  const open = (sealed: string, place: string): Promise<unknown> =>
+    unseal(rules.keys, sealed, place).catch((error: Error) => {
       throw new WrongLocation(`settings cannot be decrypted: ${error.message}`, {
         cause:
           error instanceof SealedElsewhere
             ? { code: 'settings_of_another' }
-            : { code: 'settings_sealed', keyId: toCauseText(keyIdOf(sealedSettings)) },
+            : { code: 'settings_sealed', keyId: toCauseText(keyIdOf(sealed)) },
       });
     });
-    const usable = parseSettings(rules, integration, settings);
+  return async ({ locationId, integration, sealedSettings, sealedApplication }) => {
+    // guard: opened-for-its-location
+    const known = opened.get(locationId);
+    // guard: opened-with-its-application
+    if (known?.from === sealedSettings && known.by === sealedApplication && known.integration === integration) {
+      return known.usable;
+    }
+    const settings = await open(sealedSettings, placeOfSettings(locationId));
+    const name = applicationOf(rules.registry.get(integration), settings);
+    const fields =
+      name && sealedApplication ? ((await open(sealedApplication, placeOfApplication(name))) as Fields) : undefined;
+    const applications: Applications = new Map(name && fields ? [[name, { integration, fields }]] : []);
+    const usable = parseSettings({ ...rules, applications }, integration, settings);
     const [oldest] = opened.size < MOST_OPENED ? [] : opened.keys();
     if (oldest !== undefined) opened.delete(oldest);
-    opened.set(locationId, { from: sealedSettings, integration, usable });
+    opened.set(locationId, { from: sealedSettings, by: sealedApplication, integration, usable });
     return usable;
   };
 }
@@ -119,9 +134,59 @@ export function placeOfSettings(locationId: string): string {
   return `locations/${locationId}`;
 }
 
-/** @throws WrongLocation */
+/** The place of an application's settings, see `seal`. */
+export function placeOfApplication(name: string): string {
+  return `applications/${name}`;
+}
+
+/** Adds the present applications to rules, for settings that a caller parses itself. */
+export async function withApplications<Rules extends SettingsRules>(
+  client: Pool | PoolClient,
+  rules: Rules,
+  lock: '' | 'FOR KEY SHARE' = '',
+): Promise<Rules> {
+  const { rows } = await client.query<{ name: string; integration: string; sealed: string }>(
+    `SELECT name, integration, settings AS sealed FROM applications ORDER BY name ${lock}`,
+  );
+  const entries = rows.map(async ({ name, integration, sealed }) => {
+    const fields = await unseal(rules.keys, sealed, placeOfApplication(name)).catch(() => undefined);
+    return [name, { integration, fields: fields as Fields | undefined }] as const;
+  });
+  return { ...rules, applications: new Map(await Promise.all(entries)) };
+}
+
+/** The application that settings name. Undefined if they name none, or if their integration has no applications. */
+export function applicationOf(provider: Provider | undefined, settings: unknown): string | undefined {
+  const { application } = (provider?.application && (settings as { application?: unknown } | null)) ?? {};
+  // What is not a name names no application.
+  return application === undefined || typeof application === 'string' ? application : '';
+}
+
+/** Settings with the fields of the application that they name. @throws WrongLocation */
+function withSupplied(provider: Provider, settings: unknown, applications: Applications = new Map()): unknown {
+  const name = applicationOf(provider, settings);
+  if (name === undefined) return settings;
+  const { application: _name, ...own } = settings as Fields;
+  const known = applications.get(name);
+  // guard: application-of-its-integration
+  if (known?.integration !== provider.integration) {
+    throw wrongSetting('application', `names no application of ${provider.integration}`);
+  }
+  if (known.fields === undefined) throw wrongSetting('application', 'cannot be decrypted: store it again');
+  // guard: application-alone
+  const twice = Object.keys(provider.application?.shape ?? {}).find((field) => Object.hasOwn(own, field));
+  if (twice !== undefined) throw wrongSetting(twice, 'is part of the application: remove it, or remove application');
+  return { ...own, ...known.fields };
+}
+
+function wrongSetting(path: string, text: string): WrongLocation {
+  const issue = { path: toCauseText(path), received: 'string', says: toCauseText(text) } as const;
+  return new WrongLocation(`settings: ${issueInWords(issue)}`, { cause: { code: 'wrong_settings', issues: [issue] } });
+}
+
+/** Parses settings, together with the fields of the application that they name. @throws WrongLocation */
 export function parseSettings(
-  { registry, publicUrl }: SettingsRules,
+  { registry, publicUrl, applications }: SettingsRules,
   integration: string,
   settings: unknown,
   schemaOf = (provider: Provider) => provider.settings,
@@ -132,7 +197,7 @@ export function parseSettings(
       cause: { code: 'unknown_integration', integration: toCauseText(integration) },
     });
   }
-  const parsed = schemaOf(provider).safeParse(settings, { reportInput: true });
+  const parsed = schemaOf(provider).safeParse(withSupplied(provider, settings, applications), { reportInput: true });
   if (!parsed.success) {
     const issues = shapeIssues(parsed.error);
     throw new WrongLocation(issues.map((issue) => issueInWords(inSettings(issue))).join('; '), {
@@ -172,9 +237,8 @@ export function refuseHosts(settings: unknown, { webhookAuth }: Provider, allowe
   const called = Object.entries(settings ?? {}).filter(([name]) => name !== webhookAuth?.urlSetting);
   const found = findRefusedUrl(Object.fromEntries(called), allowed);
   if (found === undefined) return;
-  const says = toCauseText(`is not allowed: ${describeCause({ code: 'pos_host_refused', reason: found.refused })}`);
-  const issue = { path: toCauseText(found.path.join('.')), received: 'string', says } as const;
-  throw new WrongLocation(`settings: ${issueInWords(issue)}`, { cause: { code: 'wrong_settings', issues: [issue] } });
+  const reason = describeCause({ code: 'pos_host_refused', reason: found.refused });
+  throw wrongSetting(found.path.join('.'), `is not allowed: ${reason}`);
 }
 
 /**
@@ -188,7 +252,8 @@ export async function replaceSettings(
   location: { locationId: string; integration: string; settings: unknown },
   sealedBefore: string,
 ): Promise<boolean> {
-  const { provider, settings } = parseSettings(rules, location.integration, location.settings);
+  const known = await withApplications(pool, rules);
+  const { provider, settings } = parseSettings(known, location.integration, location.settings);
   const grantKey = grantKeyOf(location.integration, provider, settings) ?? null;
   const sealed = await seal(rules.keys, location.settings, placeOfSettings(location.locationId));
   const { rowCount } = await retryWrite(() =>
@@ -219,7 +284,6 @@ export const reconnectedBy = (settings: string, grant: string): string => {
 export type StoredLocation = {
   locationId: string;
   integration: string;
-  sealedSettings: string;
   paused: boolean;
   /** When a pause by its POS ends. Null if an operator paused it. */
   posPausedUntil: Date | null;
@@ -228,10 +292,17 @@ export type StoredLocation = {
   /** The minutes that an order takes longer now, because the kitchen is busy. Null if it is not busy, or if unknown. */
   extraMinutes: number | null;
   country: string | null;
-};
+} & SealedSettings;
+
+/** Encrypted settings, and those of the application that they name. */
+export type SealedSettings = { sealedSettings: string; sealedApplication: string | null };
+
+/** SQL of the sealed settings of the application of a location `l`. */
+export const SEALED_APPLICATION = `(SELECT a.settings FROM applications a WHERE a.name = l.application)`;
 
 /** SQL of a `StoredLocation`, from a location `l`. */
-export const STORED_LOCATION = `l.location_id AS "locationId", l.integration, l.settings AS "sealedSettings", l.country,
+export const STORED_LOCATION = `l.location_id AS "locationId", l.integration, l.settings AS "sealedSettings",
+  ${SEALED_APPLICATION} AS "sealedApplication", l.country,
   ${PAUSED_AT} IS NOT NULL AS paused, ${POS_PAUSED_UNTIL} AS "posPausedUntil",
   l.reconnect_needed_at IS NOT NULL AS "needsReconnect",
   CASE WHEN l.busy_until > now() THEN l.busy_minutes WHEN l.pos_busy_until > now() THEN l.pos_busy_minutes END

@@ -9,12 +9,14 @@ import { inTransaction, LOCK_CREATE_LOCATION, withClient } from '../postgres/tra
 import { maySee } from './describe-settings.ts';
 import {
   WrongLocation,
+  applicationOf,
   grantKeyOf,
   newSettingsOf,
   parseSettings,
   placeOfSettings,
   reconnectedBy,
   refuseHosts,
+  withApplications,
   type SettingsRules,
 } from './locations.ts';
 import { seal, unseal } from './settings-key.ts';
@@ -203,13 +205,13 @@ export async function patchLocation(
   options: Options = {},
 ): Promise<PutLocation | PutRefused | undefined> {
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
-  const decide = (before: Configured | undefined): Configured | undefined => {
+  const decide = (before: Configured | undefined, known: Rules): Configured | undefined => {
     if (before === undefined) return undefined;
     const merged: Configured = { ...before, ...given };
     if (merged.integration !== before.integration) return { ...merged, settings: settings ?? {} };
     const after = mergePatch(before.settings, settings ?? {}) as Configured['settings'];
     // guard: secrets-stay-at-host
-    if (options.mayMove === false) refuseMove(rules, before, { after, given: settings ?? {} });
+    if (options.mayMove === false) refuseMove(known, before, { after, given: settings ?? {} });
     return { ...merged, settings: after };
   };
   return write(pool, rules, locationId, { decide, isPatch: true }, options);
@@ -305,14 +307,20 @@ export async function readConfigured(
  */
 async function write(
   pool: Pool,
-  rules: Rules,
+  given: Rules,
   locationId: string,
-  { decide, isPatch }: { decide: (before: Configured | undefined) => Configured | undefined; isPatch: boolean },
+  {
+    decide,
+    isPatch,
+  }: { decide: (before: Configured | undefined, rules: Rules) => Configured | undefined; isPatch: boolean },
   { ifMatch, ifNoneMatch, dryRun = false, mayPlace = () => true, mayReuse = true }: Options,
 ): Promise<PutLocation | PutRefused | undefined> {
   const id = Id.safeParse(locationId);
   if (!id.success) throw new WrongLocation(`location: ${describeIssues(id.error)}`);
   const work = async (client: PoolClient): Promise<PutLocation | PutRefused | undefined> => {
+    // The lock keeps the application until the location that refers to it is stored.
+    // guard: application-kept
+    const rules = await withApplications(client, given, dryRun ? '' : 'FOR KEY SHARE');
     let row = await readConfigured(client, locationId, dryRun ? '' : 'FOR UPDATE');
     if (row === undefined && !dryRun) {
       // There is no row to lock, and another request may create the location at the same time.
@@ -321,7 +329,7 @@ async function write(
       row = await readConfigured(client, locationId, 'FOR UPDATE');
     }
     const before = row && { ...row, settings: await openSettings(rules, locationId, row, isPatch) };
-    const wanted = decide(before);
+    const wanted = decide(before, rules);
     if (wanted === undefined) return undefined;
     // guard: groups-within-scope
     if (!mayPlace(before?.groups, wanted.groups)) return row === undefined ? NOT_INTEGRATOR : NOT_OF_GROUPS;
@@ -356,6 +364,7 @@ async function write(
         wanted.groups,
         wanted.address,
         wanted.backOfficeUrl,
+        applicationOf(rules.registry.get(wanted.integration), wanted.settings) ?? null,
       ]);
       if (row === undefined) await openAgain(client, locationId);
     }
@@ -373,12 +382,12 @@ async function write(
   return done;
 }
 
-/** Lets the unfinished placements of a location be tried at once, unless they wait for an operator. */
-export async function retryPlacements(client: PoolClient, locationId: string): Promise<void> {
+/** Lets the unfinished placements of locations be tried at once, unless they wait for an operator. */
+export async function retryPlacements(client: PoolClient, ...locationIds: string[]): Promise<void> {
   await client.query(
     `UPDATE placements SET next_attempt_at = now()
-     WHERE location_id = $1 AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
-    [locationId],
+     WHERE location_id = ANY ($1::text[]) AND finished_at IS NULL AND next_attempt_at <> 'infinity'`,
+    [locationIds],
   );
 }
 
@@ -408,13 +417,13 @@ function validate(rules: Rules, { integration, settings: given }: Configured): s
 
 const PUT = `
   INSERT INTO locations AS l (location_id, integration, settings, country, grant_sha256, name, time_zone, contacts, groups,
-                              address, back_office_url)
-  VALUES ($1, $2, $3, $4, decode($5::text, 'hex'), $6, $7, $8, $9, $10, $11)
+                              address, back_office_url, application)
+  VALUES ($1, $2, $3, $4, decode($5::text, 'hex'), $6, $7, $8, $9, $10, $11, $12)
   ON CONFLICT (location_id) DO UPDATE
     SET integration = excluded.integration, settings = excluded.settings, updated_at = now(),
         country = excluded.country, grant_sha256 = excluded.grant_sha256, name = excluded.name,
         time_zone = excluded.time_zone, contacts = excluded.contacts, groups = excluded.groups,
-        address = excluded.address, back_office_url = excluded.back_office_url,
+        address = excluded.address, back_office_url = excluded.back_office_url, application = excluded.application,
         ${reconnectedBy('excluded.settings', 'excluded.grant_sha256')},
         -- What the previous POS reported ends now, because the new POS cannot end it.
         pos_busy_until = CASE WHEN l.integration = excluded.integration THEN l.pos_busy_until END,

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { placeOfGrant } from './credential-store.ts';
-import { placeOfSettings } from './locations.ts';
+import { placeOfApplication, placeOfSettings } from './locations.ts';
 import { keyIdOf, placeOfWebhook, seal, SealedElsewhere, type SettingsKeys, unseal } from './settings-key.ts';
 
 const PAGE = 500;
@@ -15,7 +15,7 @@ export type Rekeyed = {
 };
 
 export type Rekeying = {
-  /** Settings of locations. */
+  /** Settings of locations and of vendor applications. */
   settings: Rekeyed;
   /** Access and refresh tokens of POS systems. */
   grants: Rekeyed;
@@ -46,7 +46,10 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
     }
     return counts;
   };
-  const settings = await all(settingsIn(pool));
+  const settings = await all(
+    settingsIn(pool, 'locations', 'location_id', placeOfSettings),
+    settingsIn(pool, 'applications', 'name', placeOfApplication),
+  );
   const grants = await all(grantsIn(pool));
   const webhooks = await all(...(await daysOf(pool)).map((day) => webhooksIn(pool, day)));
   return { settings, grants, webhooks, missingKeys: [...missing].sort(), misplaced };
@@ -134,13 +137,13 @@ function columnOf(
   };
 }
 
-function settingsIn(pool: Pool): Column {
-  return columnOf(pool, ([locationId = '']) => placeOfSettings(locationId), {
-    table: 'locations',
+function settingsIn(pool: Pool, table: string, id: string, placeOf: (id: string) => string): Column {
+  return columnOf(pool, ([key = '']) => placeOf(key), {
+    table,
     column: 'settings',
-    where: 'location_id = ($1::text[])[1]',
-    page: `SELECT ARRAY[location_id] AS key, settings AS sealed FROM locations
-           WHERE location_id > coalesce(($1::text[])[1], '') ORDER BY location_id LIMIT ${PAGE}`,
+    where: `${id} = ($1::text[])[1]`,
+    page: `SELECT ARRAY[${id}] AS key, settings AS sealed FROM ${table}
+           WHERE ${id} > coalesce(($1::text[])[1], '') ORDER BY ${id} LIMIT ${PAGE}`,
   });
 }
 

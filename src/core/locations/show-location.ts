@@ -3,7 +3,14 @@ import { z } from 'zod';
 import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
 import { describeSettings, ShownSetting } from './describe-settings.ts';
 import { SHOWN_AVAILABILITY, ShownAvailability } from './settle-kitchens.ts';
-import { LOCATION_ROW, LocationRow, parseSettings, placeOfSettings, WrongLocation } from './locations.ts';
+import {
+  LOCATION_ROW,
+  LocationRow,
+  parseSettings,
+  placeOfSettings,
+  withApplications,
+  WrongLocation,
+} from './locations.ts';
 import { etagOf, LocationDetails, readConfigured, type ConfiguredRow } from './put-location.ts';
 import { unseal, type SettingsKeys } from './settings-key.ts';
 import type { Registry } from '../domain/provider.ts';
@@ -171,7 +178,7 @@ export async function showLocation(
   return {
     ...location,
     contacts: configured.contacts,
-    ...(await showSettings({ registry, publicUrl, keys }, locationId, configured)),
+    ...(await showSettings({ pool, registry, publicUrl, keys }, locationId, configured)),
     etag: etagOf(configured),
     validTokens: shown.filter(({ state }) => state === 'valid').length,
     webhookUrl: publicUrl === '' ? null : `${publicUrl}${webhookPath(location)}`,
@@ -194,7 +201,7 @@ function isAboutOrders({ serviceOrderId, webhookId, action }: RecordedAction): b
 }
 
 async function showSettings(
-  { registry, publicUrl, keys }: SettingsRulesOf,
+  { pool, registry, publicUrl, keys }: Omit<ShowDeps, 'now' | 'readsOrders'>,
   locationId: string,
   { integration, sealedSettings }: ConfiguredRow,
 ): Promise<Pick<ShownLocation, 'settings' | 'settingsProblem'>> {
@@ -206,7 +213,8 @@ async function showSettings(
   }
   const shown = describeSettings(keys, registry.get(integration), { locationId, settings });
   try {
-    parseSettings({ registry, keys, publicUrl: publicUrl || undefined }, integration, settings);
+    const rules = await withApplications(pool, { registry, keys, publicUrl: publicUrl || undefined });
+    parseSettings(rules, integration, settings);
     return { settings: shown, settingsProblem: null };
   } catch (error) {
     if (!(error instanceof WrongLocation)) throw error;

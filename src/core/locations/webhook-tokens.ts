@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { deriveKey } from './describe-settings.ts';
-import { getLocation, type DecryptSettings } from './locations.ts';
+import { SEALED_APPLICATION, getLocation, type DecryptSettings, type SealedSettings } from './locations.ts';
 import type { SettingsKeys } from './settings-key.ts';
 import { LISTED_TOKEN, readChangedTokens, type ListedToken } from './changed-tokens.ts';
 import { digest, makeToken, mayBeToken } from '../domain/make-token.ts';
@@ -272,7 +272,7 @@ export function isOld(token: object): token is OldToken {
   return 'state' in token;
 }
 
-type TokenFound = ListedToken & { sealedSettings: string; state: OldTokenState | null };
+type TokenFound = ListedToken & SealedSettings & { state: OldTokenState | null };
 
 /** Finds the scopes of tokens. If one location's settings cannot be decrypted, only its own tokens get the error. */
 async function findScopes(
@@ -283,6 +283,7 @@ async function findScopes(
   const { rows } = await pool.query<TokenFound & { sha256: string }>({
     name: 'find-token-scopes',
     text: `SELECT encode(t.sha256, 'base64') AS sha256, ${LISTED_TOKEN}, l.settings AS "sealedSettings",
+                  ${SEALED_APPLICATION} AS "sealedApplication",
                   CASE WHEN t.revoked_at IS NOT NULL THEN 'revoked'
                        WHEN t.expires_at <= now() THEN 'expired'
                        WHEN t.integration <> l.integration THEN 'of another integration' END AS state
@@ -296,11 +297,11 @@ async function findScopes(
 }
 
 async function readScope(
-  { sealedSettings, state, ...row }: TokenFound,
+  { sealedSettings, sealedApplication, state, ...row }: TokenFound,
   decryptSettings: DecryptSettings,
 ): Promise<TokenScope | OldToken | Error> {
   const { tokenId, integration, locationId } = row;
   if (state !== null) return { tokenId, integration, locationId, state };
-  const opened = await decryptSettings({ ...row, sealedSettings }).catch((error: Error) => error);
+  const opened = await decryptSettings({ ...row, sealedSettings, sealedApplication }).catch((error: Error) => error);
   return opened instanceof Error ? opened : { ...row, ...opened };
 }

@@ -10,6 +10,7 @@ import { writeOrder } from './write-order.ts';
 export const deliverect: Provider<Settings> = {
   integration: 'deliverect',
   settings: Settings,
+  application: Settings.pick({ baseUrl: true, clientId: true, clientSecret: true }),
   // Deliverect refuses a repeat as a duplicate: https://help.deliverect.com/en/articles/7979014-order-statuses
   deduplicates: true,
   // From 48 h after the pickup, Deliverect may take the same channelOrderId for a new order.

@@ -3,7 +3,7 @@ import { cancelOrder } from './cancel-order.ts';
 import { authorisation, check, connect } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { findOrder, readStatus } from './read-status.ts';
-import { Settings } from './payloads.ts';
+import { Application, Settings } from './payloads.ts';
 import { readKitchen, translateWebhook, webhookAuth } from './translate-webhook.ts';
 import { writeOrder } from './write-order.ts';
 
@@ -11,6 +11,7 @@ import { writeOrder } from './write-order.ts';
 export const hubrise: Provider<Settings> = {
   integration: 'hubrise',
   settings: Settings,
+  application: Application,
   deduplicates: false,
   createOrder,
   // Any item map and any time will do, because they do not change which orders writeOrder refuses.

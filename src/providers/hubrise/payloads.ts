@@ -42,6 +42,14 @@ const Fields = z.strictObject({
   pauseMinutes: pauseMinutes(),
 });
 
+/** The settings that belong to the platform's OAuth client at HubRise. */
+export const Application = Fields.pick({
+  baseUrl: true,
+  oauthUrl: true,
+  clientId: true,
+  clientSecret: true,
+}).required({ clientId: true });
+
 /** The settings of one location. They contain a token, or the OAuth client that can obtain a token. */
 export const Settings = Fields.superRefine((settings, { addIssue }) => {
   const { accessToken, clientId, authorizationCode, customers, customerListId } = settings;

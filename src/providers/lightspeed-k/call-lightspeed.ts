@@ -15,8 +15,10 @@ const RECONNECT =
  * new secret or token URL of the same client keeps the grant, because only the stored grant has a valid refresh token.
  */
 export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['accessToken']>[0] {
+  const { clientSecret, tokenUrl = '' } = context.settings;
   return {
     seed: grantSeed(context.settings),
+    proof: { clientSecret, tokenUrl },
     obtain: (lastRefreshToken, signal) =>
       obtainToken({ ...context, signal }, lastRefreshToken ?? context.settings.refreshToken),
   };

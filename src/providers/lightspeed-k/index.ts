@@ -11,6 +11,7 @@ import { checkOrder } from './write-order.ts';
 export const lightspeedK: Provider<Settings> = {
   integration: 'lightspeed-k',
   settings: Settings,
+  application: Settings.pick({ baseUrl: true, tokenUrl: true, clientId: true, clientSecret: true }),
   deduplicates: true,
   createOrder,
   readStatus,

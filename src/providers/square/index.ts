@@ -4,7 +4,7 @@ import { cancelOrder } from './cancel-order.ts';
 import { check, connect, renewConnection } from './connect.ts';
 import { createOrder } from './create-order.ts';
 import { grantSeed } from './obtain-token.ts';
-import { Settings } from './payloads.ts';
+import { Application, Settings } from './payloads.ts';
 import { readStatus } from './read-status.ts';
 import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 
@@ -12,6 +12,7 @@ import { translateWebhook, webhookAuth } from './translate-webhook.ts';
 export const square: Provider<Settings> = {
   integration: 'square',
   settings: Settings,
+  application: Application,
   // Square deduplicates by idempotency keys.
   deduplicates: true,
   // Square does not publish how long it stores a key. A day is our assumption.

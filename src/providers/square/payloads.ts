@@ -55,6 +55,12 @@ const Fields = z.strictObject({
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
 
+/** The settings that belong to the platform's application at Square. */
+export const Application = Fields.pick({ baseUrl: true, clientId: true, clientSecret: true }).required({
+  clientId: true,
+  clientSecret: true,
+});
+
 /** The settings of one location. They contain an `accessToken`, or the application's id and secret. */
 export const Settings = Fields.superRefine((settings, { addIssue }) => {
   const { accessToken, clientId, clientSecret, refreshToken, authorizationCode } = settings;

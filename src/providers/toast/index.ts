@@ -15,6 +15,7 @@ import { checkOrder } from './write-order.ts';
 export const toast: Provider<Settings> = {
   integration: 'toast',
   settings: Settings,
+  application: Settings.pick({ baseUrl: true, clientId: true, clientSecret: true }),
   deduplicates: true,
   // Time for a login (at most 10 s), the price, the order, and a search after a refusal. A cancel needs no more.
   attemptWithinS: 10 + 3 * WITHIN_S,

@@ -61,6 +61,12 @@ const BODIES: Record<string, object | undefined> = {
   'PUT /locations/:locationId': { integration: 'standard', settings: SETTINGS, groups: GROUPS['west'] },
   'PATCH /locations/:locationId': { name: 'A name' },
   'DELETE /locations/:locationId': undefined,
+  'PUT /applications/:name': {
+    integration: 'toast',
+    settings: { baseUrl: 'https://toast.example.com', clientId: 'an id', clientSecret: 'a secret' },
+  },
+  'DELETE /applications/:name': undefined,
+  'POST /applications/adopt': {},
   'POST /locations/:locationId/tokens': { label: 'of the matrix' },
   'DELETE /locations/:locationId/tokens/:tokenId': undefined,
   'POST /locations/:locationId/connect': undefined,
@@ -79,7 +85,8 @@ const BODIES: Record<string, object | undefined> = {
 /** Of somebody else. */
 const SESSION = randomUUID();
 /** They are asked about an id that there is not. */
-const isOfNone = (route: string): boolean => /^POST \/operators\/(tokens|grants)\/:/.test(route);
+const isOfNone = (route: string): boolean =>
+  /^(POST \/operators\/(tokens|grants)|DELETE \/applications)\/:/.test(route);
 
 type Actor = { name: string; rights: readonly Right[]; headers: Record<string, string>; prefix: string };
 type Asked = { route: string; path: string; body?: unknown; method?: string; headers?: Record<string, string> };
@@ -322,6 +329,7 @@ function samplesOf(route: string): Sample[] {
     sessionId: SESSION,
     grantId: randomUUID(),
     integration: 'standard',
+    name: isOfNone(route) ? 'none' : 'toast-us',
   };
   const needed = route === 'GET /search' ? '?q=west' : '';
   const asked = { route, method, path: pathOf(route, params) + needed, body: BODIES[route] };
@@ -480,6 +488,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
   callers.push(...Array.from({ length: 2 }, () => callers.filter(({ name }) => name.includes('integrator'))).flat());
   const webhooks = await Promise.all(PLACES.map(webhooksOf));
   const things: Record<string, string[]> = {
+    name: ['toast-us'],
     serviceOrderId: [
       ...ids.west.orders,
       ...ids.east.orders,

@@ -1,0 +1,289 @@
+/** Vendor applications: the platform's own id and secret at a vendor, which locations refer to by name. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readChangedTokens } from '../../../src/core/locations/changed-tokens.ts';
+import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
+import { SIMULATORS } from '../../simulators/index.ts';
+import type { Simulator } from '../../simulators/simulator.ts';
+import { startHubrise } from '../../simulators/start-hubrise.ts';
+import { startSquare } from '../../simulators/start-square.ts';
+import { startToast } from '../../simulators/start-toast.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { SHARED_ENV } from '../../support/fixtures.ts';
+import { nameToken } from '../../support/log-in.ts';
+import { runCli } from '../../support/run-cli.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+import { until } from '../../support/until.ts';
+
+const SUPPLIED = ['baseUrl', 'tokenUrl', 'oauthUrl', 'clientId', 'clientSecret'];
+const WRONG = 'a secret that the vendor has replaced';
+let system: System;
+let operator: Operator;
+/** An integrator of the group `north`. */
+let scoped: Operator;
+let pos: Simulator;
+
+beforeAll(async () => {
+  const env = { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.test' };
+  system = await startSystem({ env, stepped: ['placements'], processes: 2 });
+  operator = await askOperator(system.urls[0] ?? '');
+  const token = await nameToken(system, 'of north', ['integrator'], [], ['north']);
+  scoped = await askOperator(system.urls[0] ?? '', token);
+});
+afterAll(() => system?.stop());
+beforeEach(async () => {
+  pos = await startToast();
+});
+afterEach(async () => {
+  await system.query('DELETE FROM locations');
+  await system.query('DELETE FROM applications');
+  await pos.stop();
+});
+
+const part = (isSupplied: boolean, of = pos): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(of.settings).filter(([name]) => SUPPLIED.includes(name) === isSupplied));
+const putApplication = (name: string, change: object = {}, by = operator): Promise<OperatorAnswer> =>
+  by.send('PUT', `/applications/${name}`, { integration: pos.integration, settings: { ...part(true), ...change } });
+const put = (locationId: string, settings: object, by = operator): Promise<OperatorAnswer> =>
+  by.send('PUT', `/locations/${locationId}`, { integration: pos.integration, settings, groups: ['north'] });
+const refer = (locationId: string, name = 'ours', change: object = {}, by = operator): Promise<OperatorAnswer> =>
+  put(locationId, { application: name, ...part(false), ...change }, by);
+const stored = async (locationId: string): Promise<Record<string, unknown>> => {
+  const [row] = await system.query('SELECT settings, application FROM locations WHERE location_id = $1', [locationId]);
+  const keys = parseSettingsKeys(SHARED_ENV.SETTINGS_KEY);
+  const settings = await unseal(keys, String(row?.['settings']), `locations/${locationId}`);
+  return { column: row?.['application'], ...(settings as object) };
+};
+async function place(locationId: string, nth = 0): Promise<Record<string, unknown> | undefined> {
+  const { serviceOrderId } = await system.placeOrder({ locationId });
+  await system.round('placements', nth);
+  return system.placement(serviceOrderId);
+}
+
+describe.each(['toast', 'deliverect', 'lightspeed-k', 'square'] as const)('an application of %s', (integration) => {
+  it('gets a new secret by one call, and each location uses it at the next request, in each process', async () => {
+    await pos.stop();
+    pos = await (integration === 'square' ? startSquare({ byOauth: true }) : SIMULATORS[integration]());
+    expect(await putApplication('ours')).toMatchObject({ status: 201, body: { created: true, locations: 0 } });
+    for (const id of ['club-1', 'club-2']) expect((await refer(id)).status).toBe(201);
+    expect(await place('club-1')).toMatchObject({ state: 'sent' });
+
+    // The vendor ends the secret before its successor is here, and every token with it.
+    await putApplication('ours', { clientSecret: WRONG });
+    pos.expireTokens?.();
+    await system.query(`UPDATE credentials SET granted_at = now() - interval '2 h', expires_at = now()`);
+    const waiting = await Promise.all([0, 1].map((nth) => system.placeOrder({ locationId: `club-${nth + 1}` })));
+    for (const nth of [0, 1, 0, 1]) await system.round('placements', nth);
+    const states = async (): Promise<unknown[]> =>
+      Promise.all(waiting.map(async (each) => (await system.placement(each.serviceOrderId))?.['state']));
+    expect(await states()).toEqual(['held', 'held']);
+
+    const done = await putApplication('ours');
+    expect(done).toMatchObject({ status: 200, body: { created: false, changed: ['clientSecret'], locations: 2 } });
+    for (const nth of [0, 1, 0, 1]) await system.round('placements', nth);
+    expect(await states()).toEqual(['sent', 'sent']);
+    expect(await place('club-2', 1)).toMatchObject({ state: 'sent' });
+    expect(pos.tickets).toHaveLength(4);
+  });
+});
+
+it('a webhook is verified with a new secret, in a process that has cached the former one', async () => {
+  await pos.stop();
+  const hubrise = await startHubrise();
+  pos = hubrise;
+  await putApplication('ours', { clientId: 'ours', clientSecret: WRONG });
+  await refer('club-1');
+  await place('club-1');
+  const url = new URL(await system.webhookUrl('club-1'));
+  const report = async (): Promise<unknown> => {
+    const [ticket] = hubrise.tickets;
+    const at = new URL(url.pathname + url.search, system.urls[1]).href;
+    return ticket && (await hubrise.report(at, ticket, 'accepted')).body;
+  };
+  expect(await report()).toMatchObject({ outcome: 'dropped' });
+  // As if all of it were an hour old, so that only the application changes.
+  await system.query(`WITH l AS (UPDATE locations SET updated_at = now() - interval '1 h')
+                      UPDATE webhook_tokens SET created_at = now() - interval '1 h'`);
+  expect((await readChangedTokens(system.pool)).changed).toEqual([]);
+  await putApplication('ours', { clientId: 'ours' });
+  // Each process reads within five seconds which of its cached tokens have changed.
+  expect((await readChangedTokens(system.pool)).changed).toHaveLength(1);
+  await until(async () => ((await report()) as { outcome: string }).outcome !== 'dropped');
+});
+
+describe('a location', () => {
+  beforeEach(async () => {
+    await putApplication('ours');
+  });
+
+  it.each([
+    ['an unknown application', { application: 'theirs' }, 'settings: application names no application of toast'],
+    ['one of another integration', { application: 'hub' }, 'settings: application names no application of toast'],
+    ['no name', { application: { name: 'ours' } }, 'settings: application names no application of toast'],
+    ['a field besides', { clientSecret: 'mine' }, 'settings: clientSecret is part of the application'],
+    ['a host besides', { baseUrl: 'https://evil.example' }, 'settings: baseUrl is part of the application'],
+  ])('is refused with %s', async (_, change, detail) => {
+    const settings = { clientId: 'another', clientSecret: 'another' };
+    await operator.send('PUT', '/applications/hub', { integration: 'hubrise', settings });
+    for (const by of [operator, scoped]) {
+      const answer = await refer('new', 'ours', change, by);
+      expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(detail) as string } });
+      expect(answer.body['issues']).toHaveLength(1);
+    }
+    await refer('club-1');
+    expect((await operator.send('PATCH', '/locations/club-1', { settings: change })).status).toBe(400);
+  });
+
+  it('of a group refers to it by its own integrator, who never sees its secret and leads it nowhere else', async () => {
+    expect((await refer('north', 'ours', {}, scoped)).status).toBe(201);
+    expect(await place('north')).toMatchObject({ state: 'sent' });
+    const shown = await scoped.get('/locations/north');
+    expect(shown.body).toMatchObject({ settings: { application: { value: 'ours' } }, settingsProblem: null });
+    expect(Object.keys(shown.body['settings'] as object)).not.toContain('clientSecret');
+    const moved = { application: null, baseUrl: 'https://evil.example', clientId: 'mine', clientSecret: 'mine' };
+    expect((await scoped.send('PATCH', '/locations/north', { settings: moved })).status).toBe(400);
+    expect(await stored('north')).toMatchObject({ column: 'ours', application: 'ours' });
+  });
+
+  it('keeps no reference when it stops naming one', async () => {
+    await refer('club-1');
+    const settings = { application: null, ...pos.settings };
+    expect((await operator.send('PATCH', '/locations/club-1', { settings })).status).toBe(200);
+    expect(await stored('club-1')).toMatchObject({ column: null, clientSecret: pos.settings['clientSecret'] });
+  });
+
+  it('is a file with the name of its application, which apply takes again', async () => {
+    await refer('club-1');
+    const exported = await operator.get('/providers/toast');
+    const { properties, required } = exported.body['settings'] as { properties: object; required: string[] };
+    expect(properties).toMatchObject({ application: { type: 'string' } });
+    expect(properties).not.toHaveProperty('application.writeOnly');
+    expect(required).not.toContain('clientSecret');
+  });
+});
+
+describe('an application', () => {
+  it('is for those whose role integrator is unscoped', async () => {
+    for (const answer of [
+      await putApplication('ours', {}, scoped),
+      await scoped.get('/applications'),
+      await scoped.send('DELETE', '/applications/ours'),
+      await scoped.post('/applications/adopt', { dryRun: true }),
+    ]) {
+      expect(answer.status).toBe(403);
+    }
+  });
+
+  it('shows its secret by a fingerprint, in no answer, log or audit', async () => {
+    await putApplication('ours');
+    await refer('club-1');
+    const { body, text } = await operator.get('/applications');
+    expect(body).toMatchObject({
+      applications: [
+        {
+          name: 'ours',
+          locations: ['club-1'],
+          settings: { baseUrl: { value: pos.url }, clientSecret: { fingerprint: expect.any(String) as string } },
+        },
+      ],
+    });
+    const audit = await operator.get('/audit');
+    expect(audit.body['actions']).toContainEqual(
+      expect.objectContaining({
+        action: 'put application',
+        subject: 'ours',
+        after: expect.stringContaining('clientSecret') as string,
+      }),
+    );
+    const said = [text, audit.text, ...system.logged].join('\n');
+    expect(said).not.toContain(pos.settings['clientSecret']);
+    const rows = await system.query('SELECT to_json(a)::text AS row FROM applications a');
+    expect(JSON.stringify(rows)).not.toContain(pos.settings['clientSecret']);
+  });
+
+  it.each([
+    ['a field of a location', { restaurantGuid: 'x' }, 'restaurantGuid'],
+    ['no secret', { clientSecret: undefined }, 'clientSecret'],
+    ['a host that may not be called', { baseUrl: 'http://10.0.0.1' }, 'baseUrl'],
+  ])('is refused with %s', async (_, change, detail) => {
+    const answer = await putApplication('ours', change);
+    expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(detail) as string } });
+  });
+
+  it('is refused for an integration that has none, and keeps its integration', async () => {
+    const none = await operator.send('PUT', '/applications/ours', { integration: 'standard', settings: {} });
+    expect(none).toMatchObject({ status: 400, body: { detail: 'standard has no applications' } });
+    await putApplication('ours');
+    const other = { integration: 'hubrise', settings: { clientId: 'another', clientSecret: 'another' } };
+    expect((await operator.send('PUT', '/applications/ours', other)).status).toBe(409);
+  });
+
+  it('cannot be removed while locations use it', async () => {
+    await putApplication('ours');
+    for (const nth of [1, 2]) await refer(`club-${nth}`);
+    expect(await operator.send('DELETE', '/applications/ours')).toMatchObject({
+      status: 409,
+      body: { detail: 'Locations use it: 2. See: expediter application list' },
+    });
+    await system.query('DELETE FROM locations');
+    expect((await operator.send('DELETE', '/applications/ours')).status).toBe(200);
+    expect((await operator.send('DELETE', '/applications/ours')).status).toBe(404);
+  });
+
+  it('is not removed from under a location that is being stored', async () => {
+    await putApplication('ours');
+    const client = await system.pool.connect();
+    await client.query('BEGIN; SELECT FROM applications FOR UPDATE');
+    const storing = refer('club-1');
+    const isWaiting = async (): Promise<boolean> => {
+      const locked = await system.query(`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
+      return locked.length > 0;
+    };
+    await Promise.race([until(isWaiting), storing]);
+    await client.query('DELETE FROM applications; COMMIT');
+    client.release();
+    expect((await storing).status).toBe(400);
+    expect(await system.query('SELECT FROM locations')).toEqual([]);
+  });
+});
+
+describe('the former form, with id and secret in each location', () => {
+  const own = (): object => ({ ...part(true), ...part(false) });
+
+  it('is accepted, the doctor names it, and adopt moves equal ones into one application', async () => {
+    for (const id of ['club-1', 'club-2']) expect((await put(id, own())).status).toBe(201);
+    await put('club-3', { ...own(), clientId: 'another client' });
+    await putApplication('kept', { clientId: 'of others' });
+    const dry = await operator.post('/applications/adopt', { dryRun: true });
+    expect(await stored('club-1')).toMatchObject({ column: null, clientSecret: pos.settings['clientSecret'] });
+    const doctor = await runCli(system.env, ['doctor', '--only', 'locations']);
+    expect(doctor.out).toMatch(/club-1, club-2, club-3.*\n?.*expediter application adopt/);
+
+    const done = await operator.post('/applications/adopt');
+    expect(done.body).toEqual({
+      applications: [
+        { name: 'toast', integration: 'toast', locations: ['club-1', 'club-2'] },
+        { name: 'toast-2', integration: 'toast', locations: ['club-3'] },
+      ],
+    });
+    expect(dry.body).toEqual(done.body);
+    expect(await stored('club-2')).toEqual({ column: 'toast', application: 'toast', ...part(false) });
+    expect(await place('club-2')).toMatchObject({ state: 'sent' });
+    const { body } = await operator.get('/audit?location=club-3');
+    const after = '{"settings.application":"toast-2"}';
+    expect(body['actions']).toContainEqual(expect.objectContaining({ action: 'change', after, outcome: 'done' }));
+    expect((await operator.post('/applications/adopt')).body).toEqual({ applications: [] });
+    await put('club-4', own());
+    expect((await operator.post('/applications/adopt')).body).toMatchObject({
+      applications: [{ name: 'toast', locations: ['club-4'] }],
+    });
+  });
+
+  it('stays where a location has no client of the platform, or its settings cannot be decrypted', async () => {
+    await pos.stop();
+    pos = await startSquare();
+    await put('club-1', pos.settings);
+    await put('club-2', pos.settings);
+    await system.query(`UPDATE locations SET settings = 'x' WHERE location_id = 'club-2'`);
+    expect((await operator.post('/applications/adopt')).body).toEqual({ applications: [] });
+  });
+});
