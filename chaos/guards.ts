@@ -479,11 +479,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: {
       'application-of-its-integration': [/known\?\.integration !== provider\.integration/, 'known === undefined'],
     },
-    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused with'),
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused that gives'),
   },
   'a location leads the secret of an application nowhere else': {
     edits: { 'application-alone': [/\.find\(.*\)/, '.find(() => false)'] },
-    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused with'),
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused that gives'),
   },
   'an application that locations use stays': {
     edits: { 'application-in-use': NEVER },

@@ -1,9 +1,13 @@
 /** Vendor applications: the platform's own id and secret at a vendor, which locations refer to by name. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readChangedTokens } from '../../../src/core/locations/changed-tokens.ts';
 import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
 import { SIMULATORS } from '../../simulators/index.ts';
 import type { Simulator } from '../../simulators/simulator.ts';
+import { MERCHANT } from '../../simulators/square-oauth.ts';
 import { startHubrise } from '../../simulators/start-hubrise.ts';
 import { startSquare } from '../../simulators/start-square.ts';
 import { startToast } from '../../simulators/start-toast.ts';
@@ -121,7 +125,7 @@ describe('a location', () => {
     ['no name', { application: { name: 'ours' } }, 'settings: application names no application of toast'],
     ['a field besides', { clientSecret: 'mine' }, 'settings: clientSecret is part of the application'],
     ['a host besides', { baseUrl: 'https://evil.example' }, 'settings: baseUrl is part of the application'],
-  ])('is refused with %s', async (_, change, detail) => {
+  ])('is refused that gives %s', async (_, change, detail) => {
     const settings = { clientId: 'another', clientSecret: 'another' };
     await operator.send('PUT', '/applications/hub', { integration: 'hubrise', settings });
     for (const by of [operator, scoped]) {
@@ -153,11 +157,34 @@ describe('a location', () => {
 
   it('is a file with the name of its application, which apply takes again', async () => {
     await refer('club-1');
-    const exported = await operator.get('/providers/toast');
-    const { properties, required } = exported.body['settings'] as { properties: object; required: string[] };
-    expect(properties).toMatchObject({ application: { type: 'string' } });
-    expect(properties).not.toHaveProperty('application.writeOnly');
-    expect(required).not.toContain('clientSecret');
+    const folder = await mkdtemp(join(tmpdir(), 'expediter-applications-'));
+    try {
+      expect((await runCli(system.env, ['export', '--to', folder])).code).toBe(0);
+      const file = await readFile(join(folder, 'club-1.yaml'), 'utf8');
+      expect(file).toContain('  application: ours\n');
+      expect(file).not.toMatch(/baseUrl|clientId|clientSecret/);
+      await system.query('DELETE FROM locations');
+      const secrets = { CLUB_1_RESTAURANT_GUID: pos.settings['restaurantGuid'], CLUB_1_WEBHOOK_SECRET: 'a secret' };
+      const env = { ...system.env, ...(secrets as Record<string, string>) };
+      const whole = file.replaceAll(/env:CLUB_1_(?!RESTAURANT|WEBHOOK)\w+/g, 'env:CLUB_1_RESTAURANT_GUID');
+      await writeFile(join(folder, 'club-1.yaml'), whole);
+      const applied = await runCli(env, ['apply', '-f', join(folder, 'club-1.yaml'), '--yes']);
+      expect(applied).toMatchObject({ code: 0, error: '' });
+      expect(await stored('club-1')).toMatchObject({ column: 'ours', application: 'ours' });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('is disconnected and connected with the application, and gets none of its fields', async () => {
+    await pos.stop();
+    pos = await startSquare({ byOauth: true });
+    await putApplication('seller');
+    await refer('club-1', 'seller', { merchantId: MERCHANT });
+    expect((await operator.post('/locations/club-1/disconnect')).body).toMatchObject({ revoked: true });
+    expect(Object.keys(await stored('club-1'))).not.toContain('refreshToken');
+    expect(await stored('club-1')).toMatchObject({ column: 'seller', application: 'seller' });
+    expect(Object.keys(await stored('club-1'))).not.toContain('clientSecret');
   });
 });
 
