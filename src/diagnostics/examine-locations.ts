@@ -52,7 +52,7 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));
   const own = (await adoptApplications(pool, { ...rules, allowedHosts }, true)).flatMap((each) => each.locations);
-  const says = `have the platform's id and secret in their settings, which the next major version refuses: ${own.join(', ')}`;
+  const says = `has the platform's id and secret in the settings of ${own.join(', ')}: the next major version refuses that`;
   return [...checks.flat(), ...(own.length > 0 ? [warning('any', says, 'expediter application adopt')] : [])];
 }
 

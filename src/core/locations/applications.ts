@@ -60,7 +60,7 @@ export async function putApplication(
   refuseHosts(settings, provider, rules.allowedHosts);
   const sealed = await seal(rules.keys, settings, placeOfApplication(name));
   return inTransaction(pool, async (client) => {
-    const before = (await withApplications(client, rules)).applications?.get(name);
+    const before = (await withApplications(client, rules, [{ application: name }])).applications?.get(name);
     const { rowCount } = await client.query(
       `INSERT INTO applications AS a (name, integration, settings) VALUES ($1, $2, $3)
        ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, updated_at = now()
@@ -118,6 +118,9 @@ export async function adoptApplications(pool: Pool, given: Rules, dryRun: boolea
     [...applications].map(([name, { integration, fields = { name } }]) => [keyOf(integration, fields), name]),
   );
   const adopted = new Map<string, Adopted>();
+  const ifWrong = (error: unknown): undefined => {
+    if (!(error instanceof WrongLocation)) throw error;
+  };
   for (const { locationId, integration } of await listLocations(pool)) {
     const { application: schema } = registry.get(integration) ?? {};
     const row = schema && (await readConfigured(pool, locationId));
@@ -129,18 +132,20 @@ export async function adoptApplications(pool: Pool, given: Rules, dryRun: boolea
     let name = names.get(key) ?? integration;
     for (let nth = 2; !names.has(key) && [...names.values()].includes(name); nth += 1) name = `${integration}-${nth}`;
     names.set(key, name);
-    const { locations = [] } = adopted.get(name) ?? {};
+    const group: Adopted = adopted.get(name) ?? { name, integration, locations: [] };
+    const isNew = !applications.has(name) && !adopted.has(name);
+    adopted.set(name, group);
     if (!dryRun) {
-      if (!applications.has(name) && !adopted.has(name)) {
-        const put = await putApplication(pool, given, { name, integration, settings: fields }, true);
-        if ('refused' in put) throw new WrongLocation(put.refused);
+      if (isNew) {
+        const put = await putApplication(pool, given, { name, integration, settings: fields }, true).catch(ifWrong);
+        if (put !== undefined && 'refused' in put) throw new WrongLocation(put.refused);
       }
       const change = { application: name, ...Object.fromEntries(own.map(([field]) => [field, null])) };
       const options = { ifMatch: etagOf(row) };
-      const done = await patchLocation(pool, given, locationId, { settings: change }, options).catch(() => undefined);
+      const done = await patchLocation(pool, given, locationId, { settings: change }, options).catch(ifWrong);
       if (done === undefined || 'refused' in done) continue;
     }
-    adopted.set(name, { name, integration, locations: [...locations, locationId] });
+    group.locations.push(locationId);
   }
   return [...adopted.values()];
 }

@@ -122,7 +122,7 @@ export async function grantByLink(
   const granted = await askPos(deps, { integration, settings }, limit, (context) => exchange(context, code));
   const changes = granted.settings as Record<string, unknown>;
   const merged = { ...(await openSettings(rules, locationId, location.sealedSettings)), ...changes };
-  const usable = parseSettings(await withApplications(pool, rules), integration, merged).settings;
+  const usable = parseSettings(await withApplications(pool, rules, [merged]), integration, merged).settings;
   // The owner may be signed in to another account at the vendor.
   // guard: own-account
   await askPos(deps, { integration, settings: usable }, limit, async (context) => provider.check?.(context)).catch(
@@ -158,7 +158,7 @@ export async function mergeSettings(
   if (rows[0] === undefined)
     throw new WrongLocation(`no location is called "${locationId}"`, { cause: { code: 'no_location' } });
   const merged = { ...(await openSettings(rules, locationId, rows[0].sealed)), ...changes };
-  const { provider, settings } = parseSettings(await withApplications(client, rules), integration, merged);
+  const { provider, settings } = parseSettings(await withApplications(client, rules, [merged]), integration, merged);
   const sealed = await seal(rules.keys, merged, placeOfSettings(locationId));
   await client.query(
     `UPDATE locations

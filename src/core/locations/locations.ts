@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { toCauseText } from '../domain/cause-text.ts';
+import { Id } from '../domain/order.ts';
 import type { LocationCause } from '../domain/location-cause.ts';
 import { issueInWords } from '../domain/issue-in-words.ts';
 import { describeCause } from '../domain/placement-cause.ts';
@@ -139,14 +140,17 @@ export function placeOfApplication(name: string): string {
   return `applications/${name}`;
 }
 
-/** Adds the present applications to rules, for settings that a caller parses itself. */
+/** Adds the applications to rules that some settings name, so that a caller can parse them. By default adds all. */
 export async function withApplications<Rules extends SettingsRules>(
   client: Pool | PoolClient,
   rules: Rules,
+  settings?: readonly unknown[],
   lock: '' | 'FOR KEY SHARE' = '',
 ): Promise<Rules> {
+  const names = settings?.map((each) => (each as { application?: unknown } | null | undefined)?.application);
   const { rows } = await client.query<{ name: string; integration: string; sealed: string }>(
-    `SELECT name, integration, settings AS sealed FROM applications ORDER BY name ${lock}`,
+    `SELECT name, integration, settings AS sealed FROM applications WHERE $1::text[] IS NULL OR name = ANY ($1) ${lock}`,
+    [names?.filter((name) => Id.safeParse(name).success) ?? null],
   );
   const entries = rows.map(async ({ name, integration, sealed }) => {
     const fields = await unseal(rules.keys, sealed, placeOfApplication(name)).catch(() => undefined);
@@ -252,7 +256,7 @@ export async function replaceSettings(
   location: { locationId: string; integration: string; settings: unknown },
   sealedBefore: string,
 ): Promise<boolean> {
-  const known = await withApplications(pool, rules);
+  const known = await withApplications(pool, rules, [location.settings]);
   const { provider, settings } = parseSettings(known, location.integration, location.settings);
   const grantKey = grantKeyOf(location.integration, provider, settings) ?? null;
   const sealed = await seal(rules.keys, location.settings, placeOfSettings(location.locationId));

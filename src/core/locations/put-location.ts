@@ -186,7 +186,7 @@ export async function putLocation(
   options: Options = {},
 ): Promise<PutLocation | PutRefused> {
   const wanted = { ...NO_DETAILS, ...details, integration, settings: settings as Configured['settings'] };
-  const put = await write(pool, rules, locationId, { decide: () => wanted, isPatch: false }, options);
+  const put = await write(pool, rules, locationId, { decide: () => wanted, isPatch: false, settings }, options);
   if (put === undefined) throw new Error('a location was not stored');
   return put;
 }
@@ -214,7 +214,7 @@ export async function patchLocation(
     if (options.mayMove === false) refuseMove(known, before, { after, given: settings ?? {} });
     return { ...merged, settings: after };
   };
-  return write(pool, rules, locationId, { decide, isPatch: true }, options);
+  return write(pool, rules, locationId, { decide, isPatch: true, settings }, options);
 }
 
 /** @throws WrongLocation if a URL of the settings leads to another host, and a secret that is not given again is sent there */
@@ -301,26 +301,27 @@ export async function readConfigured(
   return rows[0];
 }
 
+type Change = {
+  decide: (before: Configured | undefined, rules: Rules) => Configured | undefined;
+  isPatch: boolean;
+  settings: unknown;
+};
+
 /**
  * @param change.decide returns what is wanted, from what is stored; undefined to change nothing
+ * @param change.settings as they are given
  * @param change.isPatch true if unchanged settings are not validated again: an earlier schema may have accepted them
  */
 async function write(
   pool: Pool,
   given: Rules,
   locationId: string,
-  {
-    decide,
-    isPatch,
-  }: { decide: (before: Configured | undefined, rules: Rules) => Configured | undefined; isPatch: boolean },
+  { decide, isPatch, settings }: Change,
   { ifMatch, ifNoneMatch, dryRun = false, mayPlace = () => true, mayReuse = true }: Options,
 ): Promise<PutLocation | PutRefused | undefined> {
   const id = Id.safeParse(locationId);
   if (!id.success) throw new WrongLocation(`location: ${describeIssues(id.error)}`);
   const work = async (client: PoolClient): Promise<PutLocation | PutRefused | undefined> => {
-    // The lock keeps the application until the location that refers to it is stored.
-    // guard: application-kept
-    const rules = await withApplications(client, given, dryRun ? '' : 'FOR KEY SHARE');
     let row = await readConfigured(client, locationId, dryRun ? '' : 'FOR UPDATE');
     if (row === undefined && !dryRun) {
       // There is no row to lock, and another request may create the location at the same time.
@@ -328,7 +329,10 @@ async function write(
       await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [locationId, LOCK_CREATE_LOCATION]);
       row = await readConfigured(client, locationId, 'FOR UPDATE');
     }
-    const before = row && { ...row, settings: await openSettings(rules, locationId, row, isPatch) };
+    const before = row && { ...row, settings: await openSettings(given, locationId, row, isPatch) };
+    // The lock keeps the application until the location that refers to it is stored.
+    // guard: application-kept
+    const rules = await withApplications(client, given, [before?.settings, settings], dryRun ? '' : 'FOR KEY SHARE');
     const wanted = decide(before, rules);
     if (wanted === undefined) return undefined;
     // guard: groups-within-scope

@@ -213,8 +213,8 @@ async function showSettings(
   }
   const shown = describeSettings(keys, registry.get(integration), { locationId, settings });
   try {
-    const rules = await withApplications(pool, { registry, keys, publicUrl: publicUrl || undefined });
-    parseSettings(rules, integration, settings);
+    const rules = { registry, keys, publicUrl: publicUrl || undefined };
+    parseSettings(await withApplications(pool, rules, [settings]), integration, settings);
     return { settings: shown, settingsProblem: null };
   } catch (error) {
     if (!(error instanceof WrongLocation)) throw error;
