@@ -22,7 +22,7 @@ it('a vendor whose POS is silent everywhere keeps no other vendor waiting from t
     await sleep(PAUSE_MS);
     return silent.requests >= 168 && (await count('placements WHERE location_id IS NULL')) === 0;
   });
-  expect(await sendsMeanwhile('other')).toBe(true);
+  await until(() => sendsMeanwhile('other'));
   await Promise.all(Array.from({ length: 240 }, (_, nth) => system.placeOrder({ locationId: `hung-${nth}` })));
 
   await until(async () => {
@@ -33,7 +33,8 @@ it('a vendor whose POS is silent everywhere keeps no other vendor waiting from t
   const requests = silent.requests;
   for (let each = 0; each < 20; each += 1) {
     await system.placeOrder({ locationId: `hung-${each}` });
-    expect(await sendsMeanwhile('other')).toBe(true);
+    // Again, if the machine was so slow that the calls timed out first.
+    await until(() => sendsMeanwhile('other'));
     expect(await underWay()).toBeLessThanOrEqual(4);
   }
   expect(silent.requests - requests).toBeLessThanOrEqual(8);

@@ -365,13 +365,10 @@ describe('who has an old token', () => {
     const body = 'x'.repeat(180_000);
     const isSpent = (): boolean => stage.logged.join('').includes('too many webhooks were refused for an old token');
     let sent = 0;
-    // Those that come faster than they are committed would find no room.
-    for (; sent < 500 && !isSpent(); sent += 4) {
-      const answers = Array.from({ length: 4 }, () =>
-        postWithAgent(old, new Agent(), { headers: { 'content-length': body.length }, body }),
-      );
-      expect(await Promise.all(answers)).toEqual(['401', '401', '401', '401']);
-      await until(async () => isSpent() || (await countOf(locationId)) === sent + 4);
+    // One at a time: one that comes before the last was committed may find no room.
+    for (; sent < 500 && !isSpent(); sent += 1) {
+      expect(await postWithAgent(old, new Agent(), { headers: { 'content-length': body.length }, body })).toBe('401');
+      await until(async () => isSpent() || (await countOf(locationId)) === sent + 1);
     }
     expect(isSpent()).toBe(true);
     await settled();
