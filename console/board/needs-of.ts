@@ -1,3 +1,4 @@
+import { printable } from '../../src/observe/terminal-text.ts';
 import { memberNotified } from '../../src/core/domain/member-notified.ts';
 import { isClosed, isSnoozed } from '../../src/core/domain/settled-case.ts';
 import { query } from '../api.ts';
@@ -306,7 +307,7 @@ function ofConflict(conflict: Attention['conflicts'][number]): Need {
 
 function ofCancel(cancel: Attention['cancelByPhone'][number]): Need {
   const { serviceOrderId, locationId, providerOrderId, requestedAt } = cancel;
-  const ticket = providerOrderId === null ? 'ticket id unknown' : `ticket ${providerOrderId}`;
+  const ticket = providerOrderId === null ? 'ticket id unknown' : `ticket ${printable(providerOrderId)}`;
   return {
     key: `cancel:${serviceOrderId}`,
     ...ofNamed(cancel),

@@ -1,3 +1,4 @@
+import { printable } from '../../src/observe/terminal-text.ts';
 import { clockTime } from '../parts/clock-time.ts';
 import { duration } from '../parts/duration.ts';
 import { pathInWords } from '../parts/path-in-words.ts';
@@ -252,9 +253,11 @@ function reported(event: Recorded, { posIds, placement }: ShownOrder): StoryLine
       ...(conflict ? ['it contradicts what we know, so a person has to check it'] : []),
       ...reasonOf(event),
       ...timesOf(event),
-      ...(webhookId === null || nativeStatus.toLowerCase() === status ? [] : [`POS status “${nativeStatus}”`]),
+      ...(webhookId === null || nativeStatus.toLowerCase() === status
+        ? []
+        : [`POS status “${printable(nativeStatus)}”`]),
       // A single POS id is shown in the facts of the order already.
-      ...(providerOrderId === null || posIds.length < 2 ? [] : [`POS id ${providerOrderId}`]),
+      ...(providerOrderId === null || posIds.length < 2 ? [] : [`POS id ${printable(providerOrderId)}`]),
       ...(sequence === null ? [] : [`message ${sequence}`]),
       ...happenedBefore(event),
     ],

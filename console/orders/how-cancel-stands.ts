@@ -1,3 +1,4 @@
+import { printable } from '../../src/observe/terminal-text.ts';
 import type { ShownOrder } from '../wire.ts';
 import { words } from '../parts/tones.ts';
 import { helpWith } from './help-with.ts';
@@ -23,7 +24,7 @@ export function howCancelStands({ cancellation, order, posIds }: ShownOrder): Ca
     ...(!underWay && nextAttemptAt !== null && state === 'due' && { nextAt: nextAttemptAt }),
   };
   const posId = order?.providerOrderId ?? posIds[0]?.providerOrderId;
-  const ticket = posId === undefined ? 'ticket id unknown' : `ticket ${posId}`;
+  const ticket = posId === undefined ? 'ticket id unknown' : `ticket ${printable(posId)}`;
   const saying: Record<typeof state, Pick<Standing, 'tone' | 'sentence' | 'advice'>> = {
     due: problem === null ? { tone: 'busy', sentence: 'The order is being cancelled', advice: '' } : NOT_YET,
     asked: {
@@ -65,7 +66,8 @@ export function cancelMeans({ placement, posIds, cancellation }: ShownOrder): st
   if (placement.state !== 'sent' && placement.state !== 'in_doubt') {
     return 'The order was not sent yet. It is withdrawn, and the member is notified that it is cancelled.';
   }
-  const at = posIds.length === 0 ? '' : ` as ${posIds.map(({ providerOrderId }) => providerOrderId).join(', ')}`;
+  const at =
+    posIds.length === 0 ? '' : ` as ${posIds.map(({ providerOrderId }) => printable(providerOrderId)).join(', ')}`;
   const mayHaveBeenAsked = cancellation !== null && ['asked', 'in_doubt', 'by_phone'].includes(cancellation.state);
   const again = mayHaveBeenAsked ? ' The POS may already have the request: this sends it again.' : '';
   return (

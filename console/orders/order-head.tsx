@@ -1,3 +1,4 @@
+import { printable } from '../../src/observe/terminal-text.ts';
 import { query } from '../api.ts';
 import { now } from '../parts/clock.ts';
 import { Copyable } from '../parts/copyable.tsx';
@@ -34,11 +35,11 @@ export function OrderHead({ story }: { story: ShownOrder }) {
           {posIds.length > 0 ? (
             posIds.map(({ providerOrderId }) => (
               <div key={providerOrderId} class="mono">
-                {providerOrderId}
+                {printable(providerOrderId)}
               </div>
             ))
           ) : (
-            <span class="faint">{order?.providerOrderId ?? 'not reported yet'}</span>
+            <span class="faint">{printable(order?.providerOrderId ?? 'not reported yet')}</span>
           )}
         </dd>
         <dt>Status</dt>

@@ -1,3 +1,4 @@
+import { printable } from '../../src/observe/terminal-text.ts';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
 import { inShort } from '../board/in-short.ts';
@@ -199,7 +200,7 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
         <a href={pageOf.order(serviceOrderId)}>
           <OrderName id={serviceOrderId} code={callOutCode} />
         </a>
-        {providerOrderId !== null && <span class="orders-about mono">POS {providerOrderId}</span>}
+        {providerOrderId !== null && <span class="orders-about mono">POS {printable(providerOrderId)}</span>}
       </th>
       <td>
         {locationId ?? <span class="faint">not known yet</span>}

@@ -1,13 +1,14 @@
+import { printable } from '../../src/observe/terminal-text.ts';
 import { ShortId } from './short-id.tsx';
 
 /** An order's name: the code that the staff call out, or its id until it has a code. The id is read out and copied. */
 export function OrderName({ id, code }: { id: string; code: string | null }) {
   if (code === null) return <ShortId id={id} />;
   return (
-    <span title={id}>
+    <span title={printable(id)}>
       <b>{code}</b>
       {/* The space is in it, so that no underline of a link runs past the code. */}
-      <span class="short-id-head"> {id}</span>
+      <span class="short-id-head"> {printable(id)}</span>
     </span>
   );
 }

@@ -1,3 +1,4 @@
+import { printable } from '../../src/observe/terminal-text.ts';
 import { useRef, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
@@ -241,7 +242,7 @@ function Result({ placed, pos }: { placed: PlacedTest; pos: string }) {
       </p>
       <dl>
         <dt>Ticket</dt>
-        <dd class="mono">{providerOrderId ?? 'the POS named no id'}</dd>
+        <dd class="mono">{printable(providerOrderId ?? 'the POS named no id')}</dd>
         {callOutCode !== null && (
           <>
             <dt>Code</dt>

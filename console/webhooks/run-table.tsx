@@ -1,3 +1,4 @@
+import { printable } from '../../src/observe/terminal-text.ts';
 import { useState } from 'preact/hooks';
 import { Badge } from '../parts/badge.tsx';
 import { ShortId } from '../parts/short-id.tsx';
@@ -154,7 +155,7 @@ export function EventOrder({
           <ShortId id={serviceOrderId} />
         </a>
       ) : (
-        `POS ${providerOrderId ?? '?'}`
+        `POS ${printable(providerOrderId ?? '?')}`
       )}
     </span>
   );

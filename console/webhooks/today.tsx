@@ -1,3 +1,4 @@
+import { printable } from '../../src/observe/terminal-text.ts';
 import { words } from '../parts/tones.ts';
 import { Time } from '../parts/time.tsx';
 import type { ShownWebhook } from '../wire.ts';
@@ -37,7 +38,7 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
           <dl>
             <dt>Status</dt>
             <dd>
-              <b>{words(event.status)}</b> <span class="faint">(POS status {event.nativeStatus})</span>
+              <b>{words(event.status)}</b> <span class="faint">(POS status {printable(event.nativeStatus)})</span>
             </dd>
             <dt>Order</dt>
             <dd>
@@ -46,7 +47,7 @@ export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: 
             {event.serviceOrderId !== undefined && event.providerOrderId !== undefined && (
               <>
                 <dt>POS id</dt>
-                <dd class="mono">{event.providerOrderId}</dd>
+                <dd class="mono">{printable(event.providerOrderId)}</dd>
               </>
             )}
             {event.occurredAt !== undefined && (

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { terminalJson, terminalText } from '../observe/terminal-text.ts';
+import { terminalText } from '../observe/terminal-text.ts';
 
 /** Formats the examples at the end of a command's help. */
 export function examples(...lines: string[]): string {
@@ -75,7 +75,7 @@ type Cell = string | number | boolean | Date | null | undefined;
 /** Prints JSON for programs, or text for people. */
 export function print(command: Command, value: unknown, forPeople: string): void {
   const { json } = command.optsWithGlobals<{ json?: true }>();
-  process.stdout.write(`${json ? terminalJson(JSON.stringify(value)) : terminalText(forPeople)}\n`);
+  process.stdout.write(`${terminalText(json ? JSON.stringify(value) : forPeople)}\n`);
 }
 
 /** Formats one line per row under the names of its columns, or `none` if there are no rows. */

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
-import { terminalJson } from './terminal-text.ts';
+import { terminalText } from './terminal-text.ts';
 
 /** Maximum bytes that wait for a slow reader. A busy process logs this much in half a minute. */
 const MOST_WAITING = 8 * 1_024 * 1_024;
@@ -70,7 +70,7 @@ export function logOutput(onRoom: (dropped: number) => void): LogOutput {
   return {
     dropped: () => dropped,
     write(json) {
-      const line = terminalJson(json);
+      const line = terminalText(json);
       if (chunk.length + linesLength + line.length > MOST_WAITING) {
         dropped += 1;
         return;

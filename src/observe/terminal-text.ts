@@ -1,17 +1,18 @@
 /**
- * Characters with which text from a POS or a platform could control the terminal or reorder its text: control
- * characters and characters of the bidirectional algorithm (https://www.unicode.org/reports/tr9/).
+ * Characters that are not printed: control characters, and those that reorder a text
+ * (https://www.unicode.org/reports/tr9/) or are invisible. With them, text from a POS or a platform could control the
+ * terminal, or an id could look like another.
  */
-const STEERING = /(?![\n\t])[\p{Cc}\p{Bidi_Control}]/gu;
-/** The same characters in a line of JSON. JSON already escapes characters below U+0020, and the final newline stays. */
-const STEERING_IN_JSON = /[\u007f-\u009f\p{Bidi_Control}]/gu;
+const UNPRINTED = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Replaces such characters with spaces. Newlines and tabs stay. */
-export function terminalText(text: string): string {
-  return text.replaceAll(STEERING, ' ');
+/** Escapes such characters in one line or an id, as JSON does: `\\u202e`. */
+export function printable(text: string): string {
+  return text.replaceAll(UNPRINTED, (char) =>
+    [...char.matchAll(/./gs)].map(([unit]) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''),
+  );
 }
 
-/** Escapes such characters in JSON. The meaning of the JSON stays the same. */
-export function terminalJson(json: string): string {
-  return json.replaceAll(STEERING_IN_JSON, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+/** Escapes such characters in a text of several lines, or in JSON. Newlines and tabs stay, and so does what JSON means. */
+export function terminalText(text: string): string {
+  return text.replaceAll(/[^\n\t]+/g, printable);
 }

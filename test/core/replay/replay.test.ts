@@ -810,10 +810,10 @@ describe('webhook show', () => {
     expect(out).not.toMatch(STEERING);
   });
 
-  it('a bare carriage return hides nothing', async () => {
+  it('a bare carriage return hides nothing, and is shown', async () => {
     const { url } = await open();
     const id = String((await post(url, '{"a":\r\n\t1,\r"b":2}')).body['webhookId']);
     const { out } = await cli(['webhook', 'show', id]);
-    expect(out).toContain('{"a":\n\t1, "b":2}');
+    expect(out).toContain('{"a":\n\t1,\\u000d"b":2}');
   });
 });
