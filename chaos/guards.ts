@@ -196,6 +196,26 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'body-with-token': [/return .*/, 'return false;'] },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a body with our token in it'),
   },
+  'no text of a POS leaves with a secret of its location': {
+    edits: { 'no-secret-leaves': [/return .*/, 'return value;'] },
+    noticedBy: vitest('test/http/operator/secrets.test.ts', 'no secret of'),
+  },
+  'a secret is found in any code': {
+    edits: { 'secret-in-code': [/return .*/, 'return shown;'] },
+    noticedBy: vitest('test/core/locations/hide-secrets.test.ts', 'in every code'),
+  },
+  'a request is named by its route': {
+    edits: { 'named-by-route': [/\$\{call\.route .*\}`/, "${URL.parse(call.url)?.pathname ?? ''}`"] },
+    noticedBy: vitest('test/providers/shared.test.ts', 'by its route'),
+  },
+  'a body with a secret of its location is stored encrypted': {
+    edits: { 'body-with-secret': [/= .*;/s, '= false;'] },
+    noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'stored encrypted'),
+  },
+  'a body is shown without the secrets of its location': {
+    edits: { 'body-shown': [/= .*;/s, '= [] as string[];'] },
+    noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'shown without'),
+  },
   'encrypted parts of a webhook about an erased order are not stored': {
     edits: { 'erased-not-stored': [/CASE .* ELSE (.*) END/, '$1'] },
     noticedBy: vitest('test/core/replay/replay-retention.test.ts', 'a webhook with our token in its body'),

@@ -34,6 +34,7 @@ export {
   callPos,
   limitRate,
   quoteRefusal,
+  routeOf,
   type Allowance,
   type PosAnswer,
   type PosRequest,

@@ -117,6 +117,16 @@ describe('the structure', () => {
     ]);
   });
 
+  it('providers are called in two places only, which hide secrets in what they give', () => {
+    const calls = /\bfetch: posFetch\b|\.(translateWebhook|readKitchen)(\?\.)?\(/;
+    const places = filesIn('core').filter(({ text }) => calls.test(text));
+    expect(places.map(({ file }) => file).toSorted()).toEqual([
+      'core/locations/check-location.ts',
+      'core/statuses/translate-webhook-request.ts',
+    ]);
+    for (const { text } of places) expect(text).toMatch(/\bhideSecrets\(/);
+  });
+
   it('only the registry names the providers', () => {
     const files = filesIn('.').filter(({ file }) => !file.startsWith('providers') && file !== 'provider-kit.ts');
     for (const { file, text } of files) {

@@ -26,7 +26,8 @@ export function Changes({ changes, isNew = false }: { changes: readonly Location
 }
 
 function wordsOf(before: string | null, after: string): string {
-  return before === 'set' && after === 'set' ? 'set to another value' : listed(after);
+  if (before !== after) return listed(after);
+  return after === 'set' ? 'set to another value' : `${after} (changed)`;
 }
 
 /** Writes a JSON list of words without its brackets. A long one was cut off, and stays as it is. */

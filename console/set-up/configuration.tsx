@@ -140,7 +140,8 @@ function Setting({ name, shown }: { name: string; shown: ShownLocation['settings
           <span class="mono">{typeof shown.value === 'string' ? shown.value : JSON.stringify(shown.value)}</span>
         ) : (
           <>
-            secret, fingerprint <span class="mono">{'fingerprint' in shown ? shown.fingerprint : ''}</span>
+            {'origin' in shown ? <span class="mono">{shown.origin}</span> : 'secret'}, fingerprint{' '}
+            <span class="mono">{'fingerprint' in shown ? shown.fingerprint : ''}</span>
           </>
         )}
       </dd>
@@ -442,7 +443,11 @@ function fieldsFor(
 
 function fingerprintsOf({ settings }: ShownLocation): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(settings).flatMap(([name, shown]) => ('fingerprint' in shown ? [[name, shown.fingerprint]] : [])),
+    Object.entries(settings).flatMap(([name, shown]) => {
+      if (!('fingerprint' in shown)) return [];
+      const begins = shown.origin === undefined ? '' : `. It begins with ${shown.origin}`;
+      return [[name, shown.fingerprint + begins]];
+    }),
   );
 }
 

@@ -21,7 +21,7 @@ export type WatchedCall<Result> = { milliseconds: number; exchange: Exchange | u
  */
 export async function callWatched<Result>(
   deps: PosDeps & { stopping?: AbortSignal },
-  location: Pick<Location, 'integration' | 'settings'>,
+  location: Pick<Location, 'integration' | 'provider' | 'settings'>,
   answerMs: number,
   ask: (context: PosContext<unknown>) => Promise<Result>,
 ): Promise<WatchedCall<Result>> {
@@ -47,8 +47,7 @@ function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: ()
   return {
     fetch: async (input, init) => {
       const { method = 'GET', url } = input instanceof Request ? input : { ...init, url: String(input) };
-      const { origin, pathname } = new URL(url);
-      const request = `${method} ${origin}${pathname}`;
+      const request = `${method} ${new URL(url).origin}/…`;
       const began = performance.now();
       last = Promise.resolve({ line: `${request}, which got no answer` });
       const response = await send(input, init);

@@ -91,11 +91,13 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, progress: Pro
       }
       if (first === undefined) {
         first = { status, webhookId };
-        progress.found(await sendAgain(sending, webhookId, { check: 'duplicate', outcomes: ['duplicate', 'stale'] }));
+        progress.found(
+          await sendAgain(sending, webhookId, location, { check: 'duplicate', outcomes: ['duplicate', 'stale'] }),
+        );
         progress.found(await sendChanged(sending, webhookId, location));
       } else if (!wasLate) {
         wasLate = true;
-        progress.found(await sendAgain(sending, first.webhookId, { check: 'late', outcomes: ['stale'] }));
+        progress.found(await sendAgain(sending, first.webhookId, location, { check: 'late', outcomes: ['stale'] }));
       }
     } else if ('silent' in awaited) {
       hopeless = `not checked, because ${status} did not come`;

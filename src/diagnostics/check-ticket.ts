@@ -66,7 +66,7 @@ export async function forgeOrder(
   if (settings === undefined)
     return skipped(check, 'orders are not signed: anyone who knows the URL for orders can order');
   const forged = { ...order, serviceOrderId: `certify-${randomBytes(8).toString('hex')}` };
-  const call = await callWatched(deps, { integration, settings }, answerMs, (context) =>
+  const call = await callWatched(deps, { integration, provider, settings }, answerMs, (context) =>
     provider.createOrder(forged, context),
   );
   const page = pageFor(location, 'the-signature');

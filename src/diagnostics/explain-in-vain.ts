@@ -1,6 +1,7 @@
 import { NotAuthentic } from '../core/domain/errors.ts';
 import type { Webhook } from '../core/domain/provider.ts';
 import { webhookPath } from '../core/domain/make-token.ts';
+import { hideSecrets, secretsOf } from '../core/locations/hide-secrets.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { StoredWebhook } from '../core/replay/stored-webhook.ts';
 import { describeBody } from './call-watched.ts';
@@ -13,15 +14,15 @@ const SHOWN = 500;
 /** Explains why a webhook changed nothing, and how to fix it. */
 export function explainInVain(check: string, expected: string, webhook: StoredWebhook, location: Location): Check {
   const { found, toDo } = explain(webhook, location);
-  return failed(check, found, toDo, { request: `the last webhook: ${describeWebhook(webhook)}`, expected });
+  return failed(check, found, toDo, { request: `the last webhook: ${describeWebhook(webhook, location)}`, expected });
 }
 
 /** The id of a test order. Nothing about a real member contains one. */
 const TEST_ORDER = /certify-[0-9a-f]{16}/;
 
-/** Describes a webhook without its token. The body is shown only if it names a test order: another may be a member's. */
-export function describeWebhook({ integration, locationId, body }: StoredWebhook): string {
-  const text = body.toString();
+/** Describes a webhook without secrets. The body is shown only if it names a test order: another may be a member's. */
+export function describeWebhook({ integration, locationId, body }: StoredWebhook, at: Location): string {
+  const text = hideSecrets(body.toString(), secretsOf(at.provider, at.settings));
   const shown = TEST_ORDER.test(text) ? text.slice(0, SHOWN) : describeBody(text).line;
   return `POST ${webhookPath({ integration, locationId })}, with ${shown}`;
 }

@@ -27,11 +27,12 @@ type SendDeps = { pool: Pool; keys: SettingsKeys; endpoint: Endpoint; ours: Set<
 export async function sendAgain(
   deps: SendDeps,
   webhookId: string,
+  location: Location,
   { check, outcomes }: { check: string; outcomes: readonly ('duplicate' | 'stale')[] },
 ): Promise<Check> {
   const stored = await read(deps, webhookId);
   if (stored === undefined) return skipped(check, 'the webhook to send again is no longer stored');
-  const request = describeWebhook(stored);
+  const request = describeWebhook(stored, location);
   const answer = await post(deps, stored);
   if (typeof answer === 'string') return unreachable(check, answer);
   const found = `sent again, it was answered ${answer.status} ${answer.outcome ?? ''}`.trim();
@@ -58,7 +59,7 @@ export async function sendChanged(deps: SendDeps, webhookId: string, location: L
   const answer = await post(deps, stored, ' ');
   if (typeof answer === 'string') return unreachable(check, answer);
   const found = `changed by one byte, it was answered ${answer.status} ${answer.outcome ?? ''}`.trim();
-  const request = describeWebhook(stored);
+  const request = describeWebhook(stored, location);
   if (answer.outcome === 'dropped') return ok(check, found, { request });
   return failed(check, found, OUR_FAULT, { request, expected: '200 dropped' });
 }

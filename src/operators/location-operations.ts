@@ -155,9 +155,9 @@ async function aboutChange(caller: Caller, input: PatchInput, isPatch: boolean):
   return { locationId, before: would !== undefined && 'changes' in would ? sideOf(would, 'before') : '{}' };
 }
 
-/** One side of the changes, as JSON. A secret is `set`; if it changed, it is `changed`. */
+/** One side of the changes, as JSON. A secret is `set`; if it changed and looks the same, it is `changed`. */
 function sideOf({ changes }: PutLocation, side: 'before' | 'after'): string {
-  const isSecretChange = (change: LocationChange): boolean => change.before === 'set' && change.after === 'set';
+  const isSecretChange = ({ before, after }: LocationChange): boolean => before === after;
   return JSON.stringify(
     Object.fromEntries(
       changes.map((change) => [change.field, side === 'after' && isSecretChange(change) ? 'changed' : change[side]]),
@@ -304,7 +304,8 @@ const show = operation({
     tag,
     route: 'GET /locations/:locationId',
     summary: 'One location with its settings and tokens',
-    description: 'A secret is shown by its fingerprint only, and a token by its id only.',
+    description:
+      'A secret is shown by its fingerprint only, its origin too if it is a URL, and a token by its id only.',
     output: ShownLocation,
     answer: 'The location.',
   },

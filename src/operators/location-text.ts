@@ -59,7 +59,9 @@ export function locationInWords(shown: ShownLocation): string {
         Object.fromEntries(
           Object.entries(settings).map(([name, setting]) => [
             name,
-            'value' in setting ? textOfValue(setting.value) : `secret, fingerprint ${setting.fingerprint}`,
+            'value' in setting
+              ? textOfValue(setting.value)
+              : `${setting.origin ?? 'secret'}, fingerprint ${setting.fingerprint}`,
           ]),
         ),
       ),
@@ -134,9 +136,10 @@ export function changeInWords(
 
 /** One changed field for people, as the columns of a table. */
 export function changeRow({ field, before, after }: LocationChange): LocationChange {
+  const isSame = after !== null && before === after;
   return {
     field,
     before: before === 'set' ? 'a secret' : before,
-    after: after === 'set' ? (before === 'set' ? 'another secret' : 'a secret') : after,
+    after: after === 'set' ? (isSame ? 'another secret' : 'a secret') : isSame ? `${after}, changed` : after,
   };
 }

@@ -6,6 +6,8 @@ import { parseRetryAfter } from '../core/domain/classify-error.ts';
 export type PosRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   url: string;
+  /** The path for errors, with names in place of values: `/orders/{id}`. Without it, errors say only the origin. */
+  route?: string;
   headers?: Record<string, string>;
   body?: string;
   /** The vendor's own header that tells when a 429's limit ends, in seconds since 1970. `Retry-After` comes first. */
@@ -30,8 +32,8 @@ export type PosAnswer = {
 };
 
 /**
- * Calls a POS and classifies every failure by one question: may the POS have taken the order? No error contains a
- * query string, credentials, a body or member data.
+ * Calls a POS and classifies every failure by one question: may the POS have taken the order? An error names the request
+ * by its method, its origin and its route. It contains no other part of the URL, no credentials, body or member data.
  * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503, by which the POS reports that it
  *   took nothing. `perhapsTaken` believes a 5xx only from a POS that deduplicates
  * @throws TryAgain `sent: true` if the answer was lost: time-outs, resets, 408, and a gateway's 502, 504 and the like
@@ -39,7 +41,8 @@ export type PosAnswer = {
  *   it would turn a POST into a GET or send credentials to another host
  */
 export async function callPos(call: PosRequest): Promise<PosAnswer> {
-  const name = `${call.method} ${withoutSecrets(call.url)}`;
+  // guard: named-by-route
+  const name = `${call.method} ${URL.parse(call.url)?.origin ?? '(not a URL)'}${call.route ?? '/…'}`;
   if (call.signal.aborted) throw new TryAgain(`${name}: the attempt timed out before this call`, { sent: false });
 
   const request = buildRequest(call, name);
@@ -71,10 +74,10 @@ function buildRequest(call: PosRequest, name: string): Request {
   }
 }
 
-function withoutSecrets(url: string): string {
-  if (!URL.canParse(url)) return '(not a URL)';
-  const { origin, pathname } = new URL(url);
-  return origin + pathname;
+/** The route of a path that holds no secret. It has no query, and `{id}` for each part that is not a word of an API. */
+export function routeOf(path: string): string {
+  const [plain = ''] = path.split('?');
+  return plain.replaceAll(/[^/]+/g, (part) => (/^([a-z_-]{1,24}|v?\d)$/i.test(part) ? part : '{id}'));
 }
 
 function faultOf(error: unknown, signal: AbortSignal, name: string): Error {

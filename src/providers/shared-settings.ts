@@ -13,11 +13,13 @@ function hasCredentials(text: string): boolean {
  */
 export const SHOWN = { shown: true } as const;
 
-/** An http or https URL. It contains no user name or password, because fetch refuses such a URL. */
+/**
+ * An http or https URL. It contains no user name or password, because fetch refuses such a URL. It is a secret, of which
+ * operators see the origin, because its path may carry a token. `.meta(SHOWN)` shows a URL that never does.
+ */
 export const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
-  .refine((url) => !hasCredentials(url), { error: 'contains a user name or password: remove them' })
-  .meta(SHOWN);
+  .refine((url) => !hasCredentials(url), { error: 'contains a user name or password: remove them' });
 
 /** The base URL of an API, without a slash at its end. */
 export const BaseUrl = HttpUrl.refine((url) => !/[?#]/.test(url), {

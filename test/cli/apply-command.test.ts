@@ -12,10 +12,11 @@ import { runRefused } from '../support/run-refused.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
 
+const ORDERS_URL = 'http://127.0.0.1:9/hooks/a1b2c3d4';
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const OTHER = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
 const file = (id: string, more = 'secret: env:SECRET', name = `Club ${id}`): string =>
-  `id: ${id}\nintegration: standard\nname: ${name}\ngroups: [nord]\nsettings:\n  ordersUrl: http://127.0.0.1:9/${id}\n  ${more}\n`;
+  `id: ${id}\nintegration: standard\nname: ${name}\ngroups: [nord]\nsettings:\n  ordersUrl: env:ORDERS_URL\n  ${more}\n`;
 
 let stage: Stage;
 let url: string;
@@ -42,7 +43,7 @@ describe.each([
   ['the database', () => stage.env],
 ])('apply by %s', (_, envOf) => {
   const run = (args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Ended> =>
-    runCli({ ...envOf(), SECRET, ...more }, args, input);
+    runCli({ ...envOf(), SECRET, ORDERS_URL, ...more }, args, input);
   const apply = (...args: string[]): Promise<Ended> => run(['apply', '-f', folder, ...args]);
 
   it('plans, carries out, and then has nothing to do', async () => {
@@ -144,9 +145,15 @@ describe.each([
     expect((await apply('--yes')).code).toBe(0);
     const to = join(folder, 'exported');
     const { out } = await run(['export', '--to', to]);
-    expect(out).toContain('CLUB_1_SECRET, CLUB_2_SECRET');
+    expect(out).toContain('CLUB_1_ORDERS_URL, CLUB_1_SECRET, CLUB_2_ORDERS_URL, CLUB_2_SECRET');
+    expect(await readFile(join(to, 'club-1.yaml'), 'utf8')).not.toContain('a1b2c3d4');
     expect((await readdir(to)).toSorted()).toEqual(['club%2F2.yaml', 'club-1.yaml', 'location.schema.json']);
-    const again = await run(['apply', '-f', to], '', { CLUB_1_SECRET: SECRET, CLUB_2_SECRET: SECRET });
+    const again = await run(['apply', '-f', to], '', {
+      CLUB_1_ORDERS_URL: ORDERS_URL,
+      CLUB_2_ORDERS_URL: ORDERS_URL,
+      CLUB_1_SECRET: SECRET,
+      CLUB_2_SECRET: SECRET,
+    });
     expect(again).toEqual({ code: 0, out: '0 to create, 0 to change, 0 to remove, 2 unchanged\n', error: '' });
 
     const text = await readFile(join(to, 'club-1.yaml'), 'utf8');
@@ -170,7 +177,7 @@ it('an integrator of a group applies only within it', async () => {
   const { token } = issued as { token: string };
   await write({ 'a.yaml': file('club-1'), 'b.yaml': file('club-2').replace('nord', 'south') });
   const run = (...args: string[]): Promise<Ended> =>
-    runCli({ EXPEDITER_URL: url, EXPEDITER_TOKEN: token, SECRET }, ['apply', '-f', folder, ...args]);
+    runCli({ EXPEDITER_URL: url, EXPEDITER_TOKEN: token, SECRET, ORDERS_URL }, ['apply', '-f', folder, ...args]);
   const refused = await run('--yes');
   expect(refused).toMatchObject({ code: 1, error: expect.stringContaining('Nothing was changed') as string });
   expect(refused.out).toMatch(/^club-2 .*You need the role integrator/m);

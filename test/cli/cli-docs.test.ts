@@ -94,10 +94,11 @@ describe('as docs/cli.md has it', () => {
     'club-1.json':
       '{"ordersUrl": "http://127.0.0.1:9/", "secret": "whsec_YW4gZXhhbXBsZTogbWFrZSBhIHNlY3JldCBvZiB5b3VyIG93bg=="}',
     'toast-us.json': '{"baseUrl": "https://toast.example.com", "clientId": "an id", "clientSecret": "a secret"}',
+    'locations/orders-url.txt': 'http://127.0.0.1:9/applied\n',
     'member-id.txt': 'member-42\n',
     'member.txt': 'Ada Lovelace\n',
     'locations/club-1.yaml':
-      'id: club-1\nintegration: standard\nsettings: {ordersUrl: http://127.0.0.1:9/applied, unsigned: true}\n',
+      'id: club-1\nintegration: standard\nsettings: {ordersUrl: file:orders-url.txt, unsigned: true}\n',
   };
   let system: System;
   let folder: string;

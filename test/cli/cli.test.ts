@@ -107,7 +107,7 @@ describe('the command line', () => {
       paused: false,
       validTokens: 0,
       settings: {
-        ordersUrl: { value: ordersUrl },
+        ordersUrl: { origin: 'http://127.0.0.1:9/…' },
         secret: { fingerprint: expect.stringMatching(/^[0-9a-f]{12}$/) as string },
       },
     });
@@ -244,7 +244,7 @@ describe('the command line', () => {
     expect(await json({}, ['provider', 'schema', 'standard'])).toMatchObject({
       type: 'object',
       required: ['ordersUrl'],
-      properties: { ordersUrl: { type: 'string' }, secret: { type: 'string', writeOnly: true } },
+      properties: { ordersUrl: { type: 'string', writeOnly: true }, secret: { type: 'string', writeOnly: true } },
     });
   });
 });

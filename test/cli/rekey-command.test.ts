@@ -15,7 +15,7 @@ const BOTH = `${NEW},${OLD}`;
 const SEED = Buffer.from('seed');
 const GRANT = { accessToken: 'a', refreshToken: 'r' };
 const COUNTS = { settings: 2, grants: 1, webhooks: 1 };
-const READABLE = { settings: { ordersUrl: { value: expect.any(String) as string }, secret: {} } };
+const READABLE = { settings: { ordersUrl: { origin: 'http://127.0.0.1:9/…' }, secret: {} } };
 
 let stage: Stage;
 let env: Record<string, string>;

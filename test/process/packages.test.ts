@@ -23,7 +23,7 @@ const EXPORTS: Record<string, string> = {
     connectByCode Connection Credentials cutText DeliveredBy describeIssues discountsOf entryOf flattenModifiers
     FulfillmentType GiveUp Grant HttpUrl Id ItemMap joinName KitchenOrder kitchenReport KitchenReport limitRate minorDigits minutesIfAny Modifier NeedsOperator
     NotAuthentic oauthGrant oauthRevoke orderNote OrderRef parseJson pauseMinutes Poison PosAnswer PosContext PosRequest Provider quoteRefusal
-    readShape readState REASON_CODES ReasonCode reasonInWords requestedId Secret SHOWN splitName Status StatusEvent STATUSES takeOff
+    readShape readState REASON_CODES ReasonCode reasonInWords requestedId routeOf Secret SHOWN splitName Status StatusEvent STATUSES takeOff
     timeIfAny toDecimal TryAgain tryAgainWith verifyHmac Webhook WebhookAuth`,
   'expediter-kit/contract': `
     deliverWebhook Delivery Estimate Fault HttpServer inMemoryCredentials jsonIn Kitchen providerContract ProviderFixtures

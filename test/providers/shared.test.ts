@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { NotAuthentic, NeedsOperator, TryAgain } from '../../src/core/domain/errors.ts';
 import type { Credentials } from '../../src/core/domain/provider.ts';
 import { callWithToken } from '../../src/providers/oauth.ts';
-import { limitRate } from '../../src/providers/call-pos.ts';
+import { callPos, limitRate, routeOf } from '../../src/providers/call-pos.ts';
 import { minorDigits, toDecimal } from '../../src/core/domain/money.ts';
 import { splitName } from '../../src/core/domain/member-text.ts';
 import { cutText, orderNote, reasonInWords } from '../../src/providers/order-texts.ts';
@@ -160,6 +160,32 @@ describe('limits', () => {
       withinLimits('one', at(0), () => Promise.reject(new TryAgain('no', { sent: true }))),
     ).rejects.toThrow();
     expect(await withinLimits('one', at(0), fine)).toBe('fine');
+  });
+});
+
+describe('a request', () => {
+  it('is named by its route in errors, and without one by its origin', async () => {
+    const ask = (url: string, route?: string): Promise<unknown> =>
+      callPos({
+        method: 'POST',
+        url,
+        ...(route !== undefined && { route }),
+        signal: AbortSignal.timeout(5_000),
+        fetch: () => Promise.resolve(new Response(null, { status: 500 })),
+      });
+    const url = 'https://pos.test/hooks/abc/orders?key=def#ghi';
+    await expect(ask(url)).rejects.toThrow(/^POST https:\/\/pos\.test\/…: the POS answered 500$/);
+    await expect(ask(url, '/hooks/{hook}')).rejects.toThrow(/^POST https:\/\/pos\.test\/hooks\/\{hook\}: the POS/);
+    await expect(ask('abc def')).rejects.toThrow(/^POST \(not a URL\)\/…: /);
+  });
+
+  it.each([
+    ['/v2/orders/CAISENgvlJ6jLWAzERDzjyHVybY/pay?a=b', '/v2/orders/{id}/pay'],
+    ['/location/orders/5dpm9', '/location/orders/{id}'],
+    ['/o/op/1/order/toGo', '/o/op/1/order/toGo'],
+    ['/authentication/v1/login', '/authentication/v1/login'],
+  ])('to %s has the route %s', (path, route) => {
+    expect(routeOf(path)).toBe(route);
   });
 });
 

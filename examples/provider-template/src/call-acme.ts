@@ -1,4 +1,4 @@
-import { callPos, callWithToken, limitRate, NeedsOperator } from 'expediter-kit';
+import { callPos, callWithToken, limitRate, NeedsOperator, routeOf } from 'expediter-kit';
 import type { PosAnswer, PosContext, PosRequest } from 'expediter-kit';
 import { tokenOf } from './obtain-token.ts';
 import { Refused, type Settings } from './payloads.ts';
@@ -23,6 +23,7 @@ export async function callAcme(
       callPos({
         method,
         url: `${baseUrl}/v1/stores/${storeId}${path}`,
+        route: `/v1/stores/{storeId}${routeOf(path)}`,
         headers: { 'content-type': 'application/json', authorization: `Bearer ${accessToken}`, ...headers },
         ...(json !== undefined && { body: JSON.stringify(json) }),
         signal,

@@ -98,10 +98,11 @@ export type ArrivedWebhook = {
 export const BEGINNING = 64 * 1024;
 
 /** A webhook's contents: its events, or a report about the location, or why it cannot be used. */
-export type Translated =
+export type Translated = { holdsSecret?: boolean } & (
   | { events: readonly StatusEvent[]; kitchen?: undefined; revokedAt?: undefined; dropped?: undefined }
   | { events: readonly []; kitchen?: KitchenReport | undefined; revokedAt?: Date | undefined; dropped?: undefined }
-  | { events: readonly []; kitchen?: undefined; revokedAt?: undefined; dropped: Drop };
+  | { events: readonly []; kitchen?: undefined; revokedAt?: undefined; dropped: Drop }
+);
 
 /** An authenticated webhook, translated, as it is stored. */
 export type TranslatedWebhook = {

@@ -7,6 +7,7 @@ import type { Now } from '../postgres/database-clock.ts';
 import { getLocation, type Location, type DecryptSettings, refuseHosts, WrongLocation } from './locations.ts';
 import { describeError } from '../domain/classify-error.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
+import { hideSecrets, noteTokens, secretsOf } from './hide-secrets.ts';
 
 /** The dependencies of a call to any POS. */
 export type PosDeps = {
@@ -16,26 +17,33 @@ export type PosDeps = {
 };
 
 /**
- * Makes one call to a location's POS.
+ * Makes one call to a location's POS. Nothing else calls a POS, so that no text of an answer or an error leaves here
+ * with a secret of the location or of its grant.
  * @param limit the time limit, and the `sent` of the TryAgain that is thrown after it. `stopping` ends the call early
  * @throws what the call throws; TryAgain if no answer comes in time
  */
 export async function askPos<Result>(
   { now, credentialsFor, posFetch }: PosDeps,
-  { integration, settings }: Pick<Location, 'integration' | 'settings'>,
+  { integration, provider, settings }: Pick<Location, 'integration' | 'provider' | 'settings'>,
   limit: { seconds: number; sent: boolean; stopping?: AbortSignal },
   call: (context: PosContext<unknown>) => Promise<Result>,
 ): Promise<Result> {
   const { seconds, sent, stopping } = limit;
-  const credentials = credentialsFor(integration);
-  return withTimeout(
-    seconds * 1_000,
-    (late) => {
-      const signal = stopping === undefined ? late : AbortSignal.any([late, stopping]);
-      return call({ settings, signal, now: now(), credentials, fetch: posFetch });
-    },
-    () => new TryAgain(`no answer in ${seconds} s`, { sent }),
-  );
+  const secrets = secretsOf(provider, settings);
+  const credentials = noteTokens(credentialsFor(integration), secrets);
+  try {
+    const result = await withTimeout(
+      seconds * 1_000,
+      (late) => {
+        const signal = stopping === undefined ? late : AbortSignal.any([late, stopping]);
+        return call({ settings, signal, now: now(), credentials, fetch: posFetch });
+      },
+      () => new TryAgain(`no answer in ${seconds} s`, { sent }),
+    );
+    return hideSecrets(result, secrets);
+  } catch (error) {
+    throw hideSecrets(error, secrets);
+  }
 }
 
 export type LocationDeps = PosDeps & { pool: Pool; decryptSettings: DecryptSettings; allowedHosts: AllowedHosts };
@@ -81,7 +89,7 @@ export async function checkLocation(
       return { locationId, state: 'unchecked', detail };
     }
     const limit = { seconds: withinMs / 1_000, sent: false };
-    const said = await askPos(deps, { integration, settings }, limit, async (context) => provider.check?.(context));
+    const said = await askPos(deps, { integration, provider, settings }, limit, async (pos) => provider.check?.(pos));
     return { locationId, state: 'ok', ...(typeof said === 'string' && { now: said }) };
   } catch (error) {
     return { locationId, state: 'failed', ...explain(error, locationId) };

@@ -119,13 +119,13 @@ export async function grantByLink(
   const { provider, settings } = await settingsDecrypter(rules)(location);
   const { exchange } = authorisationOf(provider);
   const limit = { seconds: GRANT_S, sent: false };
-  const granted = await askPos(deps, { integration, settings }, limit, (context) => exchange(context, code));
+  const granted = await askPos(deps, { integration, provider, settings }, limit, (context) => exchange(context, code));
   const changes = granted.settings as Record<string, unknown>;
   const merged = { ...(await openSettings(rules, locationId, location.sealedSettings)), ...changes };
   const usable = parseSettings(await withApplications(pool, rules, [merged]), integration, merged).settings;
   // The owner may be signed in to another account at the vendor.
   // guard: own-account
-  await askPos(deps, { integration, settings: usable }, limit, async (context) => provider.check?.(context)).catch(
+  await askPos(deps, { integration, provider, settings: usable }, limit, async (pos) => provider.check?.(pos)).catch(
     (error: unknown) => {
       if (error instanceof NeedsOperator) throw new OtherAccount(error.message);
     },

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { perhapsTaken } from '../domain/classify-error.ts';
+import { askPos } from './check-location.ts';
 import { credentialStore } from './credential-store.ts';
 import {
   WrongLocation,
@@ -25,8 +26,8 @@ export const ConnectedLocation = z.object({
   todo: z.array(z.string()),
 });
 
-/** Time limit for all calls together that connect one location. */
-const CONNECT_TIMEOUT_MS = 60_000;
+/** For all calls together that connect one location. */
+const LIMIT = { seconds: 60, sent: true };
 const LABEL = 'provider connect';
 
 /**
@@ -47,21 +48,17 @@ export async function connectLocation(
   const locations = (await listLocations(pool)).filter((each) => each.integration === integration).length;
   const { tokenId, token } = await issueToken(pool, { locationId, label: LABEL });
   const url = webhookUrl(rules.publicUrl, { integration, locationId, token });
-  if (provider.connect === undefined) {
+  const { connect } = provider;
+  if (connect === undefined) {
     if (!isSeen) await revokeToken(pool, tokenId);
     return { tokenId, done: [], todo: [`Make the POS post its webhooks to ${url}`] };
   }
   let connection: Connection;
   try {
-    connection = await provider.connect({
-      settings,
-      now: now(),
-      signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
-      credentials: credentialStore(pool, rules.keys)(integration),
-      fetch: posFetch,
-      webhookUrl: url,
-      locations,
-    });
+    const pos = { now, posFetch, credentialsFor: credentialStore(pool, rules.keys) };
+    connection = await askPos(pos, { integration, provider, settings }, LIMIT, (context) =>
+      connect.call(provider, { ...context, webhookUrl: url, locations }),
+    );
   } catch (error) {
     // If the POS may have registered the URL despite the error, its webhooks will use this token.
     if (!perhapsTaken(error, { deduplicates: false })) await revokeToken(pool, tokenId);

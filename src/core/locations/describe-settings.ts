@@ -100,6 +100,7 @@ export const ShownSetting = z.union([
     fingerprint: z.string().meta({
       description: 'Changes if and only if the secret or the key in SETTINGS_KEY changes. It reveals nothing else.',
     }),
+    origin: z.string().exactOptional().meta({ description: 'Of a URL, such as https://pos.example.com/…' }),
   }),
 ]);
 export type ShownSetting = z.infer<typeof ShownSetting>;
@@ -115,7 +116,9 @@ export function describeSettings(
     Object.entries(settings ?? {}).map(([name, value]: [string, unknown]) => {
       if (maySee(provider, name, value)) return [name, { value }];
       const about = JSON.stringify([locationId, name, value]);
-      return [name, { fingerprint: createHmac('sha256', key).update(about).digest('hex').slice(0, 12) }];
+      const origin = shownOrigin(value);
+      const fingerprint = createHmac('sha256', key).update(about).digest('hex').slice(0, 12);
+      return [name, { fingerprint, ...(origin && { origin }) }];
     }),
   );
 }
@@ -126,10 +129,22 @@ export function maySee(provider: Provider | undefined, name: string, value: unkn
   return provider !== undefined && isShown(schemaOf(provider).properties?.[name]) && !mayCarryToken(value);
 }
 
-/** A URL with a query or a fragment often carries a token. */
+/** A URL with a query or a fragment often carries a token, and so does a path with a part that could be one. */
 function mayCarryToken(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.values(value).some(mayCarryToken);
-  return typeof value === 'string' && /[?#]./s.test(value) && URL.canParse(value);
+  if (typeof value !== 'string') return false;
+  const url = URL.parse(value);
+  return url !== null && (/[?#]./s.test(value) || (url.host !== '' && url.pathname.split('/').some(couldBeToken)));
+}
+
+/** False for a text that could be an ordinary word: fewer than 8 characters, or fewer than 16 that are all letters. */
+export function couldBeToken(text: string): boolean {
+  return text.length >= 16 || (text.length >= 8 && !/^\p{L}+$/u.test(text));
+}
+
+/** How a URL that is a secret is shown. Undefined for any other value. */
+export function shownOrigin(value: unknown): string | undefined {
+  return typeof value === 'string' && /^https?:/i.test(value) ? `${URL.parse(value)?.origin}/…` : undefined;
 }
 
 /** Derives a key for one purpose from the key that encrypts settings. */

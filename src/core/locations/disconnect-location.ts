@@ -30,7 +30,7 @@ export async function disconnectLocation(
   const revokes = access !== undefined && !isShared && !location.needsReconnect;
   if (revokes) {
     const limit = { seconds: REVOKE_S, sent: false };
-    await askPos(deps, { integration, settings }, limit, (context) => authorisation.revoke(context));
+    await askPos(deps, { integration, provider, settings }, limit, (context) => authorisation.revoke(context));
   }
   await inTransaction(pool, async (client) => {
     const changes = Object.fromEntries(authorisation.grants.map((name) => [name, undefined]));

@@ -68,7 +68,7 @@ async function probe(deps: ProbeDeps, locationId: string, stopping: AbortSignal)
     if (location === undefined) return true;
     const { provider, settings } = await deps.decryptSettings(location);
     const limit = { seconds: PROBE_S, sent: false, stopping };
-    await askPos(deps, { ...location, settings }, limit, async (context) => provider.check?.(context));
+    await askPos(deps, { ...location, provider, settings }, limit, async (context) => provider.check?.(context));
     return true;
   } catch (error) {
     return error instanceof TryAgain ? isAnswer(error) : true;

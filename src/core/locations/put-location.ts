@@ -6,7 +6,7 @@ import { Id, describeIssues } from '../domain/order.ts';
 import { Typed } from '../operators/cases.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { inTransaction, LOCK_CREATE_LOCATION, withClient } from '../postgres/transactions.ts';
-import { maySee } from './describe-settings.ts';
+import { maySee, shownOrigin } from './describe-settings.ts';
 import {
   WrongLocation,
   applicationOf,
@@ -118,7 +118,7 @@ function isTimeZone(name: string): boolean {
 
 type Configured = LocationDetails & { integration: string; settings: Readonly<Record<string, unknown>> };
 
-/** One changed field, with texts for people. A secret and a contact is `set`, before and after. */
+/** One changed field, with texts for people. A contact and a secret is `set`; of a secret URL there is the origin. */
 export const LocationChange = z.object({
   field: z.string().meta({ examples: ['settings.secret'] }),
   before: z.string().nullable(),
@@ -231,7 +231,8 @@ function refuseMove(
     return name !== provider?.webhookAuth?.urlSetting && origin !== undefined && origin !== originOf(settings[name]);
   });
   const stay = Object.keys(after).filter(
-    (name) => name in settings && !maySee(provider, name, settings[name]) && !(name in given),
+    // A URL that stays is called at its own host.
+    (name) => name in settings && !(name in given || maySee(provider, name, settings[name]) || originOf(after[name])),
   );
   if (moved === undefined || stay.length === 0) return;
   throw new WrongLocation(
@@ -468,7 +469,8 @@ function changesBetween(
       ...Object.entries(settings)
         .filter(([, value]) => value !== undefined)
         .map(([name, value]) => {
-          return [`settings.${name}`, { value, text: maySee(provider, name, value) ? textOf(value) : 'set' }];
+          const text = maySee(provider, name, value) ? textOf(value) : (shownOrigin(value) ?? 'set');
+          return [`settings.${name}`, { value, text }];
         }),
     ]) as Record<string, { value: unknown; text: string }>;
   };

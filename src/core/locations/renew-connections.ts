@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { classifyError } from '../domain/classify-error.ts';
-import type { Now } from '../postgres/database-clock.ts';
+import { askPos, type PosDeps } from './check-location.ts';
 import {
   findLocation,
   grantKeyOf,
@@ -11,7 +11,6 @@ import {
   WrongLocation,
 } from './locations.ts';
 import type { Log } from '../domain/log.ts';
-import type { Credentials } from '../domain/provider.ts';
 
 /** The dates of a POS's grant, without its tokens. */
 export const ShownGrant = z
@@ -39,23 +38,22 @@ export async function readGrant(pool: Pool, locationId: string): Promise<ShownGr
   return rows[0] ?? null;
 }
 
-const CALL_TIMEOUT_MS = 15_000;
+const CALL_TIMEOUT_S = 15;
 
 /**
  * Calls `renewConnection` for one location after the other. Logs each location that needs an operator, before an order
  * fails there. Paused locations are included, because their credentials expire too.
  */
-export async function renewConnections(deps: {
-  pool: Pool;
-  decryptSettings: DecryptSettings;
-  now: Now;
-  credentialsFor: (integration: string) => Credentials;
-  posFetch: typeof fetch;
-  log: Pick<Log, 'error'>;
-  /** Ends the run before the next location: a process that exits could use a refresh token and lose the new grant. */
-  signal: AbortSignal;
-}): Promise<void> {
-  const { pool, decryptSettings, now, credentialsFor, posFetch, log } = deps;
+export async function renewConnections(
+  deps: PosDeps & {
+    pool: Pool;
+    decryptSettings: DecryptSettings;
+    log: Pick<Log, 'error'>;
+    /** Ends the run before the next location: a process that exits could use a refresh token and lose the new grant. */
+    signal: AbortSignal;
+  },
+): Promise<void> {
+  const { pool, decryptSettings, log } = deps;
   for (const { locationId } of await listLocations(pool)) {
     if (deps.signal.aborted) return;
     const found = await findLocation(pool, locationId);
@@ -64,9 +62,10 @@ export async function renewConnections(deps: {
     try {
       const { provider, settings } = await decryptSettings(found);
       await noteGrant(pool, found, grantKeyOf(integration, provider, settings));
-      const signal = AbortSignal.timeout(CALL_TIMEOUT_MS);
-      const credentials = credentialsFor(integration);
-      await provider.renewConnection?.({ settings, now: now(), signal, credentials, fetch: posFetch });
+      const limit = { seconds: CALL_TIMEOUT_S, sent: false };
+      await askPos(deps, { integration, provider, settings }, limit, async (context) =>
+        provider.renewConnection?.(context),
+      );
     } catch (error) {
       const { problem, cause } = classifyError(error);
       log.error(

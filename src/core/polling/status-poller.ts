@@ -218,7 +218,7 @@ async function readStatus(
   const { integration, order, providerOrderId } = quiet;
   const ref = { ...(providerOrderId !== null && { providerOrderId }) };
   const limit = { seconds: Math.min(attemptLimit(provider), CALL_MAX_S), sent: true, stopping };
-  const events = await askPos(deps, { integration, settings }, limit, async (context) =>
+  const events = await askPos(deps, { integration, provider, settings }, limit, async (context) =>
     provider.readStatus?.(ref, order, context),
   );
   // A failed read proves nothing about createOrder, which may use other endpoints.

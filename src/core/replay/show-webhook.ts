@@ -4,6 +4,8 @@ import { Status } from '../domain/lifecycle.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
 import type { Registry } from '../domain/provider.ts';
 import { WebhookAuth } from '../domain/webhook-auth.ts';
+import { hideSecrets, secretsOf } from '../locations/hide-secrets.ts';
+import { getLocation } from '../locations/locations.ts';
 import { ListedWebhook } from './list-webhooks.ts';
 import { GONE, Refusal, findWebhook, readWebhook } from './stored-webhook.ts';
 import { retranslate, type RetranslateDeps } from './retranslate.ts';
@@ -73,11 +75,17 @@ export async function showWebhook(
      FROM webhooks WHERE replay_of = $1::uuid AND id <> $2::uuid ORDER BY received_at`,
     [stored.replayOf ?? stored.webhookId, stored.webhookId],
   );
-  const { secrets: _secrets, locked, day: _day, gone: _gone, body, ...shown } = stored;
-  const isLocked = locked !== undefined && body.length === 0;
+  const { secrets: sealed, locked, day: _day, gone: _gone, body: received, ...shown } = stored;
+  const location = getLocation(deps.pool, stored.locationId);
+  const opened = await location.then(deps.decryptSettings).catch(() => undefined);
+  // guard: body-shown
+  const secrets = opened === undefined ? [] : secretsOf(opened.provider, opened.settings);
+  const body = Buffer.from(hideSecrets(received.toString('latin1'), secrets), 'latin1');
+  // A body that is sealed may hold a secret, also if nobody knows the secrets any more.
+  const isLocked = received.length === 0 ? locked !== undefined : sealed?.body !== undefined && opened === undefined;
   return {
     ...shown,
-    bytes: isLocked ? Number(stored.headers['content-length'] ?? 0) : body.length,
+    bytes: isLocked ? Number(stored.headers['content-length'] ?? 0) : received.length,
     ...(!isLocked && { body: { base64: body.toString('base64'), ...(isUtf8(body) && { text: body.toString() }) } }),
     webhookAuth: deps.registry.get(stored.integration)?.webhookAuth ?? null,
     today: inBrief(again),

@@ -9,6 +9,7 @@ import {
   type WebhookHeaders,
 } from '../domain/webhook.ts';
 import { withTimeout } from '../domain/timing.ts';
+import { hideIn } from '../locations/hide-secrets.ts';
 import { sealWebhook, type SettingsKeys, type WebhookSecrets } from '../locations/settings-key.ts';
 import type { Accepted, BatchWebhooks } from './batch-webhooks.ts';
 import type { DropQuota } from './drop-quota.ts';
@@ -31,21 +32,6 @@ export function compressBody<Stored extends TranslatedWebhook>(webhook: Stored):
     chunkSize: body.length >> 1,
   });
   return zstd.length < body.length ? { ...webhook, body: zstd, zstdOf: body.length } : webhook;
-}
-
-/** Levels of percent-encoding that are decoded: a URL inside a URL inside a URL. */
-const LEVELS = 3;
-const BLANK = '[token]';
-
-/** Replaces our own token in a header, percent-encoded or not. Some proxies copy the URL and its token there. */
-export function blankToken(value: string, token: string): string {
-  let blanked = value.includes(token) ? value.replaceAll(token, BLANK) : value;
-  let text = blanked;
-  for (let nth = 0; nth < LEVELS && text.includes('%'); nth += 1) {
-    text = text.replace(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
-    if (text.includes(token)) blanked = text = text.replaceAll(token, BLANK);
-  }
-  return blanked;
 }
 
 /**
@@ -73,20 +59,20 @@ export const NOT_STORED: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 
 /**
  * Decides which parts of a webhook are stored. Headers in `storedHeaders` are stored in clear text. For a dropped
- * webhook, its target and its other headers are also stored, sealed. A body that contains our token is sealed. Large
- * bodies are compressed.
+ * webhook, its target and its other headers are also stored, sealed. A body that contains our token or a secret of
+ * its location is sealed. Large bodies are compressed.
  * @param deadline in milliseconds since the epoch
  * @throws if the quota for dropped webhooks cannot be read in time
  */
 export async function storeArrived(
   arrived: ArrivedWebhook,
   provider: WebhookHeaders,
-  { events, kitchen, revokedAt, dropped }: Translated,
+  { events, kitchen, revokedAt, dropped, holdsSecret = false }: Translated,
   deadline: number,
   { keys, quota }: StoreDeps,
 ): Promise<TranslatedWebhook | NotStored> {
   const { id, locationId, integration, receivedAt, target, token } = arrived;
-  const isSealed = holdsToken(arrived.body, token);
+  const isSealed = holdsSecret || holdsToken(arrived.body, token);
   let { body } = arrived;
   // guard: unproven-quota
   if (dropped?.unproven === true) {
@@ -134,7 +120,7 @@ function inClear(all: Record<string, string>, stored: ReadonlySet<string>, token
   for (const name of stored) {
     const value = all[name];
     // guard: no-token-in-headers
-    if (value !== undefined) headers[name] = blankToken(value, token);
+    if (value !== undefined) headers[name] = hideIn(value, [token]);
   }
   return headers;
 }
@@ -162,7 +148,7 @@ export const UNPROVEN_QUOTA = 64 * 2 ** 20;
 export const REFUSED_QUOTA = 16 * 2 ** 20;
 /** Time for the commit. The sender does not wait for it, because it already has its answer. */
 const COMMIT_MS = 5_000;
-/** Without the location's settings its provider is unknown, so headers that only the provider lists are sealed. */
+/** Without the location's settings its provider and its secrets are unknown, so more headers and the body are sealed. */
 const NO_PROVIDER = {};
 
 /** @returns the stored webhook's id, or null if its location's quota is used up. @throws if storing takes too long */
@@ -182,7 +168,8 @@ export function refusedStorer(deps: StoreDeps & { accept: BatchWebhooks['accept'
       cause: { code: 'old_token', state, tokenId },
       unproven: true,
     };
-    const webhook = await storeArrived(arrived, NO_PROVIDER, { events: [], dropped }, deadline, deps);
+    const translated = { events: [], dropped, holdsSecret: true } as const;
+    const webhook = await storeArrived(arrived, NO_PROVIDER, translated, deadline, deps);
     if (webhook.id !== null) await deps.accept(webhook, deadline);
     return webhook.id;
   };

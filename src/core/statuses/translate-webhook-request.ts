@@ -6,6 +6,8 @@ import { describeIssues, StatusEvent } from '../domain/order.ts';
 import type { Provider, Webhook } from '../domain/provider.ts';
 import { shapeIssues } from '../domain/shape-issues.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
+import { couldBeToken } from '../locations/describe-settings.ts';
+import { hideSecrets, secretsOf } from '../locations/hide-secrets.ts';
 
 /** Maximum number of events in a webhook. No POS sends more at once, and thousands would delay all other commits. */
 const MAX_EVENTS = 50;
@@ -17,6 +19,7 @@ const Events = z.compile(z.array(StatusEvent));
  * no value of the payload.
  */
 export function verifyAndTranslate(provider: Provider, settings: unknown, webhook: Webhook): Translated {
+  const secrets = secretsOf(provider, settings);
   try {
     const events = provider.translateWebhook(webhook, settings);
     if (events instanceof Promise) {
@@ -24,7 +27,7 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
       events.catch(() => {});
       throw new TypeError('translateWebhook must not be async');
     }
-    const translated = checkEvents(events);
+    const translated = checkEvents(hideSecrets(events, secrets));
     if (translated.length > 0) return { events: translated };
     const verified = { ...webhook, verified: true };
     return {
@@ -33,7 +36,7 @@ export function verifyAndTranslate(provider: Provider, settings: unknown, webhoo
       revokedAt: provider.authorisation?.readRevoked?.(verified, settings),
     };
   } catch (error) {
-    return { events: [], dropped: explainDrop(error) };
+    return { events: [], dropped: hideSecrets(explainDrop(error), secrets) };
   }
 }
 
@@ -94,14 +97,12 @@ export function translateArrived(
   { publicUrl, bodyLimit }: TranslateRules,
 ): Translated {
   const { headers, body, target, receivedAt, truncated } = arrived;
-  if (truncated) return { events: [], dropped: tooLarge(bodyLimit) };
-  return verifyAndTranslate(provider, settings, {
-    headers,
-    body,
-    url: publicUrl + target,
-    receivedAt,
-    verified: false,
-  });
+  // A body with a secret is stored encrypted.
+  // guard: body-with-secret
+  const holdsSecret = secretsOf(provider, settings).some((secret) => couldBeToken(secret) && body.includes(secret));
+  if (truncated) return { events: [], dropped: tooLarge(bodyLimit), holdsSecret };
+  const webhook = { headers, body, url: publicUrl + target, receivedAt, verified: false };
+  return { ...verifyAndTranslate(provider, settings, webhook), holdsSecret };
 }
 
 function tooLarge(limit: number): Drop {

@@ -29,6 +29,7 @@ async function postOrder(
       callPos({
         method: 'POST',
         url: `${baseUrl}/${channelName}/order/${channelLinkId}`,
+        route: '/{channelName}/order/{channelLinkId}',
         headers: {
           'content-type': 'application/json',
           accept: 'application/json',

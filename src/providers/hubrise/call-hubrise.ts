@@ -1,6 +1,6 @@
 import { NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
-import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
+import { callPos, limitRate, type PosAnswer, routeOf } from '../call-pos.ts';
 import { Refusal, type Settings } from './payloads.ts';
 
 const MINUTE_MS = 60_000;
@@ -44,7 +44,7 @@ export async function callHubrise(
     const headers = { 'x-access-token': accessToken, accept: 'application/json', 'content-type': 'application/json' };
     const content = body === undefined ? {} : { body: JSON.stringify(body) };
     try {
-      return await callPos({ method, url: `${baseUrl}${path}`, headers, signal, fetch, ...content });
+      return await callPos({ method, url: baseUrl + path, route: routeOf(path), headers, signal, fetch, ...content });
     } catch (error) {
       throw error instanceof TryAgain && error.httpStatus === 429 ? untilNextWindow(error, now) : error;
     }

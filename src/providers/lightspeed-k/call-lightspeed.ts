@@ -2,7 +2,7 @@ import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
 import { callWithToken, oauthGrant } from '../oauth.ts';
 import { Refusal, type Settings, TokenGranted, TokenRefused } from './payloads.ts';
-import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
+import { callPos, limitRate, type PosAnswer, routeOf } from '../call-pos.ts';
 
 /** Seconds after which an unused refresh token expires. */
 const REFRESH_S = 14 * 86_400;
@@ -87,6 +87,7 @@ export function callLightspeed(
       callPos({
         method,
         url: `${baseUrl}${path}`,
+        route: routeOf(path),
         headers: {
           authorization: `Bearer ${accessToken}`,
           accept: 'application/json',

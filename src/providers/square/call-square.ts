@@ -3,7 +3,7 @@ import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
-import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
+import { callPos, limitRate, type PosAnswer, routeOf } from '../call-pos.ts';
 import { callWithToken } from '../oauth.ts';
 import { tokenOf } from './obtain-token.ts';
 import { API_VERSION, Refusal, type Settings } from './payloads.ts';
@@ -24,6 +24,7 @@ export function callSquare(
     callPos({
       method,
       url: baseUrl + path,
+      route: routeOf(path),
       headers: {
         authorization: `Bearer ${token}`,
         'square-version': API_VERSION,

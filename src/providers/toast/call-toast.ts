@@ -1,6 +1,6 @@
 import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
-import { callPos, limitRate, type PosAnswer, quoteRefusal } from '../call-pos.ts';
+import { callPos, limitRate, type PosAnswer, quoteRefusal, routeOf } from '../call-pos.ts';
 import { LoginAnswer, RATE_LIMIT_RESET, type Settings } from './payloads.ts';
 import { callWithToken } from '../oauth.ts';
 
@@ -40,6 +40,7 @@ async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings
   const answer = await callPos({
     method: 'POST',
     url: `${baseUrl}/authentication/v1/authentication/login`,
+    route: '/authentication/v1/authentication/login',
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({ clientId, clientSecret, userAccessType: 'TOAST_MACHINE_CLIENT' }),
     resetHeader: RATE_LIMIT_RESET,
@@ -106,6 +107,7 @@ export function callToast(
       callPos({
         method,
         url: `${baseUrl}${path}`,
+        route: routeOf(path),
         headers: {
           authorization: `Bearer ${accessToken}`,
           'toast-restaurant-external-id': restaurantGuid,

@@ -12,7 +12,7 @@ import { testPool } from '../../support/test-pool.ts';
 
 const NOW = new Date('2026-01-31T18:30:00Z');
 
-const plain = plainProvider('plain', { settings: z.strictObject({ site: z.string() }) });
+const plain = plainProvider('plain', { settings: z.strictObject({ site: z.string().meta({ shown: true }) }) });
 const check = vi.fn<(context: PosContext<unknown>) => Promise<void>>();
 const rules = locationRules(plain, { ...plain, integration: 'asked', check });
 

@@ -188,7 +188,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
       'content-length': String(Buffer.byteLength(String(kept?.['body']))),
       'content-type': 'application/json',
       host: new URL(url).host,
-      'user-agent': 'till ([token] [token] [token] [token])',
+      'user-agent': 'till ([secret] [secret] [secret] [secret])',
       'webhook-id': 'msg_1',
       'x-request-id': 'r-1',
     });

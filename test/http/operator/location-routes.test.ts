@@ -165,7 +165,9 @@ describe('a location', () => {
     expect(await show('asked-1')).toMatchObject({ knows: { check: true, connect: false } });
     const everything = JSON.stringify([shown, await show('asked-1')]);
     for (const secret of [valid.token, expired.token, SECRET]) expect(everything).not.toContain(secret);
-    expect(shown).toMatchObject({ settings: { ordersUrl: { value: ordersUrl }, unsigned: { value: true } } });
+    expect(shown).toMatchObject({
+      settings: { ordersUrl: { origin: 'http://127.0.0.1:9/…' }, unsigned: { value: true } },
+    });
     expect(await show('asked-1')).toMatchObject({
       settings: { key: { fingerprint: expect.stringMatching(/^[0-9a-f]{12}$/) } },
     });
