@@ -95,7 +95,9 @@ function kindOf(
 ): { kind: Field['kind']; options: Field['options'] } {
   const isText = part.type === 'string' || part.anyOf?.some(({ type }) => type === 'string') === true;
   const plain = (kind: Field['kind']): { kind: Field['kind']; options: [] } => ({ kind, options: [] });
-  if (isSecret) return plain(isText ? 'secret' : 'json');
+  const isUrl = part.format === 'uri';
+  // A URL is long and typed by hand, so it can be read while it is typed.
+  if (isSecret) return plain(!isText ? 'json' : isUrl ? 'url' : 'secret');
   const values =
     part.const !== undefined ? [part.const] : (part.enum ?? (part.type === 'boolean' ? [true, false] : []));
   if (values.length > 0) {
@@ -105,7 +107,7 @@ function kindOf(
       options: [none, ...values.map((is) => ({ value: String(is), name: wordsOf(is), is }))],
     };
   }
-  if (isText) return plain(part.format === 'uri' ? 'url' : 'text');
+  if (isText) return plain(isUrl ? 'url' : 'text');
   if (part.type === 'number' || part.type === 'integer') return plain('number');
   if (part.properties !== undefined) return plain('fields');
   const each = part.additionalProperties;

@@ -128,6 +128,8 @@ function OneInput({
         type="text"
         inputMode={kind === 'number' ? 'decimal' : kind === 'url' ? 'url' : 'text'}
         class={kind === 'number' ? undefined : 'mono'}
+        placeholder={placeholder}
+        disabled={written === null}
         autocomplete="off"
         autocapitalize="off"
       />

@@ -87,7 +87,8 @@ describe('the form of a schema', () => {
       const made = fieldsOf(schema);
       expect(made.map(({ id }) => id).toSorted()).toEqual(Object.keys(schema.properties ?? {}).toSorted());
       for (const { id, kind } of made) {
-        if (schema.properties?.[id]?.writeOnly === true) expect([id, kind]).toEqual([id, 'secret']);
+        const { writeOnly, format } = schema.properties?.[id] ?? {};
+        if (writeOnly === true) expect([id, kind]).toEqual([id, format === 'uri' ? 'url' : 'secret']);
       }
       expect(readDraft(made, draftOf(made, {})).problems).toEqual({});
     }
@@ -95,9 +96,10 @@ describe('the form of a schema', () => {
 
   it('treats a value that the service hides as a secret, whatever the schema says', () => {
     const shown = fieldsOf(SCHEMA, { ordersUrl: { fingerprint: 'abc' }, menu: { fingerprint: 'def' } });
-    expect(shown.filter(({ id }) => ['ordersUrl', 'menu'].includes(id)).map(({ kind }) => kind)).toEqual([
-      'secret',
-      'json',
+    const hidden = shown.filter(({ id }) => ['ordersUrl', 'menu'].includes(id));
+    expect(hidden.map(({ kind, isSecret }) => [kind, isSecret])).toEqual([
+      ['url', true],
+      ['json', true],
     ]);
   });
 

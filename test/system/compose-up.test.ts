@@ -229,10 +229,11 @@ beforeAll(async () => {
   mkdirSync(locations);
   for (const nth of [1, 2, 3]) {
     const how = nth === 1 ? 'unsigned: true' : `secret: stdin:SECRET_${nth}`;
-    const file = `id: club-${nth}\nintegration: standard\nsettings:\n  ordersUrl: ${pos.ordersUrl}\n  ${how}\n`;
+    const file = `id: club-${nth}\nintegration: standard\nsettings:\n  ordersUrl: stdin:ORDERS_URL\n  ${how}\n`;
     writeFileSync(join(locations, `club-${nth}.yaml`), file);
   }
-  const secrets = [2, 3].map((nth) => `SECRET_${nth}=whsec_${Buffer.alloc(32, nth).toString('base64')}\n`).join('');
+  const keys = [2, 3].map((nth) => `SECRET_${nth}=whsec_${Buffer.alloc(32, nth).toString('base64')}\n`);
+  const secrets = [`ORDERS_URL=${pos.ordersUrl}\n`, ...keys].join('');
   const applied = await expediter(['apply', '-f', locations, '--yes'], secrets);
   expect(applied, applied.error).toMatchObject({ code: 0, out: expect.stringContaining('3 created') as string });
   expect(await expediter(['apply', '-f', locations], secrets)).toMatchObject({ code: 0 });
