@@ -25,7 +25,7 @@ import { until } from '../support/until.ts';
 
 const findCanaries = canaryFinder([CANARY]);
 /** What the POS answers, one after the other. */
-const STATUSES = [401, 400, 403, 404, 409, 422, 429, 500, 502, 302, 200];
+const STATUSES = [401, 400, 404, 429, 500, 302, 200];
 
 let pos: EchoPos;
 let system: System;
@@ -137,7 +137,7 @@ describe('a canary in every secret of every provider', () => {
         for (const each of new Set(asked)) await ask('GET', each, undefined, token);
       }
     }
-    expect(answers.length).toBeGreaterThan(1_000);
+    expect(answers.length).toBeGreaterThan(500);
   });
 
   it('is nowhere, neither as it is nor percent-encoded, in base64 or in hex', async () => {
