@@ -517,6 +517,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'created-once': REMOVED },
     noticedBy: vitest('test/http/operator/location-routes.test.ts', 'created by one of many'),
   },
+  'a name that begins like an address of this machine is another machine': {
+    edits: { 'own-machine': [/return .*/, "return /^127\\.|^localhost/.test(host) || host === '::1';"] },
+    noticedBy: vitest('test/core/egress/guarded-fetch.test.ts', 'has not the host'),
+  },
   'a contact of a restaurant is told once': {
     edits: { 'told-once': [/ON CONFLICT DO NOTHING/, ''] },
     noticedBy: vitest('test/core/notices/find-notices.test.ts', 'once about each'),

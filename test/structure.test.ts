@@ -127,6 +127,12 @@ describe('the structure', () => {
     for (const { text } of places) expect(text).toMatch(/\bhideSecrets\(/);
   });
 
+  it('only core/egress says what this machine is, because 127.evil.example is another', () => {
+    const judges = /127\\\.|'127\.'|localhost[|)]|'localhost',|\[::1|=== '(localhost|127\.0\.0\.1|::1)'/;
+    const files = filesIn('.').filter(({ text }) => judges.test(text.replaceAll(/^\s*(\/\/|\/?\*).*$/gm, '')));
+    expect(files.map(({ file }) => file)).toEqual([]);
+  });
+
   it('only the registry names the providers', () => {
     const files = filesIn('.').filter(({ file }) => !file.startsWith('providers') && file !== 'provider-kit.ts');
     for (const { file, text } of files) {

@@ -2,6 +2,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { isPlainElsewhere } from '../core/egress/allowed-hosts.ts';
 import { NotDone } from '../operators/operation.ts';
 
 /** A service whose operator API the commands use. */
@@ -35,7 +36,7 @@ export function readServiceUrl(text: string): string {
   if (url === null || !/^https?:$/.test(url.protocol) || url.search + url.hash + url.username !== '') {
     throw new NotDone(400, 'The URL of the service must be one such as https://operators.example.com.');
   }
-  if (url.protocol === 'http:' && !/^(localhost|127\..*|\[::1\])$/.test(url.hostname)) {
+  if (isPlainElsewhere(url.href)) {
     throw new NotDone(400, 'The URL of the service must begin with https://, because a token is sent to it.');
   }
   return url.href.replace(/\/$/, '');

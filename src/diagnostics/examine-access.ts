@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { IS_ADMIN } from '../core/operators/find-operator.ts';
-import { isLoopback, isPlainElsewhere } from '../core/egress/allowed-hosts.ts';
+import { isPlainElsewhere } from '../core/egress/allowed-hosts.ts';
 import { hasOperators, readConfigOf } from '../server/config.ts';
 import { algorithmsOf } from '../http/issuer-keys.ts';
 import { redirectUri } from '../http/console/oidc-client.ts';
@@ -25,9 +25,7 @@ export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Check[]>
     const toDo = 'set PUBLIC_URL, such as https://expediter.example.com';
     return [warning(PUBLIC, 'it is unset, so no POS can get a webhook URL', toDo)];
   }
-  const { protocol, hostname } = new URL(PUBLIC_URL);
-  const isPlain = protocol === 'http:' && !['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  const plain = isPlain
+  const plain = isPlainElsewhere(PUBLIC_URL)
     ? [warning(PUBLIC, 'it is not https, and its URLs contain webhook tokens', 'put TLS before the service')]
     : [];
   const apart = OPERATOR_PORT === undefined ? [] : [operatorRoutes(PUBLIC_URL)];
@@ -102,10 +100,9 @@ export async function examineFollow(env: NodeJS.ProcessEnv): Promise<Check[]> {
   if (source === undefined) return [ok(FOLLOW_KEYS, 'unset: there is no /follow')];
   if ('keys' in source) return [ok(FOLLOW_KEYS, `keys: ${source.keys.length}`)];
   const { jwksUrl: url } = source;
-  const { protocol, hostname } = new URL(url);
   const toDo = `check ${FOLLOW_KEYS} and the egress of this network; until it works, /follow answers 401 or 503`;
   const found = await examineKeySet(FOLLOW_KEYS, url, PUBLIC_ALGORITHMS, toDo);
-  if (protocol === 'https:' || isLoopback(hostname)) return [found];
+  if (!isPlainElsewhere(url)) return [found];
   const plain = 'it is not https: an attacker on the network can follow every order with their own key';
   return [found, warning(FOLLOW_KEYS, plain, 'let the platform serve it over https')];
 }

@@ -73,6 +73,14 @@ it('changes what it says, as the holder of the token', async () => {
   expect(last).toEqual({ actor_name: 'OPERATOR_TOKEN', action: 'pause' });
 });
 
+it.each(['http://127.evil.example', 'http://127.0.0.1.evil.example', 'http://localhost.evil.example'])(
+  'a token is never sent in clear to %s, which is not this machine',
+  async (elsewhere) => {
+    const { error } = await runCli({ ...byService(), EXPEDITER_URL: elsewhere }, ['location', 'list']);
+    expect(error).toContain('must begin with https://');
+  },
+);
+
 it('the doctor checks this machine if that is wanted', async () => {
   const here = { ...byService(), DATABASE_URL: 'postgres://127.0.0.1:9/nobody' };
   const examined = async (...more: string[]): Promise<string> =>

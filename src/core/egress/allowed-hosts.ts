@@ -92,7 +92,7 @@ export function parseAllowedHosts(text: string): AllowedHosts {
   return { names, addresses: listOf(ranges) };
 }
 
-export function allowsAddress({ addresses }: AllowedHosts, address: string): boolean {
+export function allowsAddress({ addresses }: Pick<AllowedHosts, 'addresses'>, address: string): boolean {
   const [plain = ''] = address.split('%');
   return addresses.check(plain, isIPv4(plain) ? 'ipv4' : 'ipv6');
 }
@@ -139,7 +139,7 @@ export function refuseUrl({ protocol, hostname }: URL, allowed: AllowedHosts): R
   const address = addressIn(hostname);
   const kind = address === undefined ? undefined : kindOfAddress(address);
   if (kind !== undefined) return kind;
-  return protocol === 'https:' || /^(.+\.)?localhost\.?$/.test(hostname) ? undefined : 'plain http';
+  return protocol === 'https:' || isLoopback(hostname) ? undefined : 'plain http';
 }
 
 /** Finds the first URL in settings that may not be called. `path` names the fields that lead to it. */
@@ -160,12 +160,21 @@ export function findRefusedUrl(
   return undefined;
 }
 
+const LOOPBACK = { addresses: listOf([...IPV4.loopback, ...IPV6.loopback]) };
+
 /** True for plain http to another machine. */
 export function isPlainElsewhere(text: string): boolean {
   const { protocol, hostname = '' } = URL.parse(text) ?? {};
   return protocol === 'http:' && !isLoopback(hostname);
 }
 
+/**
+ * Whether a host is this machine. No other code decides this, because `127.evil.example` is not.
+ * @param host a name or an address, as in HOST or in a URL. `localhost` and names below it never leave the machine:
+ *   https://www.rfc-editor.org/rfc/rfc6761#section-6.3
+ */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+  const address = addressIn(host);
+  // guard: own-machine
+  return address === undefined ? /^(.+\.)?localhost$/.test(withoutDot(host)) : allowsAddress(LOOPBACK, address);
 }

@@ -37,7 +37,7 @@ export function sessionCookies({ headers }: FastifyRequest, publicOrigin: string
 
 /** Whether the browser uses a loopback address: it runs on this machine, or reaches it through a forwarded port. */
 export function isOwnMachine(at: URL | null): boolean {
-  return at !== null && isLoopback(at.hostname.replaceAll(/[[\]]/g, ''));
+  return at !== null && isLoopback(at.hostname);
 }
 
 export type GiveSessionDeps = { pool: Pool; identify: Identify; publicOrigin: string | undefined };

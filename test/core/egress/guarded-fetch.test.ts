@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { kindOfAddress, parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
+import { isLoopback, kindOfAddress, parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
 import { AnswerTooLarge, boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import { guardedFetch, type ResolveAll } from '../../../src/core/egress/guarded-fetch.ts';
 import { sendEndless } from '../../support/send-endless.ts';
@@ -71,6 +71,24 @@ describe('an address', () => {
   ])('is %s: %j', (kind, addresses) => {
     for (const address of addresses) expect(kindOfAddress(address), address).toBe(kind);
   });
+});
+
+describe('this machine', () => {
+  it.each(['localhost', 'localhost.', 'pos.localhost', '127.0.0.1', '127.8.9.10', '::1', '[::1]', '::ffff:127.0.0.1'])(
+    'has the host %s',
+    (host) => expect(isLoopback(host)).toBe(true),
+  );
+  it.each([
+    '127.evil.example',
+    '127.0.0.1.evil.example',
+    'localhost.evil.example',
+    'notlocalhost',
+    '[::1].evil.example',
+    '64:ff9b::7f00:1',
+    '128.0.0.1',
+    '0.0.0.0',
+    '',
+  ])('has not the host "%s"', (host) => expect(isLoopback(host)).toBe(false));
 });
 
 describe('what a location leads to', () => {
