@@ -1,11 +1,13 @@
-const PROBLEMS: Readonly<Record<string, string>> = {
-  not_allowed:
-    'You are not allowed to sign in here. Ask the platform team to allow one of your groups, or the domain of your address.',
-  no_role:
-    'You have no role here yet. Ask an admin to give you one, then sign in again. The admin finds your sign-in in the audit.',
-  expired: 'The sign-in took too long, or was started in another browser. Sign in again.',
-  failed: 'The sign-in failed. Try again. If it fails again, read the log of the service.',
-};
+const PROBLEMS = new Map(
+  Object.entries({
+    not_allowed:
+      'You are not allowed to sign in here. Ask the platform team to allow one of your groups, or the domain of your address.',
+    no_role:
+      'You have no role here yet. Ask an admin to give you one, then sign in again. The admin finds your sign-in in the audit.',
+    expired: 'The sign-in took too long, or was started in another browser. Sign in again.',
+    failed: 'The sign-in failed. Try again. If it fails again, read the log of the service.',
+  }),
+);
 
 /** Why the issuer sent the operator back without a session. Undefined if nothing went wrong. */
 export const signInProblem = takeProblem();
@@ -17,7 +19,7 @@ function takeProblem(): string | undefined {
   if (problem === null) return undefined;
   url.searchParams.delete('problem');
   history.replaceState(null, '', url);
-  return PROBLEMS[problem];
+  return PROBLEMS.get(problem);
 }
 
 /** The address that leads to the issuer, then back. @param again whether the issuer must authenticate them again */

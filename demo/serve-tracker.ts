@@ -21,13 +21,15 @@ const LIFETIME_S = 600;
 /** A token can be exchanged for a new one for this time after it expired. */
 const RENEWABLE_S = 86_400;
 
-const FILES: Record<string, { file: string; type: string }> = {
-  '/track': { file: 'tracker/index.html', type: 'text/html' },
-  '/tracker/tracker.css': { file: 'tracker/tracker.css', type: 'text/css' },
-  '/tracker/tracker.js': { file: 'tracker/tracker.js', type: 'text/javascript' },
-  '/tracker/icon.svg': { file: 'tracker/icon.svg', type: 'image/svg+xml' },
-  '/tracker/follow.js': { file: '../clients/follow/follow.js', type: 'text/javascript' },
-};
+const FILES = new Map(
+  Object.entries({
+    '/track': { file: 'tracker/index.html', type: 'text/html' },
+    '/tracker/tracker.css': { file: 'tracker/tracker.css', type: 'text/css' },
+    '/tracker/tracker.js': { file: 'tracker/tracker.js', type: 'text/javascript' },
+    '/tracker/icon.svg': { file: 'tracker/icon.svg', type: 'image/svg+xml' },
+    '/tracker/follow.js': { file: '../clients/follow/follow.js', type: 'text/javascript' },
+  }),
+);
 
 /**
  * Serves the order tracker, as the sample platform: the page, the public key of its follow tokens, and new tokens in
@@ -69,7 +71,7 @@ export async function serveTracker(serviceUrl: string): Promise<Tracker> {
   const server = await serveHttp(async (request, response) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     const { method, url = '' } = request;
-    const found = FILES[url];
+    const found = FILES.get(url);
     const newest = url === '/guest' ? tracker.newest?.() : undefined;
     if (method === 'GET' && newest !== undefined) {
       response.writeHead(302, { location: await tracker.urlOf(newest) }).end();

@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { registry } from '../src/providers/index.ts';
 
 const SRC = new URL('../src/', import.meta.url).pathname;
@@ -131,6 +133,22 @@ describe('the structure', () => {
     const judges = /127\\\.|'127\.'|localhost[|)]|'localhost',|\[::1|=== '(localhost|127\.0\.0\.1|::1)'/;
     const files = filesIn('.').filter(({ text }) => judges.test(text.replaceAll(/^\s*(\/\/|\/?\*).*$/gm, '')));
     expect(files.map(({ file }) => file)).toEqual([]);
+  });
+
+  it('lint refuses to look up a text of somebody else in a plain object, where constructor is found', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'lookups-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const judge = (code: string): string[] => {
+      writeFileSync(join(folder, 'code.ts'), `const WORDS: Readonly<Record<string, string>> = { a: 'b' };\n${code}\n`);
+      const { stdout } = spawnSync(join(SRC, '../node_modules/.bin/oxlint'), ['-c', '.oxlintrc.json', folder], {
+        cwd: join(SRC, '..'),
+        encoding: 'utf8',
+      });
+      return [...stdout.matchAll(/lookups\(([\w-]+)\)/g)].map(([, rule = '']) => rule);
+    };
+    expect(judge('export const a = (text: string) => text in WORDS;')).toEqual(['no-in-by-text']);
+    expect(judge('export const a = (text: string) => WORDS[text];')).toEqual(['no-record-by-text']);
+    expect(judge("export const a = (it: object) => 'b' in it && Object.hasOwn(WORDS, 'c') && WORDS.a;")).toEqual([]);
   });
 
   it('only the registry names the providers', () => {

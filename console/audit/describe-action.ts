@@ -2,7 +2,7 @@ import type { Tone } from '../parts/tones.ts';
 import type { RecordedAction } from '../wire.ts';
 
 /** The sentence after the actor's name, and the name of the action, by its code. */
-const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
+const WORDS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   retry: ['retried the order', 'retry an order'],
   resolve: ['said what is at the POS', 'say what is at the POS'],
   cancel: ['cancelled the order', 'cancel an order'],
@@ -51,6 +51,7 @@ const ACTS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   rekey: ['encrypted the settings with another key', 'encrypt settings with another key'],
   recover: ['ran the recovery after a restore', 'run the recovery after a restore'],
 };
+const ACTS = new Map(Object.entries(WORDS));
 
 /** Actions that change nothing. */
 const LOOKS: ReadonlySet<string> = new Set([
@@ -62,10 +63,10 @@ const LOOKS: ReadonlySet<string> = new Set([
   'search member',
 ]);
 
-export const ACT_CODES: readonly string[] = Object.keys(ACTS);
+export const ACT_CODES: readonly string[] = [...ACTS.keys()];
 
 /** The action in words, for a choice and for a refusal. */
-export const actionName = (code: string): string => ACTS[code]?.[1] ?? code;
+export const actionName = (code: string): string => ACTS.get(code)?.[1] ?? code;
 
 export type ActInWords = {
   sentence: string;
@@ -79,7 +80,7 @@ export function describeAction({ by, action, subject, before, outcome, after }: 
   const isRefusal = outcome === 'refused' && action !== 'be refused';
   const moved = before === null || after === null || before === after ? [] : [`${before} → ${after}`];
   return {
-    sentence: `${nameOf(by)} ${isRefusal ? `was refused: ${actionName(action)}` : (ACTS[action]?.[0] ?? `did “${action}”`)}`,
+    sentence: `${nameOf(by)} ${isRefusal ? `was refused: ${actionName(action)}` : (ACTS.get(action)?.[0] ?? `did “${action}”`)}`,
     tone: outcome === 'failed' ? 'bad' : outcome === 'done' ? 'plain' : 'warn',
     more: [
       ...(outcome === 'failed' ? ['it failed'] : outcome === null ? ['how it ended is not known'] : []),

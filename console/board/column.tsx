@@ -55,7 +55,7 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
     scrollTo(board.indexOf(column, ticket.id));
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const move = MOVES[event.key];
+    const move = MOVES.get(event.key);
     if (move === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     moveTo(move(at, tickets.length, Math.floor((scroller.current?.clientHeight ?? rowHeight) / rowHeight)));
@@ -115,14 +115,16 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
 /** Pixels above and below the tickets of a column. */
 const EDGES = 12;
 
-const MOVES: Record<string, ((at: number, count: number, page: number) => number) | undefined> = {
-  ArrowDown: (at) => at + 1,
-  ArrowUp: (at) => at - 1,
-  PageDown: (at, _, page) => at + page,
-  PageUp: (at, _, page) => at - page,
-  Home: () => 0,
-  End: (_, count) => count - 1,
-};
+const MOVES = new Map(
+  Object.entries<(at: number, count: number, page: number) => number>({
+    ArrowDown: (at) => at + 1,
+    ArrowUp: (at) => at - 1,
+    PageDown: (at, _, page) => at + page,
+    PageUp: (at, _, page) => at - page,
+    Home: () => 0,
+    End: (_, count) => count - 1,
+  }),
+);
 
 function columnInFocus(): string | null | undefined {
   return document.activeElement?.closest('[data-column]')?.getAttribute('data-column');

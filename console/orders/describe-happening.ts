@@ -181,29 +181,35 @@ function callBegan(
   };
 }
 
+type Answered = { sentence: string; tone: Tone };
+
 /** Sentences by the outcome of a call: the name of the provider's error, `placed`, `absent` or `unknown`. */
-const ANSWERS: Record<string, { sentence: string; tone: Tone }> = {
-  placed: { sentence: 'The POS has the order', tone: 'good' },
-  absent: { sentence: 'The POS does not have the order', tone: 'plain' },
-  // The POS may have taken the order although we got no usable answer.
-  TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
-  NeedsOperator: { sentence: 'The call cannot succeed until an operator fixes something', tone: 'warn' },
-  GiveUp: { sentence: 'The POS refused the order', tone: 'bad' },
-  unknown: { sentence: 'The answer of the POS is unknown', tone: 'bad' },
-};
+const ANSWERS = new Map(
+  Object.entries<Answered>({
+    placed: { sentence: 'The POS has the order', tone: 'good' },
+    absent: { sentence: 'The POS does not have the order', tone: 'plain' },
+    // The POS may have taken the order although we got no usable answer.
+    TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
+    NeedsOperator: { sentence: 'The call cannot succeed until an operator fixes something', tone: 'warn' },
+    GiveUp: { sentence: 'The POS refused the order', tone: 'bad' },
+    unknown: { sentence: 'The answer of the POS is unknown', tone: 'bad' },
+  }),
+);
 
 /** Sentences that differ for a cancellation. */
-const CANCEL_ANSWERS: typeof ANSWERS = {
-  cancelled: { sentence: 'The POS cancelled the order', tone: 'good' },
-  requested: { sentence: 'The POS will report whether it cancels the order', tone: 'good' },
-  not_asked: { sentence: 'This POS has no call to cancel an order', tone: 'warn' },
-  GiveUp: { sentence: 'The POS refused to cancel the order', tone: 'warn' },
-};
+const CANCEL_ANSWERS = new Map(
+  Object.entries<Answered>({
+    cancelled: { sentence: 'The POS cancelled the order', tone: 'good' },
+    requested: { sentence: 'The POS will report whether it cancels the order', tone: 'good' },
+    not_asked: { sentence: 'This POS has no call to cancel an order', tone: 'warn' },
+    GiveUp: { sentence: 'The POS refused to cancel the order', tone: 'warn' },
+  }),
+);
 
 function callEnded({ call, attempt, outcome, httpStatus, milliseconds, error, reasonCode }: Call): StoryLine {
   return {
-    ...((call === 'cancelOrder' && CANCEL_ANSWERS[outcome]) ||
-      ANSWERS[outcome] || { sentence: `The call failed unexpectedly: ${outcome}`, tone: 'bad' }),
+    ...((call === 'cancelOrder' && CANCEL_ANSWERS.get(outcome)) ||
+      ANSWERS.get(outcome) || { sentence: `The call failed unexpectedly: ${outcome}`, tone: 'bad' }),
     more: [
       `attempt ${attempt}`,
       ...(httpStatus === null ? [] : [`HTTP ${httpStatus}`]),

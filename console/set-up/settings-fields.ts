@@ -243,7 +243,7 @@ export function mergePatchOf(before: unknown, after: unknown): unknown {
   if (!isObject(before) || !isObject(after)) return after;
   const patch: Record<string, unknown> = {};
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    if (!(name in after)) patch[name] = null;
+    if (!Object.hasOwn(after, name)) patch[name] = null;
     else if (!isSame(before[name], after[name])) patch[name] = mergePatchOf(before[name], after[name]);
   }
   return patch;

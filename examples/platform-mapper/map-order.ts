@@ -38,8 +38,8 @@ export const variables = (orderId: string) => ({ code: orderId });
 export const headers = (token: string | undefined) => ({ 'x-api-key': token ?? '' });
 
 /** For a wrong key, Feast answers 200 with its own error code. */
-const CODES: Record<string, ErrorCode> = { WRONG_KEY: 'UNAUTHENTICATED' };
-export const errorCode = ({ extensions }: PlatformError) => CODES[String(extensions?.['code'])];
+const CODES = new Map(Object.entries<ErrorCode>({ WRONG_KEY: 'UNAUTHENTICATED' }));
+export const errorCode = ({ extensions }: PlatformError) => CODES.get(String(extensions?.['code']));
 
 /** Our location for each of Feast's restaurants. Orders of a restaurant that is missing here are held. */
 const LOCATIONS = { 17: 'feast-berlin', 23: 'feast-tokyo' };

@@ -23,7 +23,7 @@ export function readLimit(text: string): number {
   throw new InvalidArgumentError(`Use a number from 1 to ${LIST_LIMIT_MAX}.`);
 }
 
-const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const UNIT_MS = new Map(Object.entries({ s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }));
 const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
 /**
@@ -32,7 +32,7 @@ const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
  */
 export function readTime(text: string, when: 'past' | 'future'): Date {
   const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
-  const distance = Number(count) * (UNIT_MS[unit] ?? 0);
+  const distance = Number(count) * (UNIT_MS.get(unit) ?? 0);
   const at =
     count === undefined
       ? Date.parse(Time.safeParse(text).data ?? '')
@@ -49,7 +49,7 @@ export function readTime(text: string, when: 'past' | 'future'): Date {
 export function readMinutes(text: string): number {
   const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
   if (count === undefined) throw new InvalidArgumentError('Use a duration such as 30m, 2h or 1d.');
-  return (Number(count) * (UNIT_MS[unit] ?? 0)) / 60_000;
+  return (Number(count) * (UNIT_MS.get(unit) ?? 0)) / 60_000;
 }
 
 /** The help text of an option that `readPast` reads. */

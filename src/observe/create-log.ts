@@ -3,14 +3,16 @@ import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pin
 import { isDataError } from '../core/postgres/transactions.ts';
 
 /** Google's name of each level: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity */
-const SEVERITIES: Record<string, string> = {
-  trace: 'DEBUG',
-  debug: 'DEBUG',
-  info: 'INFO',
-  warn: 'WARNING',
-  error: 'ERROR',
-  fatal: 'CRITICAL',
-};
+const SEVERITIES = new Map(
+  Object.entries({
+    trace: 'DEBUG',
+    debug: 'DEBUG',
+    info: 'INFO',
+    warn: 'WARNING',
+    error: 'ERROR',
+    fatal: 'CRITICAL',
+  }),
+);
 
 /**
  * Makes the log: one JSON object a line. It must contain no secret and no member data. Only the method of a request is
@@ -23,7 +25,7 @@ export function createLog(level: string, destination: DestinationStream): Logger
       level,
       messageKey: 'message',
       timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label, number) => ({ severity: SEVERITIES[label] ?? 'DEFAULT', level: number }) },
+      formatters: { level: (label, number) => ({ severity: SEVERITIES.get(label) ?? 'DEFAULT', level: number }) },
       serializers: { req: (request: { method?: string }) => ({ method: request.method }), err: serializeError },
     },
     destination,

@@ -119,7 +119,7 @@ export const FOR_PROGRAMS: Readonly<Record<string, Access>> = {
 
 /** @returns method and path of a route with the prefix that programs use */
 export function publicRoute(route: string): string {
-  return route in FOR_PROGRAMS ? route : route.replace(' ', ` ${API_PATH}`);
+  return Object.hasOwn(FOR_PROGRAMS, route) ? route : route.replace(' ', ` ${API_PATH}`);
 }
 
 /** The access rules of all routes, by method and path without prefix. The service does not start if one is missing. */

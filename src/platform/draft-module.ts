@@ -151,8 +151,8 @@ const isLeaf = ({ scalar }: Node): boolean => scalar !== '';
 function kindOf({ scalar, values }: Node): string {
   if (values.length > 0) return values.map((value) => `'${value}'`).join(' | ');
   if (scalar === 'Boolean') return 'boolean';
-  const known: Record<string, string> = { ID: 'string', String: 'string', Int: 'number', Float: 'number' };
-  return known[scalar] ?? (/date|time/i.test(scalar) ? 'string' : 'string | number');
+  const known = new Map(Object.entries({ ID: 'string', String: 'string', Int: 'number', Float: 'number' }));
+  return known.get(scalar) ?? (/date|time/i.test(scalar) ? 'string' : 'string | number');
 }
 
 function queryOf(nodes: readonly Node[], indent: string): string {

@@ -338,7 +338,7 @@ function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv, names: r
   if (result.success && problems.length === 0) return result.data;
   for (const issue of result.error?.issues ?? []) {
     const name = String(issue.path[0]) as keyof typeof VARIABLES;
-    const problem = name in present || issue.code === 'custom' ? issue.message : 'is required';
+    const problem = Object.hasOwn(present, name) || issue.code === 'custom' ? issue.message : 'is required';
     problems.push(`  ${name}: ${problem}. Example: ${exampleOf(VARIABLES[name])}`);
   }
   throw new WrongEnvironment(

@@ -67,6 +67,17 @@ const audits = async (): Promise<unknown[]> =>
 const cancellation = async (): Promise<unknown> =>
   (await stage.query('SELECT state FROM cancellations WHERE service_order_id = $1', [order]))[0]?.['state'];
 
+it.each(['constructor', '__proto__', 'toString;q=1', 'hasOwnProperty-x'])(
+  'a browser that reads the language "%s" gets every page in English',
+  async (language) => {
+    const headers = { 'accept-language': language };
+    const unknown = await sendAsIs(stage.app, '/answer/exa_wrong', { headers });
+    expect([unknown.status, unknown.text]).toEqual([404, expect.stringContaining('<html lang="en">')]);
+    const noForm = await sendAsIs(stage.app, '/answer/exa_wrong', { method: 'POST', headers, body: 'x' });
+    expect([noForm.status, noForm.text]).toEqual([415, expect.stringContaining('<html lang="en">')]);
+  },
+);
+
 describe('the page of a link', () => {
   it('asks about the order in the language of the contact, without a script', async () => {
     const { Kitchen = '', 'Owner <b>': owner = '' } = await tell('in_doubt', [KITCHEN, OWNER]);

@@ -1,14 +1,16 @@
 import type { ShapeIssue } from './shape-issues.ts';
 
-const KINDS: Readonly<Record<string, string>> = {
-  array: 'a list',
-  int: 'a whole number',
-  null: 'null',
-  object: 'an object',
-  other: 'a value that JSON lacks, such as NaN',
-  record: 'an object',
-  tuple: 'a list',
-};
+const KINDS = new Map(
+  Object.entries({
+    array: 'a list',
+    int: 'a whole number',
+    null: 'null',
+    object: 'an object',
+    other: 'a value that JSON lacks, such as NaN',
+    record: 'an object',
+    tuple: 'a list',
+  }),
+);
 
 /** Describes one wrong field in a sentence without a full stop. */
 export function issueInWords({ path, received, expected = '', says }: ShapeIssue): string {
@@ -21,5 +23,5 @@ export function issueInWords({ path, received, expected = '', says }: ShapeIssue
 }
 
 function withArticle(kind: string): string {
-  return KINDS[kind] ?? `a ${kind}`;
+  return KINDS.get(kind) ?? `a ${kind}`;
 }

@@ -16,18 +16,20 @@ const LEFT_OUT_MAX = 20;
  * Fields that the kitchen and the driver can do without. No other field is left out: an order without its notes,
  * modifiers, price or time would be a different order, and some POS systems would finally refuse it.
  */
-const SPARED: Readonly<Record<string, LeftOutCode>> = {
-  'member.phone': 'phone_unusable',
-  'member.email': 'email_unusable',
-  'fulfillment.destination.latitude': 'coordinates_unusable',
-  'fulfillment.destination.longitude': 'coordinates_unusable',
-  'fulfillment.destination.line2': 'address_unusable',
-  'fulfillment.destination.city': 'address_unusable',
-  'fulfillment.destination.postalCode': 'address_unusable',
-  'fulfillment.destination.region': 'address_unusable',
-  'fulfillment.destination.country': 'address_unusable',
-  'fulfillment.destination.instructions': 'address_unusable',
-};
+const SPARED = new Map(
+  Object.entries<LeftOutCode>({
+    'member.phone': 'phone_unusable',
+    'member.email': 'email_unusable',
+    'fulfillment.destination.latitude': 'coordinates_unusable',
+    'fulfillment.destination.longitude': 'coordinates_unusable',
+    'fulfillment.destination.line2': 'address_unusable',
+    'fulfillment.destination.city': 'address_unusable',
+    'fulfillment.destination.postalCode': 'address_unusable',
+    'fulfillment.destination.region': 'address_unusable',
+    'fulfillment.destination.country': 'address_unusable',
+    'fulfillment.destination.instructions': 'address_unusable',
+  }),
+);
 const DESTINATION = 'fulfillment.destination';
 const COUNTRY = /^[A-Z]{2}$/i;
 
@@ -88,7 +90,7 @@ function removeBlanks(given: unknown): void {
   remove(given, 'cancelReason');
   const items = fieldOf(given, ['items']);
   if (Array.isArray(items)) items.forEach((item) => remove(item, 'notes'));
-  for (const path of Object.keys(SPARED)) {
+  for (const path of SPARED.keys()) {
     const names = path.split('.');
     remove(fieldOf(given, names.slice(0, -1)), names.at(-1) ?? '');
   }
@@ -171,7 +173,7 @@ function fix(
     leaveOut('text_too_long', path);
     return true;
   }
-  const code = Object.hasOwn(SPARED, path) ? SPARED[path] : undefined;
+  const code = SPARED.get(path);
   if (code !== undefined && isFields(parent)) {
     delete parent[field];
     leaveOut(code, path);

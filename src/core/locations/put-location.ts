@@ -230,9 +230,11 @@ function refuseMove(
     const origin = originOf(after[name]);
     return name !== provider?.webhookAuth?.urlSetting && origin !== undefined && origin !== originOf(settings[name]);
   });
-  const stay = Object.keys(after).filter(
+  const isGiven = (name: string): boolean => Object.hasOwn(given, name);
+  const stay = Object.keys(settings).filter(
     // A URL that stays is called at its own host.
-    (name) => name in settings && !(name in given || maySee(provider, name, settings[name]) || originOf(after[name])),
+    (name) =>
+      Object.hasOwn(after, name) && !(isGiven(name) || maySee(provider, name, settings[name]) || originOf(after[name])),
   );
   if (moved === undefined || stay.length === 0) return;
   throw new WrongLocation(

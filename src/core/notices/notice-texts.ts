@@ -198,7 +198,7 @@ export const WORDS: Readonly<Record<Language, Words>> = { en, de, fr, es };
 /** The language of a contact's messages, or of a browser by its Accept-Language. */
 export function languageOf(wanted: string | undefined): Language {
   const [first = ''] = (wanted ?? '').toLowerCase().split(/[-,;]/);
-  return first in WORDS ? (first as Language) : 'en';
+  return Object.hasOwn(WORDS, first) ? (first as Language) : 'en';
 }
 
 /** A time at the restaurant, such as `18:05`. */

@@ -43,12 +43,14 @@ export function takeJson(scope: FastifyInstance): void {
 }
 
 /** Our sentences for errors of Fastify. We do not use Fastify's messages, because they may change. */
-const SENTENCES: Record<string, string> = {
-  FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The length of the body differs from its Content-Length.',
-  FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large. Send a smaller one.',
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body is not JSON. Send it with the header Content-Type: application/json.',
-};
+const SENTENCES = new Map(
+  Object.entries({
+    FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
+    FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The length of the body differs from its Content-Length.',
+    FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large. Send a smaller one.',
+    FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body is not JSON. Send it with the header Content-Type: application/json.',
+  }),
+);
 
 class WrongFields extends Error {
   override readonly name = 'WrongFields';
@@ -109,9 +111,9 @@ export function explainError(
   const { issues } = (error.cause ?? {}) as { issues?: ShapeIssue[] };
   const isRefusal = (status === 403 || status === 409) && error.cause !== undefined;
   const more = isRefusal ? { cause: error.cause } : status === 400 && issues !== undefined ? { issues } : {};
-  return makeProblem(isProblem(status) ? status : 400, SENTENCES[error.code] ?? error.message, more);
+  return makeProblem(isProblem(status) ? status : 400, SENTENCES.get(error.code) ?? error.message, more);
 }
 
 function isProblem(status: number): status is ProblemStatus {
-  return status in PROBLEMS;
+  return Object.hasOwn(PROBLEMS, status);
 }
