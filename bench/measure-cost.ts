@@ -100,7 +100,7 @@ const LOCATIONS = 500;
 const MOVES: readonly Status[] = ['received', 'in_progress', 'ready', 'ready', 'completed'];
 /** The first third of each load warms up. */
 const THIRDS = 3;
-const OPERATOR_TOKEN = 'operator-of-the-benchmark-with-a-token-long-enough';
+const OPERATOR_TOKEN = 'L8SVOS0l4ZdJ29WS2C1Jvq4UmDjkVNCa18EdkP00Fp4';
 const SCRAPE_EVERY_MS = 15_000;
 
 /**

@@ -10,7 +10,7 @@ type Rest = Record<'idleMb' | 'idleCpuMs', number>;
 export type StartMeasurement = Record<'startMs' | 'readyMs', number> & Rest;
 
 /** Operators have their own port, as in production. */
-const OPERATORS = { OPERATOR_TOKEN: 'operator-of-the-benchmark-with-a-token-long-enough', OPERATOR_PORT: '0' };
+const OPERATORS = { OPERATOR_TOKEN: '1O5dv9P2pcZFhXH5m4TXywVkZFFoanlth2LqSyWyWg4', OPERATOR_PORT: '0' };
 /** Time for the work that continues after the start. */
 const SETTLE_MS = 5_000;
 const REST_MS = 10_000;

@@ -521,6 +521,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'own-machine': [/return .*/, "return /^127\\.|^localhost/.test(host) || host === '::1';"] },
     noticedBy: vitest('test/core/egress/guarded-fetch.test.ts', 'has not the host'),
   },
+  'wrong credentials at one door keep nobody out of another': {
+    edits: { 'bucket-per-door': [/get\(endpoint\)/, 'values().next().value'] },
+    noticedBy: vitest('test/http/throttle-failures.test.ts', 'each door counts its own'),
+  },
+  'a credential that nobody can guess is always checked': {
+    edits: { 'not-guessable': [/OURS_ONLY.*\) \|\| .*\)\)\) \{/, 'false) {'] },
+    noticedBy: vitest('test/http/throttle-failures.test.ts', 'a named token and a session'),
+  },
   'a contact of a restaurant is told once': {
     edits: { 'told-once': [/ON CONFLICT DO NOTHING/, ''] },
     noticedBy: vitest('test/core/notices/find-notices.test.ts', 'once about each'),

@@ -1,9 +1,10 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfig, readConfigOf } from '../server/config.ts';
+import { findWeakVariables } from '../server/find-weak-variables.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { loadProviders } from '../providers/index.ts';
-import { PARTS, failed, ok, skipped, type Check, type Finding, type Part } from './check.ts';
+import { PARTS, failed, ok, skipped, warning, type Check, type Finding, type Part } from './check.ts';
 import { examineFollow, examineGrants, examineOidc, examinePublicUrl, examinePush } from './examine-access.ts';
 import { examineDatabase, reachDatabase } from './examine-database.ts';
 import { examineKeys, examineLocations } from './examine-locations.ts';
@@ -16,8 +17,13 @@ const CONNECTIONS = 4;
 /**
  * Examines everything that a deployment needs, in parallel if possible. It changes nothing, except that it may renew an
  * access token of a POS. It ends within 30 s.
+ * @param isForwarded whether this process got a request of a proxy although TRUSTED_PROXIES is unset
  */
-export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PARTS): Promise<Finding[]> {
+export async function examine(
+  env: NodeJS.ProcessEnv,
+  only: readonly Part[] = PARTS,
+  isForwarded = false,
+): Promise<Finding[]> {
   // Imported before the checks start: the import takes 300 ms, or seconds on a busy machine, and would delay them.
   if (only.includes('topic') || only.includes('spill')) await import('@google-cloud/pubsub');
   // The platform is asked once, because the check of the clock uses its answer too.
@@ -30,7 +36,7 @@ export async function examine(env: NodeJS.ProcessEnv, only: readonly Part[] = PA
     spill: () => examineSpill(env),
     push: () => examinePush(env),
     follow: () => examineFollow(env),
-    'public-url': () => examinePublicUrl(env),
+    'public-url': () => examinePublicUrl(env, isForwarded),
     notify: () => examineNotify(env),
     operators: () => examineOidc(env),
   };
@@ -112,6 +118,7 @@ async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const { ORDER_MODULE, PROVIDER_MODULES } = config;
   return [
     ok('variables', 'all are right'),
+    ...findWeakVariables(config).map(({ name, found, toDo }) => warning(name, found, toDo)),
     await loadOrderModule(config).then(
       () => ok('ORDER_MODULE', ORDER_MODULE ?? 'unset: the default query'),
       (error: Error) => failed('ORDER_MODULE', error.message, 'name a module that holds the query of an order'),

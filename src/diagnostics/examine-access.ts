@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { IS_ADMIN } from '../core/operators/find-operator.ts';
 import { isPlainElsewhere } from '../core/egress/allowed-hosts.ts';
 import { hasOperators, readConfigOf } from '../server/config.ts';
+import { NAME_PROXIES } from '../server/find-weak-variables.ts';
 import { algorithmsOf } from '../http/issuer-keys.ts';
 import { redirectUri } from '../http/console/oidc-client.ts';
 import { PUBLIC_ALGORITHMS } from '../http/follow/follow-token.ts';
@@ -19,17 +20,21 @@ const OPERATOR_ROUTES = ['/metrics', '/v1/orders', '/openapi.json', '/console/se
  * Checks from this machine that the service answers at PUBLIC_URL. If the operator endpoints have their own port, it
  * also checks that they do not answer at PUBLIC_URL.
  */
-export async function examinePublicUrl(env: NodeJS.ProcessEnv): Promise<Check[]> {
-  const { PUBLIC_URL, OPERATOR_PORT } = readConfigOf(env, 'PUBLIC_URL', 'OPERATOR_PORT');
+export async function examinePublicUrl(env: NodeJS.ProcessEnv, isForwarded: boolean): Promise<Check[]> {
+  const { PUBLIC_URL, OPERATOR_PORT, TRUSTED_PROXIES } = readConfigOf(env, PUBLIC, 'OPERATOR_PORT', 'TRUSTED_PROXIES');
+  // The service itself speaks no TLS, so a proxy answers at https.
+  const hasProxy = isForwarded || PUBLIC_URL?.startsWith('https:') === true;
+  const unnamed = hasProxy && TRUSTED_PROXIES.length === 0;
+  const proxies = unnamed ? [warning('TRUSTED_PROXIES', 'it is unset, but a proxy is in front', NAME_PROXIES)] : [];
   if (PUBLIC_URL === undefined) {
     const toDo = 'set PUBLIC_URL, such as https://expediter.example.com';
-    return [warning(PUBLIC, 'it is unset, so no POS can get a webhook URL', toDo)];
+    return [warning(PUBLIC, 'it is unset, so no POS can get a webhook URL', toDo), ...proxies];
   }
   const plain = isPlainElsewhere(PUBLIC_URL)
     ? [warning(PUBLIC, 'it is not https, and its URLs contain webhook tokens', 'put TLS before the service')]
     : [];
   const apart = OPERATOR_PORT === undefined ? [] : [operatorRoutes(PUBLIC_URL)];
-  return [...plain, ...(await Promise.all([answering(PUBLIC_URL), ...apart]))];
+  return [...plain, ...proxies, ...(await Promise.all([answering(PUBLIC_URL), ...apart]))];
 }
 
 async function operatorRoutes(publicUrl: string): Promise<Check> {

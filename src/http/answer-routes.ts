@@ -7,7 +7,7 @@ import { STYLE, writePage, type Page } from './connect/connect-page.ts';
 import { secureHeaders } from './console/page-files.ts';
 import { isDatabaseAway } from './operator/answer-errors.ts';
 import { actionFrom } from './request.ts';
-import { TooManyFailures, type JudgeSlowly } from './throttle-failures.ts';
+import type { JudgeSlowly } from './throttle-failures.ts';
 
 export type AnswerDeps = {
   pool: Pool;
@@ -39,10 +39,6 @@ export async function answerRoutes(scope: FastifyInstance, { pool, judge, wake }
       done(null, new URLSearchParams(String(body))),
     );
     page.setErrorHandler((error, request, reply) => {
-      if (error instanceof TooManyFailures) {
-        reply.headers({ 'retry-after': error.retryAfterS, connection: 'close' });
-        return showWords(request, reply, 429, 'tooMany');
-      }
       const { statusCode = 500 } = error as { statusCode?: number };
       if (statusCode < 500) return showWords(request, reply, statusCode, 'ended');
       if (!isDatabaseAway(error)) request.log.error({ err: error }, 'an answer page failed');
@@ -104,7 +100,7 @@ function showWords(
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  which: 'ended' | 'away' | 'tooMany',
+  which: 'ended' | 'away',
 ): FastifyReply {
   const language = languageOf(request.headers['accept-language']);
   const [title, text] = WORDS[language].page[which];

@@ -6,8 +6,7 @@ import { readAvailability } from '../core/locations/settle-kitchens.ts';
 import { digest } from '../core/operators/find-operator.ts';
 import type { Authenticate } from './bound-connections.ts';
 import { sendProblem } from './problem.ts';
-import { bearerOf } from './request.ts';
-import { throttleFailures, TooManyFailures } from './throttle-failures.ts';
+import { bearerOf, sourceOf } from './request.ts';
 
 export type AvailabilityDeps = {
   pool: Pool;
@@ -27,16 +26,12 @@ const MOST = 100;
  * - `200` `{kitchens}` with an ETag. Unknown locations are left out
  * - `304` nothing has changed since the ETag in `If-None-Match`
  * - `400` `locations` is missing, or names more than a hundred
- * - `401` the token is missing or wrong; `429` too many wrong ones came from this source; `503` Postgres is away
+ * - `401` the token is missing or wrong; `503` Postgres is away
  */
 export async function availabilityRoutes(scope: FastifyInstance, deps: AvailabilityDeps): Promise<void> {
   const ours = digest(deps.token);
-  const judge = throttleFailures({ observe: deps.observe });
 
   scope.setErrorHandler(async (error, request, reply) => {
-    if (error instanceof TooManyFailures) {
-      return sendProblem(reply.header('retry-after', error.retryAfterS), 429, error.message);
-    }
     request.log.warn({ err: error }, 'availability could not be read');
     return sendProblem(reply.header('retry-after', '2'), 503, 'The availability cannot be read now. Try again later.');
   });
@@ -44,10 +39,12 @@ export async function availabilityRoutes(scope: FastifyInstance, deps: Availabil
   scope.addHook('onRequest', async (request, reply) => {
     reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
     const token = bearerOf(request.headers);
-    const isRight = await judge(request, 'availability', token === undefined ? [] : [token], async () =>
-      timingSafeEqual(digest(token ?? ''), ours) ? true : undefined,
-    );
-    if (isRight === true) return deps.authenticate(reply.raw, 'availability');
+    // Not throttled: nobody guesses the token, and wrong ones of others must not keep the platform out.
+    if (timingSafeEqual(digest(token ?? ''), ours)) return deps.authenticate(reply.raw, 'availability');
+    if (token !== undefined) {
+      const about = { endpoint: 'availability', outcome: 'refused', source: sourceOf(request) } as const;
+      deps.observe({ what: 'failed authentication', ...about });
+    }
     reply.headers({ 'www-authenticate': 'Bearer realm="expediter"', connection: 'close' });
     return sendProblem(reply, 401, 'The token is missing or not valid. Send AVAILABILITY_TOKEN as a bearer token.');
   });

@@ -215,7 +215,7 @@ export const examineDeployment = operation({
     isExamining = true;
     try {
       const { examine } = await import('../diagnostics/doctor.ts');
-      const findings = await unlessDrained(examine(service?.env ?? {}, only), stopped);
+      const findings = await unlessDrained(examine(service?.env ?? {}, only, service?.isForwarded()), stopped);
       note(sumOf(findings));
       return { ok: isFine(findings), findings };
     } finally {

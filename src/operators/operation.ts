@@ -85,6 +85,7 @@ export type Caller = {
     now: Now;
     /** The variables of the process. */
     env: NodeJS.ProcessEnv;
+    isForwarded(): boolean;
     readiness(): { database: DatabaseState };
     spillState(): SpillState;
   };

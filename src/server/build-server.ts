@@ -9,6 +9,7 @@ import { boundConnections, mostConnections, type Connections } from '../http/bou
 import type { Readiness } from '../http/health.ts';
 import type { MetricSources } from '../observe/start-observing.ts';
 import { ANSWER_LIMITS, type AnswerLimits } from '../http/webhook-routes.ts';
+import { NAME_PROXIES, findWeakVariables } from './find-weak-variables.ts';
 import { jobs } from './jobs.ts';
 import { processLifecycle, type Part } from './process-lifecycle.ts';
 import { addEndpoints, buildListener, createListener, listenersOf, type Listeners } from './listener.ts';
@@ -64,7 +65,13 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   const { registry, log, limits = ANSWER_LIMITS } = about;
   const most = mostConnections(isFollowed(config) ? config.FOLLOW_STREAMS_MAX : 0);
   const connections = boundConnections(most.connections, log);
-  const listener = { log, proxies: config.TRUSTED_PROXIES, connections };
+  for (const { name, found, toDo } of findWeakVariables(config)) log.warn(`${name}: ${found}; ${toDo}`);
+  let isForwarded = false;
+  const onForwarded = (): void => {
+    if (!isForwarded) log.warn(`requests came by a proxy that is not trusted; ${NAME_PROXIES}`);
+    isForwarded = true;
+  };
+  const listener = { log, proxies: config.TRUSTED_PROXIES, connections, onForwarded };
   const { PORT, OPERATOR_PORT } = config;
   const isApart = OPERATOR_PORT !== undefined && (OPERATOR_PORT === 0 || OPERATOR_PORT !== PORT);
   const forOperators = hasOperators(config) && !isApart;
@@ -84,7 +91,12 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   const modules = { live, webhooks, orders, kitchens, notices, attention };
 
   const { readiness, part: ready } = readinessOf(app);
-  const operator = await operatorDeps(app, config, { ...modules, readiness, env: about.env });
+  const operator = await operatorDeps(app, config, {
+    ...modules,
+    readiness,
+    env: about.env,
+    isForwarded: () => isForwarded,
+  });
   const outside = {
     push: orders.endpoint,
     webhook: webhooks.endpoint,

@@ -442,6 +442,7 @@ function parseProxies(text: string): readonly string[] {
     const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
     const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
     if (most < 0 || !isNetwork || more.length > 0) throw new Error(`entry ${index + 1} is not an address or a network`);
+    if (Number(bits) === 0) throw new Error(`entry ${index + 1} is every address: name only your own proxies`);
   }
   return proxies;
 }

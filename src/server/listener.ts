@@ -29,6 +29,8 @@ export type ListenerOptions = {
   /** TRUSTED_PROXIES. The X-Forwarded-For of these proxies names the source of a request. */
   proxies?: readonly string[] | undefined;
   connections: Connections;
+  /** Called if a request was forwarded by a proxy that is not trusted. */
+  onForwarded?: (() => void) | undefined;
   /** Whether this listener serves operators. */
   forOperators: boolean;
   /** WEBHOOK_BODY_LIMIT. Undefined if the listener serves only operators. */
@@ -72,7 +74,7 @@ const OPERATOR_PATHS = /^\/v1\//;
 
 /** Builds the Fastify instance of one listener, without endpoints. */
 export function createListener(options: ListenerOptions): FastifyInstance {
-  const { log, proxies = [], connections } = options;
+  const { log, proxies = [], connections, onForwarded } = options;
   const app = fastify({
     loggerInstance: log,
     genReqId: requestIds(),
@@ -101,6 +103,12 @@ export function createListener(options: ListenerOptions): FastifyInstance {
       for (const socket of connections.unusedOf(app.server)) socket.destroy();
     }, UNUSED_MS);
   });
+  if (proxies.length === 0) {
+    app.addHook('onRequest', ({ headers }, _reply, done) => {
+      if (headers['x-forwarded-for'] !== undefined) onForwarded?.();
+      done();
+    });
+  }
   // A request with an unknown Expect header gets its normal answer, not a 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   void app.register(sensible);
@@ -142,13 +150,15 @@ export function buildListener({
   log,
   proxies,
   connections,
+  onForwarded,
   ...endpoints
-}: Pick<ListenerOptions, 'log' | 'proxies' | 'connections'> & Endpoints): FastifyInstance {
+}: Pick<ListenerOptions, 'log' | 'proxies' | 'connections' | 'onForwarded'> & Endpoints): FastifyInstance {
   const { outside, operator } = endpoints;
   const app = createListener({
     log,
     proxies,
     connections,
+    onForwarded,
     forOperators: operator !== undefined,
     bodyLimit: outside?.webhook.bodyLimit,
   });

@@ -21,11 +21,12 @@ export async function operatorDeps(
     live: Pick<Live, 'feed' | 'board'>;
     webhooks: Pick<Webhooks, 'spill'>;
     env: NodeJS.ProcessEnv;
+    isForwarded: () => boolean;
     orders: Pick<Orders, 'wake'>;
     notices: Pick<Notices, 'ways'>;
   },
 ): Promise<OperatorDeps | undefined> {
-  const { live, webhooks, orders, notices, readiness, env } = about;
+  const { live, webhooks, orders, notices, readiness, env, isForwarded } = about;
   if (live.board === undefined) return undefined;
   const [{ identifier }, { throttleFailures }] = await Promise.all([
     import('../http/operator/identify.ts'),
@@ -38,6 +39,7 @@ export async function operatorDeps(
   return {
     ...providers,
     env,
+    isForwarded,
     pool,
     now: clock.now,
     translating: { pool, decryptSettings: providers.decryptSettings, keys, publicUrl: config.PUBLIC_URL ?? '' },

@@ -20,7 +20,7 @@ import { startLightspeedK } from '../simulators/start-lightspeed-k.ts';
 import type { Simulator } from '../simulators/simulator.ts';
 import { asService } from '../support/as-service.ts';
 import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
-import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator } from '../support/ask-operator.ts';
 import { freePort } from '../support/free-port.ts';
 import { prepareTls, type Certificates } from '../support/prepare-tls.ts';
 import { runCli } from '../support/run-cli.ts';
@@ -171,6 +171,14 @@ describe('expediter doctor', () => {
 });
 
 describe('of the environment', () => {
+  it('weak secrets and wide networks of proxies are told', async () => {
+    const change = { OPERATOR_TOKEN: 'x'.repeat(43), TRUSTED_PROXIES: '10.0.0.0/8, 0.0.0.0/1' };
+    expect(await wrong('environment', change)).toEqual([
+      warning('OPERATOR_TOKEN', /can be guessed/, /openssl rand -base64 32/),
+      warning('TRUSTED_PROXIES', /^with 0\.0\.0\.0\/1, any sender can claim any address/, /who-is-in-front/),
+    ]);
+  });
+
   it('a removed variable fails, with what replaces it', async () => {
     const [name = '', instead = ''] = Object.entries(REMOVED)[0] ?? [];
     const found = await wrong('environment', { [name]: 'x' });
@@ -805,6 +813,24 @@ describe('of PUBLIC_URL', () => {
       ),
     ]);
     expect(await wrong('public-url', { ...change, OPERATOR_PORT: '' })).toEqual([]);
+  });
+
+  it('a proxy that is not trusted is told, once requests came by it or if PUBLIC_URL is https', async () => {
+    const told = warning('TRUSTED_PROXIES', /a proxy is in front/, /who-is-in-front/);
+    const change = { PUBLIC_URL: 'https://expediter.invalid' };
+    const unreachable = failed('readyz', /cannot be resolved/);
+    expect(await wrong('public-url', change)).toEqual([told, unreachable]);
+    expect(await wrong('public-url', { ...change, TRUSTED_PROXIES: '10.0.0.1' })).toEqual([unreachable]);
+    const operator = await askOperator(system.operatorUrls[0] ?? '');
+    const ask = async (): Promise<unknown[]> => {
+      const { body } = await operator.post('/doctor', { only: ['public-url'] });
+      return (body['findings'] as Finding[]).filter(({ check }) => check === 'TRUSTED_PROXIES');
+    };
+    expect(await ask()).toEqual([]);
+    for (const url of [...system.urls, ...system.operatorUrls, ...system.urls])
+      await fetch(`${url}/healthz`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
+    expect(await ask()).toEqual([{ part: 'public-url', ...told }]);
+    expect(system.logged.filter((line) => line.includes('a proxy that is not trusted'))).toHaveLength(1);
   });
 
   it('no TLS is told', async () => {

@@ -1,5 +1,5 @@
 /** The operator's token of these tests. */
-export const OPERATOR_TOKEN = 'operator-token-of-the-tests-which-is-long-enough';
+export const OPERATOR_TOKEN = 'gWq7kwmkkGa0tqQe118d2Lx6El0MVWkuUt1mVVALA9M';
 
 export type Scrape = {
   text: string;

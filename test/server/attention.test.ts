@@ -7,7 +7,7 @@ import { readBody, serveHttp, type HttpServer } from '../support/serve-http.ts';
 import { startPos, type Pos } from '../support/start-pos.ts';
 import { startSystem, type System } from '../support/start-system.ts';
 
-const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
+const SECRET = 'whsec_fBHqi87TwPVFH5VennT0aAGsdkM7YYZrFAQWR7W8oR0=';
 
 let pager: HttpServer;
 let pos: Pos;

@@ -54,7 +54,7 @@ it.each([
 ])('an operator token that is %s is refused, and not printed', (_what, token, message) => {
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).toThrow(message);
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).not.toThrow(token);
-  expect(readConfig({ ...env, OPERATOR_TOKEN: 'x'.repeat(43) })).toMatchObject({ OPERATOR_TOKEN: 'x'.repeat(43) });
+  expect(readConfig({ ...env, OPERATOR_TOKEN })).toMatchObject({ OPERATOR_TOKEN });
 });
 
 it.each([
@@ -118,7 +118,15 @@ it('takes PUBLIC_URL with a slash at its end or without: paths go behind it', ()
   expect(readConfig({ ...env, PUBLIC_URL: publicUrl }).PUBLIC_URL).toBe(publicUrl);
 });
 
-const OPERATOR_TOKEN = 'x'.repeat(43);
+it.each([
+  ['10.0.0.1, 10.0.0.0/33', 'TRUSTED_PROXIES: entry 2 is not an address or a network'],
+  ['0.0.0.0/0', 'TRUSTED_PROXIES: entry 1 is every address: name only your own proxies'],
+  ['::1, ::/0', 'TRUSTED_PROXIES: entry 2 is every address'],
+])('names the wrong entry of proxies: %s', (TRUSTED_PROXIES, message) => {
+  expect(() => readConfig({ ...env, TRUSTED_PROXIES })).toThrow(message);
+});
+
+const OPERATOR_TOKEN = 'hg4WDwc6QGYGEkFfoQhXj0cy0hXAyjLpln7fnmbGCXg';
 
 it('operators beyond this machine have a port, which is named', () => {
   const beyond = { ...env, OPERATOR_TOKEN, HOST: '10.0.0.5' };

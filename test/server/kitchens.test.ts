@@ -11,7 +11,7 @@ import { kitchensModule } from '../../src/server/modules/kitchens.ts';
 import { runCli } from '../support/run-cli.ts';
 import { post, startSystem, type System } from '../support/start-system.ts';
 
-const AVAILABILITY_TOKEN = 'the-availability-token-of-a-test-which-is-long-enough';
+const AVAILABILITY_TOKEN = 'cHkVGk31wo45SmNBqVekrkXIvjZv0uFrVn9PDeyjFLA';
 const KITCHEN_TOPIC = 'kitchen-availability';
 const HOUR_MS = 3_600_000;
 
@@ -220,7 +220,7 @@ describe('GET /availability', () => {
     },
   );
 
-  it('refuses a wrong token, and then slows its sender, but not one who has the right one', async () => {
+  it('refuses a wrong token, and wrong ones of the same source keep no right one out', async () => {
     const wrong = (): ReturnType<typeof get> => get('?locations=a', { authorization: 'Bearer wrong' });
     const none = await get('?locations=a', { authorization: '' });
     const first = await wrong();
@@ -229,9 +229,7 @@ describe('GET /availability', () => {
       mustBeProblem(answer);
     }
     const answers = await Promise.all(Array.from({ length: BURST + 5 }, wrong));
-    const slowed = answers.find(({ status }) => status === 429);
-    if (slowed === undefined) throw new Error('nobody was slowed');
-    mustBeProblem(slowed);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
     expect((await get('?locations=a')).status).toBe(200);
     expect(system.logged.join()).not.toContain(AVAILABILITY_TOKEN);
   });

@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { request } from 'node:http';
 
-export const OPERATOR_TOKEN = 'the-operators-token-of-a-test-which-is-long-enough';
+export const OPERATOR_TOKEN = '5Km8cWmV0vEZf73OoZgNSqw6EIlsHKAyeP9JaBG6H8U';
 
 export type OperatorAnswer = { status: number; body: Record<string, unknown>; text: string; headers: Headers };
 

@@ -10,7 +10,7 @@ export const DEPLOYED_SECRETS: Record<string, string> = {
   OWNER_DATABASE_URL:
     'postgres://expediter_owner:word@localhost/expediter?host=/cloudsql/my-project:europe-west1:expediter',
   SETTINGS_KEY: `2026-11:${randomBytes(32).toString('base64')}`,
-  OPERATOR_TOKEN: 'x'.repeat(64),
+  OPERATOR_TOKEN: '6a7e62dcabf5a5ffa7c11e6a4cb130a8ada56c60418cf55e85d7efa7482d8b76',
   OIDC_CLIENT_SECRET: 'word',
   ORDER_API_TOKEN: 'word',
 };

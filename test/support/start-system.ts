@@ -1,6 +1,7 @@
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { readConfig } from '../../src/server/config.ts';
+import { findWeakVariables } from '../../src/server/find-weak-variables.ts';
 import { createLog } from '../../src/observe/create-log.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
@@ -88,6 +89,8 @@ export async function startSystem(
     prepare?: (databaseUrl: string) => Promise<void>;
     /** When webhooks are answered; by default a slow machine has time to commit them. */
     limits?: AnswerLimits;
+    /** Whether secrets of the environment may be weak. */
+    isWeak?: boolean;
     /** A Pub/Sub with the topics of an earlier system; it is not stopped. */
     pubsub?: Pubsub;
   } = {},
@@ -125,6 +128,7 @@ export async function startSystem(
     ...about.env,
   };
   const config = readConfig(env);
+  if (about.isWeak !== true && findWeakVariables(config).length > 0) throw new Error('the test has a weak secret');
   const registry = registryWith(about.providers);
   const logged: string[] = [];
   const log = createLog(config.LOG_LEVEL, { write: (line: string) => void logged.push(line) });

@@ -37,7 +37,7 @@ import { until } from '../support/until.ts';
 import { needsPostgres, needsTool } from './needs-tool.ts';
 
 const [PUBLIC_HOST, OPERATOR_HOST] = ['gateway.test', 'operators.test'];
-const OPERATOR_TOKEN = 'f'.repeat(64);
+const OPERATOR_TOKEN = 'ac0d22bc1f198e4c4a49a206894204f065863ef50ed961eb26eeb264654010ba';
 
 let folder: string;
 let postgres: Postgres;

@@ -123,6 +123,7 @@ export const AUTH_ENDPOINTS = [
   'session',
   'oidc',
   'connect_link',
+  'connect_code',
   'availability',
   'answer_link',
   'webhook',

@@ -27,7 +27,6 @@ type Words = {
     busy: string;
     ended: readonly [title: string, text: string];
     away: readonly [title: string, text: string];
-    tooMany: readonly [title: string, text: string];
   };
 };
 
@@ -61,7 +60,6 @@ const en: Words = {
     busy: 'The order is being worked on at this moment. Try again in a minute.',
     ended: ['This link does not work any more', 'It is over a day old or incomplete. Use the link of a newer message.'],
     away: ['This page does not work now', 'Nothing was changed. Wait some minutes, then open your link again.'],
-    tooMany: ['Too many wrong links', 'Too many came from your network. Wait a minute, then open your link again.'],
   },
 };
 
@@ -102,10 +100,6 @@ const de: Words = {
     away: [
       'Diese Seite geht gerade nicht',
       'Es wurde nichts geändert. Warten Sie einige Minuten und öffnen Sie den Link noch einmal.',
-    ],
-    tooMany: [
-      'Zu viele falsche Links',
-      'Zu viele kamen aus Ihrem Netz. Warten Sie eine Minute und öffnen Sie den Link noch einmal.',
     ],
   },
 };
@@ -148,7 +142,6 @@ const fr: Words = {
       'Cette page ne fonctionne pas en ce moment',
       'Rien n’a été changé. Attendez quelques minutes, puis rouvrez votre lien.',
     ],
-    tooMany: ['Trop de liens erronés', 'Trop venaient de votre réseau. Attendez une minute, puis rouvrez votre lien.'],
   },
 };
 
@@ -186,10 +179,6 @@ const es: Words = {
       'Tiene más de un día o está incompleto. Use el enlace de un mensaje más nuevo.',
     ],
     away: ['Esta página no funciona ahora', 'No se ha cambiado nada. Espere unos minutos y vuelva a abrir su enlace.'],
-    tooMany: [
-      'Demasiados enlaces erróneos',
-      'Vinieron demasiados de su red. Espere un minuto y vuelva a abrir su enlace.',
-    ],
   },
 };
 

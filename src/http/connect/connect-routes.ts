@@ -123,7 +123,7 @@ export async function connectRoutes(scope: FastifyInstance, deps: Deps): Promise
     const link = await reopenConnectLink(pool, flow.linkId);
     if (link === undefined) return show(reply.clearCookie(cookieName, attributes), ENDED);
     // Throttles senders of invented codes, because each code costs a request to the vendor.
-    const granted = await judge(request, 'connect_link', [code], async () => {
+    const granted = await judge(request, 'connect_code', [code], async () => {
       const answer = code === '' || code.length > CODE_MAX ? REFUSED : await grant(deps, request, link, code);
       return answer === REFUSED ? undefined : answer;
     });

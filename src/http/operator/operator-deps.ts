@@ -17,6 +17,8 @@ import type { RenderMetrics } from './metrics-route.ts';
 export type OperatorDeps = {
   /** The variables of the process, which the doctor checks. */
   env: NodeJS.ProcessEnv;
+  /** Whether a request was forwarded by a proxy although TRUSTED_PROXIES is unset. */
+  isForwarded(): boolean;
   identify: Identify;
   judge: JudgeSlowly;
   /** OPERATOR_TOKEN. A session that was opened with it ends when OPERATOR_TOKEN changes. */

@@ -15,7 +15,7 @@ import { startMailServer, type MailServer } from '../../support/start-mail-serve
 import { until } from '../../support/until.ts';
 import { seedTrouble, setContacts } from './seed-trouble.ts';
 
-const SECRET = `whsec_${Buffer.from('a secret of the gateway, 32 bytes').toString('base64')}`;
+const SECRET = 'whsec_XTYffarRi1QBUd/AetVDmnuKbrotu6CgvgG/MxFzTh0=';
 const KITCHEN: Contact = { name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' };
 const OWNER: Contact = { name: 'Owner', phone: '+4930123456', via: 'webhook', language: 'de' };
 const PUBLIC_URL = 'https://expediter.example.com';

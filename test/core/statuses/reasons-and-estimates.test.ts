@@ -26,7 +26,7 @@ import { untilLocked } from '../../support/until-locked.ts';
 
 const MINUTE = 60;
 const LINK = 'https://courier.example/track/1';
-const OPERATOR_TOKEN = 'a-token-of-operators-that-is-long-enough-1234';
+const OPERATOR_TOKEN = 'qSVyRYlhUsFDNZGASocOV27ONR8eazA5fmcjEoYQWmY';
 
 /** What the till answers to an order beside its own id, or how it refuses it, by our id. */
 const answers = new Map<string, Partial<OrderRef> | GiveUp>();

@@ -4,9 +4,16 @@ import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { startHubrise, type HubriseSimulator } from '../../simulators/start-hubrise.ts';
 import { MERCHANT } from '../../simulators/square-oauth.ts';
 import { startSquare, type SquareSimulator } from '../../simulators/start-square.ts';
-import { BEHIND_US } from '../../support/from-elsewhere.ts';
-import { askOperator, OPERATOR_TOKEN, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
+import {
+  askOperator,
+  OPERATOR_TOKEN,
+  sendAsIs,
+  type Operator,
+  type OperatorAnswer,
+} from '../../support/ask-operator.ts';
 import { SHARED_ENV } from '../../support/fixtures.ts';
+import { nameToken } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { browse, locationOf, type Browser } from '../../support/sign-in-by-oidc.ts';
 
@@ -255,14 +262,16 @@ describe('the pages', () => {
     expect(headers.get('x-robots-tag')).toBe('noindex');
   });
 
-  it('slow down a source that tries wrong links', async () => {
-    const by = browser();
-    const link = await makeLink();
-    // At once, because a slow machine would refill what one source may try.
-    const wrong = Array.from({ length: 60 }, (_, nth) => `${link.slice(0, -2)}${String(nth).padStart(2, '0')}`);
-    const statuses = await Promise.all(wrong.map(async (url) => (await by.get(url)).status));
-    expect(new Set(statuses)).toEqual(new Set([404, 429]));
-    expect((await browser().get(`${origin}/connect/%00`)).status).toBe(404);
+  it('are shown beside wrong links of the same source, and none of them keeps an operator out', async () => {
+    const from = fromElsewhere();
+    const open = async (path: string, headers = {}): Promise<number> =>
+      (await sendAsIs(stage.app, path, { headers: { ...from, ...headers } })).status;
+    const { pathname } = new URL(await makeLink());
+    const wrong = Array.from({ length: 60 }, (_, nth) => (nth % 2 === 0 ? `${pathname}x` : `/connect/x${nth}`));
+    expect(new Set(await Promise.all(wrong.map((path) => open(path))))).toEqual(new Set([404]));
+    expect(await open(pathname)).toBe(200);
+    const headers = { authorization: `Bearer ${await nameToken(stage, 'new')}` };
+    expect(await open('/v1/orders', headers)).toBe(200);
   });
 
   it('write no token, state, code or access into a log, the audit or the database', async () => {

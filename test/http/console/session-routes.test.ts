@@ -17,7 +17,7 @@ import { OWN_PAGE, logIn, nameToken, sendLogin } from '../../support/log-in.ts';
 import { stageOfTest, startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
-const OTHER_TOKEN = 'the-operators-next-token-of-a-test-long-enough-too';
+const OTHER_TOKEN = 'lnVSbW8ek7j0D0AVWeWxc24RGbVf2ispXwkKNItDzmM';
 const UNAUTHORIZED = { status: 401, body: { type: 'urn:expediter:problem:not-authenticated', status: 401 } };
 const UNKNOWN = 'x'.repeat(43);
 

@@ -1,0 +1,44 @@
+import { keyOf } from '../core/domain/standard-webhooks.ts';
+import type { Config } from './config.ts';
+
+/** What to do about a proxy in front that TRUSTED_PROXIES does not name. */
+export const NAME_PROXIES =
+  'set TRUSTED_PROXIES to its addresses; until then all senders count as one source: docs/deploy.md#who-is-in-front';
+
+/** The fewest different steps from one character to the next. 32 random bytes have 16 or more, in base64 or in hex. */
+const STEPS = 13;
+const WORDS = /\b([a-z]{2,20}[-_. ]){4}/;
+
+/** A variable that works, but protects too little. The next major version refuses it. */
+export type WeakVariable = { name: string; found: string; toDo: string };
+
+/** Finds secrets that were written by hand, and networks of proxies that hold half of the internet. */
+export function findWeakVariables(config: Config): WeakVariable[] {
+  const { OPERATOR_TOKEN = '', AVAILABILITY_TOKEN = '', NOTIFY_WEBHOOK_SECRET = '', TRUSTED_PROXIES } = config;
+  const key = keyOf(NOTIFY_WEBHOOK_SECRET).toString('latin1');
+  const found = 'it can be guessed, and the next major version refuses it';
+  const toDo = 'make a new one: openssl rand -base64 32';
+  const wide = TRUSTED_PROXIES.filter((proxy) => {
+    const [address = '', bits = '128'] = proxy.split('/');
+    return Number(bits) < (address.includes(':') ? 7 : 8);
+  });
+  return [
+    ...(isWritten(OPERATOR_TOKEN) ? [{ name: 'OPERATOR_TOKEN', found, toDo }] : []),
+    ...(isWritten(AVAILABILITY_TOKEN) ? [{ name: 'AVAILABILITY_TOKEN', found, toDo }] : []),
+    // Random bytes are never all printable.
+    ...(isWritten(key) || /^[ -~]+$/.test(key)
+      ? [{ name: 'NOTIFY_WEBHOOK_SECRET', found, toDo: `${toDo}, with whsec_ before it` }]
+      : []),
+    ...wide.map((proxy) => ({
+      name: 'TRUSTED_PROXIES',
+      found: `with ${proxy}, any sender can claim any address, and the next major version refuses it`,
+      toDo: 'name only your own proxies: docs/deploy.md#who-is-in-front',
+    })),
+  ];
+}
+
+/** Whether a person wrote the text: a repetition, a row of neighbours, words. */
+function isWritten(text: string): boolean {
+  const steps = Array.from(text, (_, nth) => text.charCodeAt(nth) - text.charCodeAt(nth - 1));
+  return text !== '' && (new Set(steps).size < STEPS || WORDS.test(text));
+}
