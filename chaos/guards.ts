@@ -529,6 +529,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'not-guessable': [/OURS_ONLY.*\) \|\| .*\)\)\) \{/, 'false) {'] },
     noticedBy: vitest('test/http/throttle-failures.test.ts', 'a named token and a session'),
   },
+  'a body of many levels or values is refused before it is read': {
+    edits: { 'bounded-json': NEVER },
+    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'judged before it is parsed'),
+  },
+  'large bodies are handled one at a time': {
+    edits: { 'large-in-turn': [/turn\(.*\)/, 'Promise.resolve(() => {})'] },
+    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'callers take turns'),
+  },
   'a contact of a restaurant is told once': {
     edits: { 'told-once': [/ON CONFLICT DO NOTHING/, ''] },
     noticedBy: vitest('test/core/notices/find-notices.test.ts', 'once about each'),

@@ -1,17 +1,15 @@
 /** What to do if Postgres cannot be used, by SQLSTATE or by Node's code. */
-const REMEDIES = new Map(
-  Object.entries({
-    ECONNREFUSED: 'start Postgres, or correct host and port in DATABASE_URL',
-    ENOENT: 'start Postgres, or correct the folder of its socket in DATABASE_URL',
-    ENOTFOUND: 'correct the host in DATABASE_URL, or check DNS',
-    EAI_AGAIN: 'correct the host in DATABASE_URL, or check DNS',
-    '28000': 'correct the user in DATABASE_URL, or allow it in pg_hba.conf',
-    '28P01': 'correct user and password in DATABASE_URL',
-    '42501': 'run expediter migrate with OWNER_DATABASE_URL set, which gives the role of DATABASE_URL its rights',
-    '53300': 'raise max_connections, or lower POOL_SIZE',
-    '57P03': 'wait until Postgres has started, or find out why it stops',
-  }),
-);
+const REMEDIES = new Map([
+  ['ECONNREFUSED', 'start Postgres, or correct host and port in DATABASE_URL'],
+  ['ENOENT', 'start Postgres, or correct the folder of its socket in DATABASE_URL'],
+  ['ENOTFOUND', 'correct the host in DATABASE_URL, or check DNS'],
+  ['EAI_AGAIN', 'correct the host in DATABASE_URL, or check DNS'],
+  ['28000', 'correct the user in DATABASE_URL, or allow it in pg_hba.conf'],
+  ['28P01', 'correct user and password in DATABASE_URL'],
+  ['42501', 'run expediter migrate with OWNER_DATABASE_URL set, which gives the role of DATABASE_URL its rights'],
+  ['53300', 'raise max_connections, or lower POOL_SIZE'],
+  ['57P03', 'wait until Postgres has started, or find out why it stops'],
+]);
 const UNKNOWN = 'check DATABASE_URL, DNS, the network and the database';
 
 /** @returns the message of Postgres or of the connection, without a password, and what to do */

@@ -43,7 +43,7 @@ export const PROBLEMS = {
   413: {
     type: 'body-too-large',
     title: 'Body too large',
-    about: 'The body is larger than 64 KiB, or this route allows.',
+    about: 'The body is larger than 64 KiB, or 256 KiB with an item map.',
   },
   415: { type: 'not-json', title: 'Not JSON', about: 'The body was not sent as `application/json`.' },
   422: {

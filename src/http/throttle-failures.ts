@@ -117,13 +117,12 @@ function throttleDoor(about: { observe: Observe; now?: () => number }): JudgeSlo
       return judged;
     }
     const bucket = bucketOf(source);
-    const cost = Math.min(BURST, shown.length);
-    while (refill(bucket).left < cost && bucket.judging > 0) await bucket.settled.promise;
-    if (bucket.left < cost) {
+    while (refill(bucket).left < 1 && bucket.judging > 0) await bucket.settled.promise;
+    if (bucket.left < 1) {
       observe({ what: 'failed authentication', endpoint, outcome: 'slowed', source });
       throw new TooManyFailures('Too many failed authentications came from your address. Try again in a second.');
     }
-    bucket.left -= cost;
+    bucket.left -= 1;
     bucket.judging += 1;
     let isWrong = false;
     try {
@@ -133,7 +132,7 @@ function throttleDoor(about: { observe: Observe; now?: () => number }): JudgeSlo
       return judged;
     } finally {
       bucket.judging -= 1;
-      if (!isWrong) bucket.left += cost;
+      if (!isWrong) bucket.left += 1;
       else {
         if (buckets.get(source) === bucket) {
           buckets.delete(source);

@@ -3,16 +3,14 @@ import { pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pin
 import { isDataError } from '../core/postgres/transactions.ts';
 
 /** Google's name of each level: https://cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry#LogSeverity */
-const SEVERITIES = new Map(
-  Object.entries({
-    trace: 'DEBUG',
-    debug: 'DEBUG',
-    info: 'INFO',
-    warn: 'WARNING',
-    error: 'ERROR',
-    fatal: 'CRITICAL',
-  }),
-);
+const SEVERITIES = new Map([
+  ['trace', 'DEBUG'],
+  ['debug', 'DEBUG'],
+  ['info', 'INFO'],
+  ['warn', 'WARNING'],
+  ['error', 'ERROR'],
+  ['fatal', 'CRITICAL'],
+]);
 
 /**
  * Makes the log: one JSON object a line. It must contain no secret and no member data. Only the method of a request is

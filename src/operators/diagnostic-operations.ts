@@ -81,7 +81,6 @@ const certifyLocation = operation({
     output: Certified,
     answer: 'All checks.',
     refuses: [409],
-    bodyLimit: 2 ** 20,
   },
   params: LocationParams,
   body: CertifyBody,

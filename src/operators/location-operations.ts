@@ -72,8 +72,8 @@ const list = operation({
 
 /** Base64, as the settings of `standard` want it. It says in words that it is an example. */
 const EXAMPLE_SECRET = Buffer.from('an example: make a secret of your own').toString('base64');
-/** Maximum body of a location in bytes: an item map may have thousands of entries. */
-const LOCATION_BYTES = 2 ** 20;
+/** Maximum body of a location in bytes, most of them an item map: it may have thousands of entries. */
+const LOCATION_BYTES = 256 * 1024;
 const dryRun = whether('Change nothing, and answer with what would change.').optional();
 const { name, timeZone, country, contacts, groups, address, backOfficeUrl } = LocationDetails.shape;
 const settings = z.record(z.string(), z.unknown()).meta({

@@ -7,34 +7,34 @@ export const NAME_PROXIES =
 
 /** The fewest different steps from one character to the next. 32 random bytes have 16 or more, in base64 or in hex. */
 const STEPS = 13;
+const NEW = 'make a new one: openssl rand -base64 32';
 const WORDS = /\b([a-z]{2,20}[-_. ]){4}/;
 
-/** A variable that works, but protects too little. The next major version refuses it. */
-export type WeakVariable = { name: string; found: string; toDo: string };
-
-/** Finds secrets that were written by hand, and networks of proxies that hold half of the internet. */
-export function findWeakVariables(config: Config): WeakVariable[] {
+/**
+ * Finds variables that work, but protect too little: secrets that a person wrote, and networks of proxies that hold a part
+ * of the internet. The next major version refuses them.
+ */
+export function findWeakVariables(config: Config): { name: string; found: string; toDo: string }[] {
   const { OPERATOR_TOKEN = '', AVAILABILITY_TOKEN = '', NOTIFY_WEBHOOK_SECRET = '', TRUSTED_PROXIES } = config;
   const key = keyOf(NOTIFY_WEBHOOK_SECRET).toString('latin1');
-  const found = 'it can be guessed, and the next major version refuses it';
-  const toDo = 'make a new one: openssl rand -base64 32';
   const wide = TRUSTED_PROXIES.filter((proxy) => {
     const [address = '', bits = '128'] = proxy.split('/');
     return Number(bits) < (address.includes(':') ? 7 : 8);
   });
+  const found = 'it can be guessed, and the next major version refuses it';
+  const claims = `with ${wide.join()}, any sender can claim any address, and the next major version refuses it`;
   return [
-    ...(isWritten(OPERATOR_TOKEN) ? [{ name: 'OPERATOR_TOKEN', found, toDo }] : []),
-    ...(isWritten(AVAILABILITY_TOKEN) ? [{ name: 'AVAILABILITY_TOKEN', found, toDo }] : []),
+    { is: isWritten(OPERATOR_TOKEN), name: 'OPERATOR_TOKEN', found, toDo: NEW },
+    { is: isWritten(AVAILABILITY_TOKEN), name: 'AVAILABILITY_TOKEN', found, toDo: NEW },
     // Random bytes are never all printable.
-    ...(isWritten(key) || /^[ -~]+$/.test(key)
-      ? [{ name: 'NOTIFY_WEBHOOK_SECRET', found, toDo: `${toDo}, with whsec_ before it` }]
-      : []),
-    ...wide.map((proxy) => ({
+    { is: isWritten(key) || /^[ -~]+$/.test(key), name: 'NOTIFY_WEBHOOK_SECRET', found, toDo: `${NEW}, after whsec_` },
+    {
+      is: wide.length > 0,
       name: 'TRUSTED_PROXIES',
-      found: `with ${proxy}, any sender can claim any address, and the next major version refuses it`,
+      found: claims,
       toDo: 'name only your own proxies: docs/deploy.md#who-is-in-front',
-    })),
-  ];
+    },
+  ].flatMap(({ is, ...weak }) => (is ? [weak] : []));
 }
 
 /** Whether a person wrote the text: a repetition, a row of neighbours, words. */

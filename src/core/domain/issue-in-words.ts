@@ -1,16 +1,14 @@
 import type { ShapeIssue } from './shape-issues.ts';
 
-const KINDS = new Map(
-  Object.entries({
-    array: 'a list',
-    int: 'a whole number',
-    null: 'null',
-    object: 'an object',
-    other: 'a value that JSON lacks, such as NaN',
-    record: 'an object',
-    tuple: 'a list',
-  }),
-);
+const KINDS = new Map([
+  ['array', 'a list'],
+  ['int', 'a whole number'],
+  ['null', 'null'],
+  ['object', 'an object'],
+  ['other', 'a value that JSON lacks, such as NaN'],
+  ['record', 'an object'],
+  ['tuple', 'a list'],
+]);
 
 /** Describes one wrong field in a sentence without a full stop. */
 export function issueInWords({ path, received, expected = '', says }: ShapeIssue): string {

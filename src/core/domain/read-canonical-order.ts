@@ -16,20 +16,18 @@ const LEFT_OUT_MAX = 20;
  * Fields that the kitchen and the driver can do without. No other field is left out: an order without its notes,
  * modifiers, price or time would be a different order, and some POS systems would finally refuse it.
  */
-const SPARED = new Map(
-  Object.entries<LeftOutCode>({
-    'member.phone': 'phone_unusable',
-    'member.email': 'email_unusable',
-    'fulfillment.destination.latitude': 'coordinates_unusable',
-    'fulfillment.destination.longitude': 'coordinates_unusable',
-    'fulfillment.destination.line2': 'address_unusable',
-    'fulfillment.destination.city': 'address_unusable',
-    'fulfillment.destination.postalCode': 'address_unusable',
-    'fulfillment.destination.region': 'address_unusable',
-    'fulfillment.destination.country': 'address_unusable',
-    'fulfillment.destination.instructions': 'address_unusable',
-  }),
-);
+const SPARED = new Map<string, LeftOutCode>([
+  ['member.phone', 'phone_unusable'],
+  ['member.email', 'email_unusable'],
+  ['fulfillment.destination.latitude', 'coordinates_unusable'],
+  ['fulfillment.destination.longitude', 'coordinates_unusable'],
+  ['fulfillment.destination.line2', 'address_unusable'],
+  ['fulfillment.destination.city', 'address_unusable'],
+  ['fulfillment.destination.postalCode', 'address_unusable'],
+  ['fulfillment.destination.region', 'address_unusable'],
+  ['fulfillment.destination.country', 'address_unusable'],
+  ['fulfillment.destination.instructions', 'address_unusable'],
+]);
 const DESTINATION = 'fulfillment.destination';
 const COUNTRY = /^[A-Z]{2}$/i;
 

@@ -97,14 +97,12 @@ export function mailProblem(error: unknown): NotSent {
   const { code = 'unknown', responseCode } = error as { code?: string; responseCode?: number };
   const said = responseCode === undefined ? '' : ` (${responseCode})`;
   const isFinal = code === 'EENVELOPE' && responseCode !== undefined && responseCode >= 500;
-  const problems = new Map(
-    Object.entries({
-      EAUTH: 'the mail server refused our user name and password',
-      EENVELOPE: 'the mail server refused the address',
-      ETLS: 'no encrypted connection to the mail server could be made',
-      EREQUIRETLS: 'the mail server offers no encryption',
-    }),
-  );
+  const problems = new Map([
+    ['EAUTH', 'the mail server refused our user name and password'],
+    ['EENVELOPE', 'the mail server refused the address'],
+    ['ETLS', 'no encrypted connection to the mail server could be made'],
+    ['EREQUIRETLS', 'the mail server offers no encryption'],
+  ]);
   return new NotSent(`${problems.get(code) ?? `the mail server could not be used: ${code}`}${said}`, isFinal);
 }
 

@@ -54,15 +54,13 @@ function writeItem({ text, name, value, buttonName, buttons }: Item): string {
   return `<section>${text.map((each) => `<p>${escape(each)}</p>`).join('')}${form}</section>`;
 }
 
-const ENTITIES = new Map(
-  Object.entries({
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  }),
-);
+const ENTITIES = new Map([
+  ['&', '&amp;'],
+  ['<', '&lt;'],
+  ['>', '&gt;'],
+  ['"', '&quot;'],
+  ["'", '&#39;'],
+]);
 
 function escape(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES.get(character) ?? '');

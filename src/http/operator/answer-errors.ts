@@ -5,6 +5,7 @@ import { toCauseText } from '../../core/domain/cause-text.ts';
 import { issueInWords } from '../../core/domain/issue-in-words.ts';
 import { TimeUnknown } from '../../core/postgres/database-clock.ts';
 import { shapeIssues, type ShapeIssue } from '../../core/domain/shape-issues.ts';
+import { findTooMuch } from './bound-bodies.ts';
 import { TooManyFailures } from '../throttle-failures.ts';
 import { PROBLEM_JSON, PROBLEMS, makeProblem, type Problem, type ProblemStatus } from '../problem.ts';
 
@@ -24,10 +25,10 @@ export function isDatabaseAway(error: unknown): boolean {
   return UNREACHABLE.includes(String(code)) || LOST.test(error.message) || isDatabaseAway(error.cause);
 }
 
-/** Maximum body, in bytes. */
+/** Maximum body, in bytes, without the item map of a location. */
 export const BODY_LIMIT = 64 * 1024;
 
-/** Makes a scope accept a JSON body of at most `BODY_LIMIT` bytes, or no body. */
+/** Makes a scope accept a JSON body of at most `BODY_LIMIT` bytes, or no body. A route may allow an item map next to it. */
 export function takeJson(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   const parse = scope.getDefaultJsonParser('error', 'error');
@@ -37,20 +38,31 @@ export function takeJson(scope: FastifyInstance): void {
     (request, body: string, done) => {
       // Some clients send a POST without a body.
       if (body === '') done(null, undefined);
-      else void parse(request, body, done);
+      else {
+        const problem = findTooMuch(body);
+        if (problem !== undefined) done(Object.assign(new Error(problem), { statusCode: 400 }));
+        else void parse(request, body, (error, json) => done(error ?? refuseLarge(body, json), json));
+      }
     },
   );
 }
 
+/** @returns an error if the body is too large without its item map */
+function refuseLarge(body: string, json: unknown): Error | null {
+  if (body.length <= BODY_LIMIT) return null;
+  const { settings, ...others } = json as { settings?: { itemMap?: unknown } };
+  const rest = JSON.stringify({ ...others, settings: { ...settings, itemMap: undefined } });
+  if (rest.length <= BODY_LIMIT) return null;
+  return Object.assign(new Error('too large'), { statusCode: 413, code: 'FST_ERR_CTP_BODY_TOO_LARGE' });
+}
+
 /** Our sentences for errors of Fastify. We do not use Fastify's messages, because they may change. */
-const SENTENCES = new Map(
-  Object.entries({
-    FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
-    FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The length of the body differs from its Content-Length.',
-    FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large. Send a smaller one.',
-    FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body is not JSON. Send it with the header Content-Type: application/json.',
-  }),
-);
+const SENTENCES = new Map([
+  ['FST_ERR_CTP_INVALID_JSON_BODY', 'The body is not valid JSON.'],
+  ['FST_ERR_CTP_INVALID_CONTENT_LENGTH', 'The length of the body differs from its Content-Length.'],
+  ['FST_ERR_CTP_BODY_TOO_LARGE', 'The body is too large: at most 64 KiB, and 256 KiB with an item map.'],
+  ['FST_ERR_CTP_INVALID_MEDIA_TYPE', 'The body is not JSON. Send it with the header Content-Type: application/json.'],
+]);
 
 class WrongFields extends Error {
   override readonly name = 'WrongFields';

@@ -3,6 +3,7 @@ import { serializerCompiler } from 'fastify-type-provider-zod';
 import { mountOperations } from '../../operators/mount-operations.ts';
 import { OPERATIONS } from '../../operators/registry.ts';
 import { answerErrors, takeJson, validatorCompiler } from './answer-errors.ts';
+import { takeLargeInTurn } from './bound-bodies.ts';
 import { boardRoutes } from './board-routes.ts';
 import type { Shared } from './event-stream.ts';
 import { liveRoutes } from './live-routes.ts';
@@ -37,6 +38,7 @@ export function speakJson(scope: FastifyInstance): void {
   scope.setValidatorCompiler(validatorCompiler);
   scope.setSerializerCompiler(serializerCompiler);
   takeJson(scope);
+  takeLargeInTurn(scope);
   answerErrors(scope);
   scope.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'));
 }
