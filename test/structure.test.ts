@@ -151,6 +151,16 @@ describe('the structure', () => {
     expect(judge("export const a = (it: object) => 'b' in it && Object.hasOwn(WORDS, 'c') && WORDS.a;")).toEqual([]);
   });
 
+  it('what is printed goes through one function on each stream, so that no text from outside steers the terminal', () => {
+    const prints = filesIn('.').filter(({ text }) => /process\.std(out|err)\.write|console\.\w+\(/.test(text));
+    // The last has no imports, and only words of its own.
+    expect(prints.map(({ file }) => file).toSorted()).toEqual([
+      'cli/print.ts',
+      'observe/terminal-text.ts',
+      'require-node.ts',
+    ]);
+  });
+
   it('only the registry names the providers', () => {
     const files = filesIn('.').filter(({ file }) => !file.startsWith('providers') && file !== 'provider-kit.ts');
     for (const { file, text } of files) {

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { WrongEnvironment } from '../server/config.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
 import { NotDone } from '../operators/operation.ts';
-import { terminalText } from '../observe/terminal-text.ts';
+import { printError, terminalText } from '../observe/terminal-text.ts';
 
 const FAILED = 1;
 const WRONG_INPUT = 2;
@@ -16,7 +16,7 @@ export class WrongFiles extends Error {
 /** Prints an error to standard error. @returns the exit code */
 export function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_INPUT;
-  process.stderr.write(`error: ${terminalText(describe(error))}\n`);
+  printError(`error: ${describe(error)}`);
   if (error instanceof NotDone) return { 400: WRONG_INPUT, 404: NOT_FOUND }[error.statusCode as number] ?? FAILED;
   return error instanceof WrongLocation ? WRONG_INPUT : FAILED;
 }
@@ -31,5 +31,6 @@ export function describe(error: unknown): string {
 
 /** Removes values from commander's message, because somebody may have typed a secret in the wrong place. */
 export function withoutValues(words: string): string {
-  return words.replace(/(but got \d+): .*$/s, '$1.\n').replace(/^(error: unknown option '[^=']*)=.*?'(?=$|\n)/s, "$1'");
+  const without = words.replace(/(but got \d+): .*$/s, '$1.\n');
+  return terminalText(without.replace(/^(error: unknown option '[^=']*)=.*?'(?=$|\n)/s, "$1'"));
 }

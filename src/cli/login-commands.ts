@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
+import { printError } from '../observe/terminal-text.ts';
 import { NotSignedIn, askService, reasonOf } from '../operators/ask-service.ts';
 import { NotDone } from '../operators/operation.ts';
 import { listProviders } from '../operators/provider-operations.ts';
@@ -105,9 +106,9 @@ async function signIn(url: string): Promise<string> {
         `People sign in at ${leadsTo?.origin ?? 'another URL'}. Run expediter login with that URL.`,
       );
     }
-    process.stderr.write(
+    printError(
       `Open this URL in a browser on this machine, and allow the sign-in:\n${asked}\n` +
-        `In a remote shell, use expediter login --token, or first forward the port: ssh -L ${port}:127.0.0.1:${port}\n`,
+        `In a remote shell, use expediter login --token, or first forward the port: ssh -L ${port}:127.0.0.1:${port}`,
     );
     return await signedIn.promise;
   } finally {

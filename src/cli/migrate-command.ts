@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import pg from 'pg';
-import { terminalText } from '../observe/terminal-text.ts';
+import { printError } from '../observe/terminal-text.ts';
 import { readConfigOf } from '../server/config.ts';
 import { examples, print } from './print.ts';
 import { withDatabase } from './settings-rules.ts';
@@ -29,8 +29,7 @@ ${examples('expediter migrate', 'OWNER_DATABASE_URL=postgres://expediter_owner@d
       // Fails if the service cannot use the schema: it is of a newer version, or the service's role may not read it.
       await withDatabase(DATABASE_URL, async () => {}).catch((error: Error) => {
         if (OWNER_DATABASE_URL === undefined || !isUnreachable(error)) throw error;
-        const unchecked = `it is not known whether the service can use the schema: ${error.message}`;
-        process.stderr.write(`warning: ${terminalText(unchecked)}\n`);
+        printError(`warning: it is not known whether the service can use the schema: ${error.message}`);
       });
       print(command, { migrated }, migrated.map((name) => `migrated ${name}`).join('\n') || 'the schema is up to date');
     });

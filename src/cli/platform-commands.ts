@@ -17,7 +17,7 @@ import { onChange } from './on-change.ts';
 import { asTyped, examples, print, table } from './print.ts';
 import { NotDone } from '../operators/operation.ts';
 import { loadProviders } from './settings-rules.ts';
-import { terminalText } from '../observe/terminal-text.ts';
+import { printError } from '../observe/terminal-text.ts';
 
 const SUMS = 'Check these amounts in the mapper:';
 const DEFAULT_QUERY = 'ORDER_MODULE is unset, so the default query was sent.';
@@ -82,7 +82,7 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       const { checkOrder } = await import('../diagnostics/check-order.ts');
       const module = await loadOrderModule(env);
       const registry = await loadProviders(env.PROVIDER_MODULES);
-      const warn = (problem: string): void => void process.stderr.write(`warning: ${terminalText(problem)}\n`);
+      const warn = (problem: string): void => printError(`warning: ${problem}`);
       const about = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module, registry, warn };
       const { details = orderIds.length === 1 } = options;
       const all: (Shown & { serviceOrderId: string })[] = [];
@@ -167,7 +167,7 @@ async function checkAtEachChange(file: string | undefined): Promise<void> {
   const words = process.argv.slice(1).filter((word) => word !== '--watch');
   const details = words.includes('--details') ? [] : ['--no-details'];
   const check = async (changed: string): Promise<void> => {
-    process.stderr.write(`\n${new Date().toLocaleTimeString('en-GB')}  ${changed}\n`);
+    printError(`\n${new Date().toLocaleTimeString('en-GB')}  ${changed}`);
     const child = spawn(process.execPath, [...process.execArgv, ...words, ...details], { stdio: 'inherit' });
     await once(child, 'close');
   };

@@ -16,3 +16,8 @@ export function printable(text: string): string {
 export function terminalText(text: string): string {
   return text.replaceAll(/[^\n\t]+/g, printable);
 }
+
+/** Prints a line on standard error. Parts of it may come from outside. */
+export function printError(line: string): void {
+  process.stderr.write(`${terminalText(line)}\n`);
+}

@@ -10,7 +10,7 @@ import { WrongLocation, findLocation } from '../core/locations/locations.ts';
 import { Check, Finding, PARTS } from '../diagnostics/check.ts';
 import { describeFailure, isFine, lineOf, sumOf } from '../diagnostics/print-checks.ts';
 import type { TestContents } from '../diagnostics/test-run.ts';
-import { terminalText } from '../observe/terminal-text.ts';
+import { printError } from '../observe/terminal-text.ts';
 import { NO_PUBLIC_URL, NotDone, POS, operation, unlessDrained, type Operation, type Tell } from './operation.ts';
 import { LocationParams } from './requests.ts';
 
@@ -227,7 +227,7 @@ export const DIAGNOSTIC_OPERATIONS: readonly Operation[] = [certifyLocation, exa
 
 function printProgress(...[event, data]: Parameters<Tell>): void {
   const line = event === 'wants' ? `...      ${(data as { what: string }).what}` : lineOf(data as Check);
-  process.stderr.write(`${terminalText(line)}\n`);
+  printError(line);
 }
 
 /** @throws NotDone */

@@ -3,12 +3,13 @@ import { WrongSchema } from '../database/check-schema.ts';
 import { WrongEnvironment, readConfig } from './config.ts';
 import { createLog } from '../observe/create-log.ts';
 import { logOutput } from '../observe/log-output.ts';
+import { printError } from '../observe/terminal-text.ts';
 import { loadProviders } from '../providers/index.ts';
 import { buildServer } from './build-server.ts';
 
 /** Ends the process with a message and no stack, because only an operator can fix the cause. */
 function refuseToStart(message: string): never {
-  process.stderr.write(`${message}\n`);
+  printError(message);
   process.exit(1);
 }
 

@@ -1,8 +1,9 @@
 /** The same commands print the same by the API of a service as by its database. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { runCli } from '../support/run-cli.ts';
+import { sendJson, serveHttp } from '../support/serve-http.ts';
 
 let stage: Stage;
 let url: string;
@@ -87,4 +88,16 @@ it('the doctor checks this machine if that is wanted', async () => {
     (await runCli(here, ['doctor', '--only', 'database', '--json', ...more])).out;
   expect(await examined()).not.toContain('ECONNREFUSED');
   expect(await examined('--local')).toContain('ECONNREFUSED');
+});
+
+it.each(['location list', 'order show x', 'login'])('%s prints no text that steers a terminal', async (name) => {
+  const says = '\u001b]0;owned\u0007\u009b2J\u202e\rerror: none';
+  const service = await serveHttp((_request, response) =>
+    sendJson(response, 409, { type: says, title: says, status: 409, detail: says, code: says }),
+  );
+  onTestFinished(service.stop);
+  const env = { EXPEDITER_URL: service.url, EXPEDITER_TOKEN: OPERATOR_TOKEN };
+  const { code, out, error } = await runCli(env, [...name.split(' '), ...(name === 'login' ? [service.url] : [])]);
+  expect([code, error]).toEqual([1, expect.stringContaining('owned')]);
+  expect(out + error).not.toMatch(/[^\P{Cc}\n]|\p{Bidi_Control}/u);
 });
