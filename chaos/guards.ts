@@ -483,6 +483,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'history-of-another': NEVER },
     noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'orders were of somebody else'),
   },
+  'a text that is not secret is no reference': {
+    edits: { 'references-in-secrets': NEVER },
+    noticedBy: vitest('test/cli/apply-command.test.ts', 'reads no reference that stands in a text'),
+  },
+  'a secret is read only below a named folder': {
+    edits: { 'secrets-below-folder': NEVER },
+    noticedBy: vitest('test/cli/apply-command.test.ts', 'reads a secret only from a file below'),
+  },
   'a stored secret goes to no other host': {
     edits: { 'secrets-stay-at-host': NEVER },
     noticedBy: vitest('test/http/operator/location-routes.test.ts', 'sends no secret to a host'),

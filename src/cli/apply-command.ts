@@ -25,11 +25,14 @@ type Step = {
   problem?: string;
 };
 
+type ApplyOptions = { files: string; secrets?: string[]; yes?: true; prune?: true; group?: string };
+
 export function addApplyCommands(program: Command): void {
   program
     .command('apply')
     .description('make the locations as a folder of YAML files describes them. Without --yes, only print the plan')
     .requiredOption('-f, --files <path>', 'a folder, with all its .yaml files, or one file')
+    .option('--secrets <folders...>', 'folders from which file:PATH may also read secrets, such as /run/secrets')
     .option('--yes', 'carry out the plan')
     .option('--prune', 'also remove locations that no file describes')
     .addOption(new Option('--group <name>', 'with --prune: only locations of this group are removed'))
@@ -37,8 +40,10 @@ export function addApplyCommands(program: Command): void {
       'after',
       `
 A file has one document per location: id, integration, settings, and if wanted name, timeZone, country, groups,
-contacts, address and backOfficeUrl. Secrets stand somewhere else, and are given by reference: env:NAME (a variable), file:PATH (relative to the
-file) or stdin:NAME (a line NAME=value of standard input). "export" writes such files, with their JSON Schema.
+contacts, address and backOfficeUrl. Secrets stand somewhere else, and are given by reference: env:NAME (a variable),
+file:PATH (relative to the file, and below the folder of --files or --secrets) or stdin:NAME (a line NAME=value of standard
+input). In a setting that is not a secret, nothing is read: write its value, with text: before it if it begins with env:,
+file:, stdin: or text:. "export" writes such files, with their JSON Schema.
 
 What a file leaves out is removed. If a run is stopped, repeat it. With --prune, a location with orders that have not
 ended is not removed.
@@ -46,7 +51,7 @@ ended is not removed.
 Exit codes: 0 nothing to do, or done; 2 changes are planned; 1 something is wrong, or could not be done.
 ${examples('expediter apply -f locations/', 'expediter apply -f locations/ --yes --prune --group brand-nord')}`,
     )
-    .action(async (options: { files: string; yes?: true; prune?: true; group?: string }, command: Command) => {
+    .action(async (options: ApplyOptions, command: Command) => {
       await withAsk([put, list, remove, listProviders], async (ask) => apply(ask, options, command), AT_ONCE);
     });
 
@@ -79,12 +84,8 @@ async function locationsBy(ask: Ask, group: string | undefined): Promise<SeenLoc
   return ((await ask(list, readInput(list, { group }))) as { locations: SeenLocation[] }).locations;
 }
 
-async function apply(
-  ask: Ask,
-  { files, yes, prune, group }: { files: string; yes?: true; prune?: true; group?: string },
-  command: Command,
-): Promise<void> {
-  const { locations, problems } = await readLocationFiles(files, await providersBy(ask));
+async function apply(ask: Ask, { files, secrets, yes, prune, group }: ApplyOptions, command: Command): Promise<void> {
+  const { locations, problems } = await readLocationFiles(files, await providersBy(ask), secrets);
   // Exit code 2 means planned changes, so wrong files are an error like any other.
   if (problems.length > 0) throw new WrongFiles(problems.join('\n'));
   const described = new Set(locations.map(({ id }) => id));
@@ -191,7 +192,7 @@ async function exportAll(
   { to, group, overwrite }: { to: string; group?: string; overwrite?: true },
   command: Command,
 ): Promise<void> {
-  const locations = await locationsBy(ask, group);
+  const all = await locationsBy(ask, group);
   await mkdir(to, { recursive: true });
   const write = (name: string, content: string): Promise<void> =>
     writeFile(join(to, name), content, { flag: overwrite === true ? 'w' : 'wx' }).catch(
@@ -199,18 +200,20 @@ async function exportAll(
         throw new Error(`${join(to, name)} cannot be written (${error.code}). --overwrite replaces files that exist`);
       },
     );
-  const variables = await inTurns(locations, async ({ locationId }) => {
-    const written = writeLocationFile((await ask(show, { locationId })) as ShownLocation);
-    await write(`${encodeURIComponent(locationId)}.yaml`, written.content);
-    return written.variables;
-  });
+  const variables: string[] = [];
+  const done = await inTurns(all, ({ locationId }) =>
+    step(locationId, 'none', async () => {
+      const written = writeLocationFile((await ask(show, { locationId })) as ShownLocation);
+      await write(written.file, written.content);
+      variables.push(...written.variables);
+    }),
+  );
   const schema = locationFileSchema(await providersBy(ask));
   await writeFile(join(to, SCHEMA_FILE), `${JSON.stringify(schema, undefined, 2)}\n`);
-  const names = variables.flat();
+  const names = variables.toSorted();
   const also = names.length === 0 ? '' : `\nSet these variables before you apply the files: ${names.join(', ')}`;
-  print(
-    command,
-    { locations: locations.length, variables: names },
-    `${locations.length} locations are in ${to}${also}`,
-  );
+  const left = done.flatMap(({ locationId, problem }) => (problem === undefined ? [] : `${locationId}: ${problem}`));
+  const locations = all.length - left.length;
+  print(command, { locations, variables: names }, `${locations} locations are in ${to}${also}`);
+  if (left.length > 0) throw new Error(`Not every location was exported. ${left.join('; ')}`);
 }

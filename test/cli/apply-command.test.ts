@@ -1,9 +1,9 @@
 /** `apply` and `export`: locations as files, by the API and by the database. */
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
@@ -11,6 +11,8 @@ import { runJson } from '../support/run-json.ts';
 import { runRefused } from '../support/run-refused.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../support/run-program.ts';
+import { writeLocationFile } from '../../src/cli/location-files.ts';
+import type { ShownLocation } from '../../src/core/locations/show-location.ts';
 
 const ORDERS_URL = 'http://127.0.0.1:9/hooks/a1b2c3d4';
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -23,7 +25,7 @@ let url: string;
 let folder: string;
 
 beforeAll(async () => {
-  stage = await startStage({ env: { OPERATOR_TOKEN } });
+  stage = await startStage({ env: { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.test' } });
   url = await stage.listen();
 });
 afterAll(() => stage?.stop());
@@ -41,7 +43,7 @@ const stored = (): Promise<Record<string, unknown>[]> =>
 describe.each([
   ['the API', () => ({ EXPEDITER_URL: url, EXPEDITER_TOKEN: OPERATOR_TOKEN })],
   ['the database', () => stage.env],
-])('apply by %s', (_, envOf) => {
+])('apply by %s', (by, envOf) => {
   const run = (args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Ended> =>
     runCli({ ...envOf(), SECRET, ORDERS_URL, ...more }, args, input);
   const apply = (...args: string[]): Promise<Ended> => run(['apply', '-f', folder, ...args]);
@@ -145,15 +147,15 @@ describe.each([
     expect((await apply('--yes')).code).toBe(0);
     const to = join(folder, 'exported');
     const { out } = await run(['export', '--to', to]);
-    expect(out).toContain('CLUB_1_ORDERS_URL, CLUB_1_SECRET, CLUB_2_ORDERS_URL, CLUB_2_SECRET');
+    const variables = out.match(/LOCATION_CLUB_[12]__\w+/g) ?? [];
+    const hashed = (name: string): unknown =>
+      expect.stringMatching(new RegExp(`^LOCATION_CLUB_2__${name}__[0-9A-F]+$`));
+    const plain = ['LOCATION_CLUB_1__ORDERS_URL', 'LOCATION_CLUB_1__SECRET'];
+    expect(variables).toEqual([...plain, hashed('ORDERS_URL'), hashed('SECRET')]);
     expect(await readFile(join(to, 'club-1.yaml'), 'utf8')).not.toContain('a1b2c3d4');
     expect((await readdir(to)).toSorted()).toEqual(['club%2F2.yaml', 'club-1.yaml', 'location.schema.json']);
-    const again = await run(['apply', '-f', to], '', {
-      CLUB_1_ORDERS_URL: ORDERS_URL,
-      CLUB_2_ORDERS_URL: ORDERS_URL,
-      CLUB_1_SECRET: SECRET,
-      CLUB_2_SECRET: SECRET,
-    });
+    const values = variables.map((name) => [name, name.includes('URL') ? ORDERS_URL : SECRET] as const);
+    const again = await run(['apply', '-f', to], '', Object.fromEntries(values));
     expect(again).toEqual({ code: 0, out: '0 to create, 0 to change, 0 to remove, 2 unchanged\n', error: '' });
 
     const text = await readFile(join(to, 'club-1.yaml'), 'utf8');
@@ -169,6 +171,123 @@ describe.each([
 
     expect(await runRefused(1, envOf(), ['export', '--to', to])).toContain('EEXIST');
   });
+
+  it('reads no reference that stands in a text which is not secret, and export keeps such a text a text', async () => {
+    const more = { DEPLOY_KEY: OTHER, LOCATION_CLUB_1__ACCESS_TOKEN: 'token' };
+    await writeFile(join(folder, 'key'), OTHER);
+    const mapped = { pizza: `file:${join(folder, 'key')}`, pasta: 'text:stdin:A', soup: 'file' };
+    const settings = { locationId: 'L1', merchantId: 'env:DEPLOY_KEY', itemMap: mapped };
+    await stage.addLocation('club-1', { ...settings, accessToken: 'token' }, 'square');
+    const before = await stored();
+    const to = join(folder, 'exported');
+    await run(['export', '--to', to]);
+    const again = await run(['apply', '-f', to, '--yes'], '', more);
+    expect(again).toEqual({ code: 0, out: '0 created, 0 changed, 0 removed, 1 unchanged\n', error: '' });
+    expect(await stored()).toEqual(before);
+
+    const exported = join(to, 'club-1.yaml');
+    await writeFile(exported, (await readFile(exported, 'utf8')).replaceAll('text:', ''));
+    const { code, out, error } = await run(['apply', '-f', to], '', more);
+    expect(code).toBe(1);
+    for (const [field, from] of [
+      ['merchantId', 'env'],
+      ['itemMap', 'file'],
+      ['itemMap', 'stdin'],
+    ]) {
+      expect(error).toMatch(new RegExp(`settings\\.${field}: is not a secret, so ${from}: is not read`));
+    }
+    expect(out + error).not.toContain(OTHER);
+  });
+
+  it('reads a secret only from a file below the folder of --files or of --secrets, also by a symbolic link', async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), 'expediter-secrets-'));
+    onTestFinished(() => rm(elsewhere, { recursive: true }));
+    await writeFile(join(elsewhere, 'key'), SECRET);
+    await mkdir(join(folder, 'of'));
+    const to = join(folder, 'of', 'a.yaml');
+    await symlink(join(elsewhere, 'key'), join(folder, 'of', 'link'));
+    await writeFile(join(folder, 'key'), SECRET);
+    const planOf = async (path: string, ...more: string[]): Promise<Ended> => {
+      await writeFile(to, withSecret(`file:${path}`));
+      return run(['apply', '-f', to, ...more]);
+    };
+    for (const path of ['link', '../key', join(elsewhere, 'key'), join(elsewhere, 'none'), '../nowhere']) {
+      const { code, error } = await planOf(path);
+      expect([code, error]).toEqual([
+        1,
+        expect.stringMatching(/the file \S+ is not below the folder of --files or --sec/),
+      ]);
+      expect(error).not.toMatch(/ENOENT|whsec/);
+    }
+    for (const path of ['link', join(elsewhere, 'key')]) {
+      expect(await planOf(path, '--secrets', elsewhere)).toMatchObject({ code: 2, error: '' });
+    }
+    expect((await planOf('../key', '--secrets', elsewhere)).code).toBe(1);
+    expect((await planOf('../key', '--secrets', folder)).code).toBe(2);
+    expect((await planOf('key', '--secrets', join(folder, 'none'))).error).toMatch(/none cannot be read \(ENOENT\)/);
+  });
+
+  it('export writes each location, however long its id, and says which one it could not read', async () => {
+    const ids = ['/'.repeat(255), `${'/'.repeat(254)}x`, '..', 'club-1', 'Club-1', 'CLUB-1'];
+    for (const id of ids) await stage.addLocation(`${id}?`.slice(0, 255), { ordersUrl: 'http://127.0.0.1:9/' });
+    await expect(stage.addLocation('..', { ordersUrl: 'http://127.0.0.1:9/' })).rejects.toThrow('cannot be an id');
+    await stage.query("UPDATE locations SET location_id = rtrim(location_id, '?')");
+    const to = join(folder, 'exported');
+    const { code, out, error } = await run(['export', '--to', to]);
+    // No client of the API can name it in a URL.
+    const unread = by === 'the API' ? 1 : 0;
+    expect([code, error]).toEqual([
+      unread,
+      unread === 1 ? expect.stringMatching(/^error: Not every location was exported. \.\.: /) : '',
+    ]);
+    expect(out).toContain(`${ids.length - unread} locations are in`);
+    const files = (await readdir(to)).filter((name) => name.endsWith('.yaml'));
+    const described = await Promise.all(
+      files.map(async (name) => parse(await readFile(join(to, name), 'utf8')) as unknown),
+    );
+    expect(described.map((each) => (each as { id: string }).id).toSorted()).toEqual(
+      ids
+        .slice(0)
+        .filter((id) => unread === 0 || id !== '..')
+        .toSorted(),
+    );
+    // On a disk that does not tell capitals, and whatever else there is.
+    expect(new Set(files.map((name) => name.toLowerCase())).size).toBe(files.length);
+  });
+});
+
+it('export names no two secrets, and nothing else in an environment, by one variable', () => {
+  const about = {
+    integration: 'standard',
+    name: null,
+    timeZone: null,
+    country: null,
+    address: null,
+    backOfficeUrl: null,
+  };
+  const variableOf = ([locationId, field]: readonly [string, string]): unknown =>
+    writeLocationFile({
+      ...about,
+      locationId,
+      groups: [],
+      contacts: [],
+      settings: { [field]: { fingerprint: '' } },
+    } as unknown as ShownLocation).variables[0];
+  const [usual, ...names] = [
+    ['club-1', 'secret'],
+    ['club_1', 'secret'],
+    ['Club-1', 'secret'],
+    ['club--1', 'secret'],
+    ['club 1', 'secret'],
+    ['club', 'oneSecret'],
+    ['club-one', 'secret'],
+    ['club', 'one_secret'],
+    ['deploy', 'key'],
+    ['1', 'secret'],
+  ].map((each) => variableOf(each as [string, string]));
+  expect(usual).toBe('LOCATION_CLUB_1__SECRET');
+  for (const name of names) expect(name).toMatch(/^LOCATION_\w+__\w+$/);
+  expect(new Set([usual, ...names]).size).toBe(10);
 });
 
 it('an integrator of a group applies only within it', async () => {

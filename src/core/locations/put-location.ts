@@ -324,6 +324,8 @@ async function write(
 ): Promise<PutLocation | PutRefused | undefined> {
   const id = Id.safeParse(locationId);
   if (!id.success) throw new WrongLocation(`location: ${describeIssues(id.error)}`);
+  // A URL means a folder by them, so no client of the API could ask for the location.
+  if (/^\.\.?$/.test(locationId)) throw new WrongLocation(`location: "${locationId}" cannot be an id`);
   const work = async (client: PoolClient): Promise<PutLocation | PutRefused | undefined> => {
     let row = await readConfigured(client, locationId, dryRun ? '' : 'FOR UPDATE');
     if (row === undefined && !dryRun) {

@@ -165,9 +165,15 @@ describe('a location', () => {
       expect(file).toContain('  application: ours\n');
       expect(file).not.toMatch(/baseUrl|clientId|clientSecret/);
       await system.query('DELETE FROM locations');
-      const secrets = { CLUB_1_RESTAURANT_GUID: pos.settings['restaurantGuid'], CLUB_1_WEBHOOK_SECRET: 'a secret' };
+      const secrets = {
+        LOCATION_CLUB_1__RESTAURANT_GUID: pos.settings['restaurantGuid'],
+        LOCATION_CLUB_1__WEBHOOK_SECRET: 'a secret',
+      };
       const env = { ...system.env, ...(secrets as Record<string, string>) };
-      const whole = file.replaceAll(/env:CLUB_1_(?!RESTAURANT|WEBHOOK)\w+/g, 'env:CLUB_1_RESTAURANT_GUID');
+      const whole = file.replaceAll(
+        /env:LOCATION_CLUB_1__(?!RESTAURANT|WEBHOOK)\w+/g,
+        'env:LOCATION_CLUB_1__RESTAURANT_GUID',
+      );
       await writeFile(join(folder, 'club-1.yaml'), whole);
       const applied = await runCli(env, ['apply', '-f', join(folder, 'club-1.yaml'), '--yes']);
       expect(applied).toMatchObject({ code: 0, error: '' });
