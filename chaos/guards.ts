@@ -483,6 +483,22 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'history-of-another': NEVER },
     noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'orders were of somebody else'),
   },
+  'a location joins a group only by who has its roles': {
+    edits: { 'groups-give-no-more': [/ && given.*;/, ';'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a location that joins only by'),
+  },
+  'a removal names orders to their readers only': {
+    edits: { 'orders-for-their-readers': [/areNamed \?/, 'true ?'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'show an integrator no order'),
+  },
+  'a name of a token elsewhere is not told': {
+    edits: { 'names-elsewhere': [/same\.counts \?/, 'true ?'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is told no name of elsewhere'),
+  },
+  'a revoked token is not shown again': {
+    edits: { 'revoked-is-over': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gives a token again to the same caller'),
+  },
   'a text that is not secret is no reference': {
     edits: { 'references-in-secrets': NEVER },
     noticedBy: vitest('test/cli/apply-command.test.ts', 'reads no reference that stands in a text'),

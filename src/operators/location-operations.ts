@@ -205,7 +205,8 @@ const put = operation({
     description:
       'Everything that the body leaves out is removed. Its held orders are tried immediately. The audit records what ' +
       'changed, without secrets. An integrator of some groups creates locations only in these groups and only with ids ' +
-      'that have no orders or webhooks yet, and adds and removes no other group.',
+      'that have no orders or webhooks yet, and adds and removes no other group. To add a location to one of ' +
+      'these groups, they need every role that others have there, also at the location.',
     output: ChangedLocation,
     answer: 'It is stored.',
     refuses: [412],
@@ -554,8 +555,9 @@ const remove = operation({
     dryRun,
     unpaused: whether('Also remove a location that is not paused.').optional(),
   }),
-  async run({ pool, headers, service }, { locationId, ...options }) {
-    const removed = await removeLocation(pool, locationId, { ...headers, ...options });
+  async run({ pool, headers, service, readsOrdersAt }, { locationId, ...options }) {
+    const namesOrders = readsOrdersAt(locationId);
+    const removed = await removeLocation(pool, locationId, { ...headers, ...options, namesOrders });
     if (removed === undefined || 'refused' in removed) return removed;
     service?.identify.invalidateCache();
     return { locationId, removed: true as const, ...removed };

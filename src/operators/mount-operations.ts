@@ -46,9 +46,9 @@ export function mountOperations(
     isOver: () => closing.aborted || request.socket.destroyed,
     within: (requested) => locationsWithin(request, requested),
     scope: () => scopeOf(operatorOf(request), request.routeOptions.config.access?.role ?? 'admin'),
-    mayPlace(before, after) {
+    mayPlace(before, after, given) {
       const { locationId = '' } = request.params as { locationId?: string };
-      return mayPlace(operatorOf(request), before && { locationId, groups: before }, after);
+      return mayPlace(operatorOf(request), before && { locationId, groups: before }, after, given);
     },
     readsOrdersAt: (locationId) => has(operatorOf(request), 'viewer', locationId),
     note(after) {

@@ -4,7 +4,7 @@ import type { Action } from '../core/operators/audit.ts';
 import type { Observe } from '../core/domain/observed.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import type { ShapeIssue } from '../core/domain/shape-issues.ts';
-import type { Actor, NeededRole, Scope } from '../core/operators/operator.ts';
+import type { Actor, MayPlace, NeededRole, Scope } from '../core/operators/operator.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
@@ -65,7 +65,7 @@ export type Caller = {
   /** Returns where the caller has the operation's role. */
   scope(): Scope;
   /** Whether the caller may create a location with these groups (`before` is undefined), or change its groups. */
-  mayPlace(before: readonly string[] | undefined, after: readonly string[]): boolean;
+  mayPlace: MayPlace;
   /** Whether the caller may read orders at a location. */
   readsOrdersAt(locationId: string): boolean;
   /** Sets `after` of the audit's action. By default `after` is the state of the order or location. */

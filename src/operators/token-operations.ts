@@ -35,7 +35,7 @@ const issue = operation({
     summary: 'Make a webhook token for a location',
     description:
       'Only this answer contains the token, because only its SHA-256 is stored. Earlier tokens stay valid. If the ' +
-      'answer may have been lost, repeat the request with the same `Idempotency-Key`: you get the same token.',
+      'answer may have been lost, repeat the request with the same `Idempotency-Key`: you get the same token, as long as it is valid.',
     output: IssuedToken,
     answer: 'The token.',
     refuses: [409, 422],
@@ -61,7 +61,7 @@ const issue = operation({
         : { keys: caller.settings.keys, by: `${by.kind} ${by.id}`, idempotencyKey };
     const { token, tokenId, integration } = await issueToken(pool, { locationId, label, expiresAt, repeatable }).catch(
       (error: unknown) => {
-        throw error instanceof KeyUsed ? new NotDone(422, error.message) : error;
+        throw error instanceof KeyUsed ? new NotDone(error.statusCode, error.message) : error;
       },
     );
     note(tokenId);

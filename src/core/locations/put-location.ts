@@ -4,6 +4,8 @@ import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { Id, describeIssues } from '../domain/order.ts';
 import { Typed } from '../operators/cases.ts';
+import { readRolesAt } from '../operators/find-operator.ts';
+import type { MayPlace } from '../operators/operator.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { inTransaction, LOCK_CREATE_LOCATION, withClient } from '../postgres/transactions.ts';
 import { maySee, shownOrigin } from './describe-settings.ts';
@@ -157,9 +159,9 @@ type Options = {
   dryRun?: boolean | undefined;
   /**
    * Whether the caller may create a location with these groups (`before` is undefined), or change its groups. Called
-   * while the location is locked.
+   * while the location is locked. `given` are the roles that others have at the groups that are added to a location.
    */
-  mayPlace?: ((before: readonly string[] | undefined, after: readonly string[]) => boolean) | undefined;
+  mayPlace?: MayPlace | undefined;
   /** Whether the caller may create a location whose id has orders or webhooks. They may be of another restaurant. */
   mayReuse?: boolean | undefined;
   /** Whether stored secrets may be sent to another host. Its owner could read them. */
@@ -340,8 +342,10 @@ async function write(
     const rules = await withApplications(client, given, [before?.settings, settings], dryRun ? '' : 'FOR KEY SHARE');
     const wanted = decide(before, rules);
     if (wanted === undefined) return undefined;
+    const added = wanted.groups.filter((group) => before?.groups.includes(group) === false);
+    const roles = added.length === 0 ? [] : await readRolesAt(client, added);
     // guard: groups-within-scope
-    if (!mayPlace(before?.groups, wanted.groups)) return row === undefined ? NOT_INTEGRATOR : NOT_OF_GROUPS;
+    if (!mayPlace(before?.groups, wanted.groups, roles)) return row === undefined ? NOT_INTEGRATOR : NOT_OF_GROUPS;
     // guard: history-of-another
     if (row === undefined && !mayReuse && (await hasHistory(client, locationId))) return NOT_INTEGRATOR;
     if (!matches(ifMatch, row)) return { refused: CHANGED_MEANWHILE, statusCode: 412 };
@@ -403,7 +407,8 @@ export async function retryPlacements(client: PoolClient, ...locationIds: string
 /** In the words for a location that the caller may not see, so that the answer does not tell whether it exists. */
 const NOT_INTEGRATOR: PutRefused = { refused: 'You need the role integrator for this request.', statusCode: 403 };
 const NOT_OF_GROUPS: PutRefused = {
-  refused: 'You can add and remove only groups where you have the role integrator.',
+  refused:
+    'You can change only groups where you are integrator. To add one, you need every role that others have there, at the location too.',
   statusCode: 403,
 };
 

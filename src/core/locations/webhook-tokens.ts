@@ -44,6 +44,7 @@ const MAX_WAITING = 4_096;
 
 export class KeyUsed extends Error {
   override readonly name = 'KeyUsed';
+  statusCode: 409 | 422 = 422;
 }
 
 export type IssuedToken = { tokenId: string; token: string; integration: string };
@@ -55,7 +56,7 @@ const FOREIGN_KEY_VIOLATION = '23503';
  * @param about.repeatable if the same caller repeats the request with the same key, it gets the same token again, because
  *   the token is derived from the key and from SETTINGS_KEY
  * @throws WrongLocation if there is no such location
- * @throws KeyUsed if the key made a token with another label or expiry
+ * @throws KeyUsed if the key made a token with another label or expiry, or one that is revoked or expired
  */
 export async function issueToken(
   pool: Pool,
@@ -82,12 +83,15 @@ export async function issueToken(
       throw error;
     });
   if (rowCount === 0) {
-    const { rowCount: same } = await pool.query(
-      `SELECT FROM webhook_tokens
+    const { rows: same } = await pool.query<{ isValid: boolean }>(
+      `SELECT revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS "isValid" FROM webhook_tokens
        WHERE token_id = $1::uuid AND label IS NOT DISTINCT FROM $2::text AND expires_at IS NOT DISTINCT FROM $3::timestamptz`,
       [tokenId, label, expiresAt],
     );
-    if (same === 0) throw new KeyUsed('This Idempotency-Key was used for another token. Use a new key.');
+    if (same[0] === undefined) throw new KeyUsed('This Idempotency-Key was used for another token. Use a new key.');
+    const gone = new KeyUsed('The token of this Idempotency-Key is no longer valid. Use a new key.');
+    // guard: revoked-is-over
+    if (!same[0].isValid) throw Object.assign(gone, { statusCode: 409 });
   }
   return { tokenId, token, integration };
 }

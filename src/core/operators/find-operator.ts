@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Pool } from 'pg';
-import { BY_OPERATOR_TOKEN, type Operator, type Right } from './operator.ts';
+import type { Pool, PoolClient } from 'pg';
+import { BY_OPERATOR_TOKEN, type Operator, type Right, type RoleAt } from './operator.ts';
 
 /** SQL of a right. Its locations include those of its groups, in order, so that equal rights are equal arrays. */
 const RIGHT = (of: string): string => `jsonb_build_object(
@@ -28,6 +28,18 @@ const HAS_ADMIN = `EXISTS (SELECT FROM operator_grants WHERE ${IS_ADMIN})`;
 export async function isAnyoneAdmin(pool: Pool): Promise<boolean> {
   const { rows } = await pool.query<{ is: boolean }>(`SELECT ${HAS_ADMIN} AS is`);
   return rows[0]?.is === true;
+}
+
+/** Reads the roles that people and valid tokens have at groups. */
+export async function readRolesAt(client: PoolClient, groups: readonly string[]): Promise<RoleAt[]> {
+  const { rows } = await client.query<RoleAt>(
+    `SELECT DISTINCT role, "group" FROM (
+       SELECT roles, location_groups FROM operator_grants
+       UNION ALL SELECT roles, location_groups FROM operator_tokens t WHERE ${IS_VALID}
+     ) AS given, unnest(roles) AS role, unnest(location_groups) AS "group" WHERE "group" = ANY ($1::text[])`,
+    [groups],
+  );
+  return rows;
 }
 
 /** Hashes a token or a session's cookie for storage. Both contain 32 random bytes. */

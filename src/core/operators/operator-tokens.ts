@@ -84,7 +84,8 @@ export async function issueOperatorToken(
     return { refused: `there are already ${most} valid tokens: revoke an unused one` };
   }
   const same = valid.find((each) => folded(each.name) === folded(name));
-  if (same !== undefined) return alreadyCalled(same.name);
+  // guard: names-elsewhere
+  if (same !== undefined) return alreadyCalled(same.counts ? same.name : undefined);
   // An expired token no longer reserves its name.
   await pool.query(
     `UPDATE operator_tokens SET revoked_at = now() WHERE name = $1::text AND revoked_at IS NULL AND expires_at <= now()`,
@@ -111,8 +112,10 @@ export async function issueOperatorToken(
   return issued === undefined ? alreadyCalled(name) : { ...issued, token };
 }
 
-function alreadyCalled(name: string): { refused: string } {
-  return { refused: `a valid token is called "${name}": revoke it, or choose another name` };
+/** @param name undefined if the token may not be shown to the caller */
+function alreadyCalled(name: string | undefined): { refused: string } {
+  const which = name === undefined ? 'has a name that looks like this one' : `is called "${name}"`;
+  return { refused: `a valid token ${which}: ${name === undefined ? '' : 'revoke it, or '}choose another name` };
 }
 
 /** @param within the scope to which a listed token must be limited; undefined for all tokens */

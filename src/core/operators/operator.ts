@@ -26,6 +26,12 @@ export const Right = z.object({
 });
 export type Right = z.infer<typeof Right>;
 
+/** A role that somebody has at a group. */
+export type RoleAt = { role: Role; group: string };
+type Groups = readonly string[];
+/** Whether an operator may create a location (`before` is undefined), or change its groups. See `mayPlace` */
+export type MayPlace = (before: Groups | undefined, after: Groups, given: readonly RoleAt[]) => boolean;
+
 /** The author of an action, as the audit names them. */
 export const Actor = z.object({
   kind: z.enum(['person', 'token', 'operator_token', 'command_line', 'nobody']).meta({
@@ -111,11 +117,14 @@ export function groupsOf({ rights }: Pick<Operator, 'rights'>, role: NeededRole)
  * Whether an integrator may create a location with these groups (`before` is undefined), or change its groups. With a
  * group, a location gets the people who have roles at that group. So an integrator of some groups may add and remove only
  * these groups, and creates locations only in them.
+ * @param given the roles that others have at the groups that are added to a location. The integrator hands these roles on, so
+ *   they must have them too, at the location and at the group
  */
 export function mayPlace(
   operator: Pick<Operator, 'rights'>,
   before: { locationId: string; groups: readonly string[] } | undefined,
   after: readonly string[],
+  given: readonly RoleAt[] = [],
 ): boolean {
   if (locationsOf(operator, 'integrator') === null) return true;
   if (before === undefined ? after.length === 0 : !has(operator, 'integrator', before.locationId, before.groups))
@@ -123,7 +132,11 @@ export function mayPlace(
   const own = new Set(groupsOf(operator, 'integrator'));
   const [old, now] = [new Set(before?.groups), new Set(after)];
   const changed = [...old, ...now].filter((group) => old.has(group) !== now.has(group));
-  return changed.every((group) => own.has(group));
+  const hasToo = ({ role, group }: RoleAt): boolean =>
+    has(operator, role, before?.locationId ?? null, before?.groups) &&
+    (locationsOf(operator, role) === null || groupsOf(operator, role).includes(group));
+  // guard: groups-give-no-more
+  return changed.every((group) => own.has(group)) && given.every(hasToo);
 }
 
 function gives({ roles }: Right, role: NeededRole): boolean {

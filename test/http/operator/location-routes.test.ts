@@ -509,6 +509,16 @@ describe('a location by the API', () => {
     ];
     others.push(await operator.post('/locations/keyed/tokens'));
     expect((await issue('short')).status).toBe(400);
+    expect((await operator.send('DELETE', `/locations/keyed/tokens/${String(first?.body['tokenId'])}`)).status).toBe(
+      200,
+    );
+    const again = await issue('key-number-1', { label: 'till' });
+    expect(again).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringContaining('no longer valid') as string },
+    });
+    expect(again.text).not.toContain('exw_');
+    expect(await issue('key-number-1', { label: 'bar' })).toMatchObject({ status: 422 });
     await remove('keyed', '?unpaused=true');
     await put('keyed', standard());
     others.push(await issue('key-number-1', { label: 'till' }));

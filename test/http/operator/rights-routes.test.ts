@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pauseLocation } from '../../../src/core/locations/locations.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
+import { mayPlace, type Role } from '../../../src/core/operators/operator.ts';
 import { startSession } from '../../../src/core/operators/operator-sessions.ts';
 import { LOCK_CREATE_LOCATION } from '../../../src/core/postgres/transactions.ts';
 import { askOperator, sendAsIs, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
@@ -199,6 +200,16 @@ describe('an admin of one location', () => {
     expect((await ofClub1.post(`/operators/tokens/${own.tokenId}/revoke`)).status).toBe(200);
   });
 
+  it('is told no name of elsewhere by a name that looks like it', async () => {
+    await issue({ name: 'nightly-totals', roles: ['viewer'] });
+    await issue({ name: 'till-totals', roles: ['viewer'], locations: ['club-1'] });
+    const wanted = { roles: ['viewer'], locations: ['club-1'] };
+    const { status, text } = await ofClub1.post('/operators/tokens', { ...wanted, name: 'NIGHTIY-TOTALS' });
+    expect([status, text]).toEqual([409, expect.stringContaining('choose another name')]);
+    expect(text).not.toContain('nightly-totals');
+    expect((await ofClub1.post('/operators/tokens', { ...wanted, name: 'TILL-TOTALS' })).text).toContain('till-totals');
+  });
+
   it('finds in the audit what was given and taken there, by whomever, and nothing of elsewhere', async () => {
     const { tokenId } = await issue({ name: 'driver', roles: ['viewer'], locations: ['club-1', 'club-2'] });
     await admin.post(`/operators/tokens/${tokenId}/revoke`);
@@ -309,6 +320,46 @@ describe('roles at a group of locations', () => {
     expect((await here.send('DELETE', '/locations/first?unpaused=true')).status).toBe(200);
   });
 
+  it('reach a location that joins only by somebody who has all of them', async () => {
+    await member('joined', 'viewer');
+    const grant = { group: 'staff', roles: ['operator', 'member-data'], locationGroups: ['joined'] };
+    const { grantId } = (await admin.post('/operators/grants', grant)).body as Grant;
+    const right = { roles: ['integrator', 'operator'], locationGroups: ['left', 'joined'] };
+    const less = await askOperator(stage.app, (await issue({ ...right, name: 'less' })).token);
+    const other = await issue({ ...right, name: 'same', roles: [...right.roles, 'member-data'] });
+    const same = await askOperator(stage.app, other.token);
+    const join = async (by = less): Promise<unknown> =>
+      (await by.send('PATCH', '/locations/joiner', { groups: ['joined', 'left'] })).body['detail'];
+    await put(admin, 'joiner', ['left']);
+    const refused = expect.stringMatching(/every role that others have there/) as string;
+    expect(await join()).toEqual(refused);
+    expect((await put(less, 'joiner', ['joined'])).body['detail']).toEqual(refused);
+    // A new location has nothing that a role could reach.
+    expect((await put(less, 'new-joiner', ['joined'])).status).toBe(201);
+    expect(await join(same)).toBeUndefined();
+    // What is taken counts no longer.
+    await admin.send('PATCH', '/locations/joiner', { groups: ['left'] });
+    for (const taken of [`grants/${grantId}/remove`, `tokens/${other.tokenId}/revoke`]) {
+      expect(await join()).toEqual(refused);
+      await admin.post(`/operators/${taken}`);
+    }
+    expect(await join()).toBeUndefined();
+  });
+
+  it.each<[boolean, string, Role[], Role[]]>([
+    [true, 'both', ['integrator', 'viewer'], ['integrator', 'operator']],
+    [false, 'its location alone', ['integrator', 'viewer'], ['integrator']],
+    [false, 'their group alone', ['integrator'], ['integrator', 'viewer']],
+  ])('may be given (%s) by who has them at %s', (may, _where, atLocation, atGroup) => {
+    const rights = [
+      { roles: atLocation, locations: ['club-1'], locationGroups: [] },
+      { roles: atGroup, locations: [], locationGroups: ['joined'] },
+    ];
+    const given = [{ role: 'viewer', group: 'joined' }] as const;
+    expect(mayPlace({ rights }, { locationId: 'club-1', groups: [] }, ['joined'], given)).toBe(may);
+    expect(mayPlace({ rights }, { locationId: 'club-1', groups: [] }, ['joined'], [])).toBe(true);
+  });
+
   it('give no location to its integrator that somebody else created meanwhile', async () => {
     const [here] = await member('quick', 'integrator');
     const lock = `SELECT pg_advisory_xact_lock(hashtextextended('taken', $1))`;
@@ -353,12 +404,19 @@ describe('roles at a group of locations', () => {
     const seen = ['/orders/order-shown', '/orders', `/webhooks/${webhookId}`, '/webhooks', '/locations/shown'];
     const answers = await Promise.all(seen.map((each) => here.get(each)));
     expect(answers.map(({ status }) => status)).toEqual([404, 403, 404, 403, 200]);
-    for (const { text } of answers) expect(text).not.toMatch(new RegExp(`order-shown|${webhookId}`));
     const actionsOf = async (by: Operator): Promise<unknown[]> =>
       ((await by.get('/locations/shown')).body['actions'] as { action: string }[]).map(({ action }) => action);
     expect(await actionsOf(here)).toEqual(['pause', 'put']);
     expect(await actionsOf(admin)).toEqual(['pause', 'replay', 'replay many', 'replay', 'retry', 'put']);
     expect((await here.post('/locations/shown/check')).status).toBe(200);
+    for (const dry of ['&dryRun=true', '']) {
+      answers.push(await here.send('DELETE', `/locations/shown?unpaused=true${dry}`));
+      expect(answers.at(-1)).toMatchObject({
+        status: 409,
+        body: { detail: expect.stringContaining('not ended (1)') as string },
+      });
+    }
+    for (const { text } of answers) expect(text).not.toMatch(new RegExp(`order-shown|${webhookId}`));
   });
 
   it('are given, seen and taken by an admin of the group, and by no admin of less', async () => {

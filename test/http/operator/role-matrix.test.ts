@@ -632,7 +632,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
       (QUERIES[asked.route]?.includes('dryRun') === true && query['dryRun'] === 'true');
     const action = does ?? (isShown ? reveals?.action : undefined);
     // It is known only when the location is locked.
-    const isOfGroups = text.includes('add and remove only groups');
+    const isOfGroups = text.includes('change only groups');
     if (status === 403 && !isOfGroups) refused.add(actor, 'be refused');
     if (status < 300 && action !== undefined && !isDry) done.add(actor, action);
     for (const _each of isDry ? [] : replayedOf(action, text)) done.add(actor, 'replay');
