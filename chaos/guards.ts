@@ -537,6 +537,22 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'application-kept': [/'FOR KEY SHARE'/, "''"] },
     noticedBy: vitest('test/core/locations/applications.test.ts', 'is not removed from under a location'),
   },
+  'a secret has no white space that a check may read otherwise': {
+    edits: { 'no-white-space': REMOVED },
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'whatever is written around'),
+  },
+  'a stored secret is used for no other restaurant': {
+    edits: { 'secrets-stay-at-target': [/isScoped \? 'whole' : /, ''] },
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'only with all secrets'),
+  },
+  'an integrator of a group takes no restaurant of another location': {
+    edits: { 'target-of-another': NEVER },
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'only with all secrets'),
+  },
+  'a restaurant is given to one location at a time': {
+    edits: { 'one-at-a-target': REMOVED },
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'by one of many requests'),
+  },
   'a location is created once': {
     edits: { 'created-once': REMOVED },
     noticedBy: vitest('test/http/operator/location-routes.test.ts', 'created by one of many'),

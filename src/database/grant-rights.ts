@@ -71,6 +71,7 @@ export const FUNCTIONS = [
   'find_tombstone(text)',
   'take_past_orders(integer,text[])',
   'forget_past_order(text,uuid)',
+  'forget_target()',
 ] as const;
 
 const INSUFFICIENT_PRIVILEGE = '42501';

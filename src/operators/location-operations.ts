@@ -129,7 +129,7 @@ async function store(
     ...headers,
     dryRun: isDry || isForAudit,
     mayPlace,
-    mayReuse: scope() === undefined,
+    isUnscoped: scope() === undefined,
     mayMove: service === undefined,
   };
   if (isPatch) {
@@ -205,8 +205,9 @@ const put = operation({
     description:
       'Everything that the body leaves out is removed. Its held orders are tried immediately. The audit records what ' +
       'changed, without secrets. An integrator of some groups creates locations only in these groups and only with ids ' +
-      'that have no orders or webhooks yet, and adds and removes no other group. To add a location to one of ' +
-      'these groups, they need every role that others have there, also at the location.',
+      'that have no orders or webhooks yet, adds and removes no other group, and names no restaurant at the POS that ' +
+      'another location has. To add a location to one of these groups, they need every role that others have there, ' +
+      'also at the location.',
     output: ChangedLocation,
     answer: 'It is stored.',
     refuses: [412],
@@ -262,7 +263,8 @@ const change = operation({
     summary: 'Change a location',
     description:
       'Only the given fields change. Settings are merged by JSON Merge Patch (RFC 7396): null removes a field, and ' +
-      'secrets that are not given stay. If a URL changes to another host, all secrets must be given again. With another ' +
+      'secrets that are not given stay. If a URL changes to another host, all secrets must be given again; by an ' +
+      'integrator of some groups also if the restaurant at the POS or the path of a URL changes. With another ' +
       '`integration`, `settings` replaces all settings.',
     output: ChangedLocation,
     answer: 'It is changed.',

@@ -120,8 +120,14 @@ export function changeInWords(
     integration,
     created,
     changes,
+    warnings = [],
     validTokens,
-  }: PutLocation & { locationId: string; integration: string; validTokens: number },
+  }: Omit<PutLocation, 'warnings'> & {
+    warnings?: string[];
+    locationId: string;
+    integration: string;
+    validTokens: number;
+  },
   isDry: boolean,
 ): string {
   const state = created ? `served by ${integration}` : 'changed';
@@ -131,7 +137,8 @@ export function changeInWords(
     : `${locationId} ${isDry ? 'would be' : 'is'} ${state}`;
   const next =
     isDry || validTokens > 0 ? '' : `. For its webhooks, run: expediter token issue --location ${locationId}`;
-  return sections(`${first}${next}`, created && !isDry ? '' : table(changes.map(changeRow)));
+  const warned = warnings.map((each) => `Warning: ${each}`).join('\n');
+  return sections(`${first}${next}`, warned, created && !isDry ? '' : table(changes.map(changeRow)));
 }
 
 /** One changed field for people, as the columns of a table. */

@@ -142,24 +142,6 @@ export function refuseUrl({ protocol, hostname }: URL, allowed: AllowedHosts): R
   return protocol === 'https:' || isLoopback(hostname) ? undefined : 'plain http';
 }
 
-/** Finds the first URL in settings that may not be called. `path` names the fields that lead to it. */
-export function findRefusedUrl(
-  value: unknown,
-  allowed: AllowedHosts,
-): { path: string[]; refused: RefusedHost } | undefined {
-  if (typeof value === 'string') {
-    const url = /^https?:/i.test(value) ? URL.parse(value) : null;
-    const refused = url === null ? undefined : refuseUrl(url, allowed);
-    return refused && { path: [], refused };
-  }
-  if (typeof value !== 'object' || value === null) return undefined;
-  for (const [name, each] of Object.entries(value)) {
-    const found = findRefusedUrl(each, allowed);
-    if (found !== undefined) return { ...found, path: [name, ...found.path] };
-  }
-  return undefined;
-}
-
 const LOOPBACK = { addresses: listOf([...IPV4.loopback, ...IPV6.loopback]) };
 
 /** True for plain http to another machine. */

@@ -8,10 +8,15 @@ import type { SettingsKeys } from './settings-key.ts';
 type Part = {
   description?: string;
   shown?: boolean;
+  /** Says for which restaurant a credential is used. `shared`: several locations have it. */
+  target?: true | 'shared';
   type?: string;
+  format?: string;
   enum?: unknown[];
   const?: unknown;
   anyOf?: Part[];
+  oneOf?: Part[];
+  items?: Part;
   properties?: Record<string, Part>;
   required?: string[];
   additionalProperties?: Part | boolean;
@@ -30,9 +35,9 @@ export function settingsSchema(provider: Provider): object {
     isShown(properties[name]) ? part : { ...part, writeOnly: true },
   ]);
   const described = { ...schema, properties: Object.fromEntries(fields) as object };
-  // `shown` is a mark of ours, at any depth. A setting of this name is an object.
+  // `shown` and `target` are marks of ours, at any depth. A setting of this name is an object.
   const withoutMark = (name: string, value: unknown): unknown =>
-    name === 'shown' && value === true ? undefined : value;
+    ['shown', 'target'].includes(name) && typeof value !== 'object' ? undefined : value;
   return JSON.parse(JSON.stringify(described, withoutMark)) as object;
 }
 
@@ -76,6 +81,22 @@ function isShown(part: Part | undefined): boolean {
     return Object.values(properties).every(isShown) && (typeof others === 'boolean' ? !others : isShown(others));
   }
   return ['boolean', 'number', 'integer', 'null'].includes(part.type ?? '');
+}
+
+/** What a provider's schema says of the setting at a path: whether it is a URL, and whether it is a target. */
+export function aboutSetting(provider: Provider, path: readonly string[]): { isUrl: boolean; target: Part['target'] } {
+  const parts = partsAt(schemaOf(provider), path);
+  return { isUrl: parts.some(({ format }) => format === 'uri'), target: parts.find(({ target }) => target)?.target };
+}
+
+/** The parts of a schema that apply to the value at a path, and those around it. */
+function partsAt(part: Part | boolean | undefined, path: readonly string[]): Part[] {
+  if (typeof part !== 'object') return [];
+  const [name = '', ...rest] = path;
+  const { properties = {}, additionalProperties: others, items, anyOf = [], oneOf = [] } = part;
+  const inside = Object.hasOwn(properties, name) ? properties[name] : (others ?? items);
+  const same = [...anyOf, ...oneOf].flatMap((each) => partsAt(each, path));
+  return [part, ...same, ...(path.length === 0 ? [] : partsAt(inside, rest))];
 }
 
 /** An integration that a location can have. */

@@ -9,7 +9,7 @@ import { describeCause } from '../domain/placement-cause.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
 import { shapeIssues, type ShapeIssue } from '../domain/shape-issues.ts';
-import { type AllowedHosts, findRefusedUrl } from '../egress/allowed-hosts.ts';
+import { type AllowedHosts, refuseUrl } from '../egress/allowed-hosts.ts';
 import { keyOfGrant } from './credential-store.ts';
 import { SealedElsewhere, keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
 
@@ -183,7 +183,7 @@ function withSupplied(provider: Provider, settings: unknown, applications: Appli
   return { ...own, ...known.fields };
 }
 
-function wrongSetting(path: string, text: string): WrongLocation {
+export function wrongSetting(path: string, text: string): WrongLocation {
   const issue = { path: toCauseText(path), received: 'string', says: toCauseText(text) } as const;
   return new WrongLocation(`settings: ${issueInWords(issue)}`, { cause: { code: 'wrong_settings', issues: [issue] } });
 }
@@ -238,11 +238,24 @@ export function grantKeyOf(integration: string, provider: Provider, settings: un
  * @throws WrongLocation
  */
 export function refuseHosts(settings: unknown, { webhookAuth }: Provider, allowed: AllowedHosts): void {
-  const called = Object.entries(settings ?? {}).filter(([name]) => name !== webhookAuth?.urlSetting);
-  const found = findRefusedUrl(Object.fromEntries(called), allowed);
-  if (found === undefined) return;
-  const reason = describeCause({ code: 'pos_host_refused', reason: found.refused });
-  throw wrongSetting(found.path.join('.'), `is not allowed: ${reason}`);
+  for (const [path, value] of leavesOf(settings)) {
+    const url = path[0] === webhookAuth?.urlSetting ? undefined : toHttpUrl(value);
+    const reason = url && refuseUrl(url, allowed);
+    if (reason !== undefined)
+      throw wrongSetting(path.join('.'), `is not allowed: ${describeCause({ code: 'pos_host_refused', reason })}`);
+  }
+}
+
+/** The values in settings that are neither objects nor lists. */
+export function leavesOf(value: unknown, path: string[] = []): [path: string[], value: unknown][] {
+  if (typeof value !== 'object' || value === null) return [[path, value]];
+  return Object.entries(value).flatMap(([name, each]) => leavesOf(each, [...path, name]));
+}
+
+/** Parsed before its scheme is read, because `URL` removes control characters around and inside the scheme. */
+export function toHttpUrl(value: unknown): URL | undefined {
+  const url = typeof value === 'string' ? URL.parse(value) : null;
+  return url !== null && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 
 /**

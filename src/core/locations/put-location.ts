@@ -23,6 +23,7 @@ import {
 } from './locations.ts';
 import { seal, unseal } from './settings-key.ts';
 import { openAgain } from './settle-kitchens.ts';
+import { judgeTarget, refuseMove, refuseWhiteSpace, type SettingsChange } from './where-settings-lead.ts';
 
 /** What a contact can be told about an order, and the ways to tell it. */
 export const NOTICE_REASONS = ['late', 'failed', 'in_doubt', 'cancel_by_phone'] as const;
@@ -91,7 +92,9 @@ export const LocationDetails = z.object({
   backOfficeUrl: z
     .url({ protocol: /^https$/, error: 'is not an https URL' })
     .max(500)
-    .refine((url) => !/\/\/[^/?#]*@/.test(url), { error: 'must have no user and no password' })
+    .refine((url) => !/^https:\/\/[^/]*@/.test(URL.parse(url)?.href ?? ''), {
+      error: 'must have no user and no password',
+    })
     .nullable()
     .meta({
       description: "The page of its POS for the restaurant's staff.",
@@ -118,7 +121,8 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-type Configured = LocationDetails & { integration: string; settings: Readonly<Record<string, unknown>> };
+type Settings = Readonly<Record<string, unknown>>;
+type Configured = LocationDetails & { integration: string; settings: Settings };
 
 /** One changed field, with texts for people. A contact and a secret is `set`; of a secret URL there is the origin. */
 export const LocationChange = z.object({
@@ -139,6 +143,7 @@ export const ChangedLocation = z
       .string()
       .nullable()
       .meta({ description: 'Of the location as it is now. Null if a dry run would create it.' }),
+    warnings: z.array(z.string()).meta({ description: 'What is stored although it is unusual, for people.' }),
     validTokens: z.int().meta({ description: 'Webhook tokens that are valid for the integration.' }),
   })
   .meta({ id: 'ChangedLocation' });
@@ -148,6 +153,8 @@ export type PutLocation = {
   changes: LocationChange[];
   /** Of the location as it is now. Null if a dry run would create it. */
   etag: string | null;
+  /** What is stored although it is unusual, for people. */
+  warnings: string[];
 };
 
 type Options = {
@@ -162,8 +169,8 @@ type Options = {
    * while the location is locked. `given` are the roles that others have at the groups that are added to a location.
    */
   mayPlace?: MayPlace | undefined;
-  /** Whether the caller may create a location whose id has orders or webhooks. They may be of another restaurant. */
-  mayReuse?: boolean | undefined;
+  /** False for an integrator of some locations, who reaches neither other restaurants nor their orders and webhooks. */
+  isUnscoped?: boolean | undefined;
   /** Whether stored secrets may be sent to another host. Its owner could read them. */
   mayMove?: boolean | undefined;
 };
@@ -207,41 +214,13 @@ export async function patchLocation(
   options: Options = {},
 ): Promise<PutLocation | PutRefused | undefined> {
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
-  const decide = (before: Configured | undefined, known: Rules): Configured | undefined => {
+  const decide = (before: Configured | undefined): Configured | undefined => {
     if (before === undefined) return undefined;
     const merged: Configured = { ...before, ...given };
     if (merged.integration !== before.integration) return { ...merged, settings: settings ?? {} };
-    const after = mergePatch(before.settings, settings ?? {}) as Configured['settings'];
-    // guard: secrets-stay-at-host
-    if (options.mayMove === false) refuseMove(known, before, { after, given: settings ?? {} });
-    return { ...merged, settings: after };
+    return { ...merged, settings: mergePatch(before.settings, settings ?? {}) as Configured['settings'] };
   };
   return write(pool, rules, locationId, { decide, isPatch: true, settings }, options);
-}
-
-/** @throws WrongLocation if a URL of the settings leads to another host, and a secret that is not given again is sent there */
-function refuseMove(
-  { registry }: Rules,
-  { integration, settings }: Configured,
-  { after, given }: { after: Configured['settings']; given: Configured['settings'] },
-): void {
-  const provider = registry.get(integration);
-  const originOf = (value: unknown): string | undefined =>
-    typeof value === 'string' && /^https?:/i.test(value) ? URL.parse(value)?.origin : undefined;
-  const moved = Object.keys(after).find((name) => {
-    const origin = originOf(after[name]);
-    return name !== provider?.webhookAuth?.urlSetting && origin !== undefined && origin !== originOf(settings[name]);
-  });
-  const isGiven = (name: string): boolean => Object.hasOwn(given, name);
-  const stay = Object.keys(settings).filter(
-    // A URL that stays is called at its own host.
-    (name) =>
-      Object.hasOwn(after, name) && !(isGiven(name) || maySee(provider, name, settings[name]) || originOf(after[name])),
-  );
-  if (moved === undefined || stay.length === 0) return;
-  throw new WrongLocation(
-    `settings: ${moved} leads to another host, so give again what it may get: ${stay.join(', ')}`,
-  );
 }
 
 /** Settings have a few levels. A patch with thousands of them would overflow the stack. */
@@ -307,7 +286,7 @@ export async function readConfigured(
 }
 
 type Change = {
-  decide: (before: Configured | undefined, rules: Rules) => Configured | undefined;
+  decide: (before: Configured | undefined) => Configured | undefined;
   isPatch: boolean;
   settings: unknown;
 };
@@ -322,7 +301,7 @@ async function write(
   given: Rules,
   locationId: string,
   { decide, isPatch, settings }: Change,
-  { ifMatch, ifNoneMatch, dryRun = false, mayPlace = () => true, mayReuse = true }: Options,
+  { ifMatch, ifNoneMatch, dryRun = false, mayPlace = () => true, isUnscoped = true, mayMove = true }: Options,
 ): Promise<PutLocation | PutRefused | undefined> {
   const id = Id.safeParse(locationId);
   if (!id.success) throw new WrongLocation(`location: ${describeIssues(id.error)}`);
@@ -340,14 +319,14 @@ async function write(
     // The lock keeps the application until the location that refers to it is stored.
     // guard: application-kept
     const rules = await withApplications(client, given, [before?.settings, settings], dryRun ? '' : 'FOR KEY SHARE');
-    const wanted = decide(before, rules);
+    const wanted = decide(before);
     if (wanted === undefined) return undefined;
     const added = wanted.groups.filter((group) => before?.groups.includes(group) === false);
     const roles = added.length === 0 ? [] : await readRolesAt(client, added);
     // guard: groups-within-scope
     if (!mayPlace(before?.groups, wanted.groups, roles)) return row === undefined ? NOT_INTEGRATOR : NOT_OF_GROUPS;
     // guard: history-of-another
-    if (row === undefined && !mayReuse && (await hasHistory(client, locationId))) return NOT_INTEGRATOR;
+    if (row === undefined && !isUnscoped && (await hasHistory(client, locationId))) return NOT_INTEGRATOR;
     if (!matches(ifMatch, row)) return { refused: CHANGED_MEANWHILE, statusCode: 412 };
     if (ifNoneMatch !== undefined && row !== undefined) return { refused: EXISTS, statusCode: 412 };
     const stays =
@@ -358,9 +337,12 @@ async function write(
       throw new WrongLocation('timeZone: is required, because a contact has quiet hours');
     }
     // Before the changes are listed, because what is not valid may be large.
-    const grantKey = stays !== undefined && isPatch ? stays.grantKey : validate(rules, wanted);
+    const valid = stays !== undefined && isPatch ? undefined : validate(rules, before, wanted, !isUnscoped);
+    // guard: secrets-stay-at-host
+    if (valid !== undefined && isPatch && !mayMove) refuseMove(rules, valid, (settings ?? {}) as Settings);
+    const warnings = valid === undefined ? [] : await judgeTarget(client, rules, valid, locationId);
     const changes = changesBetween(rules, before, wanted);
-    const done = { created: row === undefined, changes };
+    const done = { created: row === undefined, changes, warnings };
     if (dryRun) return { ...done, etag: row === undefined ? null : etagOf(row) };
     const sealedSettings =
       stays?.sealedSettings ?? (await seal(rules.keys, wanted.settings, placeOfSettings(locationId)));
@@ -370,7 +352,7 @@ async function write(
         wanted.integration,
         sealedSettings,
         wanted.country,
-        grantKey,
+        valid === undefined ? row?.grantKey : grantKeyOf(wanted.integration, valid.provider, valid.used),
         wanted.name,
         wanted.timeZone,
         JSON.stringify(wanted.contacts),
@@ -422,11 +404,16 @@ async function hasHistory(client: PoolClient, locationId: string): Promise<boole
   return rows[0]?.has === true;
 }
 
-/** @returns the key of the grant that the settings use; null if they need none. @throws WrongLocation */
-function validate(rules: Rules, { integration, settings: given }: Configured): string | null {
-  const { provider, settings } = parseSettings(rules, integration, given, newSettingsOf);
-  refuseHosts(settings, provider, rules.allowedHosts);
-  return grantKeyOf(integration, provider, settings) ?? null;
+/** @throws WrongLocation */
+function validate(rules: Rules, before: Configured | undefined, wanted: Configured, isScoped: boolean): SettingsChange {
+  const { integration, settings: after } = wanted;
+  const { provider, settings: used } = parseSettings(rules, integration, after, newSettingsOf);
+  refuseHosts(used, provider, rules.allowedHosts);
+  const old = before?.integration === integration ? before.settings : {};
+  const change = { provider, used, before: old, after, isScoped };
+  // guard: no-white-space
+  refuseWhiteSpace(change);
+  return change;
 }
 
 const PUT = `

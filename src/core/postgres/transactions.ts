@@ -102,6 +102,8 @@ export const LOCK_MOVE_ORDERS = 7_324;
 export const LOCK_ARCHIVE = 7_325;
 /** Taken together with the id of a location that is about to be created. */
 export const LOCK_CREATE_LOCATION = 7_317;
+/** Taken together with the target of a location's settings. */
+export const LOCK_TARGET = 7_326;
 
 /** Takes a lock until the transaction ends. @returns false if another process has it */
 export async function tryLock(client: ClientBase, lock: number): Promise<boolean> {

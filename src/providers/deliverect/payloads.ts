@@ -18,6 +18,7 @@ export const Settings = z
     channelLinkId: z
       .string()
       .regex(/^[A-Za-z0-9]+$/, { error: 'is not an id of letters and digits, such as 61bcc34f657cc48c23eb60d5' })
+      .meta({ target: true })
       .describe("The restaurant's id at Deliverect, on its Locations page. Anybody who knows it can sign on staging."),
     hmacSecret: Secret.describe(
       "The secret that signs webhooks. It is the channel link's id until Deliverect assigns a secret, as on staging.",

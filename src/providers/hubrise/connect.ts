@@ -68,7 +68,7 @@ export const authorisation: Authorisation<Settings> = {
   },
   exchange: exchangeCode,
   revoke,
-  access: ({ baseUrl, accessToken }) => accessToken && `${baseUrl} ${accessToken}`,
+  access: ({ baseUrl, accessToken }) => accessToken && `${new URL(baseUrl).href} ${accessToken}`,
 };
 
 function refuseNoClient({ clientId }: Settings): void {

@@ -15,7 +15,7 @@ const BusinessLocationId = z
   .refine((id) => /^[1-9]\d{0,18}$/.test(id) && BigInt(id) <= INT64_MAX, {
     error: 'is not the digits of a business location id, such as 45454565682155',
   })
-  .meta({ ...SHOWN, description: "The location's id: digits, from GET /o/op/data/businesses." });
+  .meta({ ...SHOWN, target: true, description: "The location's id: digits, from GET /o/op/data/businesses." });
 
 /** A user name or password for HTTP Basic. Only ASCII is allowed, because it has the same bytes in every encoding. */
 const BasicWord = Secret.regex(/^[\x20-\x7e]+$/, { error: 'has a character other than printable ASCII' });

@@ -34,7 +34,7 @@ export const authorisation: Authorisation<Settings> = {
   exchange: exchangeCode,
   revoke,
   access: ({ baseUrl, clientId, refreshToken, merchantId }) =>
-    refreshToken && `${baseUrl} ${clientId} ${merchantId ?? refreshToken}`,
+    refreshToken && `${new URL(baseUrl).href} ${clientId} ${merchantId ?? refreshToken}`,
   readRevoked,
 };
 
@@ -53,11 +53,9 @@ function refuseOwnToken({ accessToken }: Settings): void {
 async function revoke(context: PosContext<Settings>): Promise<void> {
   const { settings } = context;
   refuseOwnToken(settings);
-  const { baseUrl, clientId, clientSecret, merchantId } = settings;
-  const whose =
-    merchantId === undefined
-      ? { access_token: await context.credentials.accessToken(tokenOf(context)) }
-      : { merchant_id: merchantId };
+  const { baseUrl, clientId, clientSecret } = settings;
+  // The token belongs to the seller who granted it. `merchantId` is a setting, and could name another seller.
+  const accessToken = await context.credentials.accessToken(tokenOf(context));
   await oauthRevoke(context, {
     pos: 'Square',
     url: `${baseUrl}/oauth2/revoke`,
@@ -67,7 +65,7 @@ async function revoke(context: PosContext<Settings>): Promise<void> {
       'content-type': 'application/json',
       accept: 'application/json',
     },
-    body: JSON.stringify({ client_id: clientId, ...whose }),
+    body: JSON.stringify({ client_id: clientId, access_token: accessToken }),
   });
 }
 

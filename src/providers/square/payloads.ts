@@ -25,10 +25,12 @@ const Fields = z.strictObject({
     .min(1)
     .max(255)
     .optional()
+    .meta({ target: 'shared' })
     .meta({ ...SHOWN, description: 'The id of the seller who granted the access. Filled in with the refreshToken.' }),
   locationId: z
     .string()
     .regex(/^\w{1,255}$/, { error: 'is not a location id of Square: letters and digits' })
+    .meta({ target: true })
     .meta({ ...SHOWN, description: "Square's id of the location, from Locations in the Developer Console." }),
   signatureKey: Secret.optional().describe('The key of the webhook subscription. Connect fills it in.'),
   notificationUrl: HttpUrl.optional().describe(

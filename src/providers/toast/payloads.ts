@@ -27,7 +27,9 @@ export const Settings = z
     ),
     clientId: Secret.describe('The id of the API client, as Toast gives it with baseUrl.'),
     clientSecret: Secret.describe("The client's secret, as Toast gives it."),
-    restaurantGuid: Guid.describe("The restaurant's GUID, from Toast's partners webhook or API."),
+    restaurantGuid: Guid.meta({ target: true }).describe(
+      "The restaurant's GUID, from Toast's partners webhook or API.",
+    ),
     webhookSecret: z
       .union([Secret, z.array(Secret).min(1)], {
         error: 'is neither the secret of a webhook subscription nor a list of secrets',

@@ -154,6 +154,12 @@ describe('a location that an operator disconnects', () => {
     expect(square.oauth.isWithdrawn).toBe(true);
   });
 
+  it('is revoked for the seller who granted the access, whatever the settings say', async () => {
+    await patch({ merchantId: 'ANOTHER' });
+    expect(await disconnect()).toMatchObject({ body: { revoked: true } });
+    expect(square.oauth.isWithdrawn).toBe(true);
+  });
+
   it('loses its access at HubRise', async () => {
     await system.addLocation('hub', { ...hubrise.settings, clientId: hubrise.oauth.clientId }, 'hubrise');
     expect(await disconnect('hub')).toMatchObject({ status: 200, body: { revoked: true } });
@@ -163,7 +169,9 @@ describe('a location that an operator disconnects', () => {
   });
 
   it('leaves the access at the vendor to another location that shares it', async () => {
-    await system.addLocation('shares', { ...square.settings, merchantId: MERCHANT }, 'square');
+    // The same URL in another spelling.
+    const baseUrl = String(square.settings['baseUrl']).replace('http://127.0.0.1', 'HTTP://127.1');
+    await system.addLocation('shares', { ...square.settings, baseUrl, merchantId: MERCHANT }, 'square');
     expect(await disconnect()).toMatchObject({ status: 200, body: { revoked: false } });
     expect(square.oauth.isWithdrawn).toBe(false);
     expect(await settings()).not.toHaveProperty('refreshToken');
