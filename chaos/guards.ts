@@ -553,6 +553,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'one-at-a-target': REMOVED },
     noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'by one of many requests'),
   },
+  'an integrator of a group creates ids of this group only': {
+    edits: { 'ids-of-a-group': [/after\.some\(.*\);/, 'after.length > 0;'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'neither learn which ids exist'),
+  },
+  'an integrator removes no roles that an admin gave': {
+    edits: { 'rights-of-admins': NEVER },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'are not lost by an integrator'),
+  },
   'a location is created once': {
     edits: { 'created-once': REMOVED },
     noticedBy: vitest('test/http/operator/location-routes.test.ts', 'created by one of many'),

@@ -64,7 +64,7 @@ export async function withAskDatabase<Result>(
           },
           scope: () => undefined,
           mayPlace: () => true,
-          readsOrdersAt: () => true,
+          hasAt: () => true,
           note: (code) => void (after = code),
           noted: () => after,
           limitTo: async (group) => void (ofGroup = await membersOf(pool, group)),

@@ -204,10 +204,10 @@ const put = operation({
     summary: 'Create or replace a location',
     description:
       'Everything that the body leaves out is removed. Its held orders are tried immediately. The audit records what ' +
-      'changed, without secrets. An integrator of some groups creates locations only in these groups and only with ids ' +
-      'that have no orders or webhooks yet, adds and removes no other group, and names no restaurant at the POS that ' +
-      'another location has. To add a location to one of these groups, they need every role that others have there, ' +
-      'also at the location.',
+      'changed, without secrets. An integrator of some groups creates locations only in these groups, with ids that ' +
+      'begin with the group and a colon and have no orders or webhooks yet, adds and removes no other group, and names ' +
+      'no restaurant at the POS that another location has. To add a location to one of these groups, they need every ' +
+      'role that others have there, also at the location.',
     output: ChangedLocation,
     answer: 'It is stored.',
     refuses: [412],
@@ -314,9 +314,9 @@ const show = operation({
   },
   params: LocationParams,
   reads: SETTINGS,
-  run: async ({ pool, settings, service, readsOrdersAt }, { locationId }) =>
+  run: async ({ pool, settings, service, hasAt }, { locationId }) =>
     showLocation(
-      { ...settings, pool, now: service?.now ?? (() => new Date()), readsOrders: readsOrdersAt(locationId) },
+      { ...settings, pool, now: service?.now ?? (() => new Date()), readsOrders: hasAt('viewer', locationId) },
       locationId,
     ),
   print: locationInWords,
@@ -546,7 +546,7 @@ const remove = operation({
     summary: 'Remove a location with its settings and tokens',
     description:
       'The location must be paused, and all its orders must have ended. Its orders and webhooks stay stored. After ' +
-      'five seconds its webhooks are answered 401. It also loses all roles that name it.',
+      'five seconds its webhooks are answered 401. It also loses all roles that name it, which needs the role admin there.',
     output: z.object({ locationId: z.string(), removed: z.literal(true), tokens: z.int() }),
     answer: 'It is removed.',
     refuses: [409, 412],
@@ -557,9 +557,9 @@ const remove = operation({
     dryRun,
     unpaused: whether('Also remove a location that is not paused.').optional(),
   }),
-  async run({ pool, headers, service, readsOrdersAt }, { locationId, ...options }) {
-    const namesOrders = readsOrdersAt(locationId);
-    const removed = await removeLocation(pool, locationId, { ...headers, ...options, namesOrders });
+  async run({ pool, headers, service, hasAt }, { locationId, ...options }) {
+    const rights = { namesOrders: hasAt('viewer', locationId), mayRevoke: hasAt('admin', locationId) };
+    const removed = await removeLocation(pool, locationId, { ...headers, ...options, ...rights });
     if (removed === undefined || 'refused' in removed) return removed;
     service?.identify.invalidateCache();
     return { locationId, removed: true as const, ...removed };

@@ -48,9 +48,9 @@ export function mountOperations(
     scope: () => scopeOf(operatorOf(request), request.routeOptions.config.access?.role ?? 'admin'),
     mayPlace(before, after, given) {
       const { locationId = '' } = request.params as { locationId?: string };
-      return mayPlace(operatorOf(request), before && { locationId, groups: before }, after, given);
+      return mayPlace(operatorOf(request), locationId, before, after, given);
     },
-    readsOrdersAt: (locationId) => has(operatorOf(request), 'viewer', locationId),
+    hasAt: (role, locationId) => has(operatorOf(request), role, locationId),
     note(after) {
       if (request.action !== undefined) request.action.after = after;
     },

@@ -294,17 +294,17 @@ it('an integrator of a group applies only within it', async () => {
   const right = ['--role', 'integrator', '--location-groups', 'nord'];
   const issued = await runJson(stage.env, ['operator', 'token', 'issue', '--name', 'of nord', ...right]);
   const { token } = issued as { token: string };
-  await write({ 'a.yaml': file('club-1'), 'b.yaml': file('club-2').replace('nord', 'south') });
+  await write({ 'a.yaml': file('nord:1'), 'b.yaml': file('nord:2').replace('[nord', '[south') });
   const run = (...args: string[]): Promise<Ended> =>
     runCli({ EXPEDITER_URL: url, EXPEDITER_TOKEN: token, SECRET, ORDERS_URL }, ['apply', '-f', folder, ...args]);
   const refused = await run('--yes');
   expect(refused).toMatchObject({ code: 1, error: expect.stringContaining('Nothing was changed') as string });
-  expect(refused.out).toMatch(/^club-2 .*You need the role integrator/m);
+  expect(refused.out).toMatch(/^nord:2 .*You need the role integrator/m);
   await rm(join(folder, 'b.yaml'));
   expect((await run('--yes')).code).toBe(0);
-  expect(await stored()).toMatchObject([{ location_id: 'club-1' }]);
+  expect(await stored()).toMatchObject([{ location_id: 'nord:1' }]);
   const by = await stage.query(
-    `SELECT actor_name FROM audit WHERE action = 'put' AND location_id = 'club-1' ORDER BY audit_id DESC LIMIT 1`,
+    `SELECT actor_name FROM audit WHERE action = 'put' AND location_id = 'nord:1' ORDER BY audit_id DESC LIMIT 1`,
   );
   expect(by).toEqual([{ actor_name: 'of nord' }]);
 });

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { Id, describeIssues } from '../domain/order.ts';
 import { Typed } from '../operators/cases.ts';
 import { readRolesAt } from '../operators/find-operator.ts';
-import type { MayPlace } from '../operators/operator.ts';
+import { OWN_IDS, type MayPlace } from '../operators/operator.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { inTransaction, LOCK_CREATE_LOCATION, withClient } from '../postgres/transactions.ts';
 import { maySee, shownOrigin } from './describe-settings.ts';
@@ -387,7 +387,10 @@ export async function retryPlacements(client: PoolClient, ...locationIds: string
 }
 
 /** In the words for a location that the caller may not see, so that the answer does not tell whether it exists. */
-const NOT_INTEGRATOR: PutRefused = { refused: 'You need the role integrator for this request.', statusCode: 403 };
+const NOT_INTEGRATOR: PutRefused = {
+  refused: `You need the role integrator for this request. ${OWN_IDS}`,
+  statusCode: 403,
+};
 const NOT_OF_GROUPS: PutRefused = {
   refused:
     'You can change only groups where you are integrator. To add one, you need every role that others have there, at the location too.',

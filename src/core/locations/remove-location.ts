@@ -5,6 +5,8 @@ import { CHANGED_MEANWHILE, matches, readConfigured } from './put-location.ts';
 import { closeForever } from './settle-kitchens.ts';
 
 const NAMED = 5;
+const RIGHTS = `SELECT FROM operator_grants WHERE $1 = ANY (locations)
+  UNION ALL SELECT FROM operator_tokens WHERE $1 = ANY (locations) AND revoked_at IS NULL`;
 const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
 
 /**
@@ -22,10 +24,17 @@ export async function removeLocation(
   {
     unpaused = false,
     dryRun = false,
+    mayRevoke = true,
     ifMatch,
     namesOrders = true,
-  }: { unpaused?: boolean | undefined; dryRun?: boolean | undefined; ifMatch?: string; namesOrders?: boolean } = {},
-): Promise<{ tokens: number } | { refused: string; statusCode?: 412 } | undefined> {
+  }: {
+    unpaused?: boolean | undefined;
+    dryRun?: boolean | undefined;
+    mayRevoke?: boolean;
+    ifMatch?: string;
+    namesOrders?: boolean;
+  } = {},
+): Promise<{ tokens: number } | { refused: string; statusCode?: 403 | 412 } | undefined> {
   return inTransaction(pool, async (client) => {
     const location = await readConfigured(client, locationId, 'FOR UPDATE');
     if (location === undefined) return undefined;
@@ -34,6 +43,9 @@ export async function removeLocation(
       return { refused: `it takes orders. Pause it first: expediter location pause ${locationId}` };
     const unfinished = await findUnfinished(client, locationId, namesOrders);
     if (unfinished !== undefined) return { refused: unfinished };
+    // guard: rights-of-admins
+    if (!mayRevoke && (await client.query(RIGHTS, [locationId])).rowCount !== 0)
+      return { refused: 'roles name it. Ask an admin of this location to remove these roles, or it', statusCode: 403 };
 
     if (dryRun) return { tokens: (await client.query(TOKENS, [locationId])).rowCount ?? 0 };
     await client.query(`DELETE FROM removed_tokens WHERE removed_at < now() - interval '1 day'`);

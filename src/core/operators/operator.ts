@@ -113,27 +113,33 @@ export function groupsOf({ rights }: Pick<Operator, 'rights'>, role: NeededRole)
   return rights.filter((right) => gives(right, role)).flatMap(({ locationGroups }) => locationGroups);
 }
 
+export const OWN_IDS =
+  'With this role at a group only, you create locations whose id begins with the group and a colon: brand-nord:7.';
+
 /**
  * Whether an integrator may create a location with these groups (`before` is undefined), or change its groups. With a
  * group, a location gets the people who have roles at that group. So an integrator of some groups may add and remove only
- * these groups, and creates locations only in them.
+ * these groups, and creates locations only in them, with ids that begin with one of them: he neither learns of other ids
+ * nor takes them.
  * @param given the roles that others have at the groups that are added to a location. The integrator hands these roles on, so
  *   they must have them too, at the location and at the group
  */
 export function mayPlace(
   operator: Pick<Operator, 'rights'>,
-  before: { locationId: string; groups: readonly string[] } | undefined,
+  locationId: string,
+  before: readonly string[] | undefined,
   after: readonly string[],
   given: readonly RoleAt[] = [],
 ): boolean {
   if (locationsOf(operator, 'integrator') === null) return true;
-  if (before === undefined ? after.length === 0 : !has(operator, 'integrator', before.locationId, before.groups))
-    return false;
   const own = new Set(groupsOf(operator, 'integrator'));
-  const [old, now] = [new Set(before?.groups), new Set(after)];
+  // guard: ids-of-a-group
+  const isOwnId = after.some((group) => own.has(group) && locationId.startsWith(`${group}:`));
+  if (before === undefined ? !isOwnId : !has(operator, 'integrator', locationId, before)) return false;
+  const [old, now] = [new Set(before), new Set(after)];
   const changed = [...old, ...now].filter((group) => old.has(group) !== now.has(group));
   const hasToo = ({ role, group }: RoleAt): boolean =>
-    has(operator, role, before?.locationId ?? null, before?.groups) &&
+    has(operator, role, before === undefined ? null : locationId, before) &&
     (locationsOf(operator, role) === null || groupsOf(operator, role).includes(group));
   // guard: groups-give-no-more
   return changed.every((group) => own.has(group)) && given.every(hasToo);

@@ -11,6 +11,7 @@ import {
   hasAnywhere,
   locationsOf,
   mayPlace,
+  OWN_IDS,
   Role,
   type NeededRole,
   type Operator,
@@ -141,7 +142,7 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
       const { groups = [] } = validatedInput(request) as { groups?: readonly string[] };
       const may =
         found === undefined
-          ? mayPlace(operator, undefined, groups)
+          ? mayPlace(operator, String((request.params as Options)['locationId']), undefined, groups)
           : roles.every((role) => has(operator, role, found.locationId, found.groups));
       await refuseUnless(may, request, roles);
     }
@@ -161,10 +162,10 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const isProofOld = roles.includes('admin') && request.method !== 'GET' && isOld(session?.signedInAt, PROVED_MS);
     const isSessionOld = roles.includes('member-data') && isOld(session?.openedAt, READS_MEMBER_DATA_MS);
     if (may && !isProofOld && !isSessionOld) return;
-    const subject = request.routeOptions.config.access?.route;
+    const { access } = request.routeOptions.config;
     // If the subject was not found, its id is not recorded: it could be any text.
     const about = locationId === undefined ? {} : { ...idsOf(request.params as Options), locationId };
-    const action = { action: 'be refused', subject, ...about };
+    const action = { action: 'be refused', subject: access?.route, ...about };
     if (isWritten(operator.id))
       await recordAction(pool, operator, { ...action, ...actionFrom(request) }, { outcome: 'refused' });
     if (may) {
@@ -173,7 +174,8 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
       });
     }
     const needed = roles.map((role) => (role === 'any' ? 'a role' : `the role ${role}`)).join(' and ');
-    throw Object.assign(scope.httpErrors.forbidden(`You need ${needed} for this request.`), {
+    const but = access?.of === 'new' ? ` ${OWN_IDS}` : '';
+    throw Object.assign(scope.httpErrors.forbidden(`You need ${needed} for this request.${but}`), {
       cause: {
         code: 'role_missing',
         roles: roles.flatMap((role) => Role.safeParse(role.split(' or ')[0]).data ?? []),

@@ -129,9 +129,9 @@ describe('a target', () => {
     for (const same of [theirs, theirs.toUpperCase()]) {
       await refused(scoped, 'toast-ours', { restaurantGuid: same, ...SECRETS }, /restaurantGuid is that of another/);
       expect(await put(scoped, 'toast-ours', 'toast', toast(same))).toMatchObject({ status: 400 });
-      expect(await put(scoped, 'ours-new', 'toast', toast(same))).toMatchObject({ status: 400 });
+      expect(await put(scoped, 'ours:new', 'toast', toast(same))).toMatchObject({ status: 400 });
     }
-    expect((await put(scoped, 'ours-new', 'toast', toast(free))).body).toMatchObject({ created: true, warnings: [] });
+    expect((await put(scoped, 'ours:new', 'toast', toast(free))).body).toMatchObject({ created: true, warnings: [] });
     // The target of the other location was noted, and is looked for again after a change.
     expect((await rowOf('toast-theirs'))?.['target_sha256']).toHaveLength(32);
     const next = randomUUID();
@@ -152,11 +152,11 @@ describe('a target', () => {
 
   it('of settings that cannot be decrypted may be any', async () => {
     await put(all, 'sealed', 'deliverect', deliverect('61bcc34f657cc48c23eb60d5'), []);
-    expect((await put(scoped, 'ours-link-1', 'deliverect', deliverect('a1'))).status).toBe(201);
+    expect((await put(scoped, 'ours:link-1', 'deliverect', deliverect('a1'))).status).toBe(201);
     await stage.query(`UPDATE locations SET settings = 'x' || settings WHERE location_id = 'sealed'`);
-    expect((await put(scoped, 'ours-link-2', 'deliverect', deliverect('a2'))).status).toBe(400);
+    expect((await put(scoped, 'ours:link-2', 'deliverect', deliverect('a2'))).status).toBe(400);
     await stage.query(`DELETE FROM locations WHERE location_id = 'sealed'`);
-    expect((await put(scoped, 'ours-link-2', 'deliverect', deliverect('a2'))).status).toBe(201);
+    expect((await put(scoped, 'ours:link-2', 'deliverect', deliverect('a2'))).status).toBe(201);
   });
   const deliverect = (channelLinkId: string): object => ({
     clientId: 'client',
@@ -169,7 +169,7 @@ describe('a target', () => {
   it('is got by one of many requests at the same time', async () => {
     const guid = randomUUID();
     const answers = await Promise.all(
-      Array.from({ length: 8 }, (_, nth) => put(scoped, `ours-once-${nth}`, 'toast', toast(guid))),
+      Array.from({ length: 8 }, (_, nth) => put(scoped, `ours:once-${nth}`, 'toast', toast(guid))),
     );
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, ...Array(7).fill(400)]);
   });

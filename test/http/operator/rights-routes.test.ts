@@ -303,21 +303,21 @@ describe('roles at a group of locations', () => {
   it('begin with its first location, which its integrator creates, and changes at every process', async () => {
     const [here, there] = await member('empty', 'integrator');
     for (const groups of [[], ['else'], ['empty', 'else']]) {
-      expect(await put(here, 'first', groups)).toMatchObject({
+      expect(await put(here, 'empty:first', groups)).toMatchObject({
         status: 403,
         body: { cause: { code: 'role_missing', roles: ['integrator'] } },
       });
     }
-    expect((await put(here, 'first', ['empty'])).status).toBe(201);
-    expect((await there.send('PATCH', '/locations/first', { name: 'Old' })).status).toBe(200);
-    for (const by of [here, there]) expect((await by.get('/locations/first')).status).toBe(200);
-    await admin.send('PATCH', '/locations/first', { groups: ['empty', 'else'] });
+    expect((await put(here, 'empty:first', ['empty'])).status).toBe(201);
+    expect((await there.send('PATCH', '/locations/empty:first', { name: 'Old' })).status).toBe(200);
+    for (const by of [here, there]) expect((await by.get('/locations/empty:first')).status).toBe(200);
+    await admin.send('PATCH', '/locations/empty:first', { groups: ['empty', 'else'] });
     for (const groups of [['empty'], [], ['empty', 'else', 'third']]) {
-      expect((await here.send('PATCH', '/locations/first', { groups })).status).toBe(403);
-      expect((await put(here, 'first', groups)).status).toBe(403);
+      expect((await here.send('PATCH', '/locations/empty:first', { groups })).status).toBe(403);
+      expect((await put(here, 'empty:first', groups)).status).toBe(403);
     }
-    expect(await here.send('PATCH', '/locations/first', { name: 'First' })).toMatchObject({ status: 200 });
-    expect((await here.send('DELETE', '/locations/first?unpaused=true')).status).toBe(200);
+    expect(await here.send('PATCH', '/locations/empty:first', { name: 'First' })).toMatchObject({ status: 200 });
+    expect((await here.send('DELETE', '/locations/empty:first?unpaused=true')).status).toBe(200);
   });
 
   it('reach a location that joins only by somebody who has all of them', async () => {
@@ -335,7 +335,7 @@ describe('roles at a group of locations', () => {
     expect(await join()).toEqual(refused);
     expect((await put(less, 'joiner', ['joined'])).body['detail']).toEqual(refused);
     // A new location has nothing that a role could reach.
-    expect((await put(less, 'new-joiner', ['joined'])).status).toBe(201);
+    expect((await put(less, 'joined:new', ['joined'])).status).toBe(201);
     expect(await join(same)).toBeUndefined();
     // What is taken counts no longer.
     await admin.send('PATCH', '/locations/joiner', { groups: ['left'] });
@@ -356,19 +356,19 @@ describe('roles at a group of locations', () => {
       { roles: atGroup, locations: [], locationGroups: ['joined'] },
     ];
     const given = [{ role: 'viewer', group: 'joined' }] as const;
-    expect(mayPlace({ rights }, { locationId: 'club-1', groups: [] }, ['joined'], given)).toBe(may);
-    expect(mayPlace({ rights }, { locationId: 'club-1', groups: [] }, ['joined'], [])).toBe(true);
+    expect(mayPlace({ rights }, 'club-1', [], ['joined'], given)).toBe(may);
+    expect(mayPlace({ rights }, 'club-1', [], ['joined'], [])).toBe(true);
   });
 
   it('give no location to its integrator that somebody else created meanwhile', async () => {
     const [here] = await member('quick', 'integrator');
-    const lock = `SELECT pg_advisory_xact_lock(hashtextextended('taken', $1))`;
+    const lock = `SELECT pg_advisory_xact_lock(hashtextextended('quick:taken', $1))`;
     const other = await holdOpen(stage.databaseUrl, lock, [LOCK_CREATE_LOCATION]);
-    const answer = put(here, 'taken', ['quick']);
+    const answer = put(here, 'quick:taken', ['quick']);
     // It has found no such location, and waits to create it.
     await untilLocked(stage);
     await other.query(
-      `INSERT INTO locations (location_id, integration, settings) SELECT 'taken', integration, settings FROM locations
+      `INSERT INTO locations (location_id, integration, settings) SELECT 'quick:taken', integration, settings FROM locations
        WHERE location_id = 'club-1'`,
     );
     await other.end('COMMIT');
@@ -377,18 +377,55 @@ describe('roles at a group of locations', () => {
 
   it('give no location to its integrator whose orders were of somebody else', async () => {
     const [here] = await member('late', 'integrator', 'viewer', 'member-data');
-    await put(admin, 'former', ['else']);
-    await stage.seedOrder({ serviceOrderId: 'order-of-former', locationId: 'former' });
-    await stage.query(`UPDATE orders SET ended_at = now() WHERE location_id = 'former'`);
-    expect((await admin.send('DELETE', '/locations/former?unpaused=true')).status).toBe(200);
+    await put(admin, 'late:former', ['else']);
+    await stage.seedOrder({ serviceOrderId: 'order-of-former', locationId: 'late:former' });
+    await stage.query(`UPDATE orders SET ended_at = now() WHERE location_id = 'late:former'`);
+    expect((await admin.send('DELETE', '/locations/late:former?unpaused=true')).status).toBe(200);
     const hidden = await put(here, 'club-1', ['late']);
     for (const pass of [async () => {}, () => makePast(stage, 'order-of-former'), () => dropPast(stage)]) {
       await pass();
-      const removed = await put(here, 'former', ['late']);
+      const removed = await put(here, 'late:former', ['late']);
       expect([removed.status, removed.text]).toEqual([403, hidden.text]);
       expect((await here.get('/orders/order-of-former')).status).toBe(404);
     }
-    expect((await put(admin, 'former', ['late'])).status).toBe(201);
+    expect((await put(admin, 'late:former', ['late'])).status).toBe(201);
+  });
+
+  it('let an integrator neither learn which ids exist nor take one that is not of the group', async () => {
+    const [here] = await member('west', 'integrator');
+    await put(admin, 'west-2', ['else']);
+    const answers: OperatorAnswer[] = [];
+    for (const id of ['west-2', 'west-3', 'club-1', 'else:1', 'west']) {
+      for (const headers of [{}, { 'if-match': '*' }, { 'if-none-match': '*' }]) {
+        for (const query of ['', '?dryRun=true']) {
+          const body = { integration: 'standard', settings, groups: ['west'] };
+          answers.push(await here.send('PUT', `/locations/${id}${query}`, body, headers));
+        }
+      }
+    }
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]).toMatchObject({ status: 403, body: { detail: expect.stringContaining('brand-nord:7') } });
+    expect((await put(here, 'west:3', ['west'])).status).toBe(201);
+  });
+
+  it('are not lost by an integrator who removes a location and makes it again', async () => {
+    const [here] = await member('south', 'integrator');
+    await put(here, 'south:1', ['south']);
+    const named = await issue({ name: 'admin of south:1', roles: ['admin'], locations: ['south:1'] });
+    const group = 'people of south:1';
+    const grant = await admin.post('/operators/grants', { group, roles: ['viewer'], locations: ['south:1'] });
+    const remove = (by: Operator, query = ''): Promise<OperatorAnswer> =>
+      by.send('DELETE', `/locations/south:1?unpaused=true${query}`);
+    for (const query of ['', '&dryRun=true']) {
+      expect(await remove(here, query)).toMatchObject({
+        status: 403,
+        body: { detail: expect.stringContaining('Ask an admin of this location') as string },
+      });
+    }
+    expect(await statusOf(named.token, '/v1/locations/south:1')).toBe(200);
+    for (const path of [`tokens/${named.tokenId}/revoke`, `grants/${String(grant.body['grantId'])}/remove`])
+      expect((await admin.post(`/operators/${path}`)).status).toBe(200);
+    expect((await remove(here)).status).toBe(200);
   });
 
   it('show an integrator no order, no webhook and nothing of them', async () => {
