@@ -130,7 +130,7 @@ describe('a location', () => {
     const settings = { clientId: 'another', clientSecret: 'another' };
     await operator.send('PUT', '/applications/hub', { integration: 'hubrise', settings });
     for (const by of [operator, scoped]) {
-      const answer = await refer('new', 'ours', change, by);
+      const answer = await refer('north:new', 'ours', change, by);
       expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(detail) as string } });
       expect(answer.body['issues']).toHaveLength(1);
     }
@@ -139,14 +139,14 @@ describe('a location', () => {
   });
 
   it('of a group refers to it by its own integrator, who never sees its secret and leads it nowhere else', async () => {
-    expect((await refer('north', 'ours', {}, scoped)).status).toBe(201);
-    expect(await place('north')).toMatchObject({ state: 'sent' });
-    const shown = await scoped.get('/locations/north');
+    expect((await refer('north:1', 'ours', {}, scoped)).status).toBe(201);
+    expect(await place('north:1')).toMatchObject({ state: 'sent' });
+    const shown = await scoped.get('/locations/north:1');
     expect(shown.body).toMatchObject({ settings: { application: { value: 'ours' } }, settingsProblem: null });
     expect(Object.keys(shown.body['settings'] as object)).not.toContain('clientSecret');
     const moved = { application: null, baseUrl: 'https://evil.example', clientId: 'mine', clientSecret: 'mine' };
-    expect((await scoped.send('PATCH', '/locations/north', { settings: moved })).status).toBe(400);
-    expect(await stored('north')).toMatchObject({ column: 'ours', application: 'ours' });
+    expect((await scoped.send('PATCH', '/locations/north:1', { settings: moved })).status).toBe(400);
+    expect(await stored('north:1')).toMatchObject({ column: 'ours', application: 'ours' });
   });
 
   it('keeps no reference when it stops naming one', async () => {
