@@ -188,6 +188,30 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'own-account': REMOVED },
     noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'at the account of another restaurant'),
   },
+  'no other page sends an owner to the vendor': {
+    edits: { 'connect-own-page': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'sends an owner to the vendor only'),
+  },
+  'an owner has seen the page of the link': {
+    edits: { 'connect-own-form': [/return .*/, 'return flow;'] },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'sends an owner to the vendor only'),
+  },
+  'an integrator of some locations sends no owner elsewhere': {
+    edits: { 'owner-at-vendor': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'leads only to the vendor'),
+  },
+  'a connect link leads where it led when it was made': {
+    edits: { 'owner-stays-at-vendor': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'leads only to the vendor'),
+  },
+  'only the browser that granted access confirms it': {
+    edits: { 'confirmed-where-granted': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is used for nothing'),
+  },
+  'unconfirmed access that ends takes the access of no location': {
+    edits: { 'revoke-unconfirmed-alone': ALWAYS },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is revoked when the location gets'),
+  },
   'a location that is disconnected takes the access of no other': {
     edits: { 'revoke-for-one': [/access !== undefined && .*;/, 'false;'] },
     noticedBy: vitest('test/core/locations/lost-access.test.ts', 'leaves the access at the vendor'),

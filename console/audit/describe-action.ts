@@ -32,6 +32,7 @@ const WORDS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   remove: ['removed the location', 'remove a location'],
   connect: ['connected the location', 'connect a location'],
   'make connect link': ['made a link to connect the location', 'make a connect link'],
+  'grant by link': ['granted access by a link, which waits until the account is confirmed', 'grant access by a link'],
   'connect by link': ['connected the location by a link', 'connect a location by a link'],
   disconnect: ['disconnected the location', 'disconnect a location'],
   certify: ['certified the connection', 'certify a connection'],

@@ -3,8 +3,7 @@ import type { Pool } from 'pg';
 import { answerNotice, findAnswerPage, type AnswerPage } from '../core/notices/answer-notice.ts';
 import { ANSWERS, clockTime, languageOf, sentenceOf, WORDS } from '../core/notices/notice-texts.ts';
 import { ANSWER_PATH } from '../core/notices/send-notices.ts';
-import { STYLE, writePage, type Page } from './connect/connect-page.ts';
-import { secureHeaders } from './console/page-files.ts';
+import { FORM_HEADERS, STYLE, takeForms, writePage, type Page } from './connect/connect-page.ts';
 import { isDatabaseAway } from './operator/answer-errors.ts';
 import { actionFrom } from './request.ts';
 import type { JudgeSlowly } from './throttle-failures.ts';
@@ -15,9 +14,6 @@ export type AnswerDeps = {
   /** Wakes the workers of this process. */
   wake(): void;
 };
-
-const BODY_LIMIT = 1_024;
-const FORM = 'application/x-www-form-urlencoded';
 
 /**
  * The pages where contacts of restaurants answer a message, by its link. Only a POST changes something, so programs that
@@ -32,12 +28,9 @@ export async function answerRoutes(scope: FastifyInstance, { pool, judge, wake }
 
   async function pages(page: FastifyInstance): Promise<void> {
     page.addHook('onRequest', async (_request, reply) => {
-      reply.headers({ ...HEADERS, 'cache-control': 'no-store', 'x-robots-tag': 'noindex' });
+      reply.headers(FORM_HEADERS);
     });
-    page.removeAllContentTypeParsers();
-    page.addContentTypeParser(FORM, { parseAs: 'string', bodyLimit: BODY_LIMIT }, (_request, body, done) =>
-      done(null, new URLSearchParams(String(body))),
-    );
+    takeForms(page);
     page.setErrorHandler((error, request, reply) => {
       const { statusCode = 500 } = error as { statusCode?: number };
       if (statusCode < 500) return showWords(request, reply, statusCode, 'ended');
@@ -110,12 +103,3 @@ function showWords(
 function show(reply: FastifyReply, status: number, page: Page): FastifyReply {
   return reply.code(status).type('text/html; charset=utf-8').send(writePage(page));
 }
-
-/** The page may send its forms to us. */
-const HEADERS = {
-  ...secureHeaders,
-  'content-security-policy': secureHeaders['content-security-policy']?.replace(
-    "form-action 'none'",
-    "form-action 'self'",
-  ),
-};

@@ -33,12 +33,14 @@ const link = operation({
   },
   params: LocationParams,
   reads: [...SETTINGS, 'CONSOLE_URL'],
-  async run({ pool, settings, config, note }, { locationId }) {
+  async run({ pool, settings, config, note, scope }, { locationId }) {
     const origin = config.CONSOLE_URL ?? settings.publicUrl;
     if (origin === '') {
       throw new NotDone(409, 'Neither CONSOLE_URL nor PUBLIC_URL is set, so the link would lead nowhere.');
     }
-    const made = await makeConnectLink(pool, rulesOf(settings), locationId).catch(refusing('No link was made'));
+    const made = await makeConnectLink(pool, rulesOf(settings), locationId, scope() === undefined).catch(
+      refusing('No link was made'),
+    );
     const { linkId, token, expiresAt } = made;
     note(linkId);
     return { linkId, url: `${origin}/connect/${token}`, expiresAt };

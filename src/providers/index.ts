@@ -73,6 +73,9 @@ function problemWith(value: unknown): string | undefined {
   if (attemptWithinS !== undefined && !isAttemptLimit(attemptWithinS)) {
     return `has an "attemptWithinS" that is not a number of seconds up to ${LONGEST_ATTEMPT_S}`;
   }
+  const { authorisation } = value as { authorisation?: object };
+  if (authorisation !== undefined && !('hosts' in authorisation))
+    return 'has an authorisation without "hosts": see CHANGELOG.md';
   if ('readBusy' in value) return 'has "readBusy", which is now called "readKitchen": see CHANGELOG.md';
   if (typeof createOrder !== 'function') return 'needs a function "createOrder"';
   if (typeof translateWebhook !== 'function') return 'needs a function "translateWebhook"';

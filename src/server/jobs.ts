@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { Config } from './config.ts';
 import { sweepCancellations } from '../core/cancellations/sweep-cancellations.ts';
 import type { BackgroundWorkName } from '../core/domain/observed.ts';
+import { endUnconfirmed } from '../core/locations/connect-grants.ts';
 import { endPauses } from '../core/locations/pos-pauses.ts';
 import { renewConnections } from '../core/locations/renew-connections.ts';
 import { deleteOldCases } from '../core/orders/needs-operator.ts';
@@ -96,6 +97,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'check of Postgres', every: 2 * SECOND, work: () => checkPostgres(app) },
     { name: 'creation of partitions', every: HOUR, work: () => ensureWebhookPartitions(pool) },
     { name: 'renewal of connections', every: DAY, first: MINUTE, work: () => renewGrants(app, stopping) },
+    { name: 'end of unconfirmed grants', every: MINUTE, work: () => endGrants(app, config) },
     { name: 'scoring of vendors', every: SCORE, first: SOON, work: () => scoreHours(pool, (0.9 * SCORE) / SECOND) },
     // The list is read often, so that it lacks tokens that were revoked just before this process alone lost Postgres.
     ...(list ? [{ name: 'reading of webhook tokens' as const, every: 3 * SECOND, work: () => list.refresh() }] : []),
@@ -179,4 +181,10 @@ async function checkPostgres({ database }: App): Promise<void> {
 async function renewGrants({ database, providers, log }: App, stopping: AbortSignal): Promise<void> {
   const { pool, clock } = database;
   await renewConnections({ ...providers, pool, now: clock.now, log, signal: stopping });
+}
+
+async function endGrants({ database, providers, log }: App, config: Config): Promise<void> {
+  const { registry } = providers;
+  const rules = { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL };
+  await endUnconfirmed({ ...providers, pool: database.pool, now: database.clock.now, rules, log });
 }

@@ -1267,7 +1267,7 @@ describe('connect', () => {
     expect(page.origin + page.pathname).toBe(`${at.sim.url}/oauth2/authorize`);
     expect(Object.fromEntries(page.searchParams)).toEqual({
       client_id: at.sim.oauth.clientId,
-      scope: 'ORDERS_READ ORDERS_WRITE PAYMENTS_WRITE',
+      scope: 'ORDERS_READ ORDERS_WRITE PAYMENTS_WRITE MERCHANT_PROFILE_READ',
       session: 'false',
     });
     expectNoSecrets(at.sim, asked.todo);

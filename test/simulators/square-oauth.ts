@@ -38,7 +38,7 @@ const PAGE = ['client_id', 'scope', 'locale', 'session', 'state'];
 
 /** The seller of the simulator's location, and one who has no location of ours. */
 export const MERCHANT = 'MLEFBHHSJGVHD';
-const OTHER_MERCHANT = 'MOTHERSELLER1';
+export const OTHER_MERCHANT = 'MOTHERSELLER1';
 
 export type SquareOauth = ReturnType<typeof squareOauth>;
 
@@ -47,17 +47,18 @@ export function squareOauth() {
     clientId: `sq0idp-${randomBytes(16).toString('base64url')}`,
     clientSecret: `sq0csp-${randomBytes(32).toString('base64url')}`,
   };
-  const refreshToken = `EQAA${randomBytes(40).toString('base64url')}`;
-  const refreshTokens = new Map([
-    [refreshToken, MERCHANT],
-    [`EQAA${randomBytes(40).toString('base64url')}`, OTHER_MERCHANT],
-  ]);
+  const newRefreshToken = (): string => `EQAA${randomBytes(40).toString('base64url')}`;
+  /** By seller. */
+  const refreshTokens = new Map([MERCHANT, OTHER_MERCHANT].map((seller) => [seller, newRefreshToken()]));
+  const sellerByRefreshToken = (token: string): string | undefined =>
+    [...refreshTokens].find(([, each]) => each === token)?.[0];
   /** When each token expires. */
   const tokens = new Map<string, number>();
   const ofOthers = new Set<string>();
   const codes = new Map<string, { until: number; merchant: string }>();
   let grants = 0;
-  let isWithdrawn = false;
+  const withdrawn = new Set<string>();
+  const sellerOf = (token: string): string => (ofOthers.has(token) ? OTHER_MERCHANT : MERCHANT);
 
   const unauthorized = (detail: string): SquareAnswer => ({
     status: 401,
@@ -66,7 +67,7 @@ export function squareOauth() {
 
   /** @returns the seller; undefined if nothing proves who it is */
   function provenBy({ grant_type, code = '', refresh_token = '' }: z.infer<typeof ObtainToken>): string | undefined {
-    if (grant_type === 'refresh_token') return isWithdrawn ? undefined : refreshTokens.get(refresh_token);
+    if (grant_type === 'refresh_token') return sellerByRefreshToken(refresh_token);
     const { until = 0, merchant } = codes.get(code) ?? {};
     codes.delete(code);
     return grant_type === 'authorization_code' && until > Date.now() ? merchant : undefined;
@@ -74,7 +75,9 @@ export function squareOauth() {
 
   const oauth = {
     ...application,
-    refreshToken,
+    get refreshToken(): string {
+      return refreshTokens.get(MERCHANT) ?? '';
+    },
     get grants() {
       return grants;
     },
@@ -82,13 +85,15 @@ export function squareOauth() {
     authorise(merchant = MERCHANT): string {
       const code = `sq0cgb-${randomBytes(16).toString('base64url')}`;
       codes.set(code, { until: Date.now() + CODE_MS, merchant });
-      isWithdrawn = false;
+      withdrawn.delete(merchant);
       return code;
     },
     /** The redirect URL in the application's registration. */
     redirectUrl: 'https://not-registered.invalid/',
     /** True if the browser is signed in as a seller who has no location of ours. */
     signsInAsAnother: false,
+    /** The scopes that the page was last asked for. */
+    scopes: undefined as string[] | undefined,
     /** `GET /oauth2/authorize` */
     showPage(response: ServerResponse, query: URLSearchParams): void {
       const unknown = [...query.keys()].filter((name) => !PAGE.includes(name));
@@ -96,6 +101,7 @@ export function squareOauth() {
         response.writeHead(400, { 'content-type': 'text/html' }).end(`<p>not known: client_id, ${unknown.join()}`);
         return;
       }
+      oauth.scopes = query.get('scope')?.split(' ');
       const code = oauth.authorise(oauth.signsInAsAnother ? OTHER_MERCHANT : MERCHANT);
       sendConsent(response, { vendor: 'Square', redirectUrl: oauth.redirectUrl, state: query.get('state'), code });
     },
@@ -107,19 +113,30 @@ export function squareOauth() {
       if (authorization !== `Client ${application.clientSecret}` || client_id !== application.clientId) {
         return unauthorized('The application is not known by this secret.');
       }
-      if (isWithdrawn || (merchant_id !== MERCHANT && !tokens.has(access_token)))
-        return unauthorized('Not authorized.');
-      oauth.withdraw();
+      const seller = merchant_id ?? (tokens.has(access_token) ? sellerOf(access_token) : '');
+      if (withdrawn.has(seller) || ![MERCHANT, OTHER_MERCHANT].includes(seller)) return unauthorized('Not authorized.');
+      oauth.withdraw(seller);
       return { status: 200, body: { success: true } };
     },
     isOfAnother: (token: string): boolean => ofOthers.has(token),
     get isWithdrawn() {
-      return isWithdrawn;
+      return withdrawn.has(MERCHANT);
     },
-    /** The seller revokes the authorisation. */
-    withdraw(): void {
-      isWithdrawn = true;
-      tokens.clear();
+    /** The sellers who have no authorisation any more. */
+    withdrawn,
+    /** The seller revokes the authorisation. The next one has another refresh token. */
+    withdraw(seller = MERCHANT): void {
+      withdrawn.add(seller);
+      refreshTokens.set(seller, newRefreshToken());
+      for (const token of tokens.keys()) if (sellerOf(token) === seller) tokens.delete(token);
+    },
+    /** `GET /v2/merchants/me` */
+    showSeller(token: string): SquareAnswer {
+      const business_name = ofOthers.has(token) ? 'Another Diner' : 'Trattoria Berlin';
+      return {
+        status: 200,
+        body: { merchant: { id: sellerOf(token), business_name, country: 'DE', status: 'ACTIVE' } },
+      };
     },
     expireTokens(): void {
       for (const token of tokens.keys()) tokens.set(token, 0);
@@ -140,7 +157,7 @@ export function squareOauth() {
       tokens.set(access_token, until);
       const expires_at = new Date(until).toISOString().replace(/\.\d+Z$/, 'Z');
       if (merchant_id !== MERCHANT) ofOthers.add(access_token);
-      const [refresh_token] = [...refreshTokens].find(([, merchant]) => merchant === merchant_id) ?? [];
+      const refresh_token = refreshTokens.get(merchant_id);
       const granted = { access_token, token_type: 'bearer', expires_at, merchant_id, refresh_token };
       return { status: 200, body: { ...granted, short_lived: false } };
     },

@@ -418,8 +418,10 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
     return { status: 200, body: { ...shown, ...(found.length > from + limit && { cursor: `${from + limit}` }) } };
   }
 
+  const scopesOfSeller = (): readonly string[] => oauth.scopes ?? simulator.sellerScopes;
+
   function showLocation(id: string, token: string): SquareAnswer {
-    if (isSellers(token) && !simulator.sellerScopes.includes('MERCHANT_PROFILE_READ')) {
+    if (isSellers(token) && !scopesOfSeller().includes('MERCHANT_PROFILE_READ')) {
       return insufficientScopes('MERCHANT_PROFILE_READ');
     }
     // "main" stands for the seller's main location.
@@ -430,12 +432,16 @@ export async function startSquare(options: SimulatorOptions & { byOauth?: boolea
 
   function answer(call: SquareCall, token: string): { answer: SquareAnswer; order?: Order | undefined } {
     const { route } = call;
+    if (route === 'GET /v2/merchants/me') {
+      const mayRead = scopesOfSeller().includes('MERCHANT_PROFILE_READ');
+      return { answer: mayRead ? oauth.showSeller(token) : insufficientScopes('MERCHANT_PROFILE_READ') };
+    }
     if (oauth.isOfAnother(token) && !route.startsWith('POST /oauth2/')) {
       const detail = 'The seller has no such location.';
       return { answer: errorAnswer(403, 'FORBIDDEN', detail, undefined, 'AUTHENTICATION_ERROR') };
     }
     if (route === 'POST /oauth2/token/status') {
-      const scopes = isSellers(token) ? simulator.sellerScopes : [];
+      const scopes = isSellers(token) ? scopesOfSeller() : [];
       const until = token === sellerToken ? sellerTokenUntil : oauth.expiryOf(token);
       const expires_at = until && new Date(until).toISOString();
       const body = { scopes, expires_at, client_id: oauth.clientId, merchant_id: MERCHANT };

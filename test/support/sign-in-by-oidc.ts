@@ -10,7 +10,7 @@ export type Browser = {
   /** Its cookies, which a test may change, by server and name. */
   cookies: Map<string, Map<string, string>>;
   get(url: string, headers?: Record<string, string>): Promise<OperatorAnswer>;
-  post(url: string, form: Record<string, string>): Promise<OperatorAnswer>;
+  post(url: string, form: Record<string, string>, headers?: Record<string, string>): Promise<OperatorAnswer>;
 };
 
 /** @param doors what answers at an origin in place of a server that listens there */
@@ -37,8 +37,10 @@ export function browse(doors: Readonly<Record<string, Door>> = {}): Browser {
   return {
     cookies,
     get: (url, headers = {}) => send('GET', url, headers),
-    post: (url, form) =>
-      send('POST', url, { 'content-type': 'application/x-www-form-urlencoded' }, new URLSearchParams(form).toString()),
+    post: (url, form, headers = {}) => {
+      const isForm = { 'content-type': 'application/x-www-form-urlencoded' };
+      return send('POST', url, { ...isForm, ...headers }, new URLSearchParams(form).toString());
+    },
   };
 }
 

@@ -40,14 +40,19 @@ it.each([
   expect(await askAxe(page)).toEqual([]);
   expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
 
-  await page.getByRole('link', { name: `Sign in at ${vendor}` }).click();
+  await page.getByRole('button', { name: `Sign in at ${vendor}` }).click();
   await page.getByRole('link', { name: 'Deny' }).click();
   await page.getByText('You did not agree').waitFor();
   expect((await operator.post(`/locations/${id}/check`)).body).toMatchObject({ state: 'failed' });
 
   await page.goto(pathname);
-  await page.getByRole('link', { name: `Sign in at ${vendor}` }).click();
+  await page.getByRole('button', { name: `Sign in at ${vendor}` }).click();
   await page.getByRole('link', { name: 'Allow' }).click();
+  await page.getByText('You granted access to').waitFor();
+  expect(await askAxe(page)).toEqual([]);
+  expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+  expect((await operator.post(`/locations/${id}/check`)).body).toMatchObject({ state: 'failed' });
+  await page.getByRole('button', { name: 'Yes, connect' }).click();
   await page.getByRole('heading', { level: 1, name: 'Done. You can close this page' }).waitFor();
   expect(await askAxe(page)).toEqual([]);
   expect((await operator.post(`/locations/${id}/check`)).body).toMatchObject({ state: 'ok' });

@@ -168,6 +168,7 @@ export const BACKGROUND_WORK = [
   'move of past orders',
   'dropping of past orders',
   'renewal of connections',
+  'end of unconfirmed grants',
 ] as const;
 export type BackgroundWorkName = (typeof BACKGROUND_WORK)[number];
 

@@ -252,6 +252,11 @@ export type Provider<Settings = unknown> = {
 export type Authorisation<Settings> = {
   /** The vendor's name, which the owner reads. */
   vendor: string;
+  /**
+   * The vendor's own hosts, of its page and of its API. Only an integrator of all locations may send owners, and the
+   * access that they grant, to another host.
+   */
+  hosts: readonly string[];
   /** The settings that `exchange` fills in. Without them, the location has no access. */
   grants: readonly string[];
   /**
@@ -262,10 +267,11 @@ export type Authorisation<Settings> = {
   page(settings: Settings, about: { redirectUri: string; state: string }): string;
   /**
    * Exchanges the code for access.
-   * @returns settings that replace those of the same name (`undefined` removes one), and a message for the operator
+   * @returns settings that replace those of the same name (`undefined` removes one), and the vendor's own name of the
+   *   account, which the owner confirms. Until then the access is used for nothing else
    * @throws NeedsOperator if the vendor refuses the code; TryAgain if it cannot be reached
    */
-  exchange(context: PosContext<Settings>, code: string): Promise<{ settings: Partial<Settings>; did: string }>;
+  exchange(context: PosContext<Settings>, code: string): Promise<{ settings: Partial<Settings>; account: string }>;
   /** Ends the access at the vendor. @throws NeedsOperator if the vendor refuses that; TryAgain */
   revoke(context: PosContext<Settings>): Promise<void>;
   /** Identifies the access that `revoke` ends. Locations with the same one lose it together. Undefined if none. */

@@ -2,15 +2,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { digest, makeToken, mayBeToken } from '../domain/make-token.ts';
 import { NeedsOperator } from '../domain/errors.ts';
-import type { Authorisation } from '../domain/provider.ts';
-import { inTransaction } from '../postgres/transactions.ts';
-import { askPos, type PosDeps } from './check-location.ts';
+import type { Authorisation, Provider } from '../domain/provider.ts';
 import {
   getLocation,
   grantKeyOf,
   parseSettings,
   placeOfSettings,
-  settingsDecrypter,
   withApplications,
   WrongLocation,
   type SettingsRules,
@@ -19,9 +16,6 @@ import { retryPlacements } from './put-location.ts';
 import { seal, unseal } from './settings-key.ts';
 
 const LIVES_H = 72;
-/** Time limit in seconds for all calls to the vendor together, because a person waits. */
-const GRANT_S = 20;
-
 export type ConnectLink = {
   linkId: string;
   locationId: string;
@@ -29,17 +23,26 @@ export type ConnectLink = {
   /** The location's name, for people. */
   name: string | null;
   expiresAt: Date;
+  /** Where the location's settings may lead, besides the vendor's own hosts. */
+  origins: readonly string[];
+  /** The encrypted grant that its owner has not confirmed yet. */
+  sealedGrant: string | null;
 };
 
 /** SQL of the links that can be used: each once, before it expires, and while its location has the same integration. */
-const USABLE = `FROM connect_links c JOIN locations l USING (location_id)
+export const USABLE = `FROM connect_links c JOIN locations l USING (location_id)
   -- guard: links-work-once
   WHERE c.used_at IS NULL
     AND c.expires_at > now() AND c.integration = l.integration`;
 
+/** SQL that ends the open links of the location `$1`. Their rows stay, because a grant that must be revoked may wait there. */
+export const END_LINKS = `UPDATE connect_links SET expires_at = now()
+  WHERE location_id = $1 AND used_at IS NULL AND expires_at > now()`;
+
 /**
  * Makes a link with which the restaurant's owner grants us access at the vendor, and ends the location's earlier links,
  * one of which may have gone to the wrong person. The token is returned only here.
+ * @param mayLeadElsewhere whether the settings may lead to a host that is not the vendor's
  * @throws WrongLocation if there is no such location, or its settings cannot be used
  * @throws NeedsOperator if its integration has no such page, or its settings do not lead there
  */
@@ -47,16 +50,23 @@ export async function makeConnectLink(
   pool: Pool,
   rules: SettingsRules,
   locationId: string,
+  mayLeadElsewhere: boolean,
 ): Promise<{ linkId: string; token: string; expiresAt: Date }> {
-  const location = await getLocation(pool, locationId);
-  const { provider, settings } = await settingsDecrypter(rules)(location);
-  authorisationOf(provider).page(settings, { redirectUri: 'https://callback.invalid', state: '' });
+  const { integration } = await getLocation(pool, locationId);
+  const { origins } = await openLinked(pool, rules, { locationId, integration });
+  // guard: owner-at-vendor
+  if (!mayLeadElsewhere && origins.length > 0) {
+    throw new NeedsOperator(
+      `the settings lead to ${origins.join(', ')}, which is not the vendor's: remove that URL from the settings, or let ` +
+        'an integrator of all locations make the link',
+    );
+  }
   const [linkId, token] = [randomUUID(), makeToken('exc_')];
   const { rows } = await pool.query<{ expiresAt: Date }>(
-    `WITH earlier AS (DELETE FROM connect_links WHERE location_id = $3 AND used_at IS NULL)
-     INSERT INTO connect_links (link_id, sha256, location_id, integration, expires_at)
-     VALUES ($1::uuid, $2, $3, $4, now() + interval '${LIVES_H} h') RETURNING expires_at AS "expiresAt"`,
-    [linkId, Buffer.from(digest(token), 'base64'), locationId, location.integration],
+    `WITH earlier AS (${END_LINKS})
+     INSERT INTO connect_links (link_id, sha256, location_id, integration, expires_at, origins)
+     VALUES ($2::uuid, $3, $1, $4, now() + interval '${LIVES_H} h', $5) RETURNING expires_at AS "expiresAt"`,
+    [locationId, linkId, Buffer.from(digest(token), 'base64'), integration, origins],
   );
   if (rows[0] === undefined) throw new Error('a connect link was not stored');
   return { linkId, token, expiresAt: rows[0].expiresAt };
@@ -75,11 +85,40 @@ export async function reopenConnectLink(pool: Pool, linkId: string): Promise<Con
 
 async function readLink(pool: Pool, which: string, value: unknown): Promise<ConnectLink | undefined> {
   const { rows } = await pool.query<ConnectLink>(
-    `SELECT c.link_id AS "linkId", c.location_id AS "locationId", c.integration, l.name, c.expires_at AS "expiresAt"
+    `SELECT c.link_id AS "linkId", c.location_id AS "locationId", c.integration, l.name, c.expires_at AS "expiresAt",
+       coalesce(c.origins, '{}') AS origins, c.sealed AS "sealedGrant"
      ${USABLE} AND ${which}`,
     [value],
   );
   return rows[0];
+}
+
+/**
+ * Reads the settings of a link's location, with changes.
+ * @returns also the origins that they and the vendor's page lead to, besides the vendor's own hosts
+ * @throws WrongLocation if they lead elsewhere than when the link was made; NeedsOperator if they do not lead to the page
+ */
+export async function openLinked(
+  pool: Pool,
+  rules: SettingsRules,
+  link: Pick<ConnectLink, 'locationId' | 'integration'> & Partial<ConnectLink>,
+  changes: Readonly<Record<string, unknown>> = {},
+): Promise<{ merged: Record<string, unknown>; provider: Provider; settings: unknown; origins: string[] }> {
+  const { sealedSettings } = await getLocation(pool, link.locationId);
+  const merged = { ...(await openSettings(rules, link.locationId, sealedSettings)), ...changes };
+  const { provider, settings } = parseSettings(await withApplications(pool, rules, [merged]), link.integration, merged);
+  const { page, hosts } = authorisationOf(provider);
+  const ours = provider.webhookAuth?.urlSetting ?? '';
+  const { [ours]: _ours, ...called } = settings as Record<string, unknown>;
+  const leads = [page(settings, { redirectUri: 'https://callback.invalid', state: '' }), ...Object.values(called)];
+  const urls = leads.flatMap((each) => (/^https?:/i.test(String(each)) ? (URL.parse(String(each)) ?? []) : []));
+  const foreign = urls.filter(({ protocol, host }) => protocol !== 'https:' || !hosts.includes(host));
+  const origins = [...new Set(foreign.map(({ origin }) => origin))];
+  // guard: owner-stays-at-vendor
+  if (link.origins !== undefined && !origins.every((each) => link.origins?.includes(each))) {
+    throw new WrongLocation('the settings lead to another host than when the link was made: make a new link');
+  }
+  return { merged, provider, settings, origins };
 }
 
 export function makeState(): string {
@@ -95,50 +134,6 @@ export function authorisationOf({
 }): Authorisation<unknown> {
   if (authorisation !== undefined) return authorisation;
   throw new NeedsOperator(`${integration} has no page where a restaurant can grant access`);
-}
-
-/** The vendor granted access to an account that does not have this location. */
-export class OtherAccount extends Error {
-  override readonly name = 'OtherAccount';
-}
-
-/**
- * Exchanges the code of a finished sign-in for access, checks that the access reaches this location, then stores it and
- * uses the link up. If this throws, nothing is stored, and the link can still be used.
- * @throws OtherAccount; WrongLocation if the settings cannot be used; NeedsOperator if the vendor refuses the code;
- *   TryAgain if it cannot be reached
- * @returns a message for the operator; undefined if the link was used meanwhile, or has expired
- */
-export async function grantByLink(
-  deps: PosDeps & { pool: Pool; rules: SettingsRules },
-  { linkId, locationId, integration }: ConnectLink,
-  code: string,
-): Promise<string | undefined> {
-  const { pool, rules } = deps;
-  const location = await getLocation(pool, locationId);
-  const { provider, settings } = await settingsDecrypter(rules)(location);
-  const { exchange } = authorisationOf(provider);
-  const limit = { seconds: GRANT_S, sent: false };
-  const granted = await askPos(deps, { integration, provider, settings }, limit, (context) => exchange(context, code));
-  const changes = granted.settings as Record<string, unknown>;
-  const merged = { ...(await openSettings(rules, locationId, location.sealedSettings)), ...changes };
-  const usable = parseSettings(await withApplications(pool, rules, [merged]), integration, merged).settings;
-  // The owner may be signed in to another account at the vendor.
-  // guard: own-account
-  await askPos(deps, { integration, provider, settings: usable }, limit, async (pos) => provider.check?.(pos)).catch(
-    (error: unknown) => {
-      if (error instanceof NeedsOperator) throw new OtherAccount(error.message);
-    },
-  );
-  return inTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(
-      `UPDATE connect_links SET used_at = now() WHERE link_id = (SELECT c.link_id ${USABLE} AND c.link_id = $1::uuid FOR UPDATE)`,
-      [linkId],
-    );
-    if (rowCount !== 1) return undefined;
-    await mergeSettings(client, rules, { locationId, integration }, { changes, isConnected: true });
-    return granted.did;
-  });
 }
 
 /**

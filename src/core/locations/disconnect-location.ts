@@ -1,8 +1,9 @@
 import type { Pool } from 'pg';
 import { inTransaction } from '../postgres/transactions.ts';
 import { askPos, type PosDeps } from './check-location.ts';
-import { authorisationOf, mergeSettings } from './connect-links.ts';
-import { getLocation, listLocations, settingsDecrypter, WrongLocation, type SettingsRules } from './locations.ts';
+import { accessesBut } from './connect-grants.ts';
+import { authorisationOf, END_LINKS, mergeSettings } from './connect-links.ts';
+import { getLocation, settingsDecrypter, type SettingsRules } from './locations.ts';
 
 /** Time limit in seconds for all calls to the vendor together. */
 const REVOKE_S = 20;
@@ -21,12 +22,11 @@ export async function disconnectLocation(
   const { pool, rules } = deps;
   const location = await getLocation(pool, locationId);
   const { integration } = location;
-  const decrypt = settingsDecrypter(rules);
-  const { provider, settings } = await decrypt(location);
+  const { provider, settings } = await settingsDecrypter(rules)(location);
   const authorisation = authorisationOf(provider);
   const access = authorisation.access(settings);
   // guard: revoke-for-one
-  const isShared = access !== undefined && (await accessesOfOthers()).includes(access);
+  const isShared = access !== undefined && (await accessesBut(deps, location, authorisation)).includes(access);
   const revokes = access !== undefined && !isShared && !location.needsReconnect;
   if (revokes) {
     const limit = { seconds: REVOKE_S, sent: false };
@@ -35,23 +35,7 @@ export async function disconnectLocation(
   await inTransaction(pool, async (client) => {
     const changes = Object.fromEntries(authorisation.grants.map((name) => [name, undefined]));
     await mergeSettings(client, rules, { locationId, integration }, { changes, isConnected: false });
-    await client.query('DELETE FROM connect_links WHERE location_id = $1 AND used_at IS NULL', [locationId]);
+    await client.query(END_LINKS, [locationId]);
   });
   return revokes;
-
-  async function accessesOfOthers(): Promise<(string | undefined)[]> {
-    const others = (await listLocations(pool)).filter(
-      (each) => each.integration === integration && each.locationId !== locationId && each.reconnectNeededAt === null,
-    );
-    const accesses: (string | undefined)[] = [];
-    for (const other of others) {
-      const stored = await getLocation(pool, other.locationId);
-      const opened = await decrypt(stored).catch((error: unknown) => {
-        if (error instanceof WrongLocation) return undefined;
-        throw error;
-      });
-      accesses.push(opened && authorisation.access(opened.settings));
-    }
-    return accesses;
-  }
 }

@@ -95,6 +95,7 @@ export async function keysInUse(pool: Pool): Promise<Map<string, number>> {
                  FROM (SELECT settings AS sealed FROM locations
                        UNION ALL SELECT settings FROM applications
                        UNION ALL SELECT "grant" FROM credentials WHERE "grant" IS NOT NULL
+                       UNION ALL SELECT sealed FROM connect_links WHERE sealed IS NOT NULL
                        UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL) AS texts) AS headers) AS decoded
      GROUP BY substring(json FROM '"kid":"([^"]*)"')`,
   );

@@ -1,3 +1,6 @@
+import type { FastifyInstance } from 'fastify';
+import { secureHeaders } from '../console/page-files.ts';
+
 /** What a page says. All texts are escaped. */
 export type Page = {
   title: string;
@@ -10,7 +13,7 @@ export type Page = {
   /** The URL of the style sheet. */
   style?: string;
 };
-type Item = {
+export type Item = {
   text: readonly string[];
   name: string;
   value: string;
@@ -77,3 +80,26 @@ section { margin-bottom: 2rem; }
   background: #0b57d0; color: #fff; }
 .button:focus-visible { outline: 3px solid currentColor; outline-offset: 3px; }
 `;
+
+/** Headers of a page that may send its forms to us. */
+export const FORM_HEADERS = {
+  ...secureHeaders,
+  'content-security-policy': secureHeaders['content-security-policy']?.replace(
+    "form-action 'none'",
+    "form-action 'self'",
+  ),
+  'cache-control': 'no-store',
+  'x-robots-tag': 'noindex',
+};
+
+const BODY_LIMIT = 1_024;
+
+/** Takes forms, and no other bodies. */
+export function takeForms(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', bodyLimit: BODY_LIMIT },
+    (_request, body, done) => done(null, new URLSearchParams(String(body))),
+  );
+}

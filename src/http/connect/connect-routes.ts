@@ -1,28 +1,29 @@
 import cookie from '@fastify/cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Pool } from 'pg';
 import { z } from 'zod';
 import { describeError } from '../../core/domain/classify-error.ts';
 import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { confirmGrant, endGrant, holdGrant, openGrant, OtherAccount } from '../../core/locations/connect-grants.ts';
 import { connectLocation } from '../../core/locations/connect-location.ts';
 import {
   authorisationOf,
   findConnectLink,
-  grantByLink,
   makeState,
-  OtherAccount,
+  openLinked,
   reopenConnectLink,
   type ConnectLink,
 } from '../../core/locations/connect-links.ts';
-import { getLocation, WrongLocation } from '../../core/locations/locations.ts';
+import { WrongLocation } from '../../core/locations/locations.ts';
 import { seal, unseal, type SettingsKeys } from '../../core/locations/settings-key.ts';
 import { audited } from '../../core/operators/audit.ts';
 import type { Actor } from '../../core/operators/operator.ts';
-import { secureHeaders } from '../console/page-files.ts';
+import { isSameOrigin } from '../console/page-files.ts';
 import { isDatabaseAway } from '../operator/answer-errors.ts';
 import type { OperatorDeps } from '../operator/operator-deps.ts';
 import { actionFrom } from '../request.ts';
 import { TooManyFailures } from '../throttle-failures.ts';
-import { STYLE, writePage, type Page } from './connect-page.ts';
+import { FORM_HEADERS, STYLE, takeForms, writePage, type Item, type Page } from './connect-page.ts';
 
 /** The owner must finish signing in at the vendor within this time. They may have to make an account there. */
 const FLOW_S = 3_600;
@@ -50,12 +51,13 @@ type Deps = Pick<
 type Answer = Page & { status: number };
 
 /**
- * Mounts the public pages of connect links. No GET uses a link up except the callback with the vendor's code, so programs
- * that preview links do no harm.
+ * Mounts the public pages of connect links. No GET uses a link up, so programs that preview links do no harm.
  *
- * - `GET /:token` the page that names the location and the vendor; `404` if the link cannot be used
- * - `GET /:token/start` `302` to the vendor's page, with a cookie that binds the sign-in to this browser
- * - `GET /callback` where the vendor's page redirects the browser to
+ * - `GET /:token` the page that names the location and the vendor, with a cookie that binds the sign-in to this browser;
+ *   `404` if the link cannot be used
+ * - `POST /:token` `state`, a form of that page: to the vendor's page
+ * - `GET /callback` where the vendor's page redirects the browser to. The access waits for the owner's confirmation
+ * - `GET /confirm` the page that names the account, `POST /confirm` `state` and `answer`, a form of that page
  */
 export async function connectRoutes(scope: FastifyInstance, deps: Deps): Promise<void> {
   const { pool, now, judge, translating, registry } = deps;
@@ -68,53 +70,73 @@ export async function connectRoutes(scope: FastifyInstance, deps: Deps): Promise
 
   await scope.register(cookie);
   scope.addHook('onRequest', async (_request, reply) => {
-    reply.headers({ ...secureHeaders, 'cache-control': 'no-store', 'x-robots-tag': 'noindex' });
+    // Without a referrer to our own pages, a browser does not tell us the origin of a form.
+    reply.headers({ ...FORM_HEADERS, 'referrer-policy': 'same-origin' });
   });
   scope.setNotFoundHandler((_request, reply) => show(reply, ENDED));
-  scope.setErrorHandler((error, request, reply) => {
-    if (error instanceof TooManyFailures) {
-      reply.headers({ 'retry-after': error.retryAfterS, connection: 'close' });
-      return show(reply, TOO_MANY);
-    }
-    if (!isDatabaseAway(error)) request.log.error({ err: error }, 'a connect page failed');
-    return show(reply, AWAY);
-  });
+  scope.setErrorHandler(answerError);
+  takeForms(scope);
 
+  const publicUrl = translating.publicUrl === '' ? undefined : translating.publicUrl;
+  const grants = { ...deps, rules: { registry, keys: translating.keys, publicUrl } };
   const find = (request: FastifyRequest, token: string): Promise<ConnectLink | undefined> =>
     judge(request, 'connect_link', [token], () => findConnectLink(pool, token));
   const vendorOf = ({ integration }: ConnectLink): string => registry.get(integration)?.authorisation?.vendor ?? '';
+  const flowOf = (request: FastifyRequest): Promise<Flow | undefined> =>
+    openFlow(translating.keys, request.cookies[cookieName], now());
+  /** The sign-in of this browser, if the form that was sent is on a page of its own. */
+  const flowOfForm = async (request: FastifyRequest<{ Body: URLSearchParams | null }>): Promise<Flow | undefined> => {
+    const flow = await flowOf(request);
+    // guard: connect-own-page
+    if (!isSameOrigin(request, URL.parse(origin)?.origin)) return undefined;
+    // guard: connect-own-form
+    return flow?.state === request.body?.get('state') ? flow : undefined;
+  };
+  /** The link of a sign-in, with the grant that waits there. */
+  const granted = async (flow: Flow | undefined) => {
+    const link = flow && (await reopenConnectLink(pool, flow.linkId));
+    const grant = link && (await openGrant(grants, link, flow.state));
+    return grant && { link, grant };
+  };
 
   scope.get('/page.css', async (_request, reply) =>
     reply.header('cache-control', 'max-age=3600').type('text/css; charset=utf-8').send(STYLE),
   );
 
   scope.get<{ Params: { token: string } }>('/:token', async (request, reply) => {
-    const { token } = request.params;
-    const link = await find(request, token);
-    return show(reply, link === undefined ? ENDED : askOwner(link, vendorOf(link), `/connect/${token}/start`));
-  });
-
-  scope.get<{ Params: { token: string } }>('/:token/start', { exposeHeadRoute: false }, async (request, reply) => {
     const link = await find(request, request.params.token);
     if (link === undefined) return show(reply, ENDED);
-    const flow: Flow = { linkId: link.linkId, state: makeState(), startedAt: now().getTime() };
-    let page: string;
+    if (link.sealedGrant !== null) return reply.redirect('confirm', 303);
+    const known = await flowOf(request);
+    const state = known?.linkId === link.linkId ? known.state : makeState();
+    const flow: Flow = { linkId: link.linkId, state, startedAt: now().getTime() };
+    reply.setCookie(cookieName, await seal(translating.keys, flow, PLACE), { ...attributes, maxAge: FLOW_S });
+    return show(reply, askOwner(link, vendorOf(link), state));
+  });
+
+  scope.post<{ Params: { token: string }; Body: URLSearchParams | null }>('/:token', async (request, reply) => {
+    const link = await find(request, request.params.token);
+    if (link === undefined) return show(reply, ENDED);
+    const flow = await flowOfForm(request);
+    if (flow?.linkId !== link.linkId) return show(reply, NOT_STARTED);
     try {
-      const { provider, settings } = await translating.decryptSettings(await getLocation(pool, link.locationId));
-      page = authorisationOf(provider).page(settings, { redirectUri, state: flow.state });
+      const { provider, settings } = await openLinked(pool, grants.rules, link);
+      const page = authorisationOf(provider).page(settings, { redirectUri, state: flow.state });
+      // Not a redirect, because the content security policy of a form covers all redirects that follow.
+      const vendor = vendorOf(link);
+      const action = { words: `Sign in at ${vendor}`, href: page };
+      return show(reply.header('refresh', `0; url=${page}`), { status: 200, title: `To ${vendor}`, text: [], action });
     } catch (error) {
       if (!(error instanceof NeedsOperator || error instanceof WrongLocation)) throw error;
       request.log.warn({ locationId: link.locationId, problem: error.message }, 'a connect link leads nowhere');
       return show(reply, WRONG_SETTINGS);
     }
-    const sealed = await seal(translating.keys, flow, PLACE);
-    return reply.setCookie(cookieName, sealed, { ...attributes, maxAge: FLOW_S }).redirect(page, 302);
   });
 
   scope.get('/callback', { exposeHeadRoute: false }, async (request, reply) => {
     const query = new URLSearchParams(/\?.*/s.exec(request.url)?.[0]);
     const [code, state] = [query.get('code') ?? '', query.get('state')];
-    const flow = await openFlow(translating.keys, request.cookies[cookieName], now());
+    const flow = await flowOf(request);
     if (flow === undefined) return show(reply, NOT_STARTED);
     // HubRise documents no state in the answer to a refusal, which changes nothing.
     if (query.has('error')) return show(reply.clearCookie(cookieName, attributes), DENIED);
@@ -122,69 +144,102 @@ export async function connectRoutes(scope: FastifyInstance, deps: Deps): Promise
     if (state !== flow.state) return show(reply, NOT_STARTED);
     const link = await reopenConnectLink(pool, flow.linkId);
     if (link === undefined) return show(reply.clearCookie(cookieName, attributes), ENDED);
-    // Throttles senders of invented codes, because each code costs a request to the vendor.
-    const granted = await judge(request, 'connect_code', [code], async () => {
-      const answer = code === '' || code.length > CODE_MAX ? REFUSED : await grant(deps, request, link, code);
-      return answer === REFUSED ? undefined : answer;
+    if (link.sealedGrant === null) {
+      // Throttles senders of invented codes, because each code costs a request to the vendor.
+      const held = await judge(request, 'connect_code', [code], async () => {
+        if (code === '' || code.length > CODE_MAX) return undefined;
+        const answer = await recorded(pool, request, link, 'grant by link', async () =>
+          (await holdGrant(grants, link, code, state)) ? WAITS : { answer: ENDED, refused: 'ended' },
+        );
+        return answer === REFUSED ? undefined : answer;
+      });
+      if (held !== WAITS.answer) return show(reply, held ?? REFUSED);
+    }
+    // The code is then in no address.
+    return reply.redirect('confirm', 303);
+  });
+
+  scope.get('/confirm', async (request, reply) => {
+    const flow = await flowOf(request);
+    const { link, grant } = (await granted(flow)) ?? {};
+    if (flow === undefined || grant === undefined || link === undefined) return show(reply, WAITING);
+    return show(reply, askWhether(link, vendorOf(link), grant.account, flow.state));
+  });
+
+  scope.post<{ Body: URLSearchParams | null }>('/confirm', async (request, reply) => {
+    const { link, grant } = (await granted(await flowOfForm(request))) ?? {};
+    if (link === undefined || grant === undefined) return show(reply, NOT_STARTED);
+    const answer = await recorded(pool, request, link, 'connect by link', async () => {
+      if (request.body?.get('answer') !== 'yes') {
+        await endGrant(grants, link);
+        return { answer: DENIED, refused: 'not_confirmed' };
+      }
+      if (!(await confirmGrant(grants, link, grant.changes))) return { answer: ENDED, refused: 'ended' };
+      deps.wake();
+      return {
+        answer: thank(link, vendorOf(link)),
+        after: (await connectWebhook(grants, request, link)) ? 'connected' : 'granted',
+      };
     });
-    const answer = granted ?? REFUSED;
-    if (answer === VENDOR_AWAY) return show(reply, VENDOR_AWAY);
-    return show(reply.clearCookie(cookieName, attributes), answer === DONE ? thank(link, vendorOf(link)) : answer);
+    return show(answer === VENDOR_AWAY ? reply : reply.clearCookie(cookieName, attributes), answer);
   });
 }
 
-/** Grants access by a code, then connects the webhook. The audit records both. */
-async function grant(deps: Deps, request: FastifyRequest, link: ConnectLink, code: string): Promise<Answer> {
-  const { pool, translating } = deps;
-  const { linkId, locationId } = link;
-  const { log } = request;
-  const rules = {
-    registry: deps.registry,
-    keys: translating.keys,
-    publicUrl: translating.publicUrl === '' ? undefined : translating.publicUrl,
-  };
-  const work = async (): Promise<{ answer: Answer; after: string } | { answer: Answer; refused: string }> => {
-    try {
-      const did = await grantByLink({ ...deps, rules }, link, code);
-      if (did === undefined) return { answer: ENDED, refused: 'ended' };
-    } catch (error) {
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error instanceof TooManyFailures) {
+    reply.headers({ 'retry-after': error.retryAfterS, connection: 'close' });
+    return show(reply, TOO_MANY);
+  }
+  if (((error as { statusCode?: number }).statusCode ?? 500) < 500) return show(reply, NOT_STARTED);
+  if (!isDatabaseAway(error)) request.log.error({ err: error }, 'a connect page failed');
+  return show(reply, AWAY);
+}
+
+/** @returns whether nothing is left to do by hand */
+async function connectWebhook(
+  deps: Parameters<typeof confirmGrant>[0],
+  { log }: FastifyRequest,
+  { locationId }: ConnectLink,
+): Promise<boolean> {
+  const { publicUrl } = deps.rules;
+  if (publicUrl === undefined) return false;
+  let problem: string | undefined;
+  try {
+    const rules = { ...deps.rules, publicUrl };
+    const { todo } = await connectLocation({ ...deps, rules }, locationId, { isSeen: false });
+    if (todo.length === 0) return true;
+  } catch (error) {
+    problem = error instanceof WrongLocation ? error.message : describeError(error);
+  }
+  log.warn({ locationId, problem }, 'a restaurant granted access; connect its webhook: expediter provider connect');
+  return false;
+}
+
+type Ended = { answer: Answer; after: string } | { answer: Answer; refused: string };
+
+/** Does what an owner asked for. The audit records it. */
+async function recorded(
+  pool: Pool,
+  request: FastifyRequest,
+  { linkId, locationId }: ConnectLink,
+  act: string,
+  work: () => Promise<Ended>,
+): Promise<Answer> {
+  const action = { action: act, subject: linkId, locationId, ...actionFrom(request) };
+  const tried = (): Promise<Ended> =>
+    work().catch((error: Error) => {
       const refused = refusalOf(error);
       if (refused === undefined) throw error;
-      log.warn({ locationId, linkId, problem: (error as Error).message }, 'a restaurant could not grant access');
+      request.log.warn({ locationId, linkId, problem: error.message }, 'a restaurant could not grant access');
       return refused;
-    }
-    deps.wake();
-    return { answer: DONE, after: (await connectWebhook()) ? 'connected' : 'granted' };
-  };
-  /** @returns whether nothing is left to do by hand */
-  const connectWebhook = async (): Promise<boolean> => {
-    if (rules.publicUrl === undefined) return false;
-    let problem: string | undefined;
-    try {
-      const { publicUrl } = rules;
-      const { todo } = await connectLocation({ ...deps, rules: { ...rules, publicUrl } }, locationId, {
-        isSeen: false,
-      });
-      if (todo.length === 0) return true;
-    } catch (error) {
-      problem = error instanceof WrongLocation ? error.message : describeError(error);
-    }
-    log.warn({ locationId, problem }, 'a restaurant granted access; connect its webhook: expediter provider connect');
-    return false;
-  };
-  const action = { action: 'connect by link', subject: linkId, locationId, ...actionFrom(request) };
-  const ended = await audited(pool, OWNER, action, work, (done) => ('after' in done ? done.after : done.refused)).catch(
-    (error: unknown) => {
-      if (!(error instanceof TryAgain)) throw error;
-      log.warn({ locationId, linkId, problem: error.message }, 'a restaurant could not grant access');
-      return { answer: VENDOR_AWAY };
-    },
-  );
-  return ended.answer;
+    });
+  const after = (ended: Ended): string => ('after' in ended ? ended.after : ended.refused);
+  return (await audited(pool, OWNER, action, tried, after)).answer;
 }
 
 function refusalOf(error: unknown): { answer: Answer; refused: string } | undefined {
   if (error instanceof OtherAccount) return { answer: OTHER_ACCOUNT, refused: 'other_account' };
+  if (error instanceof TryAgain) return { answer: VENDOR_AWAY, refused: 'vendor_away' };
   if (error instanceof NeedsOperator) return { answer: REFUSED, refused: 'code_refused' };
   return error instanceof WrongLocation ? { answer: WRONG_SETTINGS, refused: 'wrong_settings' } : undefined;
 }
@@ -201,7 +256,7 @@ function show(reply: FastifyReply, { status, ...page }: Answer): FastifyReply {
 
 const nameOf = ({ name, locationId }: ConnectLink): string => (name === null ? locationId : `${name} (${locationId})`);
 
-function askOwner(link: ConnectLink, vendor: string, href: string): Answer {
+function askOwner(link: ConnectLink, vendor: string, state: string): Answer {
   return {
     status: 200,
     title: `Connect this restaurant with ${vendor}`,
@@ -211,7 +266,25 @@ function askOwner(link: ConnectLink, vendor: string, href: string): Answer {
         'agree. Nobody here sees your password.',
       `This link works once, until ${link.expiresAt.toUTCString()}.`,
     ],
-    action: { words: `Sign in at ${vendor}`, href },
+    items: [ask(state, { start: `Sign in at ${vendor}` })],
+  };
+}
+
+/** A form. The state proves that our page sent it. */
+function ask(state: string, answers: Readonly<Record<string, string>>): Item {
+  const buttons = Object.entries(answers).map(([value, words]) => ({ value, words }));
+  return { text: [], name: 'state', value: state, buttonName: 'answer', buttons };
+}
+
+function askWhether(link: ConnectLink, vendor: string, account: string, state: string): Answer {
+  return {
+    status: 200,
+    title: 'Is this the right account?',
+    facts: { Restaurant: nameOf(link), [`Account at ${vendor}`]: account },
+    text: [
+      `You granted access to ${account} for ${nameOf(link)}. Confirm that within ten minutes. Otherwise the access ends.`,
+    ],
+    items: [ask(state, { yes: 'Yes, connect', no: 'No, end the access' })],
   };
 }
 
@@ -225,7 +298,7 @@ function thank(link: ConnectLink, vendor: string): Answer {
 }
 
 const AGAIN = 'Open the link that you got, and start again.';
-const DONE: Answer = { status: 200, title: '', text: [] };
+const WAITS: Ended = { answer: { status: 200, title: '', text: [] }, after: 'waits' };
 const ENDED: Answer = {
   status: 404,
   title: 'This link does not work',
@@ -235,6 +308,11 @@ const NOT_STARTED: Answer = {
   status: 400,
   title: 'This sign-in was not started here',
   text: [`It was started in another browser, or more than an hour ago. Nothing was changed. ${AGAIN}`],
+};
+const WAITING: Answer = {
+  status: 409,
+  title: 'Somebody has signed in by this link',
+  text: [`They have not confirmed it yet. If it was not you in this browser, wait ten minutes. ${AGAIN}`],
 };
 const DENIED: Answer = {
   status: 200,

@@ -33,9 +33,9 @@ function authorisePage(
 async function exchangeCode(
   context: PosContext<Settings>,
   code: string,
-): Promise<{ settings: Partial<Settings>; did: string }> {
+): Promise<{ settings: Partial<Settings>; did: string; account: string }> {
   const { oauthUrl, clientId = '', clientSecret } = context.settings;
-  const { access_token, customer_list_id, customer_list_name } = await oauthGrant(context, {
+  const { access_token, customer_list_id, customer_list_name, ...of } = await oauthGrant(context, {
     pos: 'HubRise',
     url: `${oauthUrl}/token`,
     basic: [clientId, clientSecret],
@@ -55,12 +55,14 @@ async function exchangeCode(
       ...(customer_list_id && { customerListId: customer_list_id }),
       authorizationCode: undefined,
     },
+    account: [of.location_name, of.account_name].filter(Boolean).join(' of ') || 'an account without a name',
     did: `HubRise granted a token for authorizationCode${list}. It is now in the settings.`,
   };
 }
 
 export const authorisation: Authorisation<Settings> = {
   vendor: 'HubRise',
+  hosts: ['manager.hubrise.com', 'api.hubrise.com'],
   grants: ['accessToken', 'customerListId'],
   page(settings, about) {
     refuseNoClient(settings);

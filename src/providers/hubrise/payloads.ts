@@ -80,6 +80,8 @@ export const TokenGranted = z.object({
   access_token: z.string().min(1),
   customer_list_id: absentable(Id),
   customer_list_name: absentable(z.string()),
+  location_name: absentable(z.string()),
+  account_name: absentable(z.string()),
 });
 
 /** The fields of a customer that we read: https://www.hubrise.com/developers/api/customers#retrieve-customer */

@@ -2,8 +2,9 @@ import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Authorisation, PosContext, Webhook } from '../../core/domain/provider.ts';
 import { oauthRevoke } from '../oauth.ts';
 import { parseJson, readShape } from '../read-json.ts';
+import { callSquare, readAnswer } from './call-square.ts';
 import { exchangeCode, tokenOf } from './obtain-token.ts';
-import { AnyEvent, API_VERSION, AuthorizationRevoked, type Settings } from './payloads.ts';
+import { AnyEvent, API_VERSION, AuthorizationRevoked, MerchantAnswer, type Settings } from './payloads.ts';
 
 /** The scopes that a seller's token needs for orders, payments and webhooks. */
 export const NEEDED_SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
@@ -17,7 +18,8 @@ export const NEEDED_SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
 export function authorisePage({ baseUrl, clientId = '' }: Settings, state?: string): string {
   const query = new URLSearchParams({
     client_id: clientId,
-    scope: NEEDED_SCOPES.join(' '),
+    // The last one is for the name of the account, which the owner confirms.
+    scope: [...NEEDED_SCOPES, 'MERCHANT_PROFILE_READ'].join(' '),
     session: 'false',
     ...(state !== undefined && { state }),
   });
@@ -26,12 +28,20 @@ export function authorisePage({ baseUrl, clientId = '' }: Settings, state?: stri
 
 export const authorisation: Authorisation<Settings> = {
   vendor: 'Square',
+  hosts: ['connect.squareup.com', 'connect.squareupsandbox.com'],
   grants: ['refreshToken', 'merchantId'],
   page(settings, { state }) {
     refuseOwnToken(settings);
     return authorisePage(settings, state);
   },
-  exchange: exchangeCode,
+  // The name is read as https://developer.squareup.com/reference/square/merchants/retrieve-merchant says (November 2026).
+  async exchange(context, code) {
+    const { settings, accessToken } = await exchangeCode(context, code);
+    const asSeller = { ...context, settings: { ...context.settings, accessToken } };
+    const answer = await callSquare(asSeller, { method: 'GET', path: '/v2/merchants/me' });
+    const { business_name: name, id } = readAnswer(MerchantAnswer, answer, "the seller's account").merchant;
+    return { settings, account: name ? `${name} (${id})` : id };
+  },
   revoke,
   access: ({ baseUrl, clientId, refreshToken, merchantId }) =>
     refreshToken && `${new URL(baseUrl).href} ${clientId} ${merchantId ?? refreshToken}`,

@@ -42,14 +42,15 @@ export function tokenOf(context: Asking): Parameters<Credentials['accessToken']>
 export async function exchangeCode(
   context: Asking,
   code: string,
-): Promise<{ settings: Partial<Settings>; did: string }> {
+): Promise<{ settings: Partial<Settings>; did: string; accessToken: string }> {
   const proof = { grant_type: 'authorization_code', code };
-  const { refreshToken, merchantId } = await obtainToken(context, proof, (httpStatus) =>
+  const { accessToken, refreshToken, merchantId } = await obtainToken(context, proof, (httpStatus) =>
     refused(httpStatus, 'and that authorizationCode is unused and under five minutes old'),
   );
   if (refreshToken === undefined)
     throw new NeedsOperator('Square granted no refresh token for authorizationCode: let the seller authorise again');
   return {
+    accessToken,
     settings: { refreshToken, merchantId, authorizationCode: undefined },
     did: 'Square granted a token for authorizationCode. Its refreshToken, which renews it, is now in the settings.',
   };

@@ -95,6 +95,8 @@ export const SquareOrder = z.object({
 });
 export type SquareOrder = z.infer<typeof SquareOrder>;
 
+export const MerchantAnswer = z.object({ merchant: z.object({ id: Id, business_name: z.string().nullish() }) });
+
 export const OrderAnswer = z.object({ order: SquareOrder });
 
 /**

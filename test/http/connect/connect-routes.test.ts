@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { endUnconfirmed } from '../../../src/core/locations/connect-grants.ts';
 import { seal, unseal, parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { startHubrise, type HubriseSimulator } from '../../simulators/start-hubrise.ts';
-import { MERCHANT } from '../../simulators/square-oauth.ts';
+import { MERCHANT, OTHER_MERCHANT } from '../../simulators/square-oauth.ts';
 import { startSquare, type SquareSimulator } from '../../simulators/start-square.ts';
 import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
 import {
@@ -13,13 +14,14 @@ import {
   type OperatorAnswer,
 } from '../../support/ask-operator.ts';
 import { SHARED_ENV } from '../../support/fixtures.ts';
-import { nameToken } from '../../support/log-in.ts';
+import { nameToken, OWN_PAGE } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { browse, locationOf, type Browser } from '../../support/sign-in-by-oidc.ts';
 
 /** Nobody listens there. */
 const origin = 'http://127.0.0.1:8080';
 const CALLBACK = `${origin}/connect/callback`;
+const CONFIRM = `${origin}/connect/confirm`;
 const keys = parseSettingsKeys(SHARED_ENV.SETTINGS_KEY);
 
 let stage: Stage;
@@ -37,6 +39,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   square.oauth.signsInAsAnother = false;
+  square.oauth.withdrawn.clear();
   square.fail = undefined;
   await stage.query('DELETE FROM locations');
   const { refreshToken: _refreshToken, ...unconnected } = square.settings;
@@ -56,11 +59,15 @@ async function makeLink(locationId = 'nord'): Promise<string> {
   return String(body['url']);
 }
 const browser = (): Browser => browse({ [origin]: stage.app });
-/** Opens the link's page and follows its button. @returns the vendor's page */
+/** Sends the form of a page, as a browser does. */
+async function press(by: Browser, url: string, answer: string, headers = OWN_PAGE): Promise<OperatorAnswer> {
+  const [, state = ''] = /name="state" value="([^"]+)"/.exec((await by.get(url)).text) ?? [];
+  return by.post(url, { state, answer }, headers);
+}
+/** Opens the link's page and presses its button. @returns the vendor's page */
 async function start(by: Browser, link: string): Promise<string> {
-  const page = await by.get(link);
-  const [, href = ''] = /class="button" href="([^"]+)"/.exec(page.text) ?? [];
-  return locationOf(await by.get(`${origin}${href}`), origin);
+  const { headers } = await press(by, link, 'start');
+  return /^0; url=(.+)$/.exec(headers.get('refresh') ?? '')?.[1] ?? '';
 }
 /** Where the vendor's page leads after the owner agreed, or did not. */
 async function decide(by: Browser, page: string, words: 'Allow' | 'Deny' = 'Allow'): Promise<string> {
@@ -71,9 +78,20 @@ async function decide(by: Browser, page: string, words: 'Allow' | 'Deny' = 'Allo
 async function callbackOf(by: Browser, link: string): Promise<string> {
   return decide(by, await start(by, link));
 }
-async function finish(by: Browser, link: string): Promise<OperatorAnswer> {
-  return by.get(await callbackOf(by, link));
+/** The owner agrees at the vendor, and comes back. @returns the page that asks whether this is the right account */
+async function agree(by: Browser, link: string): Promise<OperatorAnswer> {
+  return by.get(locationOf(await by.get(await callbackOf(by, link)), link));
 }
+/** All that an owner does who agrees to everything. */
+async function finish(by: Browser, link: string): Promise<OperatorAnswer> {
+  await by.get(await callbackOf(by, link));
+  return press(by, CONFIRM, 'yes');
+}
+const endUnconfirmedGrants = (): Promise<void> => {
+  const rules = { registry: stage.app.providers.registry, keys, publicUrl: 'https://expediter.test' };
+  const { log, database, providers } = stage.app;
+  return endUnconfirmed({ ...providers, pool: stage.pool, now: database.clock.now, rules, log });
+};
 const saying = (status: number, words: string): object => ({ status, text: expect.stringContaining(words) });
 async function settings(locationId = 'nord'): Promise<Record<string, unknown>> {
   const [row] = await stage.query('SELECT settings FROM locations WHERE location_id = $1', [locationId]);
@@ -99,7 +117,14 @@ describe('a connect link', () => {
 
     const vendors = new URL(await start(by, link));
     expect(vendors.origin + vendors.pathname).toBe(`${square.url}/oauth2/authorize`);
-    expect(await by.get(await decide(by, vendors.href))).toMatchObject(saying(200, 'Done. You can close this page'));
+    const callback = await by.get(await decide(by, vendors.href));
+    const asks = await by.get(locationOf(callback, CALLBACK));
+    expect(asks).toMatchObject(
+      saying(200, `You granted access to Trattoria Berlin (${MERCHANT}) for Trattoria &quot;Nord`),
+    );
+    expect(await settings()).not.toHaveProperty('refreshToken');
+    expect(await lastAction()).toMatchObject({ outcome: 'done', after: 'waits' });
+    expect(await press(by, CONFIRM, 'yes')).toMatchObject(saying(200, 'Done. You can close this page'));
     expect(await settings()).toMatchObject({ refreshToken: square.oauth.refreshToken, merchantId: MERCHANT });
     expect(await lastAction()).toEqual({
       actor_kind: 'nobody',
@@ -116,7 +141,11 @@ describe('a connect link', () => {
   });
 
   it('leads the owner to HubRise and back, and its callback is set', async () => {
-    expect(await finish(browser(), await makeLink('hub'))).toMatchObject(saying(200, 'Done. You can close this page'));
+    const by = browser();
+    expect(await agree(by, await makeLink('hub'))).toMatchObject(
+      saying(200, 'You granted access to Paris of Bella Pizza'),
+    );
+    expect(await press(by, CONFIRM, 'yes')).toMatchObject(saying(200, 'Done. You can close this page'));
     expect(await settings('hub')).toMatchObject({ accessToken: hubrise.settings['accessToken'] });
     expect(hubrise.callback.url).toMatch(/^https:\/\/expediter\.test\/webhook\/hubrise\/hub\?token=exw_/);
     expect(await lastAction()).toMatchObject({ outcome: 'done', after: 'connected' });
@@ -143,8 +172,9 @@ describe('a connect link', () => {
     const link = await makeLink();
     const browsers = [browser(), browser()];
     const callbacks = await Promise.all(browsers.map((by) => callbackOf(by, link)));
-    const ended = await Promise.all(browsers.map((by, i) => by.get(callbacks[i] ?? '')));
-    expect(new Set(ended.map(({ status }) => status))).toEqual(new Set([200, 404]));
+    await Promise.all(browsers.map((by, i) => by.get(callbacks[i] ?? '')));
+    const confirmed = await Promise.all(browsers.map((by) => press(by, CONFIRM, 'yes')));
+    expect(new Set(confirmed.map(({ status }) => status))).toEqual(new Set([200, 400]));
   });
 
   it('works for 72 hours, also while somebody signs in', async () => {
@@ -188,7 +218,7 @@ describe('a sign-in', () => {
     const by = browser();
     const callback = await callbackOf(by, await makeLink());
     expect(await browser().get(callback)).toMatchObject(saying(400, 'It was started in another browser'));
-    expect((await by.get(callback)).status).toBe(200);
+    expect((await by.get(callback)).status).toBe(303);
   });
 
   it('is finished only with the state that it started with', async () => {
@@ -252,13 +282,111 @@ describe('a sign-in', () => {
   });
 });
 
+describe('the page of a link', () => {
+  it('sends an owner to the vendor only by its own form, in the browser that shows it', async () => {
+    const link = await makeLink();
+    const by = browser();
+    expect((await by.get(`${link}/start`)).status).toBe(404);
+    for (const elsewhere of [{}, { 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
+      expect((await press(by, link, 'start', elsewhere as typeof OWN_PAGE)).headers.has('refresh')).toBe(false);
+    }
+    // The form of another browser's page, which the sender of the link can open too.
+    const [, state = ''] = /name="state" value="([^"]+)"/.exec((await browser().get(link)).text) ?? [];
+    expect(await by.post(link, { state }, OWN_PAGE)).toMatchObject(saying(400, 'was not started here'));
+    expect(await browser().post(link, {}, OWN_PAGE)).toMatchObject(saying(400, 'was not started here'));
+    expect((await press(by, link, 'start', { ...OWN_PAGE })).headers.get('refresh')).toContain(square.url);
+  });
+
+  it("leads only to the vendor's own hosts, unless an integrator of all locations made it", async () => {
+    const some = await askOperator(stage.app, await nameToken(stage, 'some', ['integrator'], ['nord']));
+    expect(await some.post('/locations/nord/connect-links')).toMatchObject(
+      saying(409, `lead to ${square.url}, which is`),
+    );
+    const link = await makeLink();
+    const by = browser();
+    const callback = await callbackOf(by, link);
+    const { baseUrl: _baseUrl, refreshToken: _refreshToken, ...atVendor } = square.settings;
+    await stage.addLocation('nord', { ...atVendor, baseUrl: 'https://evil.example' }, 'square');
+    expect(await press(by, link, 'start')).toMatchObject(saying(409, 'the settings of the restaurant are not right'));
+    expect(await by.get(callback)).toMatchObject(saying(409, 'the settings of the restaurant are not right'));
+    await stage.addLocation('nord', atVendor, 'square');
+    expect((await some.post('/locations/nord/connect-links')).status).toBe(200);
+  });
+});
+
+describe('access that its owner has not confirmed', () => {
+  const waiting = (): Promise<unknown> => stage.query('SELECT FROM connect_links WHERE sealed IS NOT NULL');
+  const tooLate = `UPDATE connect_links SET granted_at = now() - interval '11 minutes' WHERE sealed IS NOT NULL`;
+
+  it('is used for nothing, and is not confirmed by another page, in another browser or after ten minutes', async () => {
+    const link = await makeLink();
+    const [by, sender] = [browser(), browser()];
+    await start(sender, link);
+    await agree(by, link);
+    // The sender of the link has a sign-in of their own.
+    expect(locationOf(await sender.get(link), link)).toBe(CONFIRM);
+    expect(await sender.get(CONFIRM)).toMatchObject(saying(409, 'Somebody has signed in'));
+    expect(await press(sender, CONFIRM, 'yes')).toMatchObject({ status: 400 });
+    expect(await press(by, CONFIRM, 'yes', { 'sec-fetch-site': 'cross-site' })).toMatchObject({ status: 400 });
+    expect(await by.post(CONFIRM, { state: 'x', answer: 'yes' }, OWN_PAGE)).toMatchObject({ status: 400 });
+    await stage.query(tooLate);
+    expect(await press(by, CONFIRM, 'yes')).toMatchObject({ status: 404 });
+    expect(await settings()).not.toHaveProperty('refreshToken');
+    const { body } = await operator.post('/locations/nord/check');
+    expect(body).toMatchObject({ state: 'failed' });
+  });
+
+  it('is revoked and deleted after ten minutes, and the link works again', async () => {
+    const link = await makeLink();
+    const by = browser();
+    await agree(by, link);
+    await endUnconfirmedGrants();
+    expect([square.oauth.isWithdrawn, await waiting()]).toEqual([false, [{}]]);
+    await stage.query(tooLate);
+    square.fail = (route) => (route === 'POST /oauth2/revoke' ? { status: 503 } : undefined);
+    await endUnconfirmedGrants();
+    expect([square.oauth.isWithdrawn, await waiting()]).toEqual([false, [{}]]);
+    square.fail = undefined;
+    await endUnconfirmedGrants();
+    expect([square.oauth.isWithdrawn, await waiting()]).toEqual([true, []]);
+    expect((await finish(by, link)).text).toContain('Done.');
+  });
+
+  it('is revoked at once if the owner says no, or if it has no such restaurant', async () => {
+    const link = await makeLink();
+    const by = browser();
+    square.oauth.signsInAsAnother = true;
+    expect((await agree(by, link)).text).toContain('Another Diner');
+    expect(await press(by, CONFIRM, 'no')).toMatchObject(saying(200, 'The restaurant is not connected'));
+    expect(await lastAction()).toMatchObject({ outcome: 'refused', after: 'not_confirmed' });
+    expect([[...square.oauth.withdrawn], await waiting()]).toEqual([[OTHER_MERCHANT], []]);
+    await finish(by, link);
+    expect([[...square.oauth.withdrawn], await waiting()]).toEqual([[OTHER_MERCHANT], []]);
+  });
+
+  it('is revoked when the location gets another link, but not if another location has the same access', async () => {
+    await stage.addLocation('shares', { ...square.settings, merchantId: MERCHANT }, 'square');
+    await agree(browser(), await makeLink());
+    await makeLink();
+    await endUnconfirmedGrants();
+    expect([square.oauth.isWithdrawn, await waiting()]).toEqual([false, []]);
+    await stage.query(`DELETE FROM locations WHERE location_id = 'shares'`);
+    const by = browser();
+    await agree(by, await makeLink());
+    await makeLink();
+    expect((await press(by, CONFIRM, 'yes')).status).toBe(400);
+    await endUnconfirmedGrants();
+    expect([square.oauth.isWithdrawn, await waiting()]).toEqual([true, []]);
+  });
+});
+
 describe('the pages', () => {
   it('are not for caches, frames, scripts or search engines, and tell no other site where they are', async () => {
     const { headers } = await browser().get(await makeLink());
     expect(headers.get('content-security-policy')).toContain("script-src 'self'");
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
     expect(headers.get('cache-control')).toBe('no-store');
-    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('referrer-policy')).toBe('same-origin');
     expect(headers.get('x-robots-tag')).toBe('noindex');
   });
 
@@ -281,6 +409,7 @@ describe('the pages', () => {
     const unknown = await by.get(`${origin}/connect/${'x'.repeat(20)}`);
     expect(unknown.status).toBe(404);
     await by.get(callback.href);
+    await press(by, CONFIRM, 'yes');
     const written = [
       ...stage.logged,
       JSON.stringify(await stage.query('SELECT * FROM audit LEFT JOIN audit_outcomes USING (audit_id)')),
