@@ -22,8 +22,9 @@ export function AllowCommand() {
   return (
     <Page title="Sign in the command line">
       <p>
-        The command line on this machine asks to sign in as <b>{session.value.state === 'in' && session.value.name}</b>.
-        Allow only if you started <code>expediter login</code> just now.
+        The command line at <code>127.0.0.1:{port}</code>, on the machine of this browser, asks to sign in as{' '}
+        <b>{session.value.state === 'in' && session.value.name}</b>. It printed the same port. Allow only if you started{' '}
+        <code>expediter login</code> just now. If SSH forwards this port, you sign in the machine at its other end.
       </p>
       <p class="problem" role="alert">
         {problem}

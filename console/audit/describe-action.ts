@@ -44,6 +44,7 @@ const WORDS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   'give roles': ['gave roles', 'give roles'],
   'take roles': ['took roles away', 'take roles away'],
   'sign in': ['signed in', 'sign in'],
+  'allow command line': ['allowed a command line to sign in', 'allow a command line to sign in'],
   'sign out': ['signed out', 'sign out'],
   'sign out everywhere': ['signed out everywhere', 'sign out everywhere'],
   'revoke session': ['ended a session', 'end a session'],

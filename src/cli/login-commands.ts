@@ -107,7 +107,7 @@ async function signIn(url: string): Promise<string> {
       );
     }
     printError(
-      `Open this URL in a browser on this machine, and allow the sign-in:\n${asked}\n` +
+      `Open this URL in a browser on this machine, and allow the sign-in of 127.0.0.1:${port}:\n${asked}\n` +
         `In a remote shell, use expediter login --token, or first forward the port: ssh -L ${port}:127.0.0.1:${port}`,
     );
     return await signedIn.promise;

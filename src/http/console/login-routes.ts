@@ -112,7 +112,7 @@ export function loginRoutes(scope: FastifyInstance, { pool, now, identify, judge
  */
 export function answerCommand(
   scope: FastifyInstance,
-  { now, identify, judge, translating, consoleUrl }: Omit<Deps, 'oidc'> & Pick<OidcSettings, 'consoleUrl'>,
+  { pool, now, identify, judge, translating, consoleUrl }: Omit<Deps, 'oidc'> & Pick<OidcSettings, 'consoleUrl'>,
 ): void {
   const { origin } = new URL(consoleUrl);
   const api = scope.withTypeProvider<ZodTypeProvider>();
@@ -136,7 +136,12 @@ export function answerCommand(
       from: session.sessionId,
       opens: randomUUID(),
     };
-    const said = allow ? { code: await seal(translating.keys, allowed, PLACE) } : { error: 'access_denied' };
+    // The session that may follow is recorded as a sign-in, with the same id.
+    const action = { action: 'allow command line', subject: allowed.opens, ...actionFrom(request) };
+    const code = await audited(pool, operator, action, async () =>
+      allow ? seal(translating.keys, allowed, PLACE) : undefined,
+    );
+    const said = code === undefined ? { error: 'access_denied' } : { code };
     // `iss`, so that a command at another service cannot be given this code: https://www.rfc-editor.org/rfc/rfc9207
     const query = new URLSearchParams({ ...said, state, iss: origin });
     return { to: `http://127.0.0.1:${port}/?${query.toString()}` };

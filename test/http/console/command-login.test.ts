@@ -114,6 +114,11 @@ describe('a code', () => {
     );
     const ada = { actor_name: 'ada@club.example', opened: true };
     expect(signIns).toEqual(['done', 'done', 'refused', 'refused'].map((outcome) => ({ ...ada, outcome })));
+    const allowed = await stage.query(
+      `SELECT actor_name, outcome, session_id IS NOT NULL AS opened FROM audit JOIN audit_outcomes USING (audit_id)
+       LEFT JOIN operator_sessions ON session_id::text = subject WHERE action = 'allow command line'`,
+    );
+    expect(allowed).toEqual([{ ...ada, outcome: 'done' }]);
     expect(await use('/login', 'DELETE')).toBe(204);
     await until(async () => (await use('/v1/locations/club-1')) === 401);
   });
@@ -186,6 +191,10 @@ describe('the page that asks', () => {
     const ask = newAsk();
     const { searchParams } = await press(askedUrl(ask), 'ada', false);
     expect(Object.fromEntries(searchParams)).toEqual({ error: 'access_denied', state: ask.state, iss: url });
+    const [last] = await stage.query(
+      `SELECT action, actor_name, outcome FROM audit JOIN audit_outcomes USING (audit_id) ORDER BY audit_id DESC LIMIT 1`,
+    );
+    expect(last).toEqual({ action: 'allow command line', actor_name: 'ada@club.example', outcome: 'refused' });
   });
 });
 
