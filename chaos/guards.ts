@@ -487,6 +487,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'worker-lets-go': [/, lease_id = NULL, lease_until = NULL/, ''] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'read the old order'),
   },
+  'the token of Prometheus reads only metrics': {
+    edits: { 'metrics-reads-no-more': [/return .*/, 'return true;'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'with the role metrics reads'),
+  },
   'an integrator reads no orders': {
     edits: { 'integrator-reads-no-orders': [/return .*/, 'return true;'] },
     noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'show an integrator no order'),

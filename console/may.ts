@@ -20,8 +20,8 @@ export function onlyConfigures(at: Parameters<typeof may>[1] = { anywhere: true 
 function rightsWith(role: NeededRole): Right[] {
   if (session.value.state !== 'in') return [];
   return session.value.rights.filter(({ roles }) => {
-    if (role === 'any') return true;
-    if (role === 'viewer') return roles.some((each) => each !== 'integrator');
+    if (role === 'any') return roles.some((each) => each !== 'metrics');
+    if (role === 'viewer') return roles.some((each) => each !== 'integrator' && each !== 'metrics');
     return roles.some((each) => role.split(' or ').includes(each));
   });
 }

@@ -113,7 +113,7 @@ export const API_PATH = '/v1';
 
 /** Routes for programs that are not below API_PATH. The console does not have them. */
 export const FOR_PROGRAMS: Readonly<Record<string, Access>> = {
-  'GET /metrics': { role: 'viewer', of: 'all', whileAway: true },
+  'GET /metrics': { role: 'metrics', of: 'all', whileAway: true },
   'GET /openapi.json': { role: 'any', of: 'none', whileAway: true },
 };
 

@@ -29,6 +29,8 @@ const SETS: Given[][] = [
   [{ roles: ['viewer'], locations: ['club-1'] }],
   [{ roles: ['operator'], locations: ['club-1', 'club-2'] }],
   [{ roles: ['integrator'], locations: ['club-1'], locationGroups: ['brand'] }],
+  [{ roles: ['metrics'], locations: null }],
+  [{ roles: ['integrator', 'metrics'], locations: null }],
   [
     { roles: ['viewer'], locations: null },
     { roles: ['admin', 'operator'], locations: ['club-2'] },

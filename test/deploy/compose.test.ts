@@ -86,16 +86,12 @@ describe('variables', () => {
     },
   );
 
-  it('lets OPERATOR_TOKEN go when Prometheus has a token of its own', () => {
-    expect(env['METRICS_TOKEN']).toBe(env['OPERATOR_TOKEN']);
-    expect(env['METRICS_TOKEN']).toMatch(/^[0-9a-f]{64}$/);
-    const none = readDotEnv(example);
-    const { OPERATOR_TOKEN: _token, METRICS_TOKEN: _metrics, ...others } = env;
-    expect(() => readCompose({ ...others, METRICS_TOKEN: none['METRICS_TOKEN'] ?? '' })).toThrow(
-      'required variable METRICS_TOKEN is missing a value: see .env.example',
-    );
-    const { services } = readCompose({ ...others, METRICS_TOKEN: 'exo_of-prometheus' });
+  it('gives Prometheus a token of its own, and never OPERATOR_TOKEN', () => {
+    expect(env).toMatchObject({ OPERATOR_TOKEN: expect.stringMatching(/^[0-9a-f]{64}$/) as string, METRICS_TOKEN: '' });
+    const { services } = readCompose({ ...env, OPERATOR_TOKEN: '', METRICS_TOKEN: 'exo_of-prometheus' });
     expect(services['expediter-1']?.environment).toMatchObject({ OPERATOR_TOKEN: '' });
+    expect(services['prometheus']?.environment).toEqual({ METRICS_TOKEN: 'exo_of-prometheus' });
+    expect(JSON.stringify(services['prometheus']?.command)).toContain('${METRICS_TOKEN:?is made after');
   });
 
   it('has secrets only from variables that are required, or optional for the service', () => {
@@ -104,7 +100,7 @@ describe('variables', () => {
     expect(given.length).toBeGreaterThan(5);
     for (const [, name = '', value] of given) {
       expect(value, name).toMatch(
-        /^(ORDER_API|OPERATOR)_TOKEN$/.test(name) ? /^\$\{\w+:-\}$/ : /^(&[\w-]+ )?\$\{\w+:\?|^\*/,
+        /^(ORDER_API|OPERATOR|METRICS)_TOKEN$/.test(name) ? /^\$\{\w+:-\}$/ : /^(&[\w-]+ )?\$\{\w+:\?|^\*/,
       );
     }
   });

@@ -72,7 +72,7 @@ export const FULL_VALUES: Values = {
     labels: { release: 'prometheus' },
     interval: '15s',
     tokenSecret: 'metrics',
-    tokenKey: 'token',
+    tokenKey: 'bearer',
   },
   prometheusRule: {
     enabled: true,

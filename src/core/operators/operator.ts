@@ -2,23 +2,24 @@ import { z } from 'zod';
 import { Id } from '../domain/order.ts';
 
 /**
- * The roles of operators. Every role except `integrator` may read everything except member data.
+ * The roles of operators. Every role except `integrator` and `metrics` may read everything except member data.
  *
  * - `viewer` may do nothing else
  * - `operator` may retry, resolve, cancel, replay, pause, test
  * - `member-data` may read the texts and orders of members
  * - `integrator` configures locations and their webhook tokens, and may read only locations: no orders, no webhooks
  * - `admin` manages rights: tokens, grants, sessions, the audit
+ * - `metrics` may read only the metrics of a process: for Prometheus
  */
-export const ROLES = ['viewer', 'operator', 'member-data', 'integrator', 'admin'] as const;
+export const ROLES = ['viewer', 'operator', 'member-data', 'integrator', 'admin', 'metrics'] as const;
 export const Role = z.enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` });
 export type Role = z.infer<typeof Role>;
-/** The role that a route needs. `any`: one role or more, also `integrator` alone. */
+/** The role that a route needs. `any`: one role or more besides `metrics`, also `integrator` alone. */
 export type NeededRole = Role | 'operator or integrator' | 'any';
 
 /** Roles at some locations. */
 export const Right = z.object({
-  roles: z.array(Role).min(1).meta({ description: 'Each role except integrator includes viewer.' }),
+  roles: z.array(Role).min(1).meta({ description: 'Each role except integrator and metrics includes viewer.' }),
   locations: z.array(Id).nullable().meta({
     description: 'Null means all locations. For a signed-in operator, the list includes those of the groups.',
   }),
@@ -146,8 +147,10 @@ export function mayPlace(
 }
 
 function gives({ roles }: Right, role: NeededRole): boolean {
-  if (role === 'any') return true;
+  // guard: metrics-reads-no-more
+  if (role === 'any') return roles.some((each) => each !== 'metrics');
   // guard: integrator-reads-no-orders
-  if (role === 'viewer') return roles.some((each) => each !== 'integrator');
+  if (role === 'viewer') return roles.some((each) => each !== 'integrator' && each !== 'metrics');
+  if (role === 'metrics') return roles.some((each) => each !== 'integrator');
   return roles.some((each) => role.split(' or ').includes(each));
 }

@@ -100,6 +100,16 @@ describe('a named token', () => {
     ]);
   });
 
+  it('with the role metrics reads the metrics and nothing else', async () => {
+    const { token } = await issue({ name: 'prometheus', roles: ['metrics'] });
+    const paths = ['/metrics', '/v1/locations', '/v1/orders', '/v1/providers', '/openapi.json', '/v1/operators/tokens'];
+    const statuses = [];
+    for (const path of paths) statuses.push(await statusOf(token, path));
+    expect(statuses).toEqual([200, 403, 403, 403, 403, 403]);
+    const { token: ofViewer } = await issue({ name: 'dashboard', roles: ['viewer'] });
+    expect(await statusOf(ofViewer, '/metrics')).toBe(200);
+  });
+
   it('is refused after its end', async () => {
     const expiresAt = new Date(Date.now() + 60_000);
     const { token, tokenId } = await issue({ name: 'short', roles: ['viewer'], expiresAt });

@@ -278,8 +278,11 @@ async function follow(
  */
 function may({ rights }: Actor, role: NeededRole, at: string | null): boolean {
   return rights.some(({ roles, locations, locationGroups }) => {
-    if (role === 'viewer' && roles.join() === 'integrator') return false;
-    if (!['viewer', 'any'].includes(role) && !roles.some((each) => role.split(' or ').includes(each))) return false;
+    if (role === 'viewer' && roles.every((each) => ['integrator', 'metrics'].includes(each))) return false;
+    if (role === 'any' && roles.join() === 'metrics') return false;
+    if (role === 'metrics' && roles.join() === 'integrator') return false;
+    if (!['viewer', 'any', 'metrics'].includes(role) && !roles.some((each) => role.split(' or ').includes(each)))
+      return false;
     if (locations === null || at === 'anywhere') return true;
     if (at === null || at === 'everywhere') return false;
     return locations.includes(at) || locationGroups.some((group) => GROUPS[at]?.includes(group));
