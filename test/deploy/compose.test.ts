@@ -3,13 +3,13 @@
  * `npm run test:system` runs the same parts without containers.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { CONFIG_NAMES, SECRETS, readConfig, readConfigOf } from '../../src/server/config.ts';
 import { COMPOSE, readCompose, readDotEnv, type Service } from '../support/read-compose.ts';
 import { read } from '../support/read-project.ts';
@@ -323,4 +323,30 @@ describe('what is open to the network', () => {
 
 it('every secret that the service may read from a file is no variable with a value in .env.example', () => {
   for (const name of SECRETS) expect(example).not.toMatch(new RegExp(`^${name}=.`, 'm'));
+});
+
+it('pins each image of others by the digest that its registry tells, and names those it could not pin', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'expediter-pins-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const name of ['compose.yaml', 'pin-images.sh']) cpSync(join(COMPOSE, name), join(folder, name));
+  const pin = (digit: string, silent: string): ReturnType<typeof spawnSync> => {
+    const answer = `[ "$4" = '${silent}' ] && exit 1; echo "Digest:    sha256:$(printf '${digit}%.0s' $(seq 64))"`;
+    writeFileSync(join(folder, 'docker'), `#!/bin/sh\n${answer}\n`, { mode: 0o755 });
+    const PATH = `${folder}:${process.env['PATH']}`;
+    return spawnSync(join(folder, 'pin-images.sh'), { env: { PATH }, encoding: 'utf8' });
+  };
+  const images = (): string[] =>
+    [...readFileSync(join(folder, 'compose.yaml'), 'utf8').matchAll(/^ *image: ([a-z].*)$/gm)].map(
+      ([, name = '']) => name,
+    );
+  const before = images();
+  expect(pin('1', 'caddy:2.11.4-alpine')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('caddy') as string,
+  });
+  expect(images()).toEqual(
+    before.map((name) => (name.startsWith('caddy') ? name : `${name}@sha256:${'1'.repeat(64)}`)),
+  );
+  expect(pin('2', '')).toMatchObject({ status: 0, stderr: '' });
+  expect(images()).toEqual(before.map((name) => `${name}@sha256:${'2'.repeat(64)}`));
 });
