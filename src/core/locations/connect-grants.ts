@@ -102,8 +102,11 @@ export async function confirmGrant(
                           AND c.granted_at > now() - interval '${WAITS_S} s' FOR UPDATE)`,
       [link.linkId, link.sealedGrant],
     );
-    if (rowCount === 1) await mergeSettings(client, rules, link, { changes, isConnected: true });
-    return rowCount === 1;
+    if (rowCount !== 1) return false;
+    // The settings may have changed during the check. From here on, their row is locked.
+    await openLinked(client, rules, link, changes);
+    await mergeSettings(client, rules, link, { changes, isConnected: true });
+    return true;
   });
 }
 

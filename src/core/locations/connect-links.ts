@@ -6,8 +6,10 @@ import type { Authorisation, Provider } from '../domain/provider.ts';
 import {
   getLocation,
   grantKeyOf,
+  leavesOf,
   parseSettings,
   placeOfSettings,
+  toHttpUrl,
   withApplications,
   WrongLocation,
   type SettingsRules,
@@ -99,7 +101,7 @@ async function readLink(pool: Pool, which: string, value: unknown): Promise<Conn
  * @throws WrongLocation if they lead elsewhere than when the link was made; NeedsOperator if they do not lead to the page
  */
 export async function openLinked(
-  pool: Pool,
+  pool: Pool | PoolClient,
   rules: SettingsRules,
   link: Pick<ConnectLink, 'locationId' | 'integration'> & Partial<ConnectLink>,
   changes: Readonly<Record<string, unknown>> = {},
@@ -108,10 +110,12 @@ export async function openLinked(
   const merged = { ...(await openSettings(rules, link.locationId, sealedSettings)), ...changes };
   const { provider, settings } = parseSettings(await withApplications(pool, rules, [merged]), link.integration, merged);
   const { page, hosts } = authorisationOf(provider);
-  const ours = provider.webhookAuth?.urlSetting ?? '';
-  const { [ours]: _ours, ...called } = settings as Record<string, unknown>;
-  const leads = [page(settings, { redirectUri: 'https://callback.invalid', state: '' }), ...Object.values(called)];
-  const urls = leads.flatMap((each) => (/^https?:/i.test(String(each)) ? (URL.parse(String(each)) ?? []) : []));
+  const called = leavesOf(settings).filter(([path]) => path[0] !== provider.webhookAuth?.urlSetting);
+  const leads = [
+    page(settings, { redirectUri: 'https://callback.invalid', state: '' }),
+    ...called.map(([, each]) => each),
+  ];
+  const urls = leads.flatMap((each) => toHttpUrl(each) ?? []);
   const foreign = urls.filter(({ protocol, host }) => protocol !== 'https:' || !hosts.includes(host));
   const origins = [...new Set(foreign.map(({ origin }) => origin))];
   // guard: owner-stays-at-vendor

@@ -325,7 +325,7 @@ export const STORED_LOCATION = `l.location_id AS "locationId", l.integration, l.
   CASE WHEN l.busy_until > now() THEN l.busy_minutes WHEN l.pos_busy_until > now() THEN l.pos_busy_minutes END
     AS "extraMinutes"`;
 
-export async function findLocation(pool: Pool, locationId: string): Promise<StoredLocation | undefined> {
+export async function findLocation(pool: Pool | PoolClient, locationId: string): Promise<StoredLocation | undefined> {
   const { rows } = await pool.query<StoredLocation>({
     name: 'find-location',
     text: `SELECT ${STORED_LOCATION} FROM locations l WHERE location_id = $1`,
@@ -335,7 +335,7 @@ export async function findLocation(pool: Pool, locationId: string): Promise<Stor
 }
 
 /** @throws WrongLocation if there is no such location */
-export async function getLocation(pool: Pool, locationId: string): Promise<StoredLocation> {
+export async function getLocation(pool: Pool | PoolClient, locationId: string): Promise<StoredLocation> {
   const found = await findLocation(pool, locationId);
   if (found === undefined) {
     throw new WrongLocation(`no location is called "${locationId}"`, { cause: { code: 'no_location' } });
