@@ -19,7 +19,7 @@ import {
 import { removeLocation } from '../core/locations/remove-location.ts';
 import { ListedLocations, ShownLocation, listSeenLocations, showLocation } from '../core/locations/show-location.ts';
 import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webhook-tokens.ts';
-import { TestedContacts, testContacts } from '../core/notices/send-notices.ts';
+import { refuseTest, TESTS_A_DAY, TestedContacts, testContacts } from '../core/notices/send-notices.ts';
 import { describeCheck } from '../diagnostics/print-checks.ts';
 import type { Action } from '../core/operators/audit.ts';
 import { Typed } from '../core/operators/cases.ts';
@@ -118,7 +118,7 @@ type PatchInput = Partial<PutInput> & Wanted;
 
 /** Stores a location, or what is given of it. `isDry` overrides the input, for the audit. */
 async function store(
-  { pool, settings: { registry, keys, publicUrl }, pos, headers, mayPlace, scope, service }: Caller,
+  { pool, settings: { registry, keys, publicUrl }, pos, headers, mayPlace, hasAt, scope, service }: Caller,
   { locationId, dryRun: isDry = false, integration, settings: given, ...details }: PatchInput,
   isPatch: boolean,
   isForAudit = false,
@@ -130,6 +130,7 @@ async function store(
     dryRun: isDry || isForAudit,
     mayPlace,
     isUnscoped: scope() === undefined,
+    mayTell: (groups: readonly string[]) => hasAt('operator', locationId, groups),
     mayMove: service === undefined,
   };
   if (isPatch) {
@@ -169,9 +170,9 @@ async function finish(
   { pool, note, service }: Caller,
   locationId: string,
   done: PutLocation | PutRefused | undefined,
-): Promise<z.output<typeof ChangedLocation> | Refused | undefined> {
+): Promise<z.output<typeof ChangedLocation> | PutRefused | undefined> {
   if (done === undefined) return undefined;
-  if ('refused' in done) return { ...done, ...(done.statusCode === 403 && { cause: NOT_INTEGRATOR }) };
+  if ('refused' in done) return done;
   note(sideOf(done, 'after'));
   // Rights at a group include its locations.
   if (done.changes.some(({ field }) => field === 'groups')) service?.identify.invalidateCache();
@@ -180,8 +181,6 @@ async function finish(
   const isValid = (token: TokenRow): boolean => stateOfToken(token, integration, new Date()) === 'valid';
   return { locationId, integration, ...done, validTokens: tokens.filter(isValid).length };
 }
-type Refused = PutRefused & { cause?: typeof NOT_INTEGRATOR };
-const NOT_INTEGRATOR = { code: 'role_missing', roles: ['integrator'] };
 
 const DETAILS: readonly CommandOption[] = [
   { flags: '--name <text>', about: 'its name, for people' },
@@ -513,13 +512,18 @@ const test = operation({
     tag,
     route: 'POST /locations/:locationId/contacts/test',
     summary: 'Send a test message to the contacts of a location',
-    description: 'Each contact with `via` gets one. It takes up to 30 s.',
+    description:
+      'Each contact with `via` gets one. It takes up to 30 s. A location can be tested once a minute, and a caller can ' +
+      `for ${TESTS_A_DAY} tests a day.`,
     output: TestedContacts,
     answer: 'To whom it was sent. Empty if no contact is told about orders.',
+    refuses: [409],
   },
   params: LocationParams,
   reads: NOTIFY,
-  async run({ pool, ways, stopped }, { locationId }) {
+  async run({ pool, by, ways, stopped }, { locationId }) {
+    const refused = await refuseTest(pool, by, locationId);
+    if (refused !== undefined) return { refused };
     return unlessDrained(testContacts(pool, ways, locationId), stopped);
   },
   fails: ({ contacts: tested }) => tested.some(({ problem }) => problem !== null),

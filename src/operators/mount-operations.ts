@@ -50,7 +50,7 @@ export function mountOperations(
       const { locationId = '' } = request.params as { locationId?: string };
       return mayPlace(operatorOf(request), locationId, before, after, given);
     },
-    hasAt: (role, locationId) => has(operatorOf(request), role, locationId),
+    hasAt: (role, locationId, groups) => has(operatorOf(request), role, locationId, groups),
     note(after) {
       if (request.action !== undefined) request.action.after = after;
     },

@@ -66,8 +66,8 @@ export type Caller = {
   scope(): Scope;
   /** Whether the caller may create a location with these groups (`before` is undefined), or change its groups. */
   mayPlace: MayPlace;
-  /** Whether the caller has a role at a location. */
-  hasAt(role: NeededRole, locationId: string): boolean;
+  /** Whether the caller has a role at a location. @param groups the location's groups, if they were read */
+  hasAt(role: NeededRole, locationId: string, groups?: readonly string[]): boolean;
   /** Sets `after` of the audit's action. By default `after` is the state of the order or location. */
   note(after: string): void;
   /** Only for an operation with `reads: SETTINGS`. Other commands do not load them, so that they start faster. */

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { Id, describeIssues } from '../domain/order.ts';
 import { Typed } from '../operators/cases.ts';
 import { readRolesAt } from '../operators/find-operator.ts';
-import { OWN_IDS, type MayPlace } from '../operators/operator.ts';
+import { OWN_IDS, type MayPlace, type Role } from '../operators/operator.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { inTransaction, LOCK_CREATE_LOCATION, withClient } from '../postgres/transactions.ts';
 import { maySee, shownOrigin } from './describe-settings.ts';
@@ -169,12 +169,14 @@ type Options = {
    * while the location is locked. `given` are the roles that others have at the groups that are added to a location.
    */
   mayPlace?: MayPlace | undefined;
+  /** Whether the caller may let contacts answer for orders of a location with these groups. Called like `mayPlace`. */
+  mayTell?: ((groups: readonly string[]) => boolean) | undefined;
   /** False for an integrator of some locations, who reaches neither other restaurants nor their orders and webhooks. */
   isUnscoped?: boolean | undefined;
   /** Whether stored secrets may be sent to another host. Its owner could read them. */
   mayMove?: boolean | undefined;
 };
-export type PutRefused = { refused: string; statusCode: 403 | 412 };
+export type PutRefused = { refused: string; statusCode: 403 | 412; cause?: { code: 'role_missing'; roles: Role[] } };
 
 type Rules = SettingsRules & { allowedHosts: AllowedHosts };
 
@@ -301,8 +303,9 @@ async function write(
   given: Rules,
   locationId: string,
   { decide, isPatch, settings }: Change,
-  { ifMatch, ifNoneMatch, dryRun = false, mayPlace = () => true, isUnscoped = true, mayMove = true }: Options,
+  { ifMatch, ifNoneMatch, dryRun = false, mayPlace = () => true, mayTell = () => true, ...caller }: Options,
 ): Promise<PutLocation | PutRefused | undefined> {
+  const { isUnscoped = true, mayMove = true } = caller;
   const id = Id.safeParse(locationId);
   if (!id.success) throw new WrongLocation(`location: ${describeIssues(id.error)}`);
   // A URL means a folder by them, so no client of the API could ask for the location.
@@ -327,6 +330,10 @@ async function write(
     if (!mayPlace(before?.groups, wanted.groups, roles)) return row === undefined ? NOT_INTEGRATOR : NOT_OF_GROUPS;
     // guard: history-of-another
     if (row === undefined && !isUnscoped && (await hasHistory(client, locationId))) return NOT_INTEGRATOR;
+    const isNew = (contact: Contact): boolean => !before?.contacts.some((each) => isDeepStrictEqual(each, contact));
+    const isTold = wanted.contacts.some((contact) => contact.via !== undefined && isNew(contact));
+    // guard: operator-enters-contacts
+    if (isTold && !mayTell((before ?? wanted).groups)) return NOT_OPERATOR;
     if (!matches(ifMatch, row)) return { refused: CHANGED_MEANWHILE, statusCode: 412 };
     if (ifNoneMatch !== undefined && row !== undefined) return { refused: EXISTS, statusCode: 412 };
     const stays =
@@ -387,15 +394,21 @@ export async function retryPlacements(client: PoolClient, ...locationIds: string
 }
 
 /** In the words for a location that the caller may not see, so that the answer does not tell whether it exists. */
-const NOT_INTEGRATOR: PutRefused = {
-  refused: `You need the role integrator for this request. ${OWN_IDS}`,
-  statusCode: 403,
-};
-const NOT_OF_GROUPS: PutRefused = {
-  refused:
-    'You can change only groups where you are integrator. To add one, you need every role that others have there, at the location too.',
-  statusCode: 403,
-};
+const NOT_INTEGRATOR = lacking('integrator', `You need the role integrator for this request. ${OWN_IDS}`);
+const NOT_OF_GROUPS = lacking(
+  'integrator',
+  'You can change only groups where you are integrator. To add one, you need every role that others have there, at the location too.',
+);
+/** Contacts with `via` answer for orders, which an integrator may not even see. */
+const NOT_OPERATOR = lacking(
+  'operator',
+  'contacts: only somebody with the role operator at this location can add or change a contact with `via`, because ' +
+    'it can answer for orders. Leave out `via`, or ask an operator to add the contact.',
+);
+
+function lacking(role: Role, refused: string): PutRefused {
+  return { refused, statusCode: 403, cause: { code: 'role_missing', roles: [role] } };
+}
 
 async function hasHistory(client: PoolClient, locationId: string): Promise<boolean> {
   const { rows } = await client.query<{ has: boolean }>(

@@ -222,16 +222,13 @@ export function writeNotice({ contact, locationName, timeZone, orders, answerUrl
   const language = languageOf(contact.language);
   const words = WORDS[language];
   const [first] = orders;
-  const about =
-    first === undefined
-      ? words.test
-      : orders.length === 1
-        ? words.subject[first.reason](first.callOutCode)
-        : words.many(orders.length);
+  const isOne = first !== undefined && orders.length === 1;
+  const about = isOne ? words.subject[first.reason](first.callOutCode) : words.many(orders.length);
   const sentences = first === undefined ? [words.test] : orders.map((order) => sentenceOf(order, language, timeZone));
   const link = answerUrl === null ? [] : [`${words.link}: ${answerUrl}`];
   return {
-    subject: `${locationName}: ${first === undefined ? 'Test' : about}`,
+    // The recipient of a test may be a stranger, so nothing in its subject is typed by the caller.
+    subject: first === undefined ? 'Test' : `${locationName}: ${about}`,
     text: [locationName, ...sentences, ...link].join('\n\n'),
   };
 }

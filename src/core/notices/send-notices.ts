@@ -6,6 +6,7 @@ import { digest, makeToken } from '../domain/make-token.ts';
 import type { Log } from '../domain/log.ts';
 import type { NoticeObserved, Observe } from '../domain/observed.ts';
 import type { Contact } from '../locations/put-location.ts';
+import type { Actor } from '../operators/operator.ts';
 import { backoff, joinLoops, workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import { IS_OPEN } from './find-notices.ts';
@@ -153,6 +154,27 @@ export const TestedContacts = z.object({
     }),
   ),
 });
+
+/** Tests of contacts that one caller can ask for in a day. A location has at most ten contacts. */
+export const TESTS_A_DAY = 50;
+
+/**
+ * Says why a test is refused, from the audit, which all processes share. This test is in the audit already, because an
+ * action is recorded before it runs.
+ */
+export async function refuseTest(pool: Pool, { kind, id }: Actor, locationId: string): Promise<string | undefined> {
+  const { rows } = await pool.query<{ there: number; theirs: number }>(
+    `SELECT count(*) FILTER (WHERE location_id = $3 AND a.at > now() - interval '1 min')::int AS there,
+            count(*) FILTER (WHERE (actor_kind, actor_id) = ($1, $2))::int AS theirs
+     FROM audit a LEFT JOIN audit_outcomes o USING (audit_id)
+     WHERE a.at > now() - interval '1 day' AND action = 'test contacts' AND o.outcome IS DISTINCT FROM 'refused'`,
+    [kind, id, locationId],
+  );
+  const { there = 0, theirs = 0 } = rows[0] ?? {};
+  // guard: few-tests
+  if (there > 1) return 'The contacts of this location were tested within the last minute. Wait a minute.';
+  return theirs > TESTS_A_DAY ? `You asked for ${TESTS_A_DAY} tests within a day. Try again tomorrow.` : undefined;
+}
 
 /** Sends a test message to each contact that is told about orders. @returns undefined if there is no such location */
 export async function testContacts(

@@ -297,6 +297,8 @@ it('a test message goes to each contact that is told about orders, and says who 
     ],
   });
   expect(mail.mails[0]?.body).toContain('This is a test.');
+  // Nobody can type the subject of a message to a stranger.
+  expect(mail.mails[0]?.headers).toMatch(/^subject: Test\r?$/im);
   expect(await testContacts(stage.pool, ways, 'nowhere')).toBeUndefined();
 });
 

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
+import type { Role } from '../../../src/core/operators/operator.ts';
 import { nameToken } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
@@ -327,6 +328,79 @@ describe('a location by the API', () => {
       const refused = await put('told', standard(wrong));
       expect([refused.status, JSON.stringify(refused.body)]).toEqual([400, expect.stringMatching(detail)]);
     }
+  });
+
+  describe('with contacts that answer for orders', () => {
+    const contact = { name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' };
+    const groups = ['answering'];
+    const by = async (...roles: Role[]): Promise<Operator> =>
+      askOperator(stage.app, await nameToken(stage, `${roles.join()} of answering`, roles, [], groups));
+
+    it('gets them from operators alone, and keeps those that it has', async () => {
+      const [integrator, both] = [await by('integrator'), await by('integrator', 'operator')];
+      await put('answering', standard({ contacts: [contact], groups }));
+      const changed = [
+        { ...contact, email: 'me@evil.example' },
+        { ...contact, about: ['in_doubt'] },
+        { phone: '+4930123456', via: 'webhook' },
+      ];
+      const before = await rowOf('answering');
+      for (const each of changed) {
+        for (const [method, id, query, body] of [
+          ['PATCH', 'answering', '', { contacts: [contact, each] }],
+          ['PATCH', 'answering', '?dryRun=true', { contacts: [each] }],
+          ['PUT', 'answering', '', standard({ contacts: [each], groups })],
+          ['PUT', 'answering-2', '', standard({ contacts: [each], groups })],
+        ] as const) {
+          expect(await integrator.send(method, `/locations/${id}${query}`, body)).toMatchObject({
+            status: 403,
+            body: {
+              detail: expect.stringMatching(/^contacts: .* the role operator .* Leave out `via`/),
+              cause: { code: 'role_missing', roles: ['operator'] },
+            },
+          });
+        }
+      }
+      expect([await rowOf('answering'), await rowOf('answering-2')]).toEqual([before, undefined]);
+      const shown = { email: 'owner@nord.example' };
+      for (const contacts of [[shown, contact], [shown]]) {
+        const kept = await integrator.send('PUT', '/locations/answering', standard({ contacts, groups }));
+        expect(kept).toMatchObject({ status: 200 });
+      }
+      expect((await integrator.send('PATCH', '/locations/answering', { contacts: [contact] })).status).toBe(403);
+      expect((await both.send('PATCH', '/locations/answering', { contacts: changed })).status).toBe(200);
+      expect((await both.send('PUT', '/locations/answering-2', standard({ contacts: changed, groups }))).status).toBe(
+        201,
+      );
+      const [row] = await stage.query(
+        `SELECT actor_name AS by, after FROM audit JOIN audit_outcomes USING (audit_id)
+         WHERE location_id = 'answering' AND after LIKE '%contacts%' ORDER BY audit_id DESC LIMIT 1`,
+      );
+      expect(row).toEqual({ by: 'integrator,operator of answering', after: '{"contacts":"changed"}' });
+    });
+
+    it('has them tested once a minute, and a caller asks for fifty tests a day', async () => {
+      for (const id of ['tested', 'tested-2']) await put(id, standard({ contacts: [contact], groups: ['answering'] }));
+      const test = (id: string, as = operator): Promise<OperatorAnswer> => as.post(`/locations/${id}/contacts/test`);
+      const refused = (detail: RegExp): object => ({ status: 409, body: { detail: expect.stringMatching(detail) } });
+      const pass = (minutes: number): Promise<unknown> =>
+        stage.query(`UPDATE audit SET at = at - make_interval(mins => $1) WHERE action = 'test contacts'`, [minutes]);
+      const another = await by('integrator', 'viewer');
+      expect((await test('tested')).status).toBe(200);
+      expect(await test('tested')).toMatchObject(refused(/within the last minute/));
+      expect(await test('tested', another)).toMatchObject(refused(/within the last minute/));
+      const atOnce = await Promise.all(Array.from({ length: 5 }, () => test('tested-2')));
+      expect(atOnce.filter(({ status }) => status === 200).length).toBeLessThan(2);
+      await pass(2);
+      await stage.query(
+        `INSERT INTO audit (actor_kind, actor_id, actor_name, action, location_id)
+         SELECT 'operator_token', 'operator_token', 'OPERATOR_TOKEN', 'test contacts', 'nowhere' FROM generate_series(1, 50)`,
+      );
+      expect(await test('tested')).toMatchObject(refused(/50 tests within a day/));
+      expect((await test('tested', another)).status).toBe(200);
+      await pass(25 * 60);
+      expect((await test('tested')).status).toBe(200);
+    });
   });
 
   it('is created by one of many requests at the same time', async () => {
