@@ -35,6 +35,7 @@ const DEADLOCK_DETECTED = '40P01';
  * blocking writers.
  * @param databaseUrl the URL of the role that owns the tables or will own them
  * @param about.serviceUrl the URL of the service's role, which gets its rights; undefined if it is the owner itself
+ * @param about.keptDays rows of `kept_days`, stored if there is a `serviceUrl`; undefined to leave them as they are
  * @param about.lockPatienceMs time for one migration to get its locks
  * @returns the applied migrations
  * @throws Error that says what to do about the connection, the roles, a failed migration, or an empty database in
@@ -42,9 +43,14 @@ const DEADLOCK_DETECTED = '40P01';
  */
 export async function migrate(
   databaseUrl: string,
-  about: { dir?: string; lockPatienceMs?: number; serviceUrl?: string | undefined } = {},
+  about: {
+    dir?: string;
+    lockPatienceMs?: number;
+    serviceUrl?: string | undefined;
+    keptDays?: Record<string, number>;
+  } = {},
 ): Promise<string[]> {
-  const { dir = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS, serviceUrl } = about;
+  const { dir = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS, serviceUrl, keptDays } = about;
   const client = await connect(databaseUrl);
   const done: string[] = [];
   try {
@@ -66,6 +72,8 @@ export async function migrate(
       done.push(name);
     }
     if (serviceUrl !== undefined) {
+      // guard: days-of-owner
+      if (keptDays !== undefined) await client.query(KEEP, [Object.keys(keptDays), Object.values(keptDays)]);
       await grantRights(client, serviceUrl);
       await setForService(client, serviceUrl);
     }
@@ -82,6 +90,9 @@ export async function migrate(
   }
   return done;
 }
+
+const KEEP = `INSERT INTO kept_days (what, days) SELECT * FROM unnest($1::text[], $2::int[])
+  ON CONFLICT (what) DO UPDATE SET days = excluded.days`;
 
 async function connect(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({

@@ -176,11 +176,36 @@ describe("the service's role", () => {
     ],
     ['CREATE ROLE mine', /permission denied to create role/],
     [`SELECT drop_webhook_partition('infinity')`, /no day of webhooks/],
-    [`SELECT drop_webhook_partition((now() AT TIME ZONE 'UTC')::date)`, /kept for two days at least/],
-    [`SELECT drop_webhook_partition((now() AT TIME ZONE 'UTC')::date - 2)`, /kept for two days at least/],
+    [`SELECT drop_webhook_partition((now() AT TIME ZONE 'UTC')::date)`, /kept for 14 days at least/],
+    [`SELECT drop_webhook_partition((now() AT TIME ZONE 'UTC')::date - 14)`, /kept for 14 days at least/],
+    [
+      `SELECT drop_past_orders_partition(date_trunc('month', now() AT TIME ZONE 'UTC' - interval '369 days')::date)`,
+      /kept for 369 days at least/,
+    ],
+    ['UPDATE kept_days SET days = 30', /permission denied for table kept_days/],
     [`SELECT ensure_webhook_partition('0044-03-15 BC')`, /no day of webhooks/],
   ])('is refused %s', async (sql, why) => {
     await expect(query(as(service), sql)).rejects.toThrow(why);
+  });
+
+  it('cannot shorten the audit below the days that migrate stored', async () => {
+    const since = async (kept: string, AUDIT_RETENTION_DAYS?: string): Promise<unknown> => {
+      const env = { OWNER_DATABASE_URL: as(owner), DATABASE_URL: as(service, PASSWORD) };
+      await runCli({ ...env, ...(AUDIT_RETENTION_DAYS && { AUDIT_RETENTION_DAYS }) }, ['migrate']);
+      await query(as(service), `SELECT delete_old_audit($1)`, [kept]);
+      const left = `SELECT array_agg(actor_id ORDER BY at) AS left FROM audit WHERE action = 'old'`;
+      return (await query(url, left))[0]?.['left'];
+    };
+    await query(
+      url,
+      `INSERT INTO audit (at, actor_kind, actor_id, actor_name, action)
+       SELECT now() - make_interval(days => days), 'person', days::text, 'ada', 'old' FROM unnest('{410,390,100}'::int[]) AS days`,
+    );
+    expect(await since('500')).toEqual(['410', '390', '100']);
+    expect(await since('30')).toEqual(['390', '100']);
+    expect(await since('30', '200')).toEqual(['100']);
+    expect(await since('60', '30')).toEqual(null);
+    expect(await since('30')).toEqual(null);
   });
 
   it('makes and drops days of webhooks, whatever it has put in the way', async () => {
