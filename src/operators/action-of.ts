@@ -36,8 +36,8 @@ export async function findThing(
 }
 
 /**
- * Makes the action that the audit records before the operation begins. There is none for a dry run, and none if the
- * order, webhook or location does not exist.
+ * Makes the action that the audit records before the operation begins. A dry run changes nothing, so only its look at
+ * member data is an action. There is none if the order, webhook or location does not exist.
  * @param about returns further fields of the action
  */
 export async function actOf(
@@ -47,8 +47,10 @@ export async function actOf(
   about?: () => Promise<Partial<Action>>,
 ): Promise<Action | undefined> {
   const { of, does, reveals } = access;
-  const action = does ?? (reveals?.when(query) === true ? reveals.action : undefined);
-  if (action === undefined || isDry) return undefined;
+  const look = reveals?.when(query) === true ? reveals.action : undefined;
+  // guard: dry-look-recorded
+  const action = isDry ? look : (does ?? look);
+  if (action === undefined) return undefined;
   const { tokenId, sessionId, grantId } = params as Record<string, string | undefined>;
   const done = { action, ...idsOf(params), subject: tokenId ?? sessionId ?? grantId };
   if (!isThing(of)) return { ...done, ...(await about?.()) };

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { table } from '../cli/print.ts';
 import { Id } from '../core/domain/order.ts';
+import { recordAtOrders } from '../core/operators/audit.ts';
 import { eraseMember } from '../core/retention/erase-members.ts';
 import { operation, type Operation } from './operation.ts';
 
@@ -11,13 +12,16 @@ const erase = operation({
   of: 'all',
   // The member's id is not recorded, because the audit is stored for longer than the erased data.
   does: 'erase member',
+  // The answer says which orders are the member's, also in a dry run.
+  reveals: { action: 'look up member', when: () => true },
   api: {
     tag: 'Members',
     route: 'POST /members/erase',
     summary: 'Erase all data of one member now',
     description:
       'The orders stay, without member data. An order on its way to the POS is not erased, because its contents are ' +
-      'needed to place it: it is in `left`. Try again when it is sent or has ended. The audit does not name the member.',
+      'needed to place it: it is in `left`. Try again when it is sent or has ended. The audit has each erasure and each dry ' +
+      'run, also at each location that has such orders, and does not name the member.',
     output: z.object({
       erased: z.array(z.string()).meta({ description: 'The ids of the orders that were erased.' }),
       left: z.array(z.object({ serviceOrderId: z.string(), reason: z.string() })),
@@ -28,8 +32,10 @@ const erase = operation({
     memberId: Id.meta({ description: "The member's id on the platform." }),
     dryRun: z.boolean().default(false).meta({ description: 'Only list the orders.' }),
   }),
-  async run({ pool, note }, { memberId, dryRun }) {
+  async run({ pool, by, note }, { memberId, dryRun }) {
     const done = await eraseMember(pool, memberId, dryRun);
+    const ids = [...done.erased, ...done.left.map(({ serviceOrderId }) => serviceOrderId)];
+    await recordAtOrders(pool, by, dryRun ? 'look up member' : 'erase member', ids);
     note(`erased ${done.erased.length}, left ${done.left.length}`);
     return done;
   },

@@ -1,10 +1,10 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import type { Action } from '../core/operators/audit.ts';
+import type { Action, Author } from '../core/operators/audit.ts';
 import type { Observe } from '../core/domain/observed.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import type { ShapeIssue } from '../core/domain/shape-issues.ts';
-import type { Actor, MayPlace, NeededRole, Scope } from '../core/operators/operator.ts';
+import type { MayPlace, NeededRole, Scope } from '../core/operators/operator.ts';
 import type { RetranslateDeps } from '../core/replay/retranslate.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../core/domain/errors.ts';
@@ -57,7 +57,7 @@ export type Settings = Omit<RetranslateDeps, 'pool'> & { registry: Registry };
 /** The caller of an operation, and the operation's dependencies. The type is the same for requests and commands. */
 export type Caller = {
   pool: Pool;
-  by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
+  by: Author;
   /** The headers that the operation takes and the request has. A command has none. */
   headers: { readonly [name in keyof typeof HEADERS]?: string };
   /** Returns the locations that the answer may cover; undefined means all locations. */

@@ -11,6 +11,7 @@ import { Id } from '../core/domain/order.ts';
 import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { traceId } from '../core/domain/trace-id.ts';
 import { ListedOrders, listOrders } from '../core/orders/list-orders.ts';
+import { recordAtOrders } from '../core/operators/audit.ts';
 import { Typed } from '../core/operators/cases.ts';
 import { OrderStory, orderTimeline } from '../core/orders/order-timeline.ts';
 import { readChanges, readContents, readOrdered } from '../core/orders/read-contents.ts';
@@ -310,7 +311,8 @@ const findByMember = operation({
     summary: 'The newest orders of one member',
     description:
       'The text must be exactly the name, the telephone number, the e-mail address or the id of the member. Orders ' +
-      'whose member is erased are not found. The audit records the search without the text.',
+      'whose member is erased are not found. The audit records the search without the text, also at each location of an ' +
+      'order that was found.',
     output: FoundOrders,
     answer: 'At most 10 orders, newest first.',
   },
@@ -320,8 +322,10 @@ const findByMember = operation({
       location: Id.optional().meta({ description: 'Only orders at this location.' }),
     })
     .meta({ examples: [{ text: '+4930123456' }] }),
-  async run({ pool, within, note }, { text, location }) {
+  async run({ pool, by, within, note }, { text, location }) {
     const found = await searchMember(pool, text, within(location));
+    const ids = found.orders.map(({ serviceOrderId }) => serviceOrderId);
+    await recordAtOrders(pool, by, 'search member', ids);
     note(`found ${found.orders.length}`);
     return found;
   },

@@ -68,7 +68,8 @@ const listTokens = operation({
     tag,
     route: 'GET /operators/tokens',
     summary: 'Named tokens',
-    description: 'The list includes expired and revoked tokens.',
+    description:
+      'Includes expired and revoked tokens. An admin of some locations sees what applies there, also by a group.',
     output: z.object({ tokens: z.array(OperatorToken) }),
     answer: 'The named tokens.',
   },
@@ -151,7 +152,7 @@ const revokeToken = operation({
   role: 'admin',
   of: 'list',
   does: 'revoke token',
-  missing: 'No named token has this id.',
+  missing: 'No named token has this id, or it also applies where you are not an admin.',
   api: {
     tag,
     route: 'POST /operators/tokens/:tokenId/revoke',
@@ -182,7 +183,8 @@ const listGrants = operation({
     tag,
     route: 'GET /operators/grants',
     summary: 'The roles of people who sign in',
-    description: 'A person has the roles of their address and of all their groups.',
+    description:
+      'A person has the roles of their address and their groups. Admins of some locations see what applies there.',
     output: z.object({ grants: z.array(OperatorGrant) }),
     answer: 'The grants.',
   },
@@ -249,7 +251,7 @@ const removeGrant = operation({
   role: 'admin',
   of: 'list',
   does: 'take roles',
-  missing: 'No grant has this id.',
+  missing: 'No grant has this id, or it also applies where you are not an admin.',
   api: {
     tag,
     route: 'POST /operators/grants/:grantId/remove',

@@ -75,6 +75,23 @@ export async function recordAction(pool: Pool, by: Actor, action: Action, { outc
   logAction(by, { ...action, id: rows[0]?.id }, { outcome, after });
 }
 
+/** The author of an action, with the fields of the action that come from the request. */
+export type Author = Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
+
+/** Records an action about orders that were found by their member, at each location that has some of them. */
+export async function recordAtOrders(pool: Pool, by: Author, action: string, ids: readonly string[]): Promise<void> {
+  const { source, requestId, log } = by;
+  // guard: orders-in-audit
+  const { rows } = await pool.query<{ locationId: string; after: string }>(
+    `SELECT location_id AS "locationId", 'orders ' || count(*) AS after FROM orders
+     WHERE service_order_id = ANY ($1::text[]) GROUP BY 1 ORDER BY 1`,
+    [ids],
+  );
+  for (const { locationId, after } of rows) {
+    await recordAction(pool, by, { action, locationId, source, requestId, log }, { outcome: 'done', after });
+  }
+}
+
 /**
  * Runs `work` as a recorded action. The outcome is `refused` if the result has a `refused`, or is undefined or false.
  * @param after a code for the result; by default the state of the order or the location

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
 import { recordAction, type Action } from './audit.ts';
-import { ROLES, Right, Role, type Actor } from './operator.ts';
+import { ROLES, Right, Role, type Actor, type Scope } from './operator.ts';
 
 /** Roles to grant, and the locations at which they apply. */
 export const GivenRight = z.strictObject({
@@ -56,10 +56,33 @@ export function rightInWords({ roles, locations, locationGroups }: Right): strin
   return `${roles.join(',')} at ${[...named, ...groups].join(' and ') || 'all locations'}`;
 }
 
+/** Returns the rights that apply in a scope, also by a group of one of its locations, without what they give elsewhere. */
+export async function reaching<Given extends Right>(pool: Pool, all: Given[], within: Scope): Promise<Given[]> {
+  if (within === undefined) return all;
+  const { rows } = await pool.query<{ group: string }>(
+    'SELECT unnest(groups) AS "group" FROM locations WHERE location_id = ANY ($1)',
+    [within.locations],
+  );
+  // guard: groups-in-lists
+  const groups = [...within.groups, ...rows.map(({ group }) => group)];
+  return all.flatMap((right) => {
+    const locations = right.locations?.filter((each) => within.locations.includes(each)) ?? [];
+    const locationGroups = right.locationGroups.filter((each) => groups.includes(each));
+    return locations.length + locationGroups.length === 0 ? [] : [{ ...right, locations, locationGroups }];
+  });
+}
+
 /** Records a granted or removed right at each of its locations, so that the admins of a location see it. */
 export async function recordAtEach(pool: Pool, by: Actor, action: Action, given: Given): Promise<void> {
-  for (const locationId of given.locations ?? []) {
-    const after = givenInWords({ ...given, locations: [locationId], locationGroups: [] });
+  const { rows } = await pool.query<{ locationId: string; locations: string[]; locationGroups: string[] }>(
+    // guard: groups-in-audit
+    `SELECT location_id AS "locationId", ARRAY(SELECT location_id WHERE location_id = ANY ($1)) AS locations,
+            ARRAY(SELECT unnest(groups) INTERSECT SELECT unnest($2::text[]) ORDER BY 1) AS "locationGroups"
+     FROM locations WHERE location_id = ANY ($1::text[]) OR groups && $2::text[] ORDER BY 1`,
+    [given.locations, given.locationGroups],
+  );
+  for (const { locationId, ...reached } of rows) {
+    const after = givenInWords({ ...given, ...reached });
     await recordAction(pool, by, { ...action, locationId }, { outcome: 'done', after });
   }
 }

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
 import { inTransaction } from '../postgres/transactions.ts';
-import { GivenRight, inOrder, isWithin, refuseUnknown } from './given-right.ts';
+import { GivenRight, inOrder, isWithin, reaching, refuseUnknown } from './given-right.ts';
 import { Right, type Scope } from './operator.ts';
 
 export async function hasGrant(pool: Pool, email: string | undefined, groups: readonly string[]): Promise<boolean> {
@@ -72,19 +72,18 @@ export async function addOperatorGrant(
   return rows[0];
 }
 
-/** @param within the scope to which a listed grant must be limited; undefined for all grants */
+/** @param within the scope in which a listed grant must apply. Nothing outside of it is shown. Undefined for all grants */
 export async function listOperatorGrants(pool: Pool, within?: Scope): Promise<OperatorGrant[]> {
   const { rows } = await pool.query<OperatorGrant>(
-    `SELECT ${SHOWN} FROM operator_grants WHERE ${isWithin(1)} ORDER BY created_at, grant_id`,
-    [within?.locations ?? null, within?.groups ?? null],
+    `SELECT ${SHOWN} FROM operator_grants ORDER BY created_at, grant_id`,
   );
-  return rows;
+  return reaching(pool, rows, within);
 }
 
 /**
  * Removes a grant. Processes stop using it within five seconds. Also ends the sessions of people who have no grant
  * left, because a later grant would make these sessions work again.
- * @param within as for `listOperatorGrants`
+ * @param within the scope to which the grant must be limited; undefined for all grants
  * @returns the removed grant; undefined if there is none
  */
 export async function removeOperatorGrant(

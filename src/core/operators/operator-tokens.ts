@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { makeToken } from '../domain/make-token.ts';
 import { digest } from './find-operator.ts';
-import { GivenRight, inOrder, isWithin, refuseUnknown } from './given-right.ts';
+import { GivenRight, inOrder, isWithin, reaching, refuseUnknown } from './given-right.ts';
 import { BY_OPERATOR_TOKEN, Right, type Scope } from './operator.ts';
 
 /** Limits of the number of valid tokens. `ofSome` is for those at only one admin's locations, `ofAll` for all. */
@@ -118,18 +118,17 @@ function alreadyCalled(name: string | undefined): { refused: string } {
   return { refused: `a valid token ${which}: ${name === undefined ? '' : 'revoke it, or '}choose another name` };
 }
 
-/** @param within the scope to which a listed token must be limited; undefined for all tokens */
+/** @param within the scope in which a listed token must apply. Nothing outside of it is shown. Undefined for all tokens */
 export async function listOperatorTokens(pool: Pool, within?: Scope): Promise<OperatorToken[]> {
   const { rows } = await pool.query<OperatorToken>(
-    `SELECT ${SHOWN} FROM operator_tokens WHERE ${isWithin(1)} ORDER BY created_at, token_id`,
-    [within?.locations ?? null, within?.groups ?? null],
+    `SELECT ${SHOWN} FROM operator_tokens ORDER BY created_at, token_id`,
   );
-  return rows;
+  return reaching(pool, rows, within);
 }
 
 /**
  * Revokes a named token and its sessions. Processes stop accepting them within five seconds.
- * @param within as for `listOperatorTokens`
+ * @param within the scope to which the token must be limited; undefined for all tokens
  * @returns undefined if there is no such token
  */
 export async function revokeOperatorToken(

@@ -132,6 +132,48 @@ describe('the audit', () => {
   });
 });
 
+describe('orders that are found by their member', () => {
+  const member = { id: 'member-of-both', name: 'Grace Hopper' };
+
+  it('are shown to nobody without member-data, not even by a dry run of the erasure', async () => {
+    const admin = await askOperator(stage.app, await nameToken(stage, 'an admin', ['admin'], null));
+    for (const dryRun of [true, false]) {
+      const answer = await admin.post('/members/erase', { memberId: member.id, dryRun });
+      expect(answer).toMatchObject({ status: 403, body: { cause: { roles: ['admin', 'member-data'] } } });
+    }
+  });
+
+  it('are in the audit of each of their locations, without the member', async () => {
+    for (const [locationId, nth] of [
+      ['club-1', 1],
+      ['club-2', 1],
+      ['club-2', 2],
+    ] as const) {
+      const serviceOrderId = `found-${locationId}-${nth}`;
+      const contents = sampleOrder({ serviceOrderId, locationId, member });
+      await stage.seedOrder({ serviceOrderId, locationId, contents });
+    }
+    const ofClub1 = await askOperator(stage.app, await nameToken(stage, 'a reader', ['member-data'], ['club-1']));
+    await ofClub1.post('/search/member', { text: member.name });
+    await operator.post('/search/member', { text: 'nobody' });
+    for (const dryRun of [true, false]) {
+      const { body } = await operator.post('/members/erase', { memberId: member.id, dryRun });
+      expect(body['erased']).toHaveLength(3);
+    }
+    const rows = await stage.query(
+      `SELECT action, location_id AS at, after FROM audit JOIN audit_outcomes USING (audit_id)
+       WHERE action LIKE '% member' AND location_id IS NOT NULL ORDER BY audit_id`,
+    );
+    expect(rows.map(({ action, at, after }) => [action, at, after])).toEqual([
+      ['search member', 'club-1', 'orders 1'],
+      ['look up member', 'club-1', 'orders 1'],
+      ['look up member', 'club-2', 'orders 2'],
+      ['erase member', 'club-1', 'orders 1'],
+      ['erase member', 'club-2', 'orders 2'],
+    ]);
+  });
+});
+
 describe('from the middle', () => {
   /** What there is of a pause by command line while it waits for a lock: if its process died now, nothing would follow. */
   const pauseByCli = async (lock: string): Promise<{ action: Action | undefined; paused: unknown }> => {

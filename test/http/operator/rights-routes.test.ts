@@ -477,7 +477,6 @@ describe('roles at a group of locations', () => {
     expect(await tokensSeenBy(ofGroup)).toContainEqual(
       expect.objectContaining({ tokenId: own.tokenId, locations: [], locationGroups: ['given'] }),
     );
-    expect((await tokensSeenBy(ofLocation)).map(({ tokenId }) => tokenId)).not.toContain(own.tokenId);
     expect((await ofLocation.post(`/operators/tokens/${own.tokenId}/revoke`)).status).toBe(404);
     for (const where of [
       {},
@@ -500,6 +499,62 @@ describe('roles at a group of locations', () => {
       expect.objectContaining({ grantId, locations: [], locationGroups: ['given'] }),
     ]);
     expect((await ofGroup.post(`/operators/grants/${grantId}/remove`)).status).toBe(200);
+  });
+});
+
+describe('what is given at a group and elsewhere', () => {
+  const wide = { roles: ['operator'], locations: ['club-1'], locationGroups: ['shared', 'sold'] };
+  const right = 'operator at the groups shared';
+  let ofShared: Operator;
+
+  beforeAll(async () => {
+    for (const id of ['shared-1', 'shared-2']) {
+      const settings = { ordersUrl, unsigned: true };
+      await admin.send('PUT', `/locations/${id}`, { integration: 'standard', settings, groups: ['shared'] });
+    }
+    ofShared = await askOperator(
+      stage.app,
+      (await issue({ name: 'admin of shared-1', roles: ['admin'], locations: ['shared-1'] })).token,
+    );
+  });
+
+  it('is in the audit of each location where it applies, without where else', async () => {
+    const { tokenId } = await issue({ name: 'shared token', ...wide });
+    const grant = (await admin.post('/operators/grants', { group: 'shared grant', ...wide })).body as Grant;
+    await admin.post(`/operators/tokens/${tokenId}/revoke`);
+    await admin.post(`/operators/grants/${grant.grantId}/remove`);
+    const rows = await stage.query(
+      `SELECT location_id AS at, action, outcome, after FROM audit JOIN audit_outcomes USING (audit_id)
+       WHERE after ~ 'shared (token|grant): ' AND location_id IS NOT NULL ORDER BY audit_id`,
+    );
+    const written = (action: string, after: string): object[] =>
+      ['club-1', 'shared-1', 'shared-2'].map((at) => ({
+        at,
+        action,
+        outcome: 'done',
+        after: `${after}: ${at === 'club-1' ? 'operator at club-1' : right}`,
+      }));
+    expect(rows).toEqual([
+      ...written('issue token', `${tokenId} shared token`),
+      ...written('give roles', `${grant.grantId} shared grant`),
+      ...written('revoke token', `${tokenId} shared token`),
+      ...written('take roles', `${grant.grantId} shared grant`),
+    ]);
+    const { text } = await ofShared.get('/audit');
+    expect(text).toContain(right);
+    expect(text).not.toMatch(/club-1|sold|shared-2/);
+  });
+
+  it('is seen by an admin of one of these locations, without where else, and is not theirs to take', async () => {
+    const { tokenId } = await issue({ name: 'shared by all', ...wide });
+    const { grantId } = (await admin.post('/operators/grants', { group: 'shared by all', ...wide })).body as Grant;
+    const seen = expect.objectContaining({ roles: ['operator'], locations: [], locationGroups: ['shared'] });
+    expect((await tokensSeenBy(ofShared)).filter((each) => each.tokenId === tokenId)).toEqual([seen]);
+    expect((await grantsSeenBy(ofShared)).filter((each) => each.grantId === grantId)).toEqual([seen]);
+    for (const path of [`tokens/${tokenId}/revoke`, `grants/${grantId}/remove`])
+      expect(await ofShared.post(`/operators/${path}`)).toMatchObject({ status: 404 });
+    for (const list of ['tokens', 'grants'])
+      expect((await ofShared.get(`/operators/${list}`)).text).not.toMatch(/club-1|sold|everywhere/);
   });
 });
 
