@@ -503,6 +503,34 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'secrets-are-not-shown': [/return .*;/, 'return true;'] },
     noticedBy: vitest('test/http/operator/location-routes.test.ts', 'what it was and what it became, without a secret'),
   },
+  'a right at a group is in the audit of its locations': {
+    edits: { 'groups-in-audit': [/ OR groups && \$2::text\[\]/, ''] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is in the audit of each location'),
+  },
+  'a right at a group is seen by the admins of its locations': {
+    edits: { 'groups-in-lists': [/, \.\.\.rows\.map\(.*\)/, ''] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is seen by an admin of one of these'),
+  },
+  'a look at the orders of a member is in the audit of their locations': {
+    edits: { 'orders-in-audit': [/GROUP BY 1/, 'AND false GROUP BY 1'] },
+    noticedBy: vitest('test/http/operator/audit-routes.test.ts', 'are in the audit of each of their locations'),
+  },
+  'a dry run that shows member data is recorded': {
+    edits: { 'dry-look-recorded': [/isDry \? look/, 'isDry ? undefined'] },
+    noticedBy: vitest('test/operators/operations.test.ts', 'eraseMember'),
+  },
+  'an integrator enters no contact that answers': {
+    edits: { 'operator-enters-contacts': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gets them from operators alone'),
+  },
+  'contacts are not tested again and again': {
+    edits: { 'few-tests': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'has them tested once a minute'),
+  },
+  'the days of the audit are those of the owner': {
+    edits: { 'days-of-owner': NEVER },
+    noticedBy: vitest('test/database/grant-rights.test.ts', 'expediter migrate, with OWNER_DATABASE_URL'),
+  },
   'an integrator changes only their own groups': {
     edits: { 'groups-within-scope': NEVER },
     noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'begin with its first location'),

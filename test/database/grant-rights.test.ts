@@ -59,6 +59,11 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(await migrate(service)).toEqual({ code: 0, out: 'the schema is up to date\n', error: '' });
     const [kept] = await query(url, 'SELECT rolpassword FROM pg_authid WHERE rolname = $1', [service]);
     expect(kept?.['rolpassword']).toMatch(/^SCRAM-SHA-256\$4096:[\w+/=]{24}\$[\w+/=]{44}:[\w+/=]{44}$/);
+    expect(await query(url, 'SELECT what, days FROM kept_days ORDER BY what')).toEqual([
+      { what: 'audit', days: 400 },
+      { what: 'past_orders', days: 369 },
+      { what: 'webhooks', days: 14 },
+    ]);
     const findings = await examine({ DATABASE_URL: as(service) }, ['database']);
     // All tests' Postgres goes without fsync.
     expect(findings.filter(({ state, check }) => state !== 'ok' && check !== 'writing')).toEqual([]);
