@@ -28,7 +28,7 @@ const STEPPED = ['placements', 'refreshes', 'cancellations', 'relay'] as const;
 
 /** A POS that signs with all that a replay has to bring back: URL, `Authorization`, cookie. */
 const WITNESS = `
-  const seen = ({ url, headers }) => [url.split('token=')[0], headers.authorization, headers.cookie].join(' ');
+  const seen = ({ url, headers }) => [url.split('token=')[0], headers.authorization, headers.cookie].join(' ').trimEnd();
   export default {
     integration: 'witness',
     settings: { safeParse: (data) => ({ success: true, data }) },
@@ -308,7 +308,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     const serviceOrderId = await order('club-1');
     const answer = await post(url, { status: 'ready', nativeStatus: 'R', serviceOrderId });
     expect(answer.body['outcome']).toBe('dropped');
-    await system.addLocation('club-1', { sees: `${PUBLIC_URL}${path}?  ` }, 'witness');
+    await system.addLocation('club-1', { sees: `${PUBLIC_URL}${path}?` }, 'witness');
     expect(await replay(answer.body['webhookId'])).toMatchObject({ outcome: 'applied' });
   });
 
@@ -344,7 +344,7 @@ describe('a webhook that verified when it came', () => {
 
   it('is read by the translator of today: what it ignored then moves the order now', async () => {
     const locationId = 'reads';
-    const sees = `${PUBLIC_URL}/webhook/witness/reads?  `;
+    const sees = `${PUBLIC_URL}/webhook/witness/reads?`;
     const reads = (what: string): Promise<void> => system.addLocation(locationId, { sees, reads: what }, 'witness');
     await reads('nothing');
     const serviceOrderId = await order(locationId);
