@@ -50,6 +50,7 @@ const WORDS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   'revoke session': ['ended a session', 'end a session'],
   'be refused': ['was refused', 'a request that was refused'],
   'erase member': ['erased the data of a member', 'erase the data of a member'],
+  'look up member': ['looked up a member', 'look up a member'],
   rekey: ['encrypted the settings with another key', 'encrypt settings with another key'],
   recover: ['ran the recovery after a restore', 'run the recovery after a restore'],
 };
@@ -63,6 +64,7 @@ const LOOKS: ReadonlySet<string> = new Set([
   'doctor',
   'be refused',
   'search member',
+  'look up member',
 ]);
 
 export const ACT_CODES: readonly string[] = [...ACTS.keys()];

@@ -102,7 +102,10 @@ describe('a search', () => {
       orders: [{ serviceOrderId: 'order-11' }],
     });
     const { text, body } = await operator.get('/audit?action=search%20member');
-    expect(body['actions']).toMatchObject([{ outcome: 'done', after: 'found 1', callOutCode: null }]);
+    expect(body['actions']).toMatchObject([
+      { outcome: 'done', after: 'orders 1', locationId: 'club-1', callOutCode: null },
+      { outcome: 'done', after: 'found 1', locationId: null, callOutCode: null },
+    ]);
     expect(text + stage.logged.join('\n')).not.toMatch(/lovelace/i);
     expect(stage.logged.join('\n')).not.toContain(OPERATOR_TOKEN);
   });

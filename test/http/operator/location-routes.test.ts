@@ -350,7 +350,7 @@ describe('a location by the API', () => {
           ['PATCH', 'answering', '', { contacts: [contact, each] }],
           ['PATCH', 'answering', '?dryRun=true', { contacts: [each] }],
           ['PUT', 'answering', '', standard({ contacts: [each], groups })],
-          ['PUT', 'answering-2', '', standard({ contacts: [each], groups })],
+          ['PUT', 'answering:2', '', standard({ contacts: [each], groups })],
         ] as const) {
           expect(await integrator.send(method, `/locations/${id}${query}`, body)).toMatchObject({
             status: 403,
@@ -361,7 +361,7 @@ describe('a location by the API', () => {
           });
         }
       }
-      expect([await rowOf('answering'), await rowOf('answering-2')]).toEqual([before, undefined]);
+      expect([await rowOf('answering'), await rowOf('answering:2')]).toEqual([before, undefined]);
       const shown = { email: 'owner@nord.example' };
       for (const contacts of [[shown, contact], [shown]]) {
         const kept = await integrator.send('PUT', '/locations/answering', standard({ contacts, groups }));
@@ -369,7 +369,7 @@ describe('a location by the API', () => {
       }
       expect((await integrator.send('PATCH', '/locations/answering', { contacts: [contact] })).status).toBe(403);
       expect((await both.send('PATCH', '/locations/answering', { contacts: changed })).status).toBe(200);
-      expect((await both.send('PUT', '/locations/answering-2', standard({ contacts: changed, groups }))).status).toBe(
+      expect((await both.send('PUT', '/locations/answering:2', standard({ contacts: changed, groups }))).status).toBe(
         201,
       );
       const [row] = await stage.query(
