@@ -224,6 +224,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'no-secret-leaves': [/return .*/, 'return value;'] },
     noticedBy: vitest('test/http/operator/secrets.test.ts', 'no secret of'),
   },
+  "a name in a POS's URL stays in its ids": {
+    edits: { 'names-stay-in-ids': [/isSentence \? longestFirst : unnameable/, 'longestFirst'] },
+    noticedBy: vitest('test/core/locations/hide-secrets.test.ts', 'could be a name'),
+  },
   'a secret is found in any code': {
     edits: { 'secret-in-code': [/return .*/, 'return shown;'] },
     noticedBy: vitest('test/core/locations/hide-secrets.test.ts', 'in every code'),

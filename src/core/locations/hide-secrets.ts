@@ -39,16 +39,21 @@ export function noteTokens(credentials: Credentials, secrets: string[]): Credent
  * Hides secrets in all texts of an answer or an error of a POS. A text in which a secret is encoded (percent, JSON,
  * base64, hex) is hidden as a whole. An id with a secret is left out, because no ticket has it. Fields called `settings`
  * stay. A secret that could be an ordinary word, such as the user name "pos", is hidden only in sentences and only where
- * it stands alone: otherwise a status, an id or a part of a word would change.
+ * it stands alone: otherwise a status, an id or a part of a word would change. A secret that could be a name, such as
+ * `club-north-7` in a POS's URL, is hidden only in sentences, because the POS may use it in its ids and tracking URLs.
  * @returns a copy; an error itself
  * @throws if an error cannot be changed
  */
 export function hideSecrets<Value>(value: Value, secrets: readonly string[]): Value {
   const longestFirst = secrets.filter((each) => /[^\\]/.test(each)).toSorted((a, b) => b.length - a.length);
+  const unnameable = longestFirst.filter((each) => !couldBeName(each));
   const shortest = longestFirst.at(-1)?.length ?? Infinity;
   const hide = (each: unknown, name = ''): unknown => {
     if (typeof each === 'string') {
-      const shown = each.length < shortest ? each : hideIn(each, longestFirst);
+      const isSentence = /\s/.test(each);
+      // guard: names-stay-in-ids
+      const hidden = isSentence ? longestFirst : unnameable;
+      const shown = each.length < shortest ? each : hideIn(each, hidden);
       return shown !== each && name.endsWith('Id') ? undefined : shown;
     }
     if (typeof each !== 'object' || each === null || each instanceof Date) return each;
@@ -64,6 +69,13 @@ export function hideSecrets<Value>(value: Value, secrets: readonly string[]): Va
   };
   // guard: no-secret-leaves
   return hide(value) as Value;
+}
+
+const GUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** True for a GUID, and for words and short numbers, alone or joined as in `club-north-7`. */
+function couldBeName(text: string): boolean {
+  return GUID.test(text) || /^(?:\p{L}+|\d{1,6})(?:[-_.](?:\p{L}+|\d{1,6}))*$/u.test(text);
 }
 
 /** Hides secrets in one text. It stays as it is if it has none. */

@@ -63,6 +63,14 @@ describe('what a POS answers', () => {
     ]);
   });
 
+  it('keeps in ids and URLs what could be a name, which is hidden in a sentence', () => {
+    const guid = '9c59d4ab-8242-450f-8f36-b16e1b3ab802';
+    const secrets = ['club-north-7', guid];
+    const answer = { providerOrderId: 'club-north-7-0042', trackingUrl: `https://pos.test/${guid}/42` };
+    expect(hideSecrets(answer, secrets)).toEqual(answer);
+    expect(hideSecrets(`no order at ${guid} of club-north-7`, secrets)).toBe('no order at [secret] of [secret]');
+  });
+
   it('is hidden in all texts of an error, which stays the same error', () => {
     const error = new GiveUp(`no ${TOKEN}`, { reason: `never ${TOKEN}`, httpStatus: 400 });
     const outer = new TryAgain(`again ${TOKEN}`, { sent: true, cause: error as never });
