@@ -16,14 +16,17 @@ const DELIVERY: Delivery = {
 };
 
 /** The number of decimals, for currencies that do not have two decimals. */
-const DIGITS: Record<string, number> = { JPY: 0, KWD: 3 };
+const DIGITS = new Map([
+  ['JPY', 0],
+  ['KWD', 3],
+]);
 
 /** "Tokens": seconds after which a token expires, mostly an hour. */
 const TOKEN_S = 3600;
 
 /** The schema of an order, which refuses unknown fields ("Orders"). */
 function orderShape(currency: string) {
-  const digits = DIGITS[currency] ?? 2;
+  const digits = DIGITS.get(currency) ?? 2;
   const Amount = z.string().regex(new RegExp(digits === 0 ? '^\\d+$' : `^\\d+\\.\\d{${digits}}$`));
   const Count = z.int().min(1).max(999);
   const Sku = z.string().min(1).max(64);
