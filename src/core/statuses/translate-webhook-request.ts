@@ -18,8 +18,12 @@ const Events = z.compile(z.array(StatusEvent));
  * Lets the provider verify and translate a webhook. If that fails, the webhook is dropped with a reason that contains
  * no value of the payload.
  */
-export function verifyAndTranslate(provider: Provider, settings: unknown, webhook: Webhook): Translated {
-  const secrets = secretsOf(provider, settings);
+export function verifyAndTranslate(
+  provider: Provider,
+  settings: unknown,
+  webhook: Webhook,
+  secrets = secretsOf(provider, settings),
+): Translated {
   try {
     const events = provider.translateWebhook(webhook, settings);
     if (events instanceof Promise) {
@@ -97,12 +101,13 @@ export function translateArrived(
   { publicUrl, bodyLimit }: TranslateRules,
 ): Translated {
   const { headers, body, target, receivedAt, truncated } = arrived;
+  const secrets = secretsOf(provider, settings);
   // A body with a secret is stored encrypted.
   // guard: body-with-secret
-  const holdsSecret = secretsOf(provider, settings).some((secret) => couldBeToken(secret) && body.includes(secret));
+  const holdsSecret = secrets.some((secret) => couldBeToken(secret) && body.includes(secret));
   if (truncated) return { events: [], dropped: tooLarge(bodyLimit), holdsSecret };
   const webhook = { headers, body, url: publicUrl + target, receivedAt, verified: false };
-  return { ...verifyAndTranslate(provider, settings, webhook), holdsSecret };
+  return { ...verifyAndTranslate(provider, settings, webhook, secrets), holdsSecret };
 }
 
 function tooLarge(limit: number): Drop {
