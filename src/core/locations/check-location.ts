@@ -29,7 +29,7 @@ export async function askPos<Result>(
   call: (context: PosContext<unknown>) => Promise<Result>,
 ): Promise<Result> {
   const { seconds, sent, stopping } = limit;
-  const secrets = secretsOf(provider, settings);
+  const secrets = [...secretsOf(provider, settings)];
   const credentials = noteTokens(credentialsFor(integration), secrets);
   try {
     const result = await withTimeout(

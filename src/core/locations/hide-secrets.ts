@@ -4,9 +4,19 @@ import { couldBeToken, maySee } from './describe-settings.ts';
 /** Stands in a text instead of a secret. */
 const HIDDEN = '[secret]';
 
+/** The secrets of settings that were read before: settings are kept, and an item map of 256 KiB takes milliseconds. */
+const known = new WeakMap<object, readonly string[]>();
+
 /** Lists the texts in settings that operators may not see, and the parts of their URLs that could be tokens. */
-export function secretsOf(provider: Provider, settings: unknown): string[] {
-  const hidden = Object.entries(settings ?? {}).filter(([name, value]) => !maySee(provider, name, value));
+export function secretsOf(provider: Provider, settings: unknown): readonly string[] {
+  if (typeof settings !== 'object' || settings === null) return [];
+  const secrets = known.get(settings) ?? findSecrets(provider, settings);
+  known.set(settings, secrets);
+  return secrets;
+}
+
+function findSecrets(provider: Provider, settings: object): string[] {
+  const hidden = Object.entries(settings).filter(([name, value]) => !maySee(provider, name, value));
   return textsIn(hidden.map(([, value]: [string, unknown]) => value)).flatMap((text) => {
     const { pathname = '', search = '', hash = '', searchParams = [] } = URL.parse(text) ?? {};
     const parts = [pathname + search, hash, ...pathname.split('/'), ...[...searchParams].flat()];

@@ -67,11 +67,14 @@ export function refuseMove(rules: SettingsRules, change: SettingsChange, given: 
 
 /** `URL` and schemas ignore white space, so that a check and a use could read two values. @throws WrongLocation */
 export function refuseWhiteSpace({ provider, after }: SettingsChange): void {
-  const found = leavesOf(after).find(([path, value]) => {
-    const [{ isUrl, target }, [name = '']] = [aboutSetting(provider, path), path];
-    if (!isUrl && target === undefined && maySee(provider, name, after[name])) return false;
-    return typeof value === 'string' && /^[\p{C}\p{Z}]|[\p{C}\p{Z}]$/u.test(value);
-  });
+  const found = Object.entries(after).flatMap(([name, held]) => {
+    const isSeen = maySee(provider, name, held);
+    return leavesOf(held, [name]).filter(([path, value]) => {
+      if (typeof value !== 'string' || !/^[\p{C}\p{Z}]|[\p{C}\p{Z}]$/u.test(value)) return false;
+      const { isUrl, target } = aboutSetting(provider, path);
+      return !isSeen || isUrl || target !== undefined;
+    });
+  })[0];
   if (found !== undefined) throw wrongSetting(found[0].join('.'), 'begins or ends with white space: remove it');
 }
 

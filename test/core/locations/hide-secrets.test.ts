@@ -102,6 +102,8 @@ it('secrets are all texts that are not shown, and the parts of their URLs that c
     itemMap: { a: 'b' },
   };
   expect(secretsOf(deliverect, settings)).toEqual(['abc']);
+  // The path of each webhook asks for them: they are looked for once.
+  expect(secretsOf(deliverect, settings)).toBe(secretsOf(deliverect, settings));
 });
 
 it('tokens of a call are secrets of the call', async () => {

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Provider } from '../../../src/core/domain/provider.ts';
+import { refuseWhiteSpace } from '../../../src/core/locations/where-settings-lead.ts';
+import { deliverect } from '../../../src/providers/deliverect/index.ts';
 import { askOperator, OPERATOR_TOKEN, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { nameToken } from '../../support/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
@@ -108,6 +110,23 @@ describe('stored secrets stay at their host', () => {
       await all.send('PATCH', '/locations/nested-1', { backOfficeUrl: 'https:user:word@pos.example.com' }),
     ).toMatchObject({ status: 400, body: { issues: [{ path: 'backOfficeUrl' }] } });
   });
+});
+
+it('white space is looked for by reading each value of an item map a few times, however many there are', () => {
+  let reads = 0;
+  const itemMap = Object.defineProperties(
+    {},
+    Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, nth) => [
+        `item-${nth}`,
+        { enumerable: true, get: () => ((reads += 1), `p-${nth}`) },
+      ]),
+    ),
+  );
+  const after = { itemMap };
+  refuseWhiteSpace({ provider: deliverect as Provider, used: after, before: {}, after, isScoped: true });
+  expect(reads).toBeGreaterThanOrEqual(1_000);
+  expect(reads).toBeLessThanOrEqual(5_000);
 });
 
 describe('a target', () => {
