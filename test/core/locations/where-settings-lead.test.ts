@@ -124,7 +124,7 @@ it('white space is looked for by reading each value of an item map a few times, 
     ),
   );
   const after = { itemMap };
-  refuseWhiteSpace({ provider: deliverect as Provider, used: after, before: {}, after, isScoped: true });
+  refuseWhiteSpace({ provider: deliverect, used: after, before: {}, after, isScoped: true });
   expect(reads).toBeGreaterThanOrEqual(1_000);
   expect(reads).toBeLessThanOrEqual(5_000);
 });
