@@ -444,12 +444,24 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'again waits for a person only in doubt'),
   },
   'after a repeat that failed, a missing ticket counts a minute later': {
-    edits: { 'repeat-may-arrive': [/ \|\| .*;/, ';'] },
+    edits: { 'repeat-may-arrive': [/true/, 'false'] },
     noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'may still make a ticket'),
   },
-  'after a 5xx, an order is repeated no longer than the POS recognises a repeat': {
-    edits: { 'window-before-repeat': NEVER },
-    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'no longer than the POS recognises'),
+  'a platform that fails does not end a doubt': {
+    edits: { 'doubt-stays': [/=== undefined/, '!== null'] },
+    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'stays when the platform'),
+  },
+  'an order that may have a ticket is called off before it fails': {
+    edits: { 'called-off': NEVER },
+    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'once the POS has cancelled its ticket'),
+  },
+  'an order that was called off is made if its ticket comes up': {
+    edits: { 'made-after-all': NEVER },
+    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'the kitchen has it'),
+  },
+  'after a process died in a request, a missing ticket is believed a minute after its lease': {
+    edits: { 'absent-after-death': [/\$\{ENDED\}/, 'p.request_ended_at'] },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'died in the request'),
   },
   'a missing ticket of a cancel counts a minute after the request': {
     edits: { 'absent-after': [/\d+/, '0'] },

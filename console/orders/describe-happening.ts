@@ -148,6 +148,13 @@ function changed({ paths }: { paths: string[] }): StoryLine {
 
 function cancelAsked({ requestedBy }: Cancellation, { actions }: ShownOrder): StoryLine {
   if (requestedBy === 'platform') return { sentence: 'Cancellation requested by the member', tone: 'warn', more: [] };
+  if (requestedBy === 'expediter') {
+    return {
+      sentence: 'Expediter calls the order off: the POS may have it, and nobody waits for it',
+      tone: 'warn',
+      more: [],
+    };
+  }
   // The line of the action has the name of the operator.
   const isNamed = actions.some(({ action, outcome }) => action === 'cancel' && outcome === 'done');
   return {

@@ -73,6 +73,7 @@ export const FUNCTIONS = [
   'take_past_orders(integer,text[])',
   'forget_past_order(text,uuid)',
   'forget_target()',
+  'keep_doubt()',
 ] as const;
 
 const INSUFFICIENT_PRIVILEGE = '42501';

@@ -53,7 +53,7 @@ export async function placeTestOrder(deps: LocationDeps, locationId: string, ite
     if ('error' in call) {
       problem = classifyError(call.error);
       await endAttempt(pool, serviceOrderId, endOf(attempt, call));
-      const toDo = perhapsTaken(call.error, provider)
+      const toDo = perhapsTaken(call.error)
         ? 'The POS may have the ticket: look there, and remove it.'
         : fixForAnswer(call.exchange, location);
       return { state: 'failed', problem: problem.problem, toDo };

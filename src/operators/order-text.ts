@@ -179,6 +179,6 @@ function busyInWords(attempts: ShownOrder['attempts']): string {
 function cancelInWords(cancellation: ShownOrder['cancellation']): string {
   if (cancellation === null) return '';
   const { state, requestedBy, requestedAt, problem } = cancellation;
-  const requested = `${state.replace('_', ' ')}, requested by the ${requestedBy} at ${time(requestedAt)}`;
+  const requested = `${state.replace('_', ' ')}, requested by ${requestedBy === 'expediter' ? 'Expediter' : `the ${requestedBy}`} at ${time(requestedAt)}`;
   return problem === null ? requested : `${requested}: ${problem}`;
 }

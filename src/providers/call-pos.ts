@@ -35,7 +35,7 @@ export type PosAnswer = {
  * Calls a POS and classifies every failure by one question: may the POS have taken the order? An error names the request
  * by its method, its origin and its route. It contains no other part of the URL, no credentials, body or member data.
  * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503, by which the POS reports that it
- *   took nothing. `perhapsTaken` believes a 5xx only from a POS that deduplicates
+ *   took nothing. `perhapsTaken` does not believe a 5xx
  * @throws TryAgain `sent: true` if the answer was lost: time-outs, resets, 408, and a gateway's 502, 504 and the like
  * @throws NeedsOperator on 401, 403, invalid settings, a host that `fetch` refuses, and a redirect, because following
  *   it would turn a POST into a GET or send credentials to another host

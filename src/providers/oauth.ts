@@ -67,7 +67,7 @@ export async function connectByCode<Context extends { settings: WithCode }>(
       done: [did],
       todo: [`The rest failed: ${describeError(error)}. Run expediter provider connect again.`],
       settings,
-      unused: !perhapsTaken(error, { deduplicates: false }),
+      unused: !perhapsTaken(error),
     };
   }
 }

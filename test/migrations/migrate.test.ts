@@ -246,7 +246,9 @@ async function otherCollations(system: System): Promise<string> {
               AS change
      FROM pg_index i
      JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey) AND a.atttypid = 'text'::regtype
-     JOIN pg_class c ON c.oid = i.indrelid AND c.relnamespace = 'expediter'::regnamespace AND NOT c.relispartition`,
+     JOIN pg_class c ON c.oid = i.indrelid AND c.relnamespace = 'expediter'::regnamespace AND NOT c.relispartition
+     -- The condition of a trigger fixes the type of this one.
+     WHERE (c.relname, a.attname) <> ('placements', 'state')`,
   );
   return columns.map(({ change }) => change).join('\n');
 }

@@ -164,13 +164,13 @@ describe('the way of an order is a line for the signal and one for each try', ()
   });
 
   it('also where it comes to nothing yet', async () => {
-    pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
+    pos.behave = ({ attempt }) => (attempt === 1 ? { status: 429 } : undefined);
     const [line] = await linesAbout('order not placed yet; it will be retried', place);
     expect(line).toMatchObject({
       outcome: 'waiting',
       integration: 'standard',
-      problem: expect.stringContaining('503'),
-      cause: { code: 'pos_failing', httpStatus: 503 },
+      problem: expect.stringContaining('429'),
+      cause: { code: 'pos_busy', httpStatus: 429 },
     });
   });
 

@@ -674,7 +674,8 @@ describe('createOrder', () => {
 
   it.each([[502], [504], [408]])('has sent no order where the price is not told: %i', async (status) => {
     const { failure } = await toastThat({ 'POST /orders/v2/prices': [status, ''] });
-    expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false, httpStatus: status });
+    const cause = { code: 'pos_failing', httpStatus: status };
+    expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false, httpStatus: undefined, cause });
   });
 
   it('gives each request as long as Toast may take for it, and a silent one none of the others’ time', async () => {

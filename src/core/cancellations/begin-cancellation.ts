@@ -44,7 +44,7 @@ export async function beginCancellation(
         SELECT service_order_id, location_id, $2, clock_timestamp(), now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o
         ON CONFLICT (service_order_id) DO UPDATE
         SET requested_by = excluded.requested_by, requested_at = excluded.requested_at, state = 'due', deadline_at = excluded.deadline_at,
-            next_attempt_at = now(), failures = 0, problem = NULL, cause = NULL, finished_at = NULL, lease_id = NULL,
+            fails_with = NULL, next_attempt_at = now(), failures = 0, problem = NULL, cause = NULL, finished_at = NULL, lease_id = NULL,
             lease_until = NULL
       )
       UPDATE placements
@@ -136,10 +136,10 @@ export async function refuseCancellation(
             cause = $4::jsonb
         -- This locks the order's row first. If the order has ended, the sweep finishes the cancellation.
         WHERE service_order_id = $1 AND num_nulls(finished_at) = 1 AND (SELECT ended_at IS NULL FROM known)
-        RETURNING service_order_id
+        RETURNING fails_with
       ), o AS (
         -- guard: refusal-notified
-        UPDATE orders SET cancellation = 'refused', sequence = ${nextSequence('sequence')}, updated_at = now()
+        UPDATE orders SET cancellation = CASE WHEN c.fails_with IS NULL THEN 'refused' END, sequence = ${nextSequence('sequence')}, updated_at = now()
         FROM c WHERE orders.service_order_id = $1
         RETURNING orders.service_order_id, sequence, rank, provider_order_id
       )

@@ -27,6 +27,9 @@ export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise
   if (claim.callDied) await endDied(deps.pool, claim);
   // guard: died-in-doubt
   const state = claim.callDied ? 'in_doubt' : claim.state;
+  // A ticket that came up after all is made.
+  // guard: made-after-all
+  if (claim.isCalledOff && claim.doubt === undefined) return { do: 'refuse', ...problemOf({ code: 'ticket_found' }) };
   const location = await openLocation(deps, claim);
   if ('do' in location) return location;
   if (claim.order === null) return byPhone({ code: 'order_erased' });
@@ -90,7 +93,7 @@ function decide(error: unknown, claim: CancelClaim, { provider }: Location): Can
   const deduplicates = provider.deduplicatesCancels === true;
   const about = classifyError(error);
   // guard: lost-in-doubt
-  if (!deduplicates && perhapsTaken(error, { deduplicates })) {
+  if (!deduplicates && perhapsTaken(error)) {
     return { do: 'doubt', problem: about.problem, cause: { code: 'cancel_in_doubt' } };
   }
   if (error instanceof GiveUp) {

@@ -4,7 +4,6 @@ import type { CanonicalOrder } from '../domain/order.ts';
 import { CODE_OF_COUNT, countCode } from '../placements/record-order.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import type { CancellationState, PlacementState } from '../domain/placement.ts';
-import { perhapsTakenBefore } from '../placements/record-attempt.ts';
 
 /** SQL of a POS's text. It is NULL if the order was erased meanwhile, because the text may contain member data. */
 export const unlessErased = (text: string, erasedAt = '(SELECT erased_at FROM known)'): string =>
@@ -87,12 +86,12 @@ type LockedOrder = {
   finished: boolean;
   /** True if a createOrder call has begun and its end is not recorded. */
   sending: boolean;
-  /** True if an earlier call failed, but may have created a ticket. */
-  perhapsTaken: boolean;
   /** Null once the order is erased. */
   contents: CanonicalOrder | null;
   /** Null if cancellation was never requested. */
   cancelState: CancellationState | null;
+  /** True if we cancel the order because it is to fail. */
+  isCalledOff: boolean;
   /** True if a worker is processing its cancellation now. */
   cancelling: boolean;
 };
@@ -108,8 +107,7 @@ export async function lockOrder(client: ClientBase, serviceOrderId: string): Pro
       SELECT o.ended_at IS NOT NULL AS ended, o.integration, p.state, p.finished_at IS NOT NULL AS finished,
              EXISTS (SELECT FROM placement_attempts a
                      WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND a.call = 'createOrder') AS sending,
-             ${perhapsTakenBefore('$1')} AS "perhapsTaken",
-             d.contents, c.state AS "cancelState", coalesce(c.lease_until > now(), false) AS cancelling
+             d.contents, c.state AS "cancelState", c.fails_with IS NOT NULL AS "isCalledOff", coalesce(c.lease_until > now(), false) AS cancelling
       FROM orders o
       JOIN placements p USING (service_order_id)
       LEFT JOIN order_contents d USING (service_order_id)
@@ -122,5 +120,5 @@ export async function lockOrder(client: ClientBase, serviceOrderId: string): Pro
 }
 
 /** True if there may be a ticket: the POS has the order, or a request may have created it. */
-export const mayHaveTicket = ({ state, sending, perhapsTaken }: LockedOrder): boolean =>
-  sending || perhapsTaken || state === 'sent' || state === 'in_doubt';
+export const mayHaveTicket = ({ state, sending }: LockedOrder): boolean =>
+  sending || state === 'sent' || state === 'in_doubt';

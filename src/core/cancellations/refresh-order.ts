@@ -168,13 +168,22 @@ async function applyResponse(
   if (known === undefined || known.ended || known.contents === null) return ended('unchanged');
   // Changes do not matter for an order that is cancelled or to be cancelled.
   const { cancelState, contents } = known;
-  if (cancelState !== null && cancelState !== 'refused') return ended('unchanged');
+  const isCancelling = cancelState !== null && cancelState !== 'refused';
+  if (isCancelling && !known.isCalledOff) return ended('unchanged');
   // Request cancellation even if the POS refused an earlier request by an operator.
   if (order.cancelledAt !== undefined && contents.cancelledAt === undefined) {
     await client.query(`UPDATE order_contents SET contents = contents || $2::jsonb WHERE service_order_id = $1`, [
       serviceOrderId,
       { cancelledAt: order.cancelledAt, cancelReason: order.cancelReason },
     ]);
+    if (isCancelling) {
+      // The request that is under way is the member's now.
+      await client.query(
+        `UPDATE cancellations SET requested_by = 'platform', fails_with = NULL WHERE service_order_id = $1`,
+        [serviceOrderId],
+      );
+      return ended('cancelled');
+    }
     const notifies = mayHaveTicket(known);
     await beginCancellation(client, serviceOrderId, { requestedBy: 'platform', notifies });
     return ended(notifies ? 'cancelled' : 'withdrawn');

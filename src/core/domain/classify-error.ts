@@ -41,14 +41,14 @@ function causeByKind(error: unknown): PlacementCause {
 
 /**
  * Returns true if the POS may have taken the order despite the error: always if the error is not ours or has `sent:
- * true`, otherwise never if the POS deduplicates, because a repeat is harmless. If it does not, only a failed
- * connection or a 4xx proves that there is no ticket: some POS systems and gateways take the order and answer 503.
+ * true`. Otherwise only a failed connection or a 4xx proves that there is no ticket: some POS systems and gateways take
+ * the order and answer 503.
  */
-export function perhapsTaken(error: unknown, { deduplicates }: { deduplicates: boolean }): boolean {
+export function perhapsTaken(error: unknown): boolean {
   const isRefusal = error instanceof GiveUp || error instanceof NeedsOperator;
   if (!isRefusal && !(error instanceof TryAgain && !error.sent)) return true;
   // guard: unsure-503
-  if (deduplicates || error.httpStatus === undefined) return false;
+  if (error.httpStatus === undefined) return false;
   // After a 408 the request may have arrived. A 2xx proves a refusal only if the provider found a documented one in it.
   const { httpStatus } = error;
   return httpStatus >= 500 || httpStatus === 408 || (!isRefusal && httpStatus < 400);

@@ -37,12 +37,17 @@ export class TryAgain extends Error {
   }
 }
 
-/** Copies an error, with the values of `better` in place of its own. */
+/**
+ * Copies an error, with the values of `better` in place of its own. With `sent: false` the error is about a request
+ * before the order, so its status is left out: otherwise a 5xx to that request would put the order in doubt.
+ */
 export function tryAgainWith(
   { message, sent, retryAfterMs, httpStatus }: TryAgain,
-  better: { message?: string; sent?: boolean; retryAfterMs?: number },
+  better: { message?: string; sent?: boolean; retryAfterMs?: number | undefined },
 ): TryAgain {
-  return new TryAgain(better.message ?? message, { sent, retryAfterMs, httpStatus, ...better });
+  const isBefore = better.sent === false && httpStatus !== undefined && httpStatus !== 429;
+  const status = isBefore ? { cause: { code: 'pos_failing', httpStatus } as const } : { httpStatus };
+  return new TryAgain(better.message ?? message, { sent, retryAfterMs, ...status, ...better });
 }
 
 /** No retry will work until an operator corrects settings, credentials or the location. */

@@ -61,7 +61,7 @@ export async function connectLocation(
     );
   } catch (error) {
     // If the POS may have registered the URL despite the error, its webhooks will use this token.
-    if (!perhapsTaken(error, { deduplicates: false })) await revokeToken(pool, tokenId);
+    if (!perhapsTaken(error)) await revokeToken(pool, tokenId);
     throw error;
   }
   if (connection.settings !== undefined) {

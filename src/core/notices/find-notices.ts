@@ -19,7 +19,7 @@ const GATHER_S = 60;
  * SQL of the troubles that a restaurant can be told about. `since` tells two troubles of an order apart.
  *
  * - `late`: not at the POS although it was due. An order for later is due an hour before it is wanted
- * - `in_doubt`: only a person can settle the doubt, or it was not settled automatically in time
+ * - `in_doubt`: only a person can settle the doubt
  * @param failedFor how long a failure counts
  */
 const troubles = (failedFor: string): string => `
@@ -30,15 +30,15 @@ const troubles = (failedFor: string): string => `
     WHERE service_order_id = p.service_order_id AND ended_at IS NULL AND (cancellation = 'requested') IS NOT TRUE
     OFFSET 0
   ) AS o
-  -- Only test orders are held without a next attempt.
-  WHERE p.finished_at IS NULL AND (p.state = 'waiting' OR p.state = 'held' AND p.next_attempt_at < 'infinity') AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE
+  -- A test order is held without a next attempt, and a doubt without one is for a person.
+  WHERE p.finished_at IS NULL AND p.next_attempt_at < 'infinity' AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE
     AND coalesce(p.absent_at, p.signalled_at) < ${LATE} AND (o.wanted_at - interval '1 h' < ${LATE}) IS NOT FALSE
   UNION ALL
   SELECT p.service_order_id, p.location_id, 'in_doubt', ${DOUBT_SINCE}
   FROM placements p CROSS JOIN LATERAL (
     SELECT FROM orders WHERE service_order_id = p.service_order_id AND ended_at IS NULL OFFSET 0
   ) AS o
-  WHERE p.finished_at IS NULL AND p.state = 'in_doubt' AND (${DOUBT_FOR_OPERATOR} OR ${DOUBT_SINCE} < ${LATE})
+  WHERE p.finished_at IS NULL AND p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR}
     -- The answer about the cancellation settles the doubt too.
     AND NOT EXISTS (SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL
                                                   AND c.state = 'by_phone')

@@ -9,7 +9,10 @@ export const PAUSED_CAUSES = `'location_paused', 'location_paused_by_pos'`;
 /** Of a placement `p`. */
 export const HELD_FOR_OPERATOR = `(p.state = 'held' AND p.finished_at IS NULL
   AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE)`;
-export const DOUBT_FOR_OPERATOR = `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_attempt_at = 'infinity')`;
+export const DOUBT_FOR_OPERATOR = `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_attempt_at = 'infinity'
+  -- The answer to its cancel settles the doubt.
+  AND NOT EXISTS (SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL
+                                                AND c.next_attempt_at < 'infinity'))`;
 /** SQL of when the doubt about a placement `p` began. The previous version does not record it. */
 export const DOUBT_SINCE = 'coalesce(greatest(p.doubt_since, p.absent_at), p.signalled_at)';
 /** Of a cancellation `c`. */

@@ -72,7 +72,7 @@ export const SAMPLE_BACKLOG = `
           FROM (SELECT actor_kind, actor_id, action FROM audit WHERE at > now() - interval '1 h' ORDER BY at DESC LIMIT ${ACTS}) AS a
           GROUP BY actor_kind, actor_id) AS a
   ), unfinished AS (
-    SELECT location_id, state, next_attempt_at, cause, deadline_at, finished_at
+    SELECT service_order_id, location_id, state, next_attempt_at, cause, deadline_at, finished_at
     FROM placements
     WHERE finished_at IS NULL
     ORDER BY coalesce(location_id, ''), next_attempt_at LIMIT ${OPEN}
@@ -84,7 +84,8 @@ export const SAMPLE_BACKLOG = `
            count(*) FILTER (WHERE ${DOUBT_FOR_OPERATOR})::int AS "forOperator",
            count(*) FILTER (WHERE state = 'held' AND cause ->> 'code' = 'reconnect_needed')::int AS "reconnectNeeded",
            -- At least 0: a scheduled order, or an order of a location that was paused, has a later deadline.
-           greatest(0, $1::int - extract(epoch FROM min(deadline_at) FILTER (WHERE state = 'waiting') - now()))::float8
+           greatest(0, $1::int - extract(epoch FROM min(deadline_at)
+             FILTER (WHERE state = 'waiting' OR state = 'in_doubt' AND next_attempt_at < 'infinity') - now()))::float8
              AS "oldestWaiting"
     FROM unfinished p
   )

@@ -95,7 +95,9 @@ export const ShownOrder = z.object({
   cancellation: z
     .object({
       state: CancellationState,
-      requestedBy: z.enum(['platform', 'operator']),
+      requestedBy: z.enum(['platform', 'operator', 'expediter']).meta({
+        description: 'expediter: the order is to fail, and the POS may have it.',
+      }),
       requestedAt: Instant,
       problem: z.string().nullable(),
       cause: StoredPlacementCause.nullable(),
@@ -229,7 +231,7 @@ const SHOWN = `SELECT
                  ended_at AS "endedAt", erased_at AS "erasedAt"
           FROM orders o WHERE service_order_id = $1) AS o) AS "order",
        (SELECT to_json(c) FROM (
-          SELECT state, requested_by AS "requestedBy", requested_at AS "requestedAt", problem, cause,
+          SELECT state, CASE WHEN fails_with IS NULL THEN requested_by ELSE 'expediter' END AS "requestedBy", requested_at AS "requestedAt", problem, cause,
                  coalesce(lease_until > now(), false) AS "underWay",
                  CASE WHEN finished_at IS NULL THEN nullif(next_attempt_at, 'infinity') END AS "nextAttemptAt",
                  finished_at AS "finishedAt"

@@ -6,12 +6,19 @@ import { NEXT_DOUBT_SINCE, IS_UNFINISHED } from './placement-sql.ts';
 import { type AttemptEnd, attemptEndJson, endAttemptIf, END_ATTEMPT_PARAMETERS } from './record-attempt.ts';
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
-import type { RefusedFor } from '../domain/classify-error.ts';
 import type { Location } from '../locations/locations.ts';
 import { backoff } from '../postgres/loops.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import { BACKOFF_MAX_MS } from './circuit-breaker.ts';
-import { endCancelled, failPlacement, skipPlacement, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
+import {
+  callOff,
+  endCancelled,
+  type FailsWith,
+  failPlacement,
+  skipPlacement,
+  storeOrderRef,
+  WITHDRAWN,
+} from './placement-outcomes.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 const { $, valuesOf } = nameParameters(
@@ -102,10 +109,12 @@ export type Decision =
   | ({ do: 'hold'; end?: AttemptEnd } & Problem)
   /** The POS certainly has no ticket. We retry soon, or after the wait that the POS or platform requested. */
   | ({ do: 'try later'; retryAfterMs?: number | undefined; end?: AttemptEnd } & Problem)
-  /** The POS may have a ticket, but it deduplicates or can be queried. We retry after the same wait as above. */
-  | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded: boolean; end: AttemptEnd } & Problem)
+  /** The POS may have a ticket. We look it up, or send the same request again, after the same wait as above. */
+  | ({ do: 'stay in doubt'; retryAfterMs?: number | undefined; requestEnded?: boolean; end?: AttemptEnd } & Problem)
   /** The POS may have a ticket. Only a person can find out. */
   | ({ do: 'ask operator'; requestEnded?: boolean; end?: AttemptEnd } & Problem)
+  /** The order is to fail, and the POS may have a ticket. It fails once the ticket is certainly gone. */
+  | ({ do: 'call off'; requestEnded?: boolean; end?: AttemptEnd } & FailsWith & Problem)
   /** The order is to be cancelled, and the POS certainly has no ticket. */
   | { do: 'withdraw' }
   /** The mapper says that the order is not for us. The member is not notified. */
@@ -116,10 +125,12 @@ export type Decision =
 /** The ticket is at the POS. */
 type Stored = { do: 'store ref'; location: Location; ref: OrderRef; end: AttemptEnd };
 /** The order cannot be placed. The member reads `reason`, and the operator reads `problem`. */
-type Failed = { do: 'fail'; reason: string; late?: true; end?: AttemptEnd } & RefusedFor & Problem;
+type Failed = { do: 'fail'; late?: true; end?: AttemptEnd } & FailsWith & Problem;
 
 /** The member's text if there is no better reason. */
 export const REJECTED = 'the restaurant could not take the order';
+/** The member's text after the deadline. */
+export const UNREACHED = 'could not reach the POS';
 
 /**
  * Fails a placement after its deadline, and keeps its last problem. Has no effect if the deadline was moved to a later
@@ -132,7 +143,7 @@ export function failLate(job: Pick<Claim, 'state' | 'locationId' | 'problem'>): 
     late: true,
     ...(job.state === 'held' || job.locationId === null
       ? { reason: REJECTED, reasonCode: 'technical' }
-      : { reason: 'could not reach the POS' }),
+      : { reason: UNREACHED }),
     problem: job.problem === null ? problem : `${problem}; last problem: ${job.problem}`,
     cause,
   };
@@ -141,8 +152,19 @@ export function failLate(job: Pick<Claim, 'state' | 'locationId' | 'problem'>): 
 export const HELD_RETRY_MS = 30_000;
 const BACKOFF = { firstMs: 500, mostMs: BACKOFF_MAX_MS, jitter: 1 };
 
+/**
+ * The decision for an order that may have a ticket. Only a ticket's id, a proven absence, a person or a webhook ends a
+ * doubt. Whatever prevents the next step, such as a platform that is down or has no such order, does not.
+ */
+function keepDoubt(decision: Decision): Decision {
+  if (decision.do === 'try later') return { ...decision, do: 'stay in doubt' };
+  return decision.do === 'fail' || decision.do === 'skip' ? { ...decision, do: 'ask operator' } : decision;
+}
+
 /** Carries out a decision and reports it. */
-export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, decision: Decision): Promise<void> {
+export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, decided: Decision): Promise<void> {
+  // guard: doubt-stays
+  const decision = job.doubt === undefined ? decided : keepDoubt(decided);
   const postpone = (to: Pick<Postponed, 'state' | 'delayMs' | 'failed'>): Promise<void> =>
     retryWrite(() => postponePlacement(deps.pool, job, { ...to, ...decision }));
   const observe = (outcome: PlacementObserved['outcome'], state: Postponed['state']): void =>
@@ -174,7 +196,10 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
     case 'stay in doubt':
       observe('in_doubt', 'in_doubt');
       return postpone({ state: 'in_doubt', delayMs: backOff(job, decision.retryAfterMs), failed: true });
+    case 'call off':
     case 'ask operator':
+      // guard: called-off
+      if (decision.do === 'call off') await retryWrite(() => callOff(deps.pool, job, decision));
       observe('in_doubt', 'in_doubt');
       return postpone({ state: 'in_doubt', delayMs: undefined, failed: true });
     case 'release': {

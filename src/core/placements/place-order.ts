@@ -1,5 +1,6 @@
-import { classifyError, perhapsTaken } from '../domain/classify-error.ts';
-import { GiveUp, NeedsOperator } from '../domain/errors.ts';
+import { classifyError, perhapsTaken, refusedFor } from '../domain/classify-error.ts';
+import { storable } from '../domain/cause-text.ts';
+import { GiveUp } from '../domain/errors.ts';
 import { type KitchenOrder, OrderRef } from '../domain/order.ts';
 import type { Location } from '../locations/locations.ts';
 import { callProvider, decideByKind, findUsableLocation, waitAfter } from './call-provider.ts';
@@ -8,9 +9,9 @@ import type { Claim } from '../domain/placement.ts';
 import { problemOf } from '../domain/placement-cause.ts';
 import { enterDoubt } from './placement-sql.ts';
 import { fetchOnce } from './refetch-order.ts';
-import { beginAttempt, lastExtraMinutes, perhapsTakenBefore } from './record-attempt.ts';
+import { beginAttempt, lastExtraMinutes } from './record-attempt.ts';
 import type { ActiveOrder } from './record-order.ts';
-import { mayForget, settleDoubt } from './settle-doubt.ts';
+import { settleDoubt } from './settle-doubt.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 /** Sends the order to the POS and decides by the response what to do next. */
@@ -41,19 +42,23 @@ export async function sendOrder(
     // The refusal does not prove that there is no ticket: a POS may check its menu before the idempotency key.
     const problem = `the POS refuses the repeat: ${about.problem}`;
     const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
-    return { do: 'ask operator', problem, cause, requestEnded: true, end };
+    return {
+      do: 'call off',
+      reason: storable(error.reason),
+      ...refusedFor(error),
+      problem,
+      cause,
+      requestEnded: true,
+      end,
+    };
   }
-  const isTaken = perhapsTaken(error, provider);
-  // After NeedsOperator we hold the placement. If it is in doubt, `concludePlacement` keeps its state `in_doubt`.
-  if (!isTaken && (job.doubt === undefined || error instanceof NeedsOperator)) {
-    return { ...decideByKind(error), end };
-  }
-  // A repeat does no harm, but it may be the request that creates the ticket, even after a 5xx of a gateway.
+  if (!perhapsTaken(error)) return { ...decideByKind(error), end };
+  // A repeat does no harm, but it may be the request that creates the ticket.
   // guard: repeat-may-arrive
-  const requestEnded = isTaken || perhapsTaken(error, { deduplicates: false });
+  const ended = { requestEnded: true, end, ...about };
   return provider.deduplicates || provider.findOrder !== undefined
-    ? { do: 'stay in doubt', retryAfterMs: waitAfter(error), requestEnded, end, ...about }
-    : { do: 'ask operator', requestEnded, end, ...about };
+    ? { do: 'stay in doubt', retryAfterMs: waitAfter(error), ...ended }
+    : { do: 'ask operator', ...ended };
 }
 
 /**
@@ -68,16 +73,10 @@ export async function placeOrder(deps: PlacementDeps, claim: Claim): Promise<voi
 async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decision> {
   const known = await fetchOnce(deps, job);
   if ('do' in known) return known;
-  if (known.cancelled && job.doubt === undefined && !(await doubtEarlier(deps, job, 'cancelled_in_doubt')))
-    return { do: 'withdraw' };
+  if (known.cancelled && job.doubt === undefined) return { do: 'withdraw' };
   const location = await findUsableLocation(deps, job, known);
   if ('do' in location) return location;
   if (!deps.acquireSlot(location)) return release(deps, job, location);
-  // The POS may have taken the order although it answered 5xx. Later it would not recognise a repeat.
-  // guard: window-before-repeat
-  if (job.doubt === undefined && known.integration !== null && (await mayForget(deps, job, location))) {
-    await doubtEarlier(deps, job, 'repeat_unrecognised');
-  }
   const decided = await settleDoubt(deps, job, location, known);
   return decided ?? sendOrder(deps, job, location, known);
 }
@@ -107,21 +106,6 @@ async function startJob(deps: PlacementDeps, claim: Claim): Promise<PlacementJob
   observePlacement(deps, job, 'in_doubt', { ...died, entered: job.doubt === undefined });
   // We do not know when the dead process's request ended, so we count the time from now.
   return { ...job, state: 'in_doubt', doubt: { secondsSinceRequest: 0 } };
-}
-
-/** Puts an order in doubt if an earlier call may have created a ticket. Returns true if it did so. */
-async function doubtEarlier(
-  { pool }: PlacementDeps,
-  job: PlacementJob,
-  code: 'cancelled_in_doubt' | 'repeat_unrecognised',
-): Promise<boolean> {
-  const { rows } = await pool.query<{ perhaps: boolean }>(`SELECT ${perhapsTakenBefore('$1')} AS perhaps`, [
-    job.serviceOrderId,
-  ]);
-  if (rows[0]?.perhaps !== true) return false;
-  await enterDoubt(pool, job, problemOf({ code }));
-  job.doubt = { secondsSinceRequest: 0 };
-  return true;
 }
 
 /** Returns the placement to the queue until its location has a free worker. */

@@ -5,7 +5,7 @@ import type { PosId } from '../domain/webhook.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 import { isAwaited } from '../statuses/redrive-parked.ts';
 import { type AttemptEnd, attemptEndJson, END_ATTEMPT, END_ATTEMPT_PARAMETERS } from './record-attempt.ts';
-import type { Claim } from '../domain/placement.ts';
+import { CANCEL_WITHIN_S, type Claim } from '../domain/placement.ts';
 import type { PlacementCode, Problem } from '../domain/placement-cause.ts';
 import type { ReasonCode } from '../domain/reason-code.ts';
 import type { RefusedFor } from '../domain/classify-error.ts';
@@ -93,10 +93,46 @@ export async function storeOrderRef(
   };
 }
 
+/** Why an order fails: the member's sentence, and codes. */
+export type FailsWith = { reason: string } & RefusedFor;
+
+/**
+ * Begins to cancel an order that is to fail although it may have a ticket, so that nothing is cooked for a member who was
+ * told that the order failed. Has no effect if the claim was lost, or if the order has ended or is being cancelled.
+ */
+export async function callOff(
+  pool: Pool,
+  claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
+  about: FailsWith & Problem,
+): Promise<void> {
+  await pool.query(
+    `WITH o AS MATERIALIZED (
+       SELECT FROM orders WHERE service_order_id = $1 AND ended_at IS NULL AND cancellation IS NULL FOR UPDATE
+     ), u AS (
+       UPDATE orders SET cancellation = 'requested', updated_at = now()
+       FROM o, placements p
+       WHERE orders.service_order_id = $1 AND p.service_order_id = $1 AND p.lease_id = $2 AND num_nulls(p.finished_at) = 1
+       RETURNING orders.service_order_id, orders.location_id
+     )
+     INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at, fails_with)
+     SELECT service_order_id, location_id, 'operator', now() + make_interval(secs => ${CANCEL_WITHIN_S}), $3::jsonb FROM u
+     ON CONFLICT DO NOTHING`,
+    [claim.serviceOrderId, claim.leaseId, failsWith(about)],
+  );
+}
+
+const failsWith = ({ reason, reasonCode, itemIds, cause }: FailsWith & Problem): FailsWith => ({
+  reason,
+  reasonCode: reasonCode ?? REASON_CODES[cause.code] ?? 'technical',
+  itemIds,
+});
+
 /** Reason codes by cause. All other causes are `technical`. */
 const REASON_CODES: Partial<Record<PlacementCode, ReasonCode>> = {
   pos_rejected_order: 'other',
   deadline_passed: 'no_answer',
+  deadline_passed_in_doubt: 'no_answer',
+  repeat_refused: 'other',
 };
 
 /**
@@ -112,8 +148,9 @@ const REASON_CODES: Partial<Record<PlacementCode, ReasonCode>> = {
 export async function failPlacement(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
-  about: { reason: string; late?: boolean; end?: AttemptEnd } & RefusedFor & Problem,
+  about: { late?: boolean; end?: AttemptEnd } & FailsWith & Problem,
 ): Promise<boolean> {
+  const { reason, reasonCode, itemIds } = failsWith(about);
   const { rowCount } = await pool.query({
     name: 'fail-placement',
     text: `
@@ -159,12 +196,12 @@ export async function failPlacement(
       claim.serviceOrderId,
       attemptEndJson(about.end),
       claim.leaseId,
-      about.reason,
+      reason,
       about.problem,
       about.late ?? false,
       about.cause,
-      about.reasonCode ?? REASON_CODES[about.cause.code] ?? 'technical',
-      about.itemIds === undefined ? null : JSON.stringify(about.itemIds),
+      reasonCode,
+      itemIds === undefined ? null : JSON.stringify(itemIds),
     ],
   });
   return rowCount === 1;
@@ -187,15 +224,20 @@ export async function skipPlacement(
 
 const { $, valuesOf } = nameParameters(...END_ATTEMPT_PARAMETERS, 'nativeStatus', 'state');
 
+const TO_RANK = `CASE WHEN o.fails THEN ${RANK_FAILED} ELSE ${RANK_CANCELLED} END`;
 const END_CANCELLED = `
   WITH ${END_ATTEMPT}, o AS MATERIALIZED (
-    SELECT *, rank < ${RANK_CANCELLED} AS moves, rank >= ${RANK_END} AND rank < ${RANK_FAILED} AS conflict,
-           ${nextSequence('sequence')} AS next_sequence
-    FROM orders WHERE service_order_id = ${$.serviceOrderId} FOR UPDATE
+    SELECT o.*, c.fails_with, c.fails_with IS NOT NULL AS fails,
+           rank < CASE WHEN c.fails_with IS NULL THEN ${RANK_CANCELLED} ELSE ${RANK_FAILED} END AS moves,
+           rank >= ${RANK_END} AND rank < ${RANK_FAILED} AS conflict, ${nextSequence('sequence')} AS next_sequence
+    FROM orders o LEFT JOIN cancellations c USING (service_order_id)
+    WHERE o.service_order_id = ${$.serviceOrderId} FOR UPDATE OF o
   ), p AS (
     UPDATE placements
-    SET state = CASE WHEN finished_at IS NULL THEN ${$.state} ELSE state END, finished_at = coalesce(finished_at, now()),
-        problem = NULL, cause = NULL, lease_id = NULL, lease_until = NULL
+    SET state = CASE WHEN finished_at IS NOT NULL THEN state
+                     WHEN ${$.state} = 'withdrawn' AND (SELECT fails FROM o) THEN 'failed' ELSE ${$.state} END,
+        problem = CASE WHEN (SELECT fails FROM o) THEN problem END, cause = CASE WHEN (SELECT fails FROM o) THEN cause END,
+        finished_at = coalesce(finished_at, now()), lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- locks the order's row before the placement's
       AND (${$.state} = 'sent' OR ${IS_UNFINISHED} AND (SELECT ended_at IS NULL FROM o)
                                     -- Another worker may be in a call. A worker whose lease expired does not know that.
@@ -205,21 +247,26 @@ const END_CANCELLED = `
     RETURNING service_order_id
   ), u AS (
     UPDATE orders
-    SET rank = ${RANK_CANCELLED}, reason_code = NULL, item_ids = NULL, sequence = o.next_sequence, updated_at = now(), ended_at = coalesce(o.ended_at, now()),
-        -- A withdrawn order should have no ticket, so a later POS event is reported to a person.
-        failed_by_us = o.failed_by_us OR ${$.state} = 'withdrawn'
+    SET rank = ${TO_RANK}, reason = coalesce(o.fails_with ->> 'reason', o.reason),
+        reason_code = o.fails_with ->> 'reasonCode', item_ids = o.fails_with -> 'itemIds', sequence = o.next_sequence,
+        updated_at = now(), ended_at = coalesce(o.ended_at, now()),
+        -- The order should have no ticket, so a later POS event is reported to a person.
+        failed_by_us = o.failed_by_us OR o.fails OR ${$.state} = 'withdrawn'
     FROM o, p WHERE orders.service_order_id = ${$.serviceOrderId} AND o.moves
   ), h AS (
-    INSERT INTO status_events (service_order_id, status, native_status, outcome, conflict, sequence)
-    SELECT o.service_order_id, 'cancelled', ${$.nativeStatus}, CASE WHEN moves THEN 'applied' ELSE 'duplicate' END,
-           conflict, CASE WHEN moves THEN next_sequence END
+    INSERT INTO status_events (service_order_id, status, native_status, outcome, conflict, sequence, reason, reason_code,
+                               item_ids)
+    SELECT o.service_order_id, CASE WHEN fails THEN 'failed' ELSE 'cancelled' END, ${$.nativeStatus},
+           CASE WHEN moves THEN 'applied' ELSE 'duplicate' END, conflict, CASE WHEN moves THEN next_sequence END,
+           fails_with ->> 'reason', fails_with ->> 'reasonCode', fails_with -> 'itemIds'
     FROM o, p
   ), x AS (
     ${insertOutbox({
       serviceOrderId: 'o.service_order_id',
       sequence: 'next_sequence',
-      rank: RANK_CANCELLED,
+      rank: TO_RANK,
       providerOrderId: 'provider_order_id',
+      reason: "fails_with ->> 'reason'",
     })}
     FROM o, p WHERE moves
   ), c AS (
@@ -233,8 +280,8 @@ const END_CANCELLED = `
 export const WITHDRAWN = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
 
 /**
- * Ends an order as cancelled and notifies its member. The order was withdrawn before it was sent, or the POS or the
- * restaurant cancelled it. Moves the order like a POS event, and finishes its placement and its cancellation.
+ * Ends an order as cancelled, or as failed if it was called off, and notifies its member. The order was withdrawn before
+ * it was sent, or the POS or the restaurant cancelled it. Moves the order like a POS event, and finishes its placement and its cancellation.
  * @param about.nativeStatus a text for the history that says who cancelled the order
  * @param about.state the final state of an open placement. With `withdrawn`, a finished placement is not changed
  * @param about.end the end of the POS call that reported the cancellation

@@ -66,17 +66,6 @@ export async function beginAttempt(
   return rows[0]?.attempt;
 }
 
-/**
- * SQL that is true if an earlier call may have created a ticket. Some POS systems answer 5xx or 408 to an order that
- * they accepted. If an operator reported that there is no ticket, earlier calls do not count.
- */
-export const perhapsTakenBefore = (serviceOrderId: string): string =>
-  `EXISTS (SELECT FROM placement_attempts a
-           WHERE a.service_order_id = ${serviceOrderId} AND a.call = 'createOrder'
-             AND (a.http_status >= 500 OR a.http_status = 408)
-             AND a.started_at > coalesce((SELECT p.absent_at FROM placements p
-                                          WHERE p.service_order_id = a.service_order_id), '-infinity'))`;
-
 /** Returns the seconds since the order was first sent. From then on, the POS may know its idempotency key. */
 export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string): Promise<number> {
   const { rows } = await pool.query<{ seconds: number | null }>(

@@ -145,7 +145,7 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
     deps.observe({ what: 'past order', serviceOrderId: job.serviceOrderId });
     return { do: 'nothing' };
   }
-  if (job.late) return failLate(job);
+  if (job.late && job.doubt === undefined) return failLate(job);
   const sinceAsked = stopwatch();
   let read: ReadOrder | undefined;
   try {

@@ -28,8 +28,12 @@ const CLOSE_CALLS = `${endingCalls('was', `'${describeCause({ code: 'process_die
 
 const WAS_UNFINISHED = `p.state = 'in_doubt' AND p.finished_at IS NULL AND (p.lease_until IS NULL OR p.lease_until <= now())`;
 
+/** SQL of when the last request ended. The request of a process that died may have lasted as long as its lease. */
+const ENDED = `greatest(p.request_ended_at, (SELECT p.lease_until FROM placement_attempts a
+  WHERE a.service_order_id = p.service_order_id AND a.ended_at IS NULL AND a.call = 'createOrder' LIMIT 1))`;
 /** The seconds until a missing ticket proves that the last request created none. */
-const ABSENT_IN_S = `ceil(extract(epoch FROM p.request_ended_at - clock_timestamp()))::int + ${LOOK_UP_AFTER_S}`;
+// guard: absent-after-death
+const ABSENT_IN_S = `ceil(extract(epoch FROM ${ENDED} - clock_timestamp()))::int + ${LOOK_UP_AFTER_S}`;
 
 /**
  * Resolves a doubt: the ticket exists. Continues as if the POS had just accepted the order. Applies the events that

@@ -5,7 +5,7 @@ import { OrderRef } from '../domain/order.ts';
 import { problemOf, type PlacementCause } from '../domain/placement-cause.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 import { callProvider, waitAfter } from './call-provider.ts';
-import { failLate, type Decision } from './conclude-placement.ts';
+import { failLate, UNREACHED, type Decision } from './conclude-placement.ts';
 import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
 import type { ActiveOrder } from './record-order.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
@@ -34,14 +34,18 @@ export async function settleDoubt(
       ? await whyNotRepeat(deps, job, location)
       : ({ code: 'pos_cannot_be_asked' } as const);
   if (unrepeatable === undefined) return undefined;
-  if (findOrder === undefined) return askOperator(unrepeatable);
-  const decided = await lookUp(deps, job, location, job.doubt);
-  if (decided !== 'absent') return decided;
-  if (cancelled) return { do: 'withdraw' };
-  // If the POS deduplicates, nothing proves that its "absent" is reliable, so a person must check.
-  if (deduplicates) return askOperator(unrepeatable);
-  job.doubt = undefined;
-  return job.late ? failLate(job) : undefined;
+  const isOver = job.late && !cancelled;
+  if (findOrder !== undefined) {
+    const decided = await lookUp(deps, job, location, job.doubt, isOver);
+    if (decided !== 'absent') return decided;
+    // If the POS deduplicates, nothing proves that its "absent" is reliable.
+    if (cancelled || !deduplicates) {
+      job.doubt = undefined;
+      if (cancelled) return { do: 'withdraw' };
+      return job.late ? failLate(job) : undefined;
+    }
+  }
+  return isOver && deduplicates ? CALL_OFF : askOperator(unrepeatable);
 }
 
 /** Finds why an order must not be sent again to a POS that deduplicates. Returns undefined if it may be sent again. */
@@ -56,11 +60,18 @@ async function whyNotRepeat(
 }
 
 /** Returns true if a POS that deduplicates for some time may not recognise a repeat of the order any more. */
-export async function mayForget(deps: PlacementDeps, job: PlacementJob, { provider }: Location): Promise<boolean> {
+async function mayForget(deps: PlacementDeps, job: PlacementJob, { provider }: Location): Promise<boolean> {
   const { deduplicatesForS = Infinity } = provider;
   if (deduplicatesForS === Infinity) return false;
   return (await secondsSinceFirstSent(deps.pool, job.serviceOrderId)) + attemptLease(provider) > deduplicatesForS;
 }
+
+/** After the deadline nobody waits for the order, but the kitchen may have it. */
+const CALL_OFF = {
+  do: 'call off',
+  reason: UNREACHED,
+  ...problemOf({ code: 'deadline_passed_in_doubt' }),
+} as const satisfies Decision;
 
 function askOperator(cause: PlacementCause): Decision {
   return { do: 'ask operator', ...problemOf(cause) };
@@ -72,6 +83,7 @@ async function lookUp(
   job: PlacementJob,
   location: Location,
   { secondsSinceRequest }: NonNullable<PlacementJob['doubt']>,
+  isOver: boolean,
 ): Promise<Decision | 'absent'> {
   const { provider } = location;
   const call = await callProvider(deps, job, 'findOrder', location, async (context) => {
@@ -82,14 +94,15 @@ async function lookUp(
   const { end } = call;
   if ('error' in call) {
     const { error } = call;
+    if (isOver) return { ...CALL_OFF, end };
     return error instanceof NeedsOperator
       ? { do: 'hold', end, ...classifyError(error) }
-      : { do: 'stay in doubt', retryAfterMs: waitAfter(error), requestEnded: false, end, ...classifyError(error) };
+      : { do: 'stay in doubt', retryAfterMs: waitAfter(error), end, ...classifyError(error) };
   }
   if (call.result !== undefined) return { do: 'store ref', location, ref: call.result, end };
   if (secondsSinceRequest < LOOK_UP_AFTER_S) {
     const retryAfterMs = (LOOK_UP_AFTER_S - secondsSinceRequest) * 1000;
-    return { do: 'stay in doubt', retryAfterMs, requestEnded: false, end, ...problemOf({ code: 'order_absent_yet' }) };
+    return { do: 'stay in doubt', retryAfterMs, end, ...problemOf({ code: 'order_absent_yet' }) };
   }
   await endAttempt(deps.pool, job.serviceOrderId, end);
   return 'absent';

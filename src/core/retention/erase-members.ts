@@ -184,7 +184,8 @@ const ERASE = `
   ), notes AS (
     DELETE FROM notes WHERE service_order_id = ANY ($1::text[])
   ), to_cancel AS (
-    UPDATE cancellations SET problem = NULL WHERE service_order_id = ANY ($1::text[]) AND problem IS NOT NULL
+    UPDATE cancellations SET problem = NULL, fails_with = fails_with - 'reason'
+    WHERE service_order_id = ANY ($1::text[]) AND (problem IS NOT NULL OR fails_with IS NOT NULL)
   ), history AS (
     UPDATE status_events SET reason = NULL, item_ids = NULL
     WHERE service_order_id = ANY ($1::text[]) AND (reason IS NOT NULL OR item_ids IS NOT NULL)

@@ -1,4 +1,4 @@
-import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
@@ -95,12 +95,7 @@ function refused(answer: PosAnswer): GiveUp {
 /** Sets `sent: false`: the order was not sent yet, so a lost answer about its customer must not put it in doubt. */
 function aboutCustomer(error: unknown): unknown {
   if (!(error instanceof TryAgain)) return listRefused(error);
-  const { message, retryAfterMs, httpStatus } = error;
-  return new TryAgain(`the order's customer: ${message}`, {
-    sent: false,
-    retryAfterMs,
-    ...(httpStatus === 429 && { httpStatus }),
-  });
+  return tryAgainWith(error, { message: `the order's customer: ${error.message}`, sent: false });
 }
 
 /** Explains a 403 or 404 about a customer list. Returns any other error unchanged. */

@@ -102,7 +102,7 @@ async function requestPrice(written: object, context: Context): Promise<number |
   if (answer.status >= 300) return answer;
   const priced = PricedOrder.safeParse(answer.json);
   if (priced.success) return priced.data.checks[0].totalAmount;
-  throw new TryAgain('Toast answered without a price', { sent: false, httpStatus: answer.status });
+  throw new TryAgain('Toast answered without a price', { sent: false });
 }
 
 /**

@@ -138,12 +138,12 @@ describe('a contact is not told', () => {
     expect(await found()).toEqual([]);
   });
 
-  it('of a doubt that may still be settled automatically', async () => {
-    const id = await seed('in_doubt', 1);
+  it('of a doubt that may still be settled automatically, but that the order is late', async () => {
+    const id = await seed('in_doubt');
     await change(id, `next_attempt_at = now() + interval '10 s'`);
     expect(await found()).toEqual([]);
-    await change(id, `doubt_since = now() - interval '3 min'`);
-    expect(await found()).toEqual(['in_doubt']);
+    await change(id, `signalled_at = now() - interval '3 min'`);
+    expect(await found()).toEqual(['late']);
   });
 
   it('of a doubt too, if the order is to be cancelled by phone', async () => {

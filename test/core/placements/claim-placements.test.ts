@@ -124,6 +124,10 @@ it.each(['waiting', 'in_doubt'] as const)(
     await claim({ leaseId });
     // The deadline of its cancel has passed while its worker was suspended.
     await pool.query(`UPDATE placements SET state = 'in_doubt', next_attempt_at = 'infinity'`);
+    await pool.query(
+      `INSERT INTO placement_attempts (service_order_id, attempt, call, outcome, started_at, ended_at)
+       VALUES ('club-1-1', 1, 'findOrder', 'absent', now() + interval '1 h', now() + interval '1 h')`,
+    );
     const doubt = state === 'waiting' ? undefined : { secondsSinceRequest: 60 };
     const job = { serviceOrderId: 'club-1-1', leaseId, dueAt: '2026-01-01', state, doubt } as never;
     await concludePlacement({ pool } as never, job, { do: 'release' });

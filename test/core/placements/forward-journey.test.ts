@@ -64,7 +64,9 @@ afterEach(async () => {
   plain.behave = undefined;
   system.platform.answer = undefined;
   // The next test's turns are for its own orders.
-  await system.query(`UPDATE placements SET state = 'failed', finished_at = now() WHERE finished_at IS NULL`);
+  await system.query(
+    `UPDATE placements SET state = 'failed', finished_at = now(), absent_at = now() WHERE finished_at IS NULL`,
+  );
 });
 afterAll(() => Promise.all([system?.stop(), pos?.stop(), plain?.stop()]));
 
@@ -155,16 +157,16 @@ describe('a signal', () => {
 
 describe('try again', () => {
   it.each([
-    [429, 'pos_busy'],
-    [500, 'pos_failing'],
-    [503, 'pos_failing'],
-  ])('the POS answers %i, then takes the order: one ticket', async (status, code) => {
+    [429, 'waiting', 'pos_busy'],
+    [500, 'in_doubt', 'pos_failing'],
+    [503, 'in_doubt', 'pos_failing'],
+  ])('the POS answers %i, then takes the order: one ticket', async (status, state, code) => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status, headers: { 'retry-after': '1' } } : undefined);
     // After a 429, no request goes to this URL for a second.
     await system.addLocation(`at-${status}`, { ordersUrl: `${pos.ordersUrl}?${status}` });
     const placement = await place({ locationId: `at-${status}` });
     const { id } = placement;
-    expect(placement).toMatchObject({ state: 'waiting', failures: 1, cause: { code, httpStatus: status } });
+    expect(placement).toMatchObject({ state, failures: 1, cause: { code, httpStatus: status } });
     const [first] = await attempts(id);
     expect(first).toMatchObject({ outcome: 'TryAgain', http_status: status, call: 'createOrder' });
     // Retry-After is honoured.
@@ -455,7 +457,7 @@ describe('final', () => {
   });
 
   it('an order that has ended is never attempted again', async () => {
-    pos.behave = () => ({ status: 503 });
+    pos.behave = () => ({ status: 429 });
     const { id } = await place();
     await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]);
     pos.behave = undefined;
@@ -561,7 +563,7 @@ describe('the deadline', () => {
   };
 
   it('a POS that cannot be reached until then: failed, and the member is told', async () => {
-    pos.behave = () => ({ status: 503 });
+    pos.behave = () => ({ status: 429 });
     const { id } = await place();
     expect(await afterSeconds(id, 1_801)).toMatchObject({ state: 'failed', cause: { code: 'deadline_passed' } });
     expect(await system.order(id)).toMatchObject({ status: 'failed', reason: 'could not reach the POS' });
@@ -626,7 +628,7 @@ describe('in doubt', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'TryAgain' }, { outcome: 'placed' }]);
   });
 
-  it('is not failed by the deadline, nor repeated after it: an operator says what is at the POS', async () => {
+  it('is neither failed by the deadline nor repeated after it: the order is called off', async () => {
     pos.behave = () => 'drop-answer';
     const { id, state } = await place();
     expect(state).toBe('in_doubt');
@@ -638,7 +640,7 @@ describe('in doubt', () => {
     });
     await turn(id);
     expect(await attempts(id)).toHaveLength(1);
-    expect(await memberStates(id)).toEqual(['placed']);
+    expect(await system.query('SELECT state FROM cancellations WHERE service_order_id = $1', [id])).toHaveLength(1);
   });
 
   it('a repeat that fails may still make a ticket: the minute begins again', async () => {
@@ -795,6 +797,18 @@ describe('in doubt', () => {
     expect(await system.placement(id)).toMatchObject({ state: 'in_doubt', absent_at: null });
     await aMinuteLater(system.pool, id);
     expect(await resolveNotThere(system.pool, id)).toMatchObject({ state: 'waiting' });
+  });
+
+  it('is not ended by a person within a minute of the lease of a process that died in the request', async () => {
+    plain.behave = () => 'drop-answer';
+    const { id } = await place({ locationId: 'blind' });
+    await aMinuteLater(system.pool, id);
+    await system.query(
+      `UPDATE placement_attempts SET ended_at = NULL, outcome = 'unknown' WHERE service_order_id = $1`,
+      [id],
+    );
+    await system.query(`UPDATE placements SET lease_until = now() - interval '5 s' WHERE service_order_id = $1`, [id]);
+    expect(await resolveNotThere(system.pool, id)).toMatchObject({ cause: { code: 'absent_too_early', seconds: 55 } });
   });
 
   it('begins with the call without an answer, lasts until it is settled, and may begin again', async () => {

@@ -156,7 +156,7 @@ function ordersDiffer(inputs: readonly HostileInput[], known: ReadonlySet<string
 /** Ends them as well: nobody has such orders, and asking for them again and again would only take time. */
 async function orders({ system }: RunningTarget): Promise<string[]> {
   await system.query(
-    `UPDATE placements SET state = 'failed', finished_at = now() WHERE finished_at IS NULL AND service_order_id NOT LIKE 'order-%'`,
+    `UPDATE placements SET state = 'failed', finished_at = now(), absent_at = now() WHERE finished_at IS NULL AND service_order_id NOT LIKE 'order-%'`,
   );
   return (await system.query('SELECT service_order_id FROM placements')).map((row) => String(row['service_order_id']));
 }
