@@ -22,6 +22,8 @@ type OrderOfCancel = {
   id: string;
   /** The state of the cancellation; null if none was requested. */
   cancel: string | null;
+  /** True if we cancelled it because it was to fail. */
+  calledOff: boolean;
   placement: string;
   rank: number;
   ended: boolean;
@@ -49,7 +51,7 @@ export async function checkCancels(about: {
 }): Promise<void> {
   const { pool, served, ticketsOf, lastNotified, breaks } = about;
   const { rows } = await pool.query<OrderOfCancel>(
-    `SELECT o.service_order_id AS id, c.state AS cancel, p.state AS placement, o.rank,
+    `SELECT o.service_order_id AS id, c.state AS cancel, c.fails_with IS NOT NULL AS "calledOff", p.state AS placement, o.rank,
             o.ended_at IS NOT NULL AS ended, o.integration IS DISTINCT FROM 'standard' AS repeatless,
             (SELECT count(*)::int FROM placement_attempts a
              WHERE a.service_order_id = o.service_order_id AND a.call = 'createOrder' AND a.started_at > c.requested_at)
@@ -59,7 +61,7 @@ export async function checkCancels(about: {
      FROM orders o JOIN placements p USING (service_order_id) LEFT JOIN cancellations c USING (service_order_id)`,
   );
   for (const order of rows) {
-    const { id, cancel, placement, rank, repeatless, sentAfter } = order;
+    const { id, cancel, calledOff, placement, rank, repeatless, sentAfter } = order;
     const tickets = ticketsOf.get(id) ?? [];
     const lost = (why: string): void => breaks('cancelsLost', id, why);
     const last = lastNotified(id);
@@ -76,12 +78,13 @@ export async function checkCancels(about: {
       if (served.cancelled.has(id) && !order.ended) lost('its cancel was never recorded');
       if (last?.cancellation !== undefined) breaks('liveMissing', id, 'its member was told of a cancel');
     } else if (cancel === 'cancelled') {
-      if (rank < RANK_CANCELLED) lost('its cancellation succeeded, but it continues');
+      if (rank < (calledOff ? RANK_FAILED : RANK_CANCELLED)) lost('its cancellation succeeded, but it continues');
       if (isLeft) lost('its cancellation succeeded, but its POS cooks it');
     } else if (cancel === 'refused') {
       if (tickets.some((ticket) => ticket.cancelled !== undefined)) lost('it was refused, but the ticket is cancelled');
-      const isNotified = rank >= RANK_FAILED || last?.cancellation === 'refused';
-      if (!isNotified) breaks('liveMissing', id, `its member was told ${last?.cancellation}, not refused`);
+      const wanted = calledOff ? undefined : 'refused';
+      const isNotified = rank >= RANK_FAILED || last?.cancellation === wanted;
+      if (!isNotified) breaks('liveMissing', id, `its member was told ${last?.cancellation}, not ${wanted}`);
     } else if (placement !== 'failed') {
       // If the POS refuses the order meanwhile, nothing is left to cancel.
       lost(`its cancellation is still ${cancel}`);

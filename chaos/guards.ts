@@ -455,10 +455,6 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'called-off': NEVER },
     noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'once the POS has cancelled its ticket'),
   },
-  'an order that was called off is made if its ticket comes up': {
-    edits: { 'made-after-all': NEVER },
-    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'the kitchen has it'),
-  },
   'after a process died in a request, a missing ticket is believed a minute after its lease': {
     edits: { 'absent-after-death': [/\$\{ENDED\}/, 'p.request_ended_at'] },
     noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'died in the request'),

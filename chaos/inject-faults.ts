@@ -13,7 +13,6 @@ import { holdRow } from './hold-row.ts';
 import { ask, neighbour, withNeighbour } from './neighbour.ts';
 import type { Fault, Lane, TimedKind } from './plan-faults.ts';
 import { FILES, type Instances } from './run-instances.ts';
-import type { Kitchen } from './send-status.ts';
 import { BODY_BUDGET, type Stage } from './set-stage.ts';
 
 const LATENCY_MS = 40;
@@ -232,7 +231,7 @@ function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: 
       const fault = underWay.get('hang');
       return fault !== undefined && pick(stage.kitchens, chance(seed, 'hang', fault.nth)) === kitchen;
     };
-    kitchen.pos.behave = (request) => (hangs() ? 'hang' : posFault(kitchen, request, underWay, seed));
+    kitchen.pos.behave = (request) => (hangs() ? 'hang' : posFault(request, underWay, seed));
     kitchen.pos.miscancel = (...asked) => (hangs() ? 'hang' : miscancel?.(...asked));
   }
   const lagsAfterOutage = replicaThatLags();
@@ -245,16 +244,13 @@ function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: 
 }
 
 function posFault(
-  kitchen: Kitchen,
   { order, attempt }: PosRequest,
   underWay: ReadonlyMap<TimedKind, Fault>,
   seed: number,
 ): PosFault | undefined {
   const drawn = chance(seed, 'pos', order.serviceOrderId, attempt);
   if (underWay.has('drop-answer') && drawn < 0.4) return 'drop-answer';
-  // The service trusts a 503 of a POS that deduplicates, because repeats are safe there. So only others get this fault.
-  const isBelieved = kitchen.integration === 'standard';
-  if (underWay.has('takes-and-503') && !isBelieved && drawn < 0.7) return { status: 503, takes: true };
+  if (underWay.has('takes-and-503') && drawn < 0.7) return { status: 503, takes: true };
   if (!underWay.has('refuse') || drawn < 0.4) return undefined;
   return drawn < 0.7 ? { status: 500 } : { status: 429, headers: { 'retry-after': '1' } };
 }

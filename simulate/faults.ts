@@ -101,8 +101,7 @@ export type Held = Pick<Session, 'demote' | 'end'> & { party: Party; breakOff(no
 export type Faults = {
   ofStatement(party: Party, label: string, isAboutOrder: boolean): Fate;
   ofConnect(party: Party): Fate;
-  /** @param isBelieved true if the other side has done nothing if it answers 500 or 503: a POS that deduplicates */
-  ofCall(party: Party, label: string, isBelieved: boolean): Fate;
+  ofCall(party: Party, label: string): Fate;
   /** Whether the party dies now: before it sends this, or when its answer arrives. */
   kills(party: Party, label: string, moment: Moment): boolean;
   /** For how many milliseconds the party stands still now. */
@@ -137,8 +136,8 @@ const FACTOR: Readonly<Record<Moment | 'statement', number>> = {
   answered: 1,
   statement: 3,
 };
-/** A 429 proves that nothing was done, a 500 or 503 only at a POS that deduplicates, a gateway's error never. */
-const ERRORS = { limit: [429], own: [500, 503], gateways: [502, 504, 408], token: [401] };
+/** Only a 429 and a 401 prove that nothing was done. */
+const ERRORS = { limit: [429], own: [500, 501, 503], gateways: [502, 504, 408], token: [401] };
 const REFUSED = 422;
 /** The URL of a sample POS. A vendor has its own codes for a refusal. */
 const SAMPLE_ORDERS = /POST 127\.0\.0\.1:\d+\/orders$/;
@@ -250,7 +249,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     ofConnect(party) {
       return fate(happens('connection refused', party.name) ? 'refused' : 'fine', WAY.connect, `${party.name} connect`);
     },
-    ofCall(party, label, isBelieved) {
+    ofCall(party, label) {
       const about = `${party.name} ${label}`;
       if (SAMPLE_ORDERS.test(label) && happens('order refused', about)) {
         return { ...fate('error', WAY.call, about), status: REFUSED };
@@ -269,7 +268,7 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
       const one = fate(kind, WAY.call, about);
       if (kind === 'error' || kind === 'done, and an error') {
         const refusing = [...ERRORS.limit, ...ERRORS.own, ...(TAKES_TOKEN.test(label) ? ERRORS.token : [])];
-        const proving = kind === 'error' ? refusing : isBelieved ? [] : ERRORS.own;
+        const proving = kind === 'error' ? refusing : ERRORS.own;
         one.status = pick([...proving, ...ERRORS.gateways], schedule.draw(`${about} error`));
       }
       return slow > 0 && schedule.draw(`${about} slow way`) < 0.5

@@ -39,8 +39,6 @@ export type OriginOfRun = {
   slowMs?: number | undefined;
   /** Whether nobody listens now, or nobody answers. */
   away?: 'refuses' | 'hangs' | undefined;
-  /** Whether it has done nothing if it answers 500 or 503: a POS that deduplicates. */
-  isBelieved?: boolean | undefined;
 };
 
 export type NetworkRules = {
@@ -86,8 +84,8 @@ export function simulateNetwork({ faults, onSend, onCall, origins, onAnswer }: N
       }
       onSend(from, label, 'sent about an order');
       if (from.isDead) return;
-      const { slowMs: mostMs = 0, isBelieved = false } = origins.get(request.url.origin) ?? {};
-      const fate = faults.ofCall(from, label, isBelieved);
+      const { slowMs: mostMs = 0 } = origins.get(request.url.origin) ?? {};
+      const fate = faults.ofCall(from, label);
       const slowMs = mostMs * schedule.draw(`${label} slowness`);
       // A slow POS makes the ticket late, or answers late.
       const isLate = schedule.draw(`${label} late`) < 0.5;

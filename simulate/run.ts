@@ -431,8 +431,7 @@ async function playWorld(about: WorldAbout): Promise<void> {
   kitchens.push(...(await openKitchens(pool, readConfig(environment), about)));
   for (const { integration, pos } of kitchens) {
     const slowMs = integration === SLOW.integration ? SLOW.slowMs : undefined;
-    const isBelieved = about.code.registry.get(integration)?.deduplicates;
-    about.origins.set(new URL(pos.url).origin, { slowMs, isBelieved });
+    about.origins.set(new URL(pos.url).origin, { slowMs });
   }
   const isSlow = chance(about.seed, 'slow platform') < SLOW_PLATFORM.share;
   about.origins.set(new URL(platform.url).origin, { slowMs: isSlow ? SLOW_PLATFORM.mostMs : undefined });

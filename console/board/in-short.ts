@@ -59,7 +59,6 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   cancel_unconfirmed: 'cancel by phone',
   cancel_ticket_missing: 'cancel by phone',
   cancel_deadline_passed: 'cancel by phone',
-  ticket_found: 'is made after all',
   order_erased: 'cancel by phone',
 };
 

@@ -155,7 +155,6 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
   cancel_unconfirmed: callTheRestaurant,
   cancel_ticket_missing: callTheRestaurant,
   cancel_deadline_passed: callTheRestaurant,
-  ticket_found: () => [{ say: 'Nothing is to be done. The kitchen has the order.' }],
   order_erased: callTheRestaurant,
 
   already_failed: () => [{ say: 'If the platform has not placed a new order, ask the member to order again.' }],

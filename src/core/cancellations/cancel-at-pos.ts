@@ -27,9 +27,6 @@ export async function cancelAtPos(deps: CancelDeps, claim: CancelClaim): Promise
   if (claim.callDied) await endDied(deps.pool, claim);
   // guard: died-in-doubt
   const state = claim.callDied ? 'in_doubt' : claim.state;
-  // A ticket that came up after all is made.
-  // guard: made-after-all
-  if (claim.isCalledOff && claim.doubt === undefined) return { do: 'refuse', ...problemOf({ code: 'ticket_found' }) };
   const location = await openLocation(deps, claim);
   if ('do' in location) return location;
   if (claim.order === null) return byPhone({ code: 'order_erased' });

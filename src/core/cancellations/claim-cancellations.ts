@@ -19,8 +19,6 @@ export type CancelClaim = {
   problem: string | null;
   /** True if a cancel request began and its process died before the request ended. */
   callDied: boolean;
-  /** True if the order fails once its ticket is gone, because nobody waits for it. */
-  isCalledOff: boolean;
   /** Set if it is unknown whether there is a ticket. */
   doubt: { secondsSinceRequest: number } | undefined;
   providerOrderId: string | null;
@@ -76,7 +74,7 @@ const CLAIM = `
          EXISTS (SELECT FROM placement_attempts a
                  WHERE a.service_order_id = c.service_order_id AND a.ended_at IS NULL
                    AND a.call = 'cancelOrder') AS "callDied",
-         c.fails_with IS NOT NULL AS "isCalledOff", p.state = 'in_doubt' AS "inDoubt",
+         p.state = 'in_doubt' AS "inDoubt",
          extract(epoch FROM now() - p.request_ended_at)::float8 AS "sinceRequest",
          o.provider_order_id AS "providerOrderId", p.pos_account AS "posAccount",
          d.contents || jsonb_build_object('callOutCode', o.call_out_code) AS "order"

@@ -95,8 +95,6 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('cancel_unconfirmed') }),
   z.object({ code: z.literal('cancel_ticket_missing') }),
   z.object({ code: z.literal('cancel_deadline_passed') }),
-  /** The order was called off after its deadline, and then its ticket was found. */
-  z.object({ code: z.literal('ticket_found') }),
   /** The request to the POS needs the order's contents, which are erased. */
   z.object({ code: z.literal('order_erased') }),
 ]);
@@ -201,7 +199,6 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   cancel_unconfirmed: 'the POS was asked to cancel the order, but has not confirmed it',
   cancel_ticket_missing: 'the POS took the order, but has no such order now',
   cancel_deadline_passed: 'the POS could not be asked in time to cancel the order',
-  ticket_found: 'the POS has the order after all, so it is made',
   order_erased: 'the data of the order is erased, and the request to the POS needs it',
 
   already_failed: 'the order has failed, which is final: place a new order on the platform',
