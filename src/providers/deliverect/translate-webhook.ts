@@ -1,10 +1,10 @@
-import { Poison } from '../../core/domain/errors.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
 import { reasonInWords } from '../order-texts.ts';
+import { refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../shared-settings.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { BusyMode, OrderUpdate, type Settings } from './payloads.ts';
@@ -59,23 +59,15 @@ const COURIER_COMES: ReadonlySet<number> = new Set([83, 84, 85]);
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   if (!webhook.verified) {
-    verifyHmac(webhook, {
-      header: webhookAuth.header,
-      secret: settings.hmacSecret,
-      signed: [webhook.body],
-      encoding: 'hex',
-    });
+    const { header } = webhookAuth;
+    verifyHmac(webhook, { header, secret: settings.hmacSecret, signed: [webhook.body], encoding: 'hex' });
   }
 
   const json = parseJson(webhook.body, 'an object with channelOrderId and status');
   if (!namesAnOrder(json)) return [];
   const update = readShape(OrderUpdate, json);
   const { status: code, channelLink, channelOrderId, orderId } = update;
-  if (channelOrderId === undefined && orderId === undefined) {
-    throw new Poison('channelOrderId and orderId are both empty: a string in either is required', {
-      cause: { code: 'names_no_order', fields: ['channelOrderId', 'orderId'] },
-    });
-  }
+  refuseNameless({ channelOrderId, orderId });
   if ((channelLink ?? settings.channelLinkId) !== settings.channelLinkId) return [];
   const hasCourierTime = update.deliveryTime !== undefined && COURIER_COMES.has(code);
   const status = hasCourierTime ? 'received' : MEANINGS.get(code);

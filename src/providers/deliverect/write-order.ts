@@ -3,6 +3,7 @@ import { type CanonicalOrder, type KitchenOrder, type Modifier, NOT_BLANK } from
 import { splitStreet } from '../../core/domain/member-text.ts';
 import { discountsOf, minorDigits } from '../../core/domain/money.ts';
 import { orderNote } from '../order-texts.ts';
+import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
 
@@ -186,9 +187,8 @@ function taxesOf({ subtotal, discount = 0, tax, tip, fee, total }: CanonicalOrde
 /** Writes one item. Deliverect requires item prices; its examples write 0 for a modifier without a price. */
 function writeItem(item: Item, nth: number, { itemMap }: Pick<Settings, 'itemMap'>): Record<string, unknown> {
   if (item.unitPrice === undefined) {
-    throw new GiveUp(`items.${nth}.unitPrice is missing, and Deliverect requires a price`, {
+    throw neverTaken(`items.${nth}.unitPrice is missing, and Deliverect requires a price`, {
       reason: 'The restaurant could not take this order: an item has no price.',
-      reasonCode: 'technical',
       itemIds: [item.serviceItemId],
     });
   }

@@ -1,9 +1,10 @@
-import { GiveUp, TryAgain } from '../../core/domain/errors.ts';
+import { TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { callHubrise, nameRefusal } from './call-hubrise.ts';
 import { findOrder, pathOf, readOrder } from './read-status.ts';
 import { State, type Settings } from './payloads.ts';
+import { tooLate } from '../refusals.ts';
 
 /** Statuses in which the food is ready, so a cancel is too late. HubRise does not document when it refuses a cancel. */
 const TOO_LATE: readonly string[] = [
@@ -43,9 +44,4 @@ export async function cancelOrder(
   if (httpStatus >= 300) throw tooLate(`HubRise refused to cancel the order with ${nameRefusal(answer)}`, httpStatus);
   if (State.safeParse(answer.json).data?.status === 'cancelled') return 'cancelled';
   throw new TryAgain('HubRise did not confirm that the order is cancelled', { sent: true, httpStatus });
-}
-
-function tooLate(message: string, httpStatus?: number): GiveUp {
-  const reason = 'The restaurant can no longer cancel this order.';
-  return new GiveUp(message, { reason, reasonCode: 'other', httpStatus });
 }

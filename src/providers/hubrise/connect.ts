@@ -2,7 +2,7 @@ import type { Authorisation, Connection, PosContext } from '../../core/domain/pr
 import { connectByCode, oauthGrant, oauthRevoke } from '../oauth.ts';
 import { Callback, Location, type Settings, TokenGranted } from './payloads.ts';
 import { NeedsOperator } from '../../core/domain/errors.ts';
-import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts';
+import { callHubrise, type HubriseRequest, refusalOf } from './call-hubrise.ts';
 import { quoteRefusal } from '../call-pos.ts';
 import { listRefused } from './create-order.ts';
 
@@ -146,9 +146,7 @@ async function setCallback(context: ConnectContext): Promise<Connection> {
   async function call(request: HubriseRequest): Promise<unknown> {
     const answer = await callHubrise(context, request);
     if (answer.status < 300) return answer.json;
-    throw new NeedsOperator(`HubRise refused ${request.method} ${request.path} with ${nameRefusal(answer)}`, {
-      httpStatus: answer.status,
-    });
+    throw refusalOf(answer, `${request.method} ${request.path}`);
   }
 }
 
@@ -169,15 +167,9 @@ export async function check(context: PosContext<Settings>): Promise<void> {
       (status) => `HubRise refuses accessToken (${status}): check it, and that the connection still exists`,
     ),
   );
-  if (answer.status >= 300) {
-    throw new NeedsOperator(`HubRise refused to show the location with ${nameRefusal(answer)}: check baseUrl`, {
-      httpStatus: answer.status,
-    });
-  }
+  if (answer.status >= 300) throw refusalOf(answer, 'to show the location', 'baseUrl');
   if (!Location.pick({ id: true }).safeParse(answer.json).success) {
-    throw new NeedsOperator('the answer is not a HubRise location: check baseUrl', {
-      httpStatus: answer.status,
-    });
+    throw new NeedsOperator('the answer is not a HubRise location: check baseUrl', { httpStatus: answer.status });
   }
   if (context.settings.customers === 'attach') await checkCustomers(context);
 }
@@ -189,8 +181,5 @@ async function checkCustomers(context: PosContext<Settings>): Promise<void> {
   const answer = await callHubrise(context, { method: 'GET', path }).catch((error: unknown) => {
     throw listRefused(error);
   });
-  if (answer.status < 300) return;
-  throw new NeedsOperator(`HubRise refused the customer list with ${nameRefusal(answer)}: check customerListId`, {
-    httpStatus: answer.status,
-  });
+  if (answer.status >= 300) throw refusalOf(answer, 'the customer list', 'customerListId');
 }

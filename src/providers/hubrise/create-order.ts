@@ -1,7 +1,8 @@
-import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
+import { neverTaken } from '../refusals.ts';
 import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts';
 import { Customer, Customers, OrderTaken, type Settings } from './payloads.ts';
 import { writeCustomer, writeOrder } from './write-order.ts';
@@ -74,7 +75,7 @@ async function attachCustomer(order: CanonicalOrder, context: PosContext<Setting
       throw aboutCustomer(error);
     }
     if (answer.status < 300 || allowed.includes(answer.status)) return answer;
-    throw refused(answer);
+    throw neverTaken(`HubRise refused the order's customer with ${nameRefusal(answer)}`, { httpStatus: answer.status });
   }
 }
 
@@ -82,14 +83,6 @@ function idOf({ json }: PosAnswer): string {
   const id = Customer.safeParse(json).data?.id;
   if (id !== undefined) return id;
   throw new TryAgain("HubRise took the order's customer, but its answer has no id", { sent: false });
-}
-
-function refused(answer: PosAnswer): GiveUp {
-  return new GiveUp(`HubRise refused the order's customer with ${nameRefusal(answer)}`, {
-    reason: 'The restaurant could not take this order.',
-    reasonCode: 'technical',
-    httpStatus: answer.status,
-  });
 }
 
 /** Sets `sent: false`: the order was not sent yet, so a lost answer about its customer must not put it in doubt. */
@@ -130,10 +123,6 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
     customers === 'guest' ? guests : writeOrder(order, itemMap, context.now, await attachCustomer(order, context));
   const answer = await callHubrise(context, { method: 'POST', path: '/location/orders', body });
   if (answer.status < 300) return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
-  throw new GiveUp(`HubRise refused the order with ${nameRefusal(answer)}`, {
-    reason: 'The restaurant could not take this order.',
-    // HubRise checks only the format. The till's refusal comes as `rejected` or `cancelled`.
-    reasonCode: 'technical',
-    httpStatus: answer.status,
-  });
+  // HubRise checks only the format. The till's refusal comes as `rejected` or `cancelled`.
+  throw neverTaken(`HubRise refused the order with ${nameRefusal(answer)}`, { httpStatus: answer.status });
 }

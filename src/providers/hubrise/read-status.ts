@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { TryAgain } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { readShape, readState } from '../read-json.ts';
-import { callHubrise, nameRefusal } from './call-hubrise.ts';
+import { callHubrise, refusalOf } from './call-hubrise.ts';
 import { requestedOrder, Orders, type Settings } from './payloads.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import { eventsOfOrder } from './events-of-order.ts';
@@ -24,11 +24,7 @@ export async function readOrder(
 ): Promise<z.infer<ReturnType<typeof requestedOrder>> | undefined> {
   const answer = await callHubrise(context, { method: 'GET', path: pathOf(about.id), allow404: true });
   if (answer.status === 404) return undefined;
-  if (answer.status >= 300) {
-    throw new NeedsOperator(`HubRise refused to show an order with ${nameRefusal(answer)}`, {
-      httpStatus: answer.status,
-    });
-  }
+  if (answer.status >= 300) throw refusalOf(answer, 'to show an order');
   return readState(answer, (json) => readShape(requestedOrder(about), json));
 }
 
@@ -40,11 +36,7 @@ export async function readOrder(
 export async function findOrder(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined> {
   const path = `/location/orders?private_ref=${encodeURIComponent(serviceOrderId)}`;
   const answer = await callHubrise(context, { method: 'GET', path, heavy: true });
-  if (answer.status >= 300) {
-    throw new NeedsOperator(`HubRise refused to search for an order with ${nameRefusal(answer)}`, {
-      httpStatus: answer.status,
-    });
-  }
+  if (answer.status >= 300) throw refusalOf(answer, 'to search for an order');
   const orders = Orders.safeParse(answer.json);
   const order = orders.data?.find(({ private_ref }) => private_ref === serviceOrderId);
   if (order !== undefined) return { providerOrderId: order.id };

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import { Poison } from '../../core/domain/errors.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { KitchenReport } from '../../core/domain/webhook.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
+import { refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../shared-settings.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { eventsOfDelivery, eventsOfOrder } from './events-of-order.ts';
@@ -48,11 +48,8 @@ function readOrder(
   const providerOrderId = order_id ?? now.id;
   const serviceOrderId = now.private_ref;
   const events = eventsOfOrder(now, before, { occurredAt, providerOrderId, serviceOrderId }, settings);
-  if (events.length > 0 && providerOrderId === undefined && serviceOrderId === undefined) {
-    throw new Poison('order_id, new_state.id and new_state.private_ref are all missing', {
-      cause: { code: 'names_no_order', fields: ['order_id', 'new_state.id', 'new_state.private_ref'] },
-    });
-  }
+  const ids = { order_id, 'new_state.id': now.id, 'new_state.private_ref': serviceOrderId };
+  if (events.length > 0) refuseNameless(ids);
   return events;
 }
 

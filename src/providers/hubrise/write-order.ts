@@ -1,7 +1,7 @@
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { splitName } from '../../core/domain/member-text.ts';
 import { cutText, orderNote } from '../order-texts.ts';
-import { GiveUp } from '../../core/domain/errors.ts';
+import { neverTaken } from '../refusals.ts';
 import { discountsOf, minorDigits, sumItems, toDecimal } from '../../core/domain/money.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -53,9 +53,8 @@ export function writeMoney(minorUnits: number, currency: string): string {
   const digits = minorDigits(currency);
   const [whole = '', decimals = ''] = toDecimal(minorUnits, currency).split('.');
   if (/[^0]/.test(decimals.slice(2))) {
-    throw new GiveUp(`an amount in ${currency} needs ${digits} decimals, and HubRise takes two`, {
+    throw neverTaken(`an amount in ${currency} needs ${digits} decimals, and HubRise takes two`, {
       reason: 'The restaurant cannot take this exact amount.',
-      reasonCode: 'technical',
     });
   }
   return `${whole}.${decimals.slice(0, 2).padEnd(2, '0')} ${currency}`;
@@ -118,10 +117,7 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
 function writeItem(item: Item, path: string, currency: string, itemMap: Settings['itemMap']): object {
   const { serviceItemId, name, quantity, unitPrice, notes, modifiers } = item;
   if (unitPrice === undefined) {
-    throw new GiveUp(`${path}.unitPrice is missing: HubRise requires the price of every item`, {
-      reason: 'The restaurant could not take this order.',
-      reasonCode: 'technical',
-    });
+    throw neverTaken(`${path}.unitPrice is missing: HubRise requires the price of every item`);
   }
   return {
     product_name: cutText(name, NAME_MAX),

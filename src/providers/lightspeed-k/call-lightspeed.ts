@@ -1,3 +1,4 @@
+import type { ZodType } from 'zod';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
 import { callWithToken, oauthGrant } from '../oauth.ts';
@@ -81,19 +82,14 @@ export function callLightspeed(
 ): Promise<PosAnswer> {
   const { settings, credentials, signal, now, fetch } = context;
   const { baseUrl, businessLocationId } = settings;
-  const json = body === undefined ? {} : { body: JSON.stringify(body) };
   return withinLimits(`${baseUrl} ${businessLocationId}`, now, () =>
     callWithToken(credentials, tokenOf(context), (accessToken) =>
       callPos({
         method,
         url: `${baseUrl}${path}`,
         route: routeOf(path),
-        headers: {
-          authorization: `Bearer ${accessToken}`,
-          accept: 'application/json',
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-        },
-        ...json,
+        headers: { authorization: `Bearer ${accessToken}`, accept: 'application/json' },
+        json: body,
         signal,
         fetch,
       }),
@@ -125,6 +121,19 @@ export function refusalOf({ status: httpStatus, json }: PosAnswer, what: string,
   return new NeedsOperator(`Lightspeed refused ${what} with ${httpStatus}${named}: check ${settings}`, {
     httpStatus,
   });
+}
+
+/**
+ * Reads an answer that is not about an order.
+ * @param what the asked thing, for the message, as in "the list of locations"
+ * @param settings the settings that may be wrong
+ * @throws NeedsOperator
+ */
+export function readAnswer<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what: string, settings: string): Shape {
+  if (answer.status >= 300) throw refusalOf(answer, what, settings);
+  const result = shape.safeParse(answer.json);
+  if (!result.success) throw new NeedsOperator(`Lightspeed's answer about ${what} cannot be read: check baseUrl`);
+  return result.data;
 }
 
 function isName(word: string | undefined): word is string {

@@ -1,7 +1,8 @@
-import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
+import { type GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
+import { neverTaken } from '../refusals.ts';
 import { callLightspeed, fieldsRefused, listFields } from './call-lightspeed.ts';
 import { Refusal, type Settings } from './payloads.ts';
 import { writeOrder } from './write-order.ts';
@@ -41,5 +42,5 @@ function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator | Giv
     return new NeedsOperator(`${message}: correct it in the settings`, { httpStatus });
   }
   const reasonCode = fields.some(({ field }) => field.startsWith('deliveryAddress')) ? 'invalid_address' : 'technical';
-  return new GiveUp(message, { reason: 'The restaurant could not take this order.', reasonCode, httpStatus });
+  return neverTaken(message, { reasonCode, httpStatus });
 }

@@ -1,9 +1,9 @@
-import { GiveUp } from '../../core/domain/errors.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
 import { ageCheck, cutText, takeOff } from '../order-texts.ts';
 import { splitName } from '../../core/domain/member-text.ts';
+import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
 import { type Settings, SKU_MAX } from './payloads.ts';
 
@@ -39,9 +39,8 @@ type Item = CanonicalOrder['items'][number];
  */
 export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
   if (serviceOrderId.length <= REFERENCE_MAX) return;
-  throw new GiveUp(
+  throw neverTaken(
     `serviceOrderId has ${serviceOrderId.length} characters; Lightspeed's thirdPartyReference takes ${REFERENCE_MAX}`,
-    { reason: 'The restaurant could not take this order.', reasonCode: 'technical' },
   );
 }
 
@@ -194,7 +193,7 @@ function discountPieces(
 function writeItem(item: Item, nth: number, settings: Settings) {
   const sku = entryOf(settings.itemMap, item.serviceItemId) ?? item.serviceItemId;
   if (sku.length > SKU_MAX) {
-    throw new GiveUp(
+    throw neverTaken(
       `items.${nth} has a SKU of ${sku.length} characters, Lightspeed allows ${SKU_MAX}: add the item to itemMap`,
       {
         reason: 'An item is not on the menu of the restaurant.',

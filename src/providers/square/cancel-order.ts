@@ -2,6 +2,7 @@ import { GiveUp, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { cutText } from '../order-texts.ts';
+import { tooLate } from '../refusals.ts';
 import { readShape, readState } from '../read-json.ts';
 import { callSquare, refusalBy, refusalOf } from './call-square.ts';
 import { findOrder } from './read-status.ts';
@@ -84,8 +85,4 @@ function isCancelled({
   fulfillments: { state: string }[];
 }): boolean {
   return state === 'CANCELED' || (fulfillments.length > 0 && fulfillments.every(({ state }) => state === 'CANCELED'));
-}
-
-function tooLate(message: string, httpStatus: number): GiveUp {
-  return new GiveUp(message, { reason: 'The restaurant can no longer cancel this order.', httpStatus });
 }

@@ -1,8 +1,9 @@
 import type { z } from 'zod';
-import { GiveUp, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
+import { TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { quoteRefusal } from '../call-pos.ts';
+import { tooLate } from '../refusals.ts';
 import { callToast } from './call-toast.ts';
 import { eventsOfOrder, readOrder } from './read-status.ts';
 import { VoidedOrder, type Settings, type ToastOrder } from './payloads.ts';
@@ -31,10 +32,7 @@ export async function cancelOrder(
   if (order === undefined) return 'absent';
   if (order.voided === true) return 'cancelled';
   const late = eventsOfOrder(order, {}, context.settings).find(({ status }) => TOO_LATE.includes(status));
-  if (late !== undefined) {
-    const reason = 'The restaurant can no longer cancel this order.';
-    throw new GiveUp(`Toast reports the order as ${late.nativeStatus}`, { reason, reasonCode: 'other' });
-  }
+  if (late !== undefined) throw tooLate(`Toast reports the order as ${late.nativeStatus}`);
   if (!isVoidable(order)) return undefined;
 
   const all = { selections: { voidAll: true }, payments: { voidAll: true } };

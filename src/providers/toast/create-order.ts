@@ -7,6 +7,7 @@ import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { menuIdOf, writeOrder, writePayment } from './write-order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callToast } from './call-toast.ts';
+import { NOT_TAKEN } from '../refusals.ts';
 import { estimatesOf } from './read-status.ts';
 
 /** Names a refusal's status, code and `requestId` (for support), but not its message, which may quote the member. */
@@ -14,8 +15,6 @@ export function nameRefusal({ status, json }: PosAnswer): string {
   const { code, requestId } = ErrorMessage.safeParse(json).data ?? {};
   return [status, code && `code ${code}`, requestId && `requestId ${requestId}`].filter(Boolean).join(', ');
 }
-
-const REFUSED = 'The restaurant could not take this order.';
 
 /**
  * Our reason codes for Toast's messages. Few are documented: an item that is not in its group, and missing fields
@@ -26,8 +25,8 @@ const REFUSED = 'The restaurant could not take this order.';
 const CODES: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/does not belong to the group|out.of.stock/i, 'item_unavailable', 'An item is not available at the moment.'],
   [/deliveryInfo|address|zip ?code/i, 'invalid_address', 'The restaurant cannot deliver to this address.'],
-  [/payment/i, 'payment', REFUSED],
-  [/price|discount/i, 'price_changed', REFUSED],
+  [/payment/i, 'payment', NOT_TAKEN],
+  [/price|discount/i, 'price_changed', NOT_TAKEN],
 ];
 
 /** Returns `technical` if no pattern matches. @param words Toast's message, which must not be shown */
@@ -36,7 +35,7 @@ function reasonOfRefusal(
   { items }: CanonicalOrder,
   settings: Settings,
 ): Pick<GiveUp, 'reason' | 'reasonCode' | 'itemIds'> {
-  const [, reasonCode, reason] = CODES.find(([pattern]) => pattern.test(words)) ?? [undefined, 'technical', REFUSED];
+  const [, reasonCode, reason] = CODES.find(([pattern]) => pattern.test(words)) ?? [undefined, 'technical', NOT_TAKEN];
   const ids = words.toLowerCase().split(/[^\da-z-]+/);
   const named = items
     .map(({ serviceItemId }) => serviceItemId)

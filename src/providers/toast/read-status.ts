@@ -2,11 +2,10 @@ import type { z } from 'zod';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import { externalIdOf, requestedOrder, type Settings, type ToastOrder } from './payloads.ts';
-import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { quoteRefusal } from '../call-pos.ts';
 import { readShape, readState } from '../read-json.ts';
-import { callToast } from './call-toast.ts';
+import { callToast, refusalOf } from './call-toast.ts';
 
 /** Our status for each delivery state. PICKED_UP means that the driver has the order. PENDING: no driver yet. */
 const DELIVERY_STATES: ReadonlyMap<string, Status> = new Map([
@@ -98,12 +97,9 @@ export async function readOrder(
         `Toast refuses to show the order (${status}): give the client the scopes orders:read and orders.channel:read`,
     ),
   );
-  const { status: httpStatus } = answer;
   // A 400, "The GUID was malformed", does not prove that no order has this externalId.
-  if (httpStatus === 404) return undefined;
-  if (httpStatus >= 300) {
-    throw new NeedsOperator(`Toast refuses to show the order (${httpStatus}): check baseUrl`, { httpStatus });
-  }
+  if (answer.status === 404) return undefined;
+  if (answer.status >= 300) throw refusalOf(answer, 'the order');
   return readState(answer, (json) => readShape(requestedOrder({ guid, externalId }), json));
 }
 

@@ -2,6 +2,7 @@ import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { ageCheck, cutText, orderNote, takeOff } from '../order-texts.ts';
+import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
 import { MENU_ID, type MenuEntry, type Settings } from './payloads.ts';
 import { splitName } from '../../core/domain/member-text.ts';
@@ -47,10 +48,10 @@ function limitModifiers(items: readonly Item[]): void {
     .flatMap(({ modifiers }) => flattenModifiers(modifiers))
     .reduce((sum, { quantity }) => sum + quantity, 0);
   if (count <= MODIFIERS_MAX) return;
-  throw new GiveUp(
+  throw neverTaken(
     `the order has ${count} pieces of modifiers: Toast requires a modifier for each piece, and ` +
       `no more than ${MODIFIERS_MAX} are sent`,
-    { reason: 'The restaurant cannot take this many extras in one order.', reasonCode: 'technical' },
+    { reason: 'The restaurant cannot take this many extras in one order.' },
   );
 }
 
@@ -150,9 +151,8 @@ function writePhone(e164: string): { phone: string; phoneCountryCode?: string } 
 }
 
 function wanting(message: string, what: string): GiveUp {
-  return new GiveUp(`Toast would refuse the order: ${message}`, {
+  return neverTaken(`Toast would refuse the order: ${message}`, {
     reason: `The restaurant cannot take the order without a valid ${what}.`,
-    reasonCode: 'technical',
   });
 }
 
@@ -252,7 +252,7 @@ function writeSchedule(requestedAt: string | undefined, now: Date) {
 }
 
 /** Writes a time as Toast's examples do: `2022-03-05T16:00:00.000+0000`. */
-function writeTime(time: Date): string {
+export function writeTime(time: Date): string {
   return time.toISOString().replace('Z', '+0000');
 }
 
