@@ -11,10 +11,8 @@ import { writeCustomer, writeOrder } from './write-order.ts';
 const KNOWN = new Map<string, string>();
 
 /**
- * Writes the member's data into the restaurant's customer list. HubRise takes an order's customer data from this
- * list: https://www.hubrise.com/developers/api/orders#customer. The private ref is the platform's id of the member. It
- * is unique in a list, and only this client sees it. "Update their details just before pushing the order":
- * https://www.hubrise.com/developers/integration-guide (both read in November 2026).
+ * Writes the member's data into the restaurant's customer list. The private ref is unique in a list, and only this
+ * client sees it.
  * @returns the customer's id
  * @throws TryAgain `sent: false`, because the order itself was not sent yet; NeedsOperator; GiveUp
  */
@@ -107,14 +105,7 @@ export function listRefused(error: unknown): unknown {
   );
 }
 
-/**
- * Creates the order by `POST /location/orders`. Each request makes another order, so a repeat may make a second ticket.
- *
- * - 200 with the order: taken, even without a usable id, because webhooks name our id too
- * - 400, 415, 422: malformed, or "needs to be modified before being attempted again"; `errors` name the fields
- * - 5xx: in doubt, so the core calls `findOrder`
- * @throws as `callHubrise` does, and GiveUp
- */
+/** 200 means taken, even without a usable id: webhooks name our id too. @throws as `callHubrise` does, and GiveUp */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const { customers, itemMap } = context.settings;
   // Throws before any request if HubRise's format cannot express the order.

@@ -7,13 +7,11 @@ import { requestedOrder, Orders, type Settings } from './payloads.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import { eventsOfOrder } from './events-of-order.ts';
 
-/** The path of an order, by HubRise's id. */
 export function pathOf(id: string): string {
   return `/location/orders/${encodeURIComponent(id)}`;
 }
 
 /**
- * Reads an order by `GET /location/orders/:order_id`: https://www.hubrise.com/developers/api/orders
  * @param about HubRise's id and ours
  * @returns undefined if HubRise has no such order
  * @throws as `callHubrise` does; TryAgain if the answer is unreadable or about another order
@@ -29,8 +27,7 @@ export async function readOrder(
 }
 
 /**
- * Finds an order of this client by `GET /location/orders?private_ref=`, which HubRise allows ten times a minute per
- * connection: https://www.hubrise.com/developers/api/general-concepts#private-refs.
+ * Finds an order of this client: https://www.hubrise.com/developers/api/general-concepts#private-refs
  * @throws as `callHubrise` does; TryAgain if the answer proves neither that the order exists nor that it does not
  */
 export async function findOrder(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined> {
@@ -46,7 +43,7 @@ export async function findOrder(serviceOrderId: string, context: PosContext<Sett
 }
 
 /**
- * Reads the order's status and its delivery's status. The answer does not tell when they changed.
+ * The answer does not tell when the statuses changed.
  *
  * `GET /callback/events` is not used. Its events have no states, so each event would need another request. HubRise
  * deletes an event that is taken from there, and then no longer repeats it as a webhook.

@@ -19,12 +19,6 @@ export const webhookAuth = {
 const WANTED = 'an object with resource_type and event_type';
 
 /**
- * Reads the event of a callback: https://www.hubrise.com/developers/api/callbacks
- *
- * - `order`: the order's status and its delivery's status, each only if it changed
- * - `delivery`: the delivery's status, if the event names the order
- * - other resources and other event types: ignored
- *
  * The event's location is not checked, because a callback belongs to one connection, and a connection to one location.
  * @throws NotAuthentic, Poison
  */

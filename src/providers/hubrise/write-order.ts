@@ -11,10 +11,7 @@ import type { Settings } from './payloads.ts';
 const NAME_MAX = 255;
 const NOTE_MAX = 2000;
 
-/**
- * Writes the member with the order's address, for a guest's order or a customer list:
- * https://www.hubrise.com/developers/api/orders#customer and https://www.hubrise.com/developers/api/customers
- */
+/** Writes the member with the order's address, for a guest's order or a customer list. */
 export function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
   const { first, last } = splitName(member.name);
   const to = fulfillment.destination;
@@ -41,13 +38,9 @@ function countryCode(country: string | undefined): string | undefined {
 }
 
 /**
- * Writes an amount in HubRise's format: "9.00 EUR".
- *
- * An amount has two decimals in every currency: "900.00 JPY", and "1.29 KWD" for 1290 fils. HubRise documents only "a
- * number with 2 decimal digits" (https://www.hubrise.com/developers/api/general-concepts#monetary-values). Its own
- * library (https://github.com/HubRise/ruby-money, which knows JPY and KWD) refuses 100, 100.5 and 100.100. An amount
- * that needs a third decimal is not rounded, because it would no longer be the paid amount.
- * @throws GiveUp for an amount that two decimals cannot hold
+ * Writes an amount with "2 decimal digits": https://www.hubrise.com/developers/api/general-concepts#monetary-values
+ * An amount that needs a third decimal is not rounded, because it would no longer be the paid amount.
+ * @throws GiveUp for such an amount
  */
 export function writeMoney(minorUnits: number, currency: string): string {
   const digits = minorDigits(currency);
@@ -66,10 +59,9 @@ export function writeMoney(minorUnits: number, currency: string): string {
  */
 const AHEAD_MS = 60_000;
 
-/** The list name of an option, unless `itemMap` names one. HubRise requires it, and our modifiers have no lists. */
 const OPTION_LIST = 'Options';
 
-/** Maximum number of identical options sent as separate objects. More are sent as one object with a quantity. */
+/** More identical options are sent as one object with a quantity. */
 const SEPARATE_OPTIONS = 50;
 
 type Item = CanonicalOrder['items'][number];
@@ -91,7 +83,6 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
     private_ref: serviceOrderId,
     service_type: fulfillment.type === 'delivery' ? 'delivery' : 'collection',
     ...(isAhead && { expected_time: requestedAt }),
-    // The member shows this code to collect the order.
     collection_code: order.callOutCode,
     customer_notes: orderNote(order, NOTE_MAX),
     items: items.map((item, nth) => writeItem(item, `items.${nth}`, money.currency, itemMap)),
@@ -100,7 +91,6 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
       ref: lookUp(ref, itemMap).ref,
       price: writeMoney(price, money.currency),
     })),
-    // Discounts are "applied to the whole order": HubRise subtracts them from the order's total.
     discounts: discountsOf(order).map(({ name, amount }) => ({
       name: cutText(name, NAME_MAX),
       ref: lookUp('DISCOUNT', itemMap).ref,
@@ -109,7 +99,6 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
     payments: [
       { name: 'Paid online', ref: lookUp('ONLINE', itemMap).ref, amount: writeMoney(money.total, money.currency) },
     ],
-    // An attached customer's data is in the customer list. A guest's data is in the order.
     ...(customerId === undefined ? { customer: writeCustomer(order) } : { customer_id: customerId }),
   };
 }
@@ -129,7 +118,6 @@ function writeItem(item: Item, path: string, currency: string, itemMap: Settings
   };
 }
 
-/** Writes a modifier as options. An option without a price is free. */
 function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['itemMap']): object[] {
   const { serviceModifierId, name, quantity, unitPrice } = modifier;
   const { ref, optionListName = OPTION_LIST } = lookUp(serviceModifierId, itemMap);
@@ -143,11 +131,7 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
   return Array.from({ length: quantity }, () => ({ ...option, quantity: 1 }));
 }
 
-/**
- * Returns the charges: all paid amounts except the items. So HubRise's total, less the discounts, is the paid amount.
- * Prices may include tax or not (https://www.hubrise.com/developers/api/orders#tax-rates). The tax is a charge only if
- * the order's total shows that it was added to the prices.
- */
+/** All paid amounts except the items. So HubRise's total, less the discounts, is the paid amount. */
 function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
   const { discount = 0, fee, tip, tax, total } = money;
   const isOnTop = sumItems(items) - discount + fee + tip + tax === total;

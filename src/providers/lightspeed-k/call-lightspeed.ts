@@ -30,9 +30,7 @@ export function grantSeed({ baseUrl, clientId, refreshToken }: Settings): Record
 }
 
 /**
- * Exchanges a single-use refresh token for an access token of some 60 minutes and the next refresh token. The client's
- * credentials are sent as HTTP Basic.
- * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
+ * Exchanges a single-use refresh token: https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
  * @param context.signal the signal of `obtain`, not of one order: an aborted request would use up the refresh token
  * @throws NeedsOperator `reconnect needed` if the refresh token is used or over 14 days old
  */
@@ -66,7 +64,6 @@ function refused(httpStatus: number, json?: unknown): string | NeedsOperator {
 /** Lightspeed publishes no request limits for the K-Series, so requests wait only after a 429. */
 const withinLimits = limitRate([]);
 
-/** Maximum number of fields named in an error. */
 const FIELDS_MAX = 10;
 
 /**
@@ -105,7 +102,6 @@ export function fieldsRefused(json: unknown): { field: string; code: string | un
     .slice(0, FIELDS_MAX);
 }
 
-/** Lists the fields for an error message. Empty without fields. */
 export function listFields(fields: ReturnType<typeof fieldsRefused>): string {
   const listed = fields.map(({ field, code }) => (code === undefined ? field : `${field} (${code})`));
   return listed.length === 0 ? '' : ` for ${listed.join(', ')}`;

@@ -5,7 +5,6 @@ import { callLightspeed, readAnswer, refusalOf } from './call-lightspeed.ts';
 import { AccountProfiles, Businesses, Endpoint, Readiness, Refusal, type Settings } from './payloads.ts';
 import { quoteRefusal } from '../call-pos.ts';
 
-/** The path of webhook registrations: https://api-docs.lsk.lightspeed.app/operation/operation-apecreatewebhookoo */
 const ENDPOINTS = '/o/wh/1/webhook';
 
 /**
@@ -110,8 +109,6 @@ function pathOf(url: string): string | undefined {
 const MENUS_MAX = 20;
 
 /**
- * Checks the business location, its order profiles, the webhook's registration, the switch of online orders, the
- * discount and the SKUs. Payment methods are not checked, because the API does not show them.
  * @returns whether tills take orders now, and the ids that no menu contains
  * @throws TryAgain, NeedsOperator
  */
@@ -207,7 +204,6 @@ function describeTills({ status, onlineOrderingApiConfiguration, posStatus }: Re
   return ['no till takes online orders now', reasons.join(', ')].filter(Boolean).join(': ');
 }
 
-/** Lists the token's locations: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
 async function listLocations(context: PosContext<Settings>): Promise<readonly (string | number)[]> {
   const answer = await callLightspeed(context, 'GET', '/o/op/data/businesses').catch(
     quoteRefusal(
@@ -219,7 +215,6 @@ async function listLocations(context: PosContext<Settings>): Promise<readonly (s
   return businesses.flatMap(({ businessLocations }) => businessLocations.map(({ id }) => id));
 }
 
-/** Lists the active profiles' codes: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
 async function listProfiles(context: PosContext<Settings>): Promise<readonly string[]> {
   const path = `/o/op/data/account-profiles?businessLocationId=${context.settings.businessLocationId}`;
   const answer = await callLightspeed(context, 'GET', path);

@@ -10,13 +10,7 @@ import { writeOrder } from './write-order.ts';
 /** Names of the fields whose values come from the settings. */
 const OF_SETTINGS = /^(businessLocationId|endpointId|accountProfileCode|payment\.paymentMethod)$/;
 
-/**
- * Places the order. `thirdPartyReference` is the order's id in every attempt. Lightspeed takes a reference once and
- * answers a repeat with 409, so a 200 and a 409 both mean that it has the order.
- *
- * 200 only means that Lightspeed has the order. A webhook reports whether a till takes it, and names the POS's id.
- * https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
- */
+/** 200 only means that Lightspeed has the order. A webhook reports whether a till takes it, and names the POS's id. */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const body = writeOrder(order, context.settings, context.now);
   const answer = await callLightspeed(context, 'POST', '/o/op/1/order/toGo', body);

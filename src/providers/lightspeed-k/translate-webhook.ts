@@ -18,7 +18,6 @@ import { parseJson, readShape } from '../read-json.ts';
 import { NOT_TAKEN, refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../shared-settings.ts';
 
-/** Lightspeed's known failure reasons, each with a code and a sentence for the member. */
 const REASONS: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/accept online orders/i, 'paused', 'The restaurant takes no online orders at the moment.'],
   [/no devices available|validity ended/i, 'no_answer', 'The restaurant could not be reached.'],
@@ -72,10 +71,8 @@ const WANTED = 'an object with status and thirdPartyReference';
 
 /**
  * Reads `{"status", "type", "thirdPartyReference", "ikentooAccountIdentifier", "businessLocationId", "reason"}`, and
- * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY means READY_FOR_PICKUP. Payments, items and
- * the location's readiness come to the same URL with another `type`, and with statuses that look like an order's. No
- * sample of the second form shows where `type` and `businessLocationId` are, so both levels are read. Lightspeed does
- * not sign webhooks, so only HTTP Basic proves the sender.
+ * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY means READY_FOR_PICKUP. No sample of the
+ * second form shows where `type` and `businessLocationId` are, so both levels are read.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {

@@ -78,11 +78,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
   };
 }
 
-/**
- * Writes the customer. Email and reference are sent only if the settings say so, because an email that Lightspeed knows
- * from another channel may fail the order: "A consumer already exists for this email address with a different external
- * reference." The schema says about the reference: "If the email is left empty, this should be empty as well".
- */
+/** The schema says about the reference: "If the email is left empty, this should be empty as well". */
 function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings): Record<string, unknown> {
   const { first, last } = splitName(member.name);
   return {
@@ -120,16 +116,13 @@ function timesOf({ fulfillment }: CanonicalOrder, { preparationMinutes }: Settin
   };
 }
 
-/** Writes a time as the documentation's samples do: 2024-04-04T09:42:00.000+00:00. */
 function writeTime(time: Date): string {
   return time.toISOString().replace(/Z$/, '+00:00');
 }
 
 /**
- * Writes the payment. It must equal the total that the POS computes from its own prices: a higher payment fails the
- * order, and a lower one leaves the check open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). The
- * POS's total is the items, their tax, the tip and, only with `feeSku`, our fee. `paymentAmount` includes the tip. A
- * payment of 0 is not documented, so it is left out.
+ * The payment must equal the POS's own total: https://www.hubrise.com/apps/lightspeed-restaurant/push-orders
+ * `paymentAmount` includes the tip. A payment of 0 is not documented, so it is left out.
  */
 function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string, unknown> | undefined {
   const { tip, fee, total, currency } = money;
@@ -142,15 +135,14 @@ function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string
   };
 }
 
-/** Writes the address. Lightspeed has no fields for region, country and coordinates. */
+/** Lightspeed has no fields for region, country and coordinates. */
 function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
   const { line1, line2, postalCode, city } = destination;
   return { addressLine1: line1, addressLine2: line2, zip: postalCode, city };
 }
 
 /**
- * Splits the order's discount over pieces of its items, in order, because Lightspeed only discounts items. No piece
- * gets a discount above its price, because the effect is not documented.
+ * Lightspeed only discounts items. No piece gets a discount above its price, because the effect is not documented.
  * @returns undefined if the items, or the first `DISCOUNTED_MAX` pieces, cost less than the discount
  */
 function spreadDiscount({ items, money: { discount = 0 } }: CanonicalOrder): number[][] | undefined {
@@ -185,11 +177,7 @@ function discountPieces(
   return quantity > 0 ? [...pieces, { ...item, quantity }] : pieces;
 }
 
-/**
- * Writes one item. A modifier is a production instruction, which has an id and no price or quantity. Some groups forbid
- * repeats (`multiSelectionPermitted: false`), so an instruction is sent once and the note says how many. A modifier
- * with a SKU (a "product modifier") is a sub-item. We assume that its quantity counts per item: not documented.
- */
+/** An instruction is sent once, because some groups forbid repeats (`multiSelectionPermitted: false`). */
 function writeItem(item: Item, nth: number, settings: Settings) {
   const sku = entryOf(settings.itemMap, item.serviceItemId) ?? item.serviceItemId;
   if (sku.length > SKU_MAX) {

@@ -12,18 +12,12 @@ import { keyOf, referenceOf } from './write-order.ts';
 /** Maximum length: https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails */
 const REASON_MAX = 100;
 
-// States that allow a cancel, which is possible "any time before the terminal state":
-// https://developer.squareup.com/reference/square/objects/FulfillmentDeliveryDetails
+// States that allow a cancel: https://developer.squareup.com/reference/square/objects/FulfillmentDeliveryDetails
 const OPEN: ReadonlySet<string> = new Set(['PROPOSED', 'RESERVED', 'PREPARED']);
 
 /**
- * Cancels the order's fulfillment, which removes it from the till and the kitchen. The order itself stays open and
- * paid: "Orders cannot be canceled after payments have been processed". The seller decides about the payment.
- * https://developer.squareup.com/forums/t/best-method-to-cancel-order-after-refund/922
- *
- * An update needs the order's version, so the order is read first. The answer also shows whether an earlier request or
- * the till has cancelled the order. Without Square's id, the order is searched.
- * https://developer.squareup.com/docs/orders-api/manage-orders/update-orders
+ * Cancels the order's fulfillments, because Square cancels no paid order. An update needs the order's version, so the
+ * order is read first: https://developer.squareup.com/docs/orders-api/manage-orders/update-orders
  */
 export async function cancelOrder(
   ref: OrderRef,

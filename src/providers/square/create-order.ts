@@ -7,13 +7,7 @@ import { findOrder } from './read-status.ts';
 import { OrderAnswer, type Settings, type SquareOrder } from './payloads.ts';
 import { keyOf, writeOrder, writePayment } from './write-order.ts';
 
-/**
- * Creates the order, then pays it: Square shows a seller only paid orders.
- * https://developer.squareup.com/docs/orders-api/fulfillments
- *
- * Both idempotency keys derive from the order's id. So a repeat of a request gets the first answer again, and the
- * attempt continues where the earlier attempt stopped.
- */
+/** Creates the order, then pays it. A repeat gets the same answers, and continues where the first attempt stopped. */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const square = await obtainOrder(order, context);
   try {

@@ -58,9 +58,7 @@ export async function exchangeCode(
 
 /**
  * Requests a token of 30 days by the code flow. Its refresh token stays the same until it is revoked:
- * https://developer.squareup.com/reference/square/o-auth-api/obtain-token and
  * https://developer.squareup.com/docs/oauth-api/overview (read in November 2026)
- * @param context.signal must not be the signal of one order, because other orders wait for the same token
  */
 async function obtainToken(
   context: Asking,

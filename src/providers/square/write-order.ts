@@ -20,7 +20,6 @@ const EMAIL_MAX = 255;
 const PICKUP_NOTE_MAX = 500;
 const DELIVERY_NOTE_MAX = 550;
 
-/** The name of the service charge for a courier's tip. */
 const COURIER_TIP = 'Courier tip';
 
 /**
@@ -38,15 +37,7 @@ export function referenceOf(serviceOrderId: string): string {
   return `${serviceOrderId.slice(0, REFERENCE_MAX - 17).replace(/[\uD800-\uDBFF]$/, '')}-${hash}`;
 }
 
-/**
- * Writes the body of `POST /v2/orders`.
- *
- * A price that we send replaces the catalog's price. We send no tax, because ours is an amount and Square takes only
- * percentages. Square computes the tax by the seller's rates, as the seller's books require. It taxes the discounted
- * price and adds the service charges last.
- * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
- * https://developer.squareup.com/docs/orders-api/discounts
- */
+/** We send no tax: ours is an amount. Square takes only percentages, and computes the tax by the seller's rates. */
 export function writeOrder(order: KitchenOrder, settings: Settings) {
   const { locationId, itemMap, ownCouriers = true, deliveredBy = ownCouriers ? 'restaurant' : 'platform' } = settings;
   const { serviceOrderId, member, money, fulfillment } = order;
@@ -136,7 +127,6 @@ function writeDelivery(order: CanonicalOrder, { prepMinutes }: Settings) {
   };
 }
 
-/** Writes a duration in RFC 3339 format. */
 function writeMinutes(minutes: number): string {
   return `PT${minutes}M`;
 }
@@ -170,20 +160,12 @@ function writeAddress({ line1, line2, city, region, postalCode, country = '' }: 
   };
 }
 
-/**
- * Returns the tip in the payment, which goes to the pool of the seller's staff. A courier's tip is a service charge
- * instead: https://developer.squareup.com/docs/payments-api/take-payments/external-payments
- * The charges of the order at Square decide, because the settings may have changed since the order was created.
- */
+/** The charges of the order at Square decide, because the settings may have changed since the order was created. */
 function staffTip({ money }: CanonicalOrder, square: SquareOrder): number {
   return square.service_charges?.some(({ name }) => name === COURIER_TIP) ? 0 : money.tip;
 }
 
-/**
- * Writes the body of `POST /v2/payments`, which records that the member has paid elsewhere. Square accepts only its own
- * total as the amount. If the member paid another amount, the note names both.
- * https://developer.squareup.com/docs/orders-api/pay-for-orders
- */
+/** Square accepts only its own total as the amount: https://developer.squareup.com/docs/orders-api/pay-for-orders */
 export function writePayment(order: CanonicalOrder, square: SquareOrder, locationId: string) {
   const { serviceOrderId } = order;
   const { currency, total } = order.money;

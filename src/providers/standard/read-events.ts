@@ -63,7 +63,6 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   return readEvent(parseJson(webhook.body, WANTED));
 }
 
-/** What a kitchen may be. */
 export const KITCHEN_STATES = ['open', 'busy', 'closed'] as const;
 
 /** Reads `{"eventType": "kitchen.status", "kitchen": {"state", "until", "extraMinutes"}}`. @throws Poison */

@@ -6,11 +6,7 @@ import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { FulfillmentType } from '../../core/domain/lifecycle.ts';
 import { type PosAnswer, quoteRefusal } from '../call-pos.ts';
 
-/**
- * Logs in and lists the operator's steps, because Toast has no API for webhook subscriptions.
- * https://doc.toasttab.com/doc/devguide/apiSubscriptions.html,
- * https://doc.toasttab.com/doc/devguide/devApiAccessWebhookSubscriptions.html
- */
+/** Toast has no API for webhook subscriptions: https://doc.toasttab.com/doc/devguide/apiSubscriptions.html */
 export async function connect(
   context: PosContext<Settings> & { webhookUrl: string; locations: number },
 ): Promise<Connection> {

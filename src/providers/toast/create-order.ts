@@ -17,10 +17,8 @@ export function nameRefusal({ status, json }: PosAnswer): string {
 }
 
 /**
- * Our reason codes for Toast's messages. Few are documented: an item that is not in its group, and missing fields
- * (https://doc.toasttab.com/doc/devguide/apiOrdersFirstOrder.html, read 2026-11-23). We infer the others from field
- * names. No message is about opening hours: the orders API "accepts the order even if the restaurant is not currently
- * open" (https://doc.toasttab.com/doc/devguide/calculatingOrderWaitTime.html).
+ * Our reason codes for Toast's messages. Few are documented: https://doc.toasttab.com/doc/devguide/apiOrdersFirstOrder.html
+ * (read 2026-11-23). We infer the others from field names.
  */
 const CODES: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/does not belong to the group|out.of.stock/i, 'item_unavailable', 'An item is not available at the moment.'],
@@ -46,12 +44,9 @@ function reasonOfRefusal(
 type Context = PosContext<Settings>;
 
 /**
- * Creates the order with one check. With `alternatePaymentGuid`, it first requests the check's total, because Toast
- * calls this the only reliable way to know the total. It pays exactly this amount. With any other amount, staff would
- * have to settle the difference.
+ * To pay, it first requests the check's total, because Toast calls this the only reliable way to know the total. With
+ * any other amount, staff would have to settle the difference.
  * https://doc.toasttab.com/doc/devguide/apiCreatingOrders.html
- *
- * Since 2026-02-02 Toast refuses a second order with the same `externalId`. We then find the first order by this id.
  */
 export async function createOrder(order: KitchenOrder, context: Context): Promise<OrderRef> {
   const { settings, now } = context;
@@ -89,9 +84,7 @@ function refOf(taken: z.infer<typeof TakenOrder>, settings: Settings): OrderRef 
 }
 
 /**
- * Requests the check's total, tax included. This creates nothing. `written` has no `externalId`, so that Toast cannot
- * refuse a repeat.
- * https://doc.toasttab.com/openapi/orders/operation/pricesPost/
+ * Creates nothing. `written` has no `externalId`, so that Toast cannot refuse a repeat.
  * @returns the total, or Toast's answer if Toast refuses the order
  */
 async function requestPrice(written: object, context: Context): Promise<number | PosAnswer> {
