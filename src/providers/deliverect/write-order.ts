@@ -2,12 +2,10 @@ import { GiveUp } from '../../core/domain/errors.ts';
 import { type CanonicalOrder, type KitchenOrder, type Modifier, NOT_BLANK } from '../../core/domain/order.ts';
 import { splitStreet } from '../../core/domain/member-text.ts';
 import { discountsOf, minorDigits } from '../../core/domain/money.ts';
-import { orderNote } from '../order-texts.ts';
+import { type Destination, type Item, orderNote } from '../order-texts.ts';
 import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
-
-type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
 
 /** The fields that Deliverect requires in addition to the street, each with words for the member. */
 const REQUIRED = [
@@ -73,8 +71,6 @@ const UNLIMITED = Infinity;
 const ASAP_MS = 30 * 60_000;
 /** The payment type "credit card online". The other is cash. https://developers.deliverect.com/page/payment-types */
 const PAID_ONLINE = 0;
-
-type Item = CanonicalOrder['items'][number];
 
 /**
  * Writes the order: https://developers.deliverect.com/page/channel-orders. Amounts are in minor units, like ours.

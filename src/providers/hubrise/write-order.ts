@@ -1,6 +1,6 @@
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { splitName } from '../../core/domain/member-text.ts';
-import { cutText, orderNote } from '../order-texts.ts';
+import { countryCode, cutText, type Item, orderNote } from '../order-texts.ts';
 import { neverTaken } from '../refusals.ts';
 import { discountsOf, minorDigits, sumItems, toDecimal } from '../../core/domain/money.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
@@ -32,11 +32,6 @@ export function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
   };
 }
 
-/** HubRise requires an ISO 3166-1 alpha-2 code. We leave out any other text, because a courier does not need it. */
-function countryCode(country: string | undefined): string | undefined {
-  return country !== undefined && /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined;
-}
-
 /**
  * Writes an amount with "2 decimal digits": https://www.hubrise.com/developers/api/general-concepts#monetary-values
  * An amount that needs a third decimal is not rounded, because it would no longer be the paid amount.
@@ -63,8 +58,6 @@ const OPTION_LIST = 'Options';
 
 /** More identical options are sent as one object with a quantity. */
 const SEPARATE_OPTIONS = 50;
-
-type Item = CanonicalOrder['items'][number];
 
 /**
  * Writes the order for `POST /location/orders`: https://www.hubrise.com/developers/api/orders#create-order and

@@ -1,7 +1,7 @@
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
-import { ageCheck, cutText, takeOff } from '../order-texts.ts';
+import { ageCheck, cutText, type Destination, type Item, takeOff } from '../order-texts.ts';
 import { splitName } from '../../core/domain/member-text.ts';
 import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -30,8 +30,6 @@ const DELIVER_WITHIN_MS = 600_000;
 /** Milliseconds by which a time must be ahead to be sent. Times "must be in the future" by Lightspeed's clock. */
 const AHEAD_MS = 60_000;
 const MINUTE_MS = 60_000;
-
-type Item = CanonicalOrder['items'][number];
 
 /**
  * Checks the order's id. The id cannot be shortened, because no other field of a webhook identifies the order.
@@ -136,7 +134,7 @@ function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string
 }
 
 /** Lightspeed has no fields for region, country and coordinates. */
-function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
+function addressOf(destination: Destination): Record<string, unknown> {
   const { line1, line2, postalCode, city } = destination;
   return { addressLine1: line1, addressLine2: line2, zip: postalCode, city };
 }

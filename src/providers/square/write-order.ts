@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { discountsOf, toDecimal } from '../../core/domain/money.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
-import { cutText, orderNote } from '../order-texts.ts';
+import { countryCode, cutText, type Destination, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings, SquareOrder } from './payloads.ts';
 
@@ -147,16 +147,15 @@ function writeRecipient({ member: { name, email, phone } }: CanonicalOrder) {
   };
 }
 
-type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
-
-function writeAddress({ line1, line2, city, region, postalCode, country = '' }: Destination) {
+function writeAddress({ line1, line2, city, region, postalCode, country }: Destination) {
+  const code = countryCode(country);
   return {
     address_line_1: line1,
     ...(line2 && { address_line_2: line2 }),
     ...(city && { locality: city }),
     ...(region && { administrative_district_level_1: region }),
     ...(postalCode && { postal_code: postalCode }),
-    ...(/^[a-z]{2}$/i.test(country) && { country: country.toUpperCase() }),
+    ...(code && { country: code }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
-import { ageCheck, cutText, orderNote, takeOff } from '../order-texts.ts';
+import { ageCheck, countryCode, cutText, type Destination, type Item, orderNote, takeOff } from '../order-texts.ts';
 import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
 import { MENU_ID, type MenuEntry, type Settings } from './payloads.ts';
@@ -17,7 +17,6 @@ const MODIFIERS_MAX = 500;
 /** The form that an id without an entry in `itemMap` must have. */
 const PLAIN = new RegExp(`^(${MENU_ID})/(${MENU_ID})$`);
 
-type Item = CanonicalOrder['items'][number];
 type Group = 'itemGroup' | 'optionGroup';
 
 /**
@@ -144,8 +143,6 @@ function wanting(message: string, what: string): GiveUp {
   });
 }
 
-type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>['destination'];
-
 /**
  * Writes the order without the payment, for `/prices`: https://doc.toasttab.com/openapi/orders/operation/ordersPost/
  * @throws GiveUp if the order lacks what Toast requires; NeedsOperator if the settings lack it
@@ -242,13 +239,14 @@ export function writeTime(time: Date): string {
 function writeDelivery(destination: Destination, check: string | undefined, defaultState: string | undefined) {
   const { line1, line2, city, postalCode, country, latitude, longitude, instructions } = destination;
   const notes = [check, instructions].filter(Boolean).join('\n');
+  const code = countryCode(country);
   return {
     address1: line1,
     ...(line2 && { address2: line2 }),
     city: required('city', city),
     state: stateOf(destination.region, defaultState),
     zipCode: required('postalCode', postalCode),
-    ...(country && /^[a-z]{2}$/i.test(country) && { country: country.toUpperCase() }),
+    ...(code && { country: code }),
     ...(latitude !== undefined && longitude !== undefined && { latitude, longitude }),
     ...(notes && { notes }),
   };
