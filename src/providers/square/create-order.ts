@@ -34,18 +34,14 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
   if (isPaid(square)) return;
   const { serviceOrderId, money } = order;
   // Square refuses a payment of 0, but accepts a payment of only a tip.
-  const answer =
-    square.total_money.amount + money.tip === 0
-      ? await callSquare(context, {
-          method: 'POST',
-          path: `/v2/orders/${encodeURIComponent(square.id)}/pay`,
-          body: { idempotency_key: keyOf('pay-order', serviceOrderId), payment_ids: [] },
-        })
-      : await callSquare(context, {
-          method: 'POST',
-          path: '/v2/payments',
-          body: writePayment(order, square, context.settings.locationId),
-        });
+  const owesNothing = square.total_money.amount + money.tip === 0;
+  const payment = owesNothing
+    ? {
+        path: `/v2/orders/${encodeURIComponent(square.id)}/pay`,
+        body: { idempotency_key: keyOf('pay-order', serviceOrderId), payment_ids: [] },
+      }
+    : { path: '/v2/payments', body: writePayment(order, square, context.settings.locationId) };
+  const answer = await callSquare(context, { method: 'POST', ...payment });
   if (answer.status < 300) return;
   const refusal = refusalBy(answer, 'the payment of the order', { reasonCode: 'payment' });
   if (refusal instanceof NeedsOperator || refusal instanceof TryAgain) throw refusal;

@@ -83,7 +83,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
       ...(discounts.length > 0 && { discounts }),
       ...(charges.length > 0 && { service_charges: charges }),
       pricing_options: { auto_apply_taxes: true },
-      fulfillments: [fulfillment.type === 'pickup' ? writePickup(order, settings) : writeDelivery(order, settings)],
+      fulfillments: [writeFulfillment(order, settings)],
     },
   };
 }
@@ -93,42 +93,21 @@ function writeCharge(name: string, amount: number, currency: string) {
   return { name, amount_money: { amount, currency }, calculation_phase: 'TOTAL_PHASE', taxable: false };
 }
 
-function writePickup(order: CanonicalOrder, { prepMinutes }: Settings) {
-  const note = orderNote(order, PICKUP_NOTE_MAX);
+function writeFulfillment(order: CanonicalOrder, { prepMinutes }: Settings) {
+  const { type, destination } = order.fulfillment;
+  const isPickup = type === 'pickup';
+  const note = orderNote(order, isPickup ? PICKUP_NOTE_MAX : DELIVERY_NOTE_MAX);
   const at = requestedAt(order);
-  return {
-    type: 'PICKUP',
-    state: 'PROPOSED',
-    pickup_details: {
-      recipient: writeRecipient(order),
-      ...(at === undefined
-        ? { schedule_type: 'ASAP', prep_time_duration: writeMinutes(prepMinutes.pickup) }
-        : { schedule_type: 'SCHEDULED', pickup_at: at }),
-      ...(note && { note }),
-    },
+  const to = isPickup ? undefined : destination;
+  const details = {
+    recipient: { ...writeRecipient(order), ...(to && { address: writeAddress(to) }) },
+    ...(at === undefined
+      ? { schedule_type: 'ASAP', prep_time_duration: `PT${prepMinutes[type]}M` }
+      : { schedule_type: 'SCHEDULED', [isPickup ? 'pickup_at' : 'deliver_at']: at }),
+    ...(note && { note }),
+    ...(to?.instructions && { dropoff_notes: cutText(to.instructions, DELIVERY_NOTE_MAX) }),
   };
-}
-
-function writeDelivery(order: CanonicalOrder, { prepMinutes }: Settings) {
-  const { destination } = order.fulfillment;
-  const note = orderNote(order, DELIVERY_NOTE_MAX);
-  const at = requestedAt(order);
-  return {
-    type: 'DELIVERY',
-    state: 'PROPOSED',
-    delivery_details: {
-      recipient: { ...writeRecipient(order), ...(destination && { address: writeAddress(destination) }) },
-      ...(at === undefined
-        ? { schedule_type: 'ASAP', prep_time_duration: writeMinutes(prepMinutes.delivery) }
-        : { schedule_type: 'SCHEDULED', deliver_at: at }),
-      ...(note && { note }),
-      ...(destination?.instructions && { dropoff_notes: cutText(destination.instructions, DELIVERY_NOTE_MAX) }),
-    },
-  };
-}
-
-function writeMinutes(minutes: number): string {
-  return `PT${minutes}M`;
+  return { type: isPickup ? 'PICKUP' : 'DELIVERY', state: 'PROPOSED', [`${type}_details`]: details };
 }
 
 /** The requested time if it is after `placedAt`. It is not compared with now, so that a later repeat is the same. */
