@@ -124,7 +124,10 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
   return Array.from({ length: quantity }, () => ({ ...option, quantity: 1 }));
 }
 
-/** All paid amounts except the items. So HubRise's total, less the discounts, is the paid amount. */
+/**
+ * All paid amounts except the items. So HubRise's total, less the discounts, is the paid amount. Prices may include the
+ * tax. It is a charge only if the order's total shows that it was added to them.
+ */
 function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
   const { discount = 0, fee, tip, tax, total } = money;
   const isOnTop = sumItems(items) - discount + fee + tip + tax === total;
