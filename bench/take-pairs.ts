@@ -55,8 +55,9 @@ export async function offerBeside<Disturbed, Done>(
   const processors = stage.watchProcessors();
   const [offered, done] = await Promise.all([begin(), meanwhile()]);
   const spent = processors();
+  const disturbed = await disturbing;
   if (offered.answers['200'] !== webhooks) {
     throw new Error(`not all webhooks got 200: ${JSON.stringify(offered.answers)}`);
   }
-  return { ...offered, spent, done, disturbed: await disturbing };
+  return { ...offered, spent, done, disturbed };
 }
