@@ -4,6 +4,7 @@ import { describeMachine } from './describe-machine.ts';
 import { endBySignal } from './end-by-signal.ts';
 import { FIGURES, toResults, type FigureName } from './figures.ts';
 import { compareAged, measureDrops } from './measure-aged.ts';
+import { measureBodies } from './measure-bodies.ts';
 import { measureClaims } from './measure-claims.ts';
 import { measureCost } from './measure-cost.ts';
 import { measureEvening } from './measure-evening.ts';
@@ -94,6 +95,10 @@ try {
   if (args.only.includes('guesses')) {
     say('webhooks during wrong sign-ins');
     Object.assign(measured, await measureGuesses(postgres, { rounds: args.rounds }, say));
+  }
+  if (args.only.includes('bodies')) {
+    say("webhooks during one integrator's largest bodies");
+    Object.assign(measured, await measureBodies(postgres, { rounds: args.rounds }, say));
   }
 } finally {
   await postgres.stop();

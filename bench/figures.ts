@@ -160,6 +160,11 @@ export const FIGURES = {
   guessSamePortP99: { what: 'the same, with operators at the port of webhooks', goal: { atMost: 1.25 } },
   guessesJudged: { what: 'wrong sign-ins that are checked a second', goal: { atMost: 5 }, unit: '/s' },
   guessSignIn: { what: 'a right sign-in from another address during them, against without', goal: { atMost: 1.25 } },
+  mapsP95: {
+    what: "p95 of webhooks during 24 connections of one integrator's item maps of 256 KiB, against without",
+    goal: { atMost: 2 },
+  },
+  listsP95: { what: 'the same with 64 KiB of small lists', goal: { atMost: 2 } },
   startMs: { what: 'from the start to listening', goal: { atMost: 250 }, unit: ' ms' },
   readyMs: { what: 'from the start to ready', goal: { atMost: 400 }, unit: ' ms' },
   idleMb: { what: 'resident memory of an idle process after its start', goal: { atMost: 105 }, unit: ' MB' },

@@ -8,9 +8,9 @@ import { OWN_PAGE } from '../test/support/log-in.ts';
 import { postWithAgent } from '../test/support/post-with-agent.ts';
 import type { Child } from './fork-child.ts';
 import type { Guessed, Guessing } from './guess-tokens.ts';
-import { seedOrders } from './seed-orders.ts';
 import { setLiveStage, type LiveStage } from './set-live-stage.ts';
 import { median } from './summarize.ts';
+import { medianRatio, offerBeside, takePairs } from './take-pairs.ts';
 
 export type GuessMeasurement = {
   /** The p99 of webhooks during wrong sign-ins at OPERATOR_PORT, against the p99 without them. */
@@ -24,13 +24,9 @@ export type GuessMeasurement = {
 };
 
 const GUESSES_PER_SECOND = 1_000;
-const PER_SECOND = 300;
 /** A turn is short, so that other work of the machine affects both turns of a pair. */
-const TURN_S = 4;
+const LOAD = { perSecond: 300, seconds: 4 };
 const PAIRS_A_ROUND = 4;
-const WEBHOOKS = PER_SECOND * TURN_S;
-/** The flood begins this long before the webhooks, so that its connections are open. */
-const WARM_UP_S = 1;
 const SIGN_INS = 10;
 /** Another source address. On Linux, all of 127.0.0.0/8 is this machine. */
 const ELSEWHERE = '127.0.0.2';
@@ -71,46 +67,32 @@ async function compare(
   const service = await stage.startService('service', env);
   const url = operatorPort === undefined ? service.url : `http://127.0.0.1:${operatorPort}`;
   const guesser = await stage.start('guess-tokens');
-  const turns: { quiet: Turn; beside: Turn }[] = [];
-  // The first pair warms up. The order alternates, so that a change of the machine's speed affects both.
-  for (let nth = 0; nth <= rounds * PAIRS_A_ROUND; nth += 1) {
-    const turn: Partial<Record<'quiet' | 'beside', Turn>> = {};
-    for (const kind of nth % 2 === 0 ? (['quiet', 'beside'] as const) : (['beside', 'quiet'] as const)) {
-      turn[kind] = await take(stage, url, kind === 'beside' ? guesser : undefined);
-    }
-    const { quiet, beside } = turn as { quiet: Turn; beside: Turn };
-    turns.push({ quiet, beside });
-    say(
-      `  ${operatorPort === undefined ? 'one port' : 'OPERATOR_PORT'}: webhooks p99 ${beside.p99Ms.toFixed(1)} ms, ` +
-        `quiet ${quiet.p99Ms.toFixed(1)} ms; ${beside.judged.toFixed(1)} guesses judged a second; a right sign-in ` +
-        `from elsewhere ${beside.signInMs.toFixed(1)} ms, quiet ${quiet.signInMs.toFixed(1)} ms; ` +
-        `${beside.spent}, quiet ${quiet.spent}`,
-    );
-  }
-  const counted = turns.slice(1);
-  const ratio = (of: (turn: Turn) => number): number =>
-    median(counted.map(({ quiet, beside }) => of(beside) / of(quiet)));
+  const pairs = await takePairs(
+    rounds * PAIRS_A_ROUND,
+    (kind) => take(stage, url, kind === 'beside' ? guesser : undefined),
+    ({ quiet, beside }) =>
+      say(
+        `  ${operatorPort === undefined ? 'one port' : 'OPERATOR_PORT'}: webhooks p99 ${beside.p99Ms.toFixed(1)} ms, ` +
+          `quiet ${quiet.p99Ms.toFixed(1)} ms; ${beside.judged.toFixed(1)} guesses judged a second; a right sign-in ` +
+          `from elsewhere ${beside.signInMs.toFixed(1)} ms, quiet ${quiet.signInMs.toFixed(1)} ms; ` +
+          `${beside.spent}, quiet ${quiet.spent}`,
+      ),
+  );
   return {
-    p99: ratio(({ p99Ms }) => p99Ms),
-    judged: median(counted.map(({ beside }) => beside.judged)),
-    signIn: ratio(({ signInMs }) => signInMs),
+    p99: medianRatio(pairs, ({ p99Ms }) => p99Ms),
+    judged: median(pairs.map(({ beside }) => beside.judged)),
+    signIn: medianRatio(pairs, ({ signInMs }) => signInMs),
   };
 }
 
 /** @param guesser undefined for a quiet turn */
 async function take(stage: LiveStage, url: string, guesser: Child | undefined): Promise<Turn> {
-  await seedOrders(stage.databaseUrl, stage.senders, WEBHOOKS);
-  const begin = await stage.sign({ perSecond: PER_SECOND, webhooks: WEBHOOKS });
-  const seconds = WARM_UP_S + TURN_S;
-  const guessing = guesser?.ask<Guessed>({ url, perSecond: GUESSES_PER_SECOND, seconds } satisfies Guessing);
-  await sleep(WARM_UP_S * 1_000);
-  const processors = stage.watchProcessors();
-  const [{ answers, p99Ms }, signInMs] = await Promise.all([begin(), signIn(stage, url)]);
-  const spent = processors();
-  if (answers['200'] !== WEBHOOKS) throw new Error(`not all webhooks got 200: ${JSON.stringify(answers)}`);
-  const guessed = await guessing;
-  const judged = guessed === undefined ? 0 : (guessed.answers['401'] ?? 0) / guessed.tookS;
-  return { p99Ms, signInMs, judged, spent };
+  const guess =
+    guesser &&
+    ((seconds: number) => guesser.ask<Guessed>({ url, perSecond: GUESSES_PER_SECOND, seconds } satisfies Guessing));
+  const { p99Ms, spent, disturbed, done } = await offerBeside(stage, LOAD, guess, () => signIn(stage, url));
+  const judged = disturbed === undefined ? 0 : (disturbed.answers['401'] ?? 0) / disturbed.tookS;
+  return { p99Ms, signInMs: done, judged, spent };
 }
 
 /** Signs in with new tokens, which the process has not cached. @returns the median time in milliseconds */
@@ -129,7 +111,7 @@ async function signIn({ client }: LiveStage, url: string): Promise<number> {
     const status = await postWithAgent(`${url}/console/session`, agent, { headers, body: JSON.stringify({ token }) });
     if (status !== '204') throw new Error(`a right sign-in from elsewhere was answered ${status}`);
     times.push(performance.now() - began);
-    await sleep((TURN_S * 800) / SIGN_INS);
+    await sleep((LOAD.seconds * 800) / SIGN_INS);
   }
   return median(times);
 }

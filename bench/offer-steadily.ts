@@ -22,10 +22,10 @@ export type Steady = {
 };
 
 /**
- * The 99th percentiles, in milliseconds from a webhook's due time: `lateMs` until it was sent, `p99Ms` until it was
- * answered 200. `longestMs`: the longest of the latter.
+ * In milliseconds from a webhook's due time: `lateMs` until it was sent, the 99th percentile. The others are
+ * percentiles until it was answered 200, and `longestMs` is the longest.
  */
-export type Offered = { answers: Answers; lateMs: number; p99Ms: number; longestMs: number };
+export type Offered = { answers: Answers; lateMs: number; p95Ms: number; p99Ms: number; longestMs: number };
 
 async function offerSteadily(url: string, requests: readonly SignedRequest[], perSecond: number): Promise<Offered> {
   const late: number[] = [];
@@ -41,7 +41,13 @@ async function offerSteadily(url: string, requests: readonly SignedRequest[], pe
       if (status === '200') took.push(performance.now() - dueAt);
     },
   );
-  return { answers, lateMs: percentile(late, 0.99), p99Ms: percentile(took, 0.99), longestMs: percentile(took, 1) };
+  return {
+    answers,
+    lateMs: percentile(late, 0.99),
+    p95Ms: percentile(took, 0.95),
+    p99Ms: percentile(took, 0.99),
+    longestMs: percentile(took, 1),
+  };
 }
 
 process.once('message', ({ url, senders, perSecond, webhooks, orders = Infinity, from = 0 }: Steady) => {

@@ -15,13 +15,24 @@ export const PARTS = [
   'grow',
   'members',
   'guesses',
+  'bodies',
   'evening',
 ] as const;
 export type Part = (typeof PARTS)[number];
 
 const QUICK: readonly Part[] = ['compare', 'start'];
 /** Parts that run only on request: they take long, need much disk space, or open more files than usually allowed. */
-const ASKED_FOR: readonly Part[] = ['memory', 'parked', 'years', 'cost', 'grow', 'members', 'guesses', 'evening'];
+const ASKED_FOR: readonly Part[] = [
+  'memory',
+  'parked',
+  'years',
+  'cost',
+  'grow',
+  'members',
+  'guesses',
+  'bodies',
+  'evening',
+];
 const MOST = 1_000;
 const ROUNDS = 5;
 const MEMORY_MINUTES = 10;

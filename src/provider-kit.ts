@@ -42,6 +42,7 @@ export {
 export { callWithToken, connectByCode, oauthGrant, oauthRevoke } from './providers/oauth.ts';
 export { ageCheck, cutText, orderNote, reasonInWords, takeOff } from './providers/order-texts.ts';
 export { absentable, requestedId, parseJson, readShape, readState, timeIfAny } from './providers/read-json.ts';
+export { neverTaken, NOT_TAKEN, refuseNameless, tooLate } from './providers/refusals.ts';
 export {
   BaseUrl,
   baseUrl,

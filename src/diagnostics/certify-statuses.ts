@@ -7,7 +7,7 @@ import { findWebhook, readWebhook } from '../core/replay/stored-webhook.ts';
 import { awaitStatus, findElsewhere, readStatuses, type Awaited, type Sought } from './await-status.ts';
 import { failed, ok, skipped, type Check } from './check.ts';
 import { explainInVain } from './explain-in-vain.ts';
-import { sendAgain, sendChanged, type Endpoint } from './send-again.ts';
+import { CHANGED, DUPLICATE, LATE, sendAgain, type Endpoint } from './send-again.ts';
 import type { CertifyDeps, CertifyOptions, Progress } from './test-run.ts';
 
 type Run = CertifyOptions & {
@@ -91,13 +91,11 @@ export async function certifyStatuses(deps: CertifyDeps, run: Run, progress: Pro
       }
       if (first === undefined) {
         first = { status, webhookId };
-        progress.found(
-          await sendAgain(sending, webhookId, location, { check: 'duplicate', outcomes: ['duplicate', 'stale'] }),
-        );
-        progress.found(await sendChanged(sending, webhookId, location));
+        progress.found(await sendAgain(sending, webhookId, location, DUPLICATE));
+        progress.found(await sendAgain(sending, webhookId, location, CHANGED));
       } else if (!wasLate) {
         wasLate = true;
-        progress.found(await sendAgain(sending, first.webhookId, location, { check: 'late', outcomes: ['stale'] }));
+        progress.found(await sendAgain(sending, first.webhookId, location, LATE));
       }
     } else if ('silent' in awaited) {
       hopeless = `not checked, because ${status} did not come`;

@@ -2,13 +2,14 @@ import { attemptLimit } from '../core/domain/timing.ts';
 import { makeToken, webhookPath } from '../core/domain/make-token.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
 import { problemOf, type Problem } from '../core/domain/placement-cause.ts';
-import { WrongLocation, getLocation, refuseHosts, type Location } from '../core/locations/locations.ts';
+import { WrongLocation, type Location } from '../core/locations/locations.ts';
 import { issueToken, revokeToken } from '../core/locations/webhook-tokens.ts';
 import { beginTestOrder, endTestOrder } from '../core/placements/test-order.ts';
 import { certifyStatuses } from './certify-statuses.ts';
 import { forgeOrder, namesTicket, readTicket } from './check-ticket.ts';
 import { failed, ok, type Check } from './check.ts';
 import { placeTwice } from './place-twice.ts';
+import { openLocation } from './send-test-order.ts';
 import { postWebhook, type Endpoint } from './send-again.ts';
 import { makeTestOrder, type CertifyDeps, type CertifyOptions, type Progress } from './test-run.ts';
 
@@ -35,9 +36,14 @@ export async function certify(deps: CertifyDeps, about: CertifyOptions, progress
     checks.push(check);
     progress.found(check);
   };
-  const location = await openLocation(deps, locationId, report);
-  if (location === undefined) return { order: undefined, checks };
+  const location = await openLocation(deps, locationId);
+  if (location instanceof WrongLocation) {
+    const toDo = `store them again: expediter location put --location ${locationId}`;
+    report(failed('settings', location.message, toDo, { expected: 'settings that its integration can use' }));
+    return { order: undefined, checks };
+  }
   const { integration } = location;
+  report(ok('settings', `can be used; its POS is ${integration}`));
 
   const { tokenId, token } = await issueToken(pool, {
     locationId,
@@ -52,27 +58,6 @@ export async function certify(deps: CertifyDeps, about: CertifyOptions, progress
     return { order, checks };
   } finally {
     await revokeToken(pool, tokenId);
-  }
-}
-
-async function openLocation(
-  { pool, decryptSettings, allowedHosts }: CertifyDeps,
-  locationId: string,
-  report: Progress['found'],
-): Promise<Location | undefined> {
-  const stored = await getLocation(pool, locationId);
-  try {
-    const { integration } = stored;
-    const location = { locationId, integration, ...(await decryptSettings(stored)) };
-    refuseHosts(location.settings, location.provider, allowedHosts);
-    report(ok('settings', `can be used; its POS is ${integration}`));
-    return location;
-  } catch (error) {
-    if (!(error instanceof WrongLocation)) throw error;
-    const toDo = `store them again: expediter location put --location ${locationId}`;
-    const expected = `settings that ${stored.integration} can use`;
-    report(failed('settings', error.message, toDo, { expected }));
-    return undefined;
   }
 }
 

@@ -7,7 +7,7 @@ import { rankOf, statusAt } from '../core/domain/lifecycle.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
 import { askPos } from '../core/locations/check-location.ts';
 import type { Location } from '../core/locations/locations.ts';
-import { callWatched } from './call-watched.ts';
+import { callWatched } from './send-test-order.ts';
 import { failed, ok, skipped, type Check } from './check.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 

@@ -4,7 +4,7 @@ import { webhookPath } from '../core/domain/make-token.ts';
 import { hideSecrets, secretsOf } from '../core/locations/hide-secrets.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { StoredWebhook } from '../core/replay/stored-webhook.ts';
-import { describeBody } from './call-watched.ts';
+import { describeBody } from './send-test-order.ts';
 import { failed, type Check } from './check.ts';
 import { pageFor } from './test-run.ts';
 

@@ -1,14 +1,12 @@
 import { perhapsTaken, classifyError } from '../core/domain/classify-error.ts';
-import { OrderRef } from '../core/domain/order.ts';
 import { problemOf, type Problem } from '../core/domain/placement-cause.ts';
 import { attemptLimit } from '../core/domain/timing.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
-import { getLocation, refuseHosts, WrongLocation, type Location } from '../core/locations/locations.ts';
+import { WrongLocation } from '../core/locations/locations.ts';
 import { storeOrderRef } from '../core/placements/placement-outcomes.ts';
 import { endAttempt } from '../core/placements/record-attempt.ts';
 import { beginTestOrder, endTestOrder, type PlacedTest } from '../core/placements/test-order.ts';
-import { callWatched } from './call-watched.ts';
-import { beginCall, endOf, fixForAnswer } from './place-twice.ts';
+import { beginSending, fixForAnswer, openLocation } from './send-test-order.ts';
 import { makeTestOrder } from './test-run.ts';
 
 /** The only item of a test order. */
@@ -25,14 +23,13 @@ const NEVER_SENT = problemOf({ code: 'process_died' });
  */
 export async function placeTestOrder(deps: LocationDeps, locationId: string, item: TestItem): Promise<PlacedTest> {
   const { pool } = deps;
-  const stored = await getLocation(pool, locationId);
-  let location: Location;
-  try {
-    location = { ...stored, ...(await deps.decryptSettings(stored)) };
-    refuseHosts(location.settings, location.provider, deps.allowedHosts);
-  } catch (error) {
-    if (!(error instanceof WrongLocation)) throw error;
-    return { state: 'failed', problem: error.message, toDo: 'Correct the settings of the location, then try again.' };
+  const location = await openLocation(deps, locationId);
+  if (location instanceof WrongLocation) {
+    return {
+      state: 'failed',
+      problem: location.message,
+      toDo: 'Correct the settings of the location, then try again.',
+    };
   }
   const { provider, integration } = location;
   const { id, price, currency } = item;
@@ -42,25 +39,24 @@ export async function placeTestOrder(deps: LocationDeps, locationId: string, ite
     money: { subtotal: price, tax: 0, tip: 0, fee: 0, total: price, currency },
   };
   const made = makeTestOrder(locationId, contents, deps.now());
-  const { claim, order } = await beginTestOrder(pool, made, DEADLINE_S);
-  const { serviceOrderId, callOutCode = null } = order;
+  const test = await beginTestOrder(pool, made, DEADLINE_S);
+  const { serviceOrderId, callOutCode = null } = test.order;
   let problem: Problem = NEVER_SENT;
   try {
-    const attempt = await beginCall(pool, claim, 'createOrder', location);
-    const call = await callWatched(deps, location, attemptLimit(provider) * 1_000, async (context) =>
-      OrderRef.parse(await provider.createOrder(order, context)),
-    );
+    const send = await beginSending(deps, location, test, attemptLimit(provider) * 1_000);
+    const call = await send();
     if ('error' in call) {
       problem = classifyError(call.error);
-      await endAttempt(pool, serviceOrderId, endOf(attempt, call));
+      await endAttempt(pool, serviceOrderId, call.attempt);
       const toDo = perhapsTaken(call.error)
         ? 'The POS may have the ticket: look there, and remove it.'
         : fixForAnswer(call.exchange, location);
       return { state: 'failed', problem: problem.problem, toDo };
     }
-    await storeOrderRef(pool, serviceOrderId, integration, call.given, endOf(attempt, call));
-    return { state: 'placed', serviceOrderId, providerOrderId: call.given.providerOrderId ?? null, callOutCode };
+    const { given: ref = {}, attempt } = call;
+    await storeOrderRef(pool, serviceOrderId, integration, ref, attempt);
+    return { state: 'placed', serviceOrderId, providerOrderId: ref.providerOrderId ?? null, callOutCode };
   } finally {
-    await endTestOrder(pool, claim, problem);
+    await endTestOrder(pool, test.claim, problem);
   }
 }

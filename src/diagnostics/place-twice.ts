@@ -1,21 +1,17 @@
-import type { Pool } from 'pg';
 import { classifyError } from '../core/domain/classify-error.ts';
 import { GiveUp, TryAgain } from '../core/domain/errors.ts';
-import { OrderRef, type KitchenOrder } from '../core/domain/order.ts';
+import type { KitchenOrder } from '../core/domain/order.ts';
 import type { Problem } from '../core/domain/placement-cause.ts';
-import type { PosContext } from '../core/domain/provider.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { TestClaim } from '../core/placements/test-order.ts';
-import { beginAttempt, endAttempt, type AttemptEnd } from '../core/placements/record-attempt.ts';
+import { endAttempt } from '../core/placements/record-attempt.ts';
 import { storeOrderRef } from '../core/placements/placement-outcomes.ts';
-import { callWatched, type Exchange, type WatchedCall } from './call-watched.ts';
 import { failed, ok, skipped, type Check } from './check.ts';
+import { beginSending, fixForAnswer, type SentOrder } from './send-test-order.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
 /** `ids` are all ticket ids that the POS named, also in the answers that we treat as lost. */
 type PlacedTwice = { ids: readonly string[]; lastExchange: string | undefined } | { problem: Problem };
-
-type Call = WatchedCall<OrderRef | undefined>;
 
 const FIRST = 'takes the order';
 const OTHER = 'at once';
@@ -36,20 +32,14 @@ export async function placeTwice(
   const { provider, integration } = location;
   const { claim, answerMs, report } = about;
   const { serviceOrderId } = order;
-  const send = async (context: PosContext<unknown>): Promise<OrderRef> =>
-    OrderRef.parse(await provider.createOrder(order, context));
-  const find = async (context: PosContext<unknown>): Promise<OrderRef | undefined> =>
-    OrderRef.optional().parse(await provider.findOrder?.(serviceOrderId, context));
-  const begin = (name: 'createOrder' | 'findOrder'): Promise<number> => beginCall(deps.pool, claim, name, location);
+  const begin = (name?: 'findOrder'): Promise<() => Promise<SentOrder>> =>
+    beginSending(deps, location, { claim, order }, answerMs, name);
 
   // Both attempt rows are written before the first request starts, so that the two requests overlap.
-  const begun = [await begin('createOrder')];
-  if (provider.deduplicates && provider.builtForUs !== undefined) begun.push(await begin('createOrder'));
-  const calls = await Promise.all(begun.map(() => callWatched(deps, location, answerMs, send)));
-  for (const [nth, attempt] of begun.entries()) {
-    const each = calls[nth];
-    if (each !== undefined) await endAttempt(deps.pool, claim.serviceOrderId, endOf(attempt, each));
-  }
+  const begun = [await begin()];
+  if (provider.deduplicates && provider.builtForUs !== undefined) begun.push(await begin());
+  const calls = await Promise.all(begun.map((send) => send()));
+  for (const { attempt } of calls) await endAttempt(deps.pool, serviceOrderId, attempt);
   // The POS may answer one of the two requests with "try later" or "already known".
   const taken = calls.find((each) => idsOf(each).length > 0) ?? calls.find((each) => 'given' in each);
   const first = taken ?? calls[0];
@@ -68,23 +58,23 @@ export async function placeTwice(
   if (!provider.deduplicates && provider.findOrder === undefined) {
     const found = 'this POS does not detect repeats: after a lost answer a person decides about the order';
     report(skipped(AGAIN, found));
-    await storeOrderRef(deps.pool, serviceOrderId, integration, first.given);
+    await storeOrderRef(deps.pool, serviceOrderId, integration, first.given ?? {});
     return { ids: idsOf(first), lastExchange: first.exchange?.line };
   }
-  const attempt = await begin(provider.deduplicates ? 'createOrder' : 'findOrder');
-  const again: Call = await callWatched(deps, location, answerMs, provider.deduplicates ? send : find);
+  const repeat = await begin(provider.deduplicates ? undefined : 'findOrder');
+  const again = await repeat();
   const before = calls.flatMap(idsOf);
   report(judgeAgain(before, again, provider.deduplicates));
   const ref = 'error' in again ? first.given : again.given;
-  await storeOrderRef(deps.pool, serviceOrderId, integration, ref ?? {}, endOf(attempt, again));
+  await storeOrderRef(deps.pool, serviceOrderId, integration, ref ?? {}, again.attempt);
   return { ids: [...new Set([...before, ...idsOf(again)])], lastExchange: again.exchange?.line };
 }
 
-function idsOf(call: Call): string[] {
+function idsOf(call: SentOrder): string[] {
   return 'given' in call && call.given?.providerOrderId !== undefined ? [call.given.providerOrderId] : [];
 }
 
-function judgeFirst(first: Call, location: Location): Check {
+function judgeFirst(first: SentOrder, location: Location): Check {
   const [id] = idsOf(first);
   const { line: request, idKind } = first.exchange ?? {};
   // The answer has the field of our own format, but its value is not a usable id.
@@ -101,7 +91,7 @@ function judgeFirst(first: Call, location: Location): Check {
 }
 
 /** Judges `other`, the second of two simultaneous requests. The POS may ask us to send this request again later. */
-function judgeOther(first: Call, other: Call): Check {
+function judgeOther(first: SentOrder, other: SentOrder): Check {
   const details = { request: other.exchange?.line, expected: TAKEN_ONCE };
   const { request } = details;
   if ('error' in other) {
@@ -129,7 +119,7 @@ function judgeOther(first: Call, other: Call): Check {
  * @param before the ticket ids in the answers that were treated as lost
  * @param doesRepeat whether the order was sent again; otherwise we searched for it
  */
-function judgeAgain(before: readonly string[], again: Call, doesRepeat: boolean): Check {
+function judgeAgain(before: readonly string[], again: SentOrder, doesRepeat: boolean): Check {
   const details = { request: again.exchange?.line, expected: TAKEN_ONCE };
   const { request } = details;
   if ('error' in again) {
@@ -152,46 +142,4 @@ function judgeAgain(before: readonly string[], again: Call, doesRepeat: boolean)
   const isKnown = again.exchange?.status === 409;
   if (!isKnown && (id === undefined || before.length === 0)) return skipped(AGAIN, UNKNOWN, { request });
   return ok(AGAIN, `sent again after a lost answer, it was ${isKnown ? 'known' : 'the same ticket'}`, { request });
-}
-
-/** Suggests a fix if the POS does not accept the order. For a POS that is built for us the fix is more specific. */
-export function fixForAnswer(exchange: Exchange | undefined, location: Location): string {
-  const page = pageFor(location, 'orders');
-  if (location.provider.builtForUs === undefined || exchange === undefined)
-    return `see what each answer means: ${page}`;
-  const { status } = exchange;
-  if (status === undefined)
-    return `check that ordersUrl leads to the POS. If it does, answer first, then print: ${page}`;
-  if (status === 401 || status === 403) {
-    return (
-      'your check of our signature refused it: the key is the base64 behind whsec_, decoded; sign the raw bytes: ' +
-      pageFor(location, 'the-signature')
-    );
-  }
-  if (status === 404 || status === 405) {
-    return `check the path of ordersUrl, which is --orders-url of npm run certify: ${page}`;
-  }
-  if (status >= 500) return `your bridge failed on this order: check its log. ${page}`;
-  return `see what each answer means: ${page}`;
-}
-
-/** Writes the `started` row of an attempt before the call, like the service. @returns the attempt's number */
-export async function beginCall(
-  pool: Pool,
-  claim: TestClaim,
-  name: 'createOrder' | 'findOrder',
-  location: Location,
-): Promise<number> {
-  const attempt = await beginAttempt(pool, claim, name, location);
-  if (attempt === undefined) throw new Error('the test order cannot be sent any more: it may have ended');
-  return attempt;
-}
-
-export function endOf(attempt: number, call: Call): AttemptEnd {
-  const { milliseconds } = call;
-  if ('given' in call) return { attempt, outcome: call.given === undefined ? 'absent' : 'placed', milliseconds };
-  const { error } = call;
-  const { httpStatus } = error as { httpStatus?: number };
-  const outcome = error instanceof Error ? error.name : 'unknown';
-  return { attempt, outcome, milliseconds, httpStatus, error: classifyError(error).problem };
 }

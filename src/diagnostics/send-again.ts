@@ -20,48 +20,45 @@ type Answer = { status: number; outcome: string | undefined; webhookId: string |
 /** `ours` are the ids of the webhooks that certify itself sent. */
 type SendDeps = { pool: Pool; keys: SettingsKeys; endpoint: Endpoint; ours: Set<string> };
 
-/**
- * Sends a webhook of the POS again with exactly the same bytes.
- * @param about.outcomes the correct outcomes. The outcome is `stale` if the order has a higher status by now
- */
+/** How a webhook of the POS is sent again, and the outcomes that are right then. `added`: bytes after its body. */
+type Repeat = { check: string; did: string; right: readonly string[]; added?: string };
+
+/** The outcome is `stale` if the order has a higher status by now. */
+export const DUPLICATE: Repeat = { check: 'duplicate', did: 'sent again', right: ['duplicate', 'stale'] };
+export const LATE: Repeat = { check: 'late', did: 'sent again', right: ['stale'] };
+/** The signature is wrong for the added byte. */
+export const CHANGED: Repeat = { check: 'bad signature', did: 'changed by one byte', right: ['dropped'], added: ' ' };
+
+/** Sends a webhook of the POS again, with the same bytes or with one more. */
 export async function sendAgain(
   deps: SendDeps,
   webhookId: string,
   location: Location,
-  { check, outcomes }: { check: string; outcomes: readonly ('duplicate' | 'stale')[] },
+  { check, did, right, added }: Repeat,
 ): Promise<Check> {
-  const stored = await read(deps, webhookId);
-  if (stored === undefined) return skipped(check, 'the webhook to send again is no longer stored');
-  const request = describeWebhook(stored, location);
-  const answer = await post(deps, stored);
-  if (typeof answer === 'string') return unreachable(check, answer);
-  const found = `sent again, it was answered ${answer.status} ${answer.outcome ?? ''}`.trim();
-  if (outcomes.some((outcome) => outcome === answer.outcome)) return ok(check, found, { request });
-  if (answer.outcome === 'dropped') {
-    const again = answer.webhookId === undefined ? undefined : await read(deps, answer.webhookId);
-    const why = again?.reason ?? 'it was not stored';
-    return skipped(check, `only the POS itself can send its webhook again: ${why}`, { request });
-  }
-  return failed(check, found, OUR_FAULT, { request, expected: `200 ${outcomes.join(' or ')}` });
-}
-
-/** Sends a webhook of the POS again with one byte appended, so that its signature is wrong. */
-export async function sendChanged(deps: SendDeps, webhookId: string, location: Location): Promise<Check> {
-  const check = 'bad signature';
-  if (!isSigned(location)) {
+  if (added !== undefined && !isSigned(location)) {
     return skipped(
       check,
       'its webhooks are not signed: anyone who knows their URL can change the orders of this location',
     );
   }
   const stored = await read(deps, webhookId);
-  if (stored === undefined) return skipped(check, 'the webhook to change is no longer stored');
-  const answer = await post(deps, stored, ' ');
-  if (typeof answer === 'string') return unreachable(check, answer);
-  const found = `changed by one byte, it was answered ${answer.status} ${answer.outcome ?? ''}`.trim();
+  if (stored === undefined) return skipped(check, 'the webhook to send again is no longer stored');
+  const answer = await postWebhook(deps.endpoint, stored, added);
+  if (typeof answer === 'string') {
+    const found = `PUBLIC_URL could not be reached from here: ${answer}`;
+    return failed(check, found, 'run it where PUBLIC_URL can be reached', { expected: 'an answer from the service' });
+  }
+  const { status, outcome = '', webhookId: id } = answer;
+  if (id !== undefined) deps.ours.add(id);
   const request = describeWebhook(stored, location);
-  if (answer.outcome === 'dropped') return ok(check, found, { request });
-  return failed(check, found, OUR_FAULT, { request, expected: '200 dropped' });
+  const found = `${did}, it was answered ${status} ${outcome}`.trim();
+  if (right.includes(outcome)) return ok(check, found, { request });
+  if (outcome === 'dropped') {
+    const why = (id === undefined ? undefined : await read(deps, id))?.reason ?? 'it was not stored';
+    return skipped(check, `only the POS itself can send its webhook again: ${why}`, { request });
+  }
+  return failed(check, found, OUR_FAULT, { request, expected: `200 ${right.join(' or ')}` });
 }
 
 function isSigned({ provider: { webhookAuth }, settings }: Location): boolean {
@@ -77,12 +74,6 @@ async function read({ pool, keys }: SendDeps, webhookId: string): Promise<Stored
 /** How often a webhook is sent again that was answered 500, as a POS does: Postgres may have been slow. */
 const AGAIN_MAX = 3;
 const AGAIN_MS = 500;
-
-async function post(deps: SendDeps, stored: StoredWebhook, added?: string): Promise<Answer | string> {
-  const answer = await postWebhook(deps.endpoint, stored, added);
-  if (typeof answer !== 'string' && answer.webhookId !== undefined) deps.ours.add(answer.webhookId);
-  return answer;
-}
 
 /**
  * Posts a webhook of the POS to PUBLIC_URL, as the POS did, and again after a 500.
@@ -116,9 +107,4 @@ async function postOnce(
     outcome: typeof outcome === 'string' ? outcome : undefined,
     webhookId: typeof webhookId === 'string' ? webhookId : undefined,
   };
-}
-
-function unreachable(check: string, why: string): Check {
-  const found = `PUBLIC_URL could not be reached from here: ${why}`;
-  return failed(check, found, 'run it where PUBLIC_URL can be reached', { expected: 'an answer from the service' });
 }

@@ -2,7 +2,7 @@ import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import type { PosContext } from '../core/domain/provider.ts';
 import { parseRetryAfter } from '../core/domain/classify-error.ts';
 
-/** One request to a POS. `body` is sent unchanged; set its `content-type` in `headers`. */
+/** One request to a POS. `body` is sent unchanged; set its `content-type` in `headers`. `json` is written as the body. */
 export type PosRequest = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   url: string;
@@ -10,6 +10,7 @@ export type PosRequest = {
   route?: string;
   headers?: Record<string, string>;
   body?: string;
+  json?: unknown;
   /** The vendor's own header that tells when a 429's limit ends, in seconds since 1970. `Retry-After` comes first. */
   resetHeader?: string;
   /** The context's signal, which ends the attempt. For a token request, the signal that `obtain` gets. */
@@ -65,10 +66,12 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
 }
 
 /** Builds the request. The error of `Request` quotes an invalid URL or header value, so it must not reach a log. */
-function buildRequest(call: PosRequest, name: string): Request {
-  const { url, method, headers = {}, body } = call;
+function buildRequest({ url, method, headers: given, json, body }: PosRequest, name: string): Request {
+  const text = json === undefined ? body : JSON.stringify(json);
   try {
-    return new Request(url, { method, headers, ...(body === undefined ? {} : { body }) });
+    const headers = new Headers(given);
+    if (json !== undefined) headers.set('content-type', 'application/json');
+    return new Request(url, { method, headers, ...(text !== undefined && { body: text }) });
   } catch {
     throw new NeedsOperator(`${name}: the settings give an invalid URL or header`);
   }

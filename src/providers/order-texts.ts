@@ -2,6 +2,14 @@ import { discountsOf, toDecimal } from '../core/domain/money.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
 import type { ReasonCode } from '../core/domain/reason-code.ts';
 
+export type Item = CanonicalOrder['items'][number];
+export type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
+
+/** The ISO 3166-1 alpha-2 code in capitals. Undefined for any other text: a POS refuses it, and no courier needs it. */
+export function countryCode(country = ''): string | undefined {
+  return /^[a-z]{2}$/i.test(country) ? country.toUpperCase() : undefined;
+}
+
 /** The mark at the end of a text that was cut. */
 const CUT = ' […]';
 

@@ -5,6 +5,7 @@ import type { Webhook } from '../core/domain/provider.ts';
 /**
  * Verifies the HMAC-SHA256 that a POS sends in a header.
  * @param about.header the header's name in lower case
+ * @param about.secret several if any of them may have signed it
  * @param about.signed the signed parts, in order
  * @param about.prefix the text before the signature in the header, such as `sha256=`
  * @throws NotAuthentic that names the header
@@ -13,7 +14,7 @@ export function verifyHmac(
   { headers }: Pick<Webhook, 'headers'>,
   about: {
     header: string;
-    secret: string;
+    secret: string | readonly string[];
     signed: readonly (string | Buffer)[];
     encoding: 'hex' | 'base64';
     prefix?: string;
@@ -30,11 +31,14 @@ export function verifyHmac(
     });
   }
   const signature = given.slice(prefix.length);
-  const hmac = createHmac('sha256', secret);
-  for (const part of signed) hmac.update(part);
-  const right = Buffer.from(hmac.digest(encoding));
   const offered = Buffer.from(encoding === 'hex' ? signature.toLowerCase() : signature);
-  if (right.length !== offered.length || !timingSafeEqual(right, offered)) {
+  const isRight = [secret].flat().some((each) => {
+    const hmac = createHmac('sha256', each);
+    for (const part of signed) hmac.update(part);
+    const right = Buffer.from(hmac.digest(encoding));
+    return right.length === offered.length && timingSafeEqual(right, offered);
+  });
+  if (!isRight) {
     throw new NotAuthentic(`the signature in ${header} is wrong`, { cause: { code: 'signature_wrong', header } });
   }
 }

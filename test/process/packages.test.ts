@@ -21,10 +21,10 @@ const EXPORTS: Record<string, string> = {
   'expediter-kit': `
     absentable ageCheck Allowance Authorisation BaseUrl baseUrl callPos callWithToken CancelAnswer CanonicalOrder
     connectByCode Connection Credentials cutText DeliveredBy describeIssues discountsOf entryOf flattenModifiers
-    FulfillmentType GiveUp Grant HttpUrl Id ItemMap joinName KitchenOrder kitchenReport KitchenReport limitRate minorDigits minutesIfAny Modifier NeedsOperator
-    NotAuthentic oauthGrant oauthRevoke orderNote OrderRef parseJson pauseMinutes Poison PosAnswer PosContext PosRequest Provider quoteRefusal
-    readShape readState REASON_CODES ReasonCode reasonInWords requestedId routeOf Secret SHOWN splitName Status StatusEvent STATUSES takeOff
-    timeIfAny toDecimal TryAgain tryAgainWith verifyHmac Webhook WebhookAuth`,
+    FulfillmentType GiveUp Grant HttpUrl Id ItemMap joinName KitchenOrder kitchenReport KitchenReport limitRate minorDigits minutesIfAny Modifier NeedsOperator neverTaken
+    NOT_TAKEN NotAuthentic oauthGrant oauthRevoke orderNote OrderRef parseJson pauseMinutes Poison PosAnswer PosContext PosRequest Provider quoteRefusal
+    readShape readState REASON_CODES ReasonCode reasonInWords refuseNameless requestedId routeOf Secret SHOWN splitName Status StatusEvent STATUSES takeOff
+    timeIfAny toDecimal tooLate TryAgain tryAgainWith verifyHmac Webhook WebhookAuth`,
   'expediter-kit/contract': `
     deliverWebhook Delivery Estimate Fault HttpServer inMemoryCredentials jsonIn Kitchen providerContract ProviderFixtures
     readBody Rejection sampleOrder SampleOptions sendFault sendJson serveHttp SignedWebhook Simulator SimulatorOptions

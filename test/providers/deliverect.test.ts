@@ -681,7 +681,7 @@ describe('translateWebhook', () => {
     ['no status', { status: undefined }, 'status: Invalid input: expected number'],
     ['an id that is a number', { channelOrderId: 7 }, 'channelOrderId: Invalid input: expected string'],
     ['an id too long', { orderId: 'secret'.repeat(50) }, 'orderId: Too big'],
-    ['no id at all', { channelOrderId: '', orderId: null }, 'channelOrderId and orderId are both empty'],
+    ['no id at all', { channelOrderId: '', orderId: null }, 'channelOrderId and orderId are missing'],
     ['a reason that is no text', { reason: ['secret'] }, 'reason: Invalid input: expected string'],
     ['a channel link that is no text', { channelLink: 7 }, 'channelLink: Invalid input: expected string'],
   ])('drops %s, naming the field and no value', (_name, part, message) => {

@@ -974,7 +974,7 @@ describe('translateWebhook', () => {
     ['a status that is no text', { ...event, new_state: { ...now, status: ['secret'] } }, 'new_state.status: '],
     ['an id too long', { ...event, order_id: 'secret'.repeat(50) }, 'order_id: '],
     ['an id that no database holds', { ...event, new_state: { ...now, private_ref: 'secret\0' } }, 'private_ref: '],
-    ['no id at all', { ...event, order_id: null, new_state: { ref: 'secret', status: 'accepted' } }, 'all missing'],
+    ['no id at all', { ...event, order_id: null, new_state: { ref: 'secret', status: 'accepted' } }, 'are missing'],
   ])('drops an event with %s, naming what is wrong and no value', (_name, body, message) => {
     const error = errorOf(() => translate(body));
     expectError(error, Poison, message);

@@ -917,7 +917,7 @@ describe('connect', () => {
   it.each([
     ['the registration', 200, { url: HERE }, 400, refusal('url', 'URL'), /400 for url \(URL\)/],
     ['the look-up', 400, {}, 200, {}, /400/],
-    ['the look-up without a URL', 200, {}, 200, {}, /has no url/],
+    ['the look-up without a URL', 200, {}, 200, {}, /about the webhook cannot be read/],
   ])('says what is wrong about %s', async (_name, found, foundBody, status, body, words) => {
     const baseUrl = await serve(({ method }) => (method === 'GET' ? [found, foundBody] : [status, body]));
     const context = contextOf(settingsOf({ baseUrl }));

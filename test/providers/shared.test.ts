@@ -7,6 +7,7 @@ import { callPos, limitRate, routeOf } from '../../src/providers/call-pos.ts';
 import { minorDigits, toDecimal } from '../../src/core/domain/money.ts';
 import { splitName } from '../../src/core/domain/member-text.ts';
 import { cutText, orderNote, reasonInWords } from '../../src/providers/order-texts.ts';
+import { NOT_TAKEN, neverTaken, refuseNameless, tooLate } from '../../src/providers/refusals.ts';
 import { BaseUrl, kitchenReport, minutesIfAny } from '../../src/providers/shared-settings.ts';
 import { verifyHmac } from '../../src/providers/verify-hmac.ts';
 import { sampleOrder } from '../support/sample-order.ts';
@@ -164,6 +165,28 @@ describe('limits', () => {
 });
 
 describe('a request', () => {
+  it('writes its JSON, and the type of its content only with one', async () => {
+    const asked: Request[] = [];
+    const ask = (json?: unknown): Promise<unknown> =>
+      callPos({
+        method: 'PUT',
+        url: 'https://pos.test',
+        json,
+        signal: AbortSignal.timeout(5_000),
+        fetch: async (request) => {
+          asked.push(request as Request);
+          return new Response('{}');
+        },
+      });
+    await ask({ amount: JSON.rawJSON('12.90') });
+    await ask();
+    const sent = asked.map(async (request) => [request.headers.get('content-type'), await request.text()]);
+    expect(await Promise.all(sent)).toEqual([
+      ['application/json', '{"amount":12.90}'],
+      [null, ''],
+    ]);
+  });
+
   it('is named by its route in errors, and without one by its origin', async () => {
     const ask = (url: string, route?: string): Promise<unknown> =>
       callPos({
@@ -256,6 +279,19 @@ describe('a grant kept for a test', () => {
   });
 });
 
+describe('what all providers refuse alike', () => {
+  it('is an order that is never taken, with the better reason if there is one', () => {
+    expect(neverTaken('no', { httpStatus: 422 })).toMatchObject({ reason: NOT_TAKEN, reasonCode: 'technical' });
+    expect(neverTaken('no', { reason: 'Too far.', reasonCode: 'out_of_area' })).toMatchObject({ reason: 'Too far.' });
+    expect(tooLate('no', 409)).toMatchObject({ name: 'GiveUp', reasonCode: 'other', httpStatus: 409 });
+  });
+
+  it('is a webhook that names no order, with the fields in which an id was looked for', () => {
+    refuseNameless({ id: undefined, reference: 'order-1' });
+    expect(() => refuseNameless({ id: undefined, reference: undefined })).toThrow('id and reference are missing');
+  });
+});
+
 describe('a signature', () => {
   const [secret, body] = ['s', Buffer.from('{}')];
   const verify = (signature: string, prefix?: string, encoding: 'hex' | 'base64' = 'hex') =>
@@ -270,6 +306,19 @@ describe('a signature', () => {
     verify(right('hex').toUpperCase());
     verify(right('base64'), undefined, 'base64');
     expect(() => verify(right('base64').toLowerCase(), undefined, 'base64')).toThrow(NotAuthentic);
+  });
+
+  it('is of any of several secrets, and of none if there are none', () => {
+    const by =
+      (...secrets: string[]) =>
+      () =>
+        verifyHmac(
+          { headers: { 'x-signature': right('hex') } },
+          { header: 'x-signature', secret: secrets, signed: ['1.', body], encoding: 'hex' },
+        );
+    by('other', secret)();
+    expect(by('other')).toThrow(NotAuthentic);
+    expect(by()).toThrow(NotAuthentic);
   });
 
   it('stands behind its prefix, and nowhere else', () => {

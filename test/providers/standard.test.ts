@@ -183,7 +183,7 @@ describe('translateWebhook', () => {
     ],
     ['an id too long', statusOf({ id: 'secret'.repeat(50) }), 'order.id: Too big'],
     ['an id no database holds', statusOf({ id: 'secret\0' }), 'order.id: contains a NUL'],
-    ['no id at all', statusOf({ thirdPartyReference: null }), 'a string in either is required'],
+    ['no id at all', statusOf({ thirdPartyReference: null }), 'a string in one of them is required'],
     ['no status', statusOf({ status: undefined }), 'order.status: Invalid input: expected string, received undefined'],
     ['a time that is none', statusOf({ occurredAt: 'secret' }), 'order.occurredAt: is not an RFC 3339'],
     ['a time without offset', statusOf({ occurredAt: '2026-01-31T18:30:00' }), 'order.occurredAt: is not an RFC 3339'],

@@ -12,11 +12,7 @@ const URLS = [
   'paymentUpdateURL',
 ];
 
-/**
- * Lists the operator's steps, because no API of Deliverect sets webhook URLs. Deliverect calls one registration URL of
- * the platform for every channel link, and takes the webhook URLs from the answer.
- * https://developers.deliverect.com/v3.0-ordering-experience/reference/channel_register
- */
+/** Lists the steps: https://developers.deliverect.com/v3.0-ordering-experience/reference/channel_register */
 export function connect({ settings, webhookUrl }: PosContext<Settings> & { webhookUrl: string }): Promise<Connection> {
   const { channelLinkId, hmacSecret } = settings;
   const answer = JSON.stringify(Object.fromEntries(URLS.map((name) => [name, webhookUrl])));

@@ -8,11 +8,7 @@ export function tokenOf(context: PosContext<Settings>): Parameters<Credentials['
   return { seed: { clientId, clientSecret, baseUrl }, obtain: (_none, signal) => obtainToken(context, signal) };
 }
 
-/**
- * Obtains a token by OAuth's client credentials, sent as JSON. `audience` is the environment that the token is for.
- * https://developers.deliverect.com/reference/access-token and https://developers.deliverect.com/openapi/oauth2.json
- * @param signal the token request's own signal, because orders of other locations wait for the same token
- */
+/** OAuth's client credentials: https://developers.deliverect.com/openapi/oauth2.json */
 async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signal: AbortSignal): Promise<Grant> {
   const { clientId: client_id, clientSecret: client_secret, baseUrl } = settings;
   const { access_token, expires_in, expires_at } = await oauthGrant(
@@ -30,11 +26,8 @@ async function obtainToken({ settings, now, fetch }: PosContext<Settings>, signa
 }
 
 /**
- * Obtains a token, which proves the credentials and the environment. The Channel API documents no read request, so a
- * wrong channelName or channelLinkId shows only with the first order.
- *
- * A stored token may be hours old and proves nothing. It is therefore reported as rejected, so that `Credentials`
- * obtains a new one. Deliverect limits logins, so this happens at most once a minute for all locations that share it.
+ * Obtains a token, because the Channel API documents no read request. A stored token may be hours old and proves
+ * nothing, so it is reported as rejected. `Credentials` then obtains a new one, at most once a minute.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {

@@ -3,7 +3,6 @@ import { Id } from '../../core/domain/order.ts';
 import { baseUrl, DeliveredBy, ItemMap, minutesIfAny, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
 import { timeIfAny } from '../read-json.ts';
 
-/** The settings of one location, which Deliverect calls a channel link. */
 export const Settings = z
   .strictObject({
     clientId: Secret.describe("The platform's client at Deliverect, shared by all of its locations."),
@@ -39,7 +38,6 @@ export type Settings = z.infer<typeof Settings>;
 
 const Seconds = z.number().positive();
 
-/** The answer with an access token: https://developers.deliverect.com/openapi/oauth2.json */
 export const TokenGranted = z.object({
   access_token: z.string().min(1),
   expires_in: Seconds.optional(),
@@ -62,10 +60,8 @@ export const NotAllowed = z.object({ code: z.literal('Authorization error') });
 const AbsentableId = z.preprocess((value) => (value === null || value === '' ? undefined : value), Id.optional());
 
 /**
- * The fields of three webhooks: an order's status, an order's new preparation time, and a courier's status.
+ * The fields of three webhooks: an order's new preparation time, a courier's status, and an order's status:
  * https://docs.deliverect.com/doc/channel-api/operation/operation-post-/yourwebhook.com/order_status
- * https://developers.deliverect.com/v3.0-ordering-experience/docs/how-to-update-order-preparation-time
- * https://developers.deliverect.com/page/courier-status-update-model
  */
 export const OrderUpdate = z.object({
   /** The status code. It is a number in every sample, but one page documents it as a string. */
@@ -86,13 +82,8 @@ export const OrderUpdate = z.object({
   deliveryTime: timeIfAny,
 });
 
-/**
- * A store's busy mode. It also has `accountId` and `locationId`, and no end.
- * https://developers.deliverect.com/v3.0-ordering-experience/reference/busy-mode (July 2026)
- */
 export const BusyMode = z.object({
   channelLinkId: z.string(),
   status: z.enum(['PAUSED', 'BUSY', 'ONLINE']),
-  /** The minutes by which BUSY moves the pickup time. */
   delay: minutesIfAny,
 });

@@ -12,8 +12,7 @@ import { writeOrder } from './write-order.ts';
 const withinLimits = limitRate([]);
 
 /**
- * Posts an order to the location's channel link. One endpoint takes new orders and cancels:
- * https://developers.deliverect.com/v3.0-ordering-experience/reference/order
+ * Posts a new order or a cancel, which have one endpoint.
  * @param refused describes a refused request: `what` for the operator, `reason` for the member
  * @throws as `callPos` and `Credentials` do; NeedsOperator, GiveUp
  */
@@ -30,12 +29,8 @@ async function postOrder(
         method: 'POST',
         url: `${baseUrl}/${channelName}/order/${channelLinkId}`,
         route: '/{channelName}/order/{channelLinkId}',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json',
-          authorization: `Bearer ${accessToken}`,
-        },
-        body: JSON.stringify(body),
+        headers: { authorization: `Bearer ${accessToken}`, accept: 'application/json' },
+        json: body,
         signal,
         fetch,
       }).catch(quoteRefusal([401, 403], noAccess)),
@@ -86,11 +81,8 @@ function fieldsIn(json: unknown): string[] {
 }
 
 /**
- * Posts the order to the location's channel link. Deliverect deduplicates on `channelOrderId`, which is the order's id
- * in every attempt. A repeat gets the same answer as the first request, and is "hidden as a duplicate":
+ * A repeat gets the same answer as the first request, and is "hidden as a duplicate":
  * https://developers.deliverect.com/v3.0-ordering-experience/docs/troubleshooting
- *
- * 2xx only means that Deliverect has the order. A webhook reports whether the POS takes it, and names Deliverect's id.
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const reason = 'The restaurant could not take this order.';
@@ -101,15 +93,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
 /** The order status "Cancel": https://developers.deliverect.com/page/order-status */
 const CANCEL = 100;
 
-/**
- * Cancels the order by posting it again with the status "Cancel". `channelOrderId` names the order, so Deliverect's own
- * id is not needed. "There is no validation in Deliverect to prevent cancellation requests based on the current order
- * status", and every well-formed request gets a 201. The POS confirms by a webhook with status 110, or never does.
- * https://developers.deliverect.com/v3.0-ordering-experience/reference/order (read in November 2026)
- *
- * The reason is sent as the note, which the POS prints, and as `cancellationReason`, as in the documented example. The
- * endpoint requires the other fields of a new order, although only the id counts.
- */
+/** The endpoint requires all fields of a new order, although only the id counts. The POS prints the note. */
 export async function cancelOrder(
   _ref: OrderRef,
   order: CanonicalOrder & Pick<KitchenOrder, 'callOutCode'>,

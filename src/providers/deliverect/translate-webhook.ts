@@ -1,10 +1,10 @@
-import { Poison } from '../../core/domain/errors.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
 import { reasonInWords } from '../order-texts.ts';
+import { refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../shared-settings.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { BusyMode, OrderUpdate, type Settings } from './payloads.ts';
@@ -18,13 +18,8 @@ export const webhookAuth = {
 
 /**
  * Our status for each of Deliverect's codes: https://developers.deliverect.com/page/order-status
- * Other codes are internal, about a courier's way to the restaurant, or unknown: they "can safely be ignored". 30 means
- * that an order came twice and the second was dropped. 80 is called "in delivery", but it reports that a courier was
- * assigned, before 83 and often before the food is ready.
- *
- * "Statuses higher than 95 indicate that something went wrong". Two of these statuses do not end the order: 100 is the
- * platform's own request to cancel, and 115 means that a courier cancelled and the food waits for another one. 121 and
- * 124 are documented at https://developers.deliverect.com/reference/post-order-status-update
+ * 80 is called "in delivery", but it reports that a courier was assigned, often before the food is ready. 115 means
+ * that a courier cancelled and the food waits for another one.
  */
 const MEANINGS: ReadonlyMap<number, Status> = new Map([
   [2, 'received'], // the POS's webhook took the order
@@ -45,37 +40,25 @@ const MEANINGS: ReadonlyMap<number, Status> = new Map([
   [124, 'failed'], // Deliverect could not parse it
 ]);
 
-/**
- * Statuses of a courier on the way to the restaurant. We infer from them that the restaurant accepted the order. A
- * courier that is only assigned (80, 81) does not show it.
- */
+/** A courier on the way shows that the restaurant accepted. A courier who is only assigned (80, 81) does not show it. */
 const COURIER_COMES: ReadonlySet<number> = new Set([83, 84, 85]);
 
 /**
- * Reads a status of an order or a courier. An update of the preparation time repeats the order's status and has no
- * `timeStamp`. Other webhooks, such as menus and pauses, name no order and are ignored. The signature is the hex
- * HMAC-SHA256 of the raw body: https://developers.deliverect.com/reference/hmac-authentication
+ * An update of the preparation time repeats the order's status and has no `timeStamp`. Other webhooks name no order.
+ * The signature: https://developers.deliverect.com/reference/hmac-authentication
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   if (!webhook.verified) {
-    verifyHmac(webhook, {
-      header: webhookAuth.header,
-      secret: settings.hmacSecret,
-      signed: [webhook.body],
-      encoding: 'hex',
-    });
+    const { header } = webhookAuth;
+    verifyHmac(webhook, { header, secret: settings.hmacSecret, signed: [webhook.body], encoding: 'hex' });
   }
 
   const json = parseJson(webhook.body, 'an object with channelOrderId and status');
   if (!namesAnOrder(json)) return [];
   const update = readShape(OrderUpdate, json);
   const { status: code, channelLink, channelOrderId, orderId } = update;
-  if (channelOrderId === undefined && orderId === undefined) {
-    throw new Poison('channelOrderId and orderId are both empty: a string in either is required', {
-      cause: { code: 'names_no_order', fields: ['channelOrderId', 'orderId'] },
-    });
-  }
+  refuseNameless({ channelOrderId, orderId });
   if ((channelLink ?? settings.channelLinkId) !== settings.channelLinkId) return [];
   const hasCourierTime = update.deliveryTime !== undefined && COURIER_COMES.has(code);
   const status = hasCourierTime ? 'received' : MEANINGS.get(code);
@@ -101,11 +84,7 @@ function namesAnOrder(json: unknown): boolean {
   return 'channelOrderId' in json || 'orderId' in json;
 }
 
-/**
- * Returns why the order ended. For a cancel, the member reads the restaurant's own words ("Item out of stock"). The
- * words about a failure are technical, so the member reads only Deliverect's code. Deliverect documents no reason
- * codes, so we find our code by the words. If no words match, it is `restaurant_cancelled` or `technical`.
- */
+/** The words about a failure are technical, so the member reads only Deliverect's code. */
 function reasonOf(
   status: Status,
   code: number,
@@ -122,10 +101,7 @@ function reasonOf(
   };
 }
 
-/**
- * Finds our ids of the items whose PLUs the reason names: "InvalidProduct: Invalid PLU: 123". Modifiers are left out.
- * https://help.deliverect.com/en/articles/7979018-solve-invalid-plu-order-issues
- */
+/** Finds our ids of the items: https://help.deliverect.com/en/articles/7979018-solve-invalid-plu-order-issues */
 function itemsIn(text: string, { itemMap }: Settings): string[] {
   const plus = [...text.slice(0, 5000).matchAll(/\bInvalidProduct: Invalid PLU: (\S{1,255}?)[,;.]?(?=\s|$)/g)];
   const ids = plus.flatMap(([, plu = '']) => {
@@ -137,11 +113,7 @@ function itemsIn(text: string, { itemMap }: Settings): string[] {
 
 const STATES = { PAUSED: 'closed', BUSY: 'busy', ONLINE: 'open' } as const;
 
-/**
- * Reads a store's busy mode. Deliverect expects the status back as the answer. Undefined for Deliverect's other
- * webhooks, such as menus, which have another shape.
- * @throws Poison
- */
+/** Reads a store's busy mode. Deliverect expects the status back as the answer. @throws Poison */
 export function readKitchen({ body, receivedAt }: Webhook, settings: Settings): KitchenReport | undefined {
   const update = BusyMode.safeParse(parseJson(body, 'an object with channelLinkId and status')).data;
   if (update?.channelLinkId !== settings.channelLinkId) return undefined;

@@ -2,11 +2,10 @@ import { GiveUp } from '../../core/domain/errors.ts';
 import { type CanonicalOrder, type KitchenOrder, type Modifier, NOT_BLANK } from '../../core/domain/order.ts';
 import { splitStreet } from '../../core/domain/member-text.ts';
 import { discountsOf, minorDigits } from '../../core/domain/money.ts';
-import { orderNote } from '../order-texts.ts';
+import { type Destination, type Item, orderNote } from '../order-texts.ts';
+import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
-
-type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
 
 /** The fields that Deliverect requires in addition to the street, each with words for the member. */
 const REQUIRED = [
@@ -16,11 +15,8 @@ const REQUIRED = [
 ] as const;
 
 /**
- * Writes a delivery's address. Street, number, postal code, city and country are "required if delivery is done by
- * restaurant or a dispatch provider via Deliverect" (https://developers.deliverect.com/page/glossary-channel-orders).
- * We require them for all deliveries. The street must not repeat the number:
- * https://developers.deliverect.com/page/glossary-delivery-only-model
- * @throws GiveUp if one of these fields is missing
+ * The street must not repeat the number: https://developers.deliverect.com/page/glossary-delivery-only-model
+ * @throws GiveUp if a required field is missing
  */
 function writeAddress(destination: Destination): Record<string, unknown> {
   const { line1, line2, city, postalCode, region, country, latitude, longitude, instructions } = destination;
@@ -76,11 +72,8 @@ const ASAP_MS = 30 * 60_000;
 /** The payment type "credit card online". The other is cash. https://developers.deliverect.com/page/payment-types */
 const PAID_ONLINE = 0;
 
-type Item = CanonicalOrder['items'][number];
-
 /**
  * Writes the order: https://developers.deliverect.com/page/channel-orders. Amounts are in minor units, like ours.
- * `decimalDigits` is the number of their decimals.
  * @throws GiveUp if an item has no price, or a delivery's address is incomplete
  */
 export function writeOrder(
@@ -98,7 +91,6 @@ export function writeOrder(
     ...timesOf(order, now),
     placedTime: writeTime(new Date(order.placedAt)),
     ...courierOf(order, settings),
-    // The driver sees this flag. The kitchen reads the warning in the note.
     ageCheck: items.some((item) => item.ageRestricted),
     ...(isDelivery && { deliveryAddress: writeAddress(fulfillment.destination) }),
     decimalDigits: minorDigits(money.currency),
@@ -113,11 +105,7 @@ export function writeOrder(
   };
 }
 
-/**
- * Writes the courier and the tip: "a channel handling delivery for the restaurant must specify their channel name as
- * courier". The courier `restaurant` also stands for Deliverect's Dispatch. The tip of a courier is `driverTip`:
- * https://developers.deliverect.com/page/channel-orders
- */
+/** A platform that delivers names itself as the courier. `restaurant` also stands for Deliverect's Dispatch. */
 function courierOf(
   { fulfillment, money: { tip } }: CanonicalOrder,
   { deliveredBy, channelName }: Pick<Settings, 'deliveredBy' | 'channelName'>,
@@ -129,8 +117,6 @@ function courierOf(
 /**
  * Writes the times. Deliverect hides an order whose pickupTime has passed, so an ASAP order gets the present time:
  * https://developers.deliverect.com/docs/orders-not-showing-in-deliverect-account
- * While the kitchen is busy, "ASAP orders should not be possible", and its `delay` is "to increase the pickupTime":
- * https://developers.deliverect.com/reference/post-busy-mode
  * A delivery needs a pickupTime too. Deliverect does not document which time this is, and only the restaurant knows how
  * long the drive takes. So pickupTime and deliveryTime are both the time that the member requested.
  */
@@ -150,12 +136,6 @@ function writeTime(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
-/**
- * Writes the discounts as a negative sum and its parts. The restaurant pays for the discounts: `discountTotal` "should
- * only be applied where the restaurant is absorbing" it, and the payment is lower by the same sum.
- * https://developers.deliverect.com/v3.0-ordering-experience/docs/how-to-apply-discounts
- * https://developers.deliverect.com/page/payment-types
- */
 function writeDiscounts(order: CanonicalOrder): Record<string, unknown> {
   const discounts = discountsOf(order);
   if (discounts.length === 0) return {};
@@ -173,22 +153,16 @@ function writeDiscounts(order: CanonicalOrder): Record<string, unknown> {
   };
 }
 
-/**
- * Writes the taxes that are added to the prices. Empty if the prices include the taxes. "payment total = prices +
- * deliveryCost + serviceCharge + taxes", and the samples also add the tip:
- * https://developers.deliverect.com/page/tax-exclusive-orders
- */
+/** The taxes that are added to the prices: https://developers.deliverect.com/page/tax-exclusive-orders */
 function taxesOf({ subtotal, discount = 0, tax, tip, fee, total }: CanonicalOrder['money']): unknown[] {
   const isOnTop = tax > 0 && total === subtotal - discount + tax + tip + fee;
   return isOnTop ? [{ name: 'Tax', total: tax }] : [];
 }
 
-/** Writes one item. Deliverect requires item prices; its examples write 0 for a modifier without a price. */
 function writeItem(item: Item, nth: number, { itemMap }: Pick<Settings, 'itemMap'>): Record<string, unknown> {
   if (item.unitPrice === undefined) {
-    throw new GiveUp(`items.${nth}.unitPrice is missing, and Deliverect requires a price`, {
+    throw neverTaken(`items.${nth}.unitPrice is missing, and Deliverect requires a price`, {
       reason: 'The restaurant could not take this order: an item has no price.',
-      reasonCode: 'technical',
       itemIds: [item.serviceItemId],
     });
   }

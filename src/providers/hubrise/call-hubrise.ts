@@ -42,9 +42,8 @@ export async function callHubrise(
   }
   const request = async (): Promise<PosAnswer> => {
     const headers = { 'x-access-token': accessToken, accept: 'application/json', 'content-type': 'application/json' };
-    const content = body === undefined ? {} : { body: JSON.stringify(body) };
     try {
-      return await callPos({ method, url: baseUrl + path, route: routeOf(path), headers, signal, fetch, ...content });
+      return await callPos({ method, url: baseUrl + path, route: routeOf(path), headers, json: body, signal, fetch });
     } catch (error) {
       throw error instanceof TryAgain && error.httpStatus === 429 ? untilNextWindow(error, now) : error;
     }
@@ -62,6 +61,14 @@ export async function callHubrise(
 function untilNextWindow(error: TryAgain, now: Date): TryAgain {
   const retryAfterMs = error.retryAfterMs ?? MINUTE_MS - (now.getTime() % MINUTE_MS);
   return tryAgainWith(error, { sent: false, retryAfterMs });
+}
+
+/** Explains a refusal that only an operator can end. @param setting the setting that may be wrong */
+export function refusalOf(answer: PosAnswer, what: string, setting?: string): NeedsOperator {
+  const advice = setting === undefined ? '' : `: check ${setting}`;
+  return new NeedsOperator(`HubRise refused ${what} with ${nameRefusal(answer)}${advice}`, {
+    httpStatus: answer.status,
+  });
 }
 
 /** Maximum number of fields named in an error. */

@@ -1,11 +1,11 @@
-import { GiveUp, TryAgain } from '../../core/domain/errors.ts';
+import { TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { callHubrise, nameRefusal } from './call-hubrise.ts';
 import { findOrder, pathOf, readOrder } from './read-status.ts';
 import { State, type Settings } from './payloads.ts';
+import { tooLate } from '../refusals.ts';
 
-/** Statuses in which the food is ready, so a cancel is too late. HubRise does not document when it refuses a cancel. */
 const TOO_LATE: readonly string[] = [
   'awaiting_shipment',
   'awaiting_collection',
@@ -15,11 +15,9 @@ const TOO_LATE: readonly string[] = [
 ];
 
 /**
- * Sets the order's status to `cancelled`, which means "by either the customer or the store". The request is
- * `PATCH /location/orders/:order_id`: https://www.hubrise.com/developers/api/orders#update-order (November 2026). Only
- * HubRise's answer confirms the cancel. No webhook follows, because "a client does not receive notifications for the
- * events it generated" (https://www.hubrise.com/developers/api/callbacks). The status is read first, so that neither a
- * repeated cancel nor the cancel of a finished order changes anything.
+ * No webhook follows, because "a client does not receive notifications for the events it generated"
+ * (https://www.hubrise.com/developers/api/callbacks). The status is read first, so that neither a repeated cancel nor
+ * the cancel of a finished order changes anything.
  * @throws as `findOrder` and `readOrder` do, and GiveUp
  */
 export async function cancelOrder(
@@ -43,9 +41,4 @@ export async function cancelOrder(
   if (httpStatus >= 300) throw tooLate(`HubRise refused to cancel the order with ${nameRefusal(answer)}`, httpStatus);
   if (State.safeParse(answer.json).data?.status === 'cancelled') return 'cancelled';
   throw new TryAgain('HubRise did not confirm that the order is cancelled', { sent: true, httpStatus });
-}
-
-function tooLate(message: string, httpStatus?: number): GiveUp {
-  const reason = 'The restaurant can no longer cancel this order.';
-  return new GiveUp(message, { reason, reasonCode: 'other', httpStatus });
 }

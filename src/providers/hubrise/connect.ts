@@ -2,15 +2,13 @@ import type { Authorisation, Connection, PosContext } from '../../core/domain/pr
 import { connectByCode, oauthGrant, oauthRevoke } from '../oauth.ts';
 import { Callback, Location, type Settings, TokenGranted } from './payloads.ts';
 import { NeedsOperator } from '../../core/domain/errors.ts';
-import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts';
+import { callHubrise, type HubriseRequest, refusalOf } from './call-hubrise.ts';
 import { quoteRefusal } from '../call-pos.ts';
 import { listRefused } from './create-order.ts';
 
 /**
- * The URL of the page where the restaurant agrees. Without `about`, the page then shows the code:
- * https://www.hubrise.com/developers/api/authentication, "Web Application Workflow" and "Installed App Workflow" (read in
- * November 2026). It documents no PKCE. The scope is the one in HubRise's integration guide. It includes the customer
- * list only if `customers` is `attach`.
+ * The URL of the page where the restaurant agrees. Without `about`, the page then shows the code. HubRise documents no
+ * PKCE (read in November 2026): https://www.hubrise.com/developers/api/authentication
  */
 function authorisePage(
   { oauthUrl, clientId = '', customers }: Settings,
@@ -78,10 +76,7 @@ function refuseNoClient({ clientId }: Settings): void {
   throw new NeedsOperator('clientId is missing: put the id of the OAuth client into the settings');
 }
 
-/**
- * Revokes the connection's token: https://www.hubrise.com/developers/api/authentication, "Revoke an Access Token" (read in
- * November 2026). HubRise documents no answer for a token that is revoked already.
- */
+/** HubRise documents no answer for a token that is revoked already. */
 async function revoke(context: PosContext<Settings>): Promise<void> {
   refuseNoClient(context.settings);
   const { oauthUrl, clientId, clientSecret, accessToken = '' } = context.settings;
@@ -96,11 +91,7 @@ async function revoke(context: PosContext<Settings>): Promise<void> {
   });
 }
 
-/**
- * The events that HubRise sends us. A location's update says whether it takes orders. An order's update includes its
- * delivery, so we do not need `delivery.update`, which HubRise sends at every move of a driver:
- * https://www.hubrise.com/developers/api/orders#delivery
- */
+/** An order's update includes its delivery. HubRise sends `delivery.update` at every move of a driver. */
 const EVENTS = { order: ['update'], location: ['update'] };
 
 type ConnectContext = PosContext<Settings> & { webhookUrl: string };
@@ -118,8 +109,7 @@ export async function connect(context: ConnectContext): Promise<Connection> {
 }
 
 /**
- * Sets the connection's only callback: https://www.hubrise.com/developers/api/callbacks#callbacks. Each run sets the
- * callback again, because each run makes a new webhook token and so a new URL.
+ * Each run sets the connection's only callback again, because each run makes a new webhook token and so a new URL.
  * @throws as `callHubrise` does, and NeedsOperator
  */
 async function setCallback(context: ConnectContext): Promise<Connection> {
@@ -146,9 +136,7 @@ async function setCallback(context: ConnectContext): Promise<Connection> {
   async function call(request: HubriseRequest): Promise<unknown> {
     const answer = await callHubrise(context, request);
     if (answer.status < 300) return answer.json;
-    throw new NeedsOperator(`HubRise refused ${request.method} ${request.path} with ${nameRefusal(answer)}`, {
-      httpStatus: answer.status,
-    });
+    throw refusalOf(answer, `${request.method} ${request.path}`);
   }
 }
 
@@ -158,8 +146,7 @@ function isSameWebhook(one: URL, other: URL): boolean {
 }
 
 /**
- * Reads the token's location by `GET /location`: https://www.hubrise.com/developers/api/accounts. This proves only that
- * the token is valid: the request does not use `clientSecret`, and the settings have no location id to compare.
+ * Proves only that the token is valid: the request does not use `clientSecret`, and the settings name no location.
  * @throws TryAgain, NeedsOperator
  */
 export async function check(context: PosContext<Settings>): Promise<void> {
@@ -169,28 +156,18 @@ export async function check(context: PosContext<Settings>): Promise<void> {
       (status) => `HubRise refuses accessToken (${status}): check it, and that the connection still exists`,
     ),
   );
-  if (answer.status >= 300) {
-    throw new NeedsOperator(`HubRise refused to show the location with ${nameRefusal(answer)}: check baseUrl`, {
-      httpStatus: answer.status,
-    });
-  }
+  if (answer.status >= 300) throw refusalOf(answer, 'to show the location', 'baseUrl');
   if (!Location.pick({ id: true }).safeParse(answer.json).success) {
-    throw new NeedsOperator('the answer is not a HubRise location: check baseUrl', {
-      httpStatus: answer.status,
-    });
+    throw new NeedsOperator('the answer is not a HubRise location: check baseUrl', { httpStatus: answer.status });
   }
   if (context.settings.customers === 'attach') await checkCustomers(context);
 }
 
-/** Checks that the connection can read the customer list of the settings. */
 async function checkCustomers(context: PosContext<Settings>): Promise<void> {
   const { customerListId = '' } = context.settings;
   const path = `/customer_lists/${encodeURIComponent(customerListId)}`;
   const answer = await callHubrise(context, { method: 'GET', path }).catch((error: unknown) => {
     throw listRefused(error);
   });
-  if (answer.status < 300) return;
-  throw new NeedsOperator(`HubRise refused the customer list with ${nameRefusal(answer)}: check customerListId`, {
-    httpStatus: answer.status,
-  });
+  if (answer.status >= 300) throw refusalOf(answer, 'the customer list', 'customerListId');
 }

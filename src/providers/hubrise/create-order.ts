@@ -1,7 +1,8 @@
-import { GiveUp, NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
+import { NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
+import { neverTaken } from '../refusals.ts';
 import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts';
 import { Customer, Customers, OrderTaken, type Settings } from './payloads.ts';
 import { writeCustomer, writeOrder } from './write-order.ts';
@@ -10,10 +11,8 @@ import { writeCustomer, writeOrder } from './write-order.ts';
 const KNOWN = new Map<string, string>();
 
 /**
- * Writes the member's data into the restaurant's customer list. HubRise takes an order's customer data from this
- * list: https://www.hubrise.com/developers/api/orders#customer. The private ref is the platform's id of the member. It
- * is unique in a list, and only this client sees it. "Update their details just before pushing the order":
- * https://www.hubrise.com/developers/integration-guide (both read in November 2026).
+ * Writes the member's data into the restaurant's customer list. The private ref is unique in a list, and only this
+ * client sees it.
  * @returns the customer's id
  * @throws TryAgain `sent: false`, because the order itself was not sent yet; NeedsOperator; GiveUp
  */
@@ -74,7 +73,7 @@ async function attachCustomer(order: CanonicalOrder, context: PosContext<Setting
       throw aboutCustomer(error);
     }
     if (answer.status < 300 || allowed.includes(answer.status)) return answer;
-    throw refused(answer);
+    throw neverTaken(`HubRise refused the order's customer with ${nameRefusal(answer)}`, { httpStatus: answer.status });
   }
 }
 
@@ -82,14 +81,6 @@ function idOf({ json }: PosAnswer): string {
   const id = Customer.safeParse(json).data?.id;
   if (id !== undefined) return id;
   throw new TryAgain("HubRise took the order's customer, but its answer has no id", { sent: false });
-}
-
-function refused(answer: PosAnswer): GiveUp {
-  return new GiveUp(`HubRise refused the order's customer with ${nameRefusal(answer)}`, {
-    reason: 'The restaurant could not take this order.',
-    reasonCode: 'technical',
-    httpStatus: answer.status,
-  });
 }
 
 /** Sets `sent: false`: the order was not sent yet, so a lost answer about its customer must not put it in doubt. */
@@ -109,14 +100,7 @@ export function listRefused(error: unknown): unknown {
   );
 }
 
-/**
- * Creates the order by `POST /location/orders`. Each request makes another order, so a repeat may make a second ticket.
- *
- * - 200 with the order: taken, even without a usable id, because webhooks name our id too
- * - 400, 415, 422: malformed, or "needs to be modified before being attempted again"; `errors` name the fields
- * - 5xx: in doubt, so the core calls `findOrder`
- * @throws as `callHubrise` does, and GiveUp
- */
+/** 200 means taken, even without a usable id: webhooks name our id too. @throws as `callHubrise` does, and GiveUp */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const { customers, itemMap } = context.settings;
   // Throws before any request if HubRise's format cannot express the order.
@@ -125,10 +109,6 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
     customers === 'guest' ? guests : writeOrder(order, itemMap, context.now, await attachCustomer(order, context));
   const answer = await callHubrise(context, { method: 'POST', path: '/location/orders', body });
   if (answer.status < 300) return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
-  throw new GiveUp(`HubRise refused the order with ${nameRefusal(answer)}`, {
-    reason: 'The restaurant could not take this order.',
-    // HubRise checks only the format. The till's refusal comes as `rejected` or `cancelled`.
-    reasonCode: 'technical',
-    httpStatus: answer.status,
-  });
+  // HubRise checks only the format. The till's refusal comes as `rejected` or `cancelled`.
+  throw neverTaken(`HubRise refused the order with ${nameRefusal(answer)}`, { httpStatus: answer.status });
 }

@@ -6,10 +6,7 @@ import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { reasonInWords } from '../order-texts.ts';
 import type { DeliveryState, OrderState, Settings } from './payloads.ts';
 
-/**
- * Our status for each status of HubRise: https://www.hubrise.com/developers/api/orders#status
- * `new` is left out, because it tells the member nothing new.
- */
+/** Our status for each of HubRise's: https://www.hubrise.com/developers/api/orders#status */
 const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['received', 'received'],
   ['accepted', 'received'],
@@ -23,11 +20,7 @@ const ORDER_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['delivery_failed', 'failed'],
 ]);
 
-/**
- * Our reason codes. A rejected order "could not be transmitted to the store, generally because of a system error".
- * `cancelled` means "by either the customer or the store". Here it is the store: HubRise sends no event for our own
- * cancel. HubRise gives no reason for a failed delivery.
- */
+/** `cancelled` means "by either the customer or the store". HubRise sends no event for our own cancel. */
 const REASON_CODES: ReadonlyMap<string, ReasonCode> = new Map([
   ['rejected', 'technical'],
   ['cancelled', 'restaurant_cancelled'],
@@ -40,8 +33,8 @@ function reasonOf(nativeStatus: string, { custom_fields }: z.infer<typeof OrderS
 }
 
 /**
- * Our status for each status of a delivery: https://www.hubrise.com/developers/api/deliveries#delivery-statuses
- * A courier's way to the restaurant is left out. So is a cancelled delivery, because another courier may come.
+ * Our status for each of a delivery's: https://www.hubrise.com/developers/api/deliveries#delivery-statuses
+ * A cancelled delivery is left out, because another courier may come.
  */
 const DELIVERY_STATUSES: ReadonlyMap<string, Status> = new Map([
   ['dropoff_enroute', 'en_route'],
@@ -54,7 +47,6 @@ const COURIER_COMES: ReadonlyMap<string, Status> = new Map(
   ['pickup_enroute', 'pickup_approaching', 'pickup_waiting'].map((status) => [status, 'received']),
 );
 
-/** The state before the event, if the event has it. */
 type Before<Shape extends z.ZodType> = z.infer<Shape> | null | undefined;
 type About = Omit<StatusEvent, 'status' | 'nativeStatus'>;
 
@@ -95,7 +87,6 @@ export function eventsOfDelivery(
   return eventOf(now, isNews ? undefined : before, meanings, { ...about, ...estimates });
 }
 
-/** A delivery's estimates and tracking URL. */
 function estimatesOf(delivery: Before<typeof DeliveryState>) {
   const { estimated_pickup_at: estimatedReadyAt, estimated_dropoff_at: estimatedDeliveryAt } = delivery ?? {};
   return { estimatedReadyAt, estimatedDeliveryAt, trackingUrl: delivery?.tracking_url };

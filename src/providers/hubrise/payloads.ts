@@ -6,7 +6,6 @@ import { Secret, baseUrl, minutesIfAny, pauseMinutes, SHOWN } from '../shared-se
 /** A ref code, alone or with the name of the list that an option belongs to. */
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);
 
-/** The settings of one location. A HubRise connection belongs to one client and one location. */
 const Fields = z.strictObject({
   accessToken: Secret.optional().describe("The connection's token. It does not expire. Connect fills it in."),
   clientId: Secret.optional().meta({
@@ -42,7 +41,6 @@ const Fields = z.strictObject({
   pauseMinutes: pauseMinutes(),
 });
 
-/** The settings that belong to the platform's OAuth client at HubRise. */
 export const Application = Fields.pick({
   baseUrl: true,
   oauthUrl: true,
@@ -75,7 +73,6 @@ export const Location = z.object({
   account: z.object({ name: z.string(), currency: z.string() }),
 });
 
-/** https://www.hubrise.com/developers/api/authentication, the answer of `/oauth2/v1/token` */
 export const TokenGranted = z.object({
   access_token: z.string().min(1),
   customer_list_id: absentable(Id),
@@ -84,7 +81,6 @@ export const TokenGranted = z.object({
   account_name: absentable(z.string()),
 });
 
-/** The fields of a customer that we read: https://www.hubrise.com/developers/api/customers#retrieve-customer */
 export const Customer = z.object({
   id: Id,
   private_ref: z.string().nullish(),
@@ -103,7 +99,6 @@ const Rejection = z.object({ cause: Words, info: z.object({ reason: Words }).opt
 const CustomFields = z.object({ epos: z.object({ rejection: Rejection }) });
 
 export const State = z.object({ status: z.string().nullish() });
-/** https://www.hubrise.com/developers/api/deliveries */
 export const DeliveryState = State.extend({
   estimated_pickup_at: timeIfAny,
   estimated_dropoff_at: timeIfAny,
@@ -138,7 +133,6 @@ export const OrderEvent = z.object({
 });
 export type OrderEvent = z.infer<typeof OrderEvent>;
 
-/** An update of the location: https://www.hubrise.com/developers/api/accounts#order-acceptance */
 export const LocationEvent = z.object({
   resource_type: z.literal('location'),
   new_state: z.object({

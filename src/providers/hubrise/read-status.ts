@@ -1,19 +1,17 @@
 import type { z } from 'zod';
-import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
+import { TryAgain } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { readShape, readState } from '../read-json.ts';
-import { callHubrise, nameRefusal } from './call-hubrise.ts';
+import { callHubrise, refusalOf } from './call-hubrise.ts';
 import { requestedOrder, Orders, type Settings } from './payloads.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import { eventsOfOrder } from './events-of-order.ts';
 
-/** The path of an order, by HubRise's id. */
 export function pathOf(id: string): string {
   return `/location/orders/${encodeURIComponent(id)}`;
 }
 
 /**
- * Reads an order by `GET /location/orders/:order_id`: https://www.hubrise.com/developers/api/orders
  * @param about HubRise's id and ours
  * @returns undefined if HubRise has no such order
  * @throws as `callHubrise` does; TryAgain if the answer is unreadable or about another order
@@ -24,27 +22,18 @@ export async function readOrder(
 ): Promise<z.infer<ReturnType<typeof requestedOrder>> | undefined> {
   const answer = await callHubrise(context, { method: 'GET', path: pathOf(about.id), allow404: true });
   if (answer.status === 404) return undefined;
-  if (answer.status >= 300) {
-    throw new NeedsOperator(`HubRise refused to show an order with ${nameRefusal(answer)}`, {
-      httpStatus: answer.status,
-    });
-  }
+  if (answer.status >= 300) throw refusalOf(answer, 'to show an order');
   return readState(answer, (json) => readShape(requestedOrder(about), json));
 }
 
 /**
- * Finds an order of this client by `GET /location/orders?private_ref=`, which HubRise allows ten times a minute per
- * connection: https://www.hubrise.com/developers/api/general-concepts#private-refs.
+ * Finds an order of this client: https://www.hubrise.com/developers/api/general-concepts#private-refs
  * @throws as `callHubrise` does; TryAgain if the answer proves neither that the order exists nor that it does not
  */
 export async function findOrder(serviceOrderId: string, context: PosContext<Settings>): Promise<OrderRef | undefined> {
   const path = `/location/orders?private_ref=${encodeURIComponent(serviceOrderId)}`;
   const answer = await callHubrise(context, { method: 'GET', path, heavy: true });
-  if (answer.status >= 300) {
-    throw new NeedsOperator(`HubRise refused to search for an order with ${nameRefusal(answer)}`, {
-      httpStatus: answer.status,
-    });
-  }
+  if (answer.status >= 300) throw refusalOf(answer, 'to search for an order');
   const orders = Orders.safeParse(answer.json);
   const order = orders.data?.find(({ private_ref }) => private_ref === serviceOrderId);
   if (order !== undefined) return { providerOrderId: order.id };
@@ -54,7 +43,7 @@ export async function findOrder(serviceOrderId: string, context: PosContext<Sett
 }
 
 /**
- * Reads the order's status and its delivery's status. The answer does not tell when they changed.
+ * The answer does not tell when the statuses changed.
  *
  * `GET /callback/events` is not used. Its events have no states, so each event would need another request. HubRise
  * deletes an event that is taken from there, and then no longer repeats it as a webhook.

@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import { Poison } from '../../core/domain/errors.ts';
 import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { KitchenReport } from '../../core/domain/webhook.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
+import { refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../shared-settings.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { eventsOfDelivery, eventsOfOrder } from './events-of-order.ts';
@@ -19,12 +19,6 @@ export const webhookAuth = {
 const WANTED = 'an object with resource_type and event_type';
 
 /**
- * Reads the event of a callback: https://www.hubrise.com/developers/api/callbacks
- *
- * - `order`: the order's status and its delivery's status, each only if it changed
- * - `delivery`: the delivery's status, if the event names the order
- * - other resources and other event types: ignored
- *
  * The event's location is not checked, because a callback belongs to one connection, and a connection to one location.
  * @throws NotAuthentic, Poison
  */
@@ -48,11 +42,8 @@ function readOrder(
   const providerOrderId = order_id ?? now.id;
   const serviceOrderId = now.private_ref;
   const events = eventsOfOrder(now, before, { occurredAt, providerOrderId, serviceOrderId }, settings);
-  if (events.length > 0 && providerOrderId === undefined && serviceOrderId === undefined) {
-    throw new Poison('order_id, new_state.id and new_state.private_ref are all missing', {
-      cause: { code: 'names_no_order', fields: ['order_id', 'new_state.id', 'new_state.private_ref'] },
-    });
-  }
+  const ids = { order_id, 'new_state.id': now.id, 'new_state.private_ref': serviceOrderId };
+  if (events.length > 0) refuseNameless(ids);
   return events;
 }
 

@@ -1,7 +1,7 @@
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { splitName } from '../../core/domain/member-text.ts';
-import { cutText, orderNote } from '../order-texts.ts';
-import { GiveUp } from '../../core/domain/errors.ts';
+import { countryCode, cutText, type Item, orderNote } from '../order-texts.ts';
+import { neverTaken } from '../refusals.ts';
 import { discountsOf, minorDigits, sumItems, toDecimal } from '../../core/domain/money.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { entryOf } from '../shared-settings.ts';
@@ -11,10 +11,7 @@ import type { Settings } from './payloads.ts';
 const NAME_MAX = 255;
 const NOTE_MAX = 2000;
 
-/**
- * Writes the member with the order's address, for a guest's order or a customer list:
- * https://www.hubrise.com/developers/api/orders#customer and https://www.hubrise.com/developers/api/customers
- */
+/** Writes the member with the order's address, for a guest's order or a customer list. */
 export function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
   const { first, last } = splitName(member.name);
   const to = fulfillment.destination;
@@ -35,27 +32,17 @@ export function writeCustomer({ member, fulfillment }: CanonicalOrder): object {
   };
 }
 
-/** HubRise requires an ISO 3166-1 alpha-2 code. We leave out any other text, because a courier does not need it. */
-function countryCode(country: string | undefined): string | undefined {
-  return country !== undefined && /^[A-Za-z]{2}$/.test(country) ? country.toUpperCase() : undefined;
-}
-
 /**
- * Writes an amount in HubRise's format: "9.00 EUR".
- *
- * An amount has two decimals in every currency: "900.00 JPY", and "1.29 KWD" for 1290 fils. HubRise documents only "a
- * number with 2 decimal digits" (https://www.hubrise.com/developers/api/general-concepts#monetary-values). Its own
- * library (https://github.com/HubRise/ruby-money, which knows JPY and KWD) refuses 100, 100.5 and 100.100. An amount
- * that needs a third decimal is not rounded, because it would no longer be the paid amount.
- * @throws GiveUp for an amount that two decimals cannot hold
+ * Writes an amount with "2 decimal digits": https://www.hubrise.com/developers/api/general-concepts#monetary-values
+ * An amount that needs a third decimal is not rounded, because it would no longer be the paid amount.
+ * @throws GiveUp for such an amount
  */
 export function writeMoney(minorUnits: number, currency: string): string {
   const digits = minorDigits(currency);
   const [whole = '', decimals = ''] = toDecimal(minorUnits, currency).split('.');
   if (/[^0]/.test(decimals.slice(2))) {
-    throw new GiveUp(`an amount in ${currency} needs ${digits} decimals, and HubRise takes two`, {
+    throw neverTaken(`an amount in ${currency} needs ${digits} decimals, and HubRise takes two`, {
       reason: 'The restaurant cannot take this exact amount.',
-      reasonCode: 'technical',
     });
   }
   return `${whole}.${decimals.slice(0, 2).padEnd(2, '0')} ${currency}`;
@@ -67,13 +54,10 @@ export function writeMoney(minorUnits: number, currency: string): string {
  */
 const AHEAD_MS = 60_000;
 
-/** The list name of an option, unless `itemMap` names one. HubRise requires it, and our modifiers have no lists. */
 const OPTION_LIST = 'Options';
 
-/** Maximum number of identical options sent as separate objects. More are sent as one object with a quantity. */
+/** More identical options are sent as one object with a quantity. */
 const SEPARATE_OPTIONS = 50;
-
-type Item = CanonicalOrder['items'][number];
 
 /**
  * Writes the order for `POST /location/orders`: https://www.hubrise.com/developers/api/orders#create-order and
@@ -92,7 +76,6 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
     private_ref: serviceOrderId,
     service_type: fulfillment.type === 'delivery' ? 'delivery' : 'collection',
     ...(isAhead && { expected_time: requestedAt }),
-    // The member shows this code to collect the order.
     collection_code: order.callOutCode,
     customer_notes: orderNote(order, NOTE_MAX),
     items: items.map((item, nth) => writeItem(item, `items.${nth}`, money.currency, itemMap)),
@@ -101,7 +84,6 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
       ref: lookUp(ref, itemMap).ref,
       price: writeMoney(price, money.currency),
     })),
-    // Discounts are "applied to the whole order": HubRise subtracts them from the order's total.
     discounts: discountsOf(order).map(({ name, amount }) => ({
       name: cutText(name, NAME_MAX),
       ref: lookUp('DISCOUNT', itemMap).ref,
@@ -110,7 +92,6 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
     payments: [
       { name: 'Paid online', ref: lookUp('ONLINE', itemMap).ref, amount: writeMoney(money.total, money.currency) },
     ],
-    // An attached customer's data is in the customer list. A guest's data is in the order.
     ...(customerId === undefined ? { customer: writeCustomer(order) } : { customer_id: customerId }),
   };
 }
@@ -118,10 +99,7 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
 function writeItem(item: Item, path: string, currency: string, itemMap: Settings['itemMap']): object {
   const { serviceItemId, name, quantity, unitPrice, notes, modifiers } = item;
   if (unitPrice === undefined) {
-    throw new GiveUp(`${path}.unitPrice is missing: HubRise requires the price of every item`, {
-      reason: 'The restaurant could not take this order.',
-      reasonCode: 'technical',
-    });
+    throw neverTaken(`${path}.unitPrice is missing: HubRise requires the price of every item`);
   }
   return {
     product_name: cutText(name, NAME_MAX),
@@ -133,7 +111,6 @@ function writeItem(item: Item, path: string, currency: string, itemMap: Settings
   };
 }
 
-/** Writes a modifier as options. An option without a price is free. */
 function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['itemMap']): object[] {
   const { serviceModifierId, name, quantity, unitPrice } = modifier;
   const { ref, optionListName = OPTION_LIST } = lookUp(serviceModifierId, itemMap);
@@ -148,9 +125,8 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
 }
 
 /**
- * Returns the charges: all paid amounts except the items. So HubRise's total, less the discounts, is the paid amount.
- * Prices may include tax or not (https://www.hubrise.com/developers/api/orders#tax-rates). The tax is a charge only if
- * the order's total shows that it was added to the prices.
+ * All paid amounts except the items. So HubRise's total, less the discounts, is the paid amount. Prices may include the
+ * tax. It is a charge only if the order's total shows that it was added to them.
  */
 function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
   const { discount = 0, fee, tip, tax, total } = money;

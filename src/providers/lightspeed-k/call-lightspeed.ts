@@ -1,3 +1,4 @@
+import type { ZodType } from 'zod';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
 import { callWithToken, oauthGrant } from '../oauth.ts';
@@ -29,9 +30,7 @@ export function grantSeed({ baseUrl, clientId, refreshToken }: Settings): Record
 }
 
 /**
- * Exchanges a single-use refresh token for an access token of some 60 minutes and the next refresh token. The client's
- * credentials are sent as HTTP Basic.
- * https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
+ * Exchanges a single-use refresh token: https://api-portal.lsk.lightspeed.app/guides/tutorials/authentication-tutorial
  * @param context.signal the signal of `obtain`, not of one order: an aborted request would use up the refresh token
  * @throws NeedsOperator `reconnect needed` if the refresh token is used or over 14 days old
  */
@@ -65,7 +64,6 @@ function refused(httpStatus: number, json?: unknown): string | NeedsOperator {
 /** Lightspeed publishes no request limits for the K-Series, so requests wait only after a 429. */
 const withinLimits = limitRate([]);
 
-/** Maximum number of fields named in an error. */
 const FIELDS_MAX = 10;
 
 /**
@@ -81,19 +79,14 @@ export function callLightspeed(
 ): Promise<PosAnswer> {
   const { settings, credentials, signal, now, fetch } = context;
   const { baseUrl, businessLocationId } = settings;
-  const json = body === undefined ? {} : { body: JSON.stringify(body) };
   return withinLimits(`${baseUrl} ${businessLocationId}`, now, () =>
     callWithToken(credentials, tokenOf(context), (accessToken) =>
       callPos({
         method,
         url: `${baseUrl}${path}`,
         route: routeOf(path),
-        headers: {
-          authorization: `Bearer ${accessToken}`,
-          accept: 'application/json',
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-        },
-        ...json,
+        headers: { authorization: `Bearer ${accessToken}`, accept: 'application/json' },
+        json: body,
         signal,
         fetch,
       }),
@@ -109,7 +102,6 @@ export function fieldsRefused(json: unknown): { field: string; code: string | un
     .slice(0, FIELDS_MAX);
 }
 
-/** Lists the fields for an error message. Empty without fields. */
 export function listFields(fields: ReturnType<typeof fieldsRefused>): string {
   const listed = fields.map(({ field, code }) => (code === undefined ? field : `${field} (${code})`));
   return listed.length === 0 ? '' : ` for ${listed.join(', ')}`;
@@ -125,6 +117,19 @@ export function refusalOf({ status: httpStatus, json }: PosAnswer, what: string,
   return new NeedsOperator(`Lightspeed refused ${what} with ${httpStatus}${named}: check ${settings}`, {
     httpStatus,
   });
+}
+
+/**
+ * Reads an answer that is not about an order.
+ * @param what the asked thing, for the message, as in "the list of locations"
+ * @param settings the settings that may be wrong
+ * @throws NeedsOperator
+ */
+export function readAnswer<Shape>(shape: ZodType<Shape>, answer: PosAnswer, what: string, settings: string): Shape {
+  if (answer.status >= 300) throw refusalOf(answer, what, settings);
+  const result = shape.safeParse(answer.json);
+  if (!result.success) throw new NeedsOperator(`Lightspeed's answer about ${what} cannot be read: check baseUrl`);
+  return result.data;
 }
 
 function isName(word: string | undefined): word is string {

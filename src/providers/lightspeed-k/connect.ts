@@ -1,11 +1,10 @@
 import { describeError } from '../../core/domain/classify-error.ts';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
-import { callLightspeed, refusalOf } from './call-lightspeed.ts';
+import { callLightspeed, readAnswer, refusalOf } from './call-lightspeed.ts';
 import { AccountProfiles, Businesses, Endpoint, Readiness, Refusal, type Settings } from './payloads.ts';
 import { quoteRefusal } from '../call-pos.ts';
 
-/** The path of webhook registrations: https://api-docs.lsk.lightspeed.app/operation/operation-apecreatewebhookoo */
 const ENDPOINTS = '/o/wh/1/webhook';
 
 /**
@@ -17,12 +16,7 @@ async function findEndpoint(context: PosContext<Settings>): Promise<string | und
   if (answer.status === 404) {
     return /endpoint ID not found/i.test(Refusal.safeParse(answer.json).data?.message ?? '') ? undefined : null;
   }
-  if (answer.status >= 300) throw refusalOf(answer, 'the webhook', 'baseUrl and endpointId');
-  const endpoint = Endpoint.safeParse(answer.json);
-  if (!endpoint.success) {
-    throw new NeedsOperator("Lightspeed's answer about the webhook endpoint has no url: check baseUrl");
-  }
-  return endpoint.data.url;
+  return readAnswer(Endpoint, answer, 'the webhook', 'baseUrl and endpointId').url;
 }
 
 /**
@@ -115,8 +109,6 @@ function pathOf(url: string): string | undefined {
 const MENUS_MAX = 20;
 
 /**
- * Checks the business location, its order profiles, the webhook's registration, the switch of online orders, the
- * discount and the SKUs. Payment methods are not checked, because the API does not show them.
  * @returns whether tills take orders now, and the ids that no menu contains
  * @throws TryAgain, NeedsOperator
  */
@@ -192,14 +184,7 @@ async function readMenu(context: PosContext<Settings>, path: string): Promise<un
 async function readReadiness(context: PosContext<Settings>): Promise<Readiness> {
   const path = `/o/op/1/onlineOrderReadiness?businessLocationId=${context.settings.businessLocationId}`;
   const answer = await callLightspeed(context, 'GET', path);
-  if (answer.status >= 300) {
-    throw refusalOf(answer, 'to show whether tills take orders', 'businessLocationId and baseUrl');
-  }
-  const readiness = Readiness.safeParse(answer.json);
-  if (!readiness.success) {
-    throw new NeedsOperator("Lightspeed's answer about its tills cannot be read: check baseUrl");
-  }
-  return readiness.data;
+  return readAnswer(Readiness, answer, 'its tills', 'businessLocationId and baseUrl');
 }
 
 /** Throws only if the Back Office has the API off. The other reasons are temporary, such as a closed restaurant. */
@@ -219,7 +204,6 @@ function describeTills({ status, onlineOrderingApiConfiguration, posStatus }: Re
   return ['no till takes online orders now', reasons.join(', ')].filter(Boolean).join(': ');
 }
 
-/** Lists the token's locations: https://api-docs.lsk.lightspeed.app/operation/operation-apelookupbusinesses */
 async function listLocations(context: PosContext<Settings>): Promise<readonly (string | number)[]> {
   const answer = await callLightspeed(context, 'GET', '/o/op/data/businesses').catch(
     quoteRefusal(
@@ -227,18 +211,15 @@ async function listLocations(context: PosContext<Settings>): Promise<readonly (s
       (status) => `Lightspeed refuses this authorisation (${status}): check that it has the scope orders-api`,
     ),
   );
-  if (answer.status >= 300) throw refusalOf(answer, 'to list the locations', 'baseUrl and clientId');
-  const businesses = Businesses.safeParse(answer.json);
-  if (!businesses.success) throw new NeedsOperator("Lightspeed's list of locations cannot be read: check baseUrl");
-  return businesses.data.flatMap(({ businessLocations }) => businessLocations.map(({ id }) => id));
+  const businesses = readAnswer(Businesses, answer, 'the list of locations', 'baseUrl and clientId');
+  return businesses.flatMap(({ businessLocations }) => businessLocations.map(({ id }) => id));
 }
 
-/** Lists the active profiles' codes: https://api-docs.lsk.lightspeed.app/operation/operation-apeaccountprofiles */
 async function listProfiles(context: PosContext<Settings>): Promise<readonly string[]> {
   const path = `/o/op/data/account-profiles?businessLocationId=${context.settings.businessLocationId}`;
   const answer = await callLightspeed(context, 'GET', path);
-  if (answer.status >= 300) throw refusalOf(answer, 'to list the order profiles', 'businessLocationId and baseUrl');
-  const profiles = AccountProfiles.safeParse(answer.json);
-  if (!profiles.success) throw new NeedsOperator("Lightspeed's list of order profiles cannot be read: check baseUrl");
-  return profiles.data.accountProfileList.map(({ code }) => code);
+  const settings = 'businessLocationId and baseUrl';
+  return readAnswer(AccountProfiles, answer, 'the list of order profiles', settings).accountProfileList.map(
+    ({ code }) => code,
+  );
 }

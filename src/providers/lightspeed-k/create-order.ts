@@ -1,7 +1,8 @@
-import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
+import { type GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
+import { neverTaken } from '../refusals.ts';
 import { callLightspeed, fieldsRefused, listFields } from './call-lightspeed.ts';
 import { Refusal, type Settings } from './payloads.ts';
 import { writeOrder } from './write-order.ts';
@@ -9,13 +10,7 @@ import { writeOrder } from './write-order.ts';
 /** Names of the fields whose values come from the settings. */
 const OF_SETTINGS = /^(businessLocationId|endpointId|accountProfileCode|payment\.paymentMethod)$/;
 
-/**
- * Places the order. `thirdPartyReference` is the order's id in every attempt. Lightspeed takes a reference once and
- * answers a repeat with 409, so a 200 and a 409 both mean that it has the order.
- *
- * 200 only means that Lightspeed has the order. A webhook reports whether a till takes it, and names the POS's id.
- * https://api-docs.lsk.lightspeed.app/operation/operation-apeplacetogoorder
- */
+/** 200 only means that Lightspeed has the order. A webhook reports whether a till takes it, and names the POS's id. */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const body = writeOrder(order, context.settings, context.now);
   const answer = await callLightspeed(context, 'POST', '/o/op/1/order/toGo', body);
@@ -41,5 +36,5 @@ function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator | Giv
     return new NeedsOperator(`${message}: correct it in the settings`, { httpStatus });
   }
   const reasonCode = fields.some(({ field }) => field.startsWith('deliveryAddress')) ? 'invalid_address' : 'technical';
-  return new GiveUp(message, { reason: 'The restaurant could not take this order.', reasonCode, httpStatus });
+  return neverTaken(message, { reasonCode, httpStatus });
 }

@@ -23,7 +23,6 @@ const BasicWord = Secret.regex(/^[\x20-\x7e]+$/, { error: 'has a character other
 const Sku = z.string().min(1).max(SKU_MAX).meta(SHOWN);
 const Code = z.string().min(1).meta(SHOWN);
 
-/** The settings of one location, which Lightspeed calls a business location. */
 export const Settings = z
   .strictObject({
     clientId: Secret.describe("The platform's API client at Lightspeed."),
@@ -152,7 +151,6 @@ export const OrderNotification = z.object({
     .catch(undefined),
 });
 
-/** The fields that distinguish notifications. */
 export const AnyNotification = z.object({
   /** ORDER, PAYMENT, ITEM or ORDER_API. The sample of a failed order has no type. */
   type: z.unknown().optional(),
@@ -162,8 +160,7 @@ export const AnyNotification = z.object({
 
 /**
  * Our status for each of Lightspeed's: https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification
- * The meaning of CLOSED depends on the settings. CHECK_WAS_UPDATED does not change the food's status. Lightspeed does
- * not document how ABANDONED differs from FAILURE and CANCELLED. After each of the three, the order stays unfinished.
+ * Lightspeed does not document how ABANDONED differs from FAILURE and CANCELLED.
  */
 const MEANINGS: ReadonlyMap<string, Status> = new Map([
   ['SUCCESS', 'received'],

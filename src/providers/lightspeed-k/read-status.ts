@@ -5,10 +5,7 @@ import { callLightspeed, refusalOf } from './call-lightspeed.ts';
 import { requestedCheck, meaningOf, type Settings } from './payloads.ts';
 
 /**
- * Reads the order's check: https://api-docs.lsk.lightspeed.app/operation/operation-apechecklookupwithaccountidentifier
- *
- * A check only shows that a till took the order (SUCCESS) or closed it (CLOSED). A check cannot be found by our
- * reference, so polling needs the check's id from a webhook.
+ * A check cannot be found by our reference, so polling needs the check's id from a webhook.
  * @throws as `callLightspeed` does; TryAgain if the answer is unreadable or of another check; otherwise NeedsOperator
  */
 export async function readStatus(

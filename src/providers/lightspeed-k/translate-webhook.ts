@@ -10,16 +10,14 @@ import {
   ReadinessChanged,
   type Settings,
 } from './payloads.ts';
-import { NotAuthentic, Poison } from '../../core/domain/errors.ts';
+import { NotAuthentic } from '../../core/domain/errors.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { KitchenReport } from '../../core/domain/webhook.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
+import { NOT_TAKEN, refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../shared-settings.ts';
 
-const NOT_TAKEN = 'The restaurant could not take this order.';
-
-/** Lightspeed's known failure reasons, each with a code and a sentence for the member. */
 const REASONS: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/accept online orders/i, 'paused', 'The restaurant takes no online orders at the moment.'],
   [/no devices available|validity ended/i, 'no_answer', 'The restaurant could not be reached.'],
@@ -73,10 +71,8 @@ const WANTED = 'an object with status and thirdPartyReference';
 
 /**
  * Reads `{"status", "type", "thirdPartyReference", "ikentooAccountIdentifier", "businessLocationId", "reason"}`, and
- * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY means READY_FOR_PICKUP. Payments, items and
- * the location's readiness come to the same URL with another `type`, and with statuses that look like an order's. No
- * sample of the second form shows where `type` and `businessLocationId` are, so both levels are read. Lightspeed does
- * not sign webhooks, so only HTTP Basic proves the sender.
+ * `{"eventType", "order": {"thirdPartyReference", "status"}}`, where READY means READY_FOR_PICKUP. No sample of the
+ * second form shows where `type` and `businessLocationId` are, so both levels are read.
  * @throws NotAuthentic, Poison
  */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
@@ -91,12 +87,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   if (status === undefined || isOfAnother(json, webhook.body, settings)) return [];
 
   const { thirdPartyReference: serviceOrderId, ikentooAccountIdentifier: providerOrderId } = notification;
-  if (serviceOrderId === undefined && providerOrderId === undefined) {
-    throw new Poison(
-      'thirdPartyReference and ikentooAccountIdentifier are both missing: a string in either is required',
-      { cause: { code: 'names_no_order', fields: ['thirdPartyReference', 'ikentooAccountIdentifier'] } },
-    );
-  }
+  refuseNameless({ thirdPartyReference: serviceOrderId, ikentooAccountIdentifier: providerOrderId });
   const event = { status, serviceOrderId, providerOrderId, nativeStatus };
   if (status === 'failed') return [{ ...event, ...reasonOfFailure(notification, settings) }];
   return [status === 'cancelled' ? { ...event, reasonCode: 'restaurant_cancelled' } : event];

@@ -1,9 +1,9 @@
-import { GiveUp } from '../../core/domain/errors.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
-import { ageCheck, cutText, takeOff } from '../order-texts.ts';
+import { ageCheck, cutText, type Destination, type Item, takeOff } from '../order-texts.ts';
 import { splitName } from '../../core/domain/member-text.ts';
+import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
 import { type Settings, SKU_MAX } from './payloads.ts';
 
@@ -31,17 +31,14 @@ const DELIVER_WITHIN_MS = 600_000;
 const AHEAD_MS = 60_000;
 const MINUTE_MS = 60_000;
 
-type Item = CanonicalOrder['items'][number];
-
 /**
  * Checks the order's id. The id cannot be shortened, because no other field of a webhook identifies the order.
  * @throws GiveUp if it is too long for Lightspeed
  */
 export function checkOrder({ serviceOrderId }: CanonicalOrder): void {
   if (serviceOrderId.length <= REFERENCE_MAX) return;
-  throw new GiveUp(
+  throw neverTaken(
     `serviceOrderId has ${serviceOrderId.length} characters; Lightspeed's thirdPartyReference takes ${REFERENCE_MAX}`,
-    { reason: 'The restaurant could not take this order.', reasonCode: 'technical' },
   );
 }
 
@@ -79,11 +76,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date): 
   };
 }
 
-/**
- * Writes the customer. Email and reference are sent only if the settings say so, because an email that Lightspeed knows
- * from another channel may fail the order: "A consumer already exists for this email address with a different external
- * reference." The schema says about the reference: "If the email is left empty, this should be empty as well".
- */
+/** The schema says about the reference: "If the email is left empty, this should be empty as well". */
 function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings): Record<string, unknown> {
   const { first, last } = splitName(member.name);
   return {
@@ -121,16 +114,13 @@ function timesOf({ fulfillment }: CanonicalOrder, { preparationMinutes }: Settin
   };
 }
 
-/** Writes a time as the documentation's samples do: 2024-04-04T09:42:00.000+00:00. */
 function writeTime(time: Date): string {
   return time.toISOString().replace(/Z$/, '+00:00');
 }
 
 /**
- * Writes the payment. It must equal the total that the POS computes from its own prices: a higher payment fails the
- * order, and a lower one leaves the check open (https://www.hubrise.com/apps/lightspeed-restaurant/push-orders). The
- * POS's total is the items, their tax, the tip and, only with `feeSku`, our fee. `paymentAmount` includes the tip. A
- * payment of 0 is not documented, so it is left out.
+ * The payment must equal the POS's own total: https://www.hubrise.com/apps/lightspeed-restaurant/push-orders
+ * `paymentAmount` includes the tip. A payment of 0 is not documented, so it is left out.
  */
 function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string, unknown> | undefined {
   const { tip, fee, total, currency } = money;
@@ -143,15 +133,14 @@ function paymentOf({ money }: CanonicalOrder, settings: Settings): Record<string
   };
 }
 
-/** Writes the address. Lightspeed has no fields for region, country and coordinates. */
-function addressOf(destination: NonNullable<CanonicalOrder['fulfillment']['destination']>): Record<string, unknown> {
+/** Lightspeed has no fields for region, country and coordinates. */
+function addressOf(destination: Destination): Record<string, unknown> {
   const { line1, line2, postalCode, city } = destination;
   return { addressLine1: line1, addressLine2: line2, zip: postalCode, city };
 }
 
 /**
- * Splits the order's discount over pieces of its items, in order, because Lightspeed only discounts items. No piece
- * gets a discount above its price, because the effect is not documented.
+ * Lightspeed only discounts items. No piece gets a discount above its price, because the effect is not documented.
  * @returns undefined if the items, or the first `DISCOUNTED_MAX` pieces, cost less than the discount
  */
 function spreadDiscount({ items, money: { discount = 0 } }: CanonicalOrder): number[][] | undefined {
@@ -186,15 +175,11 @@ function discountPieces(
   return quantity > 0 ? [...pieces, { ...item, quantity }] : pieces;
 }
 
-/**
- * Writes one item. A modifier is a production instruction, which has an id and no price or quantity. Some groups forbid
- * repeats (`multiSelectionPermitted: false`), so an instruction is sent once and the note says how many. A modifier
- * with a SKU (a "product modifier") is a sub-item. We assume that its quantity counts per item: not documented.
- */
+/** An instruction is sent once, because some groups forbid repeats (`multiSelectionPermitted: false`). */
 function writeItem(item: Item, nth: number, settings: Settings) {
   const sku = entryOf(settings.itemMap, item.serviceItemId) ?? item.serviceItemId;
   if (sku.length > SKU_MAX) {
-    throw new GiveUp(
+    throw neverTaken(
       `items.${nth} has a SKU of ${sku.length} characters, Lightspeed allows ${SKU_MAX}: add the item to itemMap`,
       {
         reason: 'An item is not on the menu of the restaurant.',

@@ -6,14 +6,11 @@ import { callSquare, readAnswer } from './call-square.ts';
 import { exchangeCode, tokenOf } from './obtain-token.ts';
 import { AnyEvent, API_VERSION, AuthorizationRevoked, MerchantAnswer, type Settings } from './payloads.ts';
 
-/** The scopes that a seller's token needs for orders, payments and webhooks. */
 export const NEEDED_SCOPES = ['ORDERS_READ', 'ORDERS_WRITE', 'PAYMENTS_WRITE'];
 
 /**
- * The URL of Square's page, which then redirects to the redirect URL in the application's registration:
- * https://developer.squareup.com/docs/oauth-api/create-urls-for-square-authorization and
- * https://developer.squareup.com/reference/square/o-auth/authorize (read in November 2026). PKCE is for applications
- * without a secret: https://developer.squareup.com/reference/square/o-auth/obtain-token takes either.
+ * The URL of Square's page, which then redirects to the redirect URL in the application's registration. PKCE is for
+ * applications without a secret: https://developer.squareup.com/reference/square/o-auth/obtain-token (November 2026)
  */
 export function authorisePage({ baseUrl, clientId = '' }: Settings, state?: string): string {
   const query = new URLSearchParams({
@@ -56,10 +53,6 @@ function refuseOwnToken({ accessToken }: Settings): void {
   );
 }
 
-/**
- * Ends the application's whole access to the seller: "this endpoint revokes all of them".
- * https://developer.squareup.com/reference/square/o-auth/revoke-token (read in November 2026)
- */
 async function revoke(context: PosContext<Settings>): Promise<void> {
   const { settings } = context;
   refuseOwnToken(settings);

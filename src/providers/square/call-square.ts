@@ -5,6 +5,7 @@ import type { PosContext } from '../../core/domain/provider.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { callPos, limitRate, type PosAnswer, routeOf } from '../call-pos.ts';
 import { callWithToken } from '../oauth.ts';
+import { neverTaken } from '../refusals.ts';
 import { tokenOf } from './obtain-token.ts';
 import { API_VERSION, Refusal, type Settings } from './payloads.ts';
 
@@ -25,15 +26,10 @@ export function callSquare(
       method,
       url: baseUrl + path,
       route: routeOf(path),
-      headers: {
-        authorization: `Bearer ${token}`,
-        'square-version': API_VERSION,
-        accept: 'application/json',
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-      },
+      headers: { authorization: `Bearer ${token}`, 'square-version': API_VERSION, accept: 'application/json' },
+      json: body,
       signal,
       fetch,
-      ...(body !== undefined && { body: JSON.stringify(body) }),
     });
   return limited(`${baseUrl} ${locationId}`, now, async () =>
     accessToken === undefined ? callWithToken(credentials, tokenOf(context), callWith) : callWith(accessToken),
@@ -100,8 +96,7 @@ export function refusalBy(
     const item = items[Number(/^order\.line_items\[(\d{1,3})\]/.exec(field)?.[1])];
     return item === undefined ? [] : [item.serviceItemId];
   });
-  return new GiveUp(message, {
-    reason: 'The restaurant could not take this order.',
+  return neverTaken(message, {
     reasonCode: errors.some(isAboutAddress) ? 'invalid_address' : has(PAYMENT) ? 'payment' : reasonCode,
     itemIds: itemIds.length === 0 ? undefined : [...new Set(itemIds)],
     httpStatus,

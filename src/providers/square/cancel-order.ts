@@ -2,6 +2,7 @@ import { GiveUp, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { cutText } from '../order-texts.ts';
+import { tooLate } from '../refusals.ts';
 import { readShape, readState } from '../read-json.ts';
 import { callSquare, refusalBy, refusalOf } from './call-square.ts';
 import { findOrder } from './read-status.ts';
@@ -11,18 +12,12 @@ import { keyOf, referenceOf } from './write-order.ts';
 /** Maximum length: https://developer.squareup.com/reference/square/objects/FulfillmentPickupDetails */
 const REASON_MAX = 100;
 
-// States that allow a cancel, which is possible "any time before the terminal state":
-// https://developer.squareup.com/reference/square/objects/FulfillmentDeliveryDetails
+// States that allow a cancel: https://developer.squareup.com/reference/square/objects/FulfillmentDeliveryDetails
 const OPEN: ReadonlySet<string> = new Set(['PROPOSED', 'RESERVED', 'PREPARED']);
 
 /**
- * Cancels the order's fulfillment, which removes it from the till and the kitchen. The order itself stays open and
- * paid: "Orders cannot be canceled after payments have been processed". The seller decides about the payment.
- * https://developer.squareup.com/forums/t/best-method-to-cancel-order-after-refund/922
- *
- * An update needs the order's version, so the order is read first. The answer also shows whether an earlier request or
- * the till has cancelled the order. Without Square's id, the order is searched.
- * https://developer.squareup.com/docs/orders-api/manage-orders/update-orders
+ * Cancels the order's fulfillments, because Square cancels no paid order. An update needs the order's version, so the
+ * order is read first: https://developer.squareup.com/docs/orders-api/manage-orders/update-orders
  */
 export async function cancelOrder(
   ref: OrderRef,
@@ -84,8 +79,4 @@ function isCancelled({
   fulfillments: { state: string }[];
 }): boolean {
   return state === 'CANCELED' || (fulfillments.length > 0 && fulfillments.every(({ state }) => state === 'CANCELED'));
-}
-
-function tooLate(message: string, httpStatus: number): GiveUp {
-  return new GiveUp(message, { reason: 'The restaurant can no longer cancel this order.', httpStatus });
 }

@@ -58,12 +58,7 @@ export async function connect(context: ConnectContext): Promise<Connection> {
   });
 }
 
-/**
- * Subscribes the webhook to order events, or updates an earlier subscription whose URL differs only in the token.
- * Subscriptions belong to the application and need its own token. With a seller's token, the operator does these steps
- * by hand.
- * https://developer.squareup.com/docs/webhooks/webhook-subscriptions-api
- */
+/** Subscribes the webhook to order events, or updates an earlier subscription whose URL differs only in the token. */
 async function connectWebhook(context: ConnectContext): Promise<Connection> {
   const { webhookUrl, locations } = context;
   // A token obtained by OAuth belongs to a seller, and cannot read subscriptions.
@@ -227,16 +222,15 @@ async function searchLocation(context: PosContext<Settings>): Promise<void> {
 }
 
 const DAY_S = 86_400;
-/** Age in seconds at which a daily call renews a token, so that no token exceeds the seven days of Square's advice. */
+/**
+ * Age in seconds at which a daily call renews a token. Square advises "every 7 days or less":
+ * https://developer.squareup.com/docs/oauth-api/refresh-revoke-limit-scope (read in November 2026)
+ */
 const MAX_AGE_S = 5.5 * DAY_S;
 /** Seconds until a token without an expiry is checked again. */
 const ENDLESS_S = 30 * DAY_S;
 
-/**
- * Renews the seller's token every six days, although it lives for 30 days. Square advises "every 7 days or less":
- * https://developer.squareup.com/docs/oauth-api/refresh-revoke-limit-scope (read in November 2026). An `accessToken`
- * cannot be renewed, so this only reads when it expires.
- */
+/** Renews the seller's token. An `accessToken` cannot be renewed, so this only reads when it expires. */
 export async function renewConnection(context: PosContext<Settings>): Promise<void> {
   const { credentials, settings, now } = context;
   const { accessToken } = settings;

@@ -7,13 +7,7 @@ import { findOrder } from './read-status.ts';
 import { OrderAnswer, type Settings, type SquareOrder } from './payloads.ts';
 import { keyOf, writeOrder, writePayment } from './write-order.ts';
 
-/**
- * Creates the order, then pays it: Square shows a seller only paid orders.
- * https://developer.squareup.com/docs/orders-api/fulfillments
- *
- * Both idempotency keys derive from the order's id. So a repeat of a request gets the first answer again, and the
- * attempt continues where the earlier attempt stopped.
- */
+/** Creates the order, then pays it. A repeat gets the same answers, and continues where the first attempt stopped. */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const square = await obtainOrder(order, context);
   try {
@@ -40,18 +34,14 @@ async function payOrder(order: CanonicalOrder, square: SquareOrder, context: Squ
   if (isPaid(square)) return;
   const { serviceOrderId, money } = order;
   // Square refuses a payment of 0, but accepts a payment of only a tip.
-  const answer =
-    square.total_money.amount + money.tip === 0
-      ? await callSquare(context, {
-          method: 'POST',
-          path: `/v2/orders/${encodeURIComponent(square.id)}/pay`,
-          body: { idempotency_key: keyOf('pay-order', serviceOrderId), payment_ids: [] },
-        })
-      : await callSquare(context, {
-          method: 'POST',
-          path: '/v2/payments',
-          body: writePayment(order, square, context.settings.locationId),
-        });
+  const owesNothing = square.total_money.amount + money.tip === 0;
+  const payment = owesNothing
+    ? {
+        path: `/v2/orders/${encodeURIComponent(square.id)}/pay`,
+        body: { idempotency_key: keyOf('pay-order', serviceOrderId), payment_ids: [] },
+      }
+    : { path: '/v2/payments', body: writePayment(order, square, context.settings.locationId) };
+  const answer = await callSquare(context, { method: 'POST', ...payment });
   if (answer.status < 300) return;
   const refusal = refusalBy(answer, 'the payment of the order', { reasonCode: 'payment' });
   if (refusal instanceof NeedsOperator || refusal instanceof TryAgain) throw refusal;

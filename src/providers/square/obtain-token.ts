@@ -30,7 +30,10 @@ export function tokenOf(context: Asking): Parameters<Credentials['accessToken']>
     seed,
     async obtain(last, signal) {
       const proof = { grant_type: 'refresh_token', refresh_token: last ?? refreshToken };
-      return obtainToken({ ...context, signal }, proof, (httpStatus) => notRenewed(httpStatus, last !== undefined));
+      // After an earlier success, id and secret are right, so the seller must authorise again.
+      return obtainToken({ ...context, signal }, proof, (httpStatus) =>
+        refused(httpStatus, 'and that the seller has not revoked refreshToken', last !== undefined),
+      );
     },
   };
 }
@@ -58,9 +61,7 @@ export async function exchangeCode(
 
 /**
  * Requests a token of 30 days by the code flow. Its refresh token stays the same until it is revoked:
- * https://developer.squareup.com/reference/square/o-auth-api/obtain-token and
  * https://developer.squareup.com/docs/oauth-api/overview (read in November 2026)
- * @param context.signal must not be the signal of one order, because other orders wait for the same token
  */
 async function obtainToken(
   context: Asking,
@@ -89,11 +90,6 @@ async function obtainToken(
 /** Seconds until a time in Square's format; 0 if it has passed. */
 export function secondsUntil(time: string, now: Date): number {
   return Math.max(0, (Date.parse(time) - now.getTime()) / 1000);
-}
-
-/** Explains a failed renewal. After an earlier success, id and secret are right, so the seller must authorise again. */
-function notRenewed(httpStatus: number, wasGranted: boolean): NeedsOperator {
-  return refused(httpStatus, 'and that the seller has not revoked refreshToken', wasGranted);
 }
 
 /** The error has no `httpStatus`, or `quoteRefusal` would take it for the answer to a call and replace its message. */

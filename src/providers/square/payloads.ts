@@ -3,7 +3,6 @@ import { Id } from '../../core/domain/order.ts';
 import { absentable, requestedId, timeIfAny } from '../read-json.ts';
 import { DeliveredBy, HttpUrl, ItemMap, Secret, baseUrl, SHOWN } from '../shared-settings.ts';
 
-/** Minutes, up to a day. */
 const Minutes = z.int().min(1).max(1440);
 
 /** The version of the API that these payloads follow: https://developer.squareup.com/docs/changelog/connect */
@@ -57,7 +56,6 @@ const Fields = z.strictObject({
   baseUrl: baseUrl('https://connect.squareup.com'),
 });
 
-/** The settings that belong to the platform's application at Square. */
 export const Application = Fields.pick({ baseUrl: true, clientId: true, clientSecret: true }).required({
   clientId: true,
   clientSecret: true,
@@ -142,13 +140,10 @@ export const FoundOrders = z.object({
   cursor: z.string().optional(),
 });
 
-/** The answer with a location: https://developer.squareup.com/reference/square/objects/Location */
 export const LocationAnswer = z.object({ location: z.object({ id: Id, status: z.string().nullish() }) });
 
-/** The entries of a search. Empty for a location without orders. */
 export const OrderEntries = z.object({ order_entries: z.array(z.unknown()).optional() });
 
-/** The errors of an answer: https://developer.squareup.com/reference/square/objects/Error */
 export const Refusal = z.object({
   errors: z
     .array(
@@ -162,7 +157,6 @@ export const Refusal = z.object({
     .min(1),
 });
 
-/** A webhook subscription: https://developer.squareup.com/reference/square/objects/WebhookSubscription */
 const Subscription = z.object({
   id: z.string().min(1),
   enabled: z.boolean().optional(),
@@ -188,7 +182,6 @@ export const TokenStatus = z.object({
   expires_at: Time.nullish().catch(undefined),
 });
 
-/** https://developer.squareup.com/reference/square/objects/ObtainTokenResponse */
 export const TokenGranted = z.object({
   access_token: z.string().min(1),
   expires_at: Time,
@@ -198,7 +191,6 @@ export const TokenGranted = z.object({
 
 export const AnyEvent = z.object({ type: z.string(), created_at: timeIfAny });
 
-/** https://developer.squareup.com/reference/square/webhooks/oauth.authorization.revoked */
 export const AuthorizationRevoked = z.object({
   merchant_id: z.string(),
   data: z.object({ object: z.object({ revocation: z.object({ revoked_at: Time }) }) }),
@@ -206,7 +198,6 @@ export const AuthorizationRevoked = z.object({
 
 const about = { order_id: Id, location_id: z.string(), updated_at: timeIfAny };
 
-/** https://developer.squareup.com/reference/square/webhooks/order.fulfillment.updated */
 export const FulfillmentUpdated = z.object({
   data: z.object({
     object: z.object({
@@ -218,7 +209,6 @@ export const FulfillmentUpdated = z.object({
   }),
 });
 
-/** https://developer.squareup.com/reference/square/webhooks/order.updated */
 export const OrderUpdated = z.object({
   data: z.object({ object: z.object({ order_updated: z.object({ ...about, state: z.string() }) }) }),
 });

@@ -18,7 +18,6 @@ const STATUS_BY_STATE: ReadonlyMap<string, Status> = new Map([
   ['FAILED', 'failed'],
 ]);
 
-/** The order's ids, and when its state changed. */
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
 /** Leaves out cancelled and failed fulfillments if others remain, because the order continues with the others. */
@@ -52,11 +51,7 @@ export function eventOfOrder(state: string | undefined, about: About, details: D
   return [{ status: 'cancelled', nativeStatus: state, ...about, ...reasonOf('cancelled', details) }];
 }
 
-/**
- * Returns why an order ended. Square's page offers "Item(s) not in stock", "Customer cancellation request" and free
- * text (https://squareup.com/help/article/8323-cancel-and-refund-orders-with-square). Without a reason, the restaurant
- * cancelled. A failed order was "not explicitly canceled". We infer from `expired_at` that nobody began the order.
- */
+/** We infer from `expired_at` that nobody began the order. */
 function reasonOf(status: Status, { cancel_reason, expired_at }: Details): Pick<StatusEvent, 'reason' | 'reasonCode'> {
   if (status !== 'cancelled' && status !== 'failed') return {};
   const reason = cancel_reason?.trim() || undefined;
@@ -98,8 +93,6 @@ export async function findOrder(order: CanonicalOrder, context: Square): Promise
 }
 
 /**
- * Reads the states of the order and its fulfillments:
- * https://developer.squareup.com/reference/square/orders-api/retrieve-order
  * The Events API (`POST /v2/events`) would add earlier states, which do not matter once the last state is known. It is
  * off until an application enables it, needs the application's own token, and cannot be queried for one order.
  * @throws as `callSquare` and `refusalOf` do; TryAgain also if the answer is unreadable or about another order

@@ -15,11 +15,7 @@ export const webhookAuth = {
   byConnect: true,
 } satisfies WebhookAuth;
 
-/**
- * Reads `order.fulfillment.updated`, and the cancellation in `order.updated`. Both name the order only by Square's id.
- * https://developer.squareup.com/docs/webhooks/step3validate
- * @throws NotAuthentic, Poison
- */
+/** Both events name the order only by Square's id. @throws NotAuthentic, Poison */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   if (!webhook.verified) verify(webhook, settings);
 

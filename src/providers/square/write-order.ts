@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { discountsOf, toDecimal } from '../../core/domain/money.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
-import { cutText, orderNote } from '../order-texts.ts';
+import { countryCode, cutText, type Destination, orderNote } from '../order-texts.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings, SquareOrder } from './payloads.ts';
 
@@ -20,7 +20,6 @@ const EMAIL_MAX = 255;
 const PICKUP_NOTE_MAX = 500;
 const DELIVERY_NOTE_MAX = 550;
 
-/** The name of the service charge for a courier's tip. */
 const COURIER_TIP = 'Courier tip';
 
 /**
@@ -38,15 +37,7 @@ export function referenceOf(serviceOrderId: string): string {
   return `${serviceOrderId.slice(0, REFERENCE_MAX - 17).replace(/[\uD800-\uDBFF]$/, '')}-${hash}`;
 }
 
-/**
- * Writes the body of `POST /v2/orders`.
- *
- * A price that we send replaces the catalog's price. We send no tax, because ours is an amount and Square takes only
- * percentages. Square computes the tax by the seller's rates, as the seller's books require. It taxes the discounted
- * price and adds the service charges last.
- * https://developer.squareup.com/docs/orders-api/apply-taxes-and-discounts/auto-apply-taxes
- * https://developer.squareup.com/docs/orders-api/discounts
- */
+/** We send no tax: ours is an amount. Square takes only percentages, and computes the tax by the seller's rates. */
 export function writeOrder(order: KitchenOrder, settings: Settings) {
   const { locationId, itemMap, ownCouriers = true, deliveredBy = ownCouriers ? 'restaurant' : 'platform' } = settings;
   const { serviceOrderId, member, money, fulfillment } = order;
@@ -92,7 +83,7 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
       ...(discounts.length > 0 && { discounts }),
       ...(charges.length > 0 && { service_charges: charges }),
       pricing_options: { auto_apply_taxes: true },
-      fulfillments: [fulfillment.type === 'pickup' ? writePickup(order, settings) : writeDelivery(order, settings)],
+      fulfillments: [writeFulfillment(order, settings)],
     },
   };
 }
@@ -102,43 +93,21 @@ function writeCharge(name: string, amount: number, currency: string) {
   return { name, amount_money: { amount, currency }, calculation_phase: 'TOTAL_PHASE', taxable: false };
 }
 
-function writePickup(order: CanonicalOrder, { prepMinutes }: Settings) {
-  const note = orderNote(order, PICKUP_NOTE_MAX);
+function writeFulfillment(order: CanonicalOrder, { prepMinutes }: Settings) {
+  const { type, destination } = order.fulfillment;
+  const isPickup = type === 'pickup';
+  const note = orderNote(order, isPickup ? PICKUP_NOTE_MAX : DELIVERY_NOTE_MAX);
   const at = requestedAt(order);
-  return {
-    type: 'PICKUP',
-    state: 'PROPOSED',
-    pickup_details: {
-      recipient: writeRecipient(order),
-      ...(at === undefined
-        ? { schedule_type: 'ASAP', prep_time_duration: writeMinutes(prepMinutes.pickup) }
-        : { schedule_type: 'SCHEDULED', pickup_at: at }),
-      ...(note && { note }),
-    },
+  const to = isPickup ? undefined : destination;
+  const details = {
+    recipient: { ...writeRecipient(order), ...(to && { address: writeAddress(to) }) },
+    ...(at === undefined
+      ? { schedule_type: 'ASAP', prep_time_duration: `PT${prepMinutes[type]}M` }
+      : { schedule_type: 'SCHEDULED', [isPickup ? 'pickup_at' : 'deliver_at']: at }),
+    ...(note && { note }),
+    ...(to?.instructions && { dropoff_notes: cutText(to.instructions, DELIVERY_NOTE_MAX) }),
   };
-}
-
-function writeDelivery(order: CanonicalOrder, { prepMinutes }: Settings) {
-  const { destination } = order.fulfillment;
-  const note = orderNote(order, DELIVERY_NOTE_MAX);
-  const at = requestedAt(order);
-  return {
-    type: 'DELIVERY',
-    state: 'PROPOSED',
-    delivery_details: {
-      recipient: { ...writeRecipient(order), ...(destination && { address: writeAddress(destination) }) },
-      ...(at === undefined
-        ? { schedule_type: 'ASAP', prep_time_duration: writeMinutes(prepMinutes.delivery) }
-        : { schedule_type: 'SCHEDULED', deliver_at: at }),
-      ...(note && { note }),
-      ...(destination?.instructions && { dropoff_notes: cutText(destination.instructions, DELIVERY_NOTE_MAX) }),
-    },
-  };
-}
-
-/** Writes a duration in RFC 3339 format. */
-function writeMinutes(minutes: number): string {
-  return `PT${minutes}M`;
+  return { type: isPickup ? 'PICKUP' : 'DELIVERY', state: 'PROPOSED', [`${type}_details`]: details };
 }
 
 /** The requested time if it is after `placedAt`. It is not compared with now, so that a later repeat is the same. */
@@ -157,33 +126,24 @@ function writeRecipient({ member: { name, email, phone } }: CanonicalOrder) {
   };
 }
 
-type Destination = NonNullable<CanonicalOrder['fulfillment']['destination']>;
-
-function writeAddress({ line1, line2, city, region, postalCode, country = '' }: Destination) {
+function writeAddress({ line1, line2, city, region, postalCode, country }: Destination) {
+  const code = countryCode(country);
   return {
     address_line_1: line1,
     ...(line2 && { address_line_2: line2 }),
     ...(city && { locality: city }),
     ...(region && { administrative_district_level_1: region }),
     ...(postalCode && { postal_code: postalCode }),
-    ...(/^[a-z]{2}$/i.test(country) && { country: country.toUpperCase() }),
+    ...(code && { country: code }),
   };
 }
 
-/**
- * Returns the tip in the payment, which goes to the pool of the seller's staff. A courier's tip is a service charge
- * instead: https://developer.squareup.com/docs/payments-api/take-payments/external-payments
- * The charges of the order at Square decide, because the settings may have changed since the order was created.
- */
+/** The charges of the order at Square decide, because the settings may have changed since the order was created. */
 function staffTip({ money }: CanonicalOrder, square: SquareOrder): number {
   return square.service_charges?.some(({ name }) => name === COURIER_TIP) ? 0 : money.tip;
 }
 
-/**
- * Writes the body of `POST /v2/payments`, which records that the member has paid elsewhere. Square accepts only its own
- * total as the amount. If the member paid another amount, the note names both.
- * https://developer.squareup.com/docs/orders-api/pay-for-orders
- */
+/** Square accepts only its own total as the amount: https://developer.squareup.com/docs/orders-api/pay-for-orders */
 export function writePayment(order: CanonicalOrder, square: SquareOrder, locationId: string) {
   const { serviceOrderId } = order;
   const { currency, total } = order.money;

@@ -67,7 +67,6 @@ const Codes = z.object({
   itemIds: absentable(z.array(Id).max(100)).catch(undefined),
 });
 
-/** The POS's answer if it refuses an order or a cancel. */
 export const Refusal = Codes.extend({ reason: z.string().optional().catch(undefined) });
 
 export const OrderCancelled = z.object({ cancelled: z.literal(true) });
@@ -89,7 +88,6 @@ export const OrderStatusEvent = z.object({
   }),
 });
 
-/** The kitchen's state, one of `open`, `busy` and `closed`, in upper or lower case. */
 export const KitchenStatusEvent = z.object({
   kitchen: z.object({
     state: z.string(),

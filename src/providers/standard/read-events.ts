@@ -1,8 +1,9 @@
-import { NeedsOperator, Poison } from '../../core/domain/errors.ts';
+import { NeedsOperator } from '../../core/domain/errors.ts';
 import { STATUSES } from '../../core/domain/lifecycle.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import type { KitchenReport } from '../../core/domain/webhook.ts';
 import { parseJson, readShape, readState } from '../read-json.ts';
+import { refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../shared-settings.ts';
 import { AnyEvent, KitchenStatusEvent, ofOrder, OrderStatusEvent, secretsOf, type Settings } from './payloads.ts';
 import type { PosContext, Webhook } from '../../core/domain/provider.ts';
@@ -22,11 +23,7 @@ function readEvent(json: unknown): readonly StatusEvent[] {
   const status = STATUSES.find((status) => status === nativeStatus.toLowerCase());
   if (status === undefined) return [];
 
-  if (thirdPartyReference === undefined && id === undefined) {
-    throw new Poison('order.thirdPartyReference and order.id are both missing: a string in either is required', {
-      cause: { code: 'names_no_order', fields: ['order.thirdPartyReference', 'order.id'] },
-    });
-  }
+  refuseNameless({ 'order.thirdPartyReference': thirdPartyReference, 'order.id': id });
   return [{ ...said, status, serviceOrderId: thirdPartyReference, providerOrderId: id, nativeStatus }];
 }
 
@@ -66,7 +63,6 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   return readEvent(parseJson(webhook.body, WANTED));
 }
 
-/** What a kitchen may be. */
 export const KITCHEN_STATES = ['open', 'busy', 'closed'] as const;
 
 /** Reads `{"eventType": "kitchen.status", "kitchen": {"state", "until", "extraMinutes"}}`. @throws Poison */

@@ -1,5 +1,6 @@
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
+import { NOT_TAKEN } from '../refusals.ts';
 import { OrderCancelled, OrderTaken, Refusal, secretsOf, type Settings } from './payloads.ts';
 import { sign } from '../../core/domain/standard-webhooks.ts';
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
@@ -43,10 +44,14 @@ function headerSafe(id: string): string {
 /** Maximum length of a reason, which the member reads. */
 const REASON_MAX = 200;
 
-function readRefusal(json: unknown): Partial<Pick<GiveUp, 'reason' | 'reasonCode' | 'itemIds'>> {
+/** @throws NeedsOperator on a 404 or 405 without a reason: then the URL in `setting` is wrong */
+function readRefusal({ status: httpStatus, json }: PosAnswer, setting: keyof Settings) {
   const { reason, ...codes } = Refusal.safeParse(json).data ?? {};
   const text = reason?.replaceAll('\0', '').trim().slice(0, REASON_MAX).toWellFormed();
-  return { ...codes, ...(text && { reason: text }) };
+  if (!text && (httpStatus === 404 || httpStatus === 405)) {
+    throw new NeedsOperator(`the POS answered ${httpStatus}: check ${setting}`, { httpStatus });
+  }
+  return { ...codes, httpStatus, ...(text && { reason: text }) };
 }
 
 /**
@@ -62,15 +67,8 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   const body = JSON.stringify(order);
   const answer = await callStandard(context, order.serviceOrderId, { url: context.settings.ordersUrl, body });
   if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};
-  const refusal = readRefusal(answer.json);
-  if (refusal.reason === undefined && (answer.status === 404 || answer.status === 405)) {
-    throw new NeedsOperator(`the POS answered ${answer.status}: check ordersUrl`, { httpStatus: answer.status });
-  }
-  throw new GiveUp(`the POS refused the order with ${answer.status}`, {
-    ...refusal,
-    reason: refusal.reason ?? 'The restaurant could not take this order.',
-    httpStatus: answer.status,
-  });
+  const refusal = readRefusal(answer, 'ordersUrl');
+  throw new GiveUp(`the POS refused the order with ${answer.status}`, { reason: NOT_TAKEN, ...refusal });
 }
 
 /**
@@ -91,16 +89,10 @@ export async function cancelOrder(
   const { cancelUrl: url } = context.settings;
   if (url === undefined) return undefined;
   const body = JSON.stringify({ serviceOrderId, providerOrderId, reason: cancelReason });
-  const { status: httpStatus, json } = await callStandard(context, `cancel:${serviceOrderId}`, { url, body });
-  if (httpStatus < 300) return OrderCancelled.safeParse(json).success ? 'cancelled' : 'requested';
-  const refusal = readRefusal(json);
-  if (refusal.reason === undefined && (httpStatus === 404 || httpStatus === 405)) {
-    throw new NeedsOperator(`the POS answered ${httpStatus}: check cancelUrl`, { httpStatus });
-  }
-  if (httpStatus === 404) return 'absent';
-  throw new GiveUp(`the POS refused to cancel the order with ${httpStatus}`, {
-    ...refusal,
-    reason: refusal.reason ?? 'The restaurant can no longer cancel this order.',
-    httpStatus,
-  });
+  const answer = await callStandard(context, `cancel:${serviceOrderId}`, { url, body });
+  if (answer.status < 300) return OrderCancelled.safeParse(answer.json).success ? 'cancelled' : 'requested';
+  const refusal = readRefusal(answer, 'cancelUrl');
+  if (answer.status === 404) return 'absent';
+  const reason = 'The restaurant can no longer cancel this order.';
+  throw new GiveUp(`the POS refused to cancel the order with ${answer.status}`, { reason, ...refusal });
 }

@@ -41,8 +41,8 @@ async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings
     method: 'POST',
     url: `${baseUrl}/authentication/v1/authentication/login`,
     route: '/authentication/v1/authentication/login',
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
-    body: JSON.stringify({ clientId, clientSecret, userAccessType: 'TOAST_MACHINE_CLIENT' }),
+    headers: { accept: 'application/json' },
+    json: { clientId, clientSecret, userAccessType: 'TOAST_MACHINE_CLIENT' },
     resetHeader: RATE_LIMIT_RESET,
     signal,
     fetch,
@@ -71,6 +71,13 @@ async function obtainToken({ settings, now, signal, fetch }: PosContext<Settings
  * https://doc.toasttab.com/doc/devguide/apiHandlingRequestTimeouts.html, read 2026-11-23
  */
 export const WITHIN_S = 32;
+
+/** Explains a refusal. Toast does not document its status for an unknown restaurant, so any status may mean that. */
+export function refusalOf({ status: httpStatus }: PosAnswer, what: string): NeedsOperator {
+  return new NeedsOperator(`Toast refuses to show ${what} (${httpStatus}): check restaurantGuid and baseUrl`, {
+    httpStatus,
+  });
+}
 
 /** Limits per restaurant, in fixed windows: https://doc.toasttab.com/doc/devguide/apiRateLimiting.html */
 const withinRate = limitRate([
@@ -112,9 +119,8 @@ export function callToast(
           authorization: `Bearer ${accessToken}`,
           'toast-restaurant-external-id': restaurantGuid,
           accept: 'application/json',
-          ...(body !== undefined && { 'content-type': 'application/json' }),
         },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        json: body,
         resetHeader: RATE_LIMIT_RESET,
         signal,
         withinMs: WITHIN_S * 1_000,

@@ -1,20 +1,18 @@
 import type { z } from 'zod';
-import { GiveUp, TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
+import { TryAgain, tryAgainWith } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../core/domain/order.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { quoteRefusal } from '../call-pos.ts';
+import { tooLate } from '../refusals.ts';
 import { callToast } from './call-toast.ts';
 import { eventsOfOrder, readOrder } from './read-status.ts';
 import { VoidedOrder, type Settings, type ToastOrder } from './payloads.ts';
 
-/** Statuses in which the food is ready, so a cancel is too late. Toast does not document when it refuses a cancel. */
 const TOO_LATE: readonly string[] = ['ready', 'en_route', 'completed'];
 
 /**
- * Voids the order with all its selections and payments: https://doc.toasttab.com/doc/devguide/apiVoidOrder.html and
- * https://doc.toasttab.com/openapi/orders/operation/voidOrder/ (read 2026-11-23). Toast only voids orders of the same
- * client whose payments are all OTHER, and requires the scope `orders.channel:void`. Toast refuses to void an order
- * twice, so the order is read before the void and after a refusal. No documented refusal means "too late".
+ * Toast refuses to void an order twice, so the order is read before the void and after a refusal. No documented refusal
+ * means "too late": https://doc.toasttab.com/openapi/orders/operation/voidOrder/ (read 2026-11-23)
  * @returns undefined also if Toast refuses to void this order, because staff may still void it
  * @throws as `readOrder` does, and GiveUp
  */
@@ -31,10 +29,7 @@ export async function cancelOrder(
   if (order === undefined) return 'absent';
   if (order.voided === true) return 'cancelled';
   const late = eventsOfOrder(order, {}, context.settings).find(({ status }) => TOO_LATE.includes(status));
-  if (late !== undefined) {
-    const reason = 'The restaurant can no longer cancel this order.';
-    throw new GiveUp(`Toast reports the order as ${late.nativeStatus}`, { reason, reasonCode: 'other' });
-  }
+  if (late !== undefined) throw tooLate(`Toast reports the order as ${late.nativeStatus}`);
   if (!isVoidable(order)) return undefined;
 
   const all = { selections: { voidAll: true }, payments: { voidAll: true } };
@@ -50,7 +45,7 @@ export async function cancelOrder(
   return (await read())?.voided === true ? 'cancelled' : undefined;
 }
 
-/** True if all payments are OTHER, as the guide that `cancelOrder` names requires (in its example of 2025-09-10). */
+/** All payments must be OTHER: https://doc.toasttab.com/doc/devguide/apiVoidOrder.html (example of 2025-09-10). */
 function isVoidable({ checks }: z.infer<typeof ToastOrder>): boolean {
   const payments = checks.flatMap((check) => check.payments ?? []);
   return payments.length > 0 && payments.every(({ type }) => type === 'OTHER');

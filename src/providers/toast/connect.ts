@@ -1,15 +1,12 @@
 import type { Connection, PosContext } from '../../core/domain/provider.ts';
-import { callToast, tokenOf } from './call-toast.ts';
+import { callToast, refusalOf, tokenOf } from './call-toast.ts';
+import { writeTime } from './write-order.ts';
 import { DiningOptions, type Settings } from './payloads.ts';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { FulfillmentType } from '../../core/domain/lifecycle.ts';
 import { type PosAnswer, quoteRefusal } from '../call-pos.ts';
 
-/**
- * Logs in and lists the operator's steps, because Toast has no API for webhook subscriptions.
- * https://doc.toasttab.com/doc/devguide/apiSubscriptions.html,
- * https://doc.toasttab.com/doc/devguide/devApiAccessWebhookSubscriptions.html
- */
+/** Toast has no API for webhook subscriptions: https://doc.toasttab.com/doc/devguide/apiSubscriptions.html */
 export async function connect(
   context: PosContext<Settings> & { webhookUrl: string; locations: number },
 ): Promise<Connection> {
@@ -78,8 +75,8 @@ function checkDiningOptions(options: DiningOptions, { diningOptionGuids }: Setti
 async function listOrders(context: PosContext<Settings>): Promise<void> {
   const { now } = context;
   const span = new URLSearchParams({
-    startDate: dateTime(new Date(now.getTime() - SPAN_MS)),
-    endDate: dateTime(now),
+    startDate: writeTime(new Date(now.getTime() - SPAN_MS)),
+    endDate: writeTime(now),
     pageSize: '1',
   });
   const answer = await callToast(context, 'GET', `/orders/v2/ordersBulk?${span.toString()}`).catch(
@@ -114,16 +111,4 @@ async function listDiningOptions(context: PosContext<Settings>): Promise<DiningO
   const options = DiningOptions.safeParse(answer.json);
   if (!options.success) throw new NeedsOperator("Toast's list of dining options cannot be read: check baseUrl");
   return options.data;
-}
-
-/** Explains a refusal. Toast does not document its status for an unknown restaurant, so any status may mean that. */
-function refusalOf({ status: httpStatus }: PosAnswer, what: string): NeedsOperator {
-  return new NeedsOperator(`Toast refuses to show ${what} (${httpStatus}): check restaurantGuid and baseUrl`, {
-    httpStatus,
-  });
-}
-
-/** Writes a time in Toast's format: 2016-01-01T14:13:12.000+0400 */
-function dateTime(at: Date): string {
-  return at.toISOString().replace('Z', '+0000');
 }

@@ -7,6 +7,7 @@ import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { menuIdOf, writeOrder, writePayment } from './write-order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callToast } from './call-toast.ts';
+import { NOT_TAKEN } from '../refusals.ts';
 import { estimatesOf } from './read-status.ts';
 
 /** Names a refusal's status, code and `requestId` (for support), but not its message, which may quote the member. */
@@ -15,19 +16,15 @@ export function nameRefusal({ status, json }: PosAnswer): string {
   return [status, code && `code ${code}`, requestId && `requestId ${requestId}`].filter(Boolean).join(', ');
 }
 
-const REFUSED = 'The restaurant could not take this order.';
-
 /**
- * Our reason codes for Toast's messages. Few are documented: an item that is not in its group, and missing fields
- * (https://doc.toasttab.com/doc/devguide/apiOrdersFirstOrder.html, read 2026-11-23). We infer the others from field
- * names. No message is about opening hours: the orders API "accepts the order even if the restaurant is not currently
- * open" (https://doc.toasttab.com/doc/devguide/calculatingOrderWaitTime.html).
+ * Our reason codes for Toast's messages. Few are documented: https://doc.toasttab.com/doc/devguide/apiOrdersFirstOrder.html
+ * (read 2026-11-23). We infer the others from field names.
  */
 const CODES: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/does not belong to the group|out.of.stock/i, 'item_unavailable', 'An item is not available at the moment.'],
   [/deliveryInfo|address|zip ?code/i, 'invalid_address', 'The restaurant cannot deliver to this address.'],
-  [/payment/i, 'payment', REFUSED],
-  [/price|discount/i, 'price_changed', REFUSED],
+  [/payment/i, 'payment', NOT_TAKEN],
+  [/price|discount/i, 'price_changed', NOT_TAKEN],
 ];
 
 /** Returns `technical` if no pattern matches. @param words Toast's message, which must not be shown */
@@ -36,7 +33,7 @@ function reasonOfRefusal(
   { items }: CanonicalOrder,
   settings: Settings,
 ): Pick<GiveUp, 'reason' | 'reasonCode' | 'itemIds'> {
-  const [, reasonCode, reason] = CODES.find(([pattern]) => pattern.test(words)) ?? [undefined, 'technical', REFUSED];
+  const [, reasonCode, reason] = CODES.find(([pattern]) => pattern.test(words)) ?? [undefined, 'technical', NOT_TAKEN];
   const ids = words.toLowerCase().split(/[^\da-z-]+/);
   const named = items
     .map(({ serviceItemId }) => serviceItemId)
@@ -47,12 +44,9 @@ function reasonOfRefusal(
 type Context = PosContext<Settings>;
 
 /**
- * Creates the order with one check. With `alternatePaymentGuid`, it first requests the check's total, because Toast
- * calls this the only reliable way to know the total. It pays exactly this amount. With any other amount, staff would
- * have to settle the difference.
+ * To pay, it first requests the check's total, because Toast calls this the only reliable way to know the total. With
+ * any other amount, staff would have to settle the difference.
  * https://doc.toasttab.com/doc/devguide/apiCreatingOrders.html
- *
- * Since 2026-02-02 Toast refuses a second order with the same `externalId`. We then find the first order by this id.
  */
 export async function createOrder(order: KitchenOrder, context: Context): Promise<OrderRef> {
   const { settings, now } = context;
@@ -90,9 +84,7 @@ function refOf(taken: z.infer<typeof TakenOrder>, settings: Settings): OrderRef 
 }
 
 /**
- * Requests the check's total, tax included. This creates nothing. `written` has no `externalId`, so that Toast cannot
- * refuse a repeat.
- * https://doc.toasttab.com/openapi/orders/operation/pricesPost/
+ * Creates nothing. `written` has no `externalId`, so that Toast cannot refuse a repeat.
  * @returns the total, or Toast's answer if Toast refuses the order
  */
 async function requestPrice(written: object, context: Context): Promise<number | PosAnswer> {

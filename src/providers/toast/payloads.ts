@@ -19,7 +19,6 @@ const MenuEntry = z
   });
 export type MenuEntry = z.infer<typeof MenuEntry>;
 
-/** The settings of one restaurant. Restaurants of the same client share its tokens. */
 export const Settings = z
   .strictObject({
     baseUrl: BaseUrl.describe(
@@ -114,7 +113,6 @@ export const TakenOrder = z.union([
 
 export const PricedOrder = z.object({ checks: z.tuple([z.object({ totalAmount: z.number().nonnegative() })]) });
 
-/** Dining options: https://doc.toasttab.com/openapi/configuration/tag/Data-definitions/schema/DiningOption */
 export const DiningOptions = z.array(
   z.object({
     guid: z.string(),
@@ -143,16 +141,12 @@ export const AnyEvent = z.object({ eventType: z.string() });
 export const OfRestaurant = z.object({ details: z.object({ restaurantGuid: z.string() }) });
 export type OfRestaurant = z.infer<typeof OfRestaurant>;
 
-/**
- * Whether the restaurant takes online orders: its Autofire device works, or staff turn our channel on or off.
- * https://doc.toasttab.com/doc/devguide/apiRxAvailabilityWebhook.html
- */
+/** Whether online orders are taken: https://doc.toasttab.com/doc/devguide/apiRxAvailabilityWebhook.html */
 export const AvailabilityChanged = z.object({
   eventCategory: z.enum(['restaurant_availability', 'restaurant_availability_toggle']),
   details: z.object({ restaurantGuid: z.string(), status: z.enum(['ONLINE', 'OFFLINE']) }),
 });
 
-/** A guest order status event: https://doc.toasttab.com/doc/devguide/apiGuestOrderFulfillmentStatusWebhook.html */
 export const GuestOrderStatusUpdated = z.object({
   details: z.object({
     orderGuid: Id,
@@ -197,10 +191,8 @@ export function requestedOrder({ guid, externalId }: { guid: string | undefined;
   });
 }
 
-/** The answer to a void: https://doc.toasttab.com/openapi/orders/operation/voidOrder/ */
 export const VoidedOrder = z.object({ voided: z.literal(true) });
 
-/** An order event: https://doc.toasttab.com/doc/devguide/devOrdersWebhookRef.html */
 export const OrderUpdated = z.object({ timestamp: timeIfAny, details: z.object({ order: ToastOrder }) });
 
 /** Returns `{authority-name}:{identifier}`: https://doc.toasttab.com/doc/devguide/portalToastIdentifiers.html */

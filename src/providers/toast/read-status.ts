@@ -2,11 +2,10 @@ import type { z } from 'zod';
 import type { Status } from '../../core/domain/lifecycle.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import { externalIdOf, requestedOrder, type Settings, type ToastOrder } from './payloads.ts';
-import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { quoteRefusal } from '../call-pos.ts';
 import { readShape, readState } from '../read-json.ts';
-import { callToast } from './call-toast.ts';
+import { callToast, refusalOf } from './call-toast.ts';
 
 /** Our status for each delivery state. PICKED_UP means that the driver has the order. PENDING: no driver yet. */
 const DELIVERY_STATES: ReadonlyMap<string, Status> = new Map([
@@ -23,11 +22,7 @@ type Progress = Pick<StatusEvent, 'status' | 'nativeStatus' | 'reason' | 'reason
 /** The order's ids, and the time to use if the order itself has no time. */
 type About = Pick<StatusEvent, 'serviceOrderId' | 'providerOrderId' | 'occurredAt'>;
 
-/**
- * Reads an order's own state, which is not its guest order status. The first that applies counts: voided, not approved,
- * the delivery's state, the kitchen's progress. "Closed" and "paid" are ignored, because our orders are paid from the
- * start. An order that is only approved gives an event only if it has an estimate.
- */
+/** Reads an order's own state. "Closed" and "paid" are ignored, because our orders are paid from the start. */
 export function eventsOfOrder(order: Order, about: About, settings: Settings): StatusEvent[] {
   const { approvalStatus, modifiedDate } = order;
   const estimates = estimatesOf(order, settings);
@@ -51,10 +46,7 @@ function readProgress({ voided, approvalStatus, deliveryInfo, checks }: Order): 
   return status === undefined ? readKitchen(checks) : { status, nativeStatus };
 }
 
-/**
- * Reads the kitchen's progress from the `fulfillmentStatus` of the items: ready if all are READY, in progress if any is
- * READY or SENT. https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
- */
+/** The stages: https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/ */
 function readKitchen(checks: Order['checks']): Progress | undefined {
   const stages = checks
     .flatMap(({ selections }) => selections)
@@ -66,10 +58,7 @@ function readKitchen(checks: Order['checks']): Progress | undefined {
   return begun ? { status: 'in_progress', nativeStatus: 'SENT' } : undefined;
 }
 
-/**
- * Reads `estimatedFulfillmentDate`, the time when the order is "ready for pickup or to be delivered". The dining option
- * decides which of the two it means. If it equals `promisedDate`, it is the time that we sent, not an estimate.
- */
+/** A time that equals `promisedDate` is the time that we sent, not an estimate. */
 export function estimatesOf(
   order: Pick<Order, 'estimatedFulfillmentDate' | 'promisedDate' | 'diningOption'>,
   { diningOptionGuids }: Settings,
@@ -81,7 +70,6 @@ export function estimatesOf(
 }
 
 /**
- * Reads an order: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/
  * @param about Toast's GUID, if known, and our id
  * @returns undefined if Toast has no such order
  * @throws as `callToast` does; TryAgain if the answer is unreadable or about another order; otherwise NeedsOperator
@@ -98,20 +86,13 @@ export async function readOrder(
         `Toast refuses to show the order (${status}): give the client the scopes orders:read and orders.channel:read`,
     ),
   );
-  const { status: httpStatus } = answer;
   // A 400, "The GUID was malformed", does not prove that no order has this externalId.
-  if (httpStatus === 404) return undefined;
-  if (httpStatus >= 300) {
-    throw new NeedsOperator(`Toast refuses to show the order (${httpStatus}): check baseUrl`, { httpStatus });
-  }
+  if (answer.status === 404) return undefined;
+  if (answer.status >= 300) throw refusalOf(answer, 'the order');
   return readState(answer, (json) => readShape(requestedOrder({ guid, externalId }), json));
 }
 
-/**
- * Polls the order. The answer contains no guest order status, and a delivery's state only if the client has the scope
- * `delivery_info.address:read`.
- * @throws as `readOrder` does
- */
+/** @throws as `readOrder` does */
 export async function readStatus(
   { providerOrderId: guid }: OrderRef,
   { serviceOrderId }: CanonicalOrder,

@@ -41,11 +41,7 @@ const EVENTS: ReadonlyMap<string, (json: unknown, settings: Settings) => readonl
 
 const WANTED = 'an object with timestamp, eventType and details';
 
-/**
- * Reads `guestOrderStatusUpdated`, and the order's own state from `order_updated` and `channel_order_updated`. These
- * events contain only Toast's GUID of the order.
- * @throws NotAuthentic, Poison
- */
+/** The events contain only Toast's GUID of the order. @throws NotAuthentic, Poison */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
   const json = webhook.verified ? parseJson(webhook.body, WANTED) : parseVerified(webhook, settings);
   const readEvent = EVENTS.get(readShape(AnyEvent, json).eventType);
@@ -69,17 +65,9 @@ function parseVerified(webhook: Webhook, { webhookSecret }: Settings): unknown {
       cause: { code: 'signature_time_missing', field: 'timestamp' },
     });
   }
-  let refusal: unknown;
-  for (const secret of [webhookSecret].flat()) {
-    try {
-      const signed = [webhook.body, timestamp];
-      verifyHmac(webhook, { header: webhookAuth.header, secret, signed, encoding: 'base64' });
-      return json;
-    } catch (error) {
-      refusal = error;
-    }
-  }
-  throw refusal;
+  const signed = [webhook.body, timestamp];
+  verifyHmac(webhook, { header: webhookAuth.header, secret: webhookSecret, signed, encoding: 'base64' });
+  return json;
 }
 
 function readGuestStatus(json: unknown, settings: Settings): readonly StatusEvent[] {
@@ -100,7 +88,7 @@ function readOrder(json: unknown, settings: Settings): readonly StatusEvent[] {
   return eventsOfOrder(details.order, { providerOrderId: details.order.guid, occurredAt }, settings);
 }
 
-/** Reads `restaurant_availability` and `restaurant_availability_toggle`. The last event counts. @throws Poison */
+/** @throws Poison */
 export function readKitchen({ body, receivedAt }: Webhook, settings: Settings): KitchenReport | undefined {
   // Most webhooks are orders of other restaurants, of up to 600 kB, which need not be parsed again.
   if (!body.includes('_availability')) return undefined;

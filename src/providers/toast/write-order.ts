@@ -1,7 +1,8 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
-import { ageCheck, cutText, orderNote, takeOff } from '../order-texts.ts';
+import { ageCheck, countryCode, cutText, type Destination, type Item, orderNote, takeOff } from '../order-texts.ts';
+import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
 import { MENU_ID, type MenuEntry, type Settings } from './payloads.ts';
 import { splitName } from '../../core/domain/member-text.ts';
@@ -16,11 +17,10 @@ const MODIFIERS_MAX = 500;
 /** The form that an id without an entry in `itemMap` must have. */
 const PLAIN = new RegExp(`^(${MENU_ID})/(${MENU_ID})$`);
 
-type Item = CanonicalOrder['items'][number];
 type Group = 'itemGroup' | 'optionGroup';
 
 /**
- * Writes a line of the order as Toast's selection. Toast's menu sets the prices.
+ * Toast's menu sets the prices.
  * @throws NeedsOperator if neither `itemMap` nor the id itself gives the place in Toast's menu
  */
 function writeSelection(item: Item, settings: Settings) {
@@ -47,10 +47,10 @@ function limitModifiers(items: readonly Item[]): void {
     .flatMap(({ modifiers }) => flattenModifiers(modifiers))
     .reduce((sum, { quantity }) => sum + quantity, 0);
   if (count <= MODIFIERS_MAX) return;
-  throw new GiveUp(
+  throw neverTaken(
     `the order has ${count} pieces of modifiers: Toast requires a modifier for each piece, and ` +
       `no more than ${MODIFIERS_MAX} are sent`,
-    { reason: 'The restaurant cannot take this many extras in one order.', reasonCode: 'technical' },
+    { reason: 'The restaurant cannot take this many extras in one order.' },
   );
 }
 
@@ -64,11 +64,7 @@ function writeModifier(modifier: Modifier, quantity: number, itemMap: Settings['
   return Array.from({ length: modifier.quantity }, () => selection);
 }
 
-/**
- * Writes a special request. A request about an item is one of the item's modifiers. A request about the order is one of
- * the check's selections.
- * https://doc.toasttab.com/openapi/orders/tag/Data-definitions/schema/Selection/
- */
+/** A request about an item is one of the item's modifiers. A request about the order is one of the selections. */
 function specialRequest(text: string, quantity: number, group: Group, { specialRequestItem: entry }: Settings) {
   return {
     selectionType: 'SPECIAL_REQUEST',
@@ -78,7 +74,6 @@ function specialRequest(text: string, quantity: number, group: Group, { specialR
   };
 }
 
-/** Returns the item's id in Toast's menu, if known. */
 export function menuIdOf(serviceItemId: string, { itemMap }: Settings): string | undefined {
   return (entryOf(itemMap, serviceItemId) ?? readPlain(serviceItemId, 'itemGroup'))?.item;
 }
@@ -96,10 +91,7 @@ function referTo(id: string, group: Group, itemMap: Settings['itemMap']) {
   return { item: reference(entry.item), [group]: reference(groupId) };
 }
 
-/**
- * Writes a reference by one kind of id, because Toast refuses both kinds at once.
- * https://doc.toasttab.com/doc/devguide/apiUsingMultiLocationIdsInOrders.html
- */
+/** Toast refuses both kinds of id at once. */
 function reference(id: string): { guid: string } | { multiLocationId: string } {
   return id.includes('-') ? { guid: id } : { multiLocationId: id };
 }
@@ -119,9 +111,8 @@ const EMAIL = /^[!-?A-~]+@[!-\-/-?A-~]+(?:\.[!-\-/-?A-~]+)+$/;
 const SHORT_CODE = /^(1|7|20|27|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58])/;
 
 /**
- * Writes the guest. Toast requires all of these fields for takeout and delivery. A missing field is not invented,
- * because Toast distinguishes guests by e-mail address, and an invented address might belong to somebody else.
- * https://doc.toasttab.com/doc/devguide/apiOrderTypeDetails.html
+ * A missing field is not invented, because Toast distinguishes guests by e-mail address, and an invented address might
+ * belong to somebody else: https://doc.toasttab.com/doc/devguide/apiOrderTypeDetails.html
  * @throws GiveUp that names the field
  */
 export function writeCustomer({ name, email, phone }: Member) {
@@ -135,10 +126,7 @@ export function writeCustomer({ name, email, phone }: Member) {
   return { firstName: first, lastName: last || first, email, ...writePhone(phone) };
 }
 
-/**
- * Writes the phone number. "The phone number must have exactly 10 digits", as numbers of country code 1 have. Other
- * numbers are not checked, because Toast does not document how it validates a number with `phoneCountryCode`.
- */
+/** Numbers of other countries are not checked: Toast does not document how it validates one with a country code. */
 function writePhone(e164: string): { phone: string; phoneCountryCode?: string } {
   const digits = e164.slice(1);
   const phoneCountryCode = SHORT_CODE.exec(digits)?.[0] ?? digits.slice(0, 3);
@@ -150,17 +138,13 @@ function writePhone(e164: string): { phone: string; phoneCountryCode?: string } 
 }
 
 function wanting(message: string, what: string): GiveUp {
-  return new GiveUp(`Toast would refuse the order: ${message}`, {
+  return neverTaken(`Toast would refuse the order: ${message}`, {
     reason: `The restaurant cannot take the order without a valid ${what}.`,
-    reasonCode: 'technical',
   });
 }
 
-type Destination = Extract<CanonicalOrder['fulfillment'], { type: 'delivery' }>['destination'];
-
 /**
- * Writes the order in Toast's format without the payment, for `/prices`. `createOrder` adds the payment.
- * https://doc.toasttab.com/openapi/orders/operation/ordersPost/
+ * Writes the order without the payment, for `/prices`: https://doc.toasttab.com/openapi/orders/operation/ordersPost/
  * @throws GiveUp if the order lacks what Toast requires; NeedsOperator if the settings lack it
  */
 export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
@@ -183,7 +167,6 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
         customer: writeCustomer(order.member),
         selections: [
           ...order.items.map((item) => writeSelection(item, settings)),
-          // Notes about the order: https://doc.toasttab.com/doc/cookbook/apiIntegrationChecklistOrdering.html
           ...(note === undefined ? [] : [specialRequest(note, 1, 'itemGroup', settings)]),
         ],
         ...(settings.feeServiceChargeGuid !== undefined &&
@@ -241,10 +224,7 @@ function amountOf(minorUnits: number, currency: string): number {
   return Number(toDecimal(minorUnits, currency));
 }
 
-/**
- * Writes the requested time. Without a time the kitchen begins at once. `openedDate` books the order on the right day.
- * https://doc.toasttab.com/doc/devguide/orders_api_future_orders.html
- */
+/** `openedDate` books the order on the right day: https://doc.toasttab.com/doc/devguide/orders_api_future_orders.html */
 function writeSchedule(requestedAt: string | undefined, now: Date) {
   if (requestedAt === undefined) return {};
   const at = new Date(requestedAt);
@@ -252,20 +232,21 @@ function writeSchedule(requestedAt: string | undefined, now: Date) {
 }
 
 /** Writes a time as Toast's examples do: `2022-03-05T16:00:00.000+0000`. */
-function writeTime(time: Date): string {
+export function writeTime(time: Date): string {
   return time.toISOString().replace('Z', '+0000');
 }
 
 function writeDelivery(destination: Destination, check: string | undefined, defaultState: string | undefined) {
   const { line1, line2, city, postalCode, country, latitude, longitude, instructions } = destination;
   const notes = [check, instructions].filter(Boolean).join('\n');
+  const code = countryCode(country);
   return {
     address1: line1,
     ...(line2 && { address2: line2 }),
     city: required('city', city),
     state: stateOf(destination.region, defaultState),
     zipCode: required('postalCode', postalCode),
-    ...(country && /^[a-z]{2}$/i.test(country) && { country: country.toUpperCase() }),
+    ...(code && { country: code }),
     ...(latitude !== undefined && longitude !== undefined && { latitude, longitude }),
     ...(notes && { notes }),
   };

@@ -1,7 +1,84 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { classifyError } from '../core/domain/classify-error.ts';
+import { OrderRef, type KitchenOrder } from '../core/domain/order.ts';
 import type { PosContext } from '../core/domain/provider.ts';
-import { askPos, type PosDeps } from '../core/locations/check-location.ts';
-import type { Location } from '../core/locations/locations.ts';
+import { askPos, type LocationDeps, type PosDeps } from '../core/locations/check-location.ts';
+import { getLocation, refuseHosts, WrongLocation, type Location } from '../core/locations/locations.ts';
+import { beginAttempt, type AttemptEnd } from '../core/placements/record-attempt.ts';
+import type { TestClaim } from '../core/placements/test-order.ts';
+import { pageFor, type PlaceDeps } from './test-run.ts';
+
+/** @returns the location, or why its settings cannot be used. @throws WrongLocation if there is no such location */
+export async function openLocation(
+  { pool, decryptSettings, allowedHosts }: LocationDeps,
+  locationId: string,
+): Promise<Location | WrongLocation> {
+  const stored = await getLocation(pool, locationId);
+  try {
+    const location = { locationId, integration: stored.integration, ...(await decryptSettings(stored)) };
+    refuseHosts(location.settings, location.provider, allowedHosts);
+    return location;
+  } catch (error) {
+    if (error instanceof WrongLocation) return error;
+    throw error;
+  }
+}
+
+/** A call about a test order. `attempt` is what its row still lacks. */
+export type SentOrder = WatchedCall<OrderRef | undefined> & { attempt: AttemptEnd };
+
+/**
+ * Writes the `started` row of an attempt before the call, like the service.
+ * @returns a function that sends the order, or searches it
+ */
+export async function beginSending(
+  deps: PlaceDeps,
+  location: Location,
+  { claim, order }: { claim: TestClaim; order: KitchenOrder },
+  answerMs: number,
+  name: 'createOrder' | 'findOrder' = 'createOrder',
+): Promise<() => Promise<SentOrder>> {
+  const { provider } = location;
+  const attempt = await beginAttempt(deps.pool, claim, name, location);
+  if (attempt === undefined) throw new Error('the test order cannot be sent any more: it may have ended');
+  return async () => {
+    const call = await callWatched(deps, location, answerMs, async (context) =>
+      name === 'createOrder'
+        ? OrderRef.parse(await provider.createOrder(order, context))
+        : OrderRef.optional().parse(await provider.findOrder?.(order.serviceOrderId, context)),
+    );
+    return { ...call, attempt: { attempt, milliseconds: call.milliseconds, ...outcomeOf(call) } };
+  };
+}
+
+function outcomeOf(call: WatchedCall<OrderRef | undefined>): Omit<AttemptEnd, 'attempt' | 'milliseconds'> {
+  if ('given' in call) return { outcome: call.given === undefined ? 'absent' : 'placed' };
+  const { error } = call;
+  const { httpStatus } = error as { httpStatus?: number };
+  const outcome = error instanceof Error ? error.name : 'unknown';
+  return { outcome, httpStatus, error: classifyError(error).problem };
+}
+
+/** Suggests a fix if the POS does not accept the order. For a POS that is built for us the fix is more specific. */
+export function fixForAnswer(exchange: Exchange | undefined, location: Location): string {
+  const page = pageFor(location, 'orders');
+  if (location.provider.builtForUs === undefined || exchange === undefined)
+    return `see what each answer means: ${page}`;
+  const { status } = exchange;
+  if (status === undefined)
+    return `check that ordersUrl leads to the POS. If it does, answer first, then print: ${page}`;
+  if (status === 401 || status === 403) {
+    return (
+      'your check of our signature refused it: the key is the base64 behind whsec_, decoded; sign the raw bytes: ' +
+      pageFor(location, 'the-signature')
+    );
+  }
+  if (status === 404 || status === 405) {
+    return `check the path of ordersUrl, which is --orders-url of npm run certify: ${page}`;
+  }
+  if (status >= 500) return `your bridge failed on this order: check its log. ${page}`;
+  return `see what each answer means: ${page}`;
+}
 
 /** How long a body may take to end after its status came. */
 const BODY_MS = 2_000;
