@@ -21,7 +21,9 @@ export const NOTE_SQL = `
   CREATE FUNCTION clock.note_message() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       INSERT INTO clock.noted (service_order_id, what, rank, cancellation) VALUES (NEW.service_order_id, 'message', NEW.rank,
-        (SELECT cancellation FROM expediter.orders o WHERE o.service_order_id = NEW.service_order_id));
+        (SELECT cancellation FROM expediter.orders o WHERE o.service_order_id = NEW.service_order_id AND NOT EXISTS (
+           -- Its member hears nothing of the attempt to call it off.
+           SELECT FROM expediter.cancellations c WHERE c.service_order_id = o.service_order_id AND c.fails_with IS NOT NULL)));
       RETURN NULL;
     END $$;
   CREATE TRIGGER noted AFTER INSERT ON expediter.placement_attempts FOR EACH ROW EXECUTE FUNCTION clock.note_call();

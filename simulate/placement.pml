@@ -10,9 +10,8 @@
  * has ended. With four faults the search is complete as well: up to 15 million states, in two minutes.
  *
  * Simplified: `held` is `waiting`. A claim reads the order in the same step. Cancels and refreshes have one worker each.
- * A dead process's lease has expired. Left out: a changed order, a skipped order, an operator's cancel, a refresh that
- * is given up. Not claimed: a failed order has no ticket at a POS that deduplicates. It may take an order and answer 5xx
- * until the deadline. Ranks are 0 placed, 1 sent, 2 to 5 progress, 6 completed, 7 failed, 8 cancelled.
+ * A dead process's lease has expired. A restore may lose an order before it was read here. Left out: a changed order, a
+ * skipped order, an operator's cancel, a refresh that is given up. Ranks are 0 placed, 1 sent, 2 to 5 progress, 6 completed, 7 failed, 8 cancelled.
  *
  * -DDEDUP=0 a ticket for each request, 1 one ticket for ever, 2 one ticket for some time; -DFIND=1 the POS has
  * findOrder; -DCANCELS=1 a repeated cancel does no harm; -DWITHOUT=<guard> removes a guard; -DTRACE accepts a history.
@@ -54,14 +53,14 @@ byte at, seen; bit strange;
 mtype = { no_ticket_after_cancel, attempt_written, no_late_call, lease_covers_call, unsure_503, ask_before_retry,
   no_retry_once_cancelled, absent_after, cancel_written, died_in_doubt, lost_in_doubt, doubt_not_repeated, cancel_lock,
   signal_refreshes, refresh_ends, higher_rank, order_lock, early_end_notified, fetched_under_lease, waiting_is_due,
-  repeat_may_arrive, window_before_repeat,
-  look_up_after, doubt_earlier, doubt_needs_lease };
+  repeat_may_arrive, doubt_stays,
+  look_up_after, doubt_needs_lease };
 #define HAS(guard) (WITHOUT != guard)
 
 mtype = { WAITING, IN_DOUBT, SENT, FAILED, WITHDRAWN };                   /* placements.state */
 mtype = { NONE, DUE, ASKED, UNSURE, BY_PHONE, REFUSED, CANCELLED, OVER }; /* cancellations.state */
 mtype = { IDLE, FETCHED, START, FIND_ORDER, ABSENT, SEND, CALL, CALLING,  /* what a worker does next */
-  STORE, FAIL, FAIL_LATE, LATER, ASK, WITHDRAW,                           /* what it decided: Decision */
+  STORE, FAIL, FAIL_LATE, LATER, ASK, OFF, WITHDRAW,                      /* what it decided: Decision */
   CANCEL, REFUSE, PROMISED, DOUBT };                                      /* CancelDecision has some of these too */
 
 byte faults = FAULTS;
@@ -69,10 +68,10 @@ byte faults = FAULTS;
 mtype state = WAITING; byte lease;
 bit person, late, old;                   /* next_attempt_at is infinity; deadline_at; request_ended_at is 60 s ago */
 /* placement_attempts. open: the call without an end: 1, 2 a worker's createOrder; 3, 4 its findOrder */
-byte open; bit unsure;                   /* an ended createOrder with 5xx or 408 that counts */
+byte open;
 /* orders, cancellations, refreshes (1 due; 2, 3 the platform answered without or with a cancel) */
 bit exists, ended; byte rank;
-mtype cancel = NONE; bit cancelOpen;
+mtype cancel = NONE; bit cancelOpen, calledOff; /* cancellations.fails_with: the order fails once its ticket is gone */
 byte refresh; bit again;
 /* The platform: 1 the member cancelled, 2 and a signal came. The POS: 0 no ticket, 1 a ticket, 2 to 8 its rank */
 byte cancels, stage;
@@ -80,7 +79,7 @@ bit stray, longAgo, forgot;              /* a request may still arrive; the POS 
 /* The worker of cancels. unknown: a request to cancel may have done something, and nobody knows */
 mtype does = IDLE; bit cDoubt, cOld, unknown; byte read, hook; /* read without a lock; a webhook's rank */
 
-typedef Job { mtype at; bit doubt, old, late, cancelled, called, taken, failing }
+typedef Job { mtype at; bit doubt, old, late, cancelled, called, taken }
 Job job[2];
 
 #define me (_pid + 1)
@@ -90,8 +89,9 @@ Job job[2];
 #define UNFINISHED (state == WAITING || state == IN_DOUBT)
 #define SENDING (open == 1 || open == 2)
 #define CANCELLING (cancel == DUE || cancel == ASKED || cancel == UNSURE || cancel == BY_PHONE)
-#define MAY_HAVE_TICKET (SENDING || unsure || state == SENT || state == IN_DOUBT)     /* changed-order.ts */
-#define CANCEL_IS_KNOWN (cancels < 2 || !exists || ended || cancel != NONE || refresh > 0)
+#define MAY_HAVE_TICKET (SENDING || state == SENT || state == IN_DOUBT)     /* changed-order.ts */
+#define CANCEL_IS_KNOWN (cancels < 2 || !exists || ended || (cancel != NONE && !calledOff) || refresh > 0)
+#define KEEPS_DOUBT (J.doubt && HAS(doubt_stays)) /* conclude-placement.ts: keepDoubt */
 /* settle-doubt.ts: the order may be sent again */
 #define REPEATS(isCancelled) (!((isCancelled) && HAS(no_retry_once_cancelled)) && !late && !(DEDUP == 2 && longAgo) && \
   (DEDUP > 0 || !HAS(ask_before_retry)))
@@ -100,32 +100,39 @@ Job job[2];
 
 /* An order moves, and its live message is in the same commit: live/outbox.ts. An announced step is never taken back. */
 inline moves(r) { CLAIM(r >= rank); rank = r; SEE(STEP + r) }
-inline finish(to) { state = to; person = 0; late = 0; old = 0; open = 0; unsure = 0; lease = 0 }
+inline finish(to) { state = to; person = 0; late = 0; old = 0; open = 0; lease = 0 }
 inline enterDoubt() { state = IN_DOUBT; old = 0; open = 0; J.doubt = 1 } /* placement-sql.ts */
 inline storeOrderRef() { /* placement-outcomes.ts */
   if :: UNFINISHED -> finish(SENT) :: else fi;
   if :: rank < 1 && !ended -> moves(1) :: else fi
 }
 inline endCancelled() { /* placement-outcomes.ts, of the POS or the restaurant */
+  CLAIM(!calledOff || !stage || stage > 5);
   if :: UNFINISHED -> finish(SENT) :: else fi;
-  if :: rank < 8 -> moves(8) :: else fi;
+  if :: calledOff && rank < 7 -> moves(7) :: !calledOff && rank < 8 -> moves(8) :: else fi;
   ended = 1; unknown = 0; cancelOpen = 0;
   if :: cancel != NONE -> cancel = CANCELLED :: else fi
 }
 inline endWithdrawn() { /* placement-outcomes.ts: endCancelled of an order that was never sent. It has no ticket. */
   if
-  :: exists && UNFINISHED && !ended && !SENDING -> CLAIM(!stage && !stray); finish(WITHDRAWN); endCancelled()
+  :: exists && UNFINISHED && !ended && !SENDING -> CLAIM(!stage && !stray);
+    if :: calledOff -> finish(FAILED) :: else -> finish(WITHDRAWN) fi;
+    endCancelled()
   :: else
   fi
 }
 inline beginCancellation(notifies) { /* begin-cancellation.ts */
-  cancel = DUE;
+  cancel = DUE; calledOff = 0;
   if :: notifies -> SEE(REQUESTED) :: else fi;
   if :: UNFINISHED && !open -> person = 0; lease = 0 :: else fi;
   if :: !(notifies) -> endWithdrawn() :: else fi
 }
 inline refuseCancellation() { /* begin-cancellation.ts */
-  if :: CANCELLING && !ended -> cancel = REFUSED; unknown = 0; cancelOpen = 0; SEE(REFUSED_IT) :: else fi
+  if
+  :: CANCELLING && !ended -> cancel = REFUSED; unknown = 0; cancelOpen = 0;
+    if :: calledOff :: else -> SEE(REFUSED_IT) fi
+  :: else
+  fi
 }
 inline restart() { /* placement-sql.ts: RESTART. The member may hear again of an order that was never read. */
   if :: state == FAILED && !exists -> state = WAITING; rank = 0 :: else fi
@@ -151,15 +158,10 @@ inline makeTicket() { /* The POS makes at most one ticket. */
   if :: stage && (DEDUP == 1 || (DEDUP == 2 && !forgot)) :: else -> CLAIM(!stage); stage = 1; SEE(TICKET) fi
 }
 inline idle() {
-  d_step { J.at = IDLE; J.doubt = 0; J.old = 0; J.late = 0; J.cancelled = 0; J.called = 0; J.taken = 0; J.failing = 0 }
+  d_step { J.at = IDLE; J.doubt = 0; J.old = 0; J.late = 0; J.cancelled = 0; J.called = 0; J.taken = 0 }
 }
 inline leave() { if :: MINE -> lease = 0 :: else fi; idle() }
 inline decide(isCancelled, isLate) { /* place-order.ts: tryToPlace; settle-doubt.ts */
-  if
-  :: HAS(doubt_earlier) && isCancelled && !J.doubt && unsure -> enterDoubt()
-  :: HAS(window_before_repeat) && !(isCancelled) && !J.doubt && unsure && DEDUP == 2 && longAgo -> enterDoubt()
-  :: else
-  fi;
   if
   :: isCancelled && !J.doubt -> J.at = WITHDRAW
   :: !(isCancelled && !J.doubt) && faults -> PAY; J.at = LATER /* paused, no free worker, wrong settings */
@@ -167,14 +169,13 @@ inline decide(isCancelled, isLate) { /* place-order.ts: tryToPlace; settle-doubt
   :: !(isCancelled) && !J.doubt && !(isLate) -> J.at = SEND
   :: J.doubt && faults -> PAY; J.at = ASK /* its location has left the POS */
   :: J.doubt && REPEATS(isCancelled) -> J.at = SEND
-  :: J.doubt && !REPEATS(isCancelled) && !FIND -> J.at = ASK
+  :: J.doubt && !REPEATS(isCancelled) && !FIND -> J.at = ((isLate) && !(isCancelled) && DEDUP -> OFF : ASK)
   :: J.doubt && !REPEATS(isCancelled) && FIND ->
     J.at = FIND_ORDER; J.old = old; J.late = isLate; J.cancelled = isCancelled
   fi
 }
 inline endAttempt() { /* record-attempt.ts: END_ATTEMPT */
-  if :: open == me || open == me + 2 -> open = 0 :: else fi;
-  if :: J.failing && UNFINISHED -> unsure = 1 :: else fi
+  if :: open == me || open == me + 2 -> open = 0 :: else fi
 }
 inline postpone(to, forPerson) { /* conclude-placement.ts: POSTPONE */
   if :: J.called && (!J.taken || MINE || !HAS(doubt_needs_lease)) -> endAttempt() :: else fi;
@@ -185,8 +186,8 @@ inline postpone(to, forPerson) { /* conclude-placement.ts: POSTPONE */
   fi;
   leave()
 }
-inline lost() { /* place-order.ts: the answer is lost, and the POS may have the order */
-  J.taken = 1; J.doubt = 1; J.at = (DEDUP || FIND -> LATER : ASK)
+inline lost() { /* place-order.ts: the answer is lost or proves nothing, and the POS may have the order */
+  J.taken = HAS(repeat_may_arrive) || !J.doubt; J.doubt = 1; J.at = (DEDUP || FIND -> LATER : ASK)
 }
 
 active [2] proctype worker() FOLLOWS {
@@ -200,10 +201,10 @@ end: do
     :: SENDING -> J.at = START; J.late = late
     :: !SENDING && exists && ended -> J.at = (J.doubt -> ASK : FAIL)
     :: !SENDING && exists && !ended -> decide(cancel != NONE, late)
-    :: !exists && late -> J.at = FAIL_LATE
-    :: !exists && !late -> J.at = FETCHED; J.cancelled = cancels > 0
-    :: !exists && !late && faults -> PAY; J.at = LATER /* the platform is down */
-    :: !exists && !late && faults -> PAY; J.at = FAIL  /* it does not have the order */
+    :: !exists && late && !KEEPS_DOUBT -> J.at = FAIL_LATE
+    :: !exists && (!late || KEEPS_DOUBT) -> J.at = FETCHED; J.cancelled = cancels > 0; J.late = late
+    :: !exists && (!late || KEEPS_DOUBT) && faults -> PAY; J.doubt = KEEPS_DOUBT; J.at = LATER /* the platform is down */
+    :: !exists && (!late || KEEPS_DOUBT) && faults -> PAY; J.at = (KEEPS_DOUBT -> ASK : FAIL) /* it has no such order */
     fi }
   /* place-order.ts: startJob. A process died in a call */
   :: atomic { J.at == START ->
@@ -214,7 +215,7 @@ end: do
     if
     :: MINE && (lease == me || !HAS(fetched_under_lease)) ->
       if :: exists :: else -> exists = 1; moves(0); cancel = (J.cancelled -> DUE : NONE); CLAIM(CANCEL_IS_KNOWN) fi;
-      decide(J.cancelled, 0)
+      decide(J.cancelled, J.late)
     :: else -> leave()
     fi }
   /* settle-doubt.ts: lookUp. The row of the call and the call; then the end of a call that found nothing */
@@ -224,14 +225,14 @@ end: do
       if
       :: stage -> J.at = STORE
       :: !stage -> J.at = (J.old || !HAS(look_up_after) -> ABSENT : LATER)
-      :: faults -> PAY; J.at = LATER
+      :: faults -> PAY; J.at = (J.late && !J.cancelled -> OFF : LATER)
       fi
     :: else -> leave()
     fi }
   :: atomic { J.at == ABSENT -> endAttempt(); J.called = 0;
     if
     :: J.cancelled -> J.at = WITHDRAW
-    :: !J.cancelled && DEDUP -> J.at = ASK
+    :: !J.cancelled && DEDUP -> J.at = (J.late -> OFF : ASK)
     :: !J.cancelled && !DEDUP -> J.doubt = 0; J.at = (J.late -> FAIL_LATE : SEND)
     fi;
     J.old = 0; J.late = 0; J.cancelled = 0 }
@@ -249,18 +250,16 @@ end: do
     if
     :: makeTicket(); J.at = STORE
     :: !stage || faults -> /* refused */
-      if :: stage -> PAY :: else fi; J.taken = J.doubt; J.at = (J.doubt -> ASK : FAIL)
+      if :: stage -> PAY :: else fi; J.taken = J.doubt; J.at = (J.doubt -> OFF : FAIL)
     :: faults -> PAY; stray = 1; lost()
-    :: faults -> PAY; stray = 1; J.failing = 1; /* 5xx or 408 */
-      J.at = LATER; J.taken = J.doubt && HAS(repeat_may_arrive);
-      if :: !DEDUP && HAS(unsure_503) -> lost() :: else fi
+    :: faults && !HAS(unsure_503) -> PAY; stray = 1; J.at = LATER /* 5xx or 408 */
     :: faults -> PAY; J.at = LATER /* not reached, or busy */
     fi }
   /* conclude-placement.ts */
   :: atomic { J.at == STORE -> storeOrderRef(); idle() }
   :: atomic { J.at == FAIL || J.at == FAIL_LATE ->
     if
-    :: MINE && (J.at == FAIL || late) -> CLAIM(DEDUP || (!stage && !stray)); finish(FAILED);
+    :: MINE && (J.at == FAIL || late) -> CLAIM(!stage && !stray); finish(FAILED);
       if :: rank <= 1 && !(ended && !HAS(early_end_notified)) -> moves(7); ended = exists :: else fi;
       idle()
     :: !MINE && J.at == FAIL -> if :: J.called -> endAttempt() :: else fi; idle()
@@ -268,6 +267,9 @@ end: do
     fi }
   :: atomic { J.at == LATER -> if :: J.doubt -> postpone(IN_DOUBT, 0) :: else -> postpone(WAITING, 0) fi }
   :: atomic { J.at == ASK -> postpone(IN_DOUBT, 1) }
+  /* placement-outcomes.ts: callOff */
+  :: atomic { J.at == OFF -> if :: MINE && exists && !ended && cancel == NONE -> cancel = DUE; calledOff = 1 :: else fi;
+    J.at = ASK }
   :: atomic { J.at == WITHDRAW -> endWithdrawn(); if :: state == WITHDRAWN -> idle() :: else -> J.at = LATER fi }
   /* work-placements.ts: the process dies, or Postgres fails */
   :: atomic { J.at != IDLE && faults -> PAY; if :: J.at == CALLING -> stray = 1 :: else fi; leave() }
@@ -281,7 +283,11 @@ end: do
   :: atomic { refresh > 1 && !HAS(cancel_lock) && !read -> read = 1 + MAY_HAVE_TICKET }
   :: atomic { refresh > 1 && (HAS(cancel_lock) || read) ->
     read = (read -> read == 2 : MAY_HAVE_TICKET);
-    if :: refresh == 3 && exists && !ended && cancel == NONE -> beginCancellation(read) :: else fi;
+    if
+    :: refresh == 3 && exists && !ended && (cancel == NONE || (calledOff && cancel == REFUSED)) -> beginCancellation(read)
+    :: refresh == 3 && calledOff && CANCELLING -> calledOff = 0
+    :: else
+    fi;
     endRefresh() }
   :: atomic { refresh > 1 && faults -> PAY; refresh = 1; again = 0; read = 0 } /* the process dies */
   od
@@ -337,7 +343,7 @@ end: do
     if :: person :: else -> PAY fi;
     if
     :: stage -> storeOrderRef()
-    :: else -> state = WAITING; open = 0; unsure = 0; person = 0; old = 0; lease = 0;
+    :: else -> state = WAITING; open = 0; person = 0; old = 0; lease = 0;
       if :: cancel != NONE -> endWithdrawn() :: else fi
     fi }
   /* operator-cancellations.ts: concludeByPhone */
@@ -356,6 +362,11 @@ end: do
   :: atomic { cancels == 0 && !ended -> cancels = 1 }
   :: atomic { cancels == 1 -> cancels = 2; signal() }
   :: atomic { faults && !ended -> PAY; signal() }
+#ifndef TRACE
+  /* recover-orders.ts: a restore lost the order, which may have been sent */
+  :: atomic { faults && !exists && state == WAITING && !LIVE && !rank -> PAY; state = IN_DOUBT; lease = 0;
+    if :: stage = 1 :: skip fi }
+#endif
   :: atomic { stray -> stray = 0; makeTicket() }
   :: atomic { stray -> stray = 0 }
   :: atomic { stage && stage < 6 -> if :: stage < PROGRESS -> stage++ :: stage = 6 :: stage = 7 :: stage = 8 fi }

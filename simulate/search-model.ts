@@ -18,7 +18,6 @@ export const POS_KINDS: readonly ModelledPos[] = ([0, 1, 2] as const).flatMap((d
 
 const FINDABLE: ModelledPos = { dedup: 0, find: 1, cancels: 0 };
 const BELIEVED: ModelledPos = { dedup: 1, find: 1, cancels: 0 };
-const FORGETFUL: ModelledPos = { dedup: 2, find: 0, cancels: 0 };
 
 /** The guards that the model can remove, by their marks in src, with a POS that notices it. */
 export const MODELLED_GUARDS: Readonly<Record<string, ModelledPos>> = {
@@ -43,10 +42,9 @@ export const MODELLED_GUARDS: Readonly<Record<string, ModelledPos>> = {
   'fetched-under-lease': FINDABLE,
   'waiting-is-due': FINDABLE,
   'repeat-may-arrive': BELIEVED,
-  'window-before-repeat': FORGETFUL,
-  // No mark: LOOK_UP_AFTER_S of settle-doubt.ts, doubtEarlier of place-order.ts, POSTPONE of conclude-placement.ts.
+  'doubt-stays': FINDABLE,
+  // No mark: LOOK_UP_AFTER_S of settle-doubt.ts, POSTPONE of conclude-placement.ts.
   'look-up-after': FINDABLE,
-  'doubt-earlier': BELIEVED,
   'doubt-needs-lease': BELIEVED,
 };
 
