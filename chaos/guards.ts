@@ -204,6 +204,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'owner-stays-at-vendor': NEVER },
     noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'leads only to the vendor'),
   },
+  'access that waits to be confirmed goes with no location unrevoked': {
+    edits: { 'revoked-before-removal': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is not removed while'),
+  },
   'only the browser that granted access confirms it': {
     edits: { 'confirmed-where-granted': NEVER },
     noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is used for nothing'),

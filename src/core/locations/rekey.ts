@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { placeOfWaiting } from './connect-grants.ts';
 import { placeOfGrant } from './credential-store.ts';
 import { placeOfApplication, placeOfSettings } from './locations.ts';
 import { keyIdOf, placeOfWebhook, seal, SealedElsewhere, type SettingsKeys, unseal } from './settings-key.ts';
@@ -17,7 +18,7 @@ export type Rekeyed = {
 export type Rekeying = {
   /** Settings of locations and of vendor applications. */
   settings: Rekeyed;
-  /** Access and refresh tokens of POS systems. */
+  /** Access and refresh tokens of POS systems, also those that their owner has not confirmed yet. */
   grants: Rekeyed;
   /** Headers that are needed to verify dropped webhooks again, and bodies with our token. */
   webhooks: Rekeyed;
@@ -47,10 +48,10 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
     return counts;
   };
   const settings = await all(
-    settingsIn(pool, 'locations', 'location_id', placeOfSettings),
-    settingsIn(pool, 'applications', 'name', placeOfApplication),
+    textsById(pool, 'locations', 'location_id', 'settings', placeOfSettings),
+    textsById(pool, 'applications', 'name', 'settings', placeOfApplication),
   );
-  const grants = await all(grantsIn(pool));
+  const grants = await all(grantsIn(pool), textsById(pool, 'connect_links', 'link_id::text', 'sealed', placeOfWaiting));
   const webhooks = await all(...(await daysOf(pool)).map((day) => webhooksIn(pool, day)));
   return { settings, grants, webhooks, missingKeys: [...missing].sort(), misplaced };
 }
@@ -137,13 +138,14 @@ function columnOf(
   };
 }
 
-function settingsIn(pool: Pool, table: string, id: string, placeOf: (id: string) => string): Column {
+/** @param id SQL of the primary key, as text. */
+function textsById(pool: Pool, table: string, id: string, column: string, placeOf: (id: string) => string): Column {
   return columnOf(pool, ([key = '']) => placeOf(key), {
     table,
-    column: 'settings',
+    column,
     where: `${id} = ($1::text[])[1]`,
-    page: `SELECT ARRAY[${id}] AS key, settings AS sealed FROM ${table}
-           WHERE ${id} > coalesce(($1::text[])[1], '') ORDER BY ${id} LIMIT ${PAGE}`,
+    page: `SELECT ARRAY[${id}] AS key, ${column} AS sealed FROM ${table}
+           WHERE ${column} IS NOT NULL AND ${id} > coalesce(($1::text[])[1], '') ORDER BY ${id} LIMIT ${PAGE}`,
   });
 }
 
