@@ -208,6 +208,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'revoked-before-removal': NEVER },
     noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is not removed while'),
   },
+  'the audit of a location has changes of its vendor application': {
+    edits: { 'applications-in-audit': [/= .*;/, '= [];'] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'in the audit of each'),
+  },
   'only the browser that granted access confirms it': {
     edits: { 'confirmed-where-granted': NEVER },
     noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is used for nothing'),

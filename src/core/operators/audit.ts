@@ -87,9 +87,29 @@ export async function recordAtOrders(pool: Pool, by: Author, action: string, ids
      WHERE service_order_id = ANY ($1::text[]) GROUP BY 1 ORDER BY 1`,
     [ids],
   );
-  for (const { locationId, after } of rows) {
-    await recordAction(pool, by, { action, locationId, source, requestId, log }, { outcome: 'done', after });
-  }
+  await recordAtLocations(pool, by, { action, source, requestId, log }, rows);
+}
+
+/** Records an action that is done at each of these locations. One statement, because a group may have thousands of them. */
+export async function recordAtLocations(
+  pool: Pool,
+  by: Actor,
+  action: Action,
+  done: readonly { locationId: string; after: string }[],
+): Promise<void> {
+  const about = [by.kind, by.id, by.name, action.source, action.requestId, action.action, action.subject];
+  const { rows } = await pool.query<{ id: string; locationId: string; after: string }>(
+    `WITH done AS (SELECT * FROM unnest($8::text[], $9::text[]) AS d (location_id, after)), begun AS (
+       INSERT INTO audit (actor_kind, actor_id, actor_name, source, request_id, action, subject, location_id)
+       SELECT $1, $2, $3, $4, $5, $6, $7, location_id FROM done RETURNING audit_id, location_id
+     ), ended AS (
+       INSERT INTO audit_outcomes (audit_id, outcome, after)
+       SELECT audit_id, 'done', after FROM begun JOIN done USING (location_id)
+     )
+     SELECT audit_id AS id, location_id AS "locationId", after FROM begun JOIN done USING (location_id)`,
+    [...about, done.map(({ locationId }) => locationId), done.map(({ after }) => after)],
+  );
+  for (const { after, ...each } of rows) logAction(by, { ...action, ...each }, { outcome: 'done', after });
 }
 
 /**

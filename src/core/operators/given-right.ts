@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
-import { recordAction, type Action } from './audit.ts';
+import { recordAtLocations, type Action } from './audit.ts';
 import { ROLES, Right, Role, type Actor, type Scope } from './operator.ts';
 
 /** Roles to grant, and the locations at which they apply. */
@@ -81,10 +81,9 @@ export async function recordAtEach(pool: Pool, by: Actor, action: Action, given:
      FROM locations WHERE location_id = ANY ($1::text[]) OR groups && $2::text[] ORDER BY 1`,
     [given.locations, given.locationGroups],
   );
-  for (const { locationId, ...reached } of rows) {
-    const after = givenInWords({ ...given, ...reached });
-    await recordAction(pool, by, { ...action, locationId }, { outcome: 'done', after });
-  }
+  const inWords = (reached: Partial<Given>): string => givenInWords({ ...given, ...reached });
+  const done = rows.map(({ locationId, ...reached }) => ({ locationId, after: inWords(reached) }));
+  await recordAtLocations(pool, by, action, done);
 }
 
 type Given = Right & {

@@ -234,6 +234,23 @@ describe('an application', () => {
     expect(JSON.stringify(rows)).not.toContain(pos.settings['clientSecret']);
   });
 
+  it('is changed in the audit of each location that refers to it, for its admins', async () => {
+    const of = await askOperator(system.urls[0] ?? '', await nameToken(system, 'of uses-1', ['admin'], ['uses-1']));
+    await putApplication('ours', { clientSecret: WRONG });
+    for (const id of ['uses-1', 'uses-2']) await refer(id);
+    await refer('uses-none', 'ours', { application: undefined, ...part(true) });
+    await putApplication('ours', { clientSecret: WRONG });
+    await putApplication('ours');
+    const rotations = (await of.get('/audit?action=put%20application')).body['actions'];
+    const rotation = { action: 'put application', subject: 'ours', outcome: 'done', after: 'changed clientSecret' };
+    expect(rotations).toMatchObject([{ ...rotation, locationId: 'uses-1', by: { id: 'operator_token' } }]);
+    const { body } = await operator.get('/audit?action=put%20application&limit=3');
+    const at = [null, 'uses-1', 'uses-2'].map(
+      (locationId) => expect.objectContaining({ ...rotation, locationId }) as unknown,
+    );
+    expect(body['actions']).toEqual(expect.arrayContaining(at));
+  });
+
   it.each([
     ['a field of a location', { restaurantGuid: 'x' }, 'restaurantGuid'],
     ['no secret', { clientSecret: undefined }, 'clientSecret'],
