@@ -248,6 +248,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'body-with-secret': [/= .*;/s, '= false;'] },
     noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'stored encrypted'),
   },
+  'a body is shown and replayed without the secrets that its location had': {
+    edits: { 'former-secrets': [/, \.\.\.\(secrets.*\)/, ''] },
+    noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'after the location has got another'),
+  },
   'a body is shown without the secrets of its location': {
     edits: { 'body-shown': [/= .*;/s, '= [] as string[];'] },
     noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'shown without'),
