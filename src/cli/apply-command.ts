@@ -107,12 +107,11 @@ async function apply(ask: Ask, { files, secrets, yes, prune, group }: ApplyOptio
     return;
   }
   const done = await inTurns(plan, async (planned, at) => {
-    const { locationId, action, changes } = planned;
+    const { locationId, action } = planned;
     if (action === 'none') return planned;
-    if (action === 'remove') {
-      return step(locationId, action, () => perform(ask, remove, { locationId, unpaused: true }));
-    }
-    return { ...(await step(locationId, action, () => perform(ask, put, inputs[at] ?? {}))), changes };
+    return step(locationId, action, () =>
+      action === 'remove' ? perform(ask, remove, { locationId, unpaused: true }) : perform(ask, put, inputs[at] ?? {}),
+    );
   });
   print(command, { done }, stepsInWords(done, 'done'));
   if (done.some(({ problem }) => problem !== undefined))
@@ -120,25 +119,24 @@ async function apply(ask: Ask, { files, secrets, yes, prune, group }: ApplyOptio
 }
 
 async function planPut(ask: Ask, input: Options & { locationId: string }): Promise<Step> {
-  let would: PutLocation | undefined;
-  const planned = await step(input.locationId, 'change', async () => {
-    would = (await perform(ask, put, { ...input, dryRun: true })) as PutLocation;
+  let action: Step['action'] = 'change';
+  const planned = await step(input.locationId, action, async () => {
+    const would = (await perform(ask, put, { ...input, dryRun: true })) as PutLocation;
+    action = would.created ? 'create' : would.changes.length > 0 ? 'change' : 'none';
     return would;
   });
-  if (would === undefined) return planned;
-  const { created, changes } = would;
-  return { ...planned, action: created ? 'create' : changes.length > 0 ? 'change' : 'none', changes };
+  return { ...planned, action };
 }
 
 function perform(ask: Ask, operation: Operation, input: Options): Promise<object> {
   return ask(operation, readInput(operation, input));
 }
 
-/** Runs one step, whose answer may have warnings. A refusal is its `problem`, so that the other steps still run. */
+/** Runs one step. A refusal is its `problem`, so that the other steps still run. */
 async function step(locationId: string, action: Step['action'], work: () => Promise<unknown>): Promise<Step> {
   try {
-    const { warnings = [] } = ((await work()) ?? {}) as Partial<PutLocation>;
-    return { locationId, action, changes: [], warnings };
+    const { changes = [], warnings = [] } = ((await work()) ?? {}) as Partial<PutLocation>;
+    return { locationId, action, changes, warnings };
   } catch (error) {
     if (!(error instanceof NotDone)) throw error;
     return { locationId, action, changes: [], warnings: [], problem: describe(error) };

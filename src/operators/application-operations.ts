@@ -84,7 +84,7 @@ const put = operation({
     note(after);
     // guard: applications-in-audit
     const at = changed.length === 0 ? [] : locations.map((locationId) => ({ locationId, after }));
-    await recordAtLocations(pool, by, { ...by, action: 'put application', subject: input.name }, at);
+    await recordAtLocations(pool, by, { action: 'put application', subject: input.name }, at);
     return { name: input.name, ...done, locations: locations.length };
   },
   print: (done) =>
@@ -153,7 +153,7 @@ const adopt = operation({
       const after = JSON.stringify({ 'settings.application': each.name });
       return each.locations.map((locationId) => ({ locationId, after }));
     });
-    await recordAtLocations(pool, by, { ...by, action: 'change' }, adopted);
+    await recordAtLocations(pool, by, { action: 'change' }, adopted);
     note(applications.map((each) => `${each.name}: ${each.locations.length}`).join(', ') || 'nothing');
     return { applications };
   },

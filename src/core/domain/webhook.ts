@@ -97,11 +97,11 @@ export type ArrivedWebhook = {
 /** Bytes that are stored of a body that is too large. They are enough for a person to identify the webhook. */
 export const BEGINNING = 64 * 1024;
 
-/**
- * A webhook's contents: its events, or a report about the location, or why it cannot be used. `held` is set if its body may
- * hold secrets of the location: those that are known.
- */
-export type Translated = { held?: readonly string[] | undefined } & (
+/** A webhook's contents: its events, or a report about the location, or why it cannot be used. */
+export type Translated = {
+  /** Set if the body may hold secrets of the location: those that are known. */
+  held?: readonly string[] | undefined;
+} & (
   | { events: readonly StatusEvent[]; kitchen?: undefined; revokedAt?: undefined; dropped?: undefined }
   | { events: readonly []; kitchen?: KitchenReport | undefined; revokedAt?: Date | undefined; dropped?: undefined }
   | { events: readonly []; kitchen?: undefined; revokedAt?: undefined; dropped: Drop }

@@ -10,6 +10,8 @@ const RIGHTS = `SELECT FROM operator_grants WHERE $1 = ANY (locations)
 // A grant that could not be revoked for a day, such as one that no key decrypts, holds nothing back.
 const WAITING = `SELECT FROM connect_links WHERE location_id = $1 AND sealed IS NOT NULL
   AND expires_at > now() - interval '1 day'`;
+const WAITS =
+  'its owner has not confirmed the access of a link. Wait ten minutes, or one after: expediter provider disconnect ';
 const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
 
 /**
@@ -48,7 +50,7 @@ export async function removeLocation(
     const unfinished = await findUnfinished(client, locationId, namesOrders);
     if (unfinished !== undefined) return { refused: unfinished };
     // guard: revoked-before-removal
-    if ((await client.query(WAITING, [locationId])).rowCount !== 0) return { refused: waiting(locationId) };
+    if ((await client.query(WAITING, [locationId])).rowCount !== 0) return { refused: WAITS + locationId };
     // guard: rights-of-admins
     if (!mayRevoke && (await client.query(RIGHTS, [locationId])).rowCount !== 0)
       return { refused: 'roles name it. Ask an admin of this location to remove these roles, or it', statusCode: 403 };
@@ -69,10 +71,6 @@ export async function removeLocation(
     return { tokens: tokens.rowCount ?? 0 };
   });
 }
-
-const waiting = (locationId: string): string =>
-  "the restaurant's owner granted access by a connect link and has not confirmed it. It is revoked after ten minutes. To " +
-  `revoke it within a minute, run: expediter provider disconnect ${locationId}`;
 
 /** Removes operators' rights at the location, because the id may be configured again for somebody else. */
 async function revokeRights(client: PoolClient, locationId: string): Promise<void> {

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
-import { recordAtLocations, type Action } from './audit.ts';
-import { ROLES, Right, Role, type Actor, type Scope } from './operator.ts';
+import { recordAtLocations, type Author, type Deed } from './audit.ts';
+import { ROLES, Right, Role, type Scope } from './operator.ts';
 
 /** Roles to grant, and the locations at which they apply. */
 export const GivenRight = z.strictObject({
@@ -73,7 +73,7 @@ export async function reaching<Given extends Right>(pool: Pool, all: Given[], wi
 }
 
 /** Records a granted or removed right at each of its locations, so that the admins of a location see it. */
-export async function recordAtEach(pool: Pool, by: Actor, action: Action, given: Given): Promise<void> {
+export async function recordAtEach(pool: Pool, by: Author, action: Deed, given: Given): Promise<void> {
   const { rows } = await pool.query<{ locationId: string; locations: string[]; locationGroups: string[] }>(
     // guard: groups-in-audit
     `SELECT location_id AS "locationId", ARRAY(SELECT location_id WHERE location_id = ANY ($1)) AS locations,

@@ -50,7 +50,7 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
   if (stored.locked !== undefined) return stored.locked;
   if (stored.polled) return { events: checkEvents(JSON.parse(stored.body.toString())) };
 
-  const { target, headers, body: _body, hidden: _hidden, ...credentials }: WebhookSecrets = stored.secrets ?? {};
+  const { target, headers, body: _body, hidden, ...credentials }: WebhookSecrets = stored.secrets ?? {};
   const webhook = {
     headers: { ...stored.headers, ...headers, ...credentials },
     body: stored.body,
@@ -58,16 +58,8 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
     receivedAt: stored.firstReceivedAt,
     verified: target === undefined,
   };
-  return verifyAndTranslate(opened.provider, opened.settings, webhook, secretsIn(stored, opened));
-}
-
-/** The secrets that a stored webhook may hold: the location's present ones, and those that it held when it arrived. */
-export function secretsIn(
-  { secrets }: StoredWebhook,
-  { provider, settings }: Awaited<ReturnType<DecryptSettings>>,
-): readonly string[] {
-  // guard: former-secrets
-  return [...secretsOf(provider, settings), ...(secrets?.hidden ?? [])];
+  const secrets = secretsOf(opened.provider, opened.settings, hidden);
+  return verifyAndTranslate(opened.provider, opened.settings, webhook, secrets);
 }
 
 /** Makes a refusal of an error whose message operators may see, because it has at most a field name or a key id. */

@@ -4,11 +4,11 @@ import { Status } from '../domain/lifecycle.ts';
 import { DropCause } from '../domain/webhook-cause.ts';
 import type { Registry } from '../domain/provider.ts';
 import { WebhookAuth } from '../domain/webhook-auth.ts';
-import { hideSecrets } from '../locations/hide-secrets.ts';
+import { hideSecrets, secretsOf } from '../locations/hide-secrets.ts';
 import { getLocation } from '../locations/locations.ts';
 import { ListedWebhook } from './list-webhooks.ts';
 import { GONE, Refusal, findWebhook, readWebhook } from './stored-webhook.ts';
-import { retranslate, secretsIn, type RetranslateDeps } from './retranslate.ts';
+import { retranslate, type RetranslateDeps } from './retranslate.ts';
 import { closedUntil, type Translated } from '../domain/webhook.ts';
 
 const Event = z.object({
@@ -79,7 +79,7 @@ export async function showWebhook(
   const location = getLocation(deps.pool, stored.locationId);
   const opened = await location.then(deps.decryptSettings).catch(() => undefined);
   // guard: body-shown
-  const secrets = opened === undefined ? [] : secretsIn(stored, opened);
+  const secrets = opened === undefined ? [] : secretsOf(opened.provider, opened.settings, sealed?.hidden);
   const body = Buffer.from(hideSecrets(received.toString('latin1'), secrets), 'latin1');
   // A body that is sealed may hold a secret, also if nobody knows the secrets any more.
   const isLocked = received.length === 0 ? locked !== undefined : sealed?.body !== undefined && opened === undefined;
