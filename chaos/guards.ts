@@ -204,6 +204,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'owner-stays-at-vendor': NEVER },
     noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'leads only to the vendor'),
   },
+  'access that waits to be confirmed goes with no location unrevoked': {
+    edits: { 'revoked-before-removal': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is not removed while'),
+  },
+  'the audit of a location has changes of its vendor application': {
+    edits: { 'applications-in-audit': [/= .*;/, '= [];'] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'in the audit of each'),
+  },
   'only the browser that granted access confirms it': {
     edits: { 'confirmed-where-granted': NEVER },
     noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is used for nothing'),
@@ -239,6 +247,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a body with a secret of its location is stored encrypted': {
     edits: { 'body-with-secret': [/= .*;/s, '= false;'] },
     noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'stored encrypted'),
+  },
+  'a body is shown and replayed without the secrets that its location had': {
+    edits: { 'former-secrets': [/, \.\.\.former/, ''] },
+    noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'after the location has got another'),
   },
   'a body is shown without the secrets of its location': {
     edits: { 'body-shown': [/= .*;/s, '= [] as string[];'] },

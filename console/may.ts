@@ -1,3 +1,4 @@
+import { gives } from '../src/core/operators/gives.ts';
 import { session } from './sign-in.ts';
 import type { NeededRole, Right } from './wire.ts';
 
@@ -19,11 +20,7 @@ export function onlyConfigures(at: Parameters<typeof may>[1] = { anywhere: true 
 
 function rightsWith(role: NeededRole): Right[] {
   if (session.value.state !== 'in') return [];
-  return session.value.rights.filter(({ roles }) => {
-    if (role === 'any') return roles.some((each) => each !== 'metrics');
-    if (role === 'viewer') return roles.some((each) => each !== 'integrator' && each !== 'metrics');
-    return roles.some((each) => role.split(' or ').includes(each));
-  });
+  return session.value.rights.filter((right) => gives(right, role));
 }
 
 /** The locations and groups at which the operator has a role. Null for all locations. */

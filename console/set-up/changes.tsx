@@ -1,5 +1,15 @@
+import { Badge } from '../parts/badge.tsx';
 import type { LocationChange } from '../wire.ts';
 import { labelOf } from './label-of.ts';
+
+/** What is stored although it is unusual. */
+export function Warnings({ warnings }: { warnings: readonly string[] }) {
+  return warnings.map((warning) => (
+    <p key={warning}>
+      <Badge tone="warn">unusual</Badge> {warning}
+    </p>
+  ));
+}
 
 /** What a change of a location does, or would do. A secret has no value here. */
 export function Changes({ changes, isNew = false }: { changes: readonly LocationChange[]; isNew?: boolean }) {

@@ -13,7 +13,7 @@ import { WithRole } from '../parts/with-role.tsx';
 import type { ChangedLocation, ListedLocations, ListedOrders, ShownLocation, ShownProvider } from '../wire.ts';
 import { ABOUT_IDS } from './about-draft.ts';
 import { AboutFields } from './about-fields.tsx';
-import { Changes } from './changes.tsx';
+import { Changes, Warnings } from './changes.tsx';
 import { problemsOf, withoutChanged, type FieldProblems } from './field-problems.ts';
 import { FormField } from './form-field.tsx';
 import { labelOf } from './label-of.ts';
@@ -25,7 +25,8 @@ import { SettingsForm } from './settings-form.tsx';
 /** What operators have set for a location, and the form that changes it. */
 export function Configuration({ location, onDone }: { location: ShownLocation; onDone: () => void }) {
   const [mode, setMode] = useState<'show' | 'edit' | 'remove'>('show');
-  const [isSaved, setSaved] = useState(false);
+  /** The warnings of a change that is saved. */
+  const [saved, setSaved] = useState<readonly string[]>();
   const button = useRef<HTMLButtonElement>(null);
   const wasEdited = useRef(false);
   // The form was closed, so the button that opened it gets the focus back.
@@ -44,7 +45,7 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
                 ref={button}
                 type="button"
                 onClick={() => {
-                  setSaved(false);
+                  setSaved(undefined);
                   setMode('edit');
                 }}
               >
@@ -61,10 +62,10 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
         <p class="problem">Orders cannot be sent with these settings: {location.settingsProblem}.</p>
       )}
       {mode === 'edit' ? (
-        <EditForm location={location} onDone={onDone} onSaved={() => setSaved(true)} onClose={() => setMode('show')} />
+        <EditForm location={location} onDone={onDone} onSaved={setSaved} onClose={() => setMode('show')} />
       ) : (
         <>
-          {isSaved && (
+          {saved !== undefined && (
             <p>
               <Badge tone="good">saved</Badge> Waiting orders are tried again.{' '}
               {!onlyConfigures(location.locationId) && (
@@ -77,6 +78,7 @@ export function Configuration({ location, onDone }: { location: ShownLocation; o
               )}
             </p>
           )}
+          <Warnings warnings={saved ?? []} />
           <Facts location={location} />
         </>
       )}
@@ -149,7 +151,12 @@ function Setting({ name, shown }: { name: string; shown: ShownLocation['settings
   );
 }
 
-function EditForm(about: { location: ShownLocation; onDone: () => void; onSaved: () => void; onClose: () => void }) {
+function EditForm(about: {
+  location: ShownLocation;
+  onDone: () => void;
+  onSaved: (warnings: readonly string[]) => void;
+  onClose: () => void;
+}) {
   const loaded = useLoaded(async (signal) => {
     const [{ providers }, { locations }] = await Promise.all([
       ask<{ providers: ShownProvider[] }>('GET', '/providers', { signal }),
@@ -168,6 +175,7 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
   const path = `/locations/${encodeURIComponent(locationId)}`;
   /** The orders that were held when it was saved. */
   const [tried, setTried] = useState<ListedOrders['orders']>();
+  const [warnings, setWarnings] = useState<readonly string[]>([]);
   // The field stays while somebody writes in it, and its result is seen, whatever the problem becomes.
   const [named] = useState(() => said.split(/\W+/));
   const section = useRef<HTMLElement>(null);
@@ -196,7 +204,8 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
   const only = fieldsFor(providers, location).filter(({ id }) => named.includes(id));
   if (only.length === 0) return null;
   const shared = { location, providers, groups: [], only, onDone: again, onClose: () => {} };
-  const saved = (): void => {
+  const saved = (unusual: readonly string[]): void => {
+    setWarnings(unusual);
     setTried(tried ?? orders.value ?? []);
     // The pressed button goes.
     section.current?.focus({ preventScroll: true });
@@ -218,6 +227,7 @@ export function FixSettings({ locationId, said, onSaved }: { locationId: string;
           <Badge tone="good">saved</Badge> {sentInWords(sent?.length ?? 0, tried.length)}
         </p>
       )}
+      <Warnings warnings={warnings} />
       <WithRole needs="integrator" at={locationId} to="To correct it">
         <LoadedForm key={location.etag} {...shared} onSaved={saved} />
       </WithRole>
@@ -249,7 +259,7 @@ function LoadedForm({
   /** The only fields of the settings that are shown. They are saved without a preview. */
   only?: readonly Field[];
   onDone: () => void;
-  onSaved: () => void;
+  onSaved: (warnings: readonly string[]) => void;
   onClose: () => void;
 }) {
   // The page loads the location again and again, but the form stays with the version that it was opened for.
@@ -312,15 +322,16 @@ function LoadedForm({
   };
 
   const save = async (): Promise<void> => {
+    let warnings: readonly string[];
     try {
-      await send(false);
+      ({ warnings } = await send(false));
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 412) throw error;
       setOld(true);
       return;
     }
     announce(`${base.locationId} is changed`);
-    onSaved();
+    onSaved(warnings);
     onDone();
     onClose();
   };
@@ -426,6 +437,7 @@ function LoadedForm({
       {would !== undefined && (
         <Confirm title="Save these changes?" action="Save" onConfirm={save} onClose={() => setWould(undefined)}>
           <Changes changes={would.changes} />
+          <Warnings warnings={would.warnings} />
           {!isSamePos && would.validTokens === 0 && <p>The location has no valid token. Make one afterwards.</p>}
         </Confirm>
       )}

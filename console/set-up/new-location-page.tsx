@@ -13,7 +13,7 @@ import { findSession } from '../sign-in.ts';
 import type { ChangedLocation, ListedLocation, ListedLocations, ShownProvider } from '../wire.ts';
 import { ABOUT_IDS, readAbout } from './about-draft.ts';
 import { AboutFields } from './about-fields.tsx';
-import { Changes } from './changes.tsx';
+import { Changes, Warnings } from './changes.tsx';
 import { problemsOf, withoutChanged, type FieldProblems } from './field-problems.ts';
 import { FormField } from './form-field.tsx';
 import { forgetNewLocation, newLocation, type NewLocation } from './new-location.ts';
@@ -287,7 +287,7 @@ function First({
   );
 }
 
-function Review({ would: { created, locationId, changes } }: { would: Would }) {
+function Review({ would: { created, locationId, changes, warnings } }: { would: Would }) {
   if (!created) {
     return (
       <p class="problem">
@@ -302,6 +302,7 @@ function Review({ would: { created, locationId, changes } }: { would: Would }) {
         The settings fit. This will be stored for <b>{locationId}</b>. Orders that wait for it are sent at once.
       </p>
       <Changes changes={changes} isNew />
+      <Warnings warnings={warnings} />
     </>
   );
 }

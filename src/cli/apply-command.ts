@@ -21,6 +21,8 @@ type Step = {
   locationId: string;
   action: 'create' | 'change' | 'remove' | 'none';
   changes: readonly LocationChange[];
+  /** What is unusual, for people. */
+  warnings: readonly string[];
   /** Why it cannot be done, or was not done. */
   problem?: string;
 };
@@ -104,12 +106,12 @@ async function apply(ask: Ask, { files, secrets, yes, prune, group }: ApplyOptio
     if (plan.some(({ action }) => action !== 'none')) process.exitCode = 2;
     return;
   }
-  const done = await inTurns(plan, async ({ locationId, action, changes }, at) => {
-    if (action === 'none') return { locationId, action, changes };
-    if (action === 'remove') {
-      return step(locationId, action, () => perform(ask, remove, { locationId, unpaused: true }));
-    }
-    return { ...(await step(locationId, action, () => perform(ask, put, inputs[at] ?? {}))), changes };
+  const done = await inTurns(plan, async (planned, at) => {
+    const { locationId, action } = planned;
+    if (action === 'none') return planned;
+    return step(locationId, action, () =>
+      action === 'remove' ? perform(ask, remove, { locationId, unpaused: true }) : perform(ask, put, inputs[at] ?? {}),
+    );
   });
   print(command, { done }, stepsInWords(done, 'done'));
   if (done.some(({ problem }) => problem !== undefined))
@@ -117,13 +119,13 @@ async function apply(ask: Ask, { files, secrets, yes, prune, group }: ApplyOptio
 }
 
 async function planPut(ask: Ask, input: Options & { locationId: string }): Promise<Step> {
-  let would: PutLocation | undefined;
-  const planned = await step(input.locationId, 'change', async () => {
-    would = (await perform(ask, put, { ...input, dryRun: true })) as PutLocation;
+  let action: Step['action'] = 'change';
+  const planned = await step(input.locationId, action, async () => {
+    const would = (await perform(ask, put, { ...input, dryRun: true })) as PutLocation;
+    action = would.created ? 'create' : would.changes.length > 0 ? 'change' : 'none';
+    return would;
   });
-  if (would === undefined) return planned;
-  const { created, changes } = would;
-  return { ...planned, action: created ? 'create' : changes.length > 0 ? 'change' : 'none', changes };
+  return { ...planned, action };
 }
 
 function perform(ask: Ask, operation: Operation, input: Options): Promise<object> {
@@ -133,11 +135,11 @@ function perform(ask: Ask, operation: Operation, input: Options): Promise<object
 /** Runs one step. A refusal is its `problem`, so that the other steps still run. */
 async function step(locationId: string, action: Step['action'], work: () => Promise<unknown>): Promise<Step> {
   try {
-    await work();
-    return { locationId, action, changes: [] };
+    const { changes = [], warnings = [] } = ((await work()) ?? {}) as Partial<PutLocation>;
+    return { locationId, action, changes, warnings };
   } catch (error) {
     if (!(error instanceof NotDone)) throw error;
-    return { locationId, action, changes: [], problem: describe(error) };
+    return { locationId, action, changes: [], warnings: [], problem: describe(error) };
   }
 }
 
@@ -184,7 +186,12 @@ function stepsInWords(steps: readonly Step[], are: 'planned' | 'done'): string {
     return `${count} ${words[are]}`;
   });
   const failed = steps.filter(({ problem }) => problem !== undefined).length;
-  return sections(table(rows), `${counts.join(', ')}${failed > 0 ? `, ${failed} not possible` : ''}`);
+  const warned = steps.flatMap(({ locationId, warnings }) => warnings.map((each) => `Warning: ${locationId}: ${each}`));
+  return sections(
+    table(rows),
+    warned.join('\n'),
+    `${counts.join(', ')}${failed > 0 ? `, ${failed} not possible` : ''}`,
+  );
 }
 
 async function exportAll(

@@ -9,7 +9,7 @@ import {
   putApplication,
   removeApplication,
 } from '../core/locations/applications.ts';
-import { recordAction } from '../core/operators/audit.ts';
+import { recordAtLocations } from '../core/operators/audit.ts';
 import { readSettings } from './location-operations.ts';
 import { POS, SETTINGS, operation, type Operation } from './operation.ts';
 import { optional } from './requests.ts';
@@ -76,11 +76,16 @@ const put = operation({
   reads: POS,
   wakes: true,
   about: async (_, input) => ({ subject: input.name }),
-  async run({ pool, settings, pos, note }, input) {
+  async run({ pool, by, settings, pos, note }, input) {
     const done = await putApplication(pool, { ...settings, allowedHosts: pos.allowedHosts }, input);
     if ('refused' in done) return done;
-    note(`changed ${done.changed.join(', ') || 'nothing'}`);
-    return { name: input.name, ...done };
+    const { locations, changed } = done;
+    const after = `changed ${changed.join(', ') || 'nothing'}`;
+    note(after);
+    // guard: applications-in-audit
+    const at = changed.length === 0 ? [] : locations.map((locationId) => ({ locationId, after }));
+    await recordAtLocations(pool, by, { action: 'put application', subject: input.name }, at);
+    return { name: input.name, ...done, locations: locations.length };
   },
   print: (done) =>
     `${done.name} is stored; changed: ${done.changed.join(', ') || 'nothing'}; locations: ${done.locations}`,
@@ -144,12 +149,11 @@ const adopt = operation({
     const rules = { ...settings, allowedHosts: pos.allowedHosts };
     const applications = await adoptApplications(pool, rules, dryRun);
     // Each location's audit shows its own change.
-    for (const each of dryRun ? [] : applications) {
+    const adopted = (dryRun ? [] : applications).flatMap((each) => {
       const after = JSON.stringify({ 'settings.application': each.name });
-      for (const locationId of each.locations) {
-        await recordAction(pool, by, { ...by, action: 'change', locationId }, { outcome: 'done', after });
-      }
-    }
+      return each.locations.map((locationId) => ({ locationId, after }));
+    });
+    await recordAtLocations(pool, by, { action: 'change' }, adopted);
     note(applications.map((each) => `${each.name}: ${each.locations.length}`).join(', ') || 'nothing');
     return { applications };
   },

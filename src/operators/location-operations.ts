@@ -549,8 +549,8 @@ const remove = operation({
     route: 'DELETE /locations/:locationId',
     summary: 'Remove a location with its settings and tokens',
     description:
-      'The location must be paused, and all its orders must have ended. Its orders and webhooks stay stored. After ' +
-      'five seconds its webhooks are answered 401. It also loses all roles that name it, which needs the role admin there.',
+      'The location must be paused, and all its orders must have ended. No access that an owner granted by a connect link ' +
+      'may wait to be confirmed. Its orders and webhooks stay stored. After five seconds its webhooks are answered 401. It also loses all roles that name it, which needs the role admin there.',
     output: z.object({ locationId: z.string(), removed: z.literal(true), tokens: z.int() }),
     answer: 'It is removed.',
     refuses: [409, 412],
@@ -582,7 +582,8 @@ const remove = operation({
     ],
     cannot: 'cannot be removed',
     more: `
-All orders of the location must have ended. Otherwise this prints the reason and exits 1.
+All orders of the location must have ended, and no access that an owner granted by a connect link may wait to be confirmed.
+Otherwise this prints the reason and exits 1.
 After five seconds its webhooks are answered 401. "order show" and "webhook show" still show its history.
 New orders of the platform for this location are held until "location put" configures it again. The location then has
 its old history again, but needs new tokens. Access tokens that the POS granted may be shared with other locations, so

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIST, facts, readFuture, readList, table } from '../cli/print.ts';
-import type { Action } from '../core/operators/audit.ts';
+import type { Deed } from '../core/operators/audit.ts';
 import { givenInWords, recordAtEach, rightInWords } from '../core/operators/given-right.ts';
 import { ROLES } from '../core/operators/operator.ts';
 import {
@@ -49,14 +49,13 @@ const withRight = ({ role, locations = null, ...typed }: Options): Options => ({
 /** Records in the audit which roles were given or removed, and invalidates this process's cache. @returns `given` */
 async function recordGiven<Given extends OperatorToken | OperatorGrant>(
   { pool, by, note, service }: Caller,
-  action: Pick<Action, 'action' | 'subject'>,
+  action: Deed,
   given: Given | { refused: string } | undefined,
 ): Promise<Given | { refused: string } | undefined> {
   if (given === undefined || 'refused' in given) return given;
   service?.identify.invalidateCache();
   note(givenInWords(given));
-  const { source, requestId, log } = by;
-  await recordAtEach(pool, by, { ...action, source, requestId, log }, given);
+  await recordAtEach(pool, by, action, given);
   return given;
 }
 

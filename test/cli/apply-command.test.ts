@@ -91,6 +91,21 @@ describe.each([
     expect((await stored()).map((row) => row['location_id'])).toEqual(['club-1', 'club-3']);
   });
 
+  it('prints what is unusual of each location, in the plan and when it is done', async () => {
+    const guid = '9c59d4ab-8242-450f-8f36-b16e1b3ab802';
+    const ids = `restaurantGuid: ${guid}\n  diningOptionGuids: { pickup: ${guid}, delivery: ${guid} }`;
+    const baseUrl = 'baseUrl: https://pos.example.com';
+    const secrets = 'clientId: env:SECRET\n  clientSecret: env:SECRET\n  webhookSecret: env:SECRET';
+    const brand = (id: string): string =>
+      `id: ${id}\nintegration: toast\nsettings:\n  ${ids}\n  ${baseUrl}\n  ${secrets}\n`;
+    await write({ 'a.yaml': brand('brand-1') });
+    await apply('--yes');
+    await write({ 'b.yaml': brand('brand-2') });
+    const warned = /^Warning: brand-2: The location brand-1 has the same restaurantGuid\.$/m;
+    for (const { out } of [await apply(), await apply('--yes')]) expect(out).toMatch(warned);
+    expect((await apply()).out).not.toContain('Warning');
+  });
+
   it('changes nothing if a location cannot be removed, and names its orders', async () => {
     await write({ 'a.yaml': file('club-1'), 'b.yaml': file('busy') });
     await apply('--yes');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
+import { keysInUse, parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
 import { getLocation, settingsDecrypter } from '../../src/core/locations/locations.ts';
 import { rekey } from '../../src/core/locations/rekey.ts';
 import { registry } from '../../src/providers/index.ts';
@@ -11,10 +11,11 @@ import { runJson } from '../support/run-json.ts';
 const OLD = `old:${Buffer.alloc(32, 1).toString('base64')}`;
 const NEW = `new:${Buffer.alloc(32, 2).toString('base64')}`;
 const BOTH = `${NEW},${OLD}`;
-/** What was sealed before the new key came: two locations, a grant, a dropped webhook. */
+/** What was sealed before the new key came: two locations, a grant, one that its owner has not confirmed, a dropped webhook. */
 const SEED = Buffer.from('seed');
 const GRANT = { accessToken: 'a', refreshToken: 'r' };
-const COUNTS = { settings: 2, grants: 1, webhooks: 1 };
+const LINK = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
+const COUNTS = { settings: 2, grants: 2, webhooks: 1 };
 const READABLE = { settings: { ordersUrl: { origin: 'http://127.0.0.1:9/…' }, secret: {} } };
 
 let stage: Stage;
@@ -33,7 +34,7 @@ const counted = (name: 'rewritten' | 'current' | 'unreadable', more: object = {}
 const sealedTexts = (): Promise<Record<string, unknown>[]> =>
   stage.query(
     `SELECT settings AS text FROM locations UNION ALL SELECT "grant" FROM credentials
-     UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL ORDER BY 1`,
+     UNION ALL SELECT sealed FROM connect_links UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL ORDER BY 1`,
   );
 /** The row that the statement is about to write has changed under it, as when another process commits first. */
 function overtakenAt(locationId: string, theirs: string): Stage['pool'] {
@@ -60,6 +61,11 @@ beforeAll(async () => {
     `INSERT INTO credentials (seed_sha256, integration, "grant", granted_at) VALUES ($1, 'pos', $2, now())`,
     [SEED, await seal(parseSettingsKeys(OLD), GRANT, `credentials/${SEED.toString('hex')}`)],
   );
+  await stage.query(
+    `INSERT INTO connect_links (link_id, sha256, location_id, integration, expires_at, sealed)
+     VALUES ($1::uuid, $2, 'club-1', 'pos', now(), $3)`,
+    [LINK, SEED, await seal(parseSettingsKeys(OLD), GRANT, `connect_links/${LINK}`)],
+  );
   const answer = await stage.post(
     await stage.webhookPath('club-1'),
     statusWebhook({ serviceOrderId: 'x', status: 'READY' }),
@@ -81,7 +87,7 @@ describe('expediter rekey', () => {
     const { code, out, error } = await runCli({ ...env, SETTINGS_KEY: NEW }, ['rekey', '--json']);
     expect({ code, error }).toEqual({
       code: 1,
-      error: expect.stringMatching(/^error: 4 cannot be decrypted: SETTINGS_KEY lacks key "old", [^\n]+\n$/),
+      error: expect.stringMatching(/^error: 5 cannot be decrypted: SETTINGS_KEY lacks key "old", [^\n]+\n$/),
     });
     expect(JSON.parse(out)).toEqual(counted('unreadable', { missingKeys: ['old'] }));
     expect(await sealedTexts()).toEqual(before);
@@ -117,6 +123,7 @@ describe('expediter rekey', () => {
     expect(await runJson(env, ['rekey'])).toEqual(counted('current'));
     const inWords = await runCli(env, ['rekey']);
     expect(inWords.out).toMatch(/^settings of locations and applications +0 +2 +0$/m);
+    expect(await keysInUse(stage.pool)).toEqual(new Map([['new', 5]]));
   });
 
   it('what is in the row of another is left as it is, opens there for nobody, and is named', async () => {

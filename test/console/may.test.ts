@@ -17,6 +17,7 @@ function signIn(...given: Given[]): void {
 
 const ROLES: readonly NeededRole[] = [
   'any',
+  'metrics',
   'viewer',
   'operator',
   'member-data',

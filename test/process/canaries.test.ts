@@ -2,13 +2,15 @@
  * What is secret at a location is nowhere: a canary in every secret setting of every provider, a POS that repeats what it
  * gets, all workers, all operations for every role, and then every answer, line, message and column is searched.
  */
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { placeOfSettings } from '../../src/core/locations/locations.ts';
 import { parseSettingsKeys, unseal } from '../../src/core/locations/settings-key.ts';
-import { ROLES } from '../../src/core/operators/operator.ts';
+import { ROLES, has } from '../../src/core/operators/operator.ts';
 import { ACCESS, API_PATH, FOR_PROGRAMS } from '../../src/operators/registry.ts';
 import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
+import { bodiesAt } from '../support/bodies-of-routes.ts';
 import { allRows, canaryFinder, disguisesOf } from '../support/canaries.ts';
 import {
   CANARY,
@@ -26,6 +28,8 @@ import { until } from '../support/until.ts';
 const findCanaries = canaryFinder([CANARY]);
 /** What the POS answers, one after the other. */
 const STATUSES = [401, 400, 404, 429, 500, 302, 200];
+/** Each role alone, and all. */
+const ROLE_SETS = [...ROLES.map((role) => [role]), [...ROLES]];
 
 let pos: EchoPos;
 let system: System;
@@ -63,6 +67,22 @@ async function ask(method: string, path: string, body?: unknown, token: string =
   const answer = await sendAsIs(system.operatorUrls[0] ?? '', url, { method, headers, body: sent });
   answers.push(`${method} ${path}: ${answer.status} ${answer.text} ${JSON.stringify([...answer.headers])}`);
   return answer.status;
+}
+
+/** What a route is sent at a location. Settings are right ones, and ones of which no value is right. */
+function bodiesOf(route: string, { locationId, integration }: (typeof locations)[number]): unknown[] {
+  nextRound();
+  const settings = canarySettings(pos)[integration]?.[Number(locationId.split('-').at(-1))]?.() ?? {};
+  const wrong = Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, [[value]]]));
+  const { baseUrl, clientId, clientSecret } = canarySettings(pos)['toast']?.[0]?.() ?? {};
+  const ofApplication = { baseUrl, clientId, clientSecret };
+  const bodies = new Map<string, unknown[]>([
+    ['PUT /locations/:locationId', [settings, wrong].map((each) => ({ integration, settings: each, groups: ['all'] }))],
+    ['PATCH /locations/:locationId', [settings, wrong].map((each) => ({ settings: each }))],
+    ['PUT /applications/:name', [ofApplication, wrong].map((each) => ({ integration: 'toast', settings: each }))],
+    ['POST /locations/:locationId/certify', [{ seconds: 1 }]],
+  ]);
+  return bodies.get(route) ?? [bodiesAt(locationId)[route]];
 }
 
 /** What the test has to send is not asked of any reader. */
@@ -118,13 +138,44 @@ describe('a canary in every secret of every provider', () => {
     }
   });
 
-  it('is in no answer of any operation for any role', async () => {
-    const webhooks = (await system.query('SELECT id, location_id FROM webhooks')).map((row) => ({
+  const readWebhooks = async (): Promise<{ webhookId: string; locationId: string }[]> =>
+    (await system.query('SELECT id, location_id FROM webhooks')).map((row) => ({
       webhookId: String(row['id']),
       locationId: String(row['location_id']),
     }));
+
+  it('is written by every role that may, and comes back to none', async () => {
+    const webhooks = await readWebhooks();
+    const changed = new Set<string>();
+    for (const [nth, roles] of ROLE_SETS.entries()) {
+      const rights = [{ roles, locations: null, locationGroups: [] }];
+      const token = await nameToken(system, `changes of ${roles.join(' ')}`, roles);
+      pos.status = STATUSES[nth % STATUSES.length] ?? 200;
+      for (const route of Object.keys(bodiesAt(''))) {
+        const [method = '', path = ''] = route.split(' ');
+        const isOfOne = /:(location|serviceOrder|webhook)Id/.test(path);
+        const mayWrite = has({ rights }, ACCESS[route]?.role ?? 'admin', null);
+        // One refusal of each route is enough, and so is one change of what belongs to no location.
+        for (const at of mayWrite && isOfOne ? locations : locations.slice(0, 1)) {
+          const none = { sessionId: randomUUID(), grantId: randomUUID(), tokenId: randomUUID(), name: 'ours' };
+          const [order, webhook] = [orders, webhooks].map((all) =>
+            all.find((each) => each.locationId === at.locationId),
+          );
+          const ids = new Map<string, string>(Object.entries({ ...none, ...order, ...webhook, ...at }));
+          const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => ids.get(name) ?? 'none');
+          for (const body of bodiesOf(route, at)) {
+            if ((await ask(method, filled, body, token)) !== 403) changed.add(route);
+          }
+        }
+      }
+    }
+    expect([...changed].toSorted()).toEqual(Object.keys(bodiesAt('')).toSorted());
+  });
+
+  it('is in no answer of any operation for any role', async () => {
+    const webhooks = await readWebhooks();
     const reads = Object.keys(ACCESS).filter((route) => route.startsWith('GET ') && !route.endsWith('/live'));
-    for (const roles of [...ROLES.map((role) => [role]), [...ROLES]]) {
+    for (const roles of ROLE_SETS) {
       const token = await nameToken(system, `all of ${roles.join(' ')}`, roles);
       for (const route of [...reads, ...Object.keys(FOR_PROGRAMS)]) {
         const path = route.replace('GET ', '');

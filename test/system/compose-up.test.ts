@@ -22,6 +22,7 @@ import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endWithUs } from '../support/end-with-us.ts';
 import { freePort } from '../support/free-port.ts';
+import { read } from '../support/read-project.ts';
 import { COMPOSE, readCompose, readDotEnv } from '../support/read-compose.ts';
 import { CLI } from '../support/run-cli.ts';
 import { spawnMain } from '../support/run-main.ts';
@@ -166,7 +167,6 @@ beforeAll(async () => {
     PUBLIC_HOST,
     OPERATOR_HOST,
     OPERATOR_TOKEN,
-    METRICS_TOKEN: OPERATOR_TOKEN,
     ORDER_API_URL: platform.url,
     SETTINGS_KEY: `test:${Buffer.alloc(32, 'k').toString('base64')}`,
     OWNER_PASSWORD: 'a'.repeat(64),
@@ -322,6 +322,18 @@ describe('Caddy', () => {
     const orders = await atOperators('/v1/orders', { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } });
     expect(orders).toMatchObject({ status: 200, text: expect.stringContaining('order-1') });
     expect((await atOperators(webhook, report('unknown'))).status).toBe(404);
+  });
+
+  it('lets Prometheus read the metrics of each process with its own token, which reads nothing else', async () => {
+    const command = /expediter (operator token issue --name prometheus .*) \| grep/.exec(read('docs/deploy.md'))?.[1];
+    const { out } = await expediter(command?.split(' ') ?? []);
+    const token = /exo_[\w-]*/.exec(out)?.[0] ?? '';
+    const headers = { authorization: `Bearer ${token}` };
+    for (const name of ['expediter-1', 'expediter-2']) {
+      const url = `http://127.0.0.1:${environmentOf(name)['OPERATOR_PORT']}`;
+      expect((await fetch(`${url}/metrics`, { headers })).status).toBe(200);
+    }
+    expect((await atOperators('/v1/orders', { headers })).status).toBe(403);
   });
 
   it('tells the service who called, and believes no caller', async () => {

@@ -73,7 +73,7 @@ it('a case that one person takes is on the board of the others', async () => {
     .first()
     .click();
   await anna.page.getByRole('button', { name: 'I have this one' }).click();
-  await anna.page.getByText('You have this one', { exact: true }).waitFor();
+  await says(anna.page.getByRole('dialog'), 'You have this one');
   await says(ben.page, /has it/);
   expect(code).toMatch(/^[A-Z]\d+$/);
 });

@@ -101,7 +101,7 @@ it('a person lets the command line sign in by a click, which leads to the comman
   const path = `/login?${new URLSearchParams(ask).toString()}`;
   const { page } = await pass.openLoggedOut(path, { asks: [oidc.issuer, command.url] });
   await signInThere(page, 'grace');
-  await says(page, 'asks to sign in as grace@club.example. Allow only if you started expediter login just now.');
+  await says(page, `at 127.0.0.1:${ask.port}, on the machine of this browser, asks to sign in as grace@club.example.`);
   expect(await askAxe(page)).toEqual([]);
   await press(page, 'Allow');
   await says(page, 'You are signed in.');

@@ -124,6 +124,23 @@ it('a change that comes second is not saved over the first, and what was typed s
   await says(page.getByRole('dialog'), /^It cannot be removed now: it takes orders/);
 });
 
+it('what is unusual of a change is said before it is saved, and afterwards', async () => {
+  const square = { accessToken: 'a-token', baseUrl: pass.pos.ordersUrl };
+  await pass.system.addLocation('brand-1', { ...square, locationId: 'L1' }, 'square');
+  await pass.system.addLocation('brand-2', { ...square, locationId: 'L2' }, 'square');
+  const { page } = await pass.open('/console/locations/brand-2');
+  await press(page, 'Edit …');
+  await page.getByLabel('Location id').fill('L1');
+  await press(page, 'Preview and save …');
+  const words = 'The location brand-1 has the same locationId.';
+  await says(page.getByRole('dialog'), words);
+  expect(await askAxe(page)).toEqual([]);
+  await press(page.getByRole('dialog'), 'Save');
+  await says(page, 'Waiting orders are tried again.');
+  await says(page, words);
+  expect(await askAxe(page)).toEqual([]);
+});
+
 it('an integrator alone sees only the locations, and can add one', async () => {
   const typed = 'operator token issue --name ines --role integrator --location-groups brand-nord';
   const issued = await runJson<{ token: string }>(pass.system.env, typed.split(' '));
@@ -140,14 +157,14 @@ it('an integrator alone sees only the locations, and can add one', async () => {
 
   await page.goto('/console/locations/new');
   await page.getByLabel(/^Our own API/).check();
-  await page.getByLabel('Id', { exact: true }).fill('club-11');
+  await page.getByLabel('Id', { exact: true }).fill('brand-nord:11');
   expect(await page.getByLabel('Groups').inputValue()).toBe('brand-nord');
   await press(page, /^Next/);
   await page.getByLabel('Orders URL').fill('https://pos.example.com/orders');
   await page.getByLabel('Unsigned').selectOption('yes');
   await press(page, /^Next/);
   await press(page, 'Save');
-  await says(page, 'club-11 is stored.');
+  await says(page, 'brand-nord:11 is stored.');
   await page.getByRole('button', { name: 'Make a token …' }).waitFor();
 });
 
@@ -171,6 +188,7 @@ it('a connect link is shown once, as a text and as a QR code', async () => {
   expect((await code.boundingBox())?.width).toBeGreaterThan(200);
   expect(await askAxe(page)).toEqual([]);
   await press(dialog, 'Close');
+  await page.locator('dialog').waitFor({ state: 'detached' });
   expect(await page.content()).not.toContain(url);
 });
 

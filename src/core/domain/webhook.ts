@@ -98,7 +98,10 @@ export type ArrivedWebhook = {
 export const BEGINNING = 64 * 1024;
 
 /** A webhook's contents: its events, or a report about the location, or why it cannot be used. */
-export type Translated = { holdsSecret?: boolean } & (
+export type Translated = {
+  /** Set if the body may hold secrets of the location: those that are known. */
+  held?: readonly string[] | undefined;
+} & (
   | { events: readonly StatusEvent[]; kitchen?: undefined; revokedAt?: undefined; dropped?: undefined }
   | { events: readonly []; kitchen?: KitchenReport | undefined; revokedAt?: Date | undefined; dropped?: undefined }
   | { events: readonly []; kitchen?: undefined; revokedAt?: undefined; dropped: Drop }

@@ -46,7 +46,7 @@ type Rules = SettingsRules & { allowedHosts: AllowedHosts };
 /**
  * Creates or replaces an application. Its locations use it at their next request, and their held orders are tried at
  * once.
- * @returns the changed settings, and the number of its locations
+ * @returns the changed settings, and its locations
  * @throws WrongLocation if the settings do not match the integration's schema, or lead to a host that may not be called
  */
 export async function putApplication(
@@ -54,7 +54,7 @@ export async function putApplication(
   rules: Rules,
   { name, integration, settings: given }: { name: string; integration: string; settings: unknown },
   onlyNew = false,
-): Promise<{ created: boolean; changed: string[]; locations: number } | { refused: string }> {
+): Promise<{ created: boolean; changed: string[]; locations: string[] } | { refused: string }> {
   // An application has no webhook, so PUBLIC_URL is not needed.
   const { provider, settings } = parseSettings({ ...rules, publicUrl: '' }, integration, given, schemaOf);
   refuseHosts(settings, provider, rules.allowedHosts);
@@ -74,11 +74,12 @@ export async function putApplication(
        RETURNING location_id AS "locationId"`,
       [name],
     );
-    await retryPlacements(client, ...rows.map(({ locationId }) => locationId));
+    const locations = rows.map(({ locationId }) => locationId);
+    await retryPlacements(client, ...locations);
     const [old, fields] = [before?.fields ?? {}, settings as Record<string, unknown>];
     const names = [...new Set([...Object.keys(old), ...Object.keys(fields)])];
     const changed = names.filter((each) => !isDeepStrictEqual(old[each], fields[each]));
-    return { created: before === undefined, changed, locations: rows.length };
+    return { created: before === undefined, changed, locations };
   });
 }
 

@@ -28,7 +28,7 @@ const Grant = z.object({
   /** Of the sign-in. */
   state: z.string(),
 });
-const placeOf = ({ linkId }: Held): string => `connect_links/${linkId}`;
+export const placeOfWaiting = (linkId: string): string => `connect_links/${linkId}`;
 
 /** The vendor granted access to an account that does not have this location. */
 export class OtherAccount extends Error {
@@ -48,7 +48,7 @@ export async function holdGrant(deps: Deps, link: ConnectLink, code: string, sta
   );
   const changed = Object.keys(granted.settings);
   const waits = { settings: { ...merged, ...(granted.settings as object) }, changed, account, state };
-  const sealedGrant = await seal(deps.rules.keys, waits, placeOf(link));
+  const sealedGrant = await seal(deps.rules.keys, waits, placeOfWaiting(link.linkId));
   const { rowCount } = await deps.pool.query(
     `UPDATE connect_links SET sealed = $2, granted_at = now()
      WHERE link_id = (SELECT c.link_id ${USABLE} AND c.sealed IS NULL AND c.link_id = $1::uuid FOR UPDATE)`,
@@ -61,7 +61,7 @@ export async function holdGrant(deps: Deps, link: ConnectLink, code: string, sta
 /** @param state of the sign-in that must have got the grant @returns undefined if no grant waits. @throws WrongLocation */
 export async function openGrant({ pool, rules }: Pick<Deps, 'pool' | 'rules'>, held: Held, state?: string) {
   if (held.sealedGrant === null) return undefined;
-  const opened = await unseal(rules.keys, held.sealedGrant, placeOf(held)).catch((error: Error) => {
+  const opened = await unseal(rules.keys, held.sealedGrant, placeOfWaiting(held.linkId)).catch((error: Error) => {
     throw new WrongLocation(`a grant cannot be decrypted: ${error.message}`);
   });
   const grant = Grant.parse(opened);

@@ -7,12 +7,16 @@ const HIDDEN = '[secret]';
 /** The secrets of settings that were read before: settings are kept, and an item map of 256 KiB takes milliseconds. */
 const known = new WeakMap<object, readonly string[]>();
 
-/** Lists the texts in settings that operators may not see, and the parts of their URLs that could be tokens. */
-export function secretsOf(provider: Provider, settings: unknown): readonly string[] {
-  if (typeof settings !== 'object' || settings === null) return [];
+/**
+ * Lists the texts in settings that operators may not see, and the parts of their URLs that could be tokens.
+ * @param former the secrets of the location that a stored webhook held when it arrived
+ */
+export function secretsOf(provider: Provider, settings: unknown, former: readonly string[] = []): readonly string[] {
+  if (typeof settings !== 'object' || settings === null) return former;
   const secrets = known.get(settings) ?? findSecrets(provider, settings);
   known.set(settings, secrets);
-  return secrets;
+  // guard: former-secrets
+  return former.length === 0 ? secrets : [...secrets, ...former];
 }
 
 function findSecrets(provider: Provider, settings: object): string[] {

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { placeOfWaiting } from './connect-grants.ts';
 import { placeOfGrant } from './credential-store.ts';
 import { placeOfApplication, placeOfSettings } from './locations.ts';
 import { keyIdOf, placeOfWebhook, seal, SealedElsewhere, type SettingsKeys, unseal } from './settings-key.ts';
@@ -17,7 +18,7 @@ export type Rekeyed = {
 export type Rekeying = {
   /** Settings of locations and of vendor applications. */
   settings: Rekeyed;
-  /** Access and refresh tokens of POS systems. */
+  /** Access and refresh tokens of POS systems, also those that their owner has not confirmed yet. */
   grants: Rekeyed;
   /** Headers that are needed to verify dropped webhooks again, and bodies with our token. */
   webhooks: Rekeyed;
@@ -37,8 +38,8 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
   const all = async (...columns: Column[]): Promise<Rekeyed> => {
     const counts: Rekeyed = { rewritten: 0, current: 0, unreadable: 0 };
     for (const column of columns) {
-      for await (const text of textsIn(column)) {
-        const done = await sealAgain(column, keys, text, dryRun);
+      for await (const text of textsIn(pool, column)) {
+        const done = await sealAgain(pool, column, keys, text, dryRun);
         if (done.result !== undefined) counts[done.result] += 1;
         if (done.missingKey !== undefined) missing.add(done.missingKey);
         if (done.misplaced !== undefined) misplaced.push(done.misplaced);
@@ -47,34 +48,34 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
     return counts;
   };
   const settings = await all(
-    settingsIn(pool, 'locations', 'location_id', placeOfSettings),
-    settingsIn(pool, 'applications', 'name', placeOfApplication),
+    textsById('locations', 'location_id', 'settings', placeOfSettings),
+    textsById('applications', 'name', 'settings', placeOfApplication),
   );
-  const grants = await all(grantsIn(pool));
-  const webhooks = await all(...(await daysOf(pool)).map((day) => webhooksIn(pool, day)));
+  const grants = await all(GRANTS, textsById('connect_links', 'link_id::text', 'sealed', placeOfWaiting));
+  const webhooks = await all(...(await daysOf(pool)).map(webhooksOf));
   return { settings, grants, webhooks, missingKeys: [...missing].sort(), misplaced };
 }
 
 type Sealed = { key: string[]; sealed: string };
 
-/** A column of encrypted texts, each with its primary key. */
+/** A column of encrypted texts. In its SQL, `$1` is a primary key, as text[]. */
 type Column = {
+  table: string;
+  column: string;
+  /** Selects a page of texts: those after the key `$1`, or the first ones. */
+  page: string;
+  where: string;
   /** The place that the text with this primary key is encrypted for. */
   placeOf(key: string[]): string;
-  /** Returns a page of texts: those after the key `after`, or the first ones. */
-  page(after: string[] | undefined): Promise<Sealed[]>;
-  read(key: string[]): Promise<string | undefined>;
-  /** Replaces a text, unless it has changed. */
-  replace(key: string[], before: string, after: string): Promise<boolean>;
 };
 
-async function* textsIn(column: Column): AsyncGenerator<Sealed> {
+async function* textsIn(pool: Pool, { page }: Column): AsyncGenerator<Sealed> {
   let after: string[] | undefined;
   for (;;) {
-    const texts = await column.page(after);
-    yield* texts;
-    if (texts.length < PAGE) return;
-    after = texts.at(-1)?.key;
+    const { rows } = await pool.query<Sealed>(page, [after ?? null]);
+    yield* rows;
+    if (rows.length < PAGE) return;
+    after = rows.at(-1)?.key;
   }
 }
 
@@ -85,11 +86,12 @@ type Done = {
   misplaced?: string;
 };
 
-async function sealAgain(column: Column, keys: SettingsKeys, text: Sealed, dryRun: boolean): Promise<Done> {
+async function sealAgain(pool: Pool, of: Column, keys: SettingsKeys, text: Sealed, dryRun: boolean): Promise<Done> {
   const [newest] = keys.keys();
-  const place = column.placeOf(text.key);
-  let sealed: string | undefined = text.sealed;
-  while (sealed !== undefined) {
+  const { table, column, where } = of;
+  const place = of.placeOf(text.key);
+  let sealed: string | null | undefined = text.sealed;
+  while (typeof sealed === 'string') {
     const keyId = keyIdOf(sealed);
     let value: unknown;
     try {
@@ -99,77 +101,48 @@ async function sealAgain(column: Column, keys: SettingsKeys, text: Sealed, dryRu
       return { result: 'unreadable', ...(isMisplaced ? { misplaced: place } : { missingKey: keyId }) };
     }
     if (keyId === newest) return { result: 'current' };
-    if (dryRun || (await column.replace(text.key, sealed, await seal(keys, value, place)))) {
-      return { result: 'rewritten' };
-    }
-    sealed = await column.read(text.key);
+    if (dryRun) return { result: 'rewritten' };
+    const replace = `UPDATE ${table} SET ${column} = $3::text WHERE ${where} AND ${column} = $2::text`;
+    const { rowCount } = await pool.query(replace, [text.key, sealed, await seal(keys, value, place)]);
+    if (rowCount === 1) return { result: 'rewritten' };
+    // Somebody has replaced the text meanwhile.
+    const read = `SELECT ${column} AS sealed FROM ${table} WHERE ${where}`;
+    sealed = (await pool.query<{ sealed: string | null }>(read, [text.key])).rows[0]?.sealed;
   }
   return {};
 }
 
-/** Makes the statements for one column. `where` compares the primary key with `$1`, as text[]. */
-function columnOf(
-  pool: Pool,
-  placeOf: Column['placeOf'],
-  sql: { page: string; table: string; column: string; where: string },
-): Column {
-  const { page, table, column, where } = sql;
-  return {
-    placeOf,
-    async page(after) {
-      const { rows } = await pool.query<Sealed>(page, [after ?? null]);
-      return rows;
-    },
-    async read(key) {
-      const { rows } = await pool.query<{ sealed: string | null }>(
-        `SELECT ${column} AS sealed FROM ${table} WHERE ${where}`,
-        [key],
-      );
-      return rows[0]?.sealed ?? undefined;
-    },
-    async replace(key, before, after) {
-      const { rowCount } = await pool.query(
-        `UPDATE ${table} SET ${column} = $3::text WHERE ${where} AND ${column} = $2::text`,
-        [key, before, after],
-      );
-      return rowCount === 1;
-    },
-  };
-}
+/** @param id SQL of the primary key, as text */
+const textsById = (table: string, id: string, column: string, placeOf: (id: string) => string): Column => ({
+  table,
+  column,
+  page: `SELECT ARRAY[${id}] AS key, ${column} AS sealed FROM ${table}
+         WHERE ${column} IS NOT NULL AND ${id} > coalesce(($1::text[])[1], '') ORDER BY ${id} LIMIT ${PAGE}`,
+  where: `${id} = ($1::text[])[1]`,
+  placeOf: ([key = '']) => placeOf(key),
+});
 
-function settingsIn(pool: Pool, table: string, id: string, placeOf: (id: string) => string): Column {
-  return columnOf(pool, ([key = '']) => placeOf(key), {
-    table,
-    column: 'settings',
-    where: `${id} = ($1::text[])[1]`,
-    page: `SELECT ARRAY[${id}] AS key, settings AS sealed FROM ${table}
-           WHERE ${id} > coalesce(($1::text[])[1], '') ORDER BY ${id} LIMIT ${PAGE}`,
-  });
-}
-
-function grantsIn(pool: Pool): Column {
-  return columnOf(pool, ([key = '']) => placeOfGrant(key), {
-    table: 'credentials',
-    column: '"grant"',
-    where: `seed_sha256 = decode(($1::text[])[1], 'hex')`,
-    page: `SELECT ARRAY[encode(seed_sha256, 'hex')] AS key, "grant" AS sealed FROM credentials
-           WHERE seed_sha256 > decode(coalesce(($1::text[])[1], ''), 'hex') AND "grant" IS NOT NULL
-           ORDER BY seed_sha256 LIMIT ${PAGE}`,
-  });
-}
+const GRANTS: Column = {
+  table: 'credentials',
+  column: '"grant"',
+  page: `SELECT ARRAY[encode(seed_sha256, 'hex')] AS key, "grant" AS sealed FROM credentials
+         WHERE seed_sha256 > decode(coalesce(($1::text[])[1], ''), 'hex') AND "grant" IS NOT NULL
+         ORDER BY seed_sha256 LIMIT ${PAGE}`,
+  where: `seed_sha256 = decode(($1::text[])[1], 'hex')`,
+  placeOf: ([key = '']) => placeOfGrant(key),
+};
 
 /** The encrypted texts of one day's webhooks. Few webhooks have one, and a partial index finds those that do. */
-function webhooksIn(pool: Pool, day: string): Column {
-  return columnOf(pool, ([locationId = '', webhookId = '']) => placeOfWebhook({ locationId, webhookId }), {
-    table: 'webhooks',
-    column: 'sealed',
-    where: `day = '${day}' AND location_id = ($1::text[])[1] AND id = ($1::text[])[2]::uuid`,
-    page: `SELECT ARRAY[location_id, id::text] AS key, sealed FROM webhooks
-           WHERE day = '${day}' AND sealed IS NOT NULL
-             AND ($1::text[] IS NULL OR (location_id, id) > (($1::text[])[1], ($1::text[])[2]::uuid))
-           ORDER BY location_id, id LIMIT ${PAGE}`,
-  });
-}
+const webhooksOf = (day: string): Column => ({
+  table: 'webhooks',
+  column: 'sealed',
+  page: `SELECT ARRAY[location_id, id::text] AS key, sealed FROM webhooks
+         WHERE day = '${day}' AND sealed IS NOT NULL
+           AND ($1::text[] IS NULL OR (location_id, id) > (($1::text[])[1], ($1::text[])[2]::uuid))
+         ORDER BY location_id, id LIMIT ${PAGE}`,
+  where: `day = '${day}' AND location_id = ($1::text[])[1] AND id = ($1::text[])[2]::uuid`,
+  placeOf: ([locationId = '', webhookId = '']) => placeOfWebhook({ locationId, webhookId }),
+});
 
 async function daysOf(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ day: string }>(

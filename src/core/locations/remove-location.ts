@@ -7,13 +7,19 @@ import { closeForever } from './settle-kitchens.ts';
 const NAMED = 5;
 const RIGHTS = `SELECT FROM operator_grants WHERE $1 = ANY (locations)
   UNION ALL SELECT FROM operator_tokens WHERE $1 = ANY (locations) AND revoked_at IS NULL`;
+// A grant that could not be revoked for a day, such as one that no key decrypts, holds nothing back.
+const WAITING = `SELECT FROM connect_links WHERE location_id = $1 AND sealed IS NOT NULL
+  AND expires_at > now() - interval '1 day'`;
+const WAITS =
+  'its owner has not confirmed the access of a link. Wait ten minutes, or one after: expediter provider disconnect ';
 const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
 
 /**
  * Removes a location with its settings and tokens. It must be paused and have no unfinished orders. Its webhooks are
  * refused within five seconds, and the platform is told that its kitchen is closed. Its orders, their history and its
  * webhooks expire as usual, and the id can be configured again. Grants of its POS may be shared with other locations, so
- * they are deleted later, when nothing renews them.
+ * they are deleted later, when nothing renews them. A grant that its owner has not confirmed is only in its connect link,
+ * so it must be revoked first.
  * @param options.unpaused also removes a location that is not paused
  * @param options.namesOrders whether a refusal names the orders that have not ended
  * @returns the number of tokens removed, or what prevents the removal, or undefined if there is no such location
@@ -43,6 +49,8 @@ export async function removeLocation(
       return { refused: `it takes orders. Pause it first: expediter location pause ${locationId}` };
     const unfinished = await findUnfinished(client, locationId, namesOrders);
     if (unfinished !== undefined) return { refused: unfinished };
+    // guard: revoked-before-removal
+    if ((await client.query(WAITING, [locationId])).rowCount !== 0) return { refused: WAITS + locationId };
     // guard: rights-of-admins
     if (!mayRevoke && (await client.query(RIGHTS, [locationId])).rowCount !== 0)
       return { refused: 'roles name it. Ask an admin of this location to remove these roles, or it', statusCode: 403 };

@@ -115,8 +115,10 @@ export const WebhookSecrets = z.object({
   cookie: z.string().exactOptional(),
   /** The other headers that are not stored in clear, as they arrived. */
   headers: z.record(z.string(), z.string()).exactOptional(),
-  /** The body in base64, if it contains our token. */
+  /** The body in base64, if it contains our token or a secret. */
   body: z.base64().exactOptional(),
+  /** The secrets in the body when it arrived. They stay hidden after the location has got other ones. */
+  hidden: z.array(z.string()).exactOptional(),
 });
 export type WebhookSecrets = z.infer<typeof WebhookSecrets>;
 

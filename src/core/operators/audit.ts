@@ -77,19 +77,40 @@ export async function recordAction(pool: Pool, by: Actor, action: Action, { outc
 
 /** The author of an action, with the fields of the action that come from the request. */
 export type Author = Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
+export type Deed = Pick<Action, 'action' | 'subject'>;
 
 /** Records an action about orders that were found by their member, at each location that has some of them. */
 export async function recordAtOrders(pool: Pool, by: Author, action: string, ids: readonly string[]): Promise<void> {
-  const { source, requestId, log } = by;
   // guard: orders-in-audit
   const { rows } = await pool.query<{ locationId: string; after: string }>(
     `SELECT location_id AS "locationId", 'orders ' || count(*) AS after FROM orders
      WHERE service_order_id = ANY ($1::text[]) GROUP BY 1 ORDER BY 1`,
     [ids],
   );
-  for (const { locationId, after } of rows) {
-    await recordAction(pool, by, { action, locationId, source, requestId, log }, { outcome: 'done', after });
-  }
+  await recordAtLocations(pool, by, { action }, rows);
+}
+
+/** Records an action that is done at each of these locations. One statement, because a group may have thousands of them. */
+export async function recordAtLocations(
+  pool: Pool,
+  by: Author,
+  { action, subject }: Deed,
+  done: readonly { locationId: string; after: string }[],
+): Promise<void> {
+  const { kind, id, name, source, requestId, log } = by;
+  const { rows } = await pool.query<{ id: string; locationId: string; after: string }>(
+    `WITH done AS (SELECT * FROM jsonb_to_recordset($8::jsonb) AS d ("locationId" text, after text)), begun AS (
+       INSERT INTO audit (actor_kind, actor_id, actor_name, source, request_id, action, subject, location_id)
+       SELECT $1, $2, $3, $4, $5, $6, $7, "locationId" FROM done RETURNING audit_id AS id, location_id AS "locationId"
+     ), ended AS (
+       INSERT INTO audit_outcomes (audit_id, outcome, after)
+       SELECT id, 'done', after FROM begun JOIN done USING ("locationId")
+     )
+     SELECT * FROM begun JOIN done USING ("locationId")`,
+    [kind, id, name, source, requestId, action, subject, JSON.stringify(done)],
+  );
+  for (const { after, ...at } of rows)
+    logAction(by, { action, subject, source, log, ...at }, { outcome: 'done', after });
 }
 
 /**

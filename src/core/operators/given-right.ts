@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
-import { recordAction, type Action } from './audit.ts';
-import { ROLES, Right, Role, type Actor, type Scope } from './operator.ts';
+import { recordAtLocations, type Author, type Deed } from './audit.ts';
+import { ROLES, Right, Role, type Scope } from './operator.ts';
 
 /** Roles to grant, and the locations at which they apply. */
 export const GivenRight = z.strictObject({
@@ -73,7 +73,7 @@ export async function reaching<Given extends Right>(pool: Pool, all: Given[], wi
 }
 
 /** Records a granted or removed right at each of its locations, so that the admins of a location see it. */
-export async function recordAtEach(pool: Pool, by: Actor, action: Action, given: Given): Promise<void> {
+export async function recordAtEach(pool: Pool, by: Author, action: Deed, given: Given): Promise<void> {
   const { rows } = await pool.query<{ locationId: string; locations: string[]; locationGroups: string[] }>(
     // guard: groups-in-audit
     `SELECT location_id AS "locationId", ARRAY(SELECT location_id WHERE location_id = ANY ($1)) AS locations,
@@ -81,10 +81,9 @@ export async function recordAtEach(pool: Pool, by: Actor, action: Action, given:
      FROM locations WHERE location_id = ANY ($1::text[]) OR groups && $2::text[] ORDER BY 1`,
     [given.locations, given.locationGroups],
   );
-  for (const { locationId, ...reached } of rows) {
-    const after = givenInWords({ ...given, ...reached });
-    await recordAction(pool, by, { ...action, locationId }, { outcome: 'done', after });
-  }
+  const inWords = (reached: Partial<Given>): string => givenInWords({ ...given, ...reached });
+  const done = rows.map(({ locationId, ...reached }) => ({ locationId, after: inWords(reached) }));
+  await recordAtLocations(pool, by, action, done);
 }
 
 type Given = Right & {

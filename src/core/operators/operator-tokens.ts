@@ -114,8 +114,8 @@ export async function issueOperatorToken(
 
 /** @param name undefined if the token may not be shown to the caller */
 function alreadyCalled(name: string | undefined): { refused: string } {
-  const which = name === undefined ? 'has a name that looks like this one' : `is called "${name}"`;
-  return { refused: `a valid token ${which}: ${name === undefined ? '' : 'revoke it, or '}choose another name` };
+  if (name !== undefined) return { refused: `a valid token is called "${name}": revoke it, or choose another name` };
+  return { refused: 'a valid token has a name that looks like this one: choose another, or let its admin revoke it' };
 }
 
 /** @param within the scope in which a listed token must apply. Nothing outside of it is shown. Undefined for all tokens */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
+import { gives } from './gives.ts';
 
 /**
  * The roles of operators. Every role except `integrator` and `metrics` may read everything except member data.
@@ -144,13 +145,4 @@ export function mayPlace(
     (locationsOf(operator, role) === null || groupsOf(operator, role).includes(group));
   // guard: groups-give-no-more
   return changed.every((group) => own.has(group)) && given.every(hasToo);
-}
-
-function gives({ roles }: Right, role: NeededRole): boolean {
-  // guard: metrics-reads-no-more
-  if (role === 'any') return roles.some((each) => each !== 'metrics');
-  // guard: integrator-reads-no-orders
-  if (role === 'viewer') return roles.some((each) => each !== 'integrator' && each !== 'metrics');
-  if (role === 'metrics') return roles.some((each) => each !== 'integrator');
-  return roles.some((each) => role.split(' or ').includes(each));
 }

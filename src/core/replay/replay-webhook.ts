@@ -121,7 +121,8 @@ function translateRequest(
 async function sealBody(keys: SettingsKeys, { secrets }: StoredWebhook, replay: Replay): Promise<Replay> {
   if (secrets?.body === undefined || replay.dropped !== undefined) return replay;
   const { locationId, id: webhookId } = replay;
-  const sealed = await sealWebhook(keys, { locationId, webhookId }, { body: secrets.body });
+  const { body, hidden = [] } = secrets;
+  const sealed = await sealWebhook(keys, { locationId, webhookId }, { body, hidden });
   return { ...replay, body: Buffer.alloc(0), sealed };
 }
 

@@ -2,6 +2,7 @@ import { webhookPath } from '../domain/make-token.ts';
 import type { Pool } from 'pg';
 import type { Refusal, StoredWebhook } from './stored-webhook.ts';
 import { WrongLocation, findLocation, type DecryptSettings } from '../locations/locations.ts';
+import { secretsOf } from '../locations/hide-secrets.ts';
 import { toCauseText } from '../domain/cause-text.ts';
 import type { Translated } from '../domain/webhook.ts';
 import type { SettingsKeys, WebhookSecrets } from '../locations/settings-key.ts';
@@ -49,14 +50,16 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
   if (stored.locked !== undefined) return stored.locked;
   if (stored.polled) return { events: checkEvents(JSON.parse(stored.body.toString())) };
 
-  const { target, headers, body: _body, ...credentials }: WebhookSecrets = stored.secrets ?? {};
-  return verifyAndTranslate(opened.provider, opened.settings, {
+  const { target, headers, body: _body, hidden, ...credentials }: WebhookSecrets = stored.secrets ?? {};
+  const webhook = {
     headers: { ...stored.headers, ...headers, ...credentials },
     body: stored.body,
     url: deps.publicUrl + (target ?? webhookPath(stored)),
     receivedAt: stored.firstReceivedAt,
     verified: target === undefined,
-  });
+  };
+  const secrets = secretsOf(opened.provider, opened.settings, hidden);
+  return verifyAndTranslate(opened.provider, opened.settings, webhook, secrets);
 }
 
 /** Makes a refusal of an error whose message operators may see, because it has at most a field name or a key id. */

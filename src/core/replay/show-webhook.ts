@@ -79,7 +79,7 @@ export async function showWebhook(
   const location = getLocation(deps.pool, stored.locationId);
   const opened = await location.then(deps.decryptSettings).catch(() => undefined);
   // guard: body-shown
-  const secrets = opened === undefined ? [] : secretsOf(opened.provider, opened.settings);
+  const secrets = opened === undefined ? [] : secretsOf(opened.provider, opened.settings, sealed?.hidden);
   const body = Buffer.from(hideSecrets(received.toString('latin1'), secrets), 'latin1');
   // A body that is sealed may hold a secret, also if nobody knows the secrets any more.
   const isLocked = received.length === 0 ? locked !== undefined : sealed?.body !== undefined && opened === undefined;

@@ -263,7 +263,7 @@ async function translate(
 ): Promise<{ provider: WebhookHeaders; translated: Translated }> {
   const dropped = whyDropped(spilled, wasValid, location?.integration);
   if (dropped !== undefined || location === undefined) {
-    return { provider: NO_PROVIDER, translated: { events: [], dropped: dropped ?? NO_LOCATION, holdsSecret: true } };
+    return { provider: NO_PROVIDER, translated: { events: [], dropped: dropped ?? NO_LOCATION, held: [] } };
   }
   const opened = await deps.decryptSettings({ ...location, locationId: spilled.locationId });
   return { provider: opened.provider, translated: translateArrived(spilled, opened, deps) };

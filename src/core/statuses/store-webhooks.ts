@@ -67,12 +67,12 @@ export const NOT_STORED: Accepted = { outcome: 'dropped', serviceOrderIds: [] };
 export async function storeArrived(
   arrived: ArrivedWebhook,
   provider: WebhookHeaders,
-  { events, kitchen, revokedAt, dropped, holdsSecret = false }: Translated,
+  { events, kitchen, revokedAt, dropped, held }: Translated,
   deadline: number,
   { keys, quota }: StoreDeps,
 ): Promise<TranslatedWebhook | NotStored> {
   const { id, locationId, integration, receivedAt, target, token } = arrived;
-  const isSealed = holdsSecret || holdsToken(arrived.body, token);
+  const isSealed = held !== undefined || holdsToken(arrived.body, token);
   let { body } = arrived;
   // guard: unproven-quota
   if (dropped?.unproven === true) {
@@ -105,6 +105,7 @@ export async function storeArrived(
     // A replay verifies a dropped webhook again. For that it needs the target and all headers.
     ...(dropped !== undefined && { target, ...leftOut(arrived.headers, headers) }),
     ...(isSealed && { body: body.toString('base64') }),
+    ...(held !== undefined && { hidden: [...held] }),
   };
   return compressBody({ ...webhook, sealed: await sealWebhook(keys, { locationId, webhookId: id }, secrets) });
 }
@@ -168,7 +169,7 @@ export function refusedStorer(deps: StoreDeps & { accept: BatchWebhooks['accept'
       cause: { code: 'old_token', state, tokenId },
       unproven: true,
     };
-    const translated = { events: [], dropped, holdsSecret: true } as const;
+    const translated = { events: [], dropped, held: [] } as const;
     const webhook = await storeArrived(arrived, NO_PROVIDER, translated, deadline, deps);
     if (webhook.id !== null) await deps.accept(webhook, deadline);
     return webhook.id;

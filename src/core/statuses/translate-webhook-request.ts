@@ -104,10 +104,11 @@ export function translateArrived(
   const secrets = secretsOf(provider, settings);
   // A body with a secret is stored encrypted.
   // guard: body-with-secret
-  const holdsSecret = secrets.some((secret) => couldBeToken(secret) && body.includes(secret));
-  if (truncated) return { events: [], dropped: tooLarge(bodyLimit), holdsSecret };
+  const found = secrets.filter((secret) => couldBeToken(secret) && body.includes(secret));
+  const held = found.length > 0 ? found : undefined;
+  if (truncated) return { events: [], dropped: tooLarge(bodyLimit), held };
   const webhook = { headers, body, url: publicUrl + target, receivedAt, verified: false };
-  return { ...verifyAndTranslate(provider, settings, webhook, secrets), holdsSecret };
+  return { ...verifyAndTranslate(provider, settings, webhook, secrets), held };
 }
 
 function tooLarge(limit: number): Drop {

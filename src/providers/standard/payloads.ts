@@ -46,7 +46,7 @@ export const NewSettings = Settings.refine(({ secret, unsigned }) => secret !== 
 });
 
 /** Returns the valid secrets. The current secret comes first. */
-export function secretsOf({ secret, previousSecret }: Settings): string[] {
+export function signingSecrets({ secret, previousSecret }: Settings): string[] {
   return [secret, previousSecret].filter((each) => each !== undefined);
 }
 

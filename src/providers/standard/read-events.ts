@@ -5,7 +5,7 @@ import type { KitchenReport } from '../../core/domain/webhook.ts';
 import { parseJson, readShape, readState } from '../read-json.ts';
 import { refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../shared-settings.ts';
-import { AnyEvent, KitchenStatusEvent, ofOrder, OrderStatusEvent, secretsOf, type Settings } from './payloads.ts';
+import { AnyEvent, KitchenStatusEvent, ofOrder, OrderStatusEvent, signingSecrets, type Settings } from './payloads.ts';
 import type { PosContext, Webhook } from '../../core/domain/provider.ts';
 import { callStandard } from './send-order.ts';
 import { verify } from './sign.ts';
@@ -58,7 +58,7 @@ const WANTED = 'an object with eventType and order';
 
 /** Verifies the signature if there is a secret, and reads the event. @throws NotAuthentic, Poison */
 export function translateWebhook(webhook: Webhook, settings: Settings): readonly StatusEvent[] {
-  const secrets = secretsOf(settings);
+  const secrets = signingSecrets(settings);
   if (secrets.length > 0 && !webhook.verified) verify(secrets, webhook);
   return readEvent(parseJson(webhook.body, WANTED));
 }

@@ -1,7 +1,7 @@
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
 import { NOT_TAKEN } from '../refusals.ts';
-import { OrderCancelled, OrderTaken, Refusal, secretsOf, type Settings } from './payloads.ts';
+import { OrderCancelled, OrderTaken, Refusal, signingSecrets, type Settings } from './payloads.ts';
 import { sign } from '../../core/domain/standard-webhooks.ts';
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
@@ -21,7 +21,7 @@ export function callStandard(
 ): Promise<PosAnswer> {
   const id = headerSafe(about);
   const timestamp = String(Math.floor(now.getTime() / 1000));
-  const secrets = secretsOf(settings);
+  const secrets = signingSecrets(settings);
   const headers = {
     accept: 'application/json',
     // guard: pos-key

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { STATUSES } from '../../core/domain/lifecycle.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
-import { secretsOf, type Settings } from './payloads.ts';
+import { signingSecrets, type Settings } from './payloads.ts';
 import { KITCHEN_STATES } from './read-events.ts';
 import { ID, keyOf, TIMESTAMP } from '../../core/domain/standard-webhooks.ts';
 import { verify, webhookAuth } from './sign.ts';
@@ -12,7 +12,7 @@ const OF_KITCHEN = 'kitchen.status';
 /** Suggests how to fix a webhook that changed nothing, from its signature, time or body. */
 export function suggestFix(webhook: Webhook, settings: Settings): string | undefined {
   const { headers, body } = webhook;
-  const secrets = secretsOf(settings);
+  const secrets = signingSecrets(settings);
   try {
     if (secrets.length > 0) verify(secrets, webhook);
   } catch {

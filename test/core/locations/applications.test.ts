@@ -3,14 +3,17 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { adoptApplications } from '../../../src/core/locations/applications.ts';
 import { readChangedTokens } from '../../../src/core/locations/changed-tokens.ts';
 import { parseSettingsKeys, seal, unseal } from '../../../src/core/locations/settings-key.ts';
+import { registry } from '../../../src/providers/index.ts';
 import { SIMULATORS } from '../../simulators/index.ts';
 import type { Simulator } from '../../simulators/simulator.ts';
 import { MERCHANT } from '../../simulators/square-oauth.ts';
 import { startHubrise } from '../../simulators/start-hubrise.ts';
 import { startSquare } from '../../simulators/start-square.ts';
 import { startToast } from '../../simulators/start-toast.ts';
+import { allowedHosts } from '../../support/allowed-loopback.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { SHARED_ENV } from '../../support/fixtures.ts';
 import { nameToken } from '../../support/log-in.ts';
@@ -234,6 +237,23 @@ describe('an application', () => {
     expect(JSON.stringify(rows)).not.toContain(pos.settings['clientSecret']);
   });
 
+  it('is changed in the audit of each location that refers to it, for its admins', async () => {
+    const of = await askOperator(system.urls[0] ?? '', await nameToken(system, 'of uses-1', ['admin'], ['uses-1']));
+    await putApplication('ours', { clientSecret: WRONG });
+    for (const id of ['uses-1', 'uses-2']) await refer(id);
+    await refer('uses-none', 'ours', { application: undefined, ...part(true) });
+    await putApplication('ours', { clientSecret: WRONG });
+    await putApplication('ours');
+    const rotations = (await of.get('/audit?action=put%20application')).body['actions'];
+    const rotation = { action: 'put application', subject: 'ours', outcome: 'done', after: 'changed clientSecret' };
+    expect(rotations).toMatchObject([{ ...rotation, locationId: 'uses-1', by: { id: 'operator_token' } }]);
+    const { body } = await operator.get('/audit?action=put%20application&limit=3');
+    const at = [null, 'uses-1', 'uses-2'].map(
+      (locationId) => expect.objectContaining({ ...rotation, locationId }) as unknown,
+    );
+    expect(body['actions']).toEqual(expect.arrayContaining(at));
+  });
+
   it.each([
     ['a field of a location', { restaurantGuid: 'x' }, 'restaurantGuid'],
     ['no secret', { clientSecret: undefined }, 'clientSecret'],
@@ -309,6 +329,44 @@ describe('the former form, with id and secret in each location', () => {
     await put('club-4', own());
     expect((await operator.post('/applications/adopt')).body).toMatchObject({
       applications: [{ name: 'toast', locations: ['club-4'] }],
+    });
+  });
+
+  describe('that changes while it is adopted', () => {
+    const keys = parseSettingsKeys(SHARED_ENV.SETTINGS_KEY);
+    const rules = { registry, keys, publicUrl: 'https://expediter.test', allowedHosts };
+    /** Adopts, and does something else once, as soon as a location was read. */
+    const adoptAfter = (other: () => Promise<unknown>): ReturnType<typeof adoptApplications> => {
+      const { pool } = system;
+      let isOver = false;
+      const query = async (text: string, values: unknown[]): Promise<unknown> => {
+        const answer = await pool.query(text, values);
+        if (!isOver && text.includes('FROM locations l WHERE location_id = $1')) {
+          isOver = true;
+          await other();
+        }
+        return answer;
+      };
+      const raced = Object.assign(Object.create(pool) as typeof pool, { query, connect: () => pool.connect() });
+      return adoptApplications(raced, rules, false);
+    };
+
+    it('stays as somebody else stored it', async () => {
+      for (const id of ['club-1', 'club-2']) await put(id, own());
+      const theirs = { settings: { clientSecret: 'a newer secret' } };
+      expect(await adoptAfter(() => operator.send('PATCH', '/locations/club-1', theirs))).toMatchObject([
+        { name: 'toast', locations: ['club-2'] },
+      ]);
+      expect(await stored('club-1')).toMatchObject({ column: null, ...theirs.settings });
+    });
+
+    it('is not moved into an application that somebody else has just made by the same name', async () => {
+      await put('club-1', own());
+      const theirs = (): Promise<unknown> => putApplication('toast', { clientId: 'theirs' });
+      await expect(adoptAfter(theirs)).rejects.toThrow('There is another application called "toast"');
+      expect(await stored('club-1')).toMatchObject({ column: null, clientSecret: pos.settings['clientSecret'] });
+      const { body } = await operator.post('/applications/adopt');
+      expect(body).toMatchObject({ applications: [{ name: 'toast-2', locations: ['club-1'] }] });
     });
   });
 

@@ -374,7 +374,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(await whileLockedOut(LOCK_ERASE_MEMBERS, () => eraseMembers(pool, PII_DAYS))).toBe(0);
     const erased = await Promise.all(pools.map((each) => eraseMembers(each, PII_DAYS)));
     expect(sum(erased)).toBe(3);
-    // What each left because the other one was at work.
+    // Each process skips a step while the other one holds its lock. One more round takes the skipped steps.
     expect(await eraseMembers(pool, PII_DAYS)).toBe(0);
     expect(await placesOf(system, mark)).toEqual([]);
     expect(await placesOf(system, openMark)).toEqual(open);

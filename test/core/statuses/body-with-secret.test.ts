@@ -49,6 +49,31 @@ it('a body with a secret of its location is stored encrypted, and can be replaye
   });
 });
 
+it('it is shown and replayed without the secret also after the location has got another one', async () => {
+  const serviceOrderId = 'order-4';
+  await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
+  const id = await send(
+    JSON.stringify({
+      channelOrderId: serviceOrderId,
+      channelLink: LINK,
+      location: LINK,
+      status: 110,
+      reason: `no ${LINK}`,
+    }),
+  );
+  const channelLinkId = LINK.replace('6', '7');
+  await stage.addLocation('club-1', { ...SETTINGS, channelLinkId, hmacSecret: channelLinkId }, 'deliverect');
+  const { webhookId } = (await operator.post(`/webhooks/${id}/replay`, {})).body;
+  for (const each of [id, webhookId]) {
+    const { text } = await operator.get(`/webhooks/${String(each)}`);
+    expect(text).toContain('"outcome":');
+    expect(text).not.toContain(LINK);
+  }
+  const rows = await stage.query('SELECT to_json(e)::text AS row FROM status_events e');
+  expect(JSON.stringify(rows)).not.toContain(LINK);
+  await stage.addLocation('club-1', SETTINGS, 'deliverect');
+});
+
 it('it is shown without the secret, and not at all once nobody knows the secret', async () => {
   const id = await send(JSON.stringify({ channelOrderId: 'order-3', channelLink: LINK, location: 'l', status: 50 }));
   const shown = await operator.get(`/webhooks/${id}`);

@@ -380,6 +380,26 @@ describe('access that its owner has not confirmed', () => {
   });
 });
 
+describe('a location', () => {
+  it('is not removed while access waits there that is not revoked yet', async () => {
+    await agree(browser(), await makeLink());
+    const remove = (query: string): Promise<OperatorAnswer> => operator.send('DELETE', `/locations/nord${query}`);
+    const waits = {
+      status: 409,
+      body: { detail: expect.stringMatching(/expediter provider disconnect nord/) as string },
+    };
+    for (const query of ['?unpaused=true&dryRun=true', '?unpaused=true'])
+      expect(await remove(query)).toMatchObject(waits);
+    await stage.query(`UPDATE connect_links SET expires_at = now() - interval '25 hours'`);
+    expect((await remove('?unpaused=true&dryRun=true')).status).toBe(200);
+    await stage.query('UPDATE connect_links SET expires_at = now()');
+    await operator.post('/locations/nord/disconnect');
+    await endUnconfirmedGrants();
+    expect(square.oauth.isWithdrawn).toBe(true);
+    expect((await remove('?unpaused=true')).status).toBe(200);
+  });
+});
+
 describe('the pages', () => {
   it('are not for caches, frames, scripts or search engines, and tell no other site where they are', async () => {
     const { headers } = await browser().get(await makeLink());

@@ -215,7 +215,7 @@ describe('an admin of one location', () => {
     await issue({ name: 'till-totals', roles: ['viewer'], locations: ['club-1'] });
     const wanted = { roles: ['viewer'], locations: ['club-1'] };
     const { status, text } = await ofClub1.post('/operators/tokens', { ...wanted, name: 'NIGHTIY-TOTALS' });
-    expect([status, text]).toEqual([409, expect.stringContaining('choose another name')]);
+    expect([status, text]).toEqual([409, expect.stringContaining('choose another, or let its admin revoke it')]);
     expect(text).not.toContain('nightly-totals');
     expect((await ofClub1.post('/operators/tokens', { ...wanted, name: 'TILL-TOTALS' })).text).toContain('till-totals');
   });

@@ -10,6 +10,7 @@ import { ROLES, type NeededRole, type Right } from '../../../src/core/operators/
 import type { Access } from '../../../src/operators/operation.ts';
 import { ACCESS, API_PATH, FOR_PROGRAMS } from '../../../src/operators/registry.ts';
 import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { SETTINGS, bodiesAt } from '../../support/bodies-of-routes.ts';
 import { OWN_PAGE, giveRoles, logIn, nameToken } from '../../support/log-in.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import { SEED } from '../../support/seed.ts';
@@ -41,54 +42,7 @@ const held: { hand: string; from: number; until: number }[] = [];
 /** What was counted at all locations together, and at one. */
 const COUNTED = { all: 987_654, west: 765_432, east: 543_219, swap: 321_987 };
 
-const SETTINGS = { ordersUrl: 'http://127.0.0.1:9/orders', unsigned: true };
-/** The bodies of requests that change something. A new route must be added here. */
-const BODIES: Record<string, object | undefined> = {
-  'POST /orders/:serviceOrderId/retry': undefined,
-  'POST /orders/:serviceOrderId/resolve': { there: false },
-  'POST /orders/:serviceOrderId/cancel': undefined,
-  'POST /orders/:serviceOrderId/cancel/conclude': { cancelled: false },
-  'PUT /orders/:serviceOrderId/case': { to: 'Anna' },
-  'POST /orders/:serviceOrderId/case/close': { note: 'printed again' },
-  'POST /orders/:serviceOrderId/notes': { text: 'calls back' },
-  'POST /orders/:serviceOrderId/snooze': { minutes: 0 },
-  'PUT /locations/:locationId/case': undefined,
-  'POST /locations/:locationId/case/close': undefined,
-  'POST /locations/:locationId/notes': { text: 'calls back' },
-  'POST /locations/:locationId/snooze': { minutes: 0 },
-  'POST /search/member': { text: 'nobody' },
-  'POST /webhooks/:webhookId/replay': {},
-  'POST /webhooks/replay': { outcome: 'unmatched', limit: 2 },
-  'POST /locations/:locationId/check': undefined,
-  'POST /locations/:locationId/contacts/test': undefined,
-  'POST /locations/:locationId/pause': undefined,
-  'POST /locations/:locationId/resume': undefined,
-  'PUT /locations/:locationId/busy': { extraMinutes: 20 },
-  'DELETE /locations/:locationId/busy': undefined,
-  'PUT /locations/:locationId': { integration: 'standard', settings: SETTINGS, groups: GROUPS['west'] },
-  'PATCH /locations/:locationId': { name: 'A name' },
-  'DELETE /locations/:locationId': undefined,
-  'PUT /applications/:name': {
-    integration: 'toast',
-    settings: { baseUrl: 'https://toast.example.com', clientId: 'an id', clientSecret: 'a secret' },
-  },
-  'DELETE /applications/:name': undefined,
-  'POST /applications/adopt': {},
-  'POST /locations/:locationId/tokens': { label: 'of the matrix' },
-  'DELETE /locations/:locationId/tokens/:tokenId': undefined,
-  'POST /locations/:locationId/connect': undefined,
-  'POST /locations/:locationId/connect-links': undefined,
-  'POST /locations/:locationId/disconnect': undefined,
-  'POST /locations/:locationId/test-order': undefined,
-  'POST /locations/:locationId/certify': undefined,
-  'POST /doctor': { only: ['environment'] },
-  'POST /members/erase': { memberId: 'nobody' },
-  'POST /operators/sessions/:sessionId/revoke': undefined,
-  'POST /operators/tokens': { name: 'of the matrix', roles: ['viewer'], locations: ['west'] },
-  'POST /operators/tokens/:tokenId/revoke': undefined,
-  'POST /operators/grants': { group: 'of the matrix', roles: ['viewer'], locations: ['west'] },
-  'POST /operators/grants/:grantId/remove': undefined,
-};
+const BODIES = bodiesAt('west', GROUPS['west']);
 /** Of somebody else. */
 const SESSION = randomUUID();
 /** They are asked about an id that there is not. */
