@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { z } from 'zod';
 import { LocationCause } from '../src/core/domain/location-cause.ts';
+import { CONSEQUENCES, HAPPENINGS, PLACEMENT_LIFE, PLACEMENT_STATES } from '../src/core/domain/placement.ts';
 import { PlacementCause, describeCause } from '../src/core/domain/placement-cause.ts';
 import { REASONS } from '../src/core/domain/reason-code.ts';
 import { DropCause, ReplayCause } from '../src/core/domain/webhook-cause.ts';
@@ -26,6 +27,8 @@ export function codeReference(): string {
     ...listAlerts('ticket'),
     '## Metrics',
     ...listMetrics(),
+    '## States of a placement',
+    lifeOfPlacements(),
     '## Causes',
     '### Placements and cancellations',
     listCauses(PlacementCause.options.filter((option) => !isOfLocation(option))),
@@ -40,6 +43,24 @@ export function codeReference(): string {
     '## Tables',
     ...listTables(),
   ].join('\n\n');
+}
+
+function lifeOfPlacements(): string {
+  const rows = [
+    ['state', ...HAPPENINGS],
+    ...PLACEMENT_STATES.map((state) => [`\`${state}\``, ...HAPPENINGS.map((each) => PLACEMENT_LIFE[state][each])]),
+  ];
+  const widths = (rows[0] ?? []).map((_, nth) => Math.max(...rows.map((row) => (row[nth] ?? '').length)));
+  const [head, ...body] = rows.map((row) => `| ${row.map((cell, nth) => cell.padEnd(widths[nth] ?? 0)).join(' | ')} |`);
+  const line = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`;
+  return [
+    'What follows for an order that the platform cancels, changes or moves to another location, that is late because its',
+    'deadline passes, or that its POS reports:',
+    '',
+    ...[head, line, ...body],
+    '',
+    list(Object.entries(CONSEQUENCES)),
+  ].join('\n');
 }
 
 const heading = (word: string): string => `${word.charAt(0).toUpperCase()}${word.slice(1)}`;

@@ -9,6 +9,37 @@ export const PlacementState = z.enum(PLACEMENT_STATES).meta({
 });
 export type PlacementState = z.infer<typeof PlacementState>;
 
+/** What can happen to an order besides its next attempt. */
+export const HAPPENINGS = ['cancelled', 'changed', 'moved', 'late', 'reported'] as const;
+type Happening = (typeof HAPPENINGS)[number];
+/** What becomes of it then. */
+export const CONSEQUENCES = {
+  withdrawn: 'The order is withdrawn.',
+  replaced: 'The new order takes its place.',
+  fails: 'The order fails.',
+  deferred: 'The platform is asked again after the doubt.',
+  cancelled: 'The POS is asked to cancel the order.',
+  'called off': 'The POS is asked to cancel the order, which then fails.',
+  sent: 'The order is sent.',
+  shown: 'Operators see the difference.',
+  conflict: 'Operators are told of the conflict.',
+  nothing: 'Nothing.',
+} as const;
+
+/**
+ * The life of a placement: what follows in each state if the platform cancels the order, changes it, or moves it to
+ * another location; if its deadline passes; or if its POS reports it.
+ */
+export const PLACEMENT_LIFE: Readonly<Record<PlacementState, Readonly<Record<Happening, keyof typeof CONSEQUENCES>>>> =
+  {
+    waiting: { cancelled: 'withdrawn', changed: 'replaced', moved: 'replaced', late: 'fails', reported: 'sent' },
+    held: { cancelled: 'withdrawn', changed: 'replaced', moved: 'replaced', late: 'fails', reported: 'sent' },
+    in_doubt: { cancelled: 'cancelled', changed: 'deferred', moved: 'deferred', late: 'called off', reported: 'sent' },
+    sent: { cancelled: 'cancelled', changed: 'shown', moved: 'shown', late: 'nothing', reported: 'nothing' },
+    failed: { cancelled: 'nothing', changed: 'nothing', moved: 'nothing', late: 'nothing', reported: 'conflict' },
+    withdrawn: { cancelled: 'nothing', changed: 'nothing', moved: 'nothing', late: 'nothing', reported: 'conflict' },
+  };
+
 /** A placement that this process works on until its lease ends. */
 export type Claim = {
   serviceOrderId: string;

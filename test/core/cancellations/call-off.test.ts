@@ -23,24 +23,7 @@ const takenAt = async (locationId: string): ReturnType<Shop['place']> => {
   expect(await shop.told(placed.id)).toEqual(['placed']);
   return placed;
 };
-/** Lets time pass for an order, and each worker has a turn. */
-const later = async (id: string, seconds: number): Promise<void> => {
-  await system.query(
-    `WITH p AS (
-       UPDATE placements
-       SET next_attempt_at = CASE WHEN next_attempt_at < 'infinity' THEN now() ELSE 'infinity' END,
-           deadline_at = deadline_at - make_interval(secs => $2),
-           request_ended_at = request_ended_at - make_interval(secs => $2),
-           missing_since = missing_since - make_interval(secs => $2)
-       WHERE service_order_id = $1
-     )
-     UPDATE cancellations SET next_attempt_at = now(), deadline_at = deadline_at - make_interval(secs => $2)
-     WHERE service_order_id = $1 AND next_attempt_at < 'infinity'`,
-    [id, seconds],
-  );
-  for (const worker of WORKERS) await system.round(worker);
-};
-const WORKERS = ['refreshes', 'placements', 'cancellations', 'sweep of cancellations'] as const;
+const later = (id: string, seconds: number): Promise<void> => shop.later(id, seconds);
 const DEADLINE_S = 1_801;
 const cancelsOf = (id: string): number => tills.cancels.filter(({ serviceOrderId }) => serviceOrderId === id).length;
 const ticketsOf = (id: string): number => tills.tickets.filter(({ serviceOrderId }) => serviceOrderId === id).length;

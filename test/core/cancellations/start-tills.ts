@@ -39,6 +39,8 @@ export function heldAnswer<Result>(): {
   return { asked: asked.promise, wait, resolve, reject };
 }
 
+const WORKERS = ['refreshes', 'placements', 'cancellations', 'sweep of cancellations'] as const;
+
 export type Shop = Awaited<ReturnType<typeof startTills>>;
 
 /**
@@ -118,6 +120,23 @@ export async function startTills() {
       const id = order.serviceOrderId;
       if (wanted !== undefined) expect(await state(id)).toBe(wanted);
       return { order, id };
+    },
+    /** Lets time pass for an order, and each worker has a turn. */
+    async later(id: string, seconds: number): Promise<void> {
+      await system.query(
+        `WITH p AS (
+           UPDATE placements
+           SET next_attempt_at = CASE WHEN next_attempt_at < 'infinity' THEN now() ELSE 'infinity' END,
+               deadline_at = deadline_at - make_interval(secs => $2),
+               request_ended_at = request_ended_at - make_interval(secs => $2),
+               missing_since = missing_since - make_interval(secs => $2)
+           WHERE service_order_id = $1
+         )
+         UPDATE cancellations SET next_attempt_at = now(), deadline_at = deadline_at - make_interval(secs => $2)
+         WHERE service_order_id = $1 AND next_attempt_at < 'infinity'`,
+        [id, seconds],
+      );
+      for (const worker of WORKERS) await system.round(worker);
     },
     /** Makes all answer as usual, and leaves no work to the next test. */
     async rest(): Promise<void> {
