@@ -62,6 +62,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'cancel-deadline': [/SET state = 'by_phone'/, "SET state = 'due'"] },
     noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'a deadline goes by the clock'),
   },
+  'a worker takes no cancellation that is given to a person': {
+    edits: { 'cancel-until-deadline': REMOVED },
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'past its deadline, no worker'),
+  },
   'a token is valid for its own location and integration only': {
     edits: { 'own-location': [/\((\w+)\?\..*(\)\s*return)/s, '($1 === undefined$2'] },
     noticedBy: chaos('foreign'),
