@@ -78,6 +78,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'event-location': [/ AND .*/, ''] },
     noticedBy: chaos('foreign'),
   },
+  'no file of another installation is taken as a part of the archive': {
+    edits: { 'own-parts': NEVER },
+    noticedBy: vitest('test/core/retention/archive.test.ts', 'files of another installation'),
+  },
+  'no past order is dropped that the archive lacks': {
+    edits: { 'archived-before-drop': NEVER },
+    noticedBy: vitest('test/core/retention/archive.test.ts', 'has other orders'),
+  },
   'only a higher rank moves an order': {
     edits: { 'higher-rank': [/>/, '<>'] },
     noticedBy: chaos('reorder,delay'),
