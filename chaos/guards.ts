@@ -312,6 +312,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'ended-stays-ended': [/.+/, ''] },
     noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
   },
+  'each run of a recovery records what an earlier one did not see': {
+    edits: { 'every-run-records': [/pool, known/, 'pool, began === undefined ? known : []'] },
+    noticedBy: vitest('test/cli/recover.test.ts', 'records in each run'),
+  },
+  'a repeated command begins no other recovery': {
+    edits: { 'recovery-named': NEVER },
+    noticedBy: vitest('test/cli/recover.test.ts', 'continues when its command is repeated'),
+  },
   'parked events are applied when their POS id becomes known': {
     edits: { 'parked-go-on': [/WHERE /, 'WHERE false AND '] },
     noticedBy: chaos('early'),

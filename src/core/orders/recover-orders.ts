@@ -61,28 +61,26 @@ function reachedBy({ locationId, status, memberState }: LiveMessage): number {
 const hasEnded = ({ last }: LostOrder): boolean =>
   last !== undefined && last.status !== null && rankOf(last.status) >= rankOf('completed');
 
-export type Begun = { floor: number; forgotten: number; ended: number; doubted: number };
-
 /**
- * The first step. Raises the sequences. Puts every order in doubt that may have been sent after the backup: its ticket is
- * then looked up at the POS, or repeated if the POS deduplicates, and never sent as a new order. Records forgotten orders
- * in the same way, except that an order which had ended stays ended. Refreshes the others, and polls all POS systems.
+ * The first step. Raises the sequences, and puts every unfinished order in doubt that may have been sent after the
+ * backup: its ticket is then looked up at the POS, or repeated if the POS deduplicates, and never sent as a new order.
+ * Polls all POS systems.
+ * @param about.began when the recovery began, as a text of Postgres
  * @param about.running true if processes run meanwhile: their calls end first
+ * @returns the number of orders in doubt
  */
 export async function beginRecovery(
   pool: Pool,
-  orders: readonly LostOrder[],
-  { deadlineS, running }: { deadlineS: number; running: boolean },
-): Promise<Begun> {
-  const floor = await raiseSequences(pool);
+  { began, running }: { began: string; running: boolean },
+): Promise<number> {
+  await raiseSequences(pool);
   await ensureWebhookPartitions(pool);
-  const { rows } = await pool.query<{ now: string }>('SELECT clock_timestamp()::text AS now');
   let doubted = 0;
   for (let more = true; more;) {
     const step = await pool.query<{ marked: number; busy: boolean }>(MARK_UNFINISHED, [
       RESTORED.problem,
       RESTORED.cause,
-      rows[0]?.now,
+      began,
       CHUNK,
       running,
     ]);
@@ -90,9 +88,25 @@ export async function beginRecovery(
     more = (step.rows[0]?.marked ?? 0) === CHUNK || step.rows[0]?.busy === true;
     if (step.rows[0]?.busy === true) await sleep(BUSY_POLL_MS);
   }
-  let [forgotten, ended] = [0, 0];
+  await pool.query(POLL_ALL);
+  return doubted;
+}
+
+type Recorded = { forgotten: number; ended: number; revived: number };
+
+/**
+ * Records orders that the topics name and this database has forgotten, in doubt, except that an order which had ended
+ * stays ended. Refreshes the others. Each run does so, because an earlier run may have read the wrong topic.
+ * @param about.began when the recovery began, as a text of Postgres
+ */
+export async function recordForgotten(
+  pool: Pool,
+  orders: readonly LostOrder[],
+  { began, deadlineS }: { began: string; deadlineS: number },
+): Promise<Recorded> {
+  const recorded = { forgotten: 0, ended: 0, revived: 0 };
   for (const chunk of chunksOf(orders)) {
-    const recorded = await pool.query<{ forgotten: number; ended: number; revived: number }>(RECORD_FORGOTTEN, [
+    const { rows } = await pool.query<Recorded>(RECORD_FORGOTTEN, [
       chunk.map(({ serviceOrderId }) => serviceOrderId),
       chunk.map(({ knownAt }) => knownAt),
       chunk.map(hasEnded),
@@ -101,13 +115,13 @@ export async function beginRecovery(
       RESTORED.cause,
       ENDED.problem,
       ENDED.cause,
+      began,
     ]);
-    forgotten += recorded.rows[0]?.forgotten ?? 0;
-    ended += recorded.rows[0]?.ended ?? 0;
-    doubted += recorded.rows[0]?.revived ?? 0;
+    recorded.forgotten += rows[0]?.forgotten ?? 0;
+    recorded.ended += rows[0]?.ended ?? 0;
+    recorded.revived += rows[0]?.revived ?? 0;
   }
-  await pool.query(POLL_ALL);
-  return { floor, forgotten, ended, doubted };
+  return recorded;
 }
 
 /**
@@ -150,13 +164,13 @@ const RECORD_FORGOTTEN = `
     ON CONFLICT DO NOTHING
     RETURNING service_order_id, state
   ), revived AS (
-    -- These had failed before they were read. A signal after the backup may have placed them after all.
+    -- These had failed before they were read, and before the recovery. A signal after the backup may have placed them.
     UPDATE placements p
     SET state = 'in_doubt', problem = $5, cause = $6::jsonb, finished_at = NULL, request_ended_at = now(),
         doubt_since = now(), next_attempt_at = now(), deadline_at = now() + make_interval(secs => $4::int)
     FROM named n
     WHERE p.service_order_id = n.service_order_id AND NOT n.ended AND p.state IN ('failed', 'withdrawn')
-      AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended'
+      AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended' AND p.finished_at < $9::timestamptz
       AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = n.service_order_id)
     RETURNING 1
   ), refreshed AS (
@@ -263,8 +277,6 @@ export type LeftOrder = {
 };
 export type Left = {
   orders: LeftOrder[];
-  /** Named by the topics, but not recorded here. */
-  unrecorded: string[];
   /** Members saw a later status than this database has. */
   behind: { serviceOrderId: string; locationId: string | null; status: string }[];
   floor: number | null;
@@ -305,7 +317,6 @@ export async function readLeft(pool: Pool, orders: readonly LostOrder[], began: 
   );
   return {
     orders: rows,
-    unrecorded: ids.filter((id) => !known.has(id)),
     behind: orders.flatMap((order) => {
       const { rank, locationId } = known.get(order.serviceOrderId) ?? { rank: null, locationId: null };
       if (rank === null || !isBehind(order, rank)) return [];
