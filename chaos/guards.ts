@@ -313,7 +313,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
   },
   'each run of a recovery records what an earlier one did not see': {
-    edits: { 'every-run-records': [/pool, known/, 'pool, began === undefined ? known : []'] },
+    edits: { 'every-run-records': [/\(orders\)/, '(isNew ? orders : [])'] },
     noticedBy: vitest('test/cli/recover.test.ts', 'records in each run'),
   },
   'a repeated command begins no other recovery': {

@@ -6,15 +6,7 @@ import { Id } from '../core/domain/order.ts';
 import { LiveMessage } from '../core/domain/live-message.ts';
 import { settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
-import {
-  applyLost,
-  beginRecovery,
-  learn,
-  readLeft,
-  recordForgotten,
-  type Left,
-  type LostOrder,
-} from '../core/orders/recover-orders.ts';
+import { applyLost, learn, readLeft, recordLost, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
 import { endOfRun, replayWebhooks } from '../core/replay/replay-webhooks.ts';
 import { failed, ok, warning, type Check } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf } from '../diagnostics/print-checks.ts';
@@ -71,11 +63,12 @@ export async function recover(options: RecoverOptions, command: Command): Promis
     let left: Left | undefined;
     const action = { action: 'recover', subject: lostFrom.toISOString() };
     const work = async (): Promise<string> => {
-      const since = began ?? (await nowOf(pool));
-      const running = options.running === true;
-      const doubted = began === undefined ? await beginRecovery(pool, { began: since, running }) : 0;
-      // guard: every-run-records
-      const recorded = await recordForgotten(pool, known, { began: since, deadlineS: env.PLACEMENT_DEADLINE_S });
+      const { forgotten, ended, doubted } = await recordLost(pool, known, {
+        deadlineS: env.PLACEMENT_DEADLINE_S,
+        running: options.running === true,
+        began: began ?? (await nowOf(pool)),
+        isNew: began === undefined,
+      });
       const applied = await applyLost(pool, known);
       const readAll = async (): Promise<Left> => readLeft(pool, known, began ?? (await nowOf(pool)));
       left = await readAll();
@@ -85,8 +78,8 @@ export async function recover(options: RecoverOptions, command: Command): Promis
         : 0;
       if (replayed > 0) left = await readAll();
       return [
-        `forgotten ${recorded.forgotten}, ended ${recorded.ended}`,
-        `in doubt ${doubted + recorded.revived}`,
+        `forgotten ${forgotten}, ended ${ended}`,
+        `in doubt ${doubted}`,
         `moved ${applied}`,
         `replayed ${replayed}`,
         `left ${left.orders.length}`,

@@ -61,22 +61,25 @@ function reachedBy({ locationId, status, memberState }: LiveMessage): number {
 const hasEnded = ({ last }: LostOrder): boolean =>
   last !== undefined && last.status !== null && rankOf(last.status) >= rankOf('completed');
 
+export type Recorded = { forgotten: number; ended: number; doubted: number };
+
 /**
- * The first step. Raises the sequences, and puts every unfinished order in doubt that may have been sent after the
- * backup: its ticket is then looked up at the POS, or repeated if the POS deduplicates, and never sent as a new order.
- * Polls all POS systems.
+ * The first step. A new recovery raises the sequences, polls all POS systems, and puts every unfinished order in doubt
+ * that may have been sent after the backup: its ticket is then looked up at the POS, or repeated if the POS deduplicates,
+ * and never sent as a new order. Each run records forgotten orders in the same way, except that an order which had ended
+ * stays ended, and refreshes the others: an earlier run may have read the wrong topic.
  * @param about.began when the recovery began, as a text of Postgres
  * @param about.running true if processes run meanwhile: their calls end first
- * @returns the number of orders in doubt
  */
-export async function beginRecovery(
+export async function recordLost(
   pool: Pool,
-  { began, running }: { began: string; running: boolean },
-): Promise<number> {
-  await raiseSequences(pool);
+  orders: readonly LostOrder[],
+  { deadlineS, running, began, isNew }: { deadlineS: number; running: boolean; began: string; isNew: boolean },
+): Promise<Recorded> {
+  if (isNew) await raiseSequences(pool);
   await ensureWebhookPartitions(pool);
   let doubted = 0;
-  for (let more = true; more;) {
+  for (let more = isNew; more;) {
     const step = await pool.query<{ marked: number; busy: boolean }>(MARK_UNFINISHED, [
       RESTORED.problem,
       RESTORED.cause,
@@ -88,25 +91,10 @@ export async function beginRecovery(
     more = (step.rows[0]?.marked ?? 0) === CHUNK || step.rows[0]?.busy === true;
     if (step.rows[0]?.busy === true) await sleep(BUSY_POLL_MS);
   }
-  await pool.query(POLL_ALL);
-  return doubted;
-}
-
-type Recorded = { forgotten: number; ended: number; revived: number };
-
-/**
- * Records orders that the topics name and this database has forgotten, in doubt, except that an order which had ended
- * stays ended. Refreshes the others. Each run does so, because an earlier run may have read the wrong topic.
- * @param about.began when the recovery began, as a text of Postgres
- */
-export async function recordForgotten(
-  pool: Pool,
-  orders: readonly LostOrder[],
-  { began, deadlineS }: { began: string; deadlineS: number },
-): Promise<Recorded> {
-  const recorded = { forgotten: 0, ended: 0, revived: 0 };
+  let [forgotten, ended] = [0, 0];
+  // guard: every-run-records
   for (const chunk of chunksOf(orders)) {
-    const { rows } = await pool.query<Recorded>(RECORD_FORGOTTEN, [
+    const recorded = await pool.query<{ forgotten: number; ended: number; revived: number }>(RECORD_FORGOTTEN, [
       chunk.map(({ serviceOrderId }) => serviceOrderId),
       chunk.map(({ knownAt }) => knownAt),
       chunk.map(hasEnded),
@@ -117,11 +105,12 @@ export async function recordForgotten(
       ENDED.cause,
       began,
     ]);
-    recorded.forgotten += rows[0]?.forgotten ?? 0;
-    recorded.ended += rows[0]?.ended ?? 0;
-    recorded.revived += rows[0]?.revived ?? 0;
+    forgotten += recorded.rows[0]?.forgotten ?? 0;
+    ended += recorded.rows[0]?.ended ?? 0;
+    doubted += recorded.rows[0]?.revived ?? 0;
   }
-  return recorded;
+  if (isNew) await pool.query(POLL_ALL);
+  return { forgotten, ended, doubted };
 }
 
 /**

@@ -105,12 +105,12 @@ async function writeMonth(
     const [made] = await Promise.all([buffer(gzip), pipeline(linesOf(rows), gzip)]);
     const name = `${folderOf(month)}/part-${String(parts.length).padStart(6, '0')}.ndjson.gz`;
     const bytes = (await store.write(name, made)) ? made : ((await store.read(name)) ?? made);
-    const ids = await idsIn(bytes).catch(() => []);
-    const [first = '', last = ''] = [ids[0], ids.at(-1)];
+    const ids = await idsIn(bytes).catch(() => new Set<string>());
+    const [first = '', last = ''] = [[...ids][0], [...ids].at(-1)];
     const inTable = await idsInTable(client, month, parts.at(-1)?.last, last);
     // guard: own-parts
-    if (inTable.length === 0 || !includesAll(ids, inTable)) throw otherThan(store, name);
-    parts.push({ name, orders: ids.length, bytes: bytes.length, sha256: sha256(bytes), first, last });
+    if (inTable.length === 0 || !inTable.every((id) => ids.has(id))) throw otherThan(store, name);
+    parts.push({ name, orders: ids.size, bytes: bytes.length, sha256: sha256(bytes), first, last });
   }
   const { rows } = await client.query<{ schema: string }>('SELECT max(name) AS schema FROM schema_migrations');
   const orders = parts.reduce((sum, part) => sum + part.orders, 0);
@@ -158,18 +158,14 @@ async function verifyMonth(
     if (bytes === undefined || sha256(bytes) !== part.sha256)
       throw new Error(`${store.urlOf(part.name)} is not as it was written`);
     const ids = await idsIn(bytes);
+    const inTable = await idsInTable(client, month, after, part.last);
     // guard: archived-before-drop
-    if (!includesAll(ids, await idsInTable(client, month, after, part.last))) throw otherThan(store, part.name);
+    if (!inTable.every((id) => ids.has(id))) throw otherThan(store, part.name);
     after = part.last;
-    archived += ids.length;
+    archived += ids.size;
   }
   const isWhole = archived === orders && (await idsInTable(client, month, after)).length === 0;
   if (!isWhole) throw otherThan(store, manifestOf(month));
-}
-
-function includesAll(ids: readonly string[], others: readonly string[]): boolean {
-  const known = new Set(ids);
-  return others.every((id) => known.has(id));
 }
 
 /** Reads the ids of the orders that a month's table has after one order, up to another. */
@@ -183,11 +179,11 @@ async function idsInTable(client: ClientBase, month: string, after = '', last?: 
 }
 
 /** Reads the ids of the orders in a part. */
-async function idsIn(part: Buffer): Promise<string[]> {
-  const ids: string[] = [];
+async function idsIn(part: Buffer): Promise<Set<string>> {
+  const ids = new Set<string>();
   for (const line of (await gunzip(part)).toString().trimEnd().split('\n')) {
-    ids.push((JSON.parse(line) as { service_order_id: string }).service_order_id);
-    if (ids.length % TURN === 0) await immediate();
+    ids.add((JSON.parse(line) as { service_order_id: string }).service_order_id);
+    if (ids.size % TURN === 0) await immediate();
   }
   return ids;
 }
