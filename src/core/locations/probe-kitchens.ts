@@ -181,6 +181,7 @@ export const FIND_SUSPECTS = `
            place.is_silent OR calls.last IS NOT NULL AS is_suspected
     FROM place
     CROSS JOIN LATERAL (SELECT * FROM locations WHERE location_id = place.location_id OFFSET 0) AS l
+    -- guard: suspects-by-index
     LEFT JOIN LATERAL (SELECT * FROM kitchens WHERE location_id = l.location_id OFFSET 0) AS k ON true
     LEFT JOIN LATERAL (SELECT * FROM location_last_seen WHERE location_id = l.location_id OFFSET 0) AS s
       ON s.integration = l.integration

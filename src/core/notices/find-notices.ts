@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { Contact, type NoticeReason } from '../locations/put-location.ts';
 import { DOUBT_FOR_OPERATOR, DOUBT_SINCE, PAUSED_CAUSES } from '../orders/needs-operator.ts';
 import { TEST_REASON } from '../placements/test-order.ts';
-import { inTransaction, LOCK_FIND_NOTICES, tryLock } from '../postgres/transactions.ts';
+import { inBatch, LOCK_FIND_NOTICES } from '../postgres/transactions.ts';
 
 /** Minutes after which an order that was due is late, and after which a doubt was not settled automatically. */
 const LATE_MIN = 2;
@@ -89,37 +89,44 @@ export const FIND = `
 
 /**
  * Finds the contacts that are to be told about an order now, and puts what waits for one contact into one message. One
- * process at a time does this.
+ * process at a time reads or gathers. Each page is committed, because all together could meet the time limit each time.
  * @returns the number of new messages
  */
 export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): Promise<number> {
-  return inTransaction(pool, async (client) => {
-    if (!(await tryLock(client, LOCK_FIND_NOTICES))) return 0;
-    await client.query(`DECLARE troubles NO SCROLL CURSOR FOR ${FIND}`);
-    for (let isLast = false; !isLast;) {
-      const { rows } = await client.query<Trouble>(`FETCH ${page} FROM troubles`);
-      const due = rows.flatMap((trouble) => stepsDue(trouble).map((step) => ({ ...trouble, ...step })));
-      if (due.length > 0) await store(client, due);
-      isLast = rows.length < page;
-    }
-    await client.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
-    await client.query(GIVE_UP_UNSENT);
-    const { rows: made } = await client.query<{ count: number }>(GATHER, [gatherS]);
-    return made[0]?.count ?? 0;
-  });
+  await pool.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
+  const due = (await inBatch(pool, LOCK_FIND_NOTICES, (client) => readDue(client, page))) ?? [];
+  // guard: page-committed
+  while (due.length > 0) await pool.query(STORE, [JSON.stringify(due.splice(0, page))]);
+  await pool.query(GIVE_UP_UNSENT);
+  const gather = async (client: PoolClient) => (await client.query(GATHER, [gatherS, page])).rowCount;
+  for (let made = 0; ;) {
+    const count = (await inBatch(pool, LOCK_FIND_NOTICES, gather)) ?? 0;
+    made += count;
+    if (count < page) return made;
+  }
 }
 
-async function store(client: PoolClient, due: readonly object[]): Promise<void> {
-  await client.query(
-    `INSERT INTO notices (service_order_id, reason, since, step, location_id, contact)
-     SELECT "serviceOrderId", reason, since, step, "locationId", contact
-     FROM jsonb_to_recordset($1::jsonb) AS d("serviceOrderId" text, reason text, since timestamptz, step text,
-                                             "locationId" text, contact jsonb)
-     -- guard: told-once
-     ON CONFLICT DO NOTHING`,
-    [JSON.stringify(due)],
-  );
+type Due = Pick<Trouble, 'serviceOrderId' | 'locationId' | 'reason' | 'since'> & ReturnType<typeof stepsDue>[number];
+
+async function readDue(client: PoolClient, page: number): Promise<Due[]> {
+  const due: Due[] = [];
+  await client.query(`DECLARE troubles NO SCROLL CURSOR FOR ${FIND}`);
+  for (;;) {
+    const { rows } = await client.query<Trouble>(`FETCH ${page} FROM troubles`);
+    for (const { contacts, told, ...about } of rows) {
+      for (const step of stepsDue({ contacts, told, ...about })) due.push({ ...about, ...step });
+    }
+    if (rows.length < page) return due;
+  }
 }
+
+const STORE = `
+  INSERT INTO notices (service_order_id, reason, since, step, location_id, contact)
+  SELECT "serviceOrderId", reason, since, step, "locationId", contact
+  FROM jsonb_to_recordset($1::jsonb) AS d("serviceOrderId" text, reason text, since timestamptz, step text,
+                                          "locationId" text, contact jsonb)
+  -- guard: told-once
+  ON CONFLICT DO NOTHING`;
 
 /** Gives up messages whose way no process has set up: the others are given up by the worker within an hour. */
 const GIVE_UP_UNSENT = `
@@ -136,12 +143,13 @@ const GATHER = `
     -- guard: told-together
     WHERE NOT EXISTS (SELECT FROM notice_messages m WHERE m.location_id = w.location_id AND m.step = w.step
                                                       AND m.created_at > now() - make_interval(secs => $1::float8))
+    LIMIT $2::int
     RETURNING message_id, location_id, step
   ), gathered AS (
     UPDATE notices n SET message_id = made.message_id FROM made
     WHERE n.message_id IS NULL AND n.location_id = made.location_id AND n.step = made.step
   )
-  SELECT count(*)::int AS count FROM made`;
+  SELECT FROM made`;
 
 /** @returns the contacts that are to be told about a trouble now */
 export function stepsDue(
