@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { Contact, type NoticeReason } from '../locations/put-location.ts';
 import { DOUBT_FOR_OPERATOR, DOUBT_SINCE, PAUSED_CAUSES } from '../orders/needs-operator.ts';
 import { TEST_REASON } from '../placements/test-order.ts';
-import { inBatch, LOCK_FIND_NOTICES } from '../postgres/transactions.ts';
+import { inBatch, inBatches, LOCK_FIND_NOTICES } from '../postgres/transactions.ts';
 
 /** Minutes after which an order that was due is late, and after which a doubt was not settled automatically. */
 const LATE_MIN = 2;
@@ -98,12 +98,11 @@ export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): 
   // guard: page-committed
   while (due.length > 0) await pool.query(STORE, [JSON.stringify(due.splice(0, page))]);
   await pool.query(GIVE_UP_UNSENT);
-  const gather = async (client: PoolClient) => (await client.query(GATHER, [gatherS, page])).rowCount;
-  for (let made = 0; ;) {
-    const count = (await inBatch(pool, LOCK_FIND_NOTICES, gather)) ?? 0;
-    made += count;
-    if (count < page) return made;
-  }
+  return inBatches(pool, { lock: LOCK_FIND_NOTICES, batch: page }, async (client) => {
+    const made = await client.query(MAKE_MESSAGES, [gatherS, page]);
+    await client.query(GATHER);
+    return made.rowCount ?? 0;
+  });
 }
 
 type Due = Pick<Trouble, 'serviceOrderId' | 'locationId' | 'reason' | 'since'> & ReturnType<typeof stepsDue>[number];
@@ -133,23 +132,24 @@ const GIVE_UP_UNSENT = `
   UPDATE notice_messages SET outcome = 'gave_up', ended_at = now(), problem = coalesce(problem, $$no process is set up to send it$$)
   WHERE ended_at IS NULL AND created_at < now() - interval '70 min' AND (lease_until > now()) IS NOT TRUE`;
 
+/** Joins would compare each notice with each message, if their plan was made while there were few. */
+const MAKE_MESSAGES = `
+  INSERT INTO notice_messages (message_id, location_id, step, contact)
+  SELECT gen_random_uuid(), location_id, step, contact
+  FROM (SELECT location_id, step, (array_agg(contact ORDER BY created_at DESC))[1] AS contact
+        FROM notices WHERE message_id IS NULL GROUP BY location_id, step) AS w
+  -- guard: told-together
+  WHERE NOT EXISTS (SELECT FROM notice_messages m WHERE m.location_id = w.location_id AND m.step = w.step
+                                                    AND m.created_at > now() - make_interval(secs => $1::float8) OFFSET 0)
+  LIMIT $2::int`;
+
 const GATHER = `
-  WITH waiting AS (
-    SELECT location_id, step, (array_agg(contact ORDER BY created_at DESC))[1] AS contact
-    FROM notices WHERE message_id IS NULL GROUP BY location_id, step
-  ), made AS (
-    INSERT INTO notice_messages (message_id, location_id, step, contact)
-    SELECT gen_random_uuid(), location_id, step, contact FROM waiting w
-    -- guard: told-together
-    WHERE NOT EXISTS (SELECT FROM notice_messages m WHERE m.location_id = w.location_id AND m.step = w.step
-                                                      AND m.created_at > now() - make_interval(secs => $1::float8))
-    LIMIT $2::int
-    RETURNING message_id, location_id, step
-  ), gathered AS (
-    UPDATE notices n SET message_id = made.message_id FROM made
-    WHERE n.message_id IS NULL AND n.location_id = made.location_id AND n.step = made.step
-  )
-  SELECT FROM made`;
+  UPDATE notices n SET message_id = made.message_id
+  FROM (SELECT n.ctid, m.message_id FROM notices n CROSS JOIN LATERAL (
+          SELECT message_id FROM notice_messages WHERE location_id = n.location_id AND step = n.step AND created_at = now()
+          OFFSET 0) AS m
+        WHERE n.message_id IS NULL OFFSET 0) AS made
+  WHERE n.ctid = made.ctid`;
 
 /** @returns the contacts that are to be told about a trouble now */
 export function stepsDue(
