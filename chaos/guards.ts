@@ -669,6 +669,26 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'told-once': [/ON CONFLICT DO NOTHING/, ''] },
     noticedBy: vitest('test/core/notices/find-notices.test.ts', 'once about each'),
   },
+  'a page of notices is told whatever becomes of the next': {
+    edits: { 'page-committed': [/splice\(0, page\)/, 'splice(0)'] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'about each page of troubles'),
+  },
+  'a look at suspects takes a few reads for each': {
+    edits: { 'suspects-by-index': [/ OFFSET 0/, ''] },
+    noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'find-suspects'),
+  },
+  'a look at quiet orders takes a few reads for each': {
+    edits: { 'quiet-by-index': [/ OFFSET 0/, ''] },
+    noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'claim-quiet-orders'),
+  },
+  'late cancellations take a few reads for each': {
+    edits: { 'late-by-index': [/= ANY \(ARRAY\((.*)\)\)/, 'IN ($1)'] },
+    noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'give-late'),
+  },
+  'work that takes longer is done less often': {
+    edits: { 'rest-after-work': [/ times \}/, ' times: 0 }'] },
+    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'rests so many times'),
+  },
   'orders that fail together are told together': {
     edits: { 'told-together': [/m\.created_at > now\(\)/, "m.created_at > now() + interval '1 h'"] },
     noticedBy: vitest('test/core/notices/find-notices.test.ts', 'in one message about what waits'),

@@ -253,18 +253,10 @@ function checksOf(left: Left, known: readonly LostOrder[], readsLive: boolean): 
           'a message was published with a number that this database has lost: begin again',
         ),
     known.length === 0
-      ? failed(
-          'orders',
-          'no order is named since then',
-          'read the subscription of the right topic, which was made before the loss, or a list of the platform: --orders',
-        )
+      ? failed('orders', 'no order is named', 'read the right subscription, or a list: --orders')
       : open === 0
         ? ok('orders', `${known.length} named, all settled`)
-        : failed(
-            'orders',
-            `${known.length} named; ${open} not settled, ${people} of them need a person`,
-            'see the list',
-          ),
+        : failed('orders', `${known.length} named; ${open} not settled, ${people} need a person`, 'see the list'),
     // With the live messages, every status is known that members were notified of.
     ...(readsLive ? [] : left.silent).map(({ locationId, orders }) =>
       warning(

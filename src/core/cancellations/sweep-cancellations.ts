@@ -46,10 +46,7 @@ const FINISH_ENDED = `
   WITH ended AS MATERIALIZED (
     SELECT c.service_order_id
     FROM cancellations c
-    CROSS JOIN LATERAL (
-      SELECT ended_at FROM orders WHERE service_order_id = c.service_order_id
-      OFFSET 0 -- forces index lookups: a plan cached while the table was small would scan it
-    ) AS o
+    CROSS JOIN LATERAL (SELECT ended_at FROM orders WHERE service_order_id = c.service_order_id OFFSET 0) AS o
     WHERE c.finished_at IS NULL AND o.ended_at IS NOT NULL
     FOR UPDATE OF c SKIP LOCKED
   )
@@ -85,6 +82,7 @@ const GIVE_TO_PEOPLE = `
     -- guard: cancel-deadline
     SET state = 'by_phone', next_attempt_at = 'infinity', lease_id = NULL, lease_until = NULL, cause = $2::jsonb,
         problem = left(concat_ws(': ', $1::text, ${unlessErased('problem', of('erased_at'))}), 500)
+    -- guard: late-by-index
     WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM locked WHERE ended_at IS NULL))
       AND num_nulls(finished_at) = 1 AND next_attempt_at < 'infinity' AND (lease_until IS NULL OR lease_until < now())
     RETURNING service_order_id, location_id, ${of('integration')} AS integration, problem

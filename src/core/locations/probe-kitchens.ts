@@ -23,35 +23,38 @@ const LEASE_S = 20;
  */
 export const PROBE_TIMES = { again: 5, later: 30, calls: 10, forgotten: 300 };
 
-type ProbeDeps = PosDeps & {
+type SuspectDeps = {
   pool: Pool;
   registry: Registry;
-  decryptSettings: DecryptSettings;
   /** Locations whose last call had no answer while a vendor counts as down. */
   silentLocations(): readonly { locationId: string }[];
 };
+type ProbeDeps = PosDeps & { pool: Pool; decryptSettings: DecryptSettings };
 
 /**
- * Finds out which POS systems do not answer. A POS is suspected if the last call for an order had no answer, if its
- * vendor counts as down, or if it does not report tickets while others of its vendor do. A suspected POS is probed by
- * its `check`, if that proves that orders arrive. `settleKitchens` makes its kitchen unreachable.
+ * Finds POS systems that may not answer. A POS is suspected if the last call for an order had no answer, if its vendor
+ * counts as down, or if it does not report tickets while others of its vendor do. `settleKitchens` makes the kitchen of a
+ * POS unreachable.
  */
+export async function findSuspects(deps: SuspectDeps, times = PROBE_TIMES): Promise<void> {
+  const probed = [...deps.registry.values()].filter(isProbed).map(({ integration }) => integration);
+  const silent = deps.silentLocations().map(({ locationId }) => locationId);
+  await inBatch(deps.pool, LOCK_SUSPECTS, (client) =>
+    client.query({ name: 'find-suspects', text: FIND_SUSPECTS, values: valuesOf({ probed, silent, ...times }) }),
+  );
+}
+
+/** Probes suspected POS systems that are due by their `check`, if that proves that orders arrive. */
 export async function probeKitchens(
   deps: ProbeDeps,
   { stopping, times = PROBE_TIMES }: { stopping: AbortSignal; times?: typeof PROBE_TIMES },
 ): Promise<void> {
-  const { pool } = deps;
-  const probed = [...deps.registry.values()].filter(isProbed).map(({ integration }) => integration);
-  const silent = deps.silentLocations().map(({ locationId }) => locationId);
-  await inBatch(pool, LOCK_SUSPECTS, (client) =>
-    client.query({ name: 'find-suspects', text: FIND_SUSPECTS, values: valuesOf({ probed, silent, ...times }) }),
-  );
-  const { rows } = await pool.query<{ locationId: string }>({ name: 'claim-probes', text: CLAIM_PROBES });
+  const { rows } = await deps.pool.query<{ locationId: string }>({ name: 'claim-probes', text: CLAIM_PROBES });
   await Promise.all(
     rows.map(async ({ locationId }) => {
       const answers = await probe(deps, locationId, stopping);
       // A probe that made no call is repeated when its lease ends.
-      if (!stopping.aborted && answers !== undefined) await recordProbe(pool, locationId, answers, times);
+      if (!stopping.aborted && answers !== undefined) await recordProbe(deps.pool, locationId, answers, times);
     }),
   );
 }
@@ -100,16 +103,12 @@ export const CLAIM_PROBES = `
   WHERE location_id = ANY (ARRAY(
     SELECT k.location_id
     FROM (
-      SELECT k.location_id
-      FROM kitchens k
-      CROSS JOIN LATERAL (SELECT integration FROM locations WHERE location_id = k.location_id OFFSET 0) AS l
-      WHERE k.probe_at <= now()
-      ORDER BY row_number() OVER (PARTITION BY l.integration ORDER BY k.probe_at)
+      SELECT location_id FROM kitchens k WHERE probe_at <= now() ORDER BY row_number() OVER (
+        PARTITION BY (SELECT integration FROM locations WHERE location_id = k.location_id) ORDER BY probe_at)
     ) AS due
     CROSS JOIN LATERAL (
       SELECT location_id FROM kitchens WHERE location_id = due.location_id AND probe_at <= now() FOR UPDATE SKIP LOCKED
-    ) AS k
-    LIMIT ${PROBES}))
+    ) AS k LIMIT ${PROBES}))
   RETURNING location_id AS "locationId"`;
 
 /** SQL that is true if an ended call `a` had an answer, and if it had none. Both are false if nobody knows: see `isAnswer`. */

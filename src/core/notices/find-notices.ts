@@ -105,10 +105,8 @@ export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): 
   });
 }
 
-type Due = Pick<Trouble, 'serviceOrderId' | 'locationId' | 'reason' | 'since'> & ReturnType<typeof stepsDue>[number];
-
-async function readDue(client: PoolClient, page: number): Promise<Due[]> {
-  const due: Due[] = [];
+async function readDue(client: PoolClient, page: number): Promise<object[]> {
+  const due: object[] = [];
   await client.query(`DECLARE troubles NO SCROLL CURSOR FOR ${FIND}`);
   for (;;) {
     const { rows } = await client.query<Trouble>(`FETCH ${page} FROM troubles`);

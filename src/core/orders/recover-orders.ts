@@ -285,12 +285,10 @@ export async function readLeft(pool: Pool, orders: readonly LostOrder[], began: 
      ORDER BY p.signalled_at, p.service_order_id`,
     [began, ids],
   );
-  const known = new Map<string, { rank: number | null; locationId: string | null }>();
+  const known = new Map<string, { rank: number; locationId: string }>();
   for (const chunk of chunksOf(ids)) {
-    const found = await pool.query<{ id: string; rank: number | null; locationId: string | null }>(
-      `SELECT p.service_order_id AS id, o.rank, p.location_id AS "locationId"
-       FROM placements p LEFT JOIN orders o USING (service_order_id) WHERE p.service_order_id = ANY ($1::text[])
-       UNION ALL SELECT service_order_id, NULL, location_id FROM past_orders WHERE service_order_id = ANY ($1::text[])`,
+    const found = await pool.query<{ id: string; rank: number; locationId: string }>(
+      'SELECT service_order_id AS id, rank, location_id AS "locationId" FROM orders WHERE service_order_id = ANY ($1::text[])',
       [chunk],
     );
     for (const { id, ...about } of found.rows) known.set(id, about);
@@ -307,9 +305,9 @@ export async function readLeft(pool: Pool, orders: readonly LostOrder[], began: 
   return {
     orders: rows,
     behind: orders.flatMap((order) => {
-      const { rank, locationId } = known.get(order.serviceOrderId) ?? { rank: null, locationId: null };
-      if (rank === null || !isBehind(order, rank)) return [];
-      return [{ serviceOrderId: order.serviceOrderId, locationId, status: order.last?.status ?? '' }];
+      const about = known.get(order.serviceOrderId);
+      if (about === undefined || !isBehind(order, about.rank)) return [];
+      return [{ ...order, ...about, status: order.last?.status ?? '' }];
     }),
     floor: floor.rows[0]?.floor ?? null,
     silent: silent.rows,

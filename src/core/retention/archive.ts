@@ -150,8 +150,7 @@ async function verifyMonth(
   { month, orders, parts }: Manifest,
   stopping: AbortSignal | undefined,
 ): Promise<void> {
-  let archived = 0;
-  let after: string | undefined;
+  let [archived, after] = [0, ''];
   for (const part of parts) {
     stopping?.throwIfAborted();
     const bytes = await store.read(part.name);

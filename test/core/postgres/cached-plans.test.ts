@@ -5,7 +5,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { claimCancellations } from '../../../src/core/cancellations/claim-cancellations.ts';
 import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancellations.ts';
-import { probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
+import { findSuspects, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
 import { settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
 import { dueLocations } from '../../../src/core/placements/due-locations.ts';
 import { claimQuietOrders } from '../../../src/core/polling/claim-quiet-orders.ts';
@@ -33,6 +33,7 @@ beforeAll(async () => {
   await pool.query('ANALYZE');
   // After some runs, Postgres chooses between such plans and new ones by their costs.
   await pool.query('SET plan_cache_mode = force_generic_plan');
+  await findSuspects({ pool, registry: new Map(), silentLocations: () => [] });
   await probeKitchens(deps, { stopping });
   await settleKitchens(pool);
   await claimQuietOrders(pool, ['till'], 128);
