@@ -62,6 +62,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'cancel-deadline': [/SET state = 'by_phone'/, "SET state = 'due'"] },
     noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'a deadline goes by the clock'),
   },
+  'a worker takes no cancellation that is given to a person': {
+    edits: { 'cancel-until-deadline': REMOVED },
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'past its deadline, no worker'),
+  },
   'a token is valid for its own location and integration only': {
     edits: { 'own-location': [/\((\w+)\?\..*(\)\s*return)/s, '($1 === undefined$2'] },
     noticedBy: chaos('foreign'),
@@ -73,6 +77,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'an event is applied to orders of its own location only': {
     edits: { 'event-location': [/ AND .*/, ''] },
     noticedBy: chaos('foreign'),
+  },
+  'no file of another installation is taken as a part of the archive': {
+    edits: { 'own-parts': NEVER },
+    noticedBy: vitest('test/core/retention/archive.test.ts', 'files of another installation'),
+  },
+  'no past order is dropped that the archive lacks': {
+    edits: { 'archived-before-drop': NEVER },
+    noticedBy: vitest('test/core/retention/archive.test.ts', 'has other orders'),
   },
   'only a higher rank moves an order': {
     edits: { 'higher-rank': [/>/, '<>'] },
@@ -311,6 +323,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'nor is one that had ended, when it is signalled again': {
     edits: { 'ended-stays-ended': [/.+/, ''] },
     noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
+  },
+  'each run of a recovery records what an earlier one did not see': {
+    edits: { 'every-run-records': [/\(orders\)/, '(isNew ? orders : [])'] },
+    noticedBy: vitest('test/cli/recover.test.ts', 'records in each run'),
+  },
+  'a repeated command begins no other recovery': {
+    edits: { 'recovery-named': NEVER },
+    noticedBy: vitest('test/cli/recover.test.ts', 'continues when its command is repeated'),
   },
   'parked events are applied when their POS id becomes known': {
     edits: { 'parked-go-on': [/WHERE /, 'WHERE false AND '] },
@@ -668,6 +688,26 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a contact of a restaurant is told once': {
     edits: { 'told-once': [/ON CONFLICT DO NOTHING/, ''] },
     noticedBy: vitest('test/core/notices/find-notices.test.ts', 'once about each'),
+  },
+  'a page of notices is told whatever becomes of the next': {
+    edits: { 'page-committed': [/splice\(0, page\)/, 'splice(0)'] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'about each page of troubles'),
+  },
+  'a look at suspects takes a few reads for each': {
+    edits: { 'suspects-by-index': [/ OFFSET 0/, ''] },
+    noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'find-suspects'),
+  },
+  'a look at quiet orders takes a few reads for each': {
+    edits: { 'quiet-by-index': [/ OFFSET 0/, ''] },
+    noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'claim-quiet-orders'),
+  },
+  'late cancellations take a few reads for each': {
+    edits: { 'late-by-index': [/= ANY \(ARRAY\((.*)\)\)/, 'IN ($1)'] },
+    noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'give-late'),
+  },
+  'work that takes longer is done less often': {
+    edits: { 'rest-after-work': [/ times \}/, ' times: 0 }'] },
+    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'rests so many times'),
   },
   'orders that fail together are told together': {
     edits: { 'told-together': [/m\.created_at > now\(\)/, "m.created_at > now() + interval '1 h'"] },

@@ -5,7 +5,7 @@ import type { Provider } from '../src/core/domain/provider.ts';
 import { credentialStore } from '../src/core/locations/credential-store.ts';
 import { pauseLocation, settingsDecrypter } from '../src/core/locations/locations.ts';
 import { endPauses } from '../src/core/locations/pos-pauses.ts';
-import { probeKitchens } from '../src/core/locations/probe-kitchens.ts';
+import { findSuspects, probeKitchens } from '../src/core/locations/probe-kitchens.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { settleKitchens } from '../src/core/locations/settle-kitchens.ts';
@@ -120,6 +120,7 @@ export async function simulateOutages(seed: number): Promise<Outages & { complai
       }
       if (calls.length > 0) await pool.query(CALL, [JSON.stringify(calls)]);
       await endPauses(pool);
+      await findSuspects(deps);
       await probeKitchens(deps, { stopping: new AbortController().signal });
       for (const { locationId, state } of await settleKitchens(pool)) {
         const kitchen = kitchens.get(locationId);

@@ -57,7 +57,9 @@ function lifeOfPlacements(): string {
     'What follows for an order that the platform cancels, changes or moves to another location, that is late because its',
     'deadline passes, or that its POS reports:',
     '',
-    ...[head, line, ...body],
+    head,
+    line,
+    ...body,
     '',
     list(Object.entries(CONSEQUENCES)),
   ].join('\n');

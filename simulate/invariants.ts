@@ -21,6 +21,8 @@ export type Invariants = {
   check(): Promise<void>;
 };
 
+/** A cancellation past its deadline is a person's after this time. It is longer than a leap of time. */
+const PERSONS_AFTER_S = 30;
 /** The locks that the code takes itself never make a cycle of waits. */
 const DEADLOCK = '40P01';
 const CALLS: Readonly<Record<string, { call: string; queue: string }>> = {
@@ -121,6 +123,16 @@ export function watchInvariants(about: {
           values: [new Date(BEGIN)],
         });
         for (const { id } of wrong) complain({ what: 'invariant 8', why: `webhook ${id} came at an impossible time` });
+        const { rows: late } = await pool.query<{ id: string }>({
+          name: 'check-cancellations',
+          text: `SELECT c.service_order_id AS id FROM cancellations c JOIN placements p USING (service_order_id)
+                 WHERE c.finished_at IS NULL AND c.next_attempt_at < 'infinity' AND p.state = 'sent'
+                   AND c.deadline_at < clock.clock_timestamp() - make_interval(secs => $1)`,
+          values: [PERSONS_AFTER_S],
+        });
+        for (const { id: order } of late) {
+          complain({ what: 'late cancellation', order, why: 'its deadline is over, and no person was told' });
+        }
         schedule.note(`${rows.length} orders are checked`);
       }),
   };

@@ -39,6 +39,8 @@ export type OriginOfRun = {
   slowMs?: number | undefined;
   /** Whether nobody listens now, or nobody answers. */
   away?: 'refuses' | 'hangs' | undefined;
+  /** Whether it never answers a request to cancel. */
+  ignoresCancels?: boolean | undefined;
 };
 
 export type NetworkRules = {
@@ -106,8 +108,8 @@ export function simulateNetwork({ faults, onSend, onCall, origins, onAnswer }: N
       const deliver = async (nth: number): Promise<void> => {
         // A cut drops what is on its way. The caller waits until its own limit.
         if (isCut()) return;
-        const away = origins.get(request.url.origin)?.away;
-        if (away === 'hangs') return;
+        const { away, ignoresCancels = false } = origins.get(request.url.origin) ?? {};
+        if (away === 'hangs' || (ignoresCancels && request.url.pathname === '/cancel')) return;
         const endpoint = endpoints.get(request.url.origin)?.();
         if (endpoint === undefined || away === 'refuses') {
           if (nth === 1) fail(fate.backMs, 'ECONNREFUSED');

@@ -87,6 +87,8 @@ const SLOW_PLATFORM = { share: 0.2, mostMs: 4_000 };
  * POS systems do not send this share of their reports.
  */
 const PATIENT = { share: 0.1, forMs: 600_000, lost: 0.6 };
+/** The share of seeds in which some POS systems never answer a request to cancel, so that a person telephones. */
+const IGNORED_CANCELS = 0.1;
 /** A location is asked about one order each minute, and about none in the first minutes. */
 const MOST_ASKED = 6;
 const isPatient = (seed: number): boolean => chance(seed, 'patient') < PATIENT.share;
@@ -98,7 +100,7 @@ const FAULTS_AFTER_MS = 10_000;
 const MOST_CLOCK_MS = 1_200_000;
 /** The longest time in which the platform says of an order that it does not have it. A fifteenth of the deadline is more. */
 const STALE_MS = 2_500;
-const SETTLE_S = 600;
+const SETTLE_S = 700;
 /** The invariants are checked at this interval. */
 const CHECK_MS = 2_000;
 /** After the faults, if nobody has called anybody for some time, all that happens is polls: time then leaps. */
@@ -429,9 +431,11 @@ async function playWorld(about: WorldAbout): Promise<void> {
   const environment = { ...ENVIRONMENT, ORDER_API_URL: platform.url };
   const pool = new pg.Pool({ max: 4 });
   kitchens.push(...(await openKitchens(pool, readConfig(environment), about)));
+  const areIgnored = chance(about.seed, 'ignored cancels') < IGNORED_CANCELS;
   for (const { integration, pos } of kitchens) {
     const slowMs = integration === SLOW.integration ? SLOW.slowMs : undefined;
-    about.origins.set(new URL(pos.url).origin, { slowMs });
+    const ignoresCancels = areIgnored && integration === 'standard';
+    about.origins.set(new URL(pos.url).origin, { slowMs, ignoresCancels });
   }
   const isSlow = chance(about.seed, 'slow platform') < SLOW_PLATFORM.share;
   about.origins.set(new URL(platform.url).origin, { slowMs: isSlow ? SLOW_PLATFORM.mostMs : undefined });

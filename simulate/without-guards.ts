@@ -17,6 +17,7 @@ const MARKS = [
   'higher-rank',
   'attempt-written',
   'cancel-written',
+  'cancel-until-deadline',
   'lease-covers-call',
   'died-in-doubt',
   'lost-in-doubt',

@@ -10,7 +10,7 @@ export function addRecoverCommand(program: Command): void {
     )
     .option(
       '--lost-from <time>',
-      `since when data is missing: ${PAST}. Without it, the last recovery continues`,
+      `since when data is missing: ${PAST}. It names the recovery. Without it, the last one continues`,
       readPast,
     )
     .option(
@@ -21,16 +21,17 @@ export function addRecoverCommand(program: Command): void {
     .option('--signals <subscription>', "a pull subscription of the platform's signals that stores messages")
     .option('--live <subscription>', 'the same of STATUS_TOPIC: statuses that members saw are applied again')
     .option('--orders <file>', 'order ids that the platform lists, one on each line; - for standard input')
+    .option('--new', 'begin another recovery, because data was lost again')
     .option('--running', 'begin although the service is running')
     .option('--quiet <seconds>', 'a subscription is read when it delivers nothing for so long', readSeconds, 60)
     .addHelpText(
       'after',
       `
 Stop the service first, run this, start the service, then repeat this command until it exits 0. The first run raises
-the numbers of live messages, records orders that the database has forgotten, and puts every order in doubt that may
-have been sent since. A POS that deduplicates gets such an order again, another POS is queried first, and an order that
-cannot be queried is listed for a person. Each run settles what the live messages prove, replays webhooks that matched no
-order, and lists what is left.
+the numbers of live messages, and puts every unfinished order in doubt, because it may have been sent since. Each run
+records orders that the database has forgotten, in doubt too, settles what the live messages prove, replays webhooks that
+matched no order, and lists what is left. A POS that deduplicates gets an order in doubt again, another POS is queried
+first, and an order that cannot be queried is listed for a person.
 Name --signals or --orders. Needs the environment of the service. See docs/recovery.md.
 
 Exit codes: 0 all is settled; 1 something is left, or could not be done; 2 wrong usage.

@@ -6,7 +6,7 @@ import { Id } from '../core/domain/order.ts';
 import { LiveMessage } from '../core/domain/live-message.ts';
 import { settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
-import { applyLost, beginRecovery, learn, readLeft, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
+import { applyLost, learn, readLeft, recordLost, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
 import { endOfRun, replayWebhooks } from '../core/replay/replay-webhooks.ts';
 import { failed, ok, warning, type Check } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf } from '../diagnostics/print-checks.ts';
@@ -25,6 +25,7 @@ export type RecoverOptions = {
   signals?: string;
   live?: string;
   orders?: string;
+  new?: true;
   running?: true;
   quiet: number;
 };
@@ -50,7 +51,7 @@ export async function recover(options: RecoverOptions, command: Command): Promis
   const env = readConfigOf(process.env, ...VARIABLES);
   const rules = await settingsRules(env);
   await withDatabase(env.DATABASE_URL, async (pool) => {
-    const { lostFrom, began } = await whichRecovery(pool, options.lostFrom);
+    const { lostFrom, began } = await whichRecovery(pool, options);
     if (began === undefined && options.running === undefined && (await isRunning(pool))) {
       throw new NotDone(
         409,
@@ -62,13 +63,12 @@ export async function recover(options: RecoverOptions, command: Command): Promis
     let left: Left | undefined;
     const action = { action: 'recover', subject: lostFrom.toISOString() };
     const work = async (): Promise<string> => {
-      const begun =
-        began === undefined
-          ? await beginRecovery(pool, known, {
-              deadlineS: env.PLACEMENT_DEADLINE_S,
-              running: options.running === true,
-            })
-          : undefined;
+      const { forgotten, ended, doubted } = await recordLost(pool, known, {
+        deadlineS: env.PLACEMENT_DEADLINE_S,
+        running: options.running === true,
+        began: began ?? (await nowOf(pool)),
+        isNew: began === undefined,
+      });
       const applied = await applyLost(pool, known);
       const readAll = async (): Promise<Left> => readLeft(pool, known, began ?? (await nowOf(pool)));
       left = await readAll();
@@ -77,13 +77,12 @@ export async function recover(options: RecoverOptions, command: Command): Promis
         ? await replayUnmatched(pool, rules, lostFrom)
         : 0;
       if (replayed > 0) left = await readAll();
-      const counts =
-        begun === undefined ? [] : [`forgotten ${begun.forgotten}, ended ${begun.ended}`, `in doubt ${begun.doubted}`];
       return [
-        ...counts,
+        `forgotten ${forgotten}, ended ${ended}`,
+        `in doubt ${doubted}`,
         `moved ${applied}`,
         `replayed ${replayed}`,
-        `left ${left.orders.length + left.unrecorded.length}`,
+        `left ${left.orders.length}`,
       ].join(', ');
     };
     const did = await audited(pool, commandLineActor(), action, work, (words) => words);
@@ -97,21 +96,36 @@ export async function recover(options: RecoverOptions, command: Command): Promis
   });
 }
 
-/** @returns since when data is missing, and when its recovery began, as a text of Postgres; undefined if it begins now */
+/**
+ * Chooses the recovery. The time since when data is missing names it. A time between that and its beginning is about the
+ * same loss, such as `2h` when the command is repeated.
+ * @returns since when data is missing, and when its recovery began, as a text of Postgres; undefined if it begins now
+ */
 async function whichRecovery(
   pool: Pool,
-  lostFrom: Date | undefined,
+  { lostFrom, new: isNew }: RecoverOptions,
 ): Promise<{ lostFrom: Date; began: string | undefined }> {
-  const { rows } = await pool.query<{ subject: string; began: string }>(
-    `SELECT a.subject, min(a.at)::text AS began FROM audit a JOIN audit_outcomes o USING (audit_id)
-     WHERE a.action = 'recover' AND o.outcome = 'done' AND ($1::text IS NULL OR a.subject = $1)
-     GROUP BY a.subject ORDER BY min(a.at) DESC LIMIT 1`,
-    [lostFrom?.toISOString() ?? null],
+  const { rows } = await pool.query<{ lostFrom: Date; began: string; beganAt: Date }>(
+    `SELECT a.subject::timestamptz AS "lostFrom", min(a.at)::text AS began, min(a.at) AS "beganAt"
+     FROM audit a JOIN audit_outcomes o USING (audit_id)
+     WHERE a.action = 'recover' AND o.outcome = 'done' GROUP BY 1 ORDER BY min(a.at) DESC`,
   );
-  const since = lostFrom ?? (rows[0] && new Date(rows[0].subject));
-  if (since === undefined)
-    throw new NotDone(400, 'No recovery has begun. Say since when data is missing: --lost-from.');
-  return { lostFrom: since, began: rows[0]?.began };
+  const [last] = rows;
+  const same = rows.find((each) => each.lostFrom.getTime() === lostFrom?.getTime());
+  const isOfLast = lostFrom === undefined || (last && last.lostFrom <= lostFrom && lostFrom <= last.beganAt);
+  const known = same ?? (isOfLast ? last : undefined);
+  if (known !== undefined && !isNew) return known;
+  if (lostFrom === undefined)
+    throw new NotDone(400, 'To begin a recovery, say since when data is missing: --lost-from.');
+  // guard: recovery-named
+  if ((isNew ? same : last) !== undefined) {
+    throw new NotDone(
+      409,
+      `The last recovery is of what is missing since ${last?.lostFrom.toISOString()}. To continue it, leave out ` +
+        '--lost-from. If data was lost again, add --new, with a time that no recovery has.',
+    );
+  }
+  return { lostFrom, began: undefined };
 }
 
 /** Replays webhooks that matched no order. @returns how many of them match one now */
@@ -203,7 +217,7 @@ async function readIds(file: string): Promise<string[]> {
     });
 }
 
-function rowsOf({ orders, unrecorded, behind }: Left): Row[] {
+function rowsOf({ orders, behind }: Left): Row[] {
   return [
     ...orders.map(({ serviceOrderId, locationId, state, problem, forOperator, inDoubt }) => ({
       serviceOrderId,
@@ -216,13 +230,6 @@ function rowsOf({ orders, unrecorded, behind }: Left): Row[] {
           ? `expediter order show ${serviceOrderId}`
           : 'wait, and repeat this command',
     })),
-    ...unrecorded.map((serviceOrderId) => ({
-      serviceOrderId,
-      locationId: null,
-      state: 'unknown',
-      problem: 'no order has this id',
-      toDo: 'ask the platform to signal it again',
-    })),
     ...behind.map(({ serviceOrderId, locationId, status }) => ({
       serviceOrderId,
       locationId,
@@ -234,7 +241,7 @@ function rowsOf({ orders, unrecorded, behind }: Left): Row[] {
 }
 
 function checksOf(left: Left, known: readonly LostOrder[], readsLive: boolean): Check[] {
-  const open = left.orders.length + left.unrecorded.length + left.behind.length;
+  const open = left.orders.length + left.behind.length;
   const highest = Math.max(0, ...known.map((order) => order.highest ?? 0));
   const people = left.orders.filter(({ forOperator }) => forOperator).length;
   return [
@@ -245,9 +252,11 @@ function checksOf(left: Left, known: readonly LostOrder[], readsLive: boolean): 
           `${highest} was published, and the floor is ${left.floor ?? 'not raised'}`,
           'a message was published with a number that this database has lost: begin again',
         ),
-    open === 0
-      ? ok('orders', `${known.length} named, all settled`)
-      : failed('orders', `${known.length} named; ${open} not settled, ${people} of them need a person`, 'see the list'),
+    known.length === 0
+      ? failed('orders', 'no order is named', 'read the right subscription, or a list: --orders')
+      : open === 0
+        ? ok('orders', `${known.length} named, all settled`)
+        : failed('orders', `${known.length} named; ${open} not settled, ${people} need a person`, 'see the list'),
     // With the live messages, every status is known that members were notified of.
     ...(readsLive ? [] : left.silent).map(({ locationId, orders }) =>
       warning(

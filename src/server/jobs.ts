@@ -35,6 +35,8 @@ const DAY = 24 * HOUR;
 const SCORE = 10 * MINUTE;
 /** A rare job's first round starts after this time, because some processes stop before they are an hour old. */
 const SOON = 5_000;
+/** A look at all open orders rests so many times as long as it took: in an outage of a vendor, it takes half a second. */
+const LOOK = 60;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
 type Modules = {
@@ -46,7 +48,7 @@ type Modules = {
   attention: Attention;
 };
 /** A job. Times are in milliseconds. The first round starts after `first`, or after `every` if `first` is unset. */
-type Job = { name: BackgroundWorkName; every: number; first?: number; work: () => Promise<unknown> };
+type Job = { name: BackgroundWorkName; every: number; first?: number; times?: number; work: () => Promise<unknown> };
 
 /** Makes the part that runs all jobs. Every process runs them. */
 export function jobs(app: App, config: Config, modules: Modules): Part {
@@ -54,9 +56,12 @@ export function jobs(app: App, config: Config, modules: Modules): Part {
   const stopping = new AbortController();
   const { signal } = stopping;
   const running: Promise<void>[] = [];
-  const loopOf = ({ name, every, first = every, work }: Job): [string, Loop] => [
+  const loopOf = ({ name, every, first = every, times = 0, work }: Job): [string, Loop] => [
     name,
-    { start: () => void running.push(runEvery(every, work, { observe, name, firstMs: first, signal })), round: work },
+    {
+      start: () => void running.push(runEvery(every, work, { observe, name, firstMs: first, times, signal })),
+      round: work,
+    },
   ];
   return {
     name: 'jobs',
@@ -85,9 +90,10 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'sweep of parked events', every: 2 * SECOND, work: async () => webhooks.redrive(await sweepParked(pool)) },
     { name: 'notification of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
     { name: 'sweep of cancellations', every: SECOND, work: () => endCancellations(app) },
-    { name: 'finding of notices', every: 2 * SECOND, work: notices.find },
+    { name: 'finding of notices', every: 2 * SECOND, times: LOOK, work: notices.find },
     { name: 'end of pauses', every: 2 * SECOND, work: () => resumeLocations(app, orders) },
     { name: 'availability of kitchens', every: SECOND, work: kitchens.settle },
+    { name: 'suspicion of kitchens', every: 2 * SECOND, times: LOOK, work: kitchens.suspect },
     { name: 'probing of kitchens', every: 2 * SECOND, work: () => kitchens.probe(stopping) },
     // Each round reads all unfinished orders. A location is polled at most once a minute.
     { name: 'status polling', every: 10 * SECOND, first: SOON, work: () => orders.poller.poll() },

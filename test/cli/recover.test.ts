@@ -32,7 +32,7 @@ beforeAll(async () => {
   pubsub = await startPubsub();
   process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
   const client = new PubSub({ projectId: PROJECT });
-  for (const topic of ['signals', 'live']) {
+  for (const topic of ['signals', 'live', 'other', 'empty']) {
     const [made] = await client.createTopic(topic === 'live' ? 'order-status' : topic);
     await made.createSubscription(`${topic}-replay`);
   }
@@ -76,9 +76,9 @@ async function play<Result>(
 const idsOf = (name: string): string[] => KINDS.map((kind) => `${name}-${kind}-${randomUUID().slice(0, 8)}`);
 const kindOf = (id: string): string => id.split('-')[1] ?? '';
 
-async function publish(ids: readonly string[]): Promise<void> {
+async function publish(ids: readonly string[], topic = 'signals'): Promise<void> {
   const client = new PubSub({ projectId: PROJECT });
-  for (const orderId of ids) await client.topic('signals').publishMessage({ json: { orderId } });
+  for (const orderId of ids) await client.topic(topic).publishMessage({ json: { orderId } });
   await client.close();
 }
 
@@ -217,9 +217,48 @@ it('while the service runs, it begins only if it is told to', async () => {
   });
 });
 
+it('records in each run what an earlier run did not see, and fails if no order is named', async () => {
+  const id = `lost-blind-${randomUUID()}`;
+  const lostFrom = new Date().toISOString();
+  const database = await createDatabase();
+  const backup = await copyOf(database);
+  const env = await play(database, [id], async (system) => {
+    await publish([id], 'other');
+    expect(await system.signal(id)).toBe(204);
+    await system.finish('placements');
+    return { ...system.env, DATABASE_URL: backup };
+  });
+  await migrate(backup);
+  const reading = (topic: string): Promise<Told> =>
+    recover(env, '--lost-from', lostFrom, '--signals', `${topic}-replay`, '--live', 'empty-replay');
+  const { findings } = await reading('empty');
+  expect(findings).toContainEqual(expect.objectContaining({ state: 'failed', found: 'no order is named' }));
+  expect(await reading('other')).toMatchObject({ code: 1, orders: [{ serviceOrderId: id, state: 'in_doubt' }] });
+  await play(backup, [id], async (system) => {
+    expect(await system.signal(id)).toBe(204);
+    await system.finish('placements');
+  });
+  expect(ticketsOf(id)).toBe(1);
+});
+
+it('continues when its command is repeated, and begins another recovery only with --new', async () => {
+  await play(await createDatabase(), [], async (system) => {
+    const command = ['recover', '--running', '--signals', 'empty-replay', '--quiet', '0.5', '--lost-from'];
+    expect((await runCli(system.env, [...command, '2h'])).error).toBe('');
+    const id = `healthy-blind-${randomUUID()}`;
+    expect(await system.signal(id)).toBe(204);
+    expect((await runCli(system.env, [...command, '2h'])).error).toBe('');
+    expect(await runRefused(1, system.env, [...command, '3h'])).toContain('If data was lost again, add --new');
+    expect(await system.placement(id)).toMatchObject({ state: 'waiting' });
+    expect((await runCli(system.env, [...command, '3h', '--new'])).error).toBe('');
+    expect(await system.placement(id)).toMatchObject({ state: 'in_doubt' });
+  });
+});
+
 it.each([
   [['--lost-from', '1h'], 'Name the platform'],
-  [[...SOURCES], 'No recovery has begun'],
+  [[...SOURCES], 'To begin a recovery, say since when'],
+  [['--new', ...SOURCES], 'To begin a recovery, say since when'],
   [['--lost-from', '1h', '--signals', 'unknown', '--quiet', '0.5'], 'the subscription "unknown" cannot be read'],
   [['--lost-from', 'x'], 'Use a while ago'],
   [['--lost-from', '1h', '--quiet', '0'], 'Use a number of seconds'],

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { buildProgram } from '../../src/cli/program.ts';
 import { CONFIG_NAMES, SECRETS, readConfig, readConfigOf } from '../../src/server/config.ts';
 import { COMPOSE, readCompose, readDotEnv, type Service } from '../support/read-compose.ts';
 import { read } from '../support/read-project.ts';
@@ -349,4 +350,31 @@ it('pins each image of others by the digest that its registry tells, and names t
   );
   expect(pin('2', '')).toMatchObject({ status: 0, stderr: '' });
   expect(images()).toEqual(before.map((name) => `${name}@sha256:${'2'.repeat(64)}`));
+});
+
+it('a restored dump is recovered before the service starts, by the commands of docs/deploy.md', async () => {
+  const block = /^```sh\n([^`]*backup\.sh restore [^]*?)^```$/m.exec(read('docs/deploy.md'))?.[1] ?? 'exit 1';
+  const input = `docker() { printf '%s\\n' "$*"; }\n${block}`;
+  const { stdout } = spawnSync('bash', ['-eu'], { input, encoding: 'utf8' });
+  const done = stdout.trimEnd().split('\n');
+  const ours = 'expediter-1 expediter-2';
+  expect(done.map((line) => /^compose (stop|exec|run|start)/.exec(line)?.[1])).toEqual([
+    'stop',
+    'exec',
+    'run',
+    'run',
+    'start',
+    'run',
+  ]);
+  expect([done[0], done[2], done[4]]).toEqual([
+    `compose stop ${ours}`,
+    'compose run --rm migrate',
+    `compose start ${ours}`,
+  ]);
+  for (const line of [done[3], done[5]]) {
+    const [, words = ''] = /^compose run --rm --no-deps -T expediter-1 expediter (recover .*)$/.exec(line ?? '') ?? [];
+    const program = buildProgram();
+    program.commands.find((each) => each.name() === 'recover')?.action(() => {});
+    await program.parseAsync(words.split(' '), { from: 'user' });
+  }
 });

@@ -138,6 +138,7 @@ it('a POS that gives no answer is unreachable within a minute', async () => {
      UPDATE placement_attempts SET ended_at = ended_at - interval '10 s' WHERE service_order_id = $1 AND attempt = 1`,
     [serviceOrderId],
   );
+  await system.round('suspicion of kitchens');
   await system.round('probing of kitchens');
   expect(await told()).toMatchObject([{ state: 'unreachable', source: 'inferred', until: null }]);
 });

@@ -54,6 +54,28 @@ export async function readPlans(pool: Pool, work: (recording: Pool) => Promise<u
   };
 }
 
+/**
+ * Has Postgres run a prepared statement with the plan that it has cached, and undo it. The pool has one connection.
+ * @returns the number of rows that all steps of the plan gave or compared
+ */
+export async function workOf(pool: Pool, statement: string, parameters: string): Promise<number> {
+  const explained = await pool.query(
+    `BEGIN; EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE "${statement}" ${parameters}; ROLLBACK`,
+  );
+  const [, { rows }] = explained as unknown as { rows: { 'QUERY PLAN': { Plan: Plan }[] }[] }[] as [unknown, never];
+  const steps = nodesOf((rows as { 'QUERY PLAN': { Plan: Plan }[] }[])[0]?.['QUERY PLAN'][0]?.Plan);
+  const looked = [
+    'Actual Rows',
+    'Rows Removed by Filter',
+    'Rows Removed by Join Filter',
+    'Rows Removed by Index Recheck',
+  ];
+  const works = steps.map(
+    (step) => Number(step['Actual Loops']) * looked.reduce((sum, name) => sum + Number(step[name] ?? 0), 0),
+  );
+  return works.reduce((sum, work) => sum + work, 0);
+}
+
 function nodesOf(plan: Plan | undefined): Plan[] {
   return plan === undefined ? [] : [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 }

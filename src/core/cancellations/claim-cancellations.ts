@@ -49,6 +49,9 @@ const CLAIM = `
     CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p
     LEFT JOIN LATERAL (SELECT * FROM locations WHERE location_id = c.location_id OFFSET 0) AS l ON true
     WHERE c.finished_at IS NULL AND c.next_attempt_at <= now() AND o.ended_at IS NULL
+      -- At the deadline, the sweep gives it to a person, but not while a worker calls a POS that hangs.
+      -- guard: cancel-until-deadline
+      AND c.deadline_at > now() + interval '1 s' -- the shortest limit of a call
       -- guard: one-cancel-each
       AND c.location_id <> ALL (ARRAY(SELECT location_id FROM taken))
       AND (p.state = 'sent' OR p.state = 'in_doubt' AND p.next_attempt_at = 'infinity')

@@ -104,8 +104,8 @@ const { $, valuesOf } = nameParameters(
 
 /** SQL that stops retries of placements in doubt, for the orders in `c`. The person who telephones decides instead. */
 export const LEAVING_DOUBT = `
-  UPDATE placements SET next_attempt_at = 'infinity' FROM c
-  WHERE placements.service_order_id = c.service_order_id AND state = 'in_doubt' AND num_nulls(finished_at) = 1`;
+  UPDATE placements SET next_attempt_at = 'infinity'
+  WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM c)) AND state = 'in_doubt' AND num_nulls(finished_at) = 1`;
 
 const LAST_TRY = `deadline_at - interval '${LAST_TRY_S} s'`;
 

@@ -33,6 +33,10 @@ export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
   return [...said, ...late.rows];
 }
 
+/** SQL of a column of a cancellation's order. A join could compare each cancellation with each order. */
+const of = (column: string): string =>
+  `(SELECT ${column} FROM orders WHERE service_order_id = cancellations.service_order_id)`;
+
 /**
  * Finishes the cancellations of ended orders, so that webhooks do not have to. The state becomes `cancelled` for a
  * cancelled order, and `refused` for a completed one. It does not change for a failed or expired order, because the POS
@@ -40,23 +44,22 @@ export async function sweepCancellations(pool: Pool): Promise<Swept[]> {
  */
 const FINISH_ENDED = `
   WITH ended AS MATERIALIZED (
-    SELECT c.service_order_id, o.integration,
-           CASE WHEN o.rank >= ${RANK_CANCELLED} THEN 'cancelled'
-                WHEN o.rank >= ${RANK_END} AND o.rank < ${RANK_FAILED} THEN 'refused' ELSE c.state END AS state
+    SELECT c.service_order_id
     FROM cancellations c
-    CROSS JOIN LATERAL (
-      SELECT rank, integration, ended_at FROM orders WHERE service_order_id = c.service_order_id
-      OFFSET 0 -- forces index lookups: a plan cached while the table was small would scan it
-    ) AS o
+    CROSS JOIN LATERAL (SELECT ended_at FROM orders WHERE service_order_id = c.service_order_id OFFSET 0) AS o
     WHERE c.finished_at IS NULL AND o.ended_at IS NOT NULL
     FOR UPDATE OF c SKIP LOCKED
   )
-  UPDATE cancellations c
-  SET state = e.state, finished_at = now(), problem = CASE WHEN e.state <> 'cancelled' THEN c.problem END,
-      cause = CASE WHEN e.state <> 'cancelled' THEN c.cause END, lease_id = NULL, lease_until = NULL
-  FROM ended e
-  WHERE c.service_order_id = e.service_order_id AND c.service_order_id = ANY (ARRAY(SELECT service_order_id FROM ended))
-  RETURNING c.service_order_id AS "serviceOrderId", c.location_id AS "locationId", e.integration, c.state AS outcome`;
+  UPDATE cancellations
+  SET finished_at = now(), lease_id = NULL, lease_until = NULL,
+      (state, problem, cause) = (
+        SELECT said, CASE WHEN said <> 'cancelled' THEN problem END, CASE WHEN said <> 'cancelled' THEN cause END
+        FROM (SELECT CASE WHEN rank >= ${RANK_CANCELLED} THEN 'cancelled'
+                          WHEN rank >= ${RANK_END} AND rank < ${RANK_FAILED} THEN 'refused' ELSE state END AS said
+              FROM orders WHERE service_order_id = cancellations.service_order_id) AS o)
+  WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM ended))
+  RETURNING service_order_id AS "serviceOrderId", location_id AS "locationId", ${of('integration')} AS integration,
+            state AS outcome`;
 
 /**
  * Hands late cancellations to a person. A call that is under way ends at the deadline, so the next sweep finds its
@@ -71,18 +74,18 @@ const GIVE_TO_PEOPLE = `
       AND (c.lease_until IS NULL OR c.lease_until < now()) AND p.state IN ('sent', 'in_doubt')
   ), locked AS MATERIALIZED (
     -- Lock the orders' rows first, sorted by key.
-    SELECT service_order_id, integration, ended_at, erased_at FROM orders
+    SELECT service_order_id, ended_at FROM orders
     WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM late))
     ORDER BY service_order_id FOR UPDATE SKIP LOCKED
   ), c AS (
     UPDATE cancellations
     -- guard: cancel-deadline
     SET state = 'by_phone', next_attempt_at = 'infinity', lease_id = NULL, lease_until = NULL, cause = $2::jsonb,
-        problem = left(concat_ws(': ', $1::text, ${unlessErased('problem', 'erased_at')}), 500)
-    FROM locked
-    WHERE cancellations.service_order_id = locked.service_order_id AND locked.ended_at IS NULL
+        problem = left(concat_ws(': ', $1::text, ${unlessErased('problem', of('erased_at'))}), 500)
+    -- guard: late-by-index
+    WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM locked WHERE ended_at IS NULL))
       AND num_nulls(finished_at) = 1 AND next_attempt_at < 'infinity' AND (lease_until IS NULL OR lease_until < now())
-    RETURNING cancellations.service_order_id, location_id, integration, problem
+    RETURNING service_order_id, location_id, ${of('integration')} AS integration, problem
   ), died AS (${endingCalls('c', '$3', "= 'cancelOrder'")}
   ), doubt AS (${LEAVING_DOUBT}
   )

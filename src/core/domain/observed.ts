@@ -142,6 +142,7 @@ export const BACKGROUND_WORK = [
   'end of pauses',
   'recording of attention',
   'availability of kitchens',
+  'suspicion of kitchens',
   'probing of kitchens',
   'check of Postgres',
   'measurement of the backlog',

@@ -23,35 +23,38 @@ const LEASE_S = 20;
  */
 export const PROBE_TIMES = { again: 5, later: 30, calls: 10, forgotten: 300 };
 
-type ProbeDeps = PosDeps & {
+type SuspectDeps = {
   pool: Pool;
   registry: Registry;
-  decryptSettings: DecryptSettings;
   /** Locations whose last call had no answer while a vendor counts as down. */
   silentLocations(): readonly { locationId: string }[];
 };
+type ProbeDeps = PosDeps & { pool: Pool; decryptSettings: DecryptSettings };
 
 /**
- * Finds out which POS systems do not answer. A POS is suspected if the last call for an order had no answer, if its
- * vendor counts as down, or if it does not report tickets while others of its vendor do. A suspected POS is probed by
- * its `check`, if that proves that orders arrive. `settleKitchens` makes its kitchen unreachable.
+ * Finds POS systems that may not answer. A POS is suspected if the last call for an order had no answer, if its vendor
+ * counts as down, or if it does not report tickets while others of its vendor do. `settleKitchens` makes the kitchen of a
+ * POS unreachable.
  */
+export async function findSuspects(deps: SuspectDeps, times = PROBE_TIMES): Promise<void> {
+  const probed = [...deps.registry.values()].filter(isProbed).map(({ integration }) => integration);
+  const silent = deps.silentLocations().map(({ locationId }) => locationId);
+  await inBatch(deps.pool, LOCK_SUSPECTS, (client) =>
+    client.query({ name: 'find-suspects', text: FIND_SUSPECTS, values: valuesOf({ probed, silent, ...times }) }),
+  );
+}
+
+/** Probes suspected POS systems that are due by their `check`, if that proves that orders arrive. */
 export async function probeKitchens(
   deps: ProbeDeps,
   { stopping, times = PROBE_TIMES }: { stopping: AbortSignal; times?: typeof PROBE_TIMES },
 ): Promise<void> {
-  const { pool } = deps;
-  const probed = [...deps.registry.values()].filter(isProbed).map(({ integration }) => integration);
-  const silent = deps.silentLocations().map(({ locationId }) => locationId);
-  await inBatch(pool, LOCK_SUSPECTS, (client) =>
-    client.query({ name: 'find-suspects', text: FIND_SUSPECTS, values: valuesOf({ probed, silent, ...times }) }),
-  );
-  const { rows } = await pool.query<{ locationId: string }>({ name: 'claim-probes', text: CLAIM_PROBES });
+  const { rows } = await deps.pool.query<{ locationId: string }>({ name: 'claim-probes', text: CLAIM_PROBES });
   await Promise.all(
     rows.map(async ({ locationId }) => {
       const answers = await probe(deps, locationId, stopping);
       // A probe that made no call is repeated when its lease ends.
-      if (!stopping.aborted && answers !== undefined) await recordProbe(pool, locationId, answers, times);
+      if (!stopping.aborted && answers !== undefined) await recordProbe(deps.pool, locationId, answers, times);
     }),
   );
 }
@@ -99,13 +102,13 @@ export const CLAIM_PROBES = `
   UPDATE kitchens SET probed_at = now(), probe_at = now() + make_interval(secs => ${LEASE_S})
   WHERE location_id = ANY (ARRAY(
     SELECT k.location_id
-    FROM kitchens k JOIN (
-      SELECT k.location_id, row_number() OVER (PARTITION BY l.integration ORDER BY k.probe_at) AS nth
-      FROM kitchens k
-      CROSS JOIN LATERAL (SELECT integration FROM locations WHERE location_id = k.location_id OFFSET 0) AS l
-      WHERE k.probe_at <= now()
-    ) AS due USING (location_id)
-    WHERE k.probe_at <= now() ORDER BY due.nth LIMIT ${PROBES} FOR UPDATE OF k SKIP LOCKED))
+    FROM (
+      SELECT location_id FROM kitchens k WHERE probe_at <= now() ORDER BY row_number() OVER (
+        PARTITION BY (SELECT integration FROM locations WHERE location_id = k.location_id) ORDER BY probe_at)
+    ) AS due
+    CROSS JOIN LATERAL (
+      SELECT location_id FROM kitchens WHERE location_id = due.location_id AND probe_at <= now() FOR UPDATE SKIP LOCKED
+    ) AS k LIMIT ${PROBES}))
   RETURNING location_id AS "locationId"`;
 
 /** SQL that is true if an ended call `a` had an answer, and if it had none. Both are false if nobody knows: see `isAnswer`. */
@@ -124,7 +127,8 @@ const IS_PROBED = `(k.unanswered_at IS NOT NULL AND NOT ${IS_OVER} OR excluded.p
 
 /**
  * Each query reads a few rows by an index: orders that are retried now, tickets that are ten minutes old now, and the
- * calls of suspects. A webhook, an answered call and new settings prove that earlier silence is over.
+ * calls of suspects. `OFFSET 0` forces index lookups, because a plan that was cached while a table was empty would scan it
+ * for each suspect. A webhook, an answered call and new settings prove that earlier silence is over.
  */
 export const FIND_SUSPECTS = `
   WITH tried AS (
@@ -140,37 +144,46 @@ export const FIND_SUSPECTS = `
       AND (a.http_status IS NULL AND p.cause ->> 'code' = 'pos_busy') IS NOT TRUE
     ORDER BY p.location_id, a.ended_at DESC
   ), heard AS MATERIALIZED (
-    SELECT integration, (array_agg(last_seen_at ORDER BY last_seen_at DESC))[3] AS third FROM location_last_seen
-    GROUP BY integration
+    SELECT integration FROM location_last_seen WHERE last_seen_at > now() - interval '10 min'
+    GROUP BY integration HAVING count(*) >= 3
   ), silent AS (
     SELECT o.location_id
     FROM (SELECT service_order_id, finished_at FROM placements
           WHERE state = 'sent' AND finished_at BETWEEN now() - interval '11 min' AND now() - interval '10 min'
           ORDER BY finished_at LIMIT 5000) AS p
     CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o
-    LEFT JOIN location_last_seen s ON s.location_id = o.location_id AND s.integration = o.integration
+    LEFT JOIN LATERAL (SELECT * FROM location_last_seen WHERE location_id = o.location_id OFFSET 0) AS s
+      ON s.integration = o.integration
     WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL AND (o.requested_at > now() + interval '1 h') IS NOT TRUE
       AND (s.last_seen_at >= p.finished_at) IS NOT TRUE
       -- Three other locations reported since.
-      AND p.finished_at < (SELECT third FROM heard WHERE heard.integration = o.integration)
+      AND o.integration = ANY (ARRAY(SELECT integration FROM heard))
   ), place AS (
-    SELECT location_id FROM tried WHERE unanswered
-    UNION SELECT location_id FROM silent
-    UNION SELECT unnest(${$.silent}::text[])
-    UNION SELECT location_id FROM kitchens WHERE unreachable_since IS NOT NULL
-    UNION SELECT location_id FROM kitchens WHERE probe_at IS NOT NULL
+    -- Facts are collected here, because to look for each location in all facts would take the square of their number.
+    SELECT location_id, bool_or(fact = 'down') AS is_down, bool_or(fact IN ('down', 'silent')) AS is_silent
+    FROM (
+      SELECT location_id, 'tried' FROM tried WHERE unanswered
+      UNION ALL SELECT location_id, 'silent' FROM silent
+      UNION ALL SELECT unnest(${$.silent}::text[]), 'down'
+      UNION ALL SELECT location_id, 'unreachable' FROM kitchens WHERE unreachable_since IS NOT NULL
+      UNION ALL SELECT location_id, 'probed' FROM kitchens WHERE probe_at IS NOT NULL
+    ) AS known (location_id, fact)
+    GROUP BY location_id
   ), known AS MATERIALIZED (
     SELECT l.location_id, l.created_at, l.integration = ANY (${$.probed}::text[]) AS is_probed, proof.at AS answered_at,
-           calls.first, calls.last, k.location_id IS NOT NULL AS has_row,
-           l.location_id = ANY (${$.silent}::text[]) OR k.unreachable_since IS NOT NULL AS is_known,
-           EXISTS (SELECT FROM placements WHERE coalesce(location_id, '') = l.location_id AND finished_at IS NULL
-                     AND attempts > 0 AND state IN ('waiting', 'in_doubt')) AS is_retrying,
-           EXISTS (SELECT FROM silent WHERE silent.location_id = l.location_id)
-             OR l.location_id = ANY (${$.silent}::text[]) OR calls.last IS NOT NULL AS is_suspected
+           calls.first, calls.last, k.location_id IS NOT NULL AS has_row, k.probe_at IS NOT NULL AS is_probing,
+           k.unreachable_since IS NOT NULL AS is_unreachable, place.is_down OR k.unreachable_since IS NOT NULL AS is_known,
+           -- The conditions leave Postgres only indexes that begin with the location.
+           EXISTS (SELECT FROM placements WHERE location_id = l.location_id AND provider_order_id IS NULL
+                     AND num_nulls(finished_at) = 1 AND attempts > 0 AND state || '' IN ('waiting', 'in_doubt') OFFSET 0)
+             AS is_retrying,
+           place.is_silent OR calls.last IS NOT NULL AS is_suspected
     FROM place
     CROSS JOIN LATERAL (SELECT * FROM locations WHERE location_id = place.location_id OFFSET 0) AS l
-    LEFT JOIN kitchens k ON k.location_id = l.location_id
-    LEFT JOIN location_last_seen s ON s.location_id = l.location_id AND s.integration = l.integration
+    -- guard: suspects-by-index
+    LEFT JOIN LATERAL (SELECT * FROM kitchens WHERE location_id = l.location_id OFFSET 0) AS k ON true
+    LEFT JOIN LATERAL (SELECT * FROM location_last_seen WHERE location_id = l.location_id OFFSET 0) AS s
+      ON s.integration = l.integration
     CROSS JOIN LATERAL (
       SELECT max(a.ended_at) FILTER (WHERE ${ANSWERED}) AS answered_at,
              array_agg(a.ended_at) FILTER (WHERE ${UNANSWERED}) AS unanswered,
@@ -178,7 +191,8 @@ export const FIND_SUSPECTS = `
       FROM (SELECT service_order_id FROM placements
             WHERE location_id = l.location_id AND signalled_at > now() - interval '2 h'
               AND requested_at > now() - interval '1 h' OFFSET 0) AS p
-      JOIN placement_attempts a ON a.service_order_id = p.service_order_id AND a.ended_at > now() - interval '1 h'
+      CROSS JOIN LATERAL (SELECT * FROM placement_attempts WHERE service_order_id = p.service_order_id
+                            AND ended_at > now() - interval '1 h' OFFSET 0) AS a
     ) AS call
     CROSS JOIN LATERAL (SELECT greatest(s.last_seen_at, call.answered_at, l.settings_changed_at, l.created_at) AS at) AS proof
     CROSS JOIN LATERAL (
@@ -207,7 +221,8 @@ export const FIND_SUSPECTS = `
     SELECT ((is_known OR last >= first + ${seconds($.calls)})
               AND (is_retrying AND last IS NOT NULL OR last > now() - ${seconds($.forgotten)})) IS TRUE AS is_lasting
   ) AS silence
-  WHERE NOT is_probed AND (is_lasting OR has_row)
+  -- ON CONFLICT would lock each row, also if nothing changed.
+  WHERE NOT is_probed AND (is_lasting <> is_unreachable OR is_probing)
   ORDER BY location_id
   ON CONFLICT (location_id) DO UPDATE
   SET unreachable_since = CASE WHEN excluded.unreachable_since IS NOT NULL

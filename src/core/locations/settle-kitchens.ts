@@ -177,7 +177,9 @@ export const SETTLE = `
     SELECT location_id FROM locations WHERE paused_at IS NOT NULL OR pos_paused_at IS NOT NULL
     UNION SELECT location_id FROM locations WHERE pos_busy_until > now()
     UNION SELECT location_id FROM locations WHERE busy_until > now()
-    UNION SELECT location_id FROM kitchens WHERE state <> 'open' OR unreachable_since IS NOT NULL
+    -- Nothing changes at a kitchen that stays unreachable. In an outage there are many.
+    UNION SELECT location_id FROM kitchens WHERE (state <> 'open' OR unreachable_since IS NOT NULL)
+                                             AND (state <> 'unreachable' OR unreachable_since IS NULL)
   )
   INSERT INTO kitchens AS k (location_id, state, source, since, until, extra_minutes, sequence)
   SELECT l.location_id, said.state, said.source, said.since, said.until, said.extra_minutes, now_ms

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { Contact, type NoticeReason } from '../locations/put-location.ts';
 import { DOUBT_FOR_OPERATOR, DOUBT_SINCE, PAUSED_CAUSES } from '../orders/needs-operator.ts';
 import { TEST_REASON } from '../placements/test-order.ts';
-import { inTransaction, LOCK_FIND_NOTICES, tryLock } from '../postgres/transactions.ts';
+import { inBatch, inBatches, LOCK_FIND_NOTICES } from '../postgres/transactions.ts';
 
 /** Minutes after which an order that was due is late, and after which a doubt was not settled automatically. */
 const LATE_MIN = 2;
@@ -89,59 +89,65 @@ export const FIND = `
 
 /**
  * Finds the contacts that are to be told about an order now, and puts what waits for one contact into one message. One
- * process at a time does this.
+ * process at a time reads or gathers. Each page is committed, because all together could meet the time limit each time.
  * @returns the number of new messages
  */
 export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): Promise<number> {
-  return inTransaction(pool, async (client) => {
-    if (!(await tryLock(client, LOCK_FIND_NOTICES))) return 0;
-    await client.query(`DECLARE troubles NO SCROLL CURSOR FOR ${FIND}`);
-    for (let isLast = false; !isLast;) {
-      const { rows } = await client.query<Trouble>(`FETCH ${page} FROM troubles`);
-      const due = rows.flatMap((trouble) => stepsDue(trouble).map((step) => ({ ...trouble, ...step })));
-      if (due.length > 0) await store(client, due);
-      isLast = rows.length < page;
-    }
-    await client.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
-    await client.query(GIVE_UP_UNSENT);
-    const { rows: made } = await client.query<{ count: number }>(GATHER, [gatherS]);
-    return made[0]?.count ?? 0;
+  await pool.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
+  const due = (await inBatch(pool, LOCK_FIND_NOTICES, (client) => readDue(client, page))) ?? [];
+  // guard: page-committed
+  while (due.length > 0) await pool.query(STORE, [JSON.stringify(due.splice(0, page))]);
+  await pool.query(GIVE_UP_UNSENT);
+  return inBatches(pool, { lock: LOCK_FIND_NOTICES, batch: page }, async (client) => {
+    const made = await client.query(MAKE_MESSAGES, [gatherS, page]);
+    await client.query(GATHER);
+    return made.rowCount ?? 0;
   });
 }
 
-async function store(client: PoolClient, due: readonly object[]): Promise<void> {
-  await client.query(
-    `INSERT INTO notices (service_order_id, reason, since, step, location_id, contact)
-     SELECT "serviceOrderId", reason, since, step, "locationId", contact
-     FROM jsonb_to_recordset($1::jsonb) AS d("serviceOrderId" text, reason text, since timestamptz, step text,
-                                             "locationId" text, contact jsonb)
-     -- guard: told-once
-     ON CONFLICT DO NOTHING`,
-    [JSON.stringify(due)],
-  );
+async function readDue(client: PoolClient, page: number): Promise<object[]> {
+  const due: object[] = [];
+  await client.query(`DECLARE troubles NO SCROLL CURSOR FOR ${FIND}`);
+  for (;;) {
+    const { rows } = await client.query<Trouble>(`FETCH ${page} FROM troubles`);
+    for (const { contacts, told, ...about } of rows) {
+      for (const step of stepsDue({ contacts, told, ...about })) due.push({ ...about, ...step });
+    }
+    if (rows.length < page) return due;
+  }
 }
+
+const STORE = `
+  INSERT INTO notices (service_order_id, reason, since, step, location_id, contact)
+  SELECT "serviceOrderId", reason, since, step, "locationId", contact
+  FROM jsonb_to_recordset($1::jsonb) AS d("serviceOrderId" text, reason text, since timestamptz, step text,
+                                          "locationId" text, contact jsonb)
+  -- guard: told-once
+  ON CONFLICT DO NOTHING`;
 
 /** Gives up messages whose way no process has set up: the others are given up by the worker within an hour. */
 const GIVE_UP_UNSENT = `
   UPDATE notice_messages SET outcome = 'gave_up', ended_at = now(), problem = coalesce(problem, $$no process is set up to send it$$)
   WHERE ended_at IS NULL AND created_at < now() - interval '70 min' AND (lease_until > now()) IS NOT TRUE`;
 
+/** Joins would compare each notice with each message, if their plan was made while there were few. */
+const MAKE_MESSAGES = `
+  INSERT INTO notice_messages (message_id, location_id, step, contact)
+  SELECT gen_random_uuid(), location_id, step, contact
+  FROM (SELECT location_id, step, (array_agg(contact ORDER BY created_at DESC))[1] AS contact
+        FROM notices WHERE message_id IS NULL GROUP BY location_id, step) AS w
+  -- guard: told-together
+  WHERE NOT EXISTS (SELECT FROM notice_messages m WHERE m.location_id = w.location_id AND m.step = w.step
+                                                    AND m.created_at > now() - make_interval(secs => $1::float8) OFFSET 0)
+  LIMIT $2::int`;
+
 const GATHER = `
-  WITH waiting AS (
-    SELECT location_id, step, (array_agg(contact ORDER BY created_at DESC))[1] AS contact
-    FROM notices WHERE message_id IS NULL GROUP BY location_id, step
-  ), made AS (
-    INSERT INTO notice_messages (message_id, location_id, step, contact)
-    SELECT gen_random_uuid(), location_id, step, contact FROM waiting w
-    -- guard: told-together
-    WHERE NOT EXISTS (SELECT FROM notice_messages m WHERE m.location_id = w.location_id AND m.step = w.step
-                                                      AND m.created_at > now() - make_interval(secs => $1::float8))
-    RETURNING message_id, location_id, step
-  ), gathered AS (
-    UPDATE notices n SET message_id = made.message_id FROM made
-    WHERE n.message_id IS NULL AND n.location_id = made.location_id AND n.step = made.step
-  )
-  SELECT count(*)::int AS count FROM made`;
+  UPDATE notices n SET message_id = made.message_id
+  FROM (SELECT n.ctid, m.message_id FROM notices n CROSS JOIN LATERAL (
+          SELECT message_id FROM notice_messages WHERE location_id = n.location_id AND step = n.step AND created_at = now()
+          OFFSET 0) AS m
+        WHERE n.message_id IS NULL OFFSET 0) AS made
+  WHERE n.ctid = made.ctid`;
 
 /** @returns the contacts that are to be told about a trouble now */
 export function stepsDue(

@@ -61,28 +61,29 @@ function reachedBy({ locationId, status, memberState }: LiveMessage): number {
 const hasEnded = ({ last }: LostOrder): boolean =>
   last !== undefined && last.status !== null && rankOf(last.status) >= rankOf('completed');
 
-export type Begun = { floor: number; forgotten: number; ended: number; doubted: number };
+export type Recorded = { forgotten: number; ended: number; doubted: number };
 
 /**
- * The first step. Raises the sequences. Puts every order in doubt that may have been sent after the backup: its ticket is
- * then looked up at the POS, or repeated if the POS deduplicates, and never sent as a new order. Records forgotten orders
- * in the same way, except that an order which had ended stays ended. Refreshes the others, and polls all POS systems.
+ * The first step. A new recovery raises the sequences, polls all POS systems, and puts every unfinished order in doubt
+ * that may have been sent after the backup: its ticket is then looked up at the POS, or repeated if the POS deduplicates,
+ * and never sent as a new order. Each run records forgotten orders in the same way, except that an order which had ended
+ * stays ended, and refreshes the others: an earlier run may have read the wrong topic.
+ * @param about.began when the recovery began, as a text of Postgres
  * @param about.running true if processes run meanwhile: their calls end first
  */
-export async function beginRecovery(
+export async function recordLost(
   pool: Pool,
   orders: readonly LostOrder[],
-  { deadlineS, running }: { deadlineS: number; running: boolean },
-): Promise<Begun> {
-  const floor = await raiseSequences(pool);
+  { deadlineS, running, began, isNew }: { deadlineS: number; running: boolean; began: string; isNew: boolean },
+): Promise<Recorded> {
+  if (isNew) await raiseSequences(pool);
   await ensureWebhookPartitions(pool);
-  const { rows } = await pool.query<{ now: string }>('SELECT clock_timestamp()::text AS now');
   let doubted = 0;
-  for (let more = true; more;) {
+  for (let more = isNew; more;) {
     const step = await pool.query<{ marked: number; busy: boolean }>(MARK_UNFINISHED, [
       RESTORED.problem,
       RESTORED.cause,
-      rows[0]?.now,
+      began,
       CHUNK,
       running,
     ]);
@@ -91,6 +92,7 @@ export async function beginRecovery(
     if (step.rows[0]?.busy === true) await sleep(BUSY_POLL_MS);
   }
   let [forgotten, ended] = [0, 0];
+  // guard: every-run-records
   for (const chunk of chunksOf(orders)) {
     const recorded = await pool.query<{ forgotten: number; ended: number; revived: number }>(RECORD_FORGOTTEN, [
       chunk.map(({ serviceOrderId }) => serviceOrderId),
@@ -101,13 +103,14 @@ export async function beginRecovery(
       RESTORED.cause,
       ENDED.problem,
       ENDED.cause,
+      began,
     ]);
     forgotten += recorded.rows[0]?.forgotten ?? 0;
     ended += recorded.rows[0]?.ended ?? 0;
     doubted += recorded.rows[0]?.revived ?? 0;
   }
-  await pool.query(POLL_ALL);
-  return { floor, forgotten, ended, doubted };
+  if (isNew) await pool.query(POLL_ALL);
+  return { forgotten, ended, doubted };
 }
 
 /**
@@ -150,13 +153,13 @@ const RECORD_FORGOTTEN = `
     ON CONFLICT DO NOTHING
     RETURNING service_order_id, state
   ), revived AS (
-    -- These had failed before they were read. A signal after the backup may have placed them after all.
+    -- These had failed before they were read, and before the recovery. A signal after the backup may have placed them.
     UPDATE placements p
     SET state = 'in_doubt', problem = $5, cause = $6::jsonb, finished_at = NULL, request_ended_at = now(),
         doubt_since = now(), next_attempt_at = now(), deadline_at = now() + make_interval(secs => $4::int)
     FROM named n
     WHERE p.service_order_id = n.service_order_id AND NOT n.ended AND p.state IN ('failed', 'withdrawn')
-      AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended'
+      AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended' AND p.finished_at < $9::timestamptz
       AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = n.service_order_id)
     RETURNING 1
   ), refreshed AS (
@@ -263,8 +266,6 @@ export type LeftOrder = {
 };
 export type Left = {
   orders: LeftOrder[];
-  /** Named by the topics, but not recorded here. */
-  unrecorded: string[];
   /** Members saw a later status than this database has. */
   behind: { serviceOrderId: string; locationId: string | null; status: string }[];
   floor: number | null;
@@ -284,12 +285,10 @@ export async function readLeft(pool: Pool, orders: readonly LostOrder[], began: 
      ORDER BY p.signalled_at, p.service_order_id`,
     [began, ids],
   );
-  const known = new Map<string, { rank: number | null; locationId: string | null }>();
+  const known = new Map<string, { rank: number; locationId: string }>();
   for (const chunk of chunksOf(ids)) {
-    const found = await pool.query<{ id: string; rank: number | null; locationId: string | null }>(
-      `SELECT p.service_order_id AS id, o.rank, p.location_id AS "locationId"
-       FROM placements p LEFT JOIN orders o USING (service_order_id) WHERE p.service_order_id = ANY ($1::text[])
-       UNION ALL SELECT service_order_id, NULL, location_id FROM past_orders WHERE service_order_id = ANY ($1::text[])`,
+    const found = await pool.query<{ id: string; rank: number; locationId: string }>(
+      'SELECT service_order_id AS id, rank, location_id AS "locationId" FROM orders WHERE service_order_id = ANY ($1::text[])',
       [chunk],
     );
     for (const { id, ...about } of found.rows) known.set(id, about);
@@ -305,11 +304,10 @@ export async function readLeft(pool: Pool, orders: readonly LostOrder[], began: 
   );
   return {
     orders: rows,
-    unrecorded: ids.filter((id) => !known.has(id)),
     behind: orders.flatMap((order) => {
-      const { rank, locationId } = known.get(order.serviceOrderId) ?? { rank: null, locationId: null };
-      if (rank === null || !isBehind(order, rank)) return [];
-      return [{ serviceOrderId: order.serviceOrderId, locationId, status: order.last?.status ?? '' }];
+      const about = known.get(order.serviceOrderId);
+      if (about === undefined || !isBehind(order, about.rank)) return [];
+      return [{ ...order, ...about, status: order.last?.status ?? '' }];
     }),
     floor: floor.rows[0]?.floor ?? null,
     silent: silent.rows,

@@ -70,36 +70,39 @@ const CLAIM = `
       AND (${IS_UNRECEIVED} OR ${IS_LATE} OR o.updated_at < now() - interval '${SILENT_S} s'
            OR o.location_id = ANY ((SELECT locations FROM missing)::text[]))
   ), quiet AS MATERIALIZED (
-    SELECT DISTINCT ON (o.location_id) o.location_id, o.integration, o.service_order_id, o.provider_order_id,
-           o.updated_at, rests_until
-    FROM suspect o
-    JOIN locations l ON l.location_id = o.location_id AND l.integration = o.integration
-    JOIN placements p ON p.service_order_id = o.service_order_id
-    LEFT JOIN location_polls a ON a.location_id = o.location_id
-    LEFT JOIN location_last_seen s ON s.location_id = o.location_id AND s.integration = o.integration
-    CROSS JOIN LATERAL (
-      SELECT coalesce(a.integration = o.integration AND a.missed_at > now() - interval '${MISSING_POLLS_S} s', false)
-               AS is_missing,
-             -- NULL if there was news since the last poll.
-             CASE WHEN p.polled_at > o.updated_at
-                  THEN p.polled_at + least(${POLL_INTERVAL_S} * 2 ^ p.polls, ${PAUSE_MAX_S}) * interval '1 s' END AS rests_until
-    ) AS about
-    WHERE EXISTS (SELECT FROM order_contents c WHERE c.service_order_id = o.service_order_id) -- not erased
-      AND (a.next_poll_at IS NULL OR a.next_poll_at <= now())
-      AND (is_missing
-           OR (rests_until IS NULL OR rests_until < now())
-           AND (${IS_UNRECEIVED} OR ${IS_LATE}
-                OR greatest(o.updated_at, s.last_seen_at) < now() - interval '${SILENT_S} s'
-                   AND EXISTS (SELECT FROM location_last_seen other
-                               WHERE other.integration = o.integration
-                                 AND other.last_seen_at > now() - interval '${HEARD_S} s')))
-    -- Orders without news at their last polls come last.
-    ORDER BY o.location_id, rests_until NULLS FIRST, o.updated_at
+    SELECT * FROM (
+      SELECT DISTINCT ON (o.location_id) o.location_id, o.integration, o.service_order_id, o.provider_order_id,
+             o.updated_at, rests_until
+      FROM suspect o
+      -- OFFSET 0 forces index lookups: a plan cached while a table was empty would scan it for each order.
+      -- guard: quiet-by-index
+      CROSS JOIN LATERAL (SELECT * FROM locations WHERE location_id = o.location_id OFFSET 0) AS l
+      CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = o.service_order_id OFFSET 0) AS p
+      LEFT JOIN LATERAL (SELECT * FROM location_polls WHERE location_id = o.location_id OFFSET 0) AS a ON true
+      LEFT JOIN LATERAL (SELECT * FROM location_last_seen WHERE location_id = o.location_id OFFSET 0) AS s
+        ON s.integration = o.integration
+      CROSS JOIN LATERAL (
+        SELECT coalesce(a.integration = o.integration AND a.missed_at > now() - interval '${MISSING_POLLS_S} s', false)
+                 AS is_missing,
+               -- NULL if there was news since the last poll.
+               CASE WHEN p.polled_at > o.updated_at
+                    THEN p.polled_at + least(${POLL_INTERVAL_S} * 2 ^ p.polls, ${PAUSE_MAX_S}) * interval '1 s' END AS rests_until
+      ) AS about
+      WHERE l.integration = o.integration AND o.erased_at IS NULL AND (a.next_poll_at IS NULL OR a.next_poll_at <= now())
+        AND (is_missing
+             OR (rests_until IS NULL OR rests_until < now())
+             AND (${IS_UNRECEIVED} OR ${IS_LATE}
+                  OR greatest(o.updated_at, s.last_seen_at) < now() - interval '${SILENT_S} s'
+                     AND o.integration = ANY (ARRAY(
+                       SELECT DISTINCT integration FROM location_last_seen
+                       WHERE last_seen_at > now() - interval '${HEARD_S} s'))))
+      -- Orders without news at their last polls come last.
+      ORDER BY o.location_id, rests_until NULLS FIRST, o.updated_at
+    ) AS one_each ORDER BY rests_until NULLS FIRST, updated_at LIMIT $2::int
   ), claimed AS (
     INSERT INTO location_polls AS a (location_id, integration, next_poll_at)
     SELECT location_id, integration, now() + interval '${POLL_INTERVAL_S} s'
-    FROM (SELECT * FROM quiet ORDER BY rests_until NULLS FIRST, updated_at LIMIT $2::int) AS first
-    ORDER BY location_id
+    FROM quiet ORDER BY location_id
     ON CONFLICT (location_id) DO UPDATE
       SET missed_at = CASE WHEN a.integration = excluded.integration THEN a.missed_at END,
           integration = excluded.integration, next_poll_at = excluded.next_poll_at
@@ -110,10 +113,11 @@ const CLAIM = `
   ), noted AS (
     UPDATE placements p
     SET polled_at = now(),
-        polls = CASE WHEN p.polled_at <= quiet.updated_at THEN 1 ELSE least(p.polls + 1, 15) END -- limits the exponent of the pause
-    FROM quiet JOIN claimed USING (location_id)
-    WHERE p.service_order_id = quiet.service_order_id
+        polls = CASE WHEN p.polled_at <= (SELECT updated_at FROM quiet WHERE quiet.service_order_id = p.service_order_id)
+                     THEN 1 ELSE least(p.polls + 1, 15) END -- limits the exponent of the pause
+    WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM quiet JOIN claimed USING (location_id)))
   )
   SELECT quiet.location_id AS "locationId", quiet.integration, quiet.service_order_id AS "serviceOrderId",
          quiet.provider_order_id AS "providerOrderId", c.contents AS "order"
-  FROM claimed JOIN quiet USING (location_id) JOIN order_contents c USING (service_order_id)`;
+  FROM claimed JOIN quiet USING (location_id)
+  CROSS JOIN LATERAL (SELECT * FROM order_contents WHERE service_order_id = quiet.service_order_id OFFSET 0) AS c`;

@@ -15,6 +15,7 @@ export function backoff(failures: number, wait: { firstMs: number; mostMs: numbe
 /**
  * Repeats `work`, with a rest between two rounds, until `signal` is aborted and the last round is over. A failure is
  * reported and does not stop the rounds.
+ * @param about.times the rest is so many times as long as the work was, if that is longer, up to 30 s
  */
 export async function runEvery(
   milliseconds: number,
@@ -23,17 +24,20 @@ export async function runEvery(
     observe,
     name,
     firstMs,
+    times = 0,
     signal,
-  }: { observe: Observe; name: BackgroundWorkName; firstMs: number; signal: AbortSignal },
+  }: { observe: Observe; name: BackgroundWorkName; firstMs: number; times?: number; signal: AbortSignal },
 ): Promise<void> {
   const rest = (time: number): Promise<void> => sleep(time, undefined, { signal }).catch(() => {});
   await rest(firstMs);
   while (!signal.aborted) {
+    const began = performance.now();
     await work().then(
       () => observe({ what: 'background work', work: name, outcome: 'done' }),
       (error: unknown) => observe({ what: 'background work', work: name, outcome: 'failed', error }),
     );
-    await rest(milliseconds);
+    // guard: rest-after-work
+    await rest(restAfter(performance.now() - began, { leastMs: milliseconds, mostMs: 30_000, times }));
   }
 }
 

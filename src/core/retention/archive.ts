@@ -53,7 +53,8 @@ const manifestOf = (month: string): string => `${folderOf(month)}/manifest.json`
 
 /**
  * Writes a month of past orders to the archive, reads it back and compares it with the table. A line of a file is one
- * order as JSON: its rows by table. Orders are sorted by id. After a crash, the next run writes the same files again.
+ * order as JSON: its rows by table. Orders are sorted by id. After a crash, the next run goes on from the files that are
+ * there. A file may have more orders than the table, which an order leaves if it was never read and is signalled again.
  * @param month such as 2027-01. No order is moved to it any more
  * @param about.perPart orders of a file
  * @param about.stopping ends the work with an error, and the next process goes on
@@ -98,31 +99,25 @@ async function writeMonth(
        WHERE month = ($1 || '-01')::date AND service_order_id > $2 ORDER BY service_order_id LIMIT $3`,
       [month, parts.at(-1)?.last ?? '', perPart],
     );
-    const [first, last] = [rows[0], rows.at(-1)];
-    if (first === undefined || last === undefined) break;
+    if (rows.length === 0) break;
     // BigQuery loads JSON with gzip, and with no other compression.
     const gzip = createGzip();
-    const [bytes] = await Promise.all([buffer(gzip), pipeline(linesOf(rows), gzip)]);
+    const [made] = await Promise.all([buffer(gzip), pipeline(linesOf(rows), gzip)]);
     const name = `${folderOf(month)}/part-${String(parts.length).padStart(6, '0')}.ndjson.gz`;
-    await writeOnce(store, name, bytes);
-    parts.push({
-      name,
-      orders: rows.length,
-      bytes: bytes.length,
-      sha256: sha256(bytes),
-      first: first.service_order_id,
-      last: last.service_order_id,
-    });
+    const bytes = (await store.write(name, made)) ? made : ((await store.read(name)) ?? made);
+    const ids = await idsIn(bytes).catch(() => new Set<string>());
+    const [first = '', last = ''] = [[...ids][0], [...ids].at(-1)];
+    const inTable = await idsInTable(client, month, parts.at(-1)?.last, last);
+    // guard: own-parts
+    if (inTable.length === 0 || !inTable.every((id) => ids.has(id))) throw otherThan(store, name);
+    parts.push({ name, orders: ids.size, bytes: bytes.length, sha256: sha256(bytes), first, last });
   }
   const { rows } = await client.query<{ schema: string }>('SELECT max(name) AS schema FROM schema_migrations');
   const orders = parts.reduce((sum, part) => sum + part.orders, 0);
   const manifest: Manifest = { format: 1, month, orders, schema: rows[0]?.schema ?? '', parts };
-  await writeOnce(store, manifestOf(month), Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`));
+  const isWritten = await store.write(manifestOf(month), Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`));
+  if (!isWritten) throw otherThan(store, manifestOf(month));
   return manifest;
-}
-
-async function writeOnce(store: ArchiveStore, name: string, bytes: Buffer): Promise<void> {
-  if (!(await store.write(name, bytes))) throw otherThan(store, name);
 }
 
 const otherThan = (store: ArchiveStore, name: string): Error =>
@@ -148,36 +143,48 @@ function lineOf({ service_order_id, location_id, state, rank, packed }: Row): st
   return `${about.slice(0, -1)},${unpackOrder(packed).trim().slice(1).replaceAll('\n', ' ')}\n`;
 }
 
-/** @throws Error if a file is not as it was written, or has other orders than the table */
+/** @throws Error if a file is not as it was written, or if the files lack an order of the table */
 async function verifyMonth(
   client: ClientBase,
   store: ArchiveStore,
-  manifest: Manifest,
+  { month, orders, parts }: Manifest,
   stopping: AbortSignal | undefined,
 ): Promise<void> {
-  const inTable = await client.query<{ orders: number }>(
-    `SELECT count(*)::int AS orders FROM past_orders WHERE month = ($1 || '-01')::date`,
-    [manifest.month],
-  );
-  let ok = inTable.rows[0]?.orders === manifest.orders;
-  for (const part of manifest.parts) {
+  let [archived, after] = [0, ''];
+  for (const part of parts) {
     stopping?.throwIfAborted();
     const bytes = await store.read(part.name);
     if (bytes === undefined || sha256(bytes) !== part.sha256)
       throw new Error(`${store.urlOf(part.name)} is not as it was written`);
-    const { rows } = await client.query<{ id: string }>(
-      `SELECT service_order_id AS id FROM past_orders
-       WHERE month = ($1 || '-01')::date AND service_order_id BETWEEN $2 AND $3 ORDER BY service_order_id`,
-      [manifest.month, part.first, part.last],
-    );
-    const ids: string[] = [];
-    for (const line of (await gunzip(bytes)).toString().trimEnd().split('\n')) {
-      ids.push((JSON.parse(line) as { service_order_id: string }).service_order_id);
-      if (ids.length % TURN === 0) await immediate();
-    }
-    ok &&= ids.length === rows.length && ids.every((id, nth) => id === rows[nth]?.id);
+    const ids = await idsIn(bytes);
+    const inTable = await idsInTable(client, month, after, part.last);
+    // guard: archived-before-drop
+    if (!inTable.every((id) => ids.has(id))) throw otherThan(store, part.name);
+    after = part.last;
+    archived += ids.size;
   }
-  if (!ok) throw otherThan(store, manifestOf(manifest.month));
+  const isWhole = archived === orders && (await idsInTable(client, month, after)).length === 0;
+  if (!isWhole) throw otherThan(store, manifestOf(month));
+}
+
+/** Reads the ids of the orders that a month's table has after one order, up to another. */
+async function idsInTable(client: ClientBase, month: string, after = '', last?: string): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT service_order_id AS id FROM past_orders
+     WHERE month = ($1 || '-01')::date AND service_order_id > $2 AND ($3::text IS NULL OR service_order_id <= $3)`,
+    [month, after, last ?? null],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Reads the ids of the orders in a part. */
+async function idsIn(part: Buffer): Promise<Set<string>> {
+  const ids = new Set<string>();
+  for (const line of (await gunzip(part)).toString().trimEnd().split('\n')) {
+    ids.add((JSON.parse(line) as { service_order_id: string }).service_order_id);
+    if (ids.size % TURN === 0) await immediate();
+  }
+  return ids;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
 import { publishKitchens, settleKitchens } from '../../core/locations/settle-kitchens.ts';
-import { probeKitchens } from '../../core/locations/probe-kitchens.ts';
+import { findSuspects, probeKitchens } from '../../core/locations/probe-kitchens.ts';
 import { kitchenTopic } from '../pubsub/kitchen-topic.ts';
 import type { Orders } from './orders.ts';
 
@@ -27,7 +27,7 @@ export function kitchensModule(app: App, config: Config, { breaker }: Pick<Order
       for (const each of settled) observe({ what: 'kitchen', ...each });
       if (settled.length > 0) publisher?.wake();
     },
-    probe: async (stopping: AbortSignal) =>
-      probeKitchens({ ...providers, pool, now: clock.now, silentLocations }, { stopping }),
+    suspect: () => findSuspects({ ...providers, pool, silentLocations }),
+    probe: async (stopping: AbortSignal) => probeKitchens({ ...providers, pool, now: clock.now }, { stopping }),
   };
 }

@@ -4,6 +4,8 @@ import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancel
 import { endDied } from '../../../src/core/cancellations/begin-cancellation.ts';
 import { concludeCancellation, releaseCancellation } from '../../../src/core/cancellations/conclude-cancellation.ts';
 import { problemOf } from '../../../src/core/domain/placement-cause.ts';
+import { findNotices } from '../../../src/core/notices/find-notices.ts';
+import { NEEDS_OPERATOR } from '../../../src/core/orders/needs-operator.ts';
 import { testPool } from '../../support/test-pool.ts';
 
 const pool = testPool();
@@ -98,4 +100,25 @@ it('a deadline goes by the clock: all that no call is about become a person’s 
   expect(rows).toEqual([{ state: 'by_phone' }]);
   const { rows: open } = await pool.query('SELECT FROM placement_attempts WHERE ended_at IS NULL');
   expect(open).toEqual([]);
+});
+
+it('past its deadline, no worker takes a cancellation whose POS hangs: a person needs to act, and is told', async () => {
+  await pool.query('DELETE FROM cancellations');
+  await seed('mute', 40);
+  await pool.query(`UPDATE orders SET cancellation = 'requested' WHERE integration = 'mute'`);
+  await pool.query(`UPDATE locations SET contacts = '[{"name": "K", "email": "k@nord.example", "via": "email"}]'`);
+  const claims = await claimCancellations(pool, { limit: 100, busy: [], open: [] });
+  await pool.query('UPDATE cancellations SET deadline_at = now()');
+  // The calls hung until then.
+  const deps = { pool, observe: () => {}, onLive: () => {} };
+  const late = { do: 'try later', ...problemOf({ code: 'pos_silent' }) } as const;
+  for (const each of claims) await concludeCancellation(deps, each, late);
+  expect(await claim()).toEqual({});
+  expect(await sweepCancellations(pool)).toHaveLength(40);
+  const { rows } = await pool.query(
+    `SELECT FROM placements p JOIN orders o USING (service_order_id) WHERE o.integration = 'mute' AND ${NEEDS_OPERATOR}`,
+  );
+  expect(rows).toHaveLength(40);
+  expect(await findNotices(pool)).toBe(39);
+  expect((await pool.query('SELECT FROM notices WHERE message_id IS NOT NULL')).rowCount).toBe(40);
 });

@@ -9,7 +9,13 @@ import type { Provider } from '../../../src/core/domain/provider.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { readAvailability, SETTLE, settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
 import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
-import { CLAIM_PROBES, FIND_SUSPECTS, PROBE_TIMES, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
+import {
+  CLAIM_PROBES,
+  FIND_SUSPECTS,
+  PROBE_TIMES,
+  findSuspects,
+  probeKitchens,
+} from '../../../src/core/locations/probe-kitchens.ts';
 import { patchLocation, putLocation } from '../../../src/core/locations/put-location.ts';
 import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
 import { createLog } from '../../../src/observe/create-log.ts';
@@ -72,6 +78,7 @@ async function round(): Promise<string | undefined> {
     posFetch: fetch,
     silentLocations: () => silentLocations,
   };
+  await findSuspects(deps, times);
   await probeKitchens(deps, { stopping: new AbortController().signal, times });
   await settleKitchens(pool);
   return (await readAvailability(pool, [locationId]))[0]?.state;

@@ -54,6 +54,16 @@ describe('a contact is told', () => {
     expect(await found()).toEqual(['in_doubt', 'late']);
   });
 
+  it('about each page of troubles, also if a later page cannot be stored', async () => {
+    await seed('late', 4, `${locationId}-first`);
+    await seed('late', 3, `${locationId}-second`);
+    await stage.query(`ALTER TABLE notices ADD CONSTRAINT broken CHECK (service_order_id <> '${locationId}-second')`);
+    await expect(found(1)).rejects.toThrow('broken');
+    expect(await stage.query('SELECT FROM notices WHERE location_id = $1', [locationId])).toHaveLength(1);
+    await stage.query('ALTER TABLE notices DROP CONSTRAINT broken');
+    expect(await found(1)).toEqual(['late', 'late']);
+  });
+
   it('after its minutes, and not if the trouble is over by then', async () => {
     await setContacts(stage, locationId, [KITCHEN, OWNER]);
     const settled = await seed('in_doubt', 9);

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
-import { gunzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { CRC32C } from '@google-cloud/storage';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -153,15 +153,50 @@ describe('a month of past orders', () => {
     expect((await owner.query('SELECT FROM find_tombstone($1)', [ids[0]])).rowCount).toBe(1);
   });
 
-  it('is not archived over the files of another installation', async () => {
-    await seedPast(2);
-    await mkdir(join(folder, NAME), { recursive: true });
-    const name = join(folder, NAME, 'part-000000.ndjson.gz');
-    await writeFile(name, 'of another');
-    await expect(dropArchived(store)).rejects.toThrow('does another installation use this archive?');
-    expect(await readFile(name, 'utf8')).toBe('of another');
-    expect(await inTable()).toBe(2);
+  it.each([1, 2, 3])(
+    'is archived and dropped although an order left its table when %i files were there',
+    async (files) => {
+      const ids = await seedPast(PART + 3);
+      let left = files;
+      const failing: ArchiveStore = {
+        ...store,
+        write: async (name, bytes) => {
+          if (left === 0) throw new Error('the disk is gone');
+          left -= 1;
+          return store.write(name, bytes);
+        },
+      };
+      await archiveMonth(pool, failing, '2025-03', { perPart: PART }).catch(() => {});
+      // It was never read, and is signalled again.
+      await owner.query('DELETE FROM past_orders WHERE service_order_id = $1', [ids[0]]);
+      expect(await dropArchived(store)).toEqual(['past_orders_202503']);
+      expect(await archivedIds()).toEqual(ids);
+    },
+  );
+
+  it('is archived although the process before had another version of zlib', async () => {
+    const ids = await seedPast(PART + 3);
+    expect(await archiveMonth(pool, store, '2025-03', { perPart: PART })).toBe(true);
+    await rm(join(folder, NAME, 'manifest.json'));
+    const part = join(folder, NAME, 'part-000000.ndjson.gz');
+    await writeFile(part, gzipSync(gunzipSync(await readFile(part)), { level: 1 }));
+    expect(await dropArchived(store)).toEqual(['past_orders_202503']);
+    expect(await archivedIds()).toEqual(ids);
   });
+
+  it.each(['of another', gzipSync('{"service_order_id":"order-x"}\n')])(
+    'is not archived over the files of another installation (%#)',
+    async (another) => {
+      await seedPast(2);
+      await mkdir(join(folder, NAME), { recursive: true });
+      const name = join(folder, NAME, 'part-000000.ndjson.gz');
+      await writeFile(name, another);
+      await expect(dropArchived(store)).rejects.toThrow('does another installation use this archive?');
+      expect(await readFile(name)).toEqual(Buffer.from(another));
+      expect(await readdir(join(folder, NAME))).toEqual(['part-000000.ndjson.gz']);
+      expect(await inTable()).toBe(2);
+    },
+  );
 
   it('is not dropped if its table was detached, because the archive would have none of its orders', async () => {
     await seedPast(2);
