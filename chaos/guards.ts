@@ -674,7 +674,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/http/answer-routes.test.ts', 'or after a day'),
   },
   'a question is answered once': {
-    edits: { 'answered-once': [/!order\.isOpen/, 'false'] },
-    noticedBy: vitest('test/http/answer-routes.test.ts', 'is taken once'),
+    edits: { 'answered-once': NEVER },
+    noticedBy: vitest('test/http/answer-routes.test.ts', 'at the same moment as another'),
   },
 };
