@@ -677,4 +677,28 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'answered-once': NEVER },
     noticedBy: vitest('test/http/answer-routes.test.ts', 'at the same moment as another'),
   },
+  'a move to another location ends the pause there, and begins anew what hangs on the location': {
+    edits: { 'move-renews': [/\$\{TAKE_OFF_PAUSE\}, moved_at = now\(\), /, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'moved from a paused location'),
+  },
+  'a late order that was moved is told where it is now': {
+    edits: { 'told-where-it-is': [/, p\.moved_at/, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'of a late order that is moved'),
+  },
+  'a pause is taken off the clock of an order': {
+    edits: { 'pause-taken-off': [/\$\{TAKE_OFF_PAUSE\}/, 'deadline_at = p.deadline_at'] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'that a pause kept waiting, until'),
+  },
+  'a pause of the new location counts from the move': {
+    edits: { 'paused-since-move': [/p\.moved_at, /, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'counts from the move'),
+  },
+  'a call that our own rate limiter did not allow is no silence of the POS': {
+    edits: { 'not-sent': NEVER },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'is recorded as not sent'),
+  },
+  'only calls that reached a location tell whether its POS answers': {
+    edits: { 'told-by-its-calls': [/\(a\.outcome.*NOT FALSE/s, '(true'] },
+    noticedBy: vitest('test/core/locations/probe-kitchens.test.ts', 'is reachable after'),
+  },
 };
