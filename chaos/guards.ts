@@ -548,7 +548,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a location that joins only by'),
   },
   'a removal names orders to their readers only': {
-    edits: { 'orders-for-their-readers': [/areNamed \?/, 'true ?'] },
+    edits: { 'orders-for-their-readers': [/namesOrders \?/, 'true ?'] },
     noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'show an integrator no order'),
   },
   'a name of a token elsewhere is not told': {
@@ -692,6 +692,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a pause of the new location counts from the move': {
     edits: { 'paused-since-move': [/p\.moved_at, /, ''] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'counts from the move'),
+  },
+  'a location keeps its POS while that has orders': {
+    edits: { 'pos-has-orders': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'keeps its integration'),
+  },
+  'webhooks of a former POS are accepted while it has orders': {
+    edits: { 'former-tokens': [/ON f\.location_id = t\.location_id/, 'ON false'] },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'keeps its integration'),
   },
   'a call that our own rate limiter did not allow is no silence of the POS': {
     edits: { 'not-sent': NEVER },

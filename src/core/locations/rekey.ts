@@ -48,6 +48,7 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
   };
   const settings = await all(
     settingsIn(pool, 'locations', 'location_id', placeOfSettings),
+    settingsIn(pool, 'former_settings', 'location_id', placeOfSettings),
     settingsIn(pool, 'applications', 'name', placeOfApplication),
   );
   const grants = await all(grantsIn(pool));

@@ -109,10 +109,8 @@ export async function answerNotice(
         if (open.rowCount === 0) return undefined;
         const done = await act(client, serviceOrderId, answer);
         if (done === undefined || 'refused' in done) return done;
-        await client.query('UPDATE notices SET answer = $2, answered_at = now() WHERE notice_id = $1::uuid', [
-          noticeId,
-          answer,
-        ]);
+        const store = 'UPDATE notices SET answer = $2, answered_at = now() WHERE notice_id = $1::uuid';
+        await client.query(store, [noticeId, answer]);
         return done;
       }),
     () => answer,
