@@ -701,6 +701,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'former-tokens': [/ON f\.location_id = t\.location_id/, 'ON false'] },
     noticedBy: vitest('test/http/operator/location-routes.test.ts', 'keeps its integration'),
   },
+  "a vendor's limit is divided by the processes": {
+    edits: { 'divided-limit': [/ \/ liveProcesses\.count/, ''] },
+    noticedBy: vitest('test/providers/shared.test.ts', 'are divided by the processes'),
+  },
   'a call that our own rate limiter did not allow is no silence of the POS': {
     edits: { 'not-sent': NEVER },
     noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'is recorded as not sent'),
