@@ -60,7 +60,8 @@ export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOr
       ), o AS (
         UPDATE orders
         SET location_id = $2, call_out_code = coalesce((SELECT ${CODE_OF_COUNT} FROM n), call_out_code),
-            integration = CASE WHEN location_id = $2 THEN integration END, fulfillment = $3, requested_at = $4::timestamptz, left_out = $6::jsonb, updated_at = now()
+            integration = CASE WHEN location_id = $2 THEN integration END,
+            fulfillment = $3, requested_at = $4::timestamptz, left_out = $6::jsonb, updated_at = now()
         WHERE service_order_id = $1
       ), c AS (
         UPDATE order_contents SET contents = $7::jsonb WHERE service_order_id = $1

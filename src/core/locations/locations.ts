@@ -402,7 +402,7 @@ const CLOCK = clockOf('(SELECT o.requested_at FROM orders o WHERE o.service_orde
 // guard: paused-since-move
 const DELAY = `greatest(now() - greatest(was.paused_at, p.moved_at, ${CLOCK}), interval '0')`;
 /** SQL that takes the pause of `was` off the clock of a placement `p`, and off its deadline. */
-export const TAKE_OFF_PAUSE = `clock_at = ${CLOCK} + ${DELAY}, deadline_at = p.deadline_at + ${DELAY}`;
+export const TAKE_OFF_PAUSE = `clock_at = least(now(), ${CLOCK} + ${DELAY}), deadline_at = p.deadline_at + ${DELAY}`;
 
 /**
  * SQL that resumes the orders of locations and takes the pause off their clocks. The caller's query `was` has the

@@ -55,6 +55,16 @@ describe('a contact is told', () => {
     expect(await found()).toEqual(['in_doubt', 'late']);
   });
 
+  it('about an order for later that is wanted earlier now, though a pause ended before it was due', async () => {
+    const id = await seed('late', 120);
+    await change(id, `requested_at = now() + interval '3 h'`, 'orders');
+    await pauseLocation(stage.pool, locationId);
+    await resumeLocation(stage.pool, locationId);
+    await change(id, `clock_at = clock_at - interval '30 min'`);
+    await change(id, 'requested_at = now()', 'orders');
+    expect(await found()).toEqual(['late']);
+  });
+
   it('after its minutes, and not if the trouble is over by then', async () => {
     await setContacts(stage, locationId, [KITCHEN, OWNER]);
     const settled = await seed('in_doubt', 9);
