@@ -42,7 +42,7 @@ export async function liveModule(app: App, config: Config, most: number) {
     write,
     relay: { name: 'relay', loops: { relay }, stop: relay.stop },
     /** Removes this process's record of followed orders. If this fails, the record expires. */
-    followed: { name: 'followed orders', stop: () => write().catch(() => {}) },
+    followed: { name: 'followed orders', stop: () => members && write().catch(() => {}) },
     /** The loops that poll Postgres for changes while somebody follows an order or the board. */
     feeds: { name: 'feeds', stop: () => Promise.all([board?.stop(), feed.stop()]) },
   };
