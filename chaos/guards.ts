@@ -588,7 +588,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a location that joins only by'),
   },
   'a removal names orders to their readers only': {
-    edits: { 'orders-for-their-readers': [/areNamed \?/, 'true ?'] },
+    edits: { 'orders-for-their-readers': [/namesOrders \?/, 'true ?'] },
     noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'show an integrator no order'),
   },
   'a name of a token elsewhere is not told': {
@@ -734,7 +734,43 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/http/answer-routes.test.ts', 'or after a day'),
   },
   'a question is answered once': {
-    edits: { 'answered-once': [/!order\.isOpen/, 'false'] },
-    noticedBy: vitest('test/http/answer-routes.test.ts', 'is taken once'),
+    edits: { 'answered-once': NEVER },
+    noticedBy: vitest('test/http/answer-routes.test.ts', 'at the same moment as another'),
+  },
+  'a move to another location ends the pause there, and begins anew what hangs on the location': {
+    edits: { 'move-renews': [/\$\{TAKE_OFF_PAUSE\}, moved_at = now\(\), /, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'moved from a paused location'),
+  },
+  'a late order that was moved is told where it is now': {
+    edits: { 'told-where-it-is': [/, p\.moved_at/, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'of a late order that is moved'),
+  },
+  'a pause is taken off the clock of an order': {
+    edits: { 'pause-taken-off': [/\$\{TAKE_OFF_PAUSE\}/, 'deadline_at = p.deadline_at'] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'that a pause kept waiting, until'),
+  },
+  'a pause of the new location counts from the move': {
+    edits: { 'paused-since-move': [/p\.moved_at, /, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'counts from the move'),
+  },
+  'a location keeps its POS while that has orders': {
+    edits: { 'pos-has-orders': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'keeps its integration'),
+  },
+  'webhooks of a former POS are accepted while it has orders': {
+    edits: { 'former-tokens': [/ON f\.location_id = t\.location_id/, 'ON false'] },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'keeps its integration'),
+  },
+  "a vendor's limit is divided by the processes": {
+    edits: { 'divided-limit': [/ \/ liveProcesses\.count/, ''] },
+    noticedBy: vitest('test/providers/shared.test.ts', 'are divided by the processes'),
+  },
+  'a call that our own rate limiter did not allow is no silence of the POS': {
+    edits: { 'not-sent': NEVER },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'is recorded as not sent'),
+  },
+  'only calls that reached a location tell whether its POS answers': {
+    edits: { 'told-by-its-calls': [/\(a\.outcome.*NOT FALSE/s, '(true'] },
+    noticedBy: vitest('test/core/locations/probe-kitchens.test.ts', 'is reachable after'),
   },
 };

@@ -195,6 +195,7 @@ const ANSWERS = new Map(
   Object.entries<Answered>({
     placed: { sentence: 'The POS has the order', tone: 'good' },
     absent: { sentence: 'The POS does not have the order', tone: 'plain' },
+    not_sent: { sentence: 'No request was made', tone: 'plain' },
     // The POS may have taken the order although we got no usable answer.
     TryAgain: { sentence: 'There was no usable answer', tone: 'warn' },
     NeedsOperator: { sentence: 'The call cannot succeed until an operator fixes something', tone: 'warn' },

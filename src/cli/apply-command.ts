@@ -27,7 +27,7 @@ type Step = {
   problem?: string;
 };
 
-type ApplyOptions = { files: string; secrets?: string[]; yes?: true; prune?: true; group?: string };
+type ApplyOptions = { files: string; secrets?: string[]; yes?: true; prune?: true; anyway?: true; group?: string };
 
 export function addApplyCommands(program: Command): void {
   program
@@ -37,6 +37,7 @@ export function addApplyCommands(program: Command): void {
     .option('--secrets <folders...>', 'folders from which file:PATH may also read secrets, such as /run/secrets')
     .option('--yes', 'carry out the plan')
     .option('--prune', 'also remove locations that no file describes')
+    .option('--anyway', 'also change integrations whose POS has orders that have not ended')
     .addOption(new Option('--group <name>', 'with --prune: only locations of this group are removed'))
     .addHelpText(
       'after',
@@ -86,12 +87,16 @@ async function locationsBy(ask: Ask, group: string | undefined): Promise<SeenLoc
   return ((await ask(list, readInput(list, { group }))) as { locations: SeenLocation[] }).locations;
 }
 
-async function apply(ask: Ask, { files, secrets, yes, prune, group }: ApplyOptions, command: Command): Promise<void> {
+async function apply(
+  ask: Ask,
+  { files, secrets, yes, prune, anyway, group }: ApplyOptions,
+  command: Command,
+): Promise<void> {
   const { locations, problems } = await readLocationFiles(files, await providersBy(ask), secrets);
   // Exit code 2 means planned changes, so wrong files are an error like any other.
   if (problems.length > 0) throw new WrongFiles(problems.join('\n'));
   const described = new Set(locations.map(({ id }) => id));
-  const inputs = locations.map(({ id, file: _file, ...location }) => ({ ...location, locationId: id }));
+  const inputs = locations.map(({ id, file: _file, ...location }) => ({ ...location, locationId: id, anyway }));
   const left = prune ? (await locationsBy(ask, group)).filter(({ locationId }) => !described.has(locationId)) : [];
 
   const puts = await inTurns(inputs, (input) => planPut(ask, input));

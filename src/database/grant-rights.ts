@@ -22,6 +22,7 @@ export const RIGHTS = {
   estimates_due: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   followed_orders: ['SELECT', 'INSERT', 'DELETE'],
   following_processes: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  former_settings: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   kept_days: [],
   kitchens: ['SELECT', 'INSERT', 'UPDATE'],
   live_messages: ['SELECT', 'INSERT'],

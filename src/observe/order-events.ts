@@ -20,6 +20,7 @@ const ATTEMPT_OUTCOMES = [
   'cancelled',
   'requested',
   'not_asked',
+  'not_sent',
   'TryAgain',
   'NeedsOperator',
   'GiveUp',

@@ -13,6 +13,7 @@ import {
   LocationDetails,
   patchLocation,
   putLocation,
+  ReplacedDetails,
   type PutLocation,
   type PutRefused,
 } from '../core/locations/put-location.ts';
@@ -75,7 +76,7 @@ const EXAMPLE_SECRET = Buffer.from('an example: make a secret of your own').toSt
 /** Maximum body of a location in bytes, most of them an item map: it may have thousands of entries. */
 const LOCATION_BYTES = 256 * 1024;
 const dryRun = whether('Change nothing, and answer with what would change.').optional();
-const { name, timeZone, country, contacts, groups, address, backOfficeUrl } = LocationDetails.shape;
+const anyway = whether('Change the integration although its POS has orders that have not ended.').optional();
 const settings = z.record(z.string(), z.unknown()).meta({
   description:
     'As the schema of the integration says: see `GET /providers`. Secrets are stored encrypted and never shown.',
@@ -83,43 +84,25 @@ const settings = z.record(z.string(), z.unknown()).meta({
 const Integration = Id.meta({ description: 'The name of an integration.', examples: ['standard'] });
 
 /** A location, without its id. */
-export const PutBody = z.strictObject({
-  integration: Integration,
-  settings,
-  name: name.default(null),
-  timeZone: timeZone.default(null),
-  country: country.default(null),
-  contacts: contacts.default([]),
-  groups: groups.default([]),
-  address: address.default(null),
-  backOfficeUrl: backOfficeUrl.default(null),
-});
+export const PutBody = z.strictObject({ integration: Integration, settings, ...ReplacedDetails.shape });
 const PatchBody = z
-  .strictObject({
-    integration: Integration.optional(),
-    settings: settings.optional(),
-    name: name.optional(),
-    timeZone: timeZone.optional(),
-    country: country.optional(),
-    contacts: contacts.optional(),
-    groups: groups.optional(),
-    address: address.optional(),
-    backOfficeUrl: backOfficeUrl.optional(),
-  })
+  .strictObject({ integration: Integration, settings, ...LocationDetails.shape })
+  .partial()
   .refine((patch) => Object.values(patch).some((value) => value !== undefined), {
     error:
       'must change something: integration, settings, name, timeZone, country, contacts, groups, address or ' +
       'backOfficeUrl is required',
   });
 
-type Wanted = Partial<LocationDetails> & { locationId: string; dryRun?: boolean | undefined };
+type Flags = { dryRun?: boolean | undefined; anyway?: boolean | undefined };
+type Wanted = Partial<LocationDetails> & { locationId: string } & Flags;
 type PutInput = Wanted & { integration: string; settings: Readonly<Record<string, unknown>> };
 type PatchInput = Partial<PutInput> & Wanted;
 
 /** Stores a location, or what is given of it. `isDry` overrides the input, for the audit. */
 async function store(
   { pool, settings: { registry, keys, publicUrl }, pos, headers, mayPlace, hasAt, scope, service }: Caller,
-  { locationId, dryRun: isDry = false, integration, settings: given, ...details }: PatchInput,
+  { locationId, dryRun: isDry = false, anyway: isSure, integration, settings: given, ...details }: PatchInput,
   isPatch: boolean,
   isForAudit = false,
 ): Promise<PutLocation | PutRefused | undefined> {
@@ -132,6 +115,8 @@ async function store(
     isUnscoped: scope() === undefined,
     mayTell: (groups: readonly string[]) => hasAt('operator', locationId, groups),
     mayMove: service === undefined,
+    anyway: isSure,
+    namesOrders: hasAt('viewer', locationId),
   };
   if (isPatch) {
     const patch = { ...details, ...(integration && { integration }), ...(given && { settings: given }) };
@@ -189,6 +174,7 @@ const DETAILS: readonly CommandOption[] = [
   { flags: '--groups <names>', about: `its groups, such as its brand and its region; ${LIST}`, read: readList },
   { flags: '--address <text>', about: 'its address, for people' },
   { flags: '--back-office-url <url>', about: "the page of its POS for the restaurant's staff" },
+  { flags: '--anyway', about: 'change the integration although its POS has orders that have not ended' },
   { flags: '--dry-run', about: 'change nothing, and print what would change' },
 ];
 
@@ -209,13 +195,13 @@ const put = operation({
       'role that others have there, also at the location.',
     output: ChangedLocation,
     answer: 'It is stored.',
-    refuses: [412],
+    refuses: [409, 412],
     creates: true,
     bodyLimit: LOCATION_BYTES,
   },
   takes: ['ifMatch', 'ifNoneMatch'],
   params: LocationParams,
-  query: z.strictObject({ dryRun }),
+  query: z.strictObject({ dryRun, anyway }),
   body: PutBody,
   reads: POS,
   wakes: true,
@@ -267,12 +253,12 @@ const change = operation({
       '`integration`, `settings` replaces all settings.',
     output: ChangedLocation,
     answer: 'It is changed.',
-    refuses: [412],
+    refuses: [409, 412],
     bodyLimit: LOCATION_BYTES,
   },
   takes: ['ifMatch'],
   params: LocationParams,
-  query: z.strictObject({ dryRun }),
+  query: z.strictObject({ dryRun, anyway }),
   body: PatchBody,
   reads: POS,
   wakes: true,

@@ -1,4 +1,5 @@
 import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
+import { liveProcesses } from '../core/domain/live-processes.ts';
 import type { PosContext } from '../core/domain/provider.ts';
 import { parseRetryAfter } from '../core/domain/classify-error.ts';
 
@@ -166,8 +167,8 @@ type Spent = { spans: { began: number; requests: number }[]; closedUntil: number
 const CALLERS = 10_000;
 
 /**
- * Limits the requests of each caller to a POS within this process. It does not count the requests of other processes,
- * so the POS may answer 429. Then this caller's requests are refused until the wait that the POS asked for is over.
+ * Limits the requests of each caller to a POS within this process to its share: it does not see the requests of other
+ * processes. If the POS answers 429, this caller's requests are refused until the wait that the POS asked for is over.
  * @param allowances empty if the vendor publishes no limits
  * @returns a function that runs a request at once, or throws TryAgain with `sent: false` and the wait
  */
@@ -194,7 +195,10 @@ export function limitRate(
       const span = spent.spans[nth];
       if (span === undefined) return 0;
       if (span.began !== began) Object.assign(span, { began, requests: 0 });
-      return span.requests < requests ? 0 : began + length - at;
+      // At least three, because the orders of a quiet location may come to one process.
+      // guard: divided-limit
+      const share = Math.max(3, Math.floor(requests / liveProcesses.count));
+      return span.requests < Math.min(requests, share) ? 0 : began + length - at;
     });
     const wait = Math.max(spent.closedUntil - at, 0, ...waits);
     if (wait === 0) for (const span of spent.spans) span.requests += 1;

@@ -79,13 +79,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
   const { pool } = database;
   const { live, webhooks, orders, kitchens, notices, attention } = modules;
   const { list } = webhooks.spill ?? {};
-  const { members } = live;
-  const hourly = (name: BackgroundWorkName, work: () => Promise<unknown>): Job => ({
-    name,
-    every: HOUR,
-    first: SOON,
-    work,
-  });
+  const hourly = (name: BackgroundWorkName, work: Job['work']): Job => ({ name, every: HOUR, first: SOON, work });
   return [
     { name: 'sweep of parked events', every: 2 * SECOND, work: async () => webhooks.redrive(await sweepParked(pool)) },
     { name: 'notification of estimates', every: SECOND, work: () => wakeForEstimates(app, orders) },
@@ -110,7 +104,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
 
     ...observability.tasks.map(({ name, work, everyMs }) => recording(name, work, everyMs)),
     recording('recording of webhooks not stored', webhooks.writeNotStored),
-    ...(members ? [{ name: 'recording of followed orders' as const, every: 5 * SECOND, work: members.write }] : []),
+    { name: 'recording of followed orders', every: 5 * SECOND, work: live.write },
 
     hourly('dropping of partitions', () => dropOldPartitions(pool, 'webhooks', config.WEBHOOK_RETENTION_DAYS)),
     ...retentionMsOf(config).map(([name, ms]) => hourly(name, () => deleteOld(pool, name, ms / SECOND))),

@@ -106,7 +106,7 @@ describe.each([
     expect((await apply()).out).not.toContain('Warning');
   });
 
-  it('changes nothing if a location cannot be removed, and names its orders', async () => {
+  it('changes nothing if a location cannot be removed, and names its orders, nor its integration changed, but --anyway', async () => {
     await write({ 'a.yaml': file('club-1'), 'b.yaml': file('busy') });
     await apply('--yes');
     await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'busy' });
@@ -117,6 +117,11 @@ describe.each([
     expect(out).toContain('order-1 (sent)');
     expect(error).toContain('Nothing was changed');
     expect(await stored()).toMatchObject([{ location_id: 'busy' }, { name: 'Club club-1' }]);
+    await write({
+      'b.yaml': 'id: busy\nintegration: hubrise\nsettings: { accessToken: env:SECRET, clientSecret: env:SECRET }\n',
+    });
+    expect(await apply('--yes')).toMatchObject({ code: 1, out: expect.stringContaining('order-1 (sent)') });
+    expect(await apply('--yes', '--anyway')).toMatchObject({ code: 0 });
     await stage.query('WITH p AS (DELETE FROM placements) DELETE FROM orders');
   });
 

@@ -11,11 +11,12 @@ import { runJson } from '../support/run-json.ts';
 const OLD = `old:${Buffer.alloc(32, 1).toString('base64')}`;
 const NEW = `new:${Buffer.alloc(32, 2).toString('base64')}`;
 const BOTH = `${NEW},${OLD}`;
-/** What was sealed before the new key came: two locations, a grant, one that its owner has not confirmed, a dropped webhook. */
+/** What was sealed before the new key came: two locations, the former settings of one, a grant, one that its owner has not
+ * confirmed, a dropped webhook. */
 const SEED = Buffer.from('seed');
 const GRANT = { accessToken: 'a', refreshToken: 'r' };
 const LINK = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
-const COUNTS = { settings: 2, grants: 2, webhooks: 1 };
+const COUNTS = { settings: 3, grants: 2, webhooks: 1 };
 const READABLE = { settings: { ordersUrl: { origin: 'http://127.0.0.1:9/…' }, secret: {} } };
 
 let stage: Stage;
@@ -33,7 +34,7 @@ const counted = (name: 'rewritten' | 'current' | 'unreadable', more: object = {}
 });
 const sealedTexts = (): Promise<Record<string, unknown>[]> =>
   stage.query(
-    `SELECT settings AS text FROM locations UNION ALL SELECT "grant" FROM credentials
+    `SELECT settings AS text FROM locations UNION ALL SELECT settings FROM former_settings UNION ALL SELECT "grant" FROM credentials
      UNION ALL SELECT sealed FROM connect_links UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL ORDER BY 1`,
   );
 /** The row that the statement is about to write has changed under it, as when another process commits first. */
@@ -57,6 +58,10 @@ beforeAll(async () => {
   const secret = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
   await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders', secret });
   await stage.addLocation('club-2', { ordersUrl: 'http://127.0.0.1:9/orders' });
+  await stage.query(
+    `INSERT INTO former_settings (location_id, integration, settings)
+     SELECT location_id, 'square', settings FROM locations WHERE location_id = 'club-2'`,
+  );
   await stage.query(
     `INSERT INTO credentials (seed_sha256, integration, "grant", granted_at) VALUES ($1, 'pos', $2, now())`,
     [SEED, await seal(parseSettingsKeys(OLD), GRANT, `credentials/${SEED.toString('hex')}`)],
@@ -87,7 +92,7 @@ describe('expediter rekey', () => {
     const { code, out, error } = await runCli({ ...env, SETTINGS_KEY: NEW }, ['rekey', '--json']);
     expect({ code, error }).toEqual({
       code: 1,
-      error: expect.stringMatching(/^error: 5 cannot be decrypted: SETTINGS_KEY lacks key "old", [^\n]+\n$/),
+      error: expect.stringMatching(/^error: 6 cannot be decrypted: SETTINGS_KEY lacks key "old", [^\n]+\n$/),
     });
     expect(JSON.parse(out)).toEqual(counted('unreadable', { missingKeys: ['old'] }));
     expect(await sealedTexts()).toEqual(before);
@@ -102,7 +107,7 @@ describe('expediter rekey', () => {
   it('loses to whoever writes the same text meanwhile', async () => {
     const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' }, 'locations/club-2');
     const done = await rekey(overtakenAt('club-2', theirs), parseSettingsKeys(BOTH), false);
-    expect(done.settings).toEqual({ rewritten: 1, current: 1, unreadable: 0 });
+    expect(done.settings).toEqual({ rewritten: 2, current: 1, unreadable: 0 });
     const [row] = await stage.query(`SELECT settings FROM locations WHERE location_id = 'club-2'`);
     expect(row).toEqual({ settings: theirs });
   });
@@ -122,8 +127,8 @@ describe('expediter rekey', () => {
   it('finds everything done the second time, while the service of the old key goes on to be there', async () => {
     expect(await runJson(env, ['rekey'])).toEqual(counted('current'));
     const inWords = await runCli(env, ['rekey']);
-    expect(inWords.out).toMatch(/^settings of locations and applications +0 +2 +0$/m);
-    expect(await keysInUse(stage.pool)).toEqual(new Map([['new', 5]]));
+    expect(inWords.out).toMatch(/^settings of locations and applications +0 +3 +0$/m);
+    expect(await keysInUse(stage.pool)).toEqual(new Map([['new', 6]]));
   });
 
   it('what is in the row of another is left as it is, opens there for nobody, and is named', async () => {

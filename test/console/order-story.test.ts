@@ -172,6 +172,7 @@ describe('a happening is described in words', () => {
     expect(answer('cancelled')).toMatchObject({ sentence: 'The POS cancelled the order', tone: 'good' });
     expect(answer('GiveUp')).toMatchObject({ sentence: 'The POS refused to cancel the order', tone: 'warn' });
     expect(answer('not_asked')).toMatchObject({ sentence: 'This POS has no call to cancel an order', tone: 'warn' });
+    expect(answer('not_sent')).toMatchObject({ sentence: 'No request was made', tone: 'plain' });
     expect(answer('TryAgain')).toMatchObject({ sentence: 'There was no usable answer' });
     expect(tell('cancel finished', { state: 'refused', problem: 'too late' })).toMatchObject({ more: ['too late'] });
   });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Contact, NoticeReason } from '../../src/core/locations/put-location.ts';
+import { answerNotice, findAnswerPage, type AnswerPage } from '../../src/core/notices/answer-notice.ts';
 import { findNotices } from '../../src/core/notices/find-notices.ts';
 import { workNotices } from '../../src/core/notices/send-notices.ts';
 import { makeToken } from '../../src/core/domain/make-token.ts';
@@ -190,6 +191,18 @@ describe('an answer', () => {
     ]);
     const { state } = (await stage.placement(order)) ?? {};
     expect(answers).toEqual([{ answer: state === 'sent' ? 'there' : 'not_there' }]);
+  });
+
+  it('about a cancellation at the same moment as another counts once: the member hears one end', async () => {
+    const links = Object.values(await tell('cancel_by_phone', [KITCHEN, OWNER]));
+    // Both pages are read before the first answer is stored.
+    const pages = await Promise.all(links.map((link) => findAnswerPage(stage.pool, link.replace('/answer/', ''))));
+    for (const [nth, answer] of ['too_late', 'cancelled'].entries()) {
+      const page = pages[nth] as AnswerPage;
+      await answerNotice(stage.pool, page, { noticeId: page.orders[0]?.noticeId ?? '', answer }, { source: 'test' });
+    }
+    expect(await cancellation()).toBe('refused');
+    expect(await audits()).toMatchObject([{ outcome: 'done' }, { outcome: 'refused' }]);
   });
 
   it('is not needed once an operator has settled the order', async () => {

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { liveProcesses } from '../../src/core/domain/live-processes.ts';
 import { NotAuthentic, NeedsOperator, TryAgain } from '../../src/core/domain/errors.ts';
 import type { Credentials } from '../../src/core/domain/provider.ts';
 import { callWithToken } from '../../src/providers/oauth.ts';
@@ -143,6 +144,22 @@ describe('limits', () => {
     expect(await withinLimits('other', at(30), fine)).toBe('fine');
     expect(await withinLimits('one', at(60), fine)).toBe('fine');
     await expect(withinLimits('one', at(120), fine)).rejects.toMatchObject({ retryAfterMs: 1_680_000 });
+  });
+
+  it('are divided by the processes that run, down to three a process', async () => {
+    const withinLimits = limitRate([{ requests: 20, seconds: 1 }]);
+    onTestFinished(() => void (liveProcesses.count = 1));
+    for (const [processes, share] of [
+      [1, 20],
+      [4, 5],
+      [6, 3],
+      [20, 3],
+    ] as const) {
+      liveProcesses.count = processes;
+      const asked = Array.from({ length: 20 }, () => withinLimits(`of ${processes}`, at(0), fine));
+      const allowed = (await Promise.allSettled(asked)).filter(({ status }) => status === 'fulfilled');
+      expect(allowed).toHaveLength(share);
+    }
   });
 
   it('that the POS tells hold for one caller, as long as it says', async () => {

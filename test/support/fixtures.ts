@@ -71,6 +71,7 @@ export function fixturesOf(about: { pool: pg.Pool; ownerPool: pg.Pool; registry:
         pool,
         { registry, keys: config.SETTINGS_KEY, publicUrl: config.PUBLIC_URL, allowedHosts: config.ALLOW_PRIVATE_HOSTS },
         { locationId, integration, settings: whole },
+        { anyway: true },
       );
     },
     async seedOrder({ serviceOrderId, locationId, providerOrderId, fulfillment = 'pickup', contents }) {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientBase } from 'pg';
 import type { CanonicalOrder } from '../domain/order.ts';
+import { PAUSED_AT, TAKE_OFF_PAUSE } from '../locations/locations.ts';
 import { CODE_OF_COUNT, countCode } from '../placements/record-order.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import type { CancellationState, PlacementState } from '../domain/placement.ts';
@@ -42,11 +43,12 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /**
  * Replaces a stored order with the platform's current version. The order must be locked and must not have been
- * sent. A worker about to send it loses the placement, so the next worker sends the new version. The call-out code
- * changes only if the location does, because each location counts its own codes.
+ * sent. A worker about to send it loses the placement, so the next worker sends the new version. If the location
+ * changes, all that hangs on it does: the call-out code, because each location counts its own codes, and what `LEAVE` sets.
  * @param deadlineS seconds after `requestedAt` during which the order is worth placing
  */
 export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOrder, deadlineS: number): Promise<void> {
+  await client.query({ name: 'leave-location', text: LEAVE, values: [order.serviceOrderId, order.locationId] });
   await client.query({
     name: 'store-newest',
     text: `
@@ -57,6 +59,7 @@ export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOr
       ), o AS (
         UPDATE orders
         SET location_id = $2, call_out_code = coalesce((SELECT ${CODE_OF_COUNT} FROM n), call_out_code),
+            integration = CASE WHEN location_id = $2 THEN integration END,
             fulfillment = $3, requested_at = $4::timestamptz, left_out = $6::jsonb, updated_at = now()
         WHERE service_order_id = $1
       ), c AS (
@@ -78,6 +81,18 @@ export async function storeNewest(client: ClientBase, { order, leftOut }: ReadOr
     ],
   });
 }
+
+/**
+ * Order $1 leaves its location for $2: the pause there ends for it, and its problem. `moved_at` tells its notices, links
+ * and attempts there from those at the new location.
+ */
+const LEAVE = `
+  UPDATE placements p
+  -- guard: move-renews
+  SET ${TAKE_OFF_PAUSE}, moved_at = now(), state = 'waiting', problem = NULL, cause = NULL
+  FROM (SELECT o.service_order_id, coalesce(${PAUSED_AT}, now()) AS paused_at
+        FROM orders o LEFT JOIN locations l USING (location_id)) AS was
+  WHERE p.service_order_id = $1 AND was.service_order_id = $1 AND p.location_id <> $2 AND num_nulls(p.finished_at) = 1`;
 
 type LockedOrder = {
   ended: boolean;

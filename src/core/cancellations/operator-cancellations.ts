@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { refused, type Refused } from '../domain/placement-cause.ts';
 import { inTransaction } from '../postgres/transactions.ts';
@@ -54,7 +54,7 @@ type CancellationConcluded = z.infer<typeof CancellationConcluded>;
  * @returns a refusal, or undefined if there is no such order
  */
 export async function concludeByPhone(
-  pool: Pool,
+  pool: Pool | PoolClient,
   serviceOrderId: string,
   cancelled: boolean,
 ): Promise<CancellationConcluded | Refused | undefined> {

@@ -34,8 +34,7 @@ function causeByKind(error: unknown): PlacementCause {
   if (!(error instanceof TryAgain)) return { code: 'unexpected_error' };
   if (httpStatus === 429) return { code: 'pos_busy', httpStatus };
   if (httpStatus !== undefined) return { code: 'pos_failing', httpStatus };
-  // An error with a wait but without an HTTP status comes from our own rate limiter.
-  if (error.retryAfterMs !== undefined) return { code: 'pos_busy' };
+  if (isLimited(error)) return { code: 'pos_busy' };
   return { code: error.sent ? 'pos_silent' : 'pos_unreachable' };
 }
 
@@ -54,14 +53,25 @@ export function perhapsTaken(error: unknown): boolean {
   return httpStatus >= 500 || httpStatus === 408 || (!isRefusal && httpStatus < 400);
 }
 
+/** True if our own rate limiter allowed no request: its errors have a wait and no HTTP status. */
+function isLimited(error: unknown): boolean {
+  return error instanceof TryAgain && error.httpStatus === undefined && error.retryAfterMs !== undefined;
+}
+
+/** The outcome of a call that failed: `not_sent` if nothing was sent, so that nobody counts it as a silent POS. */
+export function failedOutcome(error: unknown): string {
+  // guard: not-sent
+  if (isLimited(error) && !(error as TryAgain).sent) return 'not_sent';
+  return error instanceof Error ? error.name : 'unknown';
+}
+
 /** True if the POS answered. False for a server error or no answer. Undefined if unknown, or if no request was made. */
 export function isAnswer(error: unknown): boolean | undefined {
   if (error === undefined) return true;
   const { httpStatus } = (error ?? {}) as { httpStatus?: number };
   if (httpStatus !== undefined) return httpStatus < 500;
   if (error instanceof NeedsOperator || error instanceof GiveUp) return undefined;
-  // An error with a wait and no HTTP status comes from our own rate limiter, which made no request.
-  if (error instanceof TryAgain && error.retryAfterMs !== undefined) return undefined;
+  if (isLimited(error)) return undefined;
   return false;
 }
 

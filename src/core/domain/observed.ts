@@ -43,7 +43,10 @@ export type Observed =
       locationId: string;
       integration: string;
       call: 'createOrder' | 'findOrder' | 'cancelOrder';
-      /** placed, absent, a `CancelAnswer`, not_asked (a cancel without a request), or the name of the error. */
+      /**
+       * placed, absent, a `CancelAnswer`, not_asked (a cancel without a request), not_sent (our own rate limiter allowed
+       * no request), or the name of the error.
+       */
       outcome: string;
       httpStatus: number | undefined;
       /** True if the call ended with an error. */

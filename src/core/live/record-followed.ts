@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { liveProcesses } from '../domain/live-processes.ts';
 
 /** SQL: whether a member follows the order `$1` in any process. Followers of a dead process count for half a minute. */
 export const IS_FOLLOWED = `EXISTS (
@@ -7,8 +8,8 @@ export const IS_FOLLOWED = `EXISTS (
   WHERE service_order_id = $1 AND beat_at > now() - interval '30 s')`;
 
 /**
- * Records which orders members follow through this process, so that operators of every process see it.
- * @returns a function that writes the changes since its last call; it writes nothing while no order is followed
+ * Records that this process runs, and which orders members follow through it, so that operators of every process see it.
+ * @returns a function that writes the changes since its last call, and counts the processes
  */
 export function recordFollowed(pool: Pick<Pool, 'query'>, followed: () => ReadonlySet<string>): () => Promise<void> {
   let process = randomUUID();
@@ -16,18 +17,13 @@ export function recordFollowed(pool: Pick<Pool, 'query'>, followed: () => Readon
 
   return async () => {
     const following = followed();
-    if (following.size === 0 && written.size === 0) return;
     try {
-      if (following.size === 0) {
-        await pool.query('DELETE FROM following_processes WHERE process = $1::uuid', [process]);
-        written = following;
-        return;
-      }
       const added = [...following].filter((id) => !written.has(id));
       const left = [...written].filter((id) => !following.has(id));
-      const { rows } = await pool.query<{ begins: boolean }>(WRITE, [process, added, left]);
+      const { rows } = await pool.query<{ begins: boolean; others: number }>(WRITE, [process, added, left]);
       // If another process took this one for dead, it deleted all rows. The next call then writes the other orders.
       written = rows[0]?.begins === true ? new Set(added) : following;
+      liveProcesses.count = 1 + (rows[0]?.others ?? 0);
     } catch (error) {
       // The write may have been committed. Under a new id, the next calls write all orders, and the old rows expire.
       process = randomUUID();
@@ -50,4 +46,5 @@ const WRITE = `
   ), "left" AS (
     DELETE FROM followed_orders WHERE process = $1::uuid AND service_order_id = ANY ($3::text[])
   )
-  SELECT begins FROM beat`;
+  SELECT begins, (SELECT count(*)::int FROM following_processes
+                  WHERE beat_at > now() - interval '30 s' AND process <> $1::uuid) AS others FROM beat`;

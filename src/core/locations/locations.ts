@@ -391,13 +391,28 @@ export const END_BUSY = `busy_until = NULL, busy_minutes = NULL, busy_reason = N
   pos_busy_until = NULL, pos_busy_minutes = NULL, pos_said_at = greatest(l.pos_said_at, now())`;
 
 /**
- * SQL that resumes the orders of locations and extends their deadlines by the pause. The caller's query `was` has the
+ * SQL of the clock of a placement `p`: when it was due at the POS, without the pauses since. An order for later is due an
+ * hour before it is wanted. @param wantedAt SQL of when the member wants it; NULL for as soon as possible
+ */
+export const clockOf = (wantedAt: string): string =>
+  `greatest(p.clock_at, p.absent_at, p.signalled_at, ${wantedAt} - interval '1 h')`;
+
+const CLOCK = clockOf('(SELECT o.requested_at FROM orders o WHERE o.service_order_id = p.service_order_id)');
+/** SQL of how long a pause since `was.paused_at` has delayed a placement `p`. It has not before the order was due there. */
+// guard: paused-since-move
+const DELAY = `greatest(now() - greatest(was.paused_at, p.moved_at, ${CLOCK}), interval '0')`;
+/** SQL that takes the pause of `was` off the clock of a placement `p`, and off its deadline. */
+export const TAKE_OFF_PAUSE = `clock_at = least(now(), ${CLOCK} + ${DELAY}), deadline_at = p.deadline_at + ${DELAY}`;
+
+/**
+ * SQL that resumes the orders of locations and takes the pause off their clocks. The caller's query `was` has the
  * locations. If a location's `paused_at` (the start of the pause) is NULL, its orders stay as they are.
  */
 export const RELEASE_HELD = `
   UPDATE placements p
   SET next_attempt_at = CASE WHEN p.next_attempt_at = 'infinity' THEN p.next_attempt_at ELSE now() END,
-      deadline_at = p.deadline_at + (now() - greatest(was.paused_at, p.signalled_at))
+      -- guard: pause-taken-off
+      ${TAKE_OFF_PAUSE}
   FROM was
   WHERE p.location_id = was.location_id AND was.paused_at IS NOT NULL AND p.finished_at IS NULL`;
 

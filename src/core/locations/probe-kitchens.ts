@@ -116,6 +116,13 @@ const ANSWERED = `(a.http_status < 500 OR a.http_status IS NULL
   AND a.outcome IN ('placed', 'absent', 'cancelled', 'requested'))`;
 const UNANSWERED = `(a.http_status >= 500 OR a.http_status IS NULL AND a.outcome NOT IN
   ('placed', 'absent', 'cancelled', 'requested', 'not_asked', 'unknown', 'NeedsOperator', 'GiveUp'))`;
+/**
+ * SQL that is true if a call `a` about a placement `p` tells something of the POS of its location: it was sent, and to
+ * that location. The previous version records a call that was not sent as TryAgain.
+ */
+// guard: told-by-its-calls
+const TELLS = `(a.outcome <> 'not_sent' AND (a.started_at > p.moved_at) IS NOT FALSE
+  AND (a.http_status IS NULL AND a.attempt = p.attempts AND p.cause ->> 'code' = 'pos_busy') IS NOT TRUE)`;
 
 const { $, valuesOf } = nameParameters('probed', 'silent', 'later', 'calls', 'forgotten');
 const seconds = (parameter: string): string => `make_interval(secs => ${parameter}::float8)`;
@@ -135,13 +142,11 @@ export const FIND_SUSPECTS = `
     SELECT DISTINCT ON (p.location_id) p.location_id, ${UNANSWERED} AS unanswered
     FROM placements p
     CROSS JOIN LATERAL (
-      SELECT outcome, http_status, ended_at FROM placement_attempts
-      WHERE service_order_id = p.service_order_id AND ended_at IS NOT NULL ORDER BY attempt DESC LIMIT 1
+      SELECT outcome, http_status, ended_at FROM placement_attempts a
+      WHERE service_order_id = p.service_order_id AND ended_at IS NOT NULL AND ${TELLS} ORDER BY attempt DESC LIMIT 1
     ) AS a
     WHERE p.finished_at IS NULL AND p.attempts > 0 AND p.state IN ('waiting', 'in_doubt') AND p.location_id IS NOT NULL
       AND p.next_attempt_at BETWEEN now() - interval '5 min' AND now() + interval '5 min'
-      -- Our own rate limiter made no call.
-      AND (a.http_status IS NULL AND p.cause ->> 'code' = 'pos_busy') IS NOT TRUE
     ORDER BY p.location_id, a.ended_at DESC
   ), heard AS MATERIALIZED (
     SELECT integration FROM location_last_seen WHERE last_seen_at > now() - interval '10 min'
@@ -159,7 +164,7 @@ export const FIND_SUSPECTS = `
       -- Three other locations reported since.
       AND o.integration = ANY (ARRAY(SELECT integration FROM heard))
   ), place AS (
-    -- Facts are collected here, because to look for each location in all facts would take the square of their number.
+    -- Facts are collected here, because to look for each location in all facts would take too long.
     SELECT location_id, bool_or(fact = 'down') AS is_down, bool_or(fact IN ('down', 'silent')) AS is_silent
     FROM (
       SELECT location_id, 'tried' FROM tried WHERE unanswered
@@ -188,11 +193,12 @@ export const FIND_SUSPECTS = `
       SELECT max(a.ended_at) FILTER (WHERE ${ANSWERED}) AS answered_at,
              array_agg(a.ended_at) FILTER (WHERE ${UNANSWERED}) AS unanswered,
              array_agg(CASE WHEN a.http_status = 500 THEN a.service_order_id END) FILTER (WHERE ${UNANSWERED}) AS failing
-      FROM (SELECT service_order_id FROM placements
+      FROM (SELECT service_order_id, moved_at, attempts, cause FROM placements
             WHERE location_id = l.location_id AND signalled_at > now() - interval '2 h'
               AND requested_at > now() - interval '1 h' OFFSET 0) AS p
       CROSS JOIN LATERAL (SELECT * FROM placement_attempts WHERE service_order_id = p.service_order_id
                             AND ended_at > now() - interval '1 h' OFFSET 0) AS a
+      WHERE ${TELLS}
     ) AS call
     CROSS JOIN LATERAL (SELECT greatest(s.last_seen_at, call.answered_at, l.settings_changed_at, l.created_at) AS at) AS proof
     CROSS JOIN LATERAL (

@@ -23,6 +23,7 @@ import {
 } from './locations.ts';
 import { seal, unseal } from './settings-key.ts';
 import { openAgain } from './settle-kitchens.ts';
+import { findUnfinished } from './unfinished-orders.ts';
 import { judgeTarget, refuseMove, refuseWhiteSpace, type SettingsChange } from './where-settings-lead.ts';
 
 /** What a contact can be told about an order, and the ways to tell it. */
@@ -102,15 +103,17 @@ export const LocationDetails = z.object({
     }),
 });
 export type LocationDetails = z.infer<typeof LocationDetails>;
-const NO_DETAILS: LocationDetails = {
-  name: null,
-  timeZone: null,
-  country: null,
-  contacts: [],
-  groups: [],
-  address: null,
-  backOfficeUrl: null,
-};
+const { name, timeZone, country, contacts, groups, address, backOfficeUrl } = LocationDetails.shape;
+/** The same, of a location that is replaced: what is left out is removed. */
+export const ReplacedDetails = z.object({
+  name: name.default(null),
+  timeZone: timeZone.default(null),
+  country: country.default(null),
+  contacts: contacts.default([]),
+  groups: groups.default([]),
+  address: address.default(null),
+  backOfficeUrl: backOfficeUrl.default(null),
+});
 
 function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z][\w+/-]*$/.test(name)) return false;
@@ -148,14 +151,7 @@ export const ChangedLocation = z
   })
   .meta({ id: 'ChangedLocation' });
 
-export type PutLocation = {
-  created: boolean;
-  changes: LocationChange[];
-  /** Of the location as it is now. Null if a dry run would create it. */
-  etag: string | null;
-  /** What is stored although it is unusual, for people. */
-  warnings: string[];
-};
+export type PutLocation = Pick<z.infer<typeof ChangedLocation>, 'created' | 'changes' | 'etag' | 'warnings'>;
 
 type Options = {
   /** The `If-Match` of the request. */
@@ -175,8 +171,16 @@ type Options = {
   isUnscoped?: boolean | undefined;
   /** Whether stored secrets may be sent to another host. Its owner could read them. */
   mayMove?: boolean | undefined;
+  /** Changes the integration although its POS has orders that have not ended. */
+  anyway?: boolean | undefined;
+  /** Whether a refusal names these orders. */
+  namesOrders?: boolean | undefined;
 };
-export type PutRefused = { refused: string; statusCode: 403 | 412; cause?: { code: 'role_missing'; roles: Role[] } };
+export type PutRefused = {
+  refused: string;
+  statusCode: 403 | 409 | 412;
+  cause?: { code: 'role_missing'; roles: Role[] };
+};
 
 type Rules = SettingsRules & { allowedHosts: AllowedHosts };
 
@@ -196,7 +200,12 @@ export async function putLocation(
   }: { locationId: string; integration: string; settings: unknown } & Partial<LocationDetails>,
   options: Options = {},
 ): Promise<PutLocation | PutRefused> {
-  const wanted = { ...NO_DETAILS, ...details, integration, settings: settings as Configured['settings'] };
+  const wanted = {
+    ...ReplacedDetails.parse({}),
+    ...details,
+    integration,
+    settings: settings as Configured['settings'],
+  };
   const put = await write(pool, rules, locationId, { decide: () => wanted, isPatch: false, settings }, options);
   if (put === undefined) throw new Error('a location was not stored');
   return put;
@@ -273,6 +282,10 @@ export function matches(ifMatch: string | undefined, row: ConfiguredRow | undefi
 export const CHANGED_MEANWHILE =
   'The location has changed since you read it. Read it again, then send the change with its new ETag.';
 
+const ANYWAY =
+  'With another integration, the webhooks about them are still accepted, but nothing polls or cancels them. Wait, or ' +
+  'repeat this with --anyway (?anyway=true)';
+
 const EXISTS = 'A location with this id exists already. Choose another id, or leave out If-None-Match to replace it.';
 
 export async function readConfigured(
@@ -305,7 +318,7 @@ async function write(
   { decide, isPatch, settings }: Change,
   { ifMatch, ifNoneMatch, dryRun = false, mayPlace = () => true, mayTell = () => true, ...caller }: Options,
 ): Promise<PutLocation | PutRefused | undefined> {
-  const { isUnscoped = true, mayMove = true } = caller;
+  const { isUnscoped = true, mayMove = true, anyway = false, namesOrders = true } = caller;
   const id = Id.safeParse(locationId);
   if (!id.success) throw new WrongLocation(`location: ${describeIssues(id.error)}`);
   // A URL means a folder by them, so no client of the API could ask for the location.
@@ -336,6 +349,10 @@ async function write(
     if (isTold && !mayTell((before ?? wanted).groups)) return NOT_OPERATOR;
     if (!matches(ifMatch, row)) return { refused: CHANGED_MEANWHILE, statusCode: 412 };
     if (ifNoneMatch !== undefined && row !== undefined) return { refused: EXISTS, statusCode: 412 };
+    const leaves = before !== undefined && before.integration !== wanted.integration && !anyway;
+    const open = leaves && (await findUnfinished(client, locationId, { namesOrders, sentBy: before.integration }));
+    // guard: pos-has-orders
+    if (open) return { refused: `${open}. ${ANYWAY}`, statusCode: 409 };
     const stays =
       before?.integration === wanted.integration && isDeepStrictEqual(before.settings, wanted.settings)
         ? row
@@ -433,6 +450,12 @@ function validate(rules: Rules, before: Configured | undefined, wanted: Configur
 }
 
 const PUT = `
+  WITH former AS (
+    INSERT INTO former_settings (location_id, integration, settings, application)
+    SELECT location_id, integration, settings, application FROM locations WHERE location_id = $1 AND integration <> $2
+    ON CONFLICT (location_id) DO UPDATE SET integration = excluded.integration, settings = excluded.settings,
+                                            application = excluded.application, left_at = now()
+  )
   INSERT INTO locations AS l (location_id, integration, settings, country, grant_sha256, name, time_zone, contacts, groups,
                               address, back_office_url, application)
   VALUES ($1, $2, $3, $4, decode($5::text, 'hex'), $6, $7, $8, $9, $10, $11, $12)

@@ -49,6 +49,7 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
   };
   const settings = await all(
     textsById('locations', 'location_id', 'settings', placeOfSettings),
+    textsById('former_settings', 'location_id', 'settings', placeOfSettings),
     textsById('applications', 'name', 'settings', placeOfApplication),
   );
   const grants = await all(GRANTS, textsById('connect_links', 'link_id::text', 'sealed', placeOfWaiting));

@@ -1,10 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
-import type { PlacementState } from '../domain/placement.ts';
 import { inTransaction } from '../postgres/transactions.ts';
 import { CHANGED_MEANWHILE, matches, readConfigured } from './put-location.ts';
 import { closeForever } from './settle-kitchens.ts';
+import { findUnfinished } from './unfinished-orders.ts';
 
-const NAMED = 5;
 const RIGHTS = `SELECT FROM operator_grants WHERE $1 = ANY (locations)
   UNION ALL SELECT FROM operator_tokens WHERE $1 = ANY (locations) AND revoked_at IS NULL`;
 // A grant that could not be revoked for a day, such as one that no key decrypts, holds nothing back.
@@ -13,6 +12,10 @@ const WAITING = `SELECT FROM connect_links WHERE location_id = $1 AND sealed IS 
 const WAITS =
   'its owner has not confirmed the access of a link. Wait ten minutes, or one after: expediter provider disconnect ';
 const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
+
+type Options = Partial<Record<'unpaused' | 'dryRun' | 'mayRevoke' | 'namesOrders', boolean | undefined>> & {
+  ifMatch?: string;
+};
 
 /**
  * Removes a location with its settings and tokens. It must be paused and have no unfinished orders. Its webhooks are
@@ -27,19 +30,7 @@ const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
 export async function removeLocation(
   pool: Pool,
   locationId: string,
-  {
-    unpaused = false,
-    dryRun = false,
-    mayRevoke = true,
-    ifMatch,
-    namesOrders = true,
-  }: {
-    unpaused?: boolean | undefined;
-    dryRun?: boolean | undefined;
-    mayRevoke?: boolean;
-    ifMatch?: string;
-    namesOrders?: boolean;
-  } = {},
+  { unpaused, dryRun, mayRevoke = true, ifMatch, namesOrders = true }: Options = {},
 ): Promise<{ tokens: number } | { refused: string; statusCode?: 403 | 412 } | undefined> {
   return inTransaction(pool, async (client) => {
     const location = await readConfigured(client, locationId, 'FOR UPDATE');
@@ -47,7 +38,7 @@ export async function removeLocation(
     if (!matches(ifMatch, location)) return { refused: CHANGED_MEANWHILE, statusCode: 412 };
     if (!unpaused && !location.isPaused)
       return { refused: `it takes orders. Pause it first: expediter location pause ${locationId}` };
-    const unfinished = await findUnfinished(client, locationId, namesOrders);
+    const unfinished = await findUnfinished(client, locationId, { namesOrders });
     if (unfinished !== undefined) return { refused: unfinished };
     // guard: revoked-before-removal
     if ((await client.query(WAITING, [locationId])).rowCount !== 0) return { refused: WAITS + locationId };
@@ -84,22 +75,4 @@ async function revokeRights(client: PoolClient, locationId: string): Promise<voi
   ]) {
     await client.query(last, [locationId]);
   }
-}
-
-/** Names or counts the unfinished orders. Without the location they would lose their statuses, or could never be sent. */
-async function findUnfinished(client: PoolClient, locationId: string, areNamed: boolean): Promise<string | undefined> {
-  const { rows } = await client.query<{ serviceOrderId: string; state: PlacementState | null; count: number }>(
-    `SELECT o.service_order_id AS "serviceOrderId", p.state, count(*) OVER ()::int AS count
-     FROM orders o LEFT JOIN placements p USING (service_order_id)
-     WHERE o.location_id = $1 AND o.ended_at IS NULL
-     ORDER BY o.created_at LIMIT ${NAMED}`,
-    [locationId],
-  );
-  const count = rows[0]?.count ?? 0;
-  if (count === 0) return undefined;
-  const named = rows.map((row) => `${row.serviceOrderId} (${(row.state ?? 'sent').replace('_', ' ')})`);
-  const more = count > rows.length ? ` and ${count - rows.length} more` : '';
-  // guard: orders-for-their-readers
-  const which = areNamed ? `: ${named.join(', ')}${more}` : ` (${count})`;
-  return `the location has orders that have not ended${which}. Each order ends with its last status, or a day after its last event`;
 }

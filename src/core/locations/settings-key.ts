@@ -93,6 +93,7 @@ export async function keysInUse(pool: Pool): Promise<Map<string, number>> {
                                                   'base64'), 'escape') END AS json
            FROM (SELECT split_part(sealed, '.', 1) AS header
                  FROM (SELECT settings AS sealed FROM locations
+                       UNION ALL SELECT settings FROM former_settings
                        UNION ALL SELECT settings FROM applications
                        UNION ALL SELECT "grant" FROM credentials WHERE "grant" IS NOT NULL
                        UNION ALL SELECT sealed FROM connect_links WHERE sealed IS NOT NULL

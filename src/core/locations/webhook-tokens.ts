@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { deriveKey } from './describe-settings.ts';
-import { SEALED_APPLICATION, getLocation, type DecryptSettings, type SealedSettings } from './locations.ts';
+import { getLocation, type DecryptSettings, type SealedSettings } from './locations.ts';
 import type { SettingsKeys } from './settings-key.ts';
 import { LISTED_TOKEN, readChangedTokens, type ListedToken } from './changed-tokens.ts';
 import { digest, makeToken, mayBeToken } from '../domain/make-token.ts';
@@ -286,12 +286,17 @@ async function findScopes(
 ): Promise<Map<string, TokenScope | OldToken | Error>> {
   const { rows } = await pool.query<TokenFound & { sha256: string }>({
     name: 'find-token-scopes',
-    text: `SELECT encode(t.sha256, 'base64') AS sha256, ${LISTED_TOKEN}, l.settings AS "sealedSettings",
-                  ${SEALED_APPLICATION} AS "sealedApplication",
+    text: `SELECT encode(t.sha256, 'base64') AS sha256, ${LISTED_TOKEN}, coalesce(f.settings, l.settings) AS "sealedSettings",
+                  (SELECT a.settings FROM applications a WHERE a.name = coalesce(f.application, l.application)) AS "sealedApplication",
                   CASE WHEN t.revoked_at IS NOT NULL THEN 'revoked'
                        WHEN t.expires_at <= now() THEN 'expired'
-                       WHEN t.integration <> l.integration THEN 'of another integration' END AS state
+                       WHEN t.integration <> l.integration AND f.settings IS NULL THEN 'of another integration' END AS state
            FROM webhook_tokens t JOIN locations l USING (location_id)
+           -- guard: former-tokens
+           LEFT JOIN former_settings f ON f.location_id = t.location_id AND f.integration = t.integration
+             AND t.integration <> l.integration
+             AND EXISTS (SELECT FROM orders o WHERE o.location_id = t.location_id AND o.ended_at IS NULL
+                                                AND o.integration = t.integration)
            -- In a subquery, the array has no known length, so Postgres makes one plan for all lengths.
            WHERE t.sha256 = ANY ((SELECT $1::bytea[])::bytea[])`,
     values: [digests.map((sha256) => Buffer.from(sha256, 'base64'))],

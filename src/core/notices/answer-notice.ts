@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { concludeByPhone } from '../cancellations/operator-cancellations.ts';
 import { digest, mayBeToken } from '../domain/make-token.ts';
 import type { Refused } from '../domain/placement-cause.ts';
@@ -6,6 +6,7 @@ import type { Contact } from '../locations/put-location.ts';
 import { audited, type Action } from '../operators/audit.ts';
 import type { Actor } from '../operators/operator.ts';
 import { resolveNotThere, resolveThere } from '../placements/resolve-doubt.ts';
+import { inTransaction } from '../postgres/transactions.ts';
 import { IS_OPEN } from './find-notices.ts';
 import { ANSWERS, type Answer, type ToldOrder } from './notice-texts.ts';
 
@@ -33,7 +34,9 @@ export async function findAnswerPage(pool: Pool, token: string): Promise<AnswerP
     `SELECT m.location_id AS "locationId", coalesce(l.name, l.location_id) AS "locationName", l.time_zone AS "timeZone",
             m.contact, (
        SELECT coalesce(json_agg(json_build_object(
-                'noticeId', n.notice_id, 'serviceOrderId', n.service_order_id, 'callOutCode', o.call_out_code,
+                'noticeId', n.notice_id, 'serviceOrderId', n.service_order_id,
+                -- An order that was moved to another location has another code there.
+                'callOutCode', CASE WHEN o.location_id = m.location_id THEN o.call_out_code ELSE '–' END,
                 'reason', n.reason, 'since', n.since, 'isOpen', ${IS_OPEN},
                 'answered', (SELECT json_build_object('answer', a.answer, 'at', a.answered_at,
                                                       'by', coalesce(a.contact ->> 'name', a.contact ->> 'email',
@@ -75,7 +78,7 @@ const ACTIONS = {
 
 /**
  * Does what an operator's answer would do, and records it as the contact's. An order that is settled already, or by an
- * answer at the same moment, does not change.
+ * answer at the same moment, does not change, because the order is locked before this is decided.
  * @returns a refusal; `unusable` if the page has no such order or answer; undefined if no answer is needed any more
  */
 export async function answerNotice(
@@ -87,7 +90,7 @@ export async function answerNotice(
   const order = page.orders.find(({ noticeId }) => noticeId === given.noticeId);
   const answer = ANSWERS[order?.reason ?? 'late'].find((each) => each === given.answer);
   if (order === undefined || answer === undefined) return 'unusable';
-  // guard: answered-once
+  // Not an action for the audit.
   if (!order.isOpen) return undefined;
   const { serviceOrderId, noticeId, reason } = order;
   const { locationId, locationName, contact } = page;
@@ -98,22 +101,25 @@ export async function answerNotice(
     pool,
     by,
     action,
-    async () => {
-      const done = await act(pool, serviceOrderId, answer);
-      if (done === undefined || 'refused' in done) return done;
-      await pool.query(
-        'UPDATE notices SET answer = $2, answered_at = now() WHERE notice_id = $1::uuid AND answered_at IS NULL',
-        [noticeId, answer],
-      );
-      return done;
-    },
+    () =>
+      inTransaction(pool, async (client) => {
+        await client.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [serviceOrderId]);
+        const open = await client.query(`SELECT FROM notices n WHERE notice_id = $1::uuid AND ${IS_OPEN}`, [noticeId]);
+        // guard: answered-once
+        if (open.rowCount === 0) return undefined;
+        const done = await act(client, serviceOrderId, answer);
+        if (done === undefined || 'refused' in done) return done;
+        const store = 'UPDATE notices SET answer = $2, answered_at = now() WHERE notice_id = $1::uuid';
+        await client.query(store, [noticeId, answer]);
+        return done;
+      }),
     () => answer,
   );
 }
 
-async function act(pool: Pool, serviceOrderId: string, answer: Answer): Promise<object | Refused | undefined> {
+async function act(client: PoolClient, serviceOrderId: string, answer: Answer): Promise<object | Refused | undefined> {
   if (answer === 'seen') return {};
-  if (answer === 'there') return resolveThere(pool, serviceOrderId, {});
-  if (answer === 'not_there') return resolveNotThere(pool, serviceOrderId);
-  return concludeByPhone(pool, serviceOrderId, answer === 'cancelled');
+  if (answer === 'there') return resolveThere(client, serviceOrderId, {});
+  if (answer === 'not_there') return resolveNotThere(client, serviceOrderId);
+  return concludeByPhone(client, serviceOrderId, answer === 'cancelled');
 }

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { Contact, type NoticeReason } from '../locations/put-location.ts';
+import { clockOf } from '../locations/locations.ts';
 import { DOUBT_FOR_OPERATOR, DOUBT_SINCE, PAUSED_CAUSES } from '../orders/needs-operator.ts';
 import { TEST_REASON } from '../placements/test-order.ts';
 import { inBatch, inBatches, LOCK_FIND_NOTICES } from '../postgres/transactions.ts';
@@ -16,15 +17,18 @@ const PAGE = 5_000;
 const GATHER_S = 60;
 
 /**
- * SQL of the troubles that a restaurant can be told about. `since` tells two troubles of an order apart.
+ * SQL of the troubles that a restaurant can be told about. `since` tells two troubles of an order apart: a move to
+ * another location begins a new one. The minutes of a contact count from `counts_from`.
  *
- * - `late`: not at the POS although it was due. An order for later is due an hour before it is wanted
+ * - `late`: not at the POS although it was due, by the clock of its deadline
  * - `in_doubt`: only a person can settle the doubt
  * @param failedFor how long a failure counts
  */
 const troubles = (failedFor: string): string => `
   SELECT p.service_order_id, p.location_id, 'late' AS reason,
-         greatest(coalesce(p.absent_at, p.signalled_at), o.wanted_at - interval '1 h') AS since
+         -- guard: told-where-it-is
+         greatest(p.absent_at, p.signalled_at, o.wanted_at - interval '1 h', p.moved_at) AS since,
+         greatest(${clockOf('o.wanted_at')}, p.moved_at) AS counts_from
   FROM placements p CROSS JOIN LATERAL (
     SELECT requested_at AS wanted_at FROM orders
     WHERE service_order_id = p.service_order_id AND ended_at IS NULL AND (cancellation = 'requested') IS NOT TRUE
@@ -32,9 +36,9 @@ const troubles = (failedFor: string): string => `
   ) AS o
   -- A test order is held without a next attempt, and a doubt without one is for a person.
   WHERE p.finished_at IS NULL AND p.next_attempt_at < 'infinity' AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE
-    AND coalesce(p.absent_at, p.signalled_at) < ${LATE} AND (o.wanted_at - interval '1 h' < ${LATE}) IS NOT FALSE
+    AND ${clockOf('o.wanted_at')} < ${LATE}
   UNION ALL
-  SELECT p.service_order_id, p.location_id, 'in_doubt', ${DOUBT_SINCE}
+  SELECT p.service_order_id, p.location_id, 'in_doubt', ${DOUBT_SINCE}, ${DOUBT_SINCE}
   FROM placements p CROSS JOIN LATERAL (
     SELECT FROM orders WHERE service_order_id = p.service_order_id AND ended_at IS NULL OFFSET 0
   ) AS o
@@ -43,10 +47,10 @@ const troubles = (failedFor: string): string => `
     AND NOT EXISTS (SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL
                                                   AND c.state = 'by_phone')
   UNION ALL
-  SELECT service_order_id, location_id, 'cancel_by_phone', requested_at
+  SELECT service_order_id, location_id, 'cancel_by_phone', requested_at, requested_at
   FROM cancellations WHERE finished_at IS NULL AND state = 'by_phone'
   UNION ALL
-  SELECT p.service_order_id, p.location_id, 'failed', p.finished_at
+  SELECT p.service_order_id, p.location_id, 'failed', p.finished_at, p.finished_at
   FROM placements p CROSS JOIN LATERAL (
     SELECT FROM orders WHERE service_order_id = p.service_order_id AND failed_by_us
     AND reason IS DISTINCT FROM '${TEST_REASON}' OFFSET 0
@@ -74,7 +78,7 @@ type Trouble = {
 /** Reads open placements and recent failures by their indexes, and nothing of an order that was sent. */
 export const FIND = `
   SELECT t.service_order_id AS "serviceOrderId", t.location_id AS "locationId", t.reason, t.since::text AS since,
-         extract(epoch FROM now() - t.since)::float8 AS "ageS", now() AS now, l.contacts, l.time_zone AS "timeZone", n.told
+         extract(epoch FROM now() - t.counts_from)::float8 AS "ageS", now() AS now, l.contacts, l.time_zone AS "timeZone", n.told
   FROM (${troubles(`${LONGEST_MIN} min`)}) AS t
   CROSS JOIN LATERAL (
     SELECT contacts, time_zone FROM locations

@@ -42,7 +42,7 @@ const PLACE = `coalesce(location_id, '${ALL_LOCATIONS}') AS location_id, integra
 
 const SCORE = `
   WITH placed AS MATERIALIZED (
-    SELECT p.service_order_id, o.location_id, o.integration, p.state, p.finished_at, p.missed, p.cause ->> 'code' AS code
+    SELECT p.service_order_id, o.location_id, o.integration, p.state, p.finished_at, p.missed, p.moved_at, p.cause ->> 'code' AS code
     FROM placements p JOIN orders o ON o.service_order_id = p.service_order_id
     WHERE p.signalled_at >= $1::timestamptz AND p.signalled_at < $1::timestamptz + interval '1 h'
       AND o.integration IS NOT NULL
@@ -74,7 +74,7 @@ const SCORE = `
   ), down AS (
     SELECT placed.location_id, placed.integration
     FROM placed JOIN placement_attempts a ON a.service_order_id = placed.service_order_id
-    WHERE a.ended_at IS NOT NULL
+    WHERE a.ended_at IS NOT NULL AND a.outcome <> 'not_sent' AND (a.started_at > placed.moved_at) IS NOT FALSE
     GROUP BY 1, 2, date_trunc('minute', a.started_at)
     HAVING bool_and(a.outcome IN ('TryAgain', 'unknown'))
   ), silent AS (

@@ -2,7 +2,7 @@ import type { PosContext } from '../domain/provider.ts';
 import { type Location, WrongLocation } from '../locations/locations.ts';
 import { attemptLimit, stopwatch } from '../domain/timing.ts';
 import { type AttemptEnd, beginAttempt, type CallName } from './record-attempt.ts';
-import { classifyError, describeError, refusedFor } from '../domain/classify-error.ts';
+import { classifyError, describeError, failedOutcome, refusedFor } from '../domain/classify-error.ts';
 import { noteRequests } from '../egress/bounded-fetch.ts';
 import { askPos } from '../locations/check-location.ts';
 import { storable } from '../domain/cause-text.ts';
@@ -68,7 +68,7 @@ export async function callProvider<Result>(
     return { result, end: ending(outcomeOf(name, result)) };
   } catch (error) {
     deps.breaker.callEnded(location, began, error);
-    return { error, end: ending(error instanceof Error ? error.name : 'unknown', error) };
+    return { error, end: ending(failedOutcome(error), error) };
   }
 }
 

@@ -1,5 +1,5 @@
 /** An operator's decision on an order in doubt, after checking the POS. */
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { inTransaction } from '../postgres/transactions.ts';
 import { endCancelled, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
@@ -42,7 +42,7 @@ const ABSENT_IN_S = `ceil(extract(epoch FROM ${ENDED} - clock_timestamp()))::int
  * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveThere(
-  pool: Pool,
+  pool: Pool | PoolClient,
   serviceOrderId: string,
   ref: OrderRef,
 ): Promise<Omit<Resolved, 'late'> | Refused | undefined> {
@@ -89,7 +89,7 @@ export async function resolveThere(
  * @returns a refusal, or undefined if there is no such order
  */
 export async function resolveNotThere(
-  pool: Pool,
+  pool: Pool | PoolClient,
   serviceOrderId: string,
 ): Promise<Omit<Resolved, 'redriven'> | Refused | undefined> {
   const { problem, cause } = problemOf({ code: 'no_ticket_seen' });

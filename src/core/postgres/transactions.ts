@@ -17,9 +17,13 @@ export function isAboutStatement(error: unknown): error is pg.DatabaseError {
 
 /**
  * Lends a pool connection to `work`. Closes it after an error that may be about the connection or its server, because
- * otherwise the pool would lend it again. `pool.query` closes its connection after every error.
+ * otherwise the pool would lend it again. A client is lent as it is. `pool.query` closes its connection after every error.
  */
-export async function withClient<Result>(pool: Pool, work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+export async function withClient<Result>(
+  pool: Pool | PoolClient,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  if ('release' in pool) return work(pool);
   const client = await pool.connect();
   let broken: Error | undefined;
   // A connection that dies between two queries emits this error. Without a listener it would end the process.
@@ -56,12 +60,12 @@ export async function withSettings<Result>(pool: Pool, work: (client: PoolClient
   return withClient(pool, (client) => (beginnings.has(client) ? within(client, work) : work(client)));
 }
 
-/** Runs `work` in a transaction. Commits, or rolls back and rethrows. */
+/** Runs `work` in a transaction. Commits, or rolls back and rethrows. With a client, `work` joins its transaction. */
 export async function inTransaction<Result>(
-  pool: Pool,
+  pool: Pool | PoolClient,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  return withClient(pool, (client) => within(client, work));
+  return 'release' in pool ? work(pool) : withClient(pool, (client) => within(client, work));
 }
 
 async function within<Result>(client: PoolClient, work: (client: PoolClient) => Promise<Result>): Promise<Result> {

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { Conflict, PosId } from '../domain/webhook.ts';
 import { LIFECYCLE, statusAt } from '../domain/lifecycle.ts';
 import { withClient } from '../postgres/transactions.ts';
@@ -113,7 +113,7 @@ SELECT target, webhook_id, rank, native_status, conflict FROM ruled ORDER BY nth
  * It is also called when a sweep finds events that were parked at the same moment, or whose redrive did not finish.
  */
 export async function redriveParked(
-  pool: Pool,
+  pool: Pool | PoolClient,
   { locationId, integration, providerOrderId }: PosId,
 ): Promise<Redriven> {
   const posId = [locationId, integration, providerOrderId];

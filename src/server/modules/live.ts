@@ -26,6 +26,7 @@ export async function liveModule(app: App, config: Config, most: number) {
     ? (await import('../../core/orders/board-feed.ts')).boardFeed({ pool, log })
     : undefined;
   const members = membersOf(app, config, { feed, most });
+  const write = recordFollowed(pool, () => members?.streams.followed() ?? new Set());
   return {
     /** Call this after a commit: it wakes the relay, the followers of orders and the watchers of the board. */
     notify() {
@@ -38,9 +39,10 @@ export async function liveModule(app: App, config: Config, most: number) {
     board,
     /** Undefined if members cannot follow orders. */
     members,
+    write,
     relay: { name: 'relay', loops: { relay }, stop: relay.stop },
     /** Removes this process's record of followed orders. If this fails, the record expires. */
-    followed: { name: 'followed orders', stop: () => members?.write().catch(() => {}) },
+    followed: { name: 'followed orders', stop: () => members && write().catch(() => {}) },
     /** The loops that poll Postgres for changes while somebody follows an order or the board. */
     feeds: { name: 'feeds', stop: () => Promise.all([board?.stop(), feed.stop()]) },
   };
@@ -55,11 +57,11 @@ function membersOf(app: App, config: Config, { feed, most }: { feed: OrderFeed; 
     app.log.warn(about, 'fewer streams than FOLLOW_STREAMS_MAX: raise the limit of open files of this process');
   }
   const { observe } = app.observability;
-  const { pool, clock } = app.database;
+  const { clock } = app.database;
   const streams = memberStreams({ most, observe });
   const verify = createFollowTokenVerifier({ audience, ...source }, clock.now);
   const endpoint = { verify, follow: feed.follow, streams, origins: config.MEMBER_ORIGINS, now: clock.now, observe };
-  return { streams, endpoint, write: recordFollowed(pool, streams.followed) };
+  return { streams, endpoint };
 }
 
 /** Whether members may follow their orders. */

@@ -2,6 +2,9 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import { problemOf } from '../../../src/core/domain/placement-cause.ts';
+import { digest, makeToken } from '../../../src/core/domain/make-token.ts';
+import { answerNotice, findAnswerPage, type AnswerPage } from '../../../src/core/notices/answer-notice.ts';
+import { findNotices } from '../../../src/core/notices/find-notices.ts';
 import { CODE_OF_COUNT } from '../../../src/core/placements/record-order.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
 import { failPlacement } from '../../../src/core/placements/placement-outcomes.ts';
@@ -9,6 +12,7 @@ import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { sampleOrder } from '../../support/sample-order.ts';
 import type { System } from '../../support/start-system.ts';
+import { setContacts } from '../notices/seed-trouble.ts';
 import { lost, startTills, type Shop, type Tills } from './start-tills.ts';
 
 let system: System;
@@ -70,6 +74,69 @@ it('an order that waits is placed as the platform has it now, where it is wanted
   expect(await system.order(id)).toMatchObject({ location_id: 'mute', integration: 'mute' });
   expect(await system.placement(id)).toMatchObject({ location_id: 'mute', state: 'sent' });
   expect(await changes(id)).toEqual([]);
+});
+
+it('an order that is moved from a paused location has its time at the new one: the pause does not count', async () => {
+  await pauseLocation(system.pool, 'exact');
+  const { order, id } = await placedAt('exact', 'held');
+  await system.query(`UPDATE locations SET paused_at = paused_at - interval '40 min' WHERE location_id = 'exact'`);
+  await system.query(
+    `UPDATE placements SET signalled_at = signalled_at - interval '40 min', deadline_at = deadline_at - interval '40 min'
+     WHERE service_order_id = $1`,
+    [id],
+  );
+  await refreshed(order, { locationId: 'mute' });
+  expect(await system.placement(id)).toMatchObject({ state: 'waiting', problem: null, cause: null });
+  await system.round('placements');
+  expect(await shop.state(id)).toBe('sent');
+  await resumeLocation(system.pool, 'exact');
+});
+
+it('a pause of the new location counts from the move, and is taken off once', async () => {
+  const { order, id } = await heldAt('exact');
+  await pauseLocation(system.pool, 'mute');
+  await system.query(`UPDATE locations SET paused_at = paused_at - interval '40 min' WHERE location_id = 'mute'`);
+  await system.query(
+    `UPDATE placements SET signalled_at = signalled_at - interval '20 min', clock_at = clock_at - interval '20 min'
+     WHERE service_order_id = $1`,
+    [id],
+  );
+  const deadline = async (): Promise<number> => Number((await system.placement(id))?.['deadline_at']);
+  const before = await deadline();
+  await refreshed(order, { locationId: 'mute' });
+  await system.query(`UPDATE placements SET moved_at = moved_at - interval '5 min' WHERE service_order_id = $1`, [id]);
+  for (const _twice of [1, 2]) await resumeLocation(system.pool, 'mute');
+  expect(Math.round(((await deadline()) - before) / 60_000)).toBe(5);
+});
+
+it('of a late order that is moved, the location that has it now is told, and the link of the other ends', async () => {
+  const manager = { name: 'Manager of both', email: 'manager@club.example', via: 'email' } as const;
+  for (const each of ['exact', 'mute']) await setContacts(system, each, [manager]);
+  const { order, id } = await heldAt('exact');
+  await system.query(
+    `UPDATE placements SET state = 'waiting', cause = NULL, signalled_at = now() - interval '3 min',
+            clock_at = clock_at - interval '3 min'
+     WHERE service_order_id = $1`,
+    [id],
+  );
+  const told = async (): Promise<unknown[]> => {
+    await findNotices(system.pool, 0);
+    const rows = await system.query(
+      `SELECT location_id FROM notices WHERE service_order_id = $1 AND message_id IS NOT NULL ORDER BY created_at`,
+      [id],
+    );
+    return rows.map((row) => row['location_id']);
+  };
+  expect(await told()).toEqual(['exact']);
+  const token = makeToken('exa_');
+  await system.query(`UPDATE notice_messages SET links = ARRAY[$1::bytea]`, [Buffer.from(digest(token), 'base64')]);
+  const page = await findAnswerPage(system.pool, token);
+  await refreshed(order, { locationId: 'mute' });
+  const given = { noticeId: page?.orders[0]?.noticeId ?? '', answer: 'seen' };
+  expect(await answerNotice(system.pool, page as AnswerPage, given, { source: 'test' })).toBeUndefined();
+  expect((await findAnswerPage(system.pool, token))?.orders).toMatchObject([{ isOpen: false, callOutCode: '–' }]);
+  expect(await told()).toEqual(['exact', 'mute']);
+  for (const each of ['exact', 'mute']) await setContacts(system, each, []);
 });
 
 const skipped = () => ({ order: { skipped: 'dine_in' } });

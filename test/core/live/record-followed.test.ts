@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { liveProcesses } from '../../../src/core/domain/live-processes.ts';
 import { recordFollowed } from '../../../src/core/live/record-followed.ts';
 import { showOrder } from '../../../src/core/orders/show-order.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
@@ -56,10 +57,18 @@ it('an order is watched while a member follows it, through whichever process', a
   one.follows = [];
   await one.write();
   expect(await watched()).toEqual([]);
-  expect((await owner.query('SELECT FROM following_processes')).rowCount, 'nothing is left behind').toBe(0);
 });
 
-it('one statement writes what has changed, and none while nobody follows', async () => {
+it('each process counts those that run, also if nobody follows', async () => {
+  const [one, other] = [startProcess(), startProcess()];
+  for (const each of [one, other, one]) await each.write();
+  expect(liveProcesses.count).toBe(2);
+  await pass(31);
+  await one.write();
+  expect(liveProcesses.count, 'the other is dead').toBe(1);
+});
+
+it('one statement writes what has changed', async () => {
   const asked: unknown[][] = [];
   const counting = (async (...about: [string, unknown[]]) => {
     asked.push(about[1].slice(1));
@@ -67,13 +76,13 @@ it('one statement writes what has changed, and none while nobody follows', async
   }) as typeof pool.query;
   const one = startProcess({ query: counting });
   await one.write();
-  expect(asked).toEqual([]);
   one.follows = ['order-1', 'order-2'];
   await one.write();
   one.follows = ['order-2', 'order-3'];
   await one.write();
   await one.write();
   expect(asked).toEqual([
+    [[], []],
     [['order-1', 'order-2'], []],
     [['order-3'], ['order-1']],
     [[], []],

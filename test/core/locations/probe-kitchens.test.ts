@@ -225,6 +225,7 @@ describe('a POS whose check proves that orders arrive', () => {
     { outcome: 'GiveUp', httpStatus: 400 },
     { outcome: 'TryAgain', httpStatus: 429 },
     { outcome: 'unknown' },
+    { outcome: 'not_sent' },
     { outcome: 'TryAgain', cause: 'pos_busy' },
     { outcome: 'TryAgain', state: 'held' },
   ])('is not probed after a call that does not show silence: %o', async (call) => {
@@ -326,6 +327,21 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
     expect(await round()).toBe('unreachable');
     silentLocations = [];
     expect(await round()).toBe('unreachable');
+  });
+
+  it('is reachable after one unanswered call and one that our own rate limiter did not send', async () => {
+    await tried({}, 15);
+    await tried({ outcome: 'not_sent', cause: 'pos_busy' }, 3);
+    // As the previous version records it.
+    await tried({ cause: 'pos_busy' }, 1);
+    expect(await round()).toBe('open');
+  });
+
+  it('is reachable after unanswered calls at another location, from which the platform moved the orders', async () => {
+    await tried({}, 15);
+    await tried({}, 1);
+    await pool.query('UPDATE placements SET moved_at = now()');
+    expect(await round()).toBe('open');
   });
 
   it('is reachable if a call in between was answered', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
 import type { Contact, NoticeReason } from '../../../src/core/locations/put-location.ts';
 import { FIND, findNotices, stepsDue } from '../../../src/core/notices/find-notices.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
@@ -62,6 +63,16 @@ describe('a contact is told', () => {
     expect(await stage.query('SELECT FROM notices WHERE location_id = $1', [locationId])).toHaveLength(1);
     await stage.query('ALTER TABLE notices DROP CONSTRAINT broken');
     expect(await found(1)).toEqual(['late', 'late']);
+  });
+
+  it('about an order for later that is wanted earlier now, though a pause ended before it was due', async () => {
+    const id = await seed('late', 120);
+    await change(id, `requested_at = now() + interval '3 h'`, 'orders');
+    await pauseLocation(stage.pool, locationId);
+    await resumeLocation(stage.pool, locationId);
+    await change(id, `clock_at = clock_at - interval '30 min'`);
+    await change(id, 'requested_at = now()', 'orders');
+    expect(await found()).toEqual(['late']);
   });
 
   it('after its minutes, and not if the trouble is over by then', async () => {
@@ -146,6 +157,38 @@ describe('a contact is not told', () => {
   it.each(quiet)('%s', async (_what, reason, set, table) => {
     await change(await seed(reason), set, table);
     expect(await found()).toEqual([]);
+  });
+
+  it('of an order that a pause kept waiting, until its own time is over: its deadline moves by as much', async () => {
+    await setContacts(stage, locationId, [KITCHEN, OWNER]);
+    const id = await seed('late', 20);
+    const deadline = async (): Promise<number> => Number((await stage.placement(id))?.['deadline_at']);
+    const before = await deadline();
+    const pausedFor = async (minutes: number): Promise<void> => {
+      await pauseLocation(stage.pool, locationId);
+      await stage.query(`UPDATE locations SET paused_at = now() - make_interval(mins => $2) WHERE location_id = $1`, [
+        locationId,
+        minutes,
+      ]);
+      await resumeLocation(stage.pool, locationId);
+    };
+    await pausedFor(19);
+    expect(await found()).toEqual([]);
+    expect(Math.round(((await deadline()) - before) / 60_000)).toBe(19);
+    await change(id, `clock_at = now() - interval '3 min'`);
+    expect(await found()).toEqual(['late']);
+  });
+
+  it('of an order for later that a pause kept waiting when it was due; an earlier pause changes nothing', async () => {
+    const id = await seed('late', 120);
+    await change(id, `requested_at = now() + interval '50 min'`, 'orders');
+    await change(id, `deadline_at = now() + interval '80 min'`);
+    await pauseLocation(stage.pool, locationId);
+    await stage.query(`UPDATE locations SET paused_at = now() - interval '1 h' WHERE location_id = $1`, [locationId]);
+    await resumeLocation(stage.pool, locationId);
+    expect(await found()).toEqual([]);
+    const left = Number((await stage.placement(id))?.['deadline_at']) - Date.now();
+    expect(Math.round(left / 60_000)).toBe(90);
   });
 
   it('of a doubt that may still be settled automatically, but that the order is late', async () => {

@@ -178,6 +178,18 @@ describe('try again', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'TryAgain' }, { outcome: 'placed' }]);
   });
 
+  it('a call that our own rate limiter did not allow is recorded as not sent', async () => {
+    pos.behave = () => ({ status: 429, headers: { 'retry-after': '60' } });
+    await system.addLocation('limited', { ordersUrl: `${pos.ordersUrl}?limited` });
+    const [{ id: first }, { id: second }] = [
+      await place({ locationId: 'limited' }),
+      await place({ locationId: 'limited' }),
+    ];
+    expect(await attempts(first)).toMatchObject([{ outcome: 'TryAgain', http_status: 429 }]);
+    expect(await attempts(second)).toMatchObject([{ outcome: 'not_sent', http_status: null }]);
+    expect(await system.placement(second)).toMatchObject({ state: 'waiting', cause: { code: 'pos_busy' } });
+  });
+
   it('no connection to the POS: nothing was sent, so the order is not in doubt', async () => {
     await system.addLocation('closed', { ordersUrl: `http://127.0.0.1:${await freePort()}/orders` });
     const placement = await place({ locationId: 'closed' });

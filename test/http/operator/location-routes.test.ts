@@ -6,6 +6,7 @@ import type { PosContext, Provider } from '../../../src/core/domain/provider.ts'
 import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
 import type { Role } from '../../../src/core/operators/operator.ts';
 import { nameToken } from '../../support/log-in.ts';
+import { statusWebhook } from '../../support/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../support/until.ts';
 
@@ -481,6 +482,34 @@ describe('a location by the API', () => {
     expect((await put('raced-too', standard(), { 'if-none-match': '*' })).status).toBe(201);
     expect((await patch('raced', { name: 'C' }, { 'if-match': `${old}, ${now}` })).status).toBe(200);
     expect((await remove('raced', '?unpaused=true', { 'if-match': '*' })).status).toBe(200);
+  });
+
+  it('keeps its integration while its POS has orders that have not ended, or --anyway their webhooks', async () => {
+    await put('leaving', standard());
+    const [path, later] = [await stage.webhookPath('leaving'), await stage.webhookPath('leaving')];
+    const other = { integration: 'asked', settings: { key: SECRET } };
+    await stage.seedOrder({ serviceOrderId: 'at-the-till', locationId: 'leaving' });
+    for (const change of [put, patch]) {
+      for (const query of ['', '?dryRun=true']) {
+        const { status, body } = await change('leaving', other, {}, query);
+        expect([status, body['detail']]).toEqual([409, expect.stringMatching(/at-the-till \(sent\).*anyway=true/)]);
+      }
+      expect((await change('leaving', standard({ name: 'B' }))).status).toBe(200);
+    }
+    expect((await patch('leaving', other, {}, '?anyway=true')).status).toBe(200);
+
+    const says = (status: string): object => statusWebhook({ serviceOrderId: 'at-the-till', status });
+    expect(await stage.post(path, says('ready'))).toMatchObject({ status: 200, body: { outcome: 'applied' } });
+    expect(await stage.order('at-the-till')).toMatchObject({ status: 'ready' });
+    await stage.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'at-the-till'`);
+    expect((await stage.post(later, says('completed'))).status).toBe(401);
+  });
+
+  it('changes its integration if its orders wait: they are sent to the new POS', async () => {
+    await put('waiting', standard());
+    await stage.seedOrder({ serviceOrderId: 'waits', locationId: 'waiting' });
+    await stage.query(`UPDATE placements SET state = 'waiting', finished_at = NULL WHERE service_order_id = 'waits'`);
+    expect((await patch('waiting', { integration: 'asked', settings: { key: SECRET } })).status).toBe(200);
   });
 
   it('changes nothing when dry, and says what would change and from which ETag', async () => {
