@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { PAST } from '../src/cli/print.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { TAGS } from '../src/http/operator/describe-api.ts';
+import { TAGS, sectionOf } from '../src/http/operator/describe-api.ts';
 import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/problem.ts';
 import { describeApi, type Access, type Operation } from '../src/operators/operation.ts';
 import { ACCESS, OPERATIONS, publicRoute } from '../src/operators/registry.ts';
@@ -156,7 +156,7 @@ function helpAfter(command: Command): string {
 
 function apiReference(): string {
   const ofTags = TAGS.flatMap(({ name, description }) => {
-    const routes = OPERATIONS.flatMap((each) => (each.api.tag === name ? [routeOf(each)] : []));
+    const routes = OPERATIONS.flatMap((each) => (sectionOf(each.api.route) === name ? [routeOf(each)] : []));
     return routes.length === 0 ? [] : [`## ${name}`, description, ...routes];
   });
   const own = new Set(OPERATIONS.map(({ api }) => api.route as string));

@@ -14,7 +14,6 @@ import { readSettings } from './location-operations.ts';
 import { POS, SETTINGS, operation, type Operation } from './operation.ts';
 import { optional } from './requests.ts';
 
-const tag = 'Locations';
 /** Only for integrators of the whole service: an application is used by locations of all groups. */
 const access = { role: 'integrator', of: 'all' } as const;
 const name = Id.meta({ description: 'The name by which locations refer to it.', examples: ['toast-us'] });
@@ -29,7 +28,6 @@ const list = operation({
   id: 'listApplications',
   ...access,
   api: {
-    tag,
     route: 'GET /applications',
     summary: 'Vendor applications with their locations',
     description: 'A secret is shown by its fingerprint only.',
@@ -52,7 +50,6 @@ const put = operation({
   ...access,
   does: 'put application',
   api: {
-    tag,
     route: 'PUT /applications/:name',
     summary: "Create or replace a vendor application: the platform's own id and secret at a vendor",
     description:
@@ -103,7 +100,6 @@ const remove = operation({
   does: 'remove application',
   missing: 'No application has this name.',
   api: {
-    tag,
     route: 'DELETE /applications/:name',
     summary: 'Remove a vendor application that no location uses',
     description: 'Its secret stays valid at the vendor.',
@@ -129,7 +125,6 @@ const adopt = operation({
   ...access,
   does: 'adopt applications',
   api: {
-    tag,
     route: 'POST /applications/adopt',
     summary: "Move the platform's ids and secrets from the settings of locations into vendor applications",
     description:

@@ -9,7 +9,6 @@ import { availabilityInWords } from './location-text.ts';
 import { NotDone, operation, type Operation } from './operation.ts';
 import { LocationParams, When, group, groupOption, oneOf, paging, pagingOptions } from './requests.ts';
 
-const tag = 'Locations';
 const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 
 const list = operation({
@@ -17,7 +16,6 @@ const list = operation({
   role: 'any',
   of: 'list',
   api: {
-    tag,
     route: 'GET /availability',
     summary: 'Which kitchens take orders now, by location',
     description: 'It is what the platform is told, at most a second old.',
@@ -67,7 +65,6 @@ const show = operation({
   role: 'any',
   of: 'location',
   api: {
-    tag,
     route: 'GET /locations/:locationId/availability',
     summary: 'Whether the kitchen of a location takes orders now',
     description: 'It is what the platform is told, at most a second old.',
@@ -102,7 +99,6 @@ const busy = operation({
   of: 'location',
   does: 'make busy',
   api: {
-    tag,
     route: 'PUT /locations/:locationId/busy',
     summary: 'Make a kitchen busy: each order takes longer',
     description:
@@ -153,7 +149,6 @@ const end = operation({
   of: 'location',
   does: 'end busy',
   api: {
-    tag,
     route: 'DELETE /locations/:locationId/busy',
     summary: 'End the busy state of a kitchen',
     description: 'It also ends what the POS reported. A pause stays.',

@@ -28,7 +28,6 @@ function kindOf(kind: 'order' | 'location', id: 'serviceOrderId' | 'locationId',
     subjectOf: (input: object) => ({ [id]: idOf(input) }) as Subject,
     common: { role: 'operator', of: kind, params, wakes: 'board' } as const,
     api: <Field extends z.ZodRawShape>(method: 'PUT' | 'POST', path: string, field: Field) => ({
-      tag: kind === 'order' ? 'Orders' : 'Locations',
       route: `${method} /${kind}s/:${id}/${path}` as const,
       output: z.object({ ...params.shape, ...field }),
     }),

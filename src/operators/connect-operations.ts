@@ -5,7 +5,6 @@ import { disconnectLocation } from '../core/locations/disconnect-location.ts';
 import { NotDone, POS, SETTINGS, operation, refusing, type Operation, type Settings } from './operation.ts';
 import { LocationParams } from './requests.ts';
 
-const tag = 'Locations';
 const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 
 const rulesOf = ({ registry, keys, publicUrl }: Settings) => ({ registry, keys, publicUrl: publicUrl || undefined });
@@ -16,7 +15,6 @@ const link = operation({
   of: 'location',
   does: 'make connect link',
   api: {
-    tag,
     route: 'POST /locations/:locationId/connect-links',
     summary: "Make a link with which the restaurant's owner grants access at the vendor of its POS",
     description:
@@ -66,7 +64,6 @@ const disconnect = operation({
   of: 'location',
   does: 'disconnect',
   api: {
-    tag,
     route: 'POST /locations/:locationId/disconnect',
     summary: "End our access to a location's POS",
     description:

@@ -69,7 +69,6 @@ const certifyLocation = operation({
   of: 'location',
   does: 'certify',
   api: {
-    tag: 'Locations',
     route: 'POST /locations/:locationId/certify',
     summary: "Send a test order to a location's POS, and check all that the POS does with it",
     description:
@@ -185,7 +184,6 @@ export const examineDeployment = operation({
   of: 'all',
   does: 'doctor',
   api: {
-    tag: 'Process',
     route: 'POST /doctor',
     summary: 'Check everything that the deployment needs',
     description:

@@ -39,7 +39,6 @@ import {
 } from './operation.ts';
 import { LocationParams, When, group, groupOption, optional, whether } from './requests.ts';
 
-const tag = 'Locations';
 const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 /** Limit for all calls to the POS together. It is short, because an operator waits for the result. */
 const CHECK_MS = 8_000;
@@ -49,7 +48,6 @@ const list = operation({
   role: 'any',
   of: 'list',
   api: {
-    tag,
     route: 'GET /locations',
     summary: 'All locations that you may see',
     description: 'The settings are left out.',
@@ -198,7 +196,6 @@ const put = operation({
   of: 'new',
   does: 'put',
   api: {
-    tag,
     route: 'PUT /locations/:locationId',
     summary: 'Create or replace a location',
     description:
@@ -257,7 +254,6 @@ const change = operation({
   of: 'location',
   does: 'change',
   api: {
-    tag,
     route: 'PATCH /locations/:locationId',
     summary: 'Change a location',
     description:
@@ -303,7 +299,6 @@ const show = operation({
   role: 'any',
   of: 'location',
   api: {
-    tag,
     route: 'GET /locations/:locationId',
     summary: 'One location with its settings and tokens',
     description:
@@ -337,7 +332,6 @@ const check = operation({
   of: 'location',
   does: 'check',
   api: {
-    tag,
     route: 'POST /locations/:locationId/check',
     summary: "Check with a location's POS whether its settings work",
     description: 'The check changes nothing at the POS, and takes up to 8 s. A paused location can be checked too.',
@@ -373,7 +367,6 @@ const connect = operation({
   of: 'location',
   does: 'connect',
   api: {
-    tag,
     route: 'POST /locations/:locationId/connect',
     summary: "Connect a location's POS to our webhook with a new token",
     description:
@@ -431,7 +424,6 @@ const pause = operation({
   of: 'location',
   does: 'pause',
   api: {
-    tag,
     route: 'POST /locations/:locationId/pause',
     summary: 'Pause a location: its orders wait',
     description:
@@ -481,7 +473,6 @@ const resume = operation({
   of: 'location',
   does: 'resume',
   api: {
-    tag,
     route: 'POST /locations/:locationId/resume',
     summary: 'Resume a paused location: its orders continue',
     description:
@@ -509,7 +500,6 @@ const test = operation({
   of: 'location',
   does: 'test contacts',
   api: {
-    tag,
     route: 'POST /locations/:locationId/contacts/test',
     summary: 'Send a test message to the contacts of a location',
     description:
@@ -545,7 +535,6 @@ const remove = operation({
   of: 'location',
   does: 'remove',
   api: {
-    tag,
     route: 'DELETE /locations/:locationId',
     summary: 'Remove a location with its settings and tokens',
     description:

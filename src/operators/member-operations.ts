@@ -15,7 +15,6 @@ const erase = operation({
   // The answer says which orders are the member's, also in a dry run.
   reveals: { action: 'look up member', when: () => true },
   api: {
-    tag: 'Members',
     route: 'POST /members/erase',
     summary: 'Erase all data of one member now',
     description:

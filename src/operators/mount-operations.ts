@@ -151,11 +151,10 @@ function inputOf({ params, query, body }: Operation, request: FastifyRequest): O
 
 function schemaOf(
   { id, of, does, params, query, body, takes = [] }: Operation,
-  { route, tag, summary, description, output, answer, refuses = [], creates, streams }: NonNullable<Operation['api']>,
+  { route, summary, description, output, answer, refuses = [], creates, streams }: NonNullable<Operation['api']>,
 ): FastifySchema {
   return {
     operationId: id,
-    tags: [tag],
     summary,
     description: describeApi({ description, streams }),
     ...(params && { params }),

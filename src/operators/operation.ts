@@ -198,7 +198,6 @@ type Done<Result> = Exclude<Result, Refusal | undefined>;
 type Api<Output> = {
   /** Method and path in Fastify's form, without the prefix of the API. */
   route: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`;
-  tag: string;
   summary: string;
   description: string;
   output: Output;

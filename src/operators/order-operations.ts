@@ -33,7 +33,6 @@ import {
   spanOptions,
 } from './requests.ts';
 
-const tag = 'Orders';
 const argument = { flags: '<id>', about: "the order's id on the platform", field: 'serviceOrderId' };
 
 const list = operation({
@@ -41,7 +40,6 @@ const list = operation({
   role: 'viewer',
   of: 'list',
   api: {
-    tag,
     route: 'GET /orders',
     summary: 'Orders by their first signal, newest first',
     description: 'The list has no member data.',
@@ -97,7 +95,6 @@ const show = operation({
   of: 'order',
   reveals: { action: 'read contents', when: ({ contents }) => String(contents) === 'true' },
   api: {
-    tag,
     route: 'GET /orders/:serviceOrderId',
     summary: 'One order with everything that happened to it',
     description:
@@ -146,7 +143,6 @@ const retry = operation({
   of: 'order',
   does: 'retry',
   api: {
-    tag,
     route: 'POST /orders/:serviceOrderId/retry',
     summary: 'Try a placement now',
     description:
@@ -175,7 +171,6 @@ const resolve = operation({
   of: 'order',
   does: 'resolve',
   api: {
-    tag,
     route: 'POST /orders/:serviceOrderId/resolve',
     summary: 'Say whether the POS has the ticket of an order in doubt',
     description:
@@ -238,7 +233,6 @@ const conclude = operation({
   of: 'order',
   does: 'conclude cancel',
   api: {
-    tag,
     route: 'POST /orders/:serviceOrderId/cancel/conclude',
     summary: 'Say whether the restaurant cancelled an order on the telephone',
     description: 'If the restaurant cancelled the order, the member is notified. If not, the order continues.',
@@ -266,7 +260,6 @@ const cancel = operation({
   of: 'order',
   does: 'cancel',
   api: {
-    tag,
     route: 'POST /orders/:serviceOrderId/cancel',
     summary: 'Cancel an order',
     description:
@@ -306,7 +299,6 @@ const findByMember = operation({
   // The audit does not have the text, which is about a member.
   does: 'search member',
   api: {
-    tag,
     route: 'POST /search/member',
     summary: 'The newest orders of one member',
     description:
@@ -337,7 +329,6 @@ const find = operation({
   role: 'viewer',
   of: 'list',
   api: {
-    tag,
     route: 'GET /search',
     summary: 'Find orders, locations and webhooks by what people read to each other',
     description:

@@ -14,7 +14,6 @@ export const listProviders = operation({
   of: 'none',
   whileAway: true,
   api: {
-    tag: 'Locations',
     route: 'GET /providers',
     summary: 'The integrations that a location can have',
     description: 'Each with the schema of its settings.',
@@ -46,7 +45,6 @@ const show = operation({
   whileAway: true,
   missing: 'No integration has this name. See: expediter provider list',
   api: {
-    tag: 'Locations',
     route: 'GET /providers/:integration',
     summary: 'One integration',
     description: 'With the schema of its settings.',
@@ -75,7 +73,6 @@ const testOrder = operation({
   of: 'location',
   does: 'test order',
   api: {
-    tag: 'Locations',
     route: 'POST /locations/:locationId/test-order',
     summary: "Place a test order at a location's POS",
     description:

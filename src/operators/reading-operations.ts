@@ -14,7 +14,6 @@ const audit = operation({
   role: 'admin',
   of: 'list',
   api: {
-    tag: 'Audit',
     route: 'GET /audit',
     summary: 'What operators did and read, and what was refused, newest first',
     description:
@@ -79,7 +78,6 @@ const traffic = operation({
   role: 'viewer',
   of: 'list',
   api: {
-    tag: 'Traffic',
     route: 'GET /traffic',
     summary: 'Counts of orders and webhooks in the last hours, by integration',
     description:
@@ -108,7 +106,6 @@ const scorecards = operation({
   role: 'viewer',
   of: 'list',
   api: {
-    tag: 'Traffic',
     route: 'GET /scorecards',
     summary: 'How well each vendor worked in the last day and week',
     description:
@@ -134,7 +131,6 @@ const spill = operation({
   of: 'none',
   whileAway: true,
   api: {
-    tag: 'Process',
     route: 'GET /spill',
     summary: 'Whether Postgres is away, and how many webhooks wait for it',
     description:

@@ -21,8 +21,6 @@ import {
 import { operation, type Caller, type CommandOption, type Operation, type Options } from './operation.ts';
 import { EXAMPLE_ID, SessionParams, When, idOf } from './requests.ts';
 
-const tag = 'Operators';
-
 const TokenParams = z.strictObject({ tokenId: idOf('token') });
 const AddGrant = NewOperatorGrant.meta({
   examples: [{ email: 'anna@example.com', roles: ['viewer'], locations: ['club-1'] }],
@@ -65,7 +63,6 @@ const listTokens = operation({
   role: 'admin',
   of: 'list',
   api: {
-    tag,
     route: 'GET /operators/tokens',
     summary: 'Named tokens',
     description:
@@ -101,7 +98,6 @@ const issueToken = operation({
   of: 'given',
   does: 'issue token',
   api: {
-    tag,
     route: 'POST /operators/tokens',
     summary: 'Make a named token',
     description:
@@ -154,7 +150,6 @@ const revokeToken = operation({
   does: 'revoke token',
   missing: 'No named token has this id, or it also applies where you are not an admin.',
   api: {
-    tag,
     route: 'POST /operators/tokens/:tokenId/revoke',
     summary: 'Revoke a named token and the sessions that it opened, within five seconds',
     description: 'This cannot be undone.',
@@ -180,7 +175,6 @@ const listGrants = operation({
   role: 'admin',
   of: 'list',
   api: {
-    tag,
     route: 'GET /operators/grants',
     summary: 'The roles of people who sign in',
     description:
@@ -214,7 +208,6 @@ const addGrant = operation({
   of: 'given',
   does: 'give roles',
   api: {
-    tag,
     route: 'POST /operators/grants',
     summary: 'Give roles to an address or to a group, within five seconds',
     description: 'Giving the same roles again changes nothing.',
@@ -253,7 +246,6 @@ const removeGrant = operation({
   does: 'take roles',
   missing: 'No grant has this id, or it also applies where you are not an admin.',
   api: {
-    tag,
     route: 'POST /operators/grants/:grantId/remove',
     summary: 'Remove a grant of roles, within five seconds',
     description: "The person's sessions continue with the remaining roles. They end if no role remains.",
@@ -279,7 +271,6 @@ const listOpen = operation({
   role: 'admin',
   of: 'all',
   api: {
-    tag,
     route: 'GET /operators/sessions',
     summary: 'The browsers that are signed in',
     description: 'The most recently seen session is first. A session has the roles that its token or grants give now.',
@@ -319,7 +310,6 @@ const revokeSession = operation({
   does: 'revoke session',
   missing: 'No session has this id.',
   api: {
-    tag,
     route: 'POST /operators/sessions/:sessionId/revoke',
     summary: 'End the session of a browser, within five seconds',
     description: "The session's open streams end too. The person may sign in again.",

@@ -30,7 +30,6 @@ const issue = operation({
   of: 'location',
   does: 'issue',
   api: {
-    tag: 'Locations',
     route: 'POST /locations/:locationId/tokens',
     summary: 'Make a webhook token for a location',
     description:
@@ -95,7 +94,6 @@ const list = operation({
   role: 'any',
   of: 'list',
   api: {
-    tag: 'Locations',
     route: 'GET /tokens',
     summary: 'Webhook tokens, without the tokens themselves',
     description: 'The list includes expired and revoked tokens.',
@@ -147,7 +145,6 @@ const revoke = operation({
   does: 'revoke',
   missing: 'The location has no token with this id.',
   api: {
-    tag: 'Locations',
     route: 'DELETE /locations/:locationId/tokens/:tokenId',
     summary: 'Revoke a token, within five seconds',
     description: 'This cannot be undone.',

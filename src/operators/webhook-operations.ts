@@ -29,7 +29,6 @@ import {
 } from './requests.ts';
 import { replayInWords, replaysInWords, webhookInWords, webhooksTable } from './webhook-text.ts';
 
-const tag = 'Webhooks';
 /** Limit for a request that replays many webhooks. It is shorter than a usual load balancer's time-out. */
 const REPLAY_MS = 20_000;
 const COUNT_MS = 5_000;
@@ -53,7 +52,6 @@ const list = operation({
   role: 'viewer',
   of: 'list',
   api: {
-    tag,
     route: 'GET /webhooks',
     summary: 'Webhooks as they arrived, newest first',
     description: 'The list does not show their contents.',
@@ -98,7 +96,6 @@ const show = operation({
   of: 'webhook',
   reveals: { action: 'read webhook', when: ({ contents }) => String(contents) !== 'false' },
   api: {
-    tag,
     route: 'GET /webhooks/:webhookId',
     summary: 'One webhook with its headers and its body',
     description:
@@ -131,7 +128,6 @@ const replayMany = operation({
   of: 'list',
   does: 'replay many',
   api: {
-    tag,
     route: 'POST /webhooks/replay',
     summary: 'Replay all stored webhooks that match, oldest first',
     description:
@@ -214,7 +210,6 @@ const replay = operation({
   of: 'webhook',
   does: 'replay',
   api: {
-    tag,
     route: 'POST /webhooks/:webhookId/replay',
     summary: 'Apply a stored webhook again',
     description: "It is applied as a new webhook, with today's settings. A second replay changes nothing.",

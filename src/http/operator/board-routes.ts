@@ -27,7 +27,6 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
       exposeHeadRoute: false,
       schema: {
         operationId: 'followBoard',
-        tags: ['Orders'],
         summary: 'The board: all current orders and everything that needs attention, updated live',
         description:
           'Server-sent events without ids. A reconnect sends the whole board again. `reset`: discard all orders. ' +

@@ -27,7 +27,6 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
       exposeHeadRoute: false,
       schema: {
         operationId: 'followOrder',
-        tags: ['Orders'],
         summary: "An order's live messages, as they happen",
         description:
           'Server-sent events. Each `orderStatusChanged` has the sequence as its `id`. Its `data` is a LiveMessage ' +

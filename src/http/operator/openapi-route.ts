@@ -13,7 +13,6 @@ export function openapiRoute(scope: FastifyInstance, routes: readonly RouteOptio
     {
       schema: {
         operationId: 'openapi',
-        tags: ['Process'],
         summary: 'This description, as OpenAPI 3.1',
         response: { 200: json('An OpenAPI document.', z.looseObject({ openapi: z.string() })), ...failures() },
       },
