@@ -9,7 +9,6 @@ const BUSIEST_HOUR = 0.143;
 
 type Options = { locations: number; ordersPerLocation: number; busiestHour: number };
 
-/** Adds `plan`, which calls nothing. */
 export function addPlanCommand(program: Command): void {
   program
     .command('plan')

@@ -2,7 +2,6 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { terminalText } from '../observe/terminal-text.ts';
 
-/** Formats the examples at the end of a command's help. */
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
 }

@@ -11,7 +11,6 @@ import type { JudgeSlowly } from './throttle-failures.ts';
 export type AnswerDeps = {
   pool: Pool;
   judge: JudgeSlowly;
-  /** Wakes the workers of this process. */
   wake(): void;
 };
 

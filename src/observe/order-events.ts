@@ -31,7 +31,6 @@ const PLACEMENT_OUTCOMES = ['sent', 'failed', 'withdrawn', 'held', 'in_doubt'];
 const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15, 30, 60, 120];
 const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600];
 
-/** Events about an order: its way from the signal to the POS, its changes, its cancellation and polling. */
 export const orderEvents: EventReadings<
   | 'signal'
   | 'claim'

@@ -30,7 +30,6 @@ const drainedTotal = (make: MakeMetrics): Count | undefined =>
       })
     : undefined;
 
-/** Events of webhooks, from their arrival to their effects. */
 export const webhookEvents: EventReadings<
   'webhook' | 'webhook refused' | 'old token' | 'spill' | 'drain' | 'flush' | 'redrive' | 'conflict'
 > = {

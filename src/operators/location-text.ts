@@ -90,7 +90,6 @@ function pausedInWords({ pausedAt, pausedUntil, pausedReason, pausedBy }: Locati
 
 const SOURCES = { pos: 'its POS reports', operator: 'an operator', inferred: 'inferred' } as const;
 
-/** Says whether a kitchen takes orders, and who said it. */
 export function availabilityInWords({
   state,
   source,
@@ -113,7 +112,6 @@ function textOfValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Describes what a change of a location did, or would do. */
 export function changeInWords(
   {
     locationId,

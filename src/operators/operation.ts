@@ -45,9 +45,7 @@ export type Access = {
 
 /** Variables that are needed to read settings. They must be the same as the service's. */
 export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL'] as const;
-/** Variables that are needed to call POS systems. */
 export const POS = [...SETTINGS, 'ALLOW_PRIVATE_HOSTS'] as const;
-/** Variables that are needed to send messages to contacts of restaurants. */
 export const NOTIFY = [...WAYS, 'ALLOW_PRIVATE_HOSTS'] as const;
 /** The refusal if PUBLIC_URL is unset, before a token is made. */
 export const NO_PUBLIC_URL =
@@ -62,7 +60,6 @@ export type Caller = {
   headers: { readonly [name in keyof typeof HEADERS]?: string };
   /** Returns the locations that the answer may cover; undefined means all locations. */
   within(requested?: string): readonly string[] | undefined;
-  /** Returns where the caller has the operation's role. */
   scope(): Scope;
   /** Whether the caller may create a location with these groups (`before` is undefined), or change its groups. */
   mayPlace: MayPlace;

@@ -50,7 +50,6 @@ export function foundInWords({ orders, locations, webhooks }: Found): string {
   return words === '' ? 'Nothing was found.' : words;
 }
 
-/** The order and its placement as facts. */
 function factsOf(shown: ShownOrder): string {
   const { serviceOrderId, placement, order } = shown;
   const needsResolve = placement.state === 'in_doubt' && placement.nextAttemptAt === null;

@@ -6,7 +6,6 @@ import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
 import type { CommandOption } from './operation.ts';
 
-/** Maximum rows of a page. */
 export const PAGE_MAX = 200;
 
 export const When = z

@@ -137,7 +137,6 @@ function toText(body: ShownWebhook['body']): { text: string } | { base64: string
   return text === undefined || /[^\P{Cc}\t\n\r]/u.test(text) ? { base64 } : { text };
 }
 
-/** Describes the POS's availability, if the webhook reports it. */
 function describeAvailability(pausedUntil: Date | null | undefined): string | undefined {
   if (pausedUntil === undefined) return undefined;
   return pausedUntil === null ? 'that the POS takes orders' : `that the POS takes no orders until ${time(pausedUntil)}`;

@@ -31,7 +31,6 @@ export type ListenerOptions = {
   connections: Connections;
   /** Called if a request was forwarded by a proxy that is not trusted. */
   onForwarded?: (() => void) | undefined;
-  /** Whether this listener serves operators. */
   forOperators: boolean;
   /** WEBHOOK_BODY_LIMIT. Undefined if the listener serves only operators. */
   bodyLimit: number | undefined;

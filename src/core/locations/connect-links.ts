@@ -22,7 +22,6 @@ export type ConnectLink = {
   linkId: string;
   locationId: string;
   integration: string;
-  /** The location's name, for people. */
   name: string | null;
   expiresAt: Date;
   /** Where the location's settings may lead, besides the vendor's own hosts. */
@@ -74,13 +73,11 @@ export async function makeConnectLink(
   return { linkId, token, expiresAt: rows[0].expiresAt };
 }
 
-/** Finds a link that can be used, by its token. */
 export async function findConnectLink(pool: Pool, token: string): Promise<ConnectLink | undefined> {
   if (!mayBeToken('exc_', token)) return undefined;
   return readLink(pool, 'c.sha256 = $1', Buffer.from(digest(token), 'base64'));
 }
 
-/** Finds a link that can be used, by its id. */
 export async function reopenConnectLink(pool: Pool, linkId: string): Promise<ConnectLink | undefined> {
   return readLink(pool, 'c.link_id = $1::uuid', linkId);
 }

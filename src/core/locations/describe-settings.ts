@@ -99,7 +99,6 @@ function partsAt(part: Part | boolean | undefined, path: readonly string[]): Par
   return [part, ...same, ...(path.length === 0 ? [] : partsAt(inside, rest))];
 }
 
-/** An integration that a location can have. */
 export const ShownProvider = z
   .object({
     integration: z.string(),

@@ -132,7 +132,6 @@ export const LocationChange = z.object({
 });
 export type LocationChange = z.infer<typeof LocationChange>;
 
-/** The answer to a change of a location. */
 export const ChangedLocation = z
   .object({
     locationId: z.string(),
@@ -158,7 +157,6 @@ export type PutLocation = {
 };
 
 type Options = {
-  /** The `If-Match` of the request. */
   ifMatch?: string | undefined;
   /** The `If-None-Match` of the request: the location must not exist. */
   ifNoneMatch?: string | undefined;

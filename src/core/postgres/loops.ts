@@ -40,7 +40,6 @@ export async function runEvery(
 export type WorkLoop = {
   /** Starts claiming. A `wake` before this has no effect. */
   start(): void;
-  /** Signals that there is work now. */
   wake(): void;
   /**
    * Claims once, with the whole capacity. Resolves with the number of pieces when all of them are done. Tests step a loop
@@ -118,7 +117,6 @@ export function workLoop<Piece>(about: {
   };
 }
 
-/** Makes one loop of several. */
 export function joinLoops(loops: readonly WorkLoop[]): WorkLoop {
   return {
     start: () => loops.forEach((loop) => loop.start()),

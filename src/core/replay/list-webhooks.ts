@@ -16,7 +16,6 @@ export type WebhookFilter = {
   since?: Date | undefined;
   /** Only webhooks received before this time. */
   until?: Date | undefined;
-  /** Only webhooks in this order's history. */
   serviceOrderId?: string | undefined;
   /** True for webhooks that were refused for an old token, false for all others. */
   oldToken?: boolean | undefined;

@@ -159,7 +159,6 @@ const blanking = (keys: string): string => `heard AS MATERIALIZED (
     WHERE d.day = k.day AND d.location_id = k.location_id AND d.id = k.id
   )`;
 
-/** Blanks webhooks that belong to erased orders. */
 export async function blankWebhooks(
   client: ClientBase,
   webhooks: readonly { webhook_day: string; location_id: string; webhook_id: string }[],

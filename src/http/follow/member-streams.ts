@@ -24,7 +24,6 @@ export type MemberStreams = {
     raw: ServerResponse,
     about: { serviceOrderId: string; headers: OutgoingHttpHeaders; livesMs: number; onClose: () => void },
   ): MemberStream | 'too_many' | 'too_many_of_order';
-  /** The orders that are followed in this process. */
   followed(): ReadonlySet<string>;
   /** Closes all streams, a few at a time, within the given time. A stream that opens later is closed immediately. */
   drain(milliseconds: number): Promise<void>;

@@ -16,7 +16,6 @@ export const AccessCause = z.discriminatedUnion('code', [
 ]);
 export type AccessCause = z.infer<typeof AccessCause>;
 
-/** The body of every error answer. */
 export const Problem = z
   .object({
     type: z

@@ -28,14 +28,12 @@ export type OperatorDeps = {
   /** Undefined if people cannot sign in by OIDC. */
   oidc: OidcSettings | undefined;
   pool: Pool;
-  /** The time by Postgres's clock. */
   now: Now;
   translating: RetranslateDeps;
   registry: Registry;
   credentialsFor: (integration: string) => Credentials;
   posFetch: typeof fetch;
   allowedHosts: AllowedHosts;
-  /** How contacts of restaurants are told. */
   ways: Ways;
   follow: OrderFeed['follow'];
   watch: BoardFeed['watch'];
@@ -43,7 +41,6 @@ export type OperatorDeps = {
   readiness: () => Readiness;
   spillState: () => SpillState;
   observe: Observe;
-  /** Wakes the workers of this process. */
   wake(): void;
   wakeBoard: BoardFeed['wakeAttention'];
 };

@@ -8,7 +8,6 @@ export const attentionType = (event: AttentionEvent['event']): string => `expedi
 /** A sequence is at least the milliseconds since 1970. */
 const DIGITS = 13;
 
-/** The topic for what needs a person. */
 export function attentionTopic(
   connection: PubsubConnection,
   name: string,

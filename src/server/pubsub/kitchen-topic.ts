@@ -8,7 +8,6 @@ export const KITCHEN_SCHEMA = 'urn:expediter:kitchen-availability:v1';
 /** A sequence is at least the milliseconds since 1970, which have 13 digits until the year 2286. */
 const DIGITS = 13;
 
-/** The topic for the availability of kitchens. */
 export function kitchenTopic(
   connection: PubsubConnection,
   name: string,
