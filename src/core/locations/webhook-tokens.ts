@@ -1,4 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
@@ -182,7 +183,7 @@ export type AuthenticateToken = (
  */
 export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings, now: Now): AuthenticateToken {
   /** Times are monotonic: Postgres's clock may step back at a failover, and revoked tokens would stay valid longer. */
-  const known = new Map<string, { scope: TokenScope; readAt: number; cachedAt: number }>();
+  const known = new LRUCache<string, { scope: TokenScope; readAt: number; cachedAt: number }>({ max: CACHE_SIZE });
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
   /** The number of waiting look-ups by source, except those of cached tokens. */
   const waitingOf = new Map<string, number>();
@@ -207,7 +208,7 @@ export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings,
             answer.reject(scope);
             continue;
           }
-          if (scope !== undefined && !isOld(scope)) store(sha256, scope, readAt);
+          if (scope !== undefined && !isOld(scope)) known.set(sha256, { scope, readAt, cachedAt: performance.now() });
           answer.resolve(scope);
         }
       } catch (error) {
@@ -215,12 +216,6 @@ export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings,
       }
     }
     isLookingUp = false;
-  };
-
-  const store = (sha256: string, scope: TokenScope, readAt: number): void => {
-    const [oldest] = known.size < CACHE_SIZE ? [] : known.keys();
-    if (oldest !== undefined) known.delete(oldest);
-    known.set(sha256, { scope, readAt, cachedAt: performance.now() });
   };
 
   /** Removes changed tokens from the cache. */
