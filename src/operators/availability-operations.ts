@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { facts, readMinutes, table, time } from '../cli/print.ts';
+import { facts, table, time } from '../cli/print.ts';
 import { KITCHEN_STATES } from '../core/domain/availability.ts';
 import { Next } from '../core/domain/next.ts';
 import { Id } from '../core/domain/order.ts';
 import { ShownAvailability, endBusy, makeBusy, showAvailability } from '../core/locations/settle-kitchens.ts';
-import { Typed } from '../core/operators/cases.ts';
 import { availabilityInWords } from './location-text.ts';
-import { NotDone, operation, type Operation } from './operation.ts';
-import { LocationParams, When, group, groupOption, oneOf, paging, pagingOptions } from './requests.ts';
+import { operation, type Operation } from './operation.ts';
+import { LocationParams, group, groupOption, lasting, oneOf, paging, pagingOptions } from './requests.ts';
 
 const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 
@@ -75,22 +74,13 @@ const show = operation({
   run: async ({ pool }, { locationId }) => (await showAvailability(pool, { locations: [locationId] }, { limit: 1 }))[0],
 });
 
-const BUSY_MAX_MINUTES = 10_080;
+const busyTime = lasting('it ends');
 const BusyBody = z
   .strictObject({
     extraMinutes: z.int().min(1).max(720).meta({ description: 'The minutes that each order takes longer.' }),
-    minutes: z
-      .int()
-      .min(1)
-      .max(BUSY_MAX_MINUTES)
-      .optional()
-      .meta({ description: 'It ends automatically after these.' }),
-    until: When.optional().describe('It ends automatically at this time.'),
-    reason: Typed(200).optional().meta({ description: 'For other operators.' }),
+    ...busyTime.fields,
   })
-  .refine(({ minutes, until }) => minutes === undefined || until === undefined, {
-    error: 'must not have both minutes and until',
-  })
+  .refine(...busyTime.hasOneEnd)
   .meta({ examples: [{ extraMinutes: 20, minutes: 60, reason: 'One cook is ill.' }] });
 
 const busy = operation({
@@ -110,12 +100,9 @@ const busy = operation({
   params: LocationParams,
   body: BusyBody,
   async run(caller, { locationId, ...given }) {
-    const { by, service, note } = caller;
-    const { until, extraMinutes } = given;
-    const now = service?.now() ?? new Date();
-    if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
-    note(`${extraMinutes} minutes`);
-    return makeBusy(caller, locationId, { ...given, by: by.name });
+    busyTime.refusePast(caller, given);
+    caller.note(`${given.extraMinutes} minutes`);
+    return makeBusy(caller, locationId, { ...given, by: caller.by.name });
   },
   print: kitchenInWords,
   command: {
@@ -129,17 +116,10 @@ const busy = operation({
         required: true,
         read: Number,
       },
-      {
-        flags: '--for <duration>',
-        about: 'it ends automatically after this time, such as 30m or 2h, up to 7d',
-        read: readMinutes,
-        conflicts: 'until',
-      },
-      { flags: '--until <time>', about: 'it ends automatically at this time, such as 2027-01-31T18:00:00Z' },
-      { flags: '--reason <text>', about: 'why, for other operators' },
+      ...busyTime.options,
     ],
     examples: ['expediter location busy club-1 --extra-minutes 20 --for 1h --reason "One cook is ill"'],
-    read: ({ for: minutes, ...typed }) => ({ ...typed, ...(minutes !== undefined && { minutes }) }),
+    read: busyTime.read,
   },
 });
 

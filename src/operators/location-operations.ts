@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { LIST, readList, readMinutes, time } from '../cli/print.ts';
+import { LIST, readList, time } from '../cli/print.ts';
 import { toCauseText } from '../core/domain/cause-text.ts';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
@@ -22,7 +22,6 @@ import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webho
 import { refuseTest, TESTS_A_DAY, TestedContacts, testContacts } from '../core/notices/send-notices.ts';
 import { describeCheck } from '../diagnostics/print-checks.ts';
 import type { Action } from '../core/operators/audit.ts';
-import { Typed } from '../core/operators/cases.ts';
 import { changeInWords, locationInWords, locationsTable } from './location-text.ts';
 import {
   NOTIFY,
@@ -37,7 +36,7 @@ import {
   type CommandOption,
   type Operation,
 } from './operation.ts';
-import { LocationParams, When, group, groupOption, optional, whether } from './requests.ts';
+import { LocationParams, group, groupOption, lasting, optional, whether } from './requests.ts';
 
 const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 /** Limit for all calls to the POS together. It is short, because an operator waits for the result. */
@@ -73,7 +72,6 @@ const EXAMPLE_SECRET = Buffer.from('an example: make a secret of your own').toSt
 /** Maximum body of a location in bytes, most of them an item map: it may have thousands of entries. */
 const LOCATION_BYTES = 256 * 1024;
 const dryRun = whether('Change nothing, and answer with what would change.').optional();
-const { name, timeZone, country, contacts, groups, address, backOfficeUrl } = LocationDetails.shape;
 const settings = z.record(z.string(), z.unknown()).meta({
   description:
     'As the schema of the integration says: see `GET /providers`. Secrets are stored encrypted and never shown.',
@@ -81,34 +79,10 @@ const settings = z.record(z.string(), z.unknown()).meta({
 const Integration = Id.meta({ description: 'The name of an integration.', examples: ['standard'] });
 
 /** A location, without its id. */
-export const PutBody = z.strictObject({
-  integration: Integration,
-  settings,
-  name: name.default(null),
-  timeZone: timeZone.default(null),
-  country: country.default(null),
-  contacts: contacts.default([]),
-  groups: groups.default([]),
-  address: address.default(null),
-  backOfficeUrl: backOfficeUrl.default(null),
+export const PutBody = z.strictObject({ integration: Integration, settings, ...LocationDetails.partial().shape });
+const PatchBody = PutBody.partial().refine((patch) => Object.values(patch).some((value) => value !== undefined), {
+  error: `must change something: one of ${Object.keys(PutBody.shape).join(', ')} is required`,
 });
-const PatchBody = z
-  .strictObject({
-    integration: Integration.optional(),
-    settings: settings.optional(),
-    name: name.optional(),
-    timeZone: timeZone.optional(),
-    country: country.optional(),
-    contacts: contacts.optional(),
-    groups: groups.optional(),
-    address: address.optional(),
-    backOfficeUrl: backOfficeUrl.optional(),
-  })
-  .refine((patch) => Object.values(patch).some((value) => value !== undefined), {
-    error:
-      'must change something: integration, settings, name, timeZone, country, contacts, groups, address or ' +
-      'backOfficeUrl is required',
-  });
 
 type Wanted = Partial<LocationDetails> & { locationId: string; dryRun?: boolean | undefined };
 type PutInput = Wanted & { integration: string; settings: Readonly<Record<string, unknown>> };
@@ -218,7 +192,7 @@ const put = operation({
   wakes: true,
   about: (caller, input: PutInput) => aboutChange(caller, input, false),
   run: async (caller, input: PutInput) => finish(caller, input.locationId, await store(caller, input, false)),
-  print: (done, { dryRun: isDry }: Wanted) => changeInWords(done, isDry === true),
+  print: (done, { dryRun: isDry }: PutInput) => changeInWords(done, isDry === true),
   command: {
     name: 'location put',
     about: 'create or replace a location. Everything that is not given is removed. Held orders are tried immediately',
@@ -405,16 +379,11 @@ does not have. Before you put the file again, add the code of a new authorisatio
   },
 });
 
+const pauseTime = lasting('resume');
 const Pause = optional(
   z
-    .strictObject({
-      minutes: z.int().min(1).max(10_080).optional().meta({ description: 'Resume automatically after these.' }),
-      until: When.optional().describe('Resume automatically at this time.'),
-      reason: Typed(200).optional().meta({ description: 'For other operators.' }),
-    })
-    .refine(({ minutes, until }) => minutes === undefined || until === undefined, {
-      error: 'must not have both minutes and until',
-    })
+    .strictObject(pauseTime.fields)
+    .refine(...pauseTime.hasOneEnd)
     .meta({ examples: [{ minutes: 30, reason: 'The oven is broken.' }] }),
 );
 
@@ -434,13 +403,10 @@ const pause = operation({
   },
   params: LocationParams,
   body: Pause,
-  async run({ pool, by, service }, { locationId, ...pause }) {
-    const { until } = pause;
-    const now = service?.now() ?? new Date();
-    if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
-    return (await pauseLocation(pool, locationId, { ...pause, by: by.name }))
-      ? { locationId, paused: true }
-      : undefined;
+  async run(caller, { locationId, ...pause }) {
+    pauseTime.refusePast(caller, pause);
+    const paused = await pauseLocation(caller.pool, locationId, { ...pause, by: caller.by.name });
+    return paused ? { locationId, paused: true } : undefined;
   },
   print: (_, { locationId, until, minutes }) => {
     const end =
@@ -452,18 +418,9 @@ const pause = operation({
     about:
       'pause a location: its orders wait. The pause does not count towards their deadline. Webhooks are still accepted',
     argument,
-    options: [
-      {
-        flags: '--for <duration>',
-        about: 'resume automatically after this time, such as 30m or 2h, up to 7d',
-        read: readMinutes,
-        conflicts: 'until',
-      },
-      { flags: '--until <time>', about: 'resume automatically at this time, such as 2027-01-31T18:00:00Z' },
-      { flags: '--reason <text>', about: 'why, for other operators' },
-    ],
+    options: pauseTime.options,
     examples: ['expediter location pause club-1', 'expediter location pause club-1 --for 30m --reason "Oven broken"'],
-    read: ({ for: minutes, ...typed }) => ({ ...typed, ...(minutes !== undefined && { minutes }) }),
+    read: pauseTime.read,
   },
 });
 

@@ -1,10 +1,12 @@
 /** Schemas of the input of operations, for requests and for commands. */
 import { z } from 'zod';
+import { readMinutes } from '../cli/print.ts';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
 import { Id, Time } from '../core/domain/order.ts';
 import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
-import type { CommandOption } from './operation.ts';
+import { Typed } from '../core/operators/cases.ts';
+import { NotDone, type Caller, type CommandOption, type Options } from './operation.ts';
 
 export const PAGE_MAX = 200;
 
@@ -67,6 +69,46 @@ export const pagingOptions = (id: string): CommandOption[] => [
   { flags: '--limit <count>', about: 'maximum number of rows', read: 'limit' },
   { flags: `--after <${id}>`, about: 'the last row of the previous list' },
 ];
+
+type End = { minutes?: number | undefined; until?: Date | undefined };
+
+/** How a state that may end automatically is given: its end and its reason. @param ends such as `it ends` */
+export const lasting = (ends: string) => ({
+  fields: {
+    minutes: z
+      .int()
+      .min(1)
+      .max(10_080)
+      .optional()
+      .describe(`${capital(ends)} automatically after these.`),
+    until: When.optional().describe(`${capital(ends)} automatically at this time.`),
+    reason: Typed(200).optional().meta({ description: 'For other operators.' }),
+  },
+  hasOneEnd: [
+    ({ minutes, until }: End): boolean => minutes === undefined || until === undefined,
+    { error: 'must not have both minutes and until' },
+  ] as const,
+  /** @throws NotDone */
+  refusePast({ service }: Caller, { until }: End): void {
+    const now = service?.now() ?? new Date();
+    if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
+  },
+  options: [
+    {
+      flags: '--for <duration>',
+      about: `${ends} automatically after this time, such as 30m or 2h, up to 7d`,
+      read: readMinutes,
+      conflicts: 'until',
+    },
+    { flags: '--until <time>', about: `${ends} automatically at this time, such as 2027-01-31T18:00:00Z` },
+    { flags: '--reason <text>', about: 'why, for other operators' },
+  ] satisfies CommandOption[],
+  read: ({ for: minutes, ...typed }: Options): Options => ({ ...typed, minutes }),
+});
+
+function capital(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
 
 export const OrderParams = z.strictObject({
   serviceOrderId: Id.meta({

@@ -147,14 +147,7 @@ export const ChangedLocation = z
   })
   .meta({ id: 'ChangedLocation' });
 
-export type PutLocation = {
-  created: boolean;
-  changes: LocationChange[];
-  /** Of the location as it is now. Null if a dry run would create it. */
-  etag: string | null;
-  /** What is stored although it is unusual, for people. */
-  warnings: string[];
-};
+export type PutLocation = Omit<z.infer<typeof ChangedLocation>, 'locationId' | 'integration' | 'validTokens'>;
 
 type Options = {
   ifMatch?: string | undefined;
