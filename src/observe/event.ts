@@ -22,7 +22,7 @@ export type EventReading<What extends Observed['what'] = Observed['what']> = {
 export type Limited = (level: 'info' | 'warn' | 'error', more: string, write: () => void) => void;
 
 /** The readings of some kinds of events. */
-export type EventReadings<What extends Observed['what']> = { [Each in What]: EventReading<Each> };
+export type EventReadings<What extends Observed['what'] = Observed['what']> = { [Each in What]: EventReading<Each> };
 
 /** This label value replaces every unknown value, so that a label has few values. */
 export const UNKNOWN = 'unknown';

@@ -31,18 +31,7 @@ const PLACEMENT_OUTCOMES = ['sent', 'failed', 'withdrawn', 'held', 'in_doubt'];
 const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15, 30, 60, 120];
 const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600];
 
-export const orderEvents: EventReadings<
-  | 'signal'
-  | 'claim'
-  | 'refetch'
-  | 'past order'
-  | 'left out'
-  | 'attempt'
-  | 'placement'
-  | 'cancellation'
-  | 'refresh'
-  | 'poll'
-> = {
+export const orderEvents = {
   signal: {
     log(log, observed, limited) {
       if (observed.outcome !== 'unauthorized') logSignal(log, observed);
@@ -222,7 +211,7 @@ export const orderEvents: EventReadings<
       return [[serviceOrderId, { name: 'readStatus', kind: 'CLIENT', milliseconds, attributes, failed }]];
     },
   },
-};
+} satisfies Partial<EventReadings>;
 
 function logSignal(log: Log, observed: SignalObserved): void {
   const { requestId, trace, outcome, serviceOrderId, messageId, detail } = observed;

@@ -30,9 +30,7 @@ const drainedTotal = (make: MakeMetrics): Count | undefined =>
       })
     : undefined;
 
-export const webhookEvents: EventReadings<
-  'webhook' | 'webhook refused' | 'old token' | 'spill' | 'drain' | 'flush' | 'redrive' | 'conflict'
-> = {
+export const webhookEvents = {
   webhook: {
     log(log, observed, limited) {
       if (observed.webhookId !== null) logWebhook(log, observed);
@@ -163,7 +161,7 @@ export const webhookEvents: EventReadings<
         integration: make.integrations,
       }),
   },
-};
+} satisfies Partial<EventReadings>;
 
 function logWebhook(log: Log, observed: WebhookObserved): void {
   const { requestId, trace, locationId, integration, webhookId, outcome, serviceOrderIds: ids, dropped } = observed;
