@@ -37,7 +37,7 @@ const SCORE = 10 * MINUTE;
 const SOON = 5_000;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
-type Modules = {
+export type Modules = {
   live: Live;
   webhooks: Webhooks;
   orders: Orders;
