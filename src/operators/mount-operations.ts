@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { explainError } from '../http/operator/answer-errors.ts';
 import { failures, json } from '../http/operator/answers.ts';
-import { RECHECK_MS, eventStream, type EventStream } from '../http/operator/event-stream.ts';
+import { STREAM_HEADERS, RECHECK_MS, eventStream, type EventStream } from '../http/operator/event-stream.ts';
 import { endActionOf, locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
 import { has, mayPlace, scopeOf } from '../core/operators/operator.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
@@ -132,7 +132,7 @@ async function streamProgress(
       })
       .catch(refused);
   });
-  return reply.type('text/event-stream').header('x-accel-buffering', 'no').send(stream.body);
+  return reply.headers(STREAM_HEADERS).send(stream.body);
 }
 
 function methodAndUrl(route: string): Pick<RouteOptions, 'method' | 'url'> {

@@ -10,7 +10,14 @@ import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
 import { group } from '../../operators/requests.ts';
-import { openStream, RECHECK_MS, writeBoardEvents, type EventStream, type Shared } from './event-stream.ts';
+import {
+  STREAM_HEADERS,
+  openStream,
+  RECHECK_MS,
+  writeBoardEvents,
+  type EventStream,
+  type Shared,
+} from './event-stream.ts';
 import type { OperatorDeps } from './operator-deps.ts';
 
 const LiveQuery = z.strictObject({
@@ -63,10 +70,7 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
           writeBoardEvents(stream),
         ),
       );
-      return reply
-        .type('text/event-stream')
-        .header('x-accel-buffering', 'no')
-        .send(stream.body as never);
+      return reply.headers(STREAM_HEADERS).send(stream.body as never);
     },
   );
 }

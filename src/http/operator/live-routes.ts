@@ -5,7 +5,7 @@ import { LiveMessage } from '../../core/domain/live-message.ts';
 import { readLive } from '../../core/live/read-live.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
-import { openStream, type Shared } from './event-stream.ts';
+import { STREAM_HEADERS, openStream, type Shared } from './event-stream.ts';
 import type { OperatorDeps } from './operator-deps.ts';
 import { noSuch } from '../../operators/operation.ts';
 import { OrderParams } from '../../operators/requests.ts';
@@ -77,10 +77,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
       send(read);
       const unfollow = read.ended ? () => {} : deps.follow(serviceOrderId, sent, (news) => news && send(news));
       stream.onClose(unfollow);
-      return reply
-        .type('text/event-stream')
-        .header('x-accel-buffering', 'no')
-        .send(stream.body as never);
+      return reply.headers(STREAM_HEADERS).send(stream.body as never);
     },
   );
 }
