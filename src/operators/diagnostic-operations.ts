@@ -12,7 +12,7 @@ import { describeFailure, isFine, lineOf, sumOf } from '../diagnostics/print-che
 import type { TestContents } from '../diagnostics/test-run.ts';
 import { printError } from '../observe/terminal-text.ts';
 import { NO_PUBLIC_URL, NotDone, POS, operation, unlessDrained, type Operation, type Tell } from './operation.ts';
-import { LocationParams } from './requests.ts';
+import { LocationParams, optional } from './requests.ts';
 
 /** A value of `without`: the POS never repeats a webhook that was not answered 200. */
 const REPEATS = 'repeats';
@@ -33,8 +33,7 @@ let isCertifying = false;
 
 const Contents = CanonicalOrder.pick({ items: true, fulfillment: true, money: true });
 
-const CertifyBody = z.preprocess(
-  (body) => body ?? {},
+const CertifyBody = optional(
   z.strictObject({
     fulfillment: z.enum(['pickup', 'delivery']).default('pickup').meta({ description: 'Of the sample order.' }),
     order: Contents.exactOptional().meta({ description: 'Instead of the sample order. Use items from the menu.' }),
@@ -196,8 +195,7 @@ export const examineDeployment = operation({
     answer: 'All checks.',
     refuses: [409],
   },
-  body: z.preprocess(
-    (body) => body ?? {},
+  body: optional(
     z.strictObject({
       only: z
         .array(z.enum(PARTS))

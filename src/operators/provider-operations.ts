@@ -6,7 +6,7 @@ import { settingsSchema, ShownProvider } from '../core/locations/describe-settin
 import { PlacedTest } from '../core/placements/test-order.ts';
 import { placeTestOrder } from '../diagnostics/place-test-order.ts';
 import { POS, operation, type Operation } from './operation.ts';
-import { LocationParams } from './requests.ts';
+import { LocationParams, optional } from './requests.ts';
 
 export const listProviders = operation({
   id: 'listProviders',
@@ -82,8 +82,7 @@ const testOrder = operation({
     answer: 'The ticket, or why there is none.',
   },
   params: LocationParams,
-  body: z.preprocess(
-    (body) => body ?? {},
+  body: optional(
     z.strictObject({
       itemId: Id.default('test-item').meta({
         description: 'The id of a menu item on the platform. Many POS systems refuse an item that they do not know.',

@@ -108,8 +108,7 @@ const issueToken = operation({
     refuses: [409],
   },
   body: IssueToken,
-  async run(caller, { name, roles, locations, locationGroups, expiresAt }) {
-    const wanted = { name, roles, locations, locationGroups, expiresAt };
+  async run(caller, wanted) {
     caller.note(givenInWords(wanted));
     return recordGiven(
       caller,
@@ -216,8 +215,7 @@ const addGrant = operation({
     refuses: [409],
   },
   body: AddGrant,
-  async run(caller, { email, group, roles, locations, locationGroups }) {
-    const wanted = { email, group, roles, locations, locationGroups };
+  async run(caller, wanted) {
     caller.note(givenInWords(wanted));
     return recordGiven(caller, { action: 'give roles' }, await addOperatorGrant(caller.pool, wanted));
   },

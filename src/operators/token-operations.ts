@@ -16,7 +16,7 @@ import {
   stateOfToken,
 } from '../core/locations/webhook-tokens.ts';
 import { NO_PUBLIC_URL, NotDone, noSuch, operation, type Operation } from './operation.ts';
-import { EXAMPLE_ID, LocationParams, When, group, groupOption, idOf } from './requests.ts';
+import { EXAMPLE_ID, LocationParams, When, group, groupOption, idOf, optional } from './requests.ts';
 
 const Label = z
   .string()
@@ -41,8 +41,7 @@ const issue = operation({
   },
   takes: ['idempotencyKey'],
   params: LocationParams,
-  body: z.preprocess(
-    (body) => body ?? {},
+  body: optional(
     z.strictObject({
       label: Label.optional(),
       expiresAt: When.optional().meta({ description: 'By default it never expires.' }),
