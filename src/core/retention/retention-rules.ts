@@ -21,8 +21,8 @@ const BATCH = 1_000;
 /** Rows older than this time are deleted. `$1` is the retention in seconds. */
 const LATEST = 'now() - make_interval(secs => $1::int)';
 
-/** Statements that each delete at most one batch of old rows. */
-type Rule = { lock: number; batch: number; sql: readonly string[] };
+/** Statements that each delete at most one batch of old rows, by default of `BATCH` rows. */
+type Rule = { lock: number; batch?: number; sql: readonly string[] };
 
 /** The statement for a table without dependent rows. */
 const oldest = (table: string, column: string, batch = BATCH): string => `
@@ -63,34 +63,20 @@ const EXPIRE_EVENTS = `
 const RULES = {
   'deletion of unmatched webhooks': {
     lock: LOCK_DELETE_UNMATCHED,
-    batch: BATCH,
     sql: [EXPIRE_EVENTS, webhooks(`outcome IN ('ignored', 'unmatched') AND reason IS NULL`, 'ORDER BY received_at')],
   },
   // The replay of a refused webhook is a separate webhook, and is not deleted here.
-  'deletion of refused webhooks': {
-    lock: LOCK_DELETE_REFUSED,
-    batch: BATCH,
-    sql: [webhooks(`cause ->> 'code' = 'old_token'`)],
-  },
+  'deletion of refused webhooks': { lock: LOCK_DELETE_REFUSED, sql: [webhooks(`cause ->> 'code' = 'old_token'`)] },
   'deletion of old traffic': { lock: LOCK_DELETE_TRAFFIC, batch: 5_000, sql: [oldest('traffic', 'minute', 5_000)] },
-  'deletion of old sessions': {
-    lock: LOCK_DELETE_SESSIONS,
-    batch: BATCH,
-    sql: [oldest('operator_sessions', 'expires_at')],
-  },
-  'deletion of old connect links': {
-    lock: LOCK_DELETE_LINKS,
-    batch: BATCH,
-    sql: [oldest('connect_links', 'expires_at')],
-  },
+  'deletion of old sessions': { lock: LOCK_DELETE_SESSIONS, sql: [oldest('operator_sessions', 'expires_at')] },
+  'deletion of old connect links': { lock: LOCK_DELETE_LINKS, sql: [oldest('connect_links', 'expires_at')] },
   'deletion of old notices': {
     lock: LOCK_DELETE_NOTICES,
-    batch: BATCH,
     // What they said about orders is deleted with them.
     sql: [oldest('notice_messages', 'created_at')],
   },
   // A grant without a recent renewal is not used: its location has other settings now or is deleted.
-  'deletion of old grants': { lock: LOCK_DELETE_GRANTS, batch: BATCH, sql: [oldest('credentials', 'granted_at')] },
+  'deletion of old grants': { lock: LOCK_DELETE_GRANTS, sql: [oldest('credentials', 'granted_at')] },
   // This calls the owner's function: the service's role may not delete audit rows. It deletes one batch per call.
   'deletion of old audit': {
     lock: LOCK_DELETE_AUDIT,
@@ -105,12 +91,12 @@ export type Deletion = keyof typeof RULES;
  * @returns the number of deleted rows for each statement
  */
 export async function deleteOld(pool: Pool, name: Deletion, keptS: number): Promise<number[]> {
-  const { sql, ...batches }: Rule = RULES[name];
+  const { sql, lock, batch = BATCH }: Rule = RULES[name];
   const counts: number[] = [];
   for (const statement of sql) {
     const count = await inBatches(
       pool,
-      batches,
+      { lock, batch },
       async (client) => (await client.query(statement, [keptS])).rowCount ?? 0,
     );
     counts.push(count);
