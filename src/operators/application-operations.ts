@@ -142,7 +142,7 @@ const adopt = operation({
     for (const each of dryRun ? [] : applications) {
       const after = JSON.stringify({ 'settings.application': each.name });
       for (const locationId of each.locations) {
-        await recordAction(pool, by, { ...by, action: 'change', locationId }, { outcome: 'done', after });
+        await recordAction(pool, by, { action: 'change', locationId }, { outcome: 'done', after });
       }
     }
     note(applications.map((each) => `${each.name}: ${each.locations.length}`).join(', ') || 'nothing');

@@ -53,8 +53,7 @@ async function recordGiven<Given extends OperatorToken | OperatorGrant>(
   if (given === undefined || 'refused' in given) return given;
   service?.identify.invalidateCache();
   note(givenInWords(given));
-  const { source, requestId, log } = by;
-  await recordAtEach(pool, by, { ...action, source, requestId, log }, given);
+  await recordAtEach(pool, by, action, given);
   return given;
 }
 

@@ -65,8 +65,13 @@ function logAction(
   log?.info({ auditId, ...about, ...ended, by: { kind, id, name } }, 'operator');
 }
 
+/** The author of an action, with the fields of the action that come from the request. */
+export type Author = Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
+
 /** Records an action that has already ended, such as a refusal. */
-export async function recordAction(pool: Pool, by: Actor, action: Action, { outcome, after }: Ended): Promise<void> {
+export async function recordAction(pool: Pool, by: Author, given: Action, { outcome, after }: Ended): Promise<void> {
+  const { source, requestId, log } = by;
+  const action = { source, requestId, log, ...given };
   const { rows } = await pool.query<{ id: string }>(
     `${BEGIN} INSERT INTO audit_outcomes (audit_id, outcome, after) SELECT audit_id, $12::text, $13::text FROM begun
      RETURNING audit_id AS id`,
@@ -75,12 +80,8 @@ export async function recordAction(pool: Pool, by: Actor, action: Action, { outc
   logAction(by, { ...action, id: rows[0]?.id }, { outcome, after });
 }
 
-/** The author of an action, with the fields of the action that come from the request. */
-export type Author = Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
-
 /** Records an action about orders that were found by their member, at each location that has some of them. */
 export async function recordAtOrders(pool: Pool, by: Author, action: string, ids: readonly string[]): Promise<void> {
-  const { source, requestId, log } = by;
   // guard: orders-in-audit
   const { rows } = await pool.query<{ locationId: string; after: string }>(
     `SELECT location_id AS "locationId", 'orders ' || count(*) AS after FROM orders
@@ -88,7 +89,7 @@ export async function recordAtOrders(pool: Pool, by: Author, action: string, ids
     [ids],
   );
   for (const { locationId, after } of rows) {
-    await recordAction(pool, by, { action, locationId, source, requestId, log }, { outcome: 'done', after });
+    await recordAction(pool, by, { action, locationId }, { outcome: 'done', after });
   }
 }
 

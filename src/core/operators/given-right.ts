@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Id } from '../domain/order.ts';
-import { recordAction, type Action } from './audit.ts';
-import { ROLES, Right, Role, type Actor, type Scope } from './operator.ts';
+import { recordAction, type Action, type Author } from './audit.ts';
+import { ROLES, Right, Role, type Scope } from './operator.ts';
 
 export const GivenRight = z.strictObject({
   roles: z
@@ -72,7 +72,7 @@ export async function reaching<Given extends Right>(pool: Pool, all: Given[], wi
 }
 
 /** Records a granted or removed right at each of its locations, so that the admins of a location see it. */
-export async function recordAtEach(pool: Pool, by: Actor, action: Action, given: Given): Promise<void> {
+export async function recordAtEach(pool: Pool, by: Author, action: Action, given: Given): Promise<void> {
   const { rows } = await pool.query<{ locationId: string; locations: string[]; locationGroups: string[] }>(
     // guard: groups-in-audit
     `SELECT location_id AS "locationId", ARRAY(SELECT location_id WHERE location_id = ANY ($1)) AS locations,

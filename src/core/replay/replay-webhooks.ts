@@ -2,8 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
 import { isAboutStatement } from '../postgres/transactions.ts';
-import { recordAction, type Action } from '../operators/audit.ts';
-import type { Actor } from '../operators/operator.ts';
+import { recordAction, type Action, type Author } from '../operators/audit.ts';
 import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
 import { Replayed, replayStored, type Replaying } from './replay-webhook.ts';
 import { findLocation } from '../locations/locations.ts';
@@ -50,7 +49,7 @@ export async function* replayWebhooks(
   deps: Replaying,
   filter: WebhookFilter & { until: Date; replayable: 'open' | 'all' },
   about: {
-    by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
+    by: Author;
     from?: WebhookKey | undefined;
     passed?: (upTo: WebhookKey) => 'enough' | undefined;
   },
@@ -95,16 +94,15 @@ export function runInCounts({ outcomes, refused }: Pick<ReplayedMany, 'outcomes'
 
 async function recordReplay(
   pool: Pool,
-  by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>,
+  by: Author,
   { webhookId, locationId }: WebhookKey,
   replayed: Replayed | Refusal,
 ): Promise<void> {
-  const { source, requestId, log } = by;
   const end =
     'refused' in replayed
       ? { outcome: 'refused' as const, after: replayed.cause.code }
       : { outcome: 'done' as const, after: replayed.outcome };
-  await recordAction(pool, by, { action: 'replay', webhookId, locationId, source, requestId, log }, end);
+  await recordAction(pool, by, { action: 'replay', webhookId, locationId }, end);
 }
 
 /** Returns the end of the time that a run covers: now by Postgres's clock, or `until` if that is earlier. */
