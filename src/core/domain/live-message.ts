@@ -110,30 +110,14 @@ export const LiveMessage = z
   });
 export type LiveMessage = z.infer<typeof LiveMessage>;
 
-/** A live message, as it is stored in the outbox and in the row of its order. */
-export type LiveRow = {
-  serviceOrderId: string;
-  sequence: number;
-  /** Null, like `fulfillment`, for an order that was never read from the platform. */
-  locationId: string | null;
-  fulfillment: FulfillmentType | null;
-  /** Null if the order was never read. */
-  callOutCode: string | null;
-  rank: number;
-  providerOrderId: string | null;
-  /** The order's cancellation as it is now, which may be newer than this message. */
-  cancellation: z.infer<typeof Cancellation> | null;
-  reason: string | null;
-  reasonCode: ReasonCode | null;
-  itemIds: string[] | null;
-  estimatedReadyAt: string | null;
-  estimatedDeliveryAt: string | null;
-  trackingUrl: string | null;
-  occurredAt: string | null;
-  /** Null if the step was applied when its webhook arrived, or did not come from a webhook. */
-  firstReceivedAt: string | null;
-  appliedAt: string;
+type OrNull<Shape> = {
+  [Field in keyof Shape]-?: object extends Pick<Shape, Field> ? Exclude<Shape[Field], undefined> | null : Shape[Field];
 };
+/**
+ * A live message, as it is stored in the outbox and in the row of its order: null where the message has no field. Its
+ * `cancellation` is that of the order now, which may be newer than the message.
+ */
+export type LiveRow = OrNull<Omit<LiveMessage, 'status' | 'memberState'>> & { rank: number };
 
 /** Returns a message's cancellation: `refused` if the order is completed, none if it has failed or is cancelled. */
 export function cancellationNotified({
