@@ -9,13 +9,14 @@ import {
   leavesOf,
   parseSettings,
   placeOfSettings,
+  unsealSettings,
   toHttpUrl,
   withApplications,
   WrongLocation,
   type SettingsRules,
 } from './locations.ts';
 import { retryPlacements } from './put-location.ts';
-import { seal, unseal } from './settings-key.ts';
+import { seal } from './settings-key.ts';
 
 const LIVES_H = 72;
 export type ConnectLink = {
@@ -104,7 +105,7 @@ export async function openLinked(
   changes: Readonly<Record<string, unknown>> = {},
 ): Promise<{ merged: Record<string, unknown>; provider: Provider; settings: unknown; origins: string[] }> {
   const { sealedSettings } = await getLocation(pool, link.locationId);
-  const merged = { ...(await openSettings(rules, link.locationId, sealedSettings)), ...changes };
+  const merged = { ...(await unsealSettings(rules, link.locationId, sealedSettings)), ...changes };
   const { provider, settings } = parseSettings(await withApplications(pool, rules, [merged]), link.integration, merged);
   const { page, hosts } = authorisationOf(provider);
   const called = leavesOf(settings).filter(([path]) => path[0] !== provider.webhookAuth?.urlSetting);
@@ -153,7 +154,7 @@ export async function mergeSettings(
   );
   if (rows[0] === undefined)
     throw new WrongLocation(`no location is called "${locationId}"`, { cause: { code: 'no_location' } });
-  const merged = { ...(await openSettings(rules, locationId, rows[0].sealed)), ...changes };
+  const merged = { ...(await unsealSettings(rules, locationId, rows[0].sealed)), ...changes };
   const { provider, settings } = parseSettings(await withApplications(client, rules, [merged]), integration, merged);
   const sealed = await seal(rules.keys, merged, placeOfSettings(locationId));
   await client.query(
@@ -165,12 +166,4 @@ export async function mergeSettings(
     [locationId, sealed, grantKeyOf(integration, provider, settings) ?? null, isConnected],
   );
   await retryPlacements(client, locationId);
-}
-
-async function openSettings(
-  { keys }: SettingsRules,
-  locationId: string,
-  sealed: string,
-): Promise<Record<string, unknown>> {
-  return (await unseal(keys, sealed, placeOfSettings(locationId))) as Record<string, unknown>;
 }

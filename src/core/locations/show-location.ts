@@ -7,12 +7,12 @@ import {
   LOCATION_ROW,
   LocationRow,
   parseSettings,
-  placeOfSettings,
+  unsealSettings,
   withApplications,
   WrongLocation,
 } from './locations.ts';
 import { etagOf, LocationDetails, readConfigured, type ConfiguredRow } from './put-location.ts';
-import { unseal, type SettingsKeys } from './settings-key.ts';
+import type { SettingsKeys } from './settings-key.ts';
 import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/make-token.ts';
 import { Care, readCare } from '../operators/cases.ts';
@@ -207,7 +207,7 @@ async function showSettings(
 ): Promise<Pick<ShownLocation, 'settings' | 'settingsProblem'>> {
   let settings: unknown;
   try {
-    settings = await unseal(keys, sealedSettings, placeOfSettings(locationId));
+    settings = await unsealSettings({ keys }, locationId, sealedSettings);
   } catch (error) {
     return { settings: {}, settingsProblem: `settings cannot be decrypted: ${(error as Error).message}` };
   }
