@@ -80,11 +80,7 @@ const list = operation({
       'expediter order list --location club-1 --open --since 3h',
       'expediter order list --state failed --since 2027-01-31T18:00:00Z --json',
     ],
-    read: ({ needsOperator, open, ...typed }) => ({
-      ...typed,
-      ...(needsOperator === true && { needs: 'operator' }),
-      ...(open === true && { open: 'true' }),
-    }),
+    read: ({ needsOperator, ...typed }) => ({ ...typed, ...(needsOperator === true && { needs: 'operator' }) }),
     rows: 'orders',
   },
 });

@@ -85,7 +85,6 @@ const list = operation({
       'expediter webhook list --outcome dropped --since 2027-01-31T18:00:00Z --until 2027-01-31T20:00:00Z --json',
       'expediter webhook list --order order-4711',
     ],
-    read: ({ oldToken, ...typed }) => ({ ...typed, ...(oldToken === true && { oldToken: 'true' }) }),
     rows: 'webhooks',
   },
 });
