@@ -14,7 +14,7 @@ import { wordOf } from '../core/domain/member-text.ts';
 import type { CodedError } from '../core/placements/fetch-order-data.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { onChange } from './on-change.ts';
-import { asTyped, examples, print, table } from './print.ts';
+import { asTyped, examples, print, table, tableOf } from './print.ts';
 import { NotDone } from '../operators/operation.ts';
 import { loadProviders } from './settings-rules.ts';
 import { printError } from '../observe/terminal-text.ts';
@@ -272,10 +272,10 @@ function describeError({ error, code }: CodedError, isRevealed: boolean): ShownE
 function describeErrors(errors: readonly ShownError[]): string {
   const codes =
     errors.some(({ code, judgedBy }) => code !== null || judgedBy !== null) &&
-    table(
-      errors.map(({ code, judgedBy }) => ({ 'extensions.code': code ?? '(none)', 'judged by': judgedBy ?? '(none)' })),
-      '',
-    );
+    tableOf('', errors, ({ code, judgedBy }) => ({
+      'extensions.code': code ?? '(none)',
+      'judged by': judgedBy ?? '(none)',
+    }));
   const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [written(error)]));
   const more =
     whole.length > 0 ? whole.join('\n') : 'Add --reveal to print the whole errors. They may quote the member.';
@@ -286,10 +286,7 @@ function describeErrors(errors: readonly ShownError[]): string {
 const written = (thrown: unknown): string => inspect(thrown, { depth: 6 });
 
 function describeAnswer(shape: readonly ShapeLine[]): string {
-  return `The shape of the platform's answer, without values:\n\n${table(
-    shape.map(({ path, kind }) => ({ field: path, 'what is there': kind })),
-    'nothing',
-  )}`;
+  return `The shape of the platform's answer, without values:\n\n${tableOf('nothing', shape, ({ path, kind }) => ({ field: path, 'what is there': kind }))}`;
 }
 
 const inParts = (...parts: (string | false | undefined)[]): string => parts.filter(Boolean).join('\n\n');

@@ -84,6 +84,11 @@ export function table(rows: readonly Record<string, Cell>[], none = ''): string 
   return align([names, ...rows.map((row) => names.map((name) => textOf(row[name])))]);
 }
 
+/** Makes the rows of a table: each has the same columns. */
+export function tableOf<Row>(none: string, rows: readonly Row[], columns: (row: Row) => Record<string, Cell>): string {
+  return table(rows.map(columns), none);
+}
+
 /** Formats one line per fact, without facts that have no value. */
 export function facts(about: Record<string, Cell>): string {
   return align(Object.entries(about).flatMap(([name, value]) => (textOf(value) === '' ? [] : [[name, textOf(value)]])));
@@ -105,6 +110,18 @@ export function sections(...parts: string[]): string {
 /** Puts a title above a text. An empty text stays empty. */
 export function titled(title: string, words: string): string {
   return words === '' ? '' : `${title}\n${words}`;
+}
+
+export function titledTable<Row>(
+  title: string,
+  rows: readonly Row[],
+  columns: (row: Row) => Record<string, Cell>,
+): string {
+  return titled(title, tableOf('', rows, columns));
+}
+
+export function titledFacts(title: string, about: Record<string, Cell>): string {
+  return titled(title, facts(about));
 }
 
 function textOf(cell: Cell): string {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { facts, table, time } from '../cli/print.ts';
+import { facts, tableOf, time } from '../cli/print.ts';
 import { KITCHEN_STATES } from '../core/domain/availability.ts';
 import { Next } from '../core/domain/next.ts';
 import { Id } from '../core/domain/order.ts';
@@ -34,16 +34,13 @@ const list = operation({
     return { kitchens, next: kitchens.length === limit ? (kitchens.at(-1)?.locationId ?? null) : null };
   },
   print: ({ kitchens }) =>
-    table(
-      kitchens.map(({ locationId, integration, ...kitchen }) => ({
-        location: locationId,
-        integration,
-        kitchen: availabilityInWords(kitchen),
-        since: time(kitchen.since),
-        reason: kitchen.reason,
-      })),
-      'No kitchens match.',
-    ),
+    tableOf('No kitchens match.', kitchens, ({ locationId, integration, ...kitchen }) => ({
+      location: locationId,
+      integration,
+      kitchen: availabilityInWords(kitchen),
+      since: time(kitchen.since),
+      reason: kitchen.reason,
+    })),
   command: {
     name: 'location availability',
     about: 'list which kitchens take orders now: open, busy, closed or unreachable',

@@ -1,4 +1,4 @@
-import { facts, sections, table, time, titled } from '../cli/print.ts';
+import { facts, sections, table, tableOf, time, titled } from '../cli/print.ts';
 import type { ShownAvailability } from '../core/locations/settle-kitchens.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
@@ -7,18 +7,15 @@ import type { SeenLocation, ShownLocation } from '../core/locations/show-locatio
 import { actsTable, notesTable } from './reading-operations.ts';
 
 export function locationsTable(rows: readonly SeenLocation[]): string {
-  return table(
-    rows.map((row) => ({
-      location: row.locationId,
-      name: row.name,
-      integration: row.integration,
-      groups: row.groups.join(', '),
-      kitchen: row.kitchen.state,
-      paused: pausedInWords(row),
-      updated: row.updatedAt,
-    })),
-    'No locations yet. See: expediter location put --help',
-  );
+  return tableOf('No locations yet. See: expediter location put --help', rows, (row) => ({
+    location: row.locationId,
+    name: row.name,
+    integration: row.integration,
+    groups: row.groups.join(', '),
+    kitchen: row.kitchen.state,
+    paused: pausedInWords(row),
+    updated: row.updatedAt,
+  }));
 }
 
 function contactInWords({ name, email, phone, via, afterMinutes, quiet }: ShownLocation['contacts'][number]): string {

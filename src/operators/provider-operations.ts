@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { table } from '../cli/print.ts';
+import { tableOf } from '../cli/print.ts';
 import { CanonicalOrder, Id } from '../core/domain/order.ts';
 import type { Provider } from '../core/domain/provider.ts';
 import { settingsSchema, ShownProvider } from '../core/locations/describe-settings.ts';
@@ -23,13 +23,10 @@ export const listProviders = operation({
   reads: ['PROVIDER_MODULES'],
   run: async ({ settings: { registry } }) => ({ providers: [...registry.values()].map(describeProvider) }),
   print: ({ providers }) =>
-    table(
-      providers.map(({ integration, deduplicates, canBeAsked }) => ({
-        integration,
-        'when in doubt': deduplicates ? 'sends it again' : canBeAsked ? 'asks the POS' : 'an operator decides',
-      })),
-      'none',
-    ),
+    tableOf('none', providers, ({ integration, deduplicates, canBeAsked }) => ({
+      integration,
+      'when in doubt': deduplicates ? 'sends it again' : canBeAsked ? 'asks the POS' : 'an operator decides',
+    })),
   command: {
     name: 'provider list',
     about: "list all integrations, and what each does if the POS's answer to an order was lost",

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { table, time } from '../cli/print.ts';
+import { table, tableOf, time } from '../cli/print.ts';
 import { Id } from '../core/domain/order.ts';
 import type { Care } from '../core/operators/cases.ts';
 import { FILTER_OUTCOMES, ListedActions, readAudit, type RecordedAction } from '../core/operators/read-audit.ts';
@@ -153,23 +153,20 @@ export function actsTable(
   actions: readonly (RecordedAction & { source?: string | null; callOutCode?: string | null })[],
   none = '',
 ): string {
-  return table(
-    actions.map(({ at, by, source, callOutCode, ...about }) => ({
-      at: time(at),
-      by: `${by.name} (${by.kind.replace('_', ' ')})`,
-      ...(source !== undefined && { from: source }),
-      action: about.action,
-      location: about.locationId,
-      ...(callOutCode !== undefined && { code: callOutCode }),
-      order: about.serviceOrderId,
-      webhook: about.webhookId,
-      about: about.subject,
-      before: about.before,
-      outcome: about.outcome ?? 'unknown',
-      after: about.after,
-    })),
-    none,
-  );
+  return tableOf(none, actions, ({ at, by, source, callOutCode, ...about }) => ({
+    at: time(at),
+    by: `${by.name} (${by.kind.replace('_', ' ')})`,
+    ...(source !== undefined && { from: source }),
+    action: about.action,
+    location: about.locationId,
+    ...(callOutCode !== undefined && { code: callOutCode }),
+    order: about.serviceOrderId,
+    webhook: about.webhookId,
+    about: about.subject,
+    before: about.before,
+    outcome: about.outcome ?? 'unknown',
+    after: about.after,
+  }));
 }
 
 export function notesTable(notes: Care['notes']): string {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIST, facts, readFuture, readList, table } from '../cli/print.ts';
+import { facts, LIST, readFuture, readList, tableOf } from '../cli/print.ts';
 import type { Action } from '../core/operators/audit.ts';
 import { givenInWords, recordAtEach, rightInWords } from '../core/operators/given-right.ts';
 import { ROLES } from '../core/operators/operator.ts';
@@ -71,18 +71,15 @@ const listTokens = operation({
   },
   run: async ({ pool, scope }) => ({ tokens: await listOperatorTokens(pool, scope()) }),
   print: ({ tokens }) =>
-    table(
-      tokens.map((each) => ({
-        token: each.tokenId,
-        name: each.name,
-        may: rightInWords(each),
-        state: each.state,
-        created: each.createdAt,
-        expires: each.expiresAt,
-        'last used': each.lastUsedAt,
-      })),
-      'No named tokens yet. See: expediter operator token issue --help',
-    ),
+    tableOf('No named tokens yet. See: expediter operator token issue --help', tokens, (each) => ({
+      token: each.tokenId,
+      name: each.name,
+      may: rightInWords(each),
+      state: each.state,
+      created: each.createdAt,
+      expires: each.expiresAt,
+      'last used': each.lastUsedAt,
+    })),
   command: {
     name: 'operator token list',
     about: 'list named tokens with their roles, their state and their last use',
@@ -182,15 +179,16 @@ const listGrants = operation({
   },
   run: async ({ pool, scope }) => ({ grants: await listOperatorGrants(pool, scope()) }),
   print: ({ grants }) =>
-    table(
-      grants.map(({ grantId, email, group, createdAt, ...right }) => ({
+    tableOf(
+      'No grants yet. See: expediter operator grant add --help',
+      grants,
+      ({ grantId, email, group, createdAt, ...right }) => ({
         grant: grantId,
         email,
         group,
         may: rightInWords(right),
         created: createdAt,
-      })),
-      'No grants yet. See: expediter operator grant add --help',
+      }),
     ),
   command: {
     name: 'operator grant list',
@@ -279,19 +277,16 @@ const listOpen = operation({
     return { sessions: await listSessions(pool, { operatorToken: config.OPERATOR_TOKEN }) };
   },
   print: ({ sessions }) =>
-    table(
-      sessions.map((each) => ({
-        session: each.sessionId,
-        name: each.name,
-        kind: each.kind,
-        from: each.source,
-        browser: each.userAgent,
-        'signed in': each.signedInAt,
-        'last seen': each.lastSeenAt,
-        expires: each.expiresAt,
-      })),
-      'Nobody is signed in.',
-    ),
+    tableOf('Nobody is signed in.', sessions, (each) => ({
+      session: each.sessionId,
+      name: each.name,
+      kind: each.kind,
+      from: each.source,
+      browser: each.userAgent,
+      'signed in': each.signedInAt,
+      'last seen': each.lastSeenAt,
+      expires: each.expiresAt,
+    })),
   command: {
     name: 'operator session list',
     about: 'list who is signed in, from where, since when, and when they were last seen',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { facts, readFuture, table } from '../cli/print.ts';
+import { facts, readFuture, tableOf } from '../cli/print.ts';
 import { isStorable } from '../core/domain/cause-text.ts';
 import { webhookUrl } from '../core/domain/make-token.ts';
 import { listLocations } from '../core/locations/locations.ts';
@@ -113,19 +113,16 @@ const list = operation({
     };
   },
   print: ({ tokens }) =>
-    table(
-      tokens.map((row) => ({
-        token: row.tokenId,
-        location: row.locationId,
-        integration: row.integration,
-        label: row.label,
-        state: row.state,
-        created: row.createdAt,
-        expires: row.expiresAt,
-        'last used': row.lastUsedAt,
-      })),
-      'No tokens yet. See: expediter token issue --help',
-    ),
+    tableOf('No tokens yet. See: expediter token issue --help', tokens, (row) => ({
+      token: row.tokenId,
+      location: row.locationId,
+      integration: row.integration,
+      label: row.label,
+      state: row.state,
+      created: row.createdAt,
+      expires: row.expiresAt,
+      'last used': row.lastUsedAt,
+    })),
   command: {
     name: 'token list',
     about:

@@ -1,25 +1,22 @@
-import { facts, sections, table, time, titled } from '../cli/print.ts';
+import { facts, sections, table, tableOf, time, titled, titledTable } from '../cli/print.ts';
 import type { ListedWebhook } from '../core/replay/list-webhooks.ts';
 import type { Replayed } from '../core/replay/replay-webhook.ts';
 import type { ReplayedMany } from '../core/replay/replay-webhooks.ts';
 import type { ShownWebhook } from '../core/replay/show-webhook.ts';
 
 export function webhooksTable(rows: readonly ListedWebhook[]): string {
-  return table(
-    rows.map((row) => ({
-      webhook: row.webhookId,
-      received: row.receivedAt,
-      location: row.locationId,
-      integration: row.integration,
-      outcome: row.outcome,
-      order: row.callOutCode,
-      events: row.events,
-      bytes: row.truncated ? `${row.bytes}, cut off` : row.bytes,
-      'replay of': row.replayOf,
-      why: row.reason,
-    })),
-    'No webhooks match.',
-  );
+  return tableOf('No webhooks match.', rows, (row) => ({
+    webhook: row.webhookId,
+    received: row.receivedAt,
+    location: row.locationId,
+    integration: row.integration,
+    outcome: row.outcome,
+    order: row.callOutCode,
+    events: row.events,
+    bytes: row.truncated ? `${row.bytes}, cut off` : row.bytes,
+    'replay of': row.replayOf,
+    why: row.reason,
+  }));
 }
 
 export function replayInWords(replayed: Replayed, { dryRun }: { dryRun: boolean }): string {
@@ -95,18 +92,12 @@ export function webhookInWords(shown: ShownWebhook): string {
             : `is not possible: ${today.refused}`,
     }),
     titled('Events, as a replay would read them', 'events' in today ? table(today.events.map(toRow), '') : ''),
-    titled(
-      'Replays of the same webhook',
-      table(
-        replays.map(({ webhookId, receivedAt, outcome, reason }) => ({
-          webhook: webhookId,
-          received: receivedAt,
-          outcome,
-          why: reason,
-        })),
-        '',
-      ),
-    ),
+    titledTable('Replays of the same webhook', replays, ({ webhookId, receivedAt, outcome, reason }) => ({
+      webhook: webhookId,
+      received: receivedAt,
+      outcome,
+      why: reason,
+    })),
     titled('Headers', facts(shown.headers ?? {})),
     body === undefined
       ? `Body, ${shown.bytes} bytes: encrypted, and cannot be decrypted`
