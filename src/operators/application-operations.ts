@@ -12,7 +12,7 @@ import {
 import { recordAction } from '../core/operators/audit.ts';
 import { readSettings } from './location-operations.ts';
 import { POS, SETTINGS, operation, type Operation } from './operation.ts';
-import { optional } from './requests.ts';
+import { flag, optionalFields } from './requests.ts';
 
 /** Only for integrators of the whole service: an application is used by locations of all groups. */
 const access = { role: 'integrator', of: 'all' } as const;
@@ -133,7 +133,7 @@ const adopt = operation({
     output: z.object({ applications: z.array(AdoptedApplication) }),
     answer: 'The applications, with the locations that now refer to them.',
   },
-  body: optional(z.strictObject({ dryRun: z.boolean().default(false).meta({ description: 'Change nothing.' }) })),
+  body: optionalFields({ dryRun: flag('Change nothing.') }),
   reads: POS,
   async run({ pool, by, settings, pos, note }, { dryRun }) {
     const rules = { ...settings, allowedHosts: pos.allowedHosts };

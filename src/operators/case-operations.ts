@@ -13,7 +13,7 @@ import {
   type Subject,
 } from '../core/operators/cases.ts';
 import { NotDone, operation, type Caller, type CommandAbout, type Operation } from './operation.ts';
-import { LocationParams, OrderParams, optional } from './requests.ts';
+import { LocationParams, optionalFields, OrderParams } from './requests.ts';
 
 /** What the operations about orders and those about locations do not share. */
 type Kind = ReturnType<typeof kindOf>;
@@ -63,13 +63,9 @@ const take = (kind: Kind): Operation =>
       description: 'Other operators then see who takes care of it.',
       answer: 'The case.',
     },
-    body: optional(
-      z
-        .strictObject({
-          to: Typed(100).optional().meta({ description: 'The name of another person. By default you.' }),
-        })
-        .meta({ examples: [{}] }),
-    ),
+    body: optionalFields({
+      to: Typed(100).optional().meta({ description: 'The name of another person. By default you.' }),
+    }).meta({ examples: [{ to: 'Anna' }] }),
     about: holderBefore(kind),
     async run({ pool, by, note }, { to, ...input }) {
       const taken = await takeCase(pool, kind.subjectOf(input), to ?? by.name);
@@ -97,11 +93,9 @@ const close = (kind: Kind): Operation =>
       description: `Nobody takes care of it any more. ${NO_MEMBER}`,
       answer: 'The case is closed, even if nobody had it.',
     },
-    body: optional(
-      z
-        .strictObject({ note: Typed(1_000).optional().meta({ description: 'What was done, as a note.' }) })
-        .meta({ examples: [{ note: 'The restaurant has printed it again.' }] }),
-    ),
+    body: optionalFields({ note: Typed(1_000).optional().meta({ description: 'What was done, as a note.' }) }).meta({
+      examples: [{ note: 'The restaurant has printed it again.' }],
+    }),
     about: holderBefore(kind),
     async run({ pool, by, note: after }, { note, ...input }) {
       if (!(await closeCase(pool, kind.subjectOf(input), { by: by.name, text: note }))) return undefined;

@@ -12,7 +12,7 @@ import { describeFailure, isFine, lineOf, sumOf } from '../diagnostics/print-che
 import type { TestContents } from '../diagnostics/test-run.ts';
 import { printError } from '../observe/terminal-text.ts';
 import { NO_PUBLIC_URL, NotDone, POS, operation, unlessDrained, type Operation, type Tell } from './operation.ts';
-import { LocationParams, optional } from './requests.ts';
+import { LocationParams, optionalFields } from './requests.ts';
 
 /** A value of `without`: the POS never repeats a webhook that was not answered 200. */
 const REPEATS = 'repeats';
@@ -33,24 +33,22 @@ let isCertifying = false;
 
 const Contents = CanonicalOrder.pick({ items: true, fulfillment: true, money: true });
 
-const CertifyBody = optional(
-  z.strictObject({
-    fulfillment: z.enum(['pickup', 'delivery']).default('pickup').meta({ description: 'Of the sample order.' }),
-    order: Contents.exactOptional().meta({ description: 'Instead of the sample order. Use items from the menu.' }),
-    without: z
-      .array(z.enum(MISSING))
-      .default([])
-      .meta({
-        description: `Statuses that this POS never reports. \`${REPEATS}\`: it never repeats a webhook.`,
-      }),
-    waitSeconds: z
-      .int()
-      .min(1)
-      .max(WAIT_MAX_S)
-      .default(WAIT_S)
-      .meta({ description: 'Maximum time to wait for each status.' }),
-  }),
-);
+const CertifyBody = optionalFields({
+  fulfillment: z.enum(['pickup', 'delivery']).default('pickup').meta({ description: 'Of the sample order.' }),
+  order: Contents.exactOptional().meta({ description: 'Instead of the sample order. Use items from the menu.' }),
+  without: z
+    .array(z.enum(MISSING))
+    .default([])
+    .meta({
+      description: `Statuses that this POS never reports. \`${REPEATS}\`: it never repeats a webhook.`,
+    }),
+  waitSeconds: z
+    .int()
+    .min(1)
+    .max(WAIT_MAX_S)
+    .default(WAIT_S)
+    .meta({ description: 'Maximum time to wait for each status.' }),
+});
 
 const Certified = z.object({
   ok: z.boolean().meta({ description: 'Whether no check failed.' }),
@@ -195,15 +193,13 @@ export const examineDeployment = operation({
     answer: 'All checks.',
     refuses: [409],
   },
-  body: optional(
-    z.strictObject({
-      only: z
-        .array(z.enum(PARTS))
-        .min(1)
-        .default([...PARTS])
-        .meta({ description: 'Check only these parts.' }),
-    }),
-  ),
+  body: optionalFields({
+    only: z
+      .array(z.enum(PARTS))
+      .min(1)
+      .default([...PARTS])
+      .meta({ description: 'Check only these parts.' }),
+  }),
   async run({ service, stopped, note }, { only }) {
     // Each run opens connections of its own to Postgres.
     if (isExamining) return { refused: 'The doctor already runs in this process. Try again in half a minute.' };

@@ -5,6 +5,7 @@ import { Id } from '../core/domain/order.ts';
 import { recordAtOrders } from '../core/operators/audit.ts';
 import { eraseMember } from '../core/retention/erase-members.ts';
 import { operation, type Operation } from './operation.ts';
+import { flag } from './requests.ts';
 
 const erase = operation({
   id: 'eraseMember',
@@ -29,7 +30,7 @@ const erase = operation({
   },
   body: z.strictObject({
     memberId: Id.meta({ description: "The member's id on the platform." }),
-    dryRun: z.boolean().default(false).meta({ description: 'Only list the orders.' }),
+    dryRun: flag('Only list the orders.'),
   }),
   async run({ pool, by, note }, { memberId, dryRun }) {
     const done = await eraseMember(pool, memberId, dryRun);

@@ -6,7 +6,7 @@ import { settingsSchema, ShownProvider } from '../core/locations/describe-settin
 import { PlacedTest } from '../core/placements/test-order.ts';
 import { placeTestOrder } from '../diagnostics/place-test-order.ts';
 import { POS, operation, type Operation } from './operation.ts';
-import { LocationParams, optional } from './requests.ts';
+import { LocationParams, optionalFields } from './requests.ts';
 
 export const listProviders = operation({
   id: 'listProviders',
@@ -79,15 +79,13 @@ const testOrder = operation({
     answer: 'The ticket, or why there is none.',
   },
   params: LocationParams,
-  body: optional(
-    z.strictObject({
-      itemId: Id.default('test-item').meta({
-        description: 'The id of a menu item on the platform. Many POS systems refuse an item that they do not know.',
-      }),
-      price: CanonicalOrder.shape.money.shape.total.default(100).meta({ description: 'In minor units.' }),
-      currency: CanonicalOrder.shape.money.shape.currency.default('EUR'),
+  body: optionalFields({
+    itemId: Id.default('test-item').meta({
+      description: 'The id of a menu item on the platform. Many POS systems refuse an item that they do not know.',
     }),
-  ),
+    price: CanonicalOrder.shape.money.shape.total.default(100).meta({ description: 'In minor units.' }),
+    currency: CanonicalOrder.shape.money.shape.currency.default('EUR'),
+  }),
   reads: POS,
   async run({ pos, note }, { locationId, itemId, price, currency }) {
     const placed = await placeTestOrder(pos, locationId, { id: itemId, price, currency });

@@ -25,6 +25,10 @@ export const whether = (description: string): z.ZodType<boolean> =>
 /** The schema of a body that a request may leave out: it then has no options. */
 export const optional = <Body extends z.ZodType>(body: Body) => z.preprocess((given) => given ?? {}, body);
 
+export const optionalFields = <Fields extends z.ZodRawShape>(fields: Fields) => optional(z.strictObject(fields));
+
+export const flag = (description: string) => z.boolean().default(false).meta({ description });
+
 export const oneOf = <const Values extends readonly string[]>(values: Values, description: string) =>
   z.enum(values).meta({ description });
 
@@ -178,26 +182,17 @@ export const WebhookQuery = z.strictObject({
   ).optional(),
 });
 
-export const Replay = optional(
-  z.strictObject({
-    dryRun: z
-      .boolean()
-      .default(false)
-      .meta({ description: 'Change nothing, and answer with the outcome that a replay would have now.' }),
-  }),
-).meta({ examples: [{ dryRun: true }] });
+export const Replay = optionalFields({
+  dryRun: flag('Change nothing, and answer with the outcome that a replay would have now.'),
+}).meta({ examples: [{ dryRun: true }] });
 
 const REPLAY_MAX = 1_000;
 export const ReplayMany = z
   .strictObject({
     ...webhookFilter,
-    oldToken: z.boolean().default(false).meta({
-      description: 'Replay only webhooks refused for an old token. By default these are left out.',
-    }),
-    again: z.boolean().default(false).meta({
-      description: 'Replay also webhooks whose outcome a replay has already changed.',
-    }),
-    dryRun: z.boolean().default(false).meta({ description: 'Change nothing.' }),
+    oldToken: flag('Replay only webhooks refused for an old token. By default these are left out.'),
+    again: flag('Replay also webhooks whose outcome a replay has already changed.'),
+    dryRun: flag('Change nothing.'),
     limit: z
       .int()
       .min(1)

@@ -16,7 +16,7 @@ import {
   stateOfToken,
 } from '../core/locations/webhook-tokens.ts';
 import { NO_PUBLIC_URL, NotDone, noSuch, operation, type Operation } from './operation.ts';
-import { EXAMPLE_ID, LocationParams, When, group, groupOption, idOf, optional } from './requests.ts';
+import { EXAMPLE_ID, group, groupOption, idOf, LocationParams, optionalFields, When } from './requests.ts';
 
 const Label = z
   .string()
@@ -41,12 +41,10 @@ const issue = operation({
   },
   takes: ['idempotencyKey'],
   params: LocationParams,
-  body: optional(
-    z.strictObject({
-      label: Label.optional(),
-      expiresAt: When.optional().meta({ description: 'By default it never expires.' }),
-    }),
-  ),
+  body: optionalFields({
+    label: Label.optional(),
+    expiresAt: When.optional().meta({ description: 'By default it never expires.' }),
+  }),
   reads: ['PUBLIC_URL'],
   async run(caller, { locationId, label, expiresAt }) {
     const { pool, by, config, service, note } = caller;
