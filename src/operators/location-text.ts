@@ -1,8 +1,9 @@
+import type { z } from 'zod';
 import { facts, sections, table, tableOf, time, titled } from '../cli/print.ts';
 import type { ShownAvailability } from '../core/locations/settle-kitchens.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
-import type { LocationChange, PutLocation } from '../core/locations/put-location.ts';
+import type { ChangedLocation, LocationChange } from '../core/locations/put-location.ts';
 import type { SeenLocation, ShownLocation } from '../core/locations/show-location.ts';
 import { actsTable, notesTable } from './reading-operations.ts';
 
@@ -87,13 +88,8 @@ function pausedInWords({ pausedAt, pausedUntil, pausedReason, pausedBy }: Locati
 
 const SOURCES = { pos: 'its POS reports', operator: 'an operator', inferred: 'inferred' } as const;
 
-export function availabilityInWords({
-  state,
-  source,
-  until,
-  extraMinutes,
-  by,
-}: Pick<ShownAvailability, 'state' | 'source' | 'until' | 'extraMinutes' | 'by'>): string {
+export function availabilityInWords(kitchen: Omit<ShownAvailability, 'locationId' | 'integration'>): string {
+  const { state, source, until, extraMinutes, by } = kitchen;
   const more = extraMinutes === null ? '' : `, ${extraMinutes} minutes more`;
   const said = state === 'open' ? '' : ` (${by ?? SOURCES[source]})`;
   return `${state}${more}${until === null ? '' : ` until ${time(until)}`}${said}`;
@@ -109,22 +105,9 @@ function textOfValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-export function changeInWords(
-  {
-    locationId,
-    integration,
-    created,
-    changes,
-    warnings = [],
-    validTokens,
-  }: Omit<PutLocation, 'warnings'> & {
-    warnings?: string[];
-    locationId: string;
-    integration: string;
-    validTokens: number;
-  },
-  isDry: boolean,
-): string {
+type Changed = z.infer<typeof ChangedLocation>;
+export function changeInWords(done: Omit<Changed, 'warnings'> & Partial<Changed>, isDry: boolean): string {
+  const { locationId, integration, created, changes, warnings = [], validTokens } = done;
   const state = created ? `served by ${integration}` : 'changed';
   const isSame = !created && changes.length === 0;
   const first = isSame

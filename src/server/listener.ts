@@ -145,22 +145,11 @@ export function addEndpoints(
 }
 
 /** Builds a listener with its endpoints. All dependencies are passed in, so building connects to nothing. */
-export function buildListener({
-  log,
-  proxies,
-  connections,
-  onForwarded,
-  ...endpoints
-}: Pick<ListenerOptions, 'log' | 'proxies' | 'connections' | 'onForwarded'> & Endpoints): FastifyInstance {
-  const { outside, operator } = endpoints;
-  const app = createListener({
-    log,
-    proxies,
-    connections,
-    onForwarded,
-    forOperators: operator !== undefined,
-    bodyLimit: outside?.webhook.bodyLimit,
-  });
+export function buildListener(about: Omit<ListenerOptions, 'forOperators' | 'bodyLimit'> & Endpoints): FastifyInstance {
+  const { log, proxies, connections, onForwarded, ...endpoints } = about;
+  const forOperators = endpoints.operator !== undefined;
+  const bodyLimit = endpoints.outside?.webhook.bodyLimit;
+  const app = createListener({ log, proxies, connections, onForwarded, forOperators, bodyLimit });
   addEndpoints(app, endpoints, connections.authenticate);
   return app;
 }

@@ -120,10 +120,8 @@ type OrNull<Shape> = {
 export type LiveRow = OrNull<Omit<LiveMessage, 'status' | 'memberState'>> & { rank: number };
 
 /** Returns a message's cancellation: `refused` if the order is completed, none if it has failed or is cancelled. */
-export function cancellationNotified({
-  rank,
-  cancellation,
-}: Pick<LiveRow, 'rank' | 'cancellation'>): Pick<LiveMessage, 'cancellation'> {
+export function cancellationNotified(row: Pick<LiveRow, 'rank' | 'cancellation'>): Pick<LiveMessage, 'cancellation'> {
+  const { rank, cancellation } = row;
   if (cancellation === null || rank >= RANK_FAILED) return {};
   return { cancellation: rank >= RANK_END ? 'refused' : cancellation };
 }

@@ -127,13 +127,7 @@ export function makeState(): string {
   return randomBytes(32).toString('base64url');
 }
 
-export function authorisationOf({
-  authorisation,
-  integration,
-}: {
-  authorisation?: Authorisation<unknown>;
-  integration: string;
-}): Authorisation<unknown> {
+export function authorisationOf({ authorisation, integration }: Provider): Authorisation<unknown> {
   if (authorisation !== undefined) return authorisation;
   throw new NeedsOperator(`${integration} has no page where a restaurant can grant access`);
 }

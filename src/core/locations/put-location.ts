@@ -179,14 +179,10 @@ type Rules = SettingsRules & { allowedHosts: AllowedHosts };
 export async function putLocation(
   pool: Pool,
   rules: Rules,
-  {
-    locationId,
-    integration,
-    settings,
-    ...details
-  }: { locationId: string; integration: string; settings: unknown } & Partial<LocationDetails>,
+  location: { locationId: string; integration: string; settings: unknown } & Partial<LocationDetails>,
   options: Options = {},
 ): Promise<PutLocation | PutRefused> {
+  const { locationId, integration, settings, ...details } = location;
   const wanted = { ...NO_DETAILS, ...details, integration, settings: settings as Configured['settings'] };
   const put = await write(pool, rules, locationId, { decide: () => wanted, isPatch: false, settings }, options);
   if (put === undefined) throw new Error('a location was not stored');

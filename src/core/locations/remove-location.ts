@@ -9,32 +9,29 @@ const RIGHTS = `SELECT FROM operator_grants WHERE $1 = ANY (locations)
   UNION ALL SELECT FROM operator_tokens WHERE $1 = ANY (locations) AND revoked_at IS NULL`;
 const TOKENS = 'SELECT FROM webhook_tokens WHERE location_id = $1';
 
+type Options = {
+  /** Also removes a location that is not paused. */
+  unpaused?: boolean | undefined;
+  dryRun?: boolean | undefined;
+  mayRevoke?: boolean;
+  ifMatch?: string;
+  /** Whether a refusal names the orders that have not ended. */
+  namesOrders?: boolean;
+};
+
 /**
  * Removes a location with its settings and tokens. It must be paused and have no unfinished orders. Its webhooks are
  * refused within five seconds, and the platform is told that its kitchen is closed. Its orders, their history and its
  * webhooks expire as usual, and the id can be configured again. Grants of its POS may be shared with other locations, so
  * they are deleted later, when nothing renews them.
- * @param options.unpaused also removes a location that is not paused
- * @param options.namesOrders whether a refusal names the orders that have not ended
  * @returns the number of tokens removed, or what prevents the removal, or undefined if there is no such location
  */
 export async function removeLocation(
   pool: Pool,
   locationId: string,
-  {
-    unpaused = false,
-    dryRun = false,
-    mayRevoke = true,
-    ifMatch,
-    namesOrders = true,
-  }: {
-    unpaused?: boolean | undefined;
-    dryRun?: boolean | undefined;
-    mayRevoke?: boolean;
-    ifMatch?: string;
-    namesOrders?: boolean;
-  } = {},
+  options: Options = {},
 ): Promise<{ tokens: number } | { refused: string; statusCode?: 403 | 412 } | undefined> {
+  const { unpaused = false, dryRun = false, mayRevoke = true, ifMatch, namesOrders = true } = options;
   return inTransaction(pool, async (client) => {
     const location = await readConfigured(client, locationId, 'FOR UPDATE');
     if (location === undefined) return undefined;

@@ -19,13 +19,9 @@ export function backoff(failures: number, wait: { firstMs: number; mostMs: numbe
 export async function runEvery(
   milliseconds: number,
   work: () => Promise<unknown>,
-  {
-    observe,
-    name,
-    firstMs,
-    signal,
-  }: { observe: Observe; name: BackgroundWorkName; firstMs: number; signal: AbortSignal },
+  about: { observe: Observe; name: BackgroundWorkName; firstMs: number; signal: AbortSignal },
 ): Promise<void> {
+  const { observe, name, firstMs, signal } = about;
   const rest = (time: number): Promise<void> => sleep(time, undefined, { signal }).catch(() => {});
   await rest(firstMs);
   while (!signal.aborted) {
