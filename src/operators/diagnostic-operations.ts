@@ -39,15 +39,8 @@ const CertifyBody = optionalFields({
   without: z
     .array(z.enum(MISSING))
     .default([])
-    .meta({
-      description: `Statuses that this POS never reports. \`${REPEATS}\`: it never repeats a webhook.`,
-    }),
-  waitSeconds: z
-    .int()
-    .min(1)
-    .max(WAIT_MAX_S)
-    .default(WAIT_S)
-    .meta({ description: 'Maximum time to wait for each status.' }),
+    .describe(`Statuses that this POS never reports. \`${REPEATS}\`: it never repeats a webhook.`),
+  waitSeconds: z.int().min(1).max(WAIT_MAX_S).default(WAIT_S).describe('Maximum time to wait for each status.'),
 });
 
 const Certified = z.object({
@@ -56,7 +49,7 @@ const Certified = z.object({
   order: z
     .looseObject({ serviceOrderId: z.string() })
     .exactOptional()
-    .meta({ description: 'The test order. Left out if none was sent.' }),
+    .describe('The test order. Left out if none was sent.'),
   checks: z.array(Check),
 });
 
@@ -198,7 +191,7 @@ export const examineDeployment = operation({
       .array(z.enum(PARTS))
       .min(1)
       .default([...PARTS])
-      .meta({ description: 'Check only these parts.' }),
+      .describe('Check only these parts.'),
   }),
   async run({ service, stopped, note }, { only }) {
     // Each run opens connections of its own to Postgres.

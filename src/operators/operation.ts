@@ -161,16 +161,14 @@ export const HEADERS = {
       .max(500)
       .regex(/^\s*(\*|"[\w-]{1,64}"(\s*,\s*"[\w-]{1,64}")*)\s*$/, { error: 'is not the ETag of an earlier answer' })
       .optional()
-      .meta({
-        description: 'The ETag of an earlier answer. If the location has changed since then, the answer is 412.',
-      }),
+      .describe('The ETag of an earlier answer. If the location has changed since then, the answer is 412.'),
   },
   ifNoneMatch: {
     header: 'if-none-match',
     schema: z
       .literal('*', { error: 'must be *' })
       .optional()
-      .meta({ description: '`*`: only create the location. If it exists, the answer is 412.' }),
+      .describe('`*`: only create the location. If it exists, the answer is 412.'),
   },
   idempotencyKey: {
     header: 'idempotency-key',
@@ -178,9 +176,7 @@ export const HEADERS = {
       .string()
       .regex(/^[\x21-\x7e]{8,255}$/, { error: 'is not 8 to 255 visible ASCII characters' })
       .optional()
-      .meta({
-        description: 'A text of your choice, such as a UUID. The same request with the same key has the same answer.',
-      }),
+      .describe('A text of your choice, such as a UUID. The same request with the same key has the same answer.'),
   },
 } as const;
 

@@ -31,9 +31,7 @@ const audit = operation({
     action: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
     group,
-    order: Id.optional().meta({
-      description: 'About this order. Replays of its webhooks are shown with the order.',
-    }),
+    order: Id.optional().describe('About this order. Replays of its webhooks are shown with the order.'),
     outcome: oneOf(
       FILTER_OUTCOMES,
       'How it ended. An action is `unknown` if it still runs, or if its process died.',

@@ -37,10 +37,7 @@ const numberOf = (given: unknown): unknown =>
   typeof given === 'string' && !Number.isNaN(Number(given)) ? Number(given) : given;
 
 export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
-  limit: z
-    .preprocess(numberOf, z.int().min(1).max(PAGE_MAX))
-    .default(50)
-    .meta({ description: 'The maximum number of rows.' }),
+  limit: z.preprocess(numberOf, z.int().min(1).max(PAGE_MAX)).default(50).describe('The maximum number of rows.'),
   cursor: cursor.optional().meta({ description: 'The `next` of the previous page.' }),
 });
 
@@ -193,12 +190,7 @@ export const ReplayMany = z
     oldToken: flag('Replay only webhooks refused for an old token. By default these are left out.'),
     again: flag('Replay also webhooks whose outcome a replay has already changed.'),
     dryRun: flag('Change nothing.'),
-    limit: z
-      .int()
-      .min(1)
-      .max(REPLAY_MAX)
-      .default(REPLAY_MAX)
-      .meta({ description: `At most ${REPLAY_MAX}.` }),
+    limit: z.int().min(1).max(REPLAY_MAX).default(REPLAY_MAX).describe(`At most ${REPLAY_MAX}.`),
     cursor: WebhookId.exactOptional().meta({ description: 'The `next` of the previous answer.' }),
   })
   .refine((filter) => filter.outcome !== undefined || filter.since !== undefined || filter.oldToken, {

@@ -41,7 +41,7 @@ export const LiveMessage = z
     status: z
       .enum(STATUSES)
       .nullable()
-      .meta({ description: 'What the POS reported. Null for `placed` and `sent`, which no POS reports.' }),
+      .describe('What the POS reported. Null for `placed` and `sent`, which no POS reports.'),
     memberState: z.enum(MEMBER_STATES).meta({ description: 'What the member sees.' }),
     fulfillment: FulfillmentType.exactOptional().meta({ description: 'Missing where `locationId` is missing.' }),
     callOutCode: z
@@ -54,23 +54,20 @@ export const LiveMessage = z
       }),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     cancellation: Cancellation.exactOptional(),
-    reason: z
-      .string()
-      .exactOptional()
-      .meta({ description: 'Why the order failed or was cancelled, fit for the member.' }),
+    reason: z.string().exactOptional().describe('Why the order failed or was cancelled, fit for the member.'),
     reasonCode: ReasonCode.exactOptional(),
     itemIds: z
       .array(z.string())
       .exactOptional()
-      .meta({ description: 'The items that the POS names as the reason, by the ids that the platform gave them.' }),
+      .describe('The items that the POS names as the reason, by the ids that the platform gave them.'),
     estimatedReadyAt: Instant.exactOptional().meta({
       description:
         "The POS's latest estimate of when the food will be ready. Missing without an estimate, and once the order has " +
         'ended.',
     }),
-    estimatedDeliveryAt: Instant.exactOptional().meta({
-      description: "The POS's latest estimate of when the food will reach the member. Missing in the same cases.",
-    }),
+    estimatedDeliveryAt: Instant.exactOptional().describe(
+      "The POS's latest estimate of when the food will reach the member. Missing in the same cases.",
+    ),
     trackingUrl: z
       .url()
       .exactOptional()

@@ -38,9 +38,7 @@ export const Replayed = z
         conflict: z.boolean().meta({ description: 'It contradicts the stored order: a person should check it.' }),
       }),
     ),
-    redriven: z
-      .int()
-      .meta({ description: 'Parked events of other webhooks that were applied because this one has their POS id.' }),
+    redriven: z.int().describe('Parked events of other webhooks that were applied because this one has their POS id.'),
   })
   .meta({ id: 'Replayed' });
 export type Replayed = z.infer<typeof Replayed>;

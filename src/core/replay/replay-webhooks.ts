@@ -26,9 +26,7 @@ export const ReplayedMany = z.object({
     description:
       'Matching webhooks that were not reached, counted up to 10,000. Send the request again with `next` as `cursor`.',
   }),
-  next: z.string().nullable().meta({
-    description: 'Where the run continues: send it as `cursor`. Null at the end.',
-  }),
+  next: z.string().nullable().describe('Where the run continues: send it as `cursor`. Null at the end.'),
 });
 export type ReplayedMany = z.infer<typeof ReplayedMany>;
 
