@@ -183,7 +183,7 @@ function routeOf(operation: Operation): string {
   return [
     `### \`${publicRoute(api.route)}\``,
     linked(`${sentence(api.summary)} ${describeApi(api)}`),
-    `Needs ${accessInWords(operation)}.${fields.length > 0 ? ' Fields:' : ''}`,
+    `Needs ${accessInWords(operation.access)}.${fields.length > 0 ? ' Fields:' : ''}`,
     fields.join('\n'),
     examples.length === 0 ? '' : `Such as ${examples.join(', ')}.`,
   ]

@@ -26,7 +26,7 @@ function inWords({ applications }: { applications: readonly z.infer<typeof Adopt
 
 const list = operation({
   id: 'listApplications',
-  ...access,
+  access,
   api: {
     route: 'GET /applications',
     summary: 'Vendor applications with their locations',
@@ -47,8 +47,7 @@ const list = operation({
 
 const put = operation({
   id: 'putApplication',
-  ...access,
-  does: 'put application',
+  access: { ...access, does: 'put application' },
   api: {
     route: 'PUT /applications/:name',
     summary: "Create or replace a vendor application: the platform's own id and secret at a vendor",
@@ -96,8 +95,7 @@ const put = operation({
 
 const remove = operation({
   id: 'removeApplication',
-  ...access,
-  does: 'remove application',
+  access: { ...access, does: 'remove application' },
   missing: 'No application has this name.',
   api: {
     route: 'DELETE /applications/:name',
@@ -122,8 +120,7 @@ const remove = operation({
 
 const adopt = operation({
   id: 'adoptApplications',
-  ...access,
-  does: 'adopt applications',
+  access: { ...access, does: 'adopt applications' },
   api: {
     route: 'POST /applications/adopt',
     summary: "Move the platform's ids and secrets from the settings of locations into vendor applications",

@@ -12,8 +12,7 @@ const argument = { flags: '<id>', about: "the location's id on the platform", fi
 
 const list = operation({
   id: 'listAvailability',
-  role: 'any',
-  of: 'list',
+  access: { role: 'any', of: 'list' },
   api: {
     route: 'GET /availability',
     summary: 'Which kitchens take orders now, by location',
@@ -58,8 +57,7 @@ const list = operation({
 
 const show = operation({
   id: 'showAvailability',
-  role: 'any',
-  of: 'location',
+  access: { role: 'any', of: 'location' },
   api: {
     route: 'GET /locations/:locationId/availability',
     summary: 'Whether the kitchen of a location takes orders now',
@@ -82,9 +80,7 @@ const BusyBody = z
 
 const busy = operation({
   id: 'makeBusy',
-  role: 'operator',
-  of: 'location',
-  does: 'make busy',
+  access: { role: 'operator', of: 'location', does: 'make busy' },
   api: {
     route: 'PUT /locations/:locationId/busy',
     summary: 'Make a kitchen busy: each order takes longer',
@@ -122,9 +118,7 @@ const busy = operation({
 
 const end = operation({
   id: 'endBusy',
-  role: 'operator',
-  of: 'location',
-  does: 'end busy',
+  access: { role: 'operator', of: 'location', does: 'end busy' },
   api: {
     route: 'DELETE /locations/:locationId/busy',
     summary: 'End the busy state of a kitchen',

@@ -26,7 +26,7 @@ function kindOf(kind: 'order' | 'location', id: 'serviceOrderId' | 'locationId',
     name: kind === 'order' ? 'Order' : 'Location',
     idOf,
     subjectOf: (input: object) => ({ [id]: idOf(input) }) as Subject,
-    common: { role: 'operator', of: kind, params, wakes: 'board' } as const,
+    common: (does: string) => ({ access: { role: 'operator', of: kind, does }, params, wakes: 'board' }) as const,
     api: <Field extends z.ZodRawShape>(method: 'PUT' | 'POST', path: string, field: Field) => ({
       route: `${method} /${kind}s/:${id}/${path}` as const,
       output: z.object({ ...params.shape, ...field }),
@@ -54,9 +54,8 @@ const holderBefore =
 
 const take = (kind: Kind): Operation =>
   operation({
-    ...kind.common,
+    ...kind.common('take case'),
     id: `take${kind.name}Case`,
-    does: 'take case',
     api: {
       ...kind.api('PUT', 'case', { case: Case }),
       summary: `Take the case of ${kind.the}, or hand it over`,
@@ -84,9 +83,8 @@ const take = (kind: Kind): Operation =>
 
 const close = (kind: Kind): Operation =>
   operation({
-    ...kind.common,
+    ...kind.common('close case'),
     id: `close${kind.name}Case`,
-    does: 'close case',
     api: {
       ...kind.api('POST', 'case/close', { case: Case }),
       summary: `Close the case of ${kind.the}`,
@@ -113,9 +111,8 @@ const close = (kind: Kind): Operation =>
 
 const note = (kind: Kind): Operation =>
   operation({
-    ...kind.common,
+    ...kind.common('note'),
     id: `note${kind.name}`,
-    does: 'note',
     api: {
       ...kind.api('POST', 'notes', { note: Note }),
       summary: `Write a note about ${kind.the} for other operators`,
@@ -140,9 +137,8 @@ const note = (kind: Kind): Operation =>
 
 const hide = (kind: Kind): Operation =>
   operation({
-    ...kind.common,
+    ...kind.common('snooze'),
     id: `snooze${kind.name}`,
-    does: 'snooze',
     api: {
       ...kind.api('POST', 'snooze', { snoozedUntil: SnoozedUntil }),
       summary: `Hide the alarm of ${kind.the} for some time`,

@@ -11,9 +11,7 @@ const rulesOf = ({ registry, keys, publicUrl }: Settings) => ({ registry, keys, 
 
 const link = operation({
   id: 'makeConnectLink',
-  role: 'integrator',
-  of: 'location',
-  does: 'make connect link',
+  access: { role: 'integrator', of: 'location', does: 'make connect link' },
   api: {
     route: 'POST /locations/:locationId/connect-links',
     summary: "Make a link with which the restaurant's owner grants access at the vendor of its POS",
@@ -60,9 +58,7 @@ application's redirect URL at the vendor.
 
 const disconnect = operation({
   id: 'disconnectLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'disconnect',
+  access: { role: 'integrator', of: 'location', does: 'disconnect' },
   api: {
     route: 'POST /locations/:locationId/disconnect',
     summary: "End our access to a location's POS",

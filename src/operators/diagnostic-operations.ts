@@ -55,9 +55,7 @@ const Certified = z.object({
 
 const certifyLocation = operation({
   id: 'certifyLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'certify',
+  access: { role: 'integrator', of: 'location', does: 'certify' },
   api: {
     route: 'POST /locations/:locationId/certify',
     summary: "Send a test order to a location's POS, and check all that the POS does with it",
@@ -170,9 +168,7 @@ let isExamining = false;
 
 export const examineDeployment = operation({
   id: 'examineDeployment',
-  role: 'admin',
-  of: 'all',
-  does: 'doctor',
+  access: { role: 'admin', of: 'all', does: 'doctor' },
   api: {
     route: 'POST /doctor',
     summary: 'Check everything that the deployment needs',

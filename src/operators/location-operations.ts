@@ -44,8 +44,7 @@ const CHECK_MS = 8_000;
 
 const list = operation({
   id: 'listLocations',
-  role: 'any',
-  of: 'list',
+  access: { role: 'any', of: 'list' },
   api: {
     route: 'GET /locations',
     summary: 'All locations that you may see',
@@ -166,9 +165,7 @@ const DETAILS: readonly CommandOption[] = [
 
 const put = operation({
   id: 'putLocation',
-  role: 'integrator',
-  of: 'new',
-  does: 'put',
+  access: { role: 'integrator', of: 'new', does: 'put' },
   api: {
     route: 'PUT /locations/:locationId',
     summary: 'Create or replace a location',
@@ -224,9 +221,7 @@ refused, unless ALLOW_PRIVATE_HOSTS names its host (docs/deploy.md#where-pos-sys
 
 const change = operation({
   id: 'changeLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'change',
+  access: { role: 'integrator', of: 'location', does: 'change' },
   api: {
     route: 'PATCH /locations/:locationId',
     summary: 'Change a location',
@@ -270,8 +265,7 @@ const change = operation({
 
 const show = operation({
   id: 'showLocation',
-  role: 'any',
-  of: 'location',
+  access: { role: 'any', of: 'location' },
   api: {
     route: 'GET /locations/:locationId',
     summary: 'One location with its settings and tokens',
@@ -302,9 +296,7 @@ grants access for a limited time, it says when the access was last renewed, and 
 
 const check = operation({
   id: 'checkLocation',
-  role: 'operator or integrator',
-  of: 'location',
-  does: 'check',
+  access: { role: 'operator or integrator', of: 'location', does: 'check' },
   api: {
     route: 'POST /locations/:locationId/check',
     summary: "Check with a location's POS whether its settings work",
@@ -337,9 +329,7 @@ This also shows whether the tills take orders now, if the POS reports that.
 
 const connect = operation({
   id: 'connectLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'connect',
+  access: { role: 'integrator', of: 'location', does: 'connect' },
   api: {
     route: 'POST /locations/:locationId/connect',
     summary: "Connect a location's POS to our webhook with a new token",
@@ -389,9 +379,7 @@ const Pause = optional(
 
 const pause = operation({
   id: 'pauseLocation',
-  role: 'operator',
-  of: 'location',
-  does: 'pause',
+  access: { role: 'operator', of: 'location', does: 'pause' },
   api: {
     route: 'POST /locations/:locationId/pause',
     summary: 'Pause a location: its orders wait',
@@ -426,9 +414,7 @@ const pause = operation({
 
 const resume = operation({
   id: 'resumeLocation',
-  role: 'operator',
-  of: 'location',
-  does: 'resume',
+  access: { role: 'operator', of: 'location', does: 'resume' },
   api: {
     route: 'POST /locations/:locationId/resume',
     summary: 'Resume a paused location: its orders continue',
@@ -453,9 +439,7 @@ const resume = operation({
 
 const test = operation({
   id: 'testContacts',
-  role: 'integrator',
-  of: 'location',
-  does: 'test contacts',
+  access: { role: 'integrator', of: 'location', does: 'test contacts' },
   api: {
     route: 'POST /locations/:locationId/contacts/test',
     summary: 'Send a test message to the contacts of a location',
@@ -488,9 +472,7 @@ const test = operation({
 
 const remove = operation({
   id: 'removeLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'remove',
+  access: { role: 'integrator', of: 'location', does: 'remove' },
   api: {
     route: 'DELETE /locations/:locationId',
     summary: 'Remove a location with its settings and tokens',

@@ -9,12 +9,9 @@ import { flag } from './requests.ts';
 
 const erase = operation({
   id: 'eraseMember',
-  role: 'admin',
-  of: 'all',
   // The member's id is not recorded, because the audit is stored for longer than the erased data.
-  does: 'erase member',
   // The answer says which orders are the member's, also in a dry run.
-  reveals: { action: 'look up member', when: () => true },
+  access: { role: 'admin', of: 'all', does: 'erase member', reveals: { action: 'look up member', when: () => true } },
   api: {
     route: 'POST /members/erase',
     summary: 'Erase all data of one member now',

@@ -150,7 +150,7 @@ function inputOf({ params, query, body }: Operation, request: FastifyRequest): O
 }
 
 function schemaOf(
-  { id, of, does, params, query, body, takes = [] }: Operation,
+  { id, access: { of, does }, params, query, body, takes = [] }: Operation,
   { route, summary, description, output, answer, refuses = [], creates, streams }: NonNullable<Operation['api']>,
 ): FastifySchema {
   return {

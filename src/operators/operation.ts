@@ -218,8 +218,9 @@ export function describeApi({ description, streams }: Pick<Api<unknown>, 'descri
   );
 }
 
-type About<Params, Query, Body, Input, Result> = Access & {
+type About<Params, Query, Body, Input, Result> = {
   id: string;
+  access: Access;
   params?: Params;
   query?: Query;
   body?: Body;
@@ -334,8 +335,9 @@ export async function perform(operation: Operation, caller: Caller, input: Optio
     throw new NotDone(400, error.message, issuesOf(error.cause));
   });
   if (typeof done !== 'object' || done === null) {
-    if (operation.of === 'order') await refusePastOrder(caller.pool, String(input['serviceOrderId']));
-    throw new NotDone(404, operation.missing ?? noSuch[operation.of as keyof typeof noSuch]);
+    const { of } = operation.access;
+    if (of === 'order') await refusePastOrder(caller.pool, String(input['serviceOrderId']));
+    throw new NotDone(404, operation.missing ?? noSuch[of as keyof typeof noSuch]);
   }
   if ('refused' in done && typeof done.refused === 'string') {
     const { statusCode = 409, cause } = done as Refusal;

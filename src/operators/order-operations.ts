@@ -37,8 +37,7 @@ const argument = { flags: '<id>', about: "the order's id on the platform", field
 
 const list = operation({
   id: 'listOrders',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
     route: 'GET /orders',
     summary: 'Orders by their first signal, newest first',
@@ -87,9 +86,11 @@ const list = operation({
 
 const show = operation({
   id: 'showOrder',
-  role: 'viewer',
-  of: 'order',
-  reveals: { action: 'read contents', when: ({ contents }) => String(contents) === 'true' },
+  access: {
+    role: 'viewer',
+    of: 'order',
+    reveals: { action: 'read contents', when: ({ contents }) => String(contents) === 'true' },
+  },
   api: {
     route: 'GET /orders/:serviceOrderId',
     summary: 'One order with everything that happened to it',
@@ -135,9 +136,7 @@ const show = operation({
 
 const retry = operation({
   id: 'retryOrder',
-  role: 'operator',
-  of: 'order',
-  does: 'retry',
+  access: { role: 'operator', of: 'order', does: 'retry' },
   api: {
     route: 'POST /orders/:serviceOrderId/retry',
     summary: 'Try a placement now',
@@ -163,9 +162,7 @@ const retry = operation({
 
 const resolve = operation({
   id: 'resolveOrder',
-  role: 'operator',
-  of: 'order',
-  does: 'resolve',
+  access: { role: 'operator', of: 'order', does: 'resolve' },
   api: {
     route: 'POST /orders/:serviceOrderId/resolve',
     summary: 'Say whether the POS has the ticket of an order in doubt',
@@ -225,9 +222,7 @@ const resolve = operation({
 
 const conclude = operation({
   id: 'concludeCancel',
-  role: 'operator',
-  of: 'order',
-  does: 'conclude cancel',
+  access: { role: 'operator', of: 'order', does: 'conclude cancel' },
   api: {
     route: 'POST /orders/:serviceOrderId/cancel/conclude',
     summary: 'Say whether the restaurant cancelled an order on the telephone',
@@ -252,9 +247,7 @@ const CANCEL = {
 
 const cancel = operation({
   id: 'cancelOrder',
-  role: 'operator',
-  of: 'order',
-  does: 'cancel',
+  access: { role: 'operator', of: 'order', does: 'cancel' },
   api: {
     route: 'POST /orders/:serviceOrderId/cancel',
     summary: 'Cancel an order',
@@ -290,10 +283,8 @@ const cancel = operation({
 
 const findByMember = operation({
   id: 'searchMember',
-  role: 'member-data',
-  of: 'list',
   // The audit does not have the text, which is about a member.
-  does: 'search member',
+  access: { role: 'member-data', of: 'list', does: 'search member' },
   api: {
     route: 'POST /search/member',
     summary: 'The newest orders of one member',
@@ -322,8 +313,7 @@ const findByMember = operation({
 
 const find = operation({
   id: 'search',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
     route: 'GET /search',
     summary: 'Find orders, locations and webhooks by what people read to each other',

@@ -10,9 +10,7 @@ import { LocationParams, optionalFields } from './requests.ts';
 
 export const listProviders = operation({
   id: 'listProviders',
-  role: 'any',
-  of: 'none',
-  whileAway: true,
+  access: { role: 'any', of: 'none', whileAway: true },
   api: {
     route: 'GET /providers',
     summary: 'The integrations that a location can have',
@@ -37,9 +35,7 @@ export const listProviders = operation({
 
 const show = operation({
   id: 'showProvider',
-  role: 'any',
-  of: 'none',
-  whileAway: true,
+  access: { role: 'any', of: 'none', whileAway: true },
   missing: 'No integration has this name. See: expediter provider list',
   api: {
     route: 'GET /providers/:integration',
@@ -66,9 +62,7 @@ const show = operation({
 
 const testOrder = operation({
   id: 'testOrder',
-  role: 'integrator',
-  of: 'location',
-  does: 'test order',
+  access: { role: 'integrator', of: 'location', does: 'test order' },
   api: {
     route: 'POST /locations/:locationId/test-order',
     summary: "Place a test order at a location's POS",

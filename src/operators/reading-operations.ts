@@ -11,8 +11,7 @@ import { When, group, groupOption, oneOf, paging, pagingOptions, spanOptions } f
 
 const audit = operation({
   id: 'readAudit',
-  role: 'admin',
-  of: 'list',
+  access: { role: 'admin', of: 'list' },
   api: {
     route: 'GET /audit',
     summary: 'What operators did and read, and what was refused, newest first',
@@ -73,8 +72,7 @@ const HOURS = { '1': 1, '6': 6, '24': 24 } as const;
 
 const traffic = operation({
   id: 'readTraffic',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
     route: 'GET /traffic',
     summary: 'Counts of orders and webhooks in the last hours, by integration',
@@ -101,8 +99,7 @@ const traffic = operation({
 
 const scorecards = operation({
   id: 'readScorecards',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
     route: 'GET /scorecards',
     summary: 'How well each vendor worked in the last day and week',
@@ -125,9 +122,7 @@ const scorecards = operation({
 
 const spill = operation({
   id: 'readSpill',
-  role: 'viewer',
-  of: 'none',
-  whileAway: true,
+  access: { role: 'viewer', of: 'none', whileAway: true },
   api: {
     route: 'GET /spill',
     summary: 'Whether Postgres is away, and how many webhooks wait for it',

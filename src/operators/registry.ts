@@ -124,11 +124,7 @@ export function publicRoute(route: string): string {
 
 /** The access rules of all routes, by method and path without prefix. The service does not start if one is missing. */
 export const ACCESS: Readonly<Record<string, Access>> = {
-  ...Object.fromEntries(OPERATIONS.map(({ api, ...operation }) => [api.route, accessOf(operation)])),
+  ...Object.fromEntries(OPERATIONS.map(({ api, access }) => [api.route, access])),
   ...STREAMS,
   ...FOR_PROGRAMS,
 };
-
-function accessOf({ role, of, whileAway, does, reveals }: Access): Access {
-  return { role, of, ...(whileAway && { whileAway }), ...(does && { does }), ...(reveals && { reveals }) };
-}

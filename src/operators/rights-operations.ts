@@ -59,8 +59,7 @@ async function recordGiven<Given extends OperatorToken | OperatorGrant>(
 
 const listTokens = operation({
   id: 'listOperatorTokens',
-  role: 'admin',
-  of: 'list',
+  access: { role: 'admin', of: 'list' },
   api: {
     route: 'GET /operators/tokens',
     summary: 'Named tokens',
@@ -90,9 +89,7 @@ const listTokens = operation({
 
 const issueToken = operation({
   id: 'issueOperatorToken',
-  role: 'admin',
-  of: 'given',
-  does: 'issue token',
+  access: { role: 'admin', of: 'given', does: 'issue token' },
   api: {
     route: 'POST /operators/tokens',
     summary: 'Make a named token',
@@ -140,9 +137,7 @@ const issueToken = operation({
 
 const revokeToken = operation({
   id: 'revokeOperatorToken',
-  role: 'admin',
-  of: 'list',
-  does: 'revoke token',
+  access: { role: 'admin', of: 'list', does: 'revoke token' },
   missing: 'No named token has this id, or it also applies where you are not an admin.',
   api: {
     route: 'POST /operators/tokens/:tokenId/revoke',
@@ -167,8 +162,7 @@ const revokeToken = operation({
 
 const listGrants = operation({
   id: 'listOperatorGrants',
-  role: 'admin',
-  of: 'list',
+  access: { role: 'admin', of: 'list' },
   api: {
     route: 'GET /operators/grants',
     summary: 'The roles of people who sign in',
@@ -200,9 +194,7 @@ const listGrants = operation({
 
 const addGrant = operation({
   id: 'addOperatorGrant',
-  role: 'admin',
-  of: 'given',
-  does: 'give roles',
+  access: { role: 'admin', of: 'given', does: 'give roles' },
   api: {
     route: 'POST /operators/grants',
     summary: 'Give roles to an address or to a group, within five seconds',
@@ -236,9 +228,7 @@ const addGrant = operation({
 
 const removeGrant = operation({
   id: 'removeOperatorGrant',
-  role: 'admin',
-  of: 'list',
-  does: 'take roles',
+  access: { role: 'admin', of: 'list', does: 'take roles' },
   missing: 'No grant has this id, or it also applies where you are not an admin.',
   api: {
     route: 'POST /operators/grants/:grantId/remove',
@@ -263,8 +253,7 @@ const removeGrant = operation({
 
 const listOpen = operation({
   id: 'listSessions',
-  role: 'admin',
-  of: 'all',
+  access: { role: 'admin', of: 'all' },
   api: {
     route: 'GET /operators/sessions',
     summary: 'The browsers that are signed in',
@@ -297,9 +286,7 @@ const listOpen = operation({
 
 const revokeSession = operation({
   id: 'revokeSession',
-  role: 'admin',
-  of: 'all',
-  does: 'revoke session',
+  access: { role: 'admin', of: 'all', does: 'revoke session' },
   missing: 'No session has this id.',
   api: {
     route: 'POST /operators/sessions/:sessionId/revoke',

@@ -26,9 +26,7 @@ const Label = z
 
 const issue = operation({
   id: 'issueToken',
-  role: 'integrator',
-  of: 'location',
-  does: 'issue',
+  access: { role: 'integrator', of: 'location', does: 'issue' },
   api: {
     route: 'POST /locations/:locationId/tokens',
     summary: 'Make a webhook token for a location',
@@ -88,8 +86,7 @@ const issue = operation({
 
 const list = operation({
   id: 'listTokens',
-  role: 'any',
-  of: 'list',
+  access: { role: 'any', of: 'list' },
   api: {
     route: 'GET /tokens',
     summary: 'Webhook tokens, without the tokens themselves',
@@ -134,9 +131,7 @@ const list = operation({
 
 const revoke = operation({
   id: 'revokeToken',
-  role: 'integrator',
-  of: 'location',
-  does: 'revoke',
+  access: { role: 'integrator', of: 'location', does: 'revoke' },
   missing: 'The location has no token with this id.',
   api: {
     route: 'DELETE /locations/:locationId/tokens/:tokenId',

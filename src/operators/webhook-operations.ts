@@ -49,8 +49,7 @@ const isCommand = ({ kind }: Actor): boolean => kind === 'command_line';
 
 const list = operation({
   id: 'listWebhooks',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
     route: 'GET /webhooks',
     summary: 'Webhooks as they arrived, newest first',
@@ -91,9 +90,11 @@ const list = operation({
 
 const show = operation({
   id: 'showWebhook',
-  role: 'viewer',
-  of: 'webhook',
-  reveals: { action: 'read webhook', when: ({ contents }) => String(contents) !== 'false' },
+  access: {
+    role: 'viewer',
+    of: 'webhook',
+    reveals: { action: 'read webhook', when: ({ contents }) => String(contents) !== 'false' },
+  },
   api: {
     route: 'GET /webhooks/:webhookId',
     summary: 'One webhook with its headers and its body',
@@ -123,9 +124,7 @@ const show = operation({
 
 const replayMany = operation({
   id: 'replayWebhooks',
-  role: 'operator',
-  of: 'list',
-  does: 'replay many',
+  access: { role: 'operator', of: 'list', does: 'replay many' },
   api: {
     route: 'POST /webhooks/replay',
     summary: 'Replay all stored webhooks that match, oldest first',
@@ -205,9 +204,7 @@ const replayMany = operation({
 
 const replay = operation({
   id: 'replayWebhook',
-  role: 'operator',
-  of: 'webhook',
-  does: 'replay',
+  access: { role: 'operator', of: 'webhook', does: 'replay' },
   api: {
     route: 'POST /webhooks/:webhookId/replay',
     summary: 'Apply a stored webhook again',
