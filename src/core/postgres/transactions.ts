@@ -112,20 +112,21 @@ export async function tryLock(client: ClientBase, lock: number): Promise<boolean
 }
 
 /**
- * Repeats `work`, each time in its own transaction under `lock`. Ends when `work` finds fewer rows than a batch, or
- * when another process has the lock.
- * @param work returns the number of rows that it found and will not find again
+ * Repeats a statement that handles at most one batch of rows, each time in its own transaction under `lock`. Ends when it
+ * finds fewer, or when another process has the lock.
  * @returns the total number of rows
  */
 export async function inBatches(
   pool: Pool,
   about: { lock: number; batch: number },
-  work: (client: PoolClient) => Promise<number>,
+  sql: string,
+  values: unknown[],
 ): Promise<number> {
   let total = 0;
   for (;;) {
     const began = performance.now();
-    const count = (await inBatch(pool, about.lock, work)) ?? 0;
+    const done = await inBatch(pool, about.lock, (client) => client.query(sql, values));
+    const count = done?.rowCount ?? 0;
     total += count;
     if (count < about.batch) return total;
     await restSince(began);

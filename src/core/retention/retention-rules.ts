@@ -94,12 +94,7 @@ export async function deleteOld(pool: Pool, name: Deletion, keptS: number): Prom
   const { sql, lock, batch = BATCH }: Rule = RULES[name];
   const counts: number[] = [];
   for (const statement of sql) {
-    const count = await inBatches(
-      pool,
-      { lock, batch },
-      async (client) => (await client.query(statement, [keptS])).rowCount ?? 0,
-    );
-    counts.push(count);
+    counts.push(await inBatches(pool, { lock, batch }, statement, [keptS]));
   }
   return counts;
 }
