@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Backlog } from '../core/orders/sample-backlog.ts';
 import { type GaugeBy, UNKNOWN } from './event.ts';
 import { KITCHEN_STATES } from '../core/domain/availability.ts';
@@ -8,7 +8,7 @@ import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-webhook.ts';
 import { type ConnectionCounts, WHOSE } from '../http/bound-connections.ts';
 import { readerOf } from './events.ts';
-import { metricsIn } from './metrics-in.ts';
+import { counterIn, metricsIn } from './metrics-in.ts';
 
 /** The backlog. `vacuumHeldS`: for this many seconds a database session has kept Postgres from removing dead rows. */
 type Sampled = Backlog & { vacuumHeldS: number };
@@ -163,15 +163,13 @@ function processGauges(registry: Registry, gauge: GaugeBy, about: Measured, answ
     set(about.readiness().database === 'read_only' ? 1 : 0),
   );
   gauge('expediter_info', 'The version of the service.', ['version'], (set) => set(1, { version: about.version }));
-  const lines = new Counter({
-    name: 'expediter_log_lines_dropped_total',
-    help: 'Log lines dropped because their reader was too slow.',
-    registers: [registry],
-    collect() {
-      lines.reset();
-      lines.inc(about.droppedLines());
-    },
-  });
+  counterIn(
+    registry,
+    'expediter_log_lines_dropped_total',
+    'Log lines dropped because their reader was too slow.',
+    [],
+    (inc) => inc({}, about.droppedLines()),
+  );
   gauge(
     'expediter_http_connections',
     'Accepted connections, by whether a request has authenticated.',
@@ -184,16 +182,10 @@ function processGauges(registry: Registry, gauge: GaugeBy, about: Measured, answ
   gauge('expediter_http_connections_limit', 'Maximum number of open connections.', [], (set) =>
     set(about.connections().most),
   );
-  const closed = new Counter({
-    name: 'expediter_http_connections_closed_total',
-    help: 'Connections that were closed to free capacity for others.',
-    labelNames: ['of'],
-    registers: [registry],
-    collect() {
-      closed.reset();
-      const counts = about.connections().closed;
-      for (const of of WHOSE) closed.inc({ of }, counts[of]);
-    },
+  const help = 'Connections that were closed to free capacity for others.';
+  counterIn(registry, 'expediter_http_connections_closed_total', help, ['of'], (inc) => {
+    const { closed } = about.connections();
+    for (const of of WHOSE) inc({ of }, closed[of]);
   });
 }
 
