@@ -10,7 +10,7 @@ import { buildProgram } from '../src/cli/program.ts';
 import { TAGS, sectionOf } from '../src/http/operator/describe-api.ts';
 import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/problem.ts';
 import { describeApi, type Access, type Operation } from '../src/operators/operation.ts';
-import { ACCESS, OPERATIONS, publicRoute } from '../src/operators/registry.ts';
+import { ACCESS, API_PATH, FOR_PROGRAMS, OPERATIONS } from '../src/operators/registry.ts';
 import { figureChart, figureReference } from './list-figures.ts';
 import { codeReference } from './list-reference.ts';
 import { SECRETS, VARIABLES, WrongEnvironment, readConfig, type Config } from '../src/server/config.ts';
@@ -189,6 +189,11 @@ function routeOf(operation: Operation): string {
   ]
     .filter((part) => part !== '')
     .join('\n\n');
+}
+
+/** @returns method and path of a route with the prefix that programs use */
+function publicRoute(route: string): string {
+  return Object.hasOwn(FOR_PROGRAMS, route) ? route : route.replace(' ', ` ${API_PATH}`);
 }
 
 function accessInWords({ role, of, reveals }: Access): string {

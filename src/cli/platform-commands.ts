@@ -14,7 +14,7 @@ import { wordOf } from '../core/domain/member-text.ts';
 import type { CodedError } from '../core/placements/fetch-order-data.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { onChange } from './on-change.ts';
-import { asTyped, examples, print, table, tableOf } from './print.ts';
+import { asTyped, examples, print, sections, table, tableOf } from './print.ts';
 import { NotDone } from '../operators/operation.ts';
 import { loadProviders } from './settings-rules.ts';
 import { printError } from '../observe/terminal-text.ts';
@@ -107,7 +107,7 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
         first !== undefined && env.ORDER_MODULE === undefined && DEFAULT_QUERY,
         await todosIn(env.ORDER_MODULE),
       ];
-      print(command, json, inParts(...parts, (all.length > 1 || !details) && table(lines), ...remarks));
+      print(command, json, sections(...parts, (all.length > 1 || !details) && table(lines), ...remarks));
     });
 }
 
@@ -142,7 +142,7 @@ ${examples('expediter platform init', 'expediter platform init --header x-api-ke
       print(
         command,
         { file: out, field, others, todos },
-        inParts(
+        sections(
           `${out} is written. It reads orders by the query field ${field}, and has ${todos} TODOs.`,
           others.length > 0 && `If orders are in another field, change the query: ${others.join(', ')}`,
           `Next, correct the module until this command prints your order:\n\nexport ORDER_MODULE=${/^[./]/.test(out) ? out : `./${out}`}\n${asTyped('expediter platform check --watch <orderId>')}`,
@@ -225,21 +225,21 @@ function inFull(each: Shown, { shape }: CheckOptions): string {
   if (each.state === 'failed') return describeFailed(each);
   if (each.state === 'missing') return NO_ORDER;
   if (each.state === 'skipped') {
-    return inParts(`It ${inOneLine(each)}. It ends without a ticket, and its member is not notified.`, answer);
+    return sections(`It ${inOneLine(each)}. It ends without a ticket, and its member is not notified.`, answer);
   }
   const { order, cancelled, leftOut, remarks, refusals } = each;
   const without = leftOut.map(({ code, path, says }) => ({
     'left out': path,
     because: says === undefined ? code : `${code}: ${says}`,
   }));
-  return inParts(
+  return sections(
     cancelled ? CANCELLED : 'It can be placed, as this order:',
     JSON.stringify(order, undefined, 2),
-    without.length > 0 && table(without, ''),
+    table(without),
     remarks.length > 0 && SUMS,
     remarks.map(({ path, says }) => `${path} ${says}`).join('\n'),
     refusals.length > 0 && REFUSALS,
-    refusals.length > 0 && table(refusals, ''),
+    refusals.length > 0 && table(refusals),
     answer,
   );
 }
@@ -247,7 +247,7 @@ function inFull(each: Shown, { shape }: CheckOptions): string {
 function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Failed): string {
   const faults = cause.code === 'order_unreadable' ? cause.issues.map(issueInWords) : [];
   const isUnknown = errors.some(({ code }) => code !== null) && errors.every(({ judgedBy }) => !KNOWN.has(judgedBy));
-  return inParts(
+  return sections(
     faults.length > 0
       ? 'It cannot be placed. Errors in the order that was made from the answer:'
       : `It cannot be placed: ${problem}`,
@@ -279,7 +279,7 @@ function describeErrors(errors: readonly ShownError[]): string {
   const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [written(error)]));
   const more =
     whole.length > 0 ? whole.join('\n') : 'Add --reveal to print the whole errors. They may quote the member.';
-  return inParts(`The errors in the platform's answer${codes ? '' : ' have no extensions.code'}:`, codes, more);
+  return sections(`The errors in the platform's answer${codes ? '' : ' have no extensions.code'}:`, codes, more);
 }
 
 /** Formats a mapper's error with its stack, or an error of the platform. */
@@ -288,5 +288,3 @@ const written = (thrown: unknown): string => inspect(thrown, { depth: 6 });
 function describeAnswer(shape: readonly ShapeLine[]): string {
   return `The shape of the platform's answer, without values:\n\n${tableOf('nothing', shape, ({ path, kind }) => ({ field: path, 'what is there': kind }))}`;
 }
-
-const inParts = (...parts: (string | false | undefined)[]): string => parts.filter(Boolean).join('\n\n');

@@ -103,8 +103,8 @@ export function time(at: string | Date | null): string {
         .replace(/\.\d+Z$/, 'Z');
 }
 
-export function sections(...parts: string[]): string {
-  return parts.filter((part) => part !== '').join('\n\n');
+export function sections(...parts: (string | false | undefined)[]): string {
+  return parts.filter(Boolean).join('\n\n');
 }
 
 /** Puts a title above a text. An empty text stays empty. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { facts, sections, table, tableOf, time, titled } from '../cli/print.ts';
+import { facts, sections, table, tableOf, time, titled, titledFacts } from '../cli/print.ts';
 import type { ShownAvailability } from '../core/locations/settle-kitchens.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
@@ -27,6 +27,10 @@ function contactInWords({ name, email, phone, via, afterMinutes, quiet }: ShownL
 
 export function locationInWords(shown: ShownLocation): string {
   const { locationId, settings, oldToken, knows, actions } = shown;
+  const known = Object.entries(settings).map(([name, setting]) => {
+    if ('value' in setting) return [name, textOfValue(setting.value)] as const;
+    return [name, `${setting.origin ?? 'secret'}, fingerprint ${setting.fingerprint}`] as const;
+  });
   return sections(
     facts({
       location: locationId,
@@ -51,19 +55,7 @@ export function locationInWords(shown: ShownLocation): string {
       'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last at ${time(oldToken.lastReceivedAt)}`,
       'fix it by': oldToken && fixOldToken(locationId, oldToken, knows.connect),
     }),
-    titled(
-      'Settings',
-      facts(
-        Object.fromEntries(
-          Object.entries(settings).map(([name, setting]) => [
-            name,
-            'value' in setting
-              ? textOfValue(setting.value)
-              : `${setting.origin ?? 'secret'}, fingerprint ${setting.fingerprint}`,
-          ]),
-        ),
-      ),
-    ),
+    titledFacts('Settings', Object.fromEntries(known)),
     titled('Notes', notesTable(shown.notes)),
     titled('What operators did', actsTable(actions)),
   );
