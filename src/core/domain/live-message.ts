@@ -25,19 +25,17 @@ export const LiveMessage = z
     locationId: z
       .string()
       .exactOptional()
-      .meta({
-        description:
-          'Missing in the `failed` of an order that could never be read from the platform. If the platform signals ' +
+      .describe(
+        'Missing in the `failed` of an order that could never be read from the platform. If the platform signals ' +
           'that order again, the order starts again: the next messages have higher sequences and a `locationId`.',
-      }),
+      ),
     sequence: z
       .int()
       .min(1)
-      .meta({
-        description:
-          "Counts an order's messages from 1 without gaps. After a restore of our database it continues at a much higher " +
+      .describe(
+        "Counts an order's messages from 1 without gaps. After a restore of our database it continues at a much higher " +
           'number. Messages may come twice: drop a message that is not above your last number.',
-      }),
+      ),
     status: z
       .enum(STATUSES)
       .nullable()
@@ -47,11 +45,10 @@ export const LiveMessage = z
     callOutCode: z
       .string()
       .exactOptional()
-      .meta({
-        description:
-          'The code that the staff call out. It is the same in every message of the order and on its ticket at the ' +
+      .describe(
+        'The code that the staff call out. It is the same in every message of the order and on its ticket at the ' +
           'POS. Missing where `locationId` is missing.',
-      }),
+      ),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     cancellation: Cancellation.exactOptional(),
     reason: z.string().exactOptional().describe('Why the order failed or was cancelled, fit for the member.'),
@@ -60,28 +57,25 @@ export const LiveMessage = z
       .array(z.string())
       .exactOptional()
       .describe('The items that the POS names as the reason, by the ids that the platform gave them.'),
-    estimatedReadyAt: Instant.exactOptional().meta({
-      description:
-        "The POS's latest estimate of when the food will be ready. Missing without an estimate, and once the order has " +
+    estimatedReadyAt: Instant.exactOptional().describe(
+      "The POS's latest estimate of when the food will be ready. Missing without an estimate, and once the order has " +
         'ended.',
-    }),
+    ),
     estimatedDeliveryAt: Instant.exactOptional().describe(
       "The POS's latest estimate of when the food will reach the member. Missing in the same cases.",
     ),
     trackingUrl: z
       .url()
       .exactOptional()
-      .meta({
-        description:
-          'The latest https: URL of the POS where the member follows the courier. Missing without a URL, and once the ' +
+      .describe(
+        'The latest https: URL of the POS where the member follows the courier. Missing without a URL, and once the ' +
           'order has ended.',
-      }),
+      ),
     occurredAt: Instant.exactOptional().meta({ description: "When the step happened, by the POS's clock." }),
-    firstReceivedAt: Instant.exactOptional().meta({
-      description:
-        "When the POS's webhook first came, by Postgres's clock, if it was applied later: an operator replayed it, or it " +
+    firstReceivedAt: Instant.exactOptional().describe(
+      "When the POS's webhook first came, by Postgres's clock, if it was applied later: an operator replayed it, or it " +
         'waited until its POS id was known. Missing if it was applied on arrival.',
-    }),
+    ),
     appliedAt: Instant.meta({ description: "When the step was applied, by Postgres's clock." }),
   })
   .meta({

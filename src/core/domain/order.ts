@@ -186,11 +186,10 @@ export const KitchenOrder = OrderFields.extend({
   callOutCode: z
     .string()
     .optional()
-    .meta({
-      description:
-        'What the staff call out and the member shows, such as K472. We choose it. It never changes, and is unique among the ' +
+    .describe(
+      'What the staff call out and the member shows, such as K472. We choose it. It never changes, and is unique among the ' +
         'last 4,096 orders of the location. Every order that is sent has one.',
-    }),
+    ),
   extraMinutes: z
     .int()
     .min(1)
