@@ -6,9 +6,16 @@ import { Id } from '../core/domain/order.ts';
 import { ShownAvailability, endBusy, makeBusy, showAvailability } from '../core/locations/settle-kitchens.ts';
 import { availabilityInWords } from './location-text.ts';
 import { operation, type Operation } from './operation.ts';
-import { LocationParams, group, groupOption, lasting, oneOf, paging, pagingOptions } from './requests.ts';
-
-const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
+import {
+  group,
+  groupOption,
+  lasting,
+  locationArgument,
+  LocationParams,
+  oneOf,
+  paging,
+  pagingOptions,
+} from './requests.ts';
 
 const list = operation({
   id: 'listAvailability',
@@ -101,7 +108,7 @@ const busy = operation({
   command: {
     name: 'location busy',
     about: 'make a kitchen busy: its orders are sent, and take longer. The platform is told',
-    argument,
+    argument: locationArgument,
     options: [
       {
         flags: '--extra-minutes <count>',
@@ -132,7 +139,7 @@ const end = operation({
   command: {
     name: 'location end-busy',
     about: 'end the busy state of a kitchen, also if its POS reported it',
-    argument,
+    argument: locationArgument,
     examples: ['expediter location end-busy club-1'],
   },
 });

@@ -48,6 +48,9 @@ export const LocationParams = z.strictObject({
   locationId: Id.meta({ description: "The location's id on the ordering platform.", examples: ['club-1'] }),
 });
 
+/** The argument of a command about one location. */
+export const locationArgument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
+
 export const EXAMPLE_ID = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 
 /** Makes the schema of an id. Errors do not repeat the input, because somebody may have typed the secret instead. */
