@@ -138,10 +138,7 @@ export const ChangedLocation = z
     integration: z.string(),
     created: z.boolean().meta({ description: 'True if the location did not exist before.' }),
     changes: z.array(LocationChange),
-    etag: z
-      .string()
-      .nullable()
-      .meta({ description: 'Of the location as it is now. Null if a dry run would create it.' }),
+    etag: z.string().nullable().describe('Of the location as it is now. Null if a dry run would create it.'),
     warnings: z.array(z.string()).meta({ description: 'What is stored although it is unusual, for people.' }),
     validTokens: z.int().meta({ description: 'Webhook tokens that are valid for the integration.' }),
   })

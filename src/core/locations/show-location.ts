@@ -50,10 +50,7 @@ export const SeenLocation = LocationRow.extend({
       state: z.enum(OLD_TOKEN_STATES).meta({ description: 'Why that token is not valid.' }),
     })
     .nullable()
-    .meta({
-      description:
-        'Webhooks of the last 24 hours refused for a token that was once valid here: its POS needs a new token.',
-    }),
+    .describe('Webhooks of the last 24 hours refused for a token that was once valid here: its POS needs a new token.'),
   webhooks: FiveMinutes.meta({ description: 'Webhooks of the last hour, in steps of five minutes, oldest first.' }),
   errors: FiveMinutes.describe('How many of `webhooks` were dropped, or refused as `unauthorized` or `not_committed`.'),
 });

@@ -234,20 +234,10 @@ function stepsOf(deps: DrainDeps, onPutBack: () => void) {
       const { outcome, serviceOrderIds } =
         webhook.id === null ? NOT_STORED : await deps.accept({ ...webhook, isLate: true }, Date.now() + COMMIT_MS);
       settle(message, 'ack');
-      deps.observe({
-        what: 'webhook',
-        outcome,
-        requestId: spilled.requestId,
-        trace: spilled.trace,
-        milliseconds: looked.ageMs,
-        integration: spilled.integration,
-        locationId: spilled.locationId,
-        tokenId: spilled.tokenId,
-        webhookId: webhook.id,
-        serviceOrderIds,
-        dropped: webhook.dropped,
-        fromSpill: true,
-      });
+      const { requestId, trace, integration, locationId, tokenId } = spilled;
+      const about = { requestId, trace, milliseconds: looked.ageMs, integration, locationId, tokenId };
+      const { id: webhookId, dropped } = webhook;
+      deps.observe({ what: 'webhook', outcome, ...about, webhookId, serviceOrderIds, dropped, fromSpill: true });
     } catch (error) {
       putBack(message, error);
     }

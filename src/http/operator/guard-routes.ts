@@ -241,11 +241,8 @@ function requestedScope(
   return { locations: requested.filter((location) => location !== undefined), groups: [] };
 }
 
-function accessOf({
-  method,
-  url,
-  routePath,
-}: RouteOptions & { routePath?: string }): (Access & { route: string }) | undefined {
+function accessOf(about: RouteOptions & { routePath?: string }): (Access & { route: string }) | undefined {
+  const { method, url, routePath } = about;
   if (routePath === '/*') return undefined;
   const route = `${method === 'HEAD' ? 'GET' : String(method)} ${routePath ?? url}`;
   const access = ACCESS[route];
