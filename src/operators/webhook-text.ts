@@ -91,7 +91,14 @@ export function webhookInWords(shown: ShownWebhook): string {
             ? `would be dropped: ${today.dropped}`
             : `is not possible: ${today.refused}`,
     }),
-    titled('Events, as a replay would read them', 'events' in today ? table(today.events.map(toRow), '') : ''),
+    titledTable('Events, as a replay would read them', 'events' in today ? today.events : [], (event) => ({
+      status: event.status,
+      'at the POS': event.nativeStatus,
+      order: event.serviceOrderId,
+      'POS id': event.providerOrderId,
+      occurred: event.occurredAt,
+      reason: event.reason,
+    })),
     titledTable('Replays of the same webhook', replays, ({ webhookId, receivedAt, outcome, reason }) => ({
       webhook: webhookId,
       received: receivedAt,
@@ -106,19 +113,6 @@ export function webhookInWords(shown: ShownWebhook): string {
           'text' in body ? body.text.replaceAll('\r\n', '\n') : body.base64,
         ),
   );
-}
-
-type ReadEvent = Extract<ShownWebhook['today'], { events: unknown }>['events'][number];
-
-function toRow(event: ReadEvent): Parameters<typeof table>[0][number] {
-  return {
-    status: event.status,
-    'at the POS': event.nativeStatus,
-    order: event.serviceOrderId,
-    'POS id': event.providerOrderId,
-    occurred: event.occurredAt,
-    reason: event.reason,
-  };
 }
 
 /** Returns a body as text if it is UTF-8 without terminal control characters. */
