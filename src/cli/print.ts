@@ -1,6 +1,9 @@
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { terminalText } from '../observe/terminal-text.ts';
+import { NotDone } from '../operators/operation.ts';
 
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
@@ -67,6 +70,19 @@ export const LIST = 'several separated by commas, or repeat the option';
 
 export function readList(text: string, before: readonly string[] = []): string[] {
   return [...before, ...text.split(',').map((each) => each.trim())];
+}
+
+/** Reads a file, or standard input for `-`. No error message quotes it, because it may contain credentials. */
+export async function readJson(option: string, file: string, hint = ''): Promise<unknown> {
+  const reading = file === '-' ? readAll(process.stdin) : readFile(file, 'utf8');
+  const json = await reading.catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
+    throw new NotDone(400, `${option}: the file cannot be read (${code}).`);
+  });
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new NotDone(400, `${option}: this is not valid JSON.${hint}`);
+  }
 }
 
 type Cell = string | number | boolean | Date | null | undefined;

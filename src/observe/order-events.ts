@@ -184,13 +184,12 @@ export const orderEvents = {
   poll: {
     log(log, observed, limited) {
       const { serviceOrderId, locationId, integration, outcome, error: err } = observed;
+      const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed) };
       if (outcome === 'failed') {
-        limited('warn', 'further polls failed, not logged individually', () => {
-          const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed), err };
-          log.warn(about, 'the POS could not be polled; it is polled again later');
-        });
+        limited('warn', 'further polls failed, not logged individually', () =>
+          log.warn({ ...about, err }, 'the POS could not be polled; it is polled again later'),
+        );
       } else if (outcome === 'said_more') {
-        const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed) };
         log.warn(about, 'the POS reported more than its webhooks when polled: a webhook is missing');
       }
     },

@@ -72,16 +72,12 @@ export const webhookEvents = {
     log(log, observed, limited) {
       const { requestId: reqId, trace, outcome, locationId, error: err } = observed;
       // The URL may contain anything, so it is not logged.
+      const about = { reqId, trace, outcome, milliseconds: rounded(observed) };
       if (outcome === 'unauthorized') {
-        limited('info', 'further webhooks refused, not logged individually', () =>
-          log.info({ reqId, trace, outcome, milliseconds: rounded(observed) }, 'webhook refused'),
-        );
+        limited('info', 'further webhooks refused, not logged individually', () => log.info(about, 'webhook refused'));
       } else if (err !== undefined) {
         limited('error', 'further webhooks not committed, not logged individually', () =>
-          log.error(
-            { reqId, trace, outcome, milliseconds: rounded(observed), locationId, err },
-            'webhook not committed',
-          ),
+          log.error({ ...about, locationId, err }, 'webhook not committed'),
         );
       }
     },

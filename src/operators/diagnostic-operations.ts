@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { readList } from '../cli/print.ts';
+import { readJson, readList } from '../cli/print.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import type { Status } from '../core/domain/lifecycle.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
@@ -213,16 +212,7 @@ function printProgress(...[event, data]: Parameters<Tell>): void {
 
 /** @throws NotDone */
 async function readContents(file: string): Promise<TestContents> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new NotDone(400, `--order: the file cannot be read (${error.code})`);
-  });
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw new NotDone(400, '--order: the file is not JSON');
-  }
-  const parsed = Contents.safeParse(json, { reportInput: true });
+  const parsed = Contents.safeParse(await readJson('--order', file), { reportInput: true });
   if (parsed.success) return parsed.data;
   throw new NotDone(400, `--order: ${shapeIssues(parsed.error).map(issueInWords).join('; ')}`);
 }

@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { LIST, readList, time } from '../cli/print.ts';
+import { LIST, readJson, readList, time } from '../cli/print.ts';
 import { toCauseText } from '../core/domain/cause-text.ts';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
@@ -535,7 +533,7 @@ export const LOCATION_OPERATIONS: readonly Operation[] = [
   remove,
 ];
 
-/** Reads settings for a command. No error message quotes them, because they contain credentials. */
+/** Reads settings for a command. */
 export async function readSettings(source: string): Promise<unknown> {
   if (/^\s*[{[]/.test(source)) {
     throw new NotDone(
@@ -543,16 +541,5 @@ export async function readSettings(source: string): Promise<unknown> {
       '--settings takes a file, or - for standard input. Never type settings: other users of the machine see arguments.',
     );
   }
-  let json: string;
-  try {
-    json = source === '-' ? await text(process.stdin) : await readFile(source, 'utf8');
-  } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new NotDone(400, `--settings: the file cannot be read (${code}).`);
-  }
-  try {
-    return JSON.parse(json);
-  } catch {
-    throw new NotDone(400, '--settings: this is not valid JSON. See: expediter provider schema <integration>');
-  }
+  return readJson('--settings', source, ' See: expediter provider schema <integration>');
 }

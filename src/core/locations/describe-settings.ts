@@ -64,11 +64,8 @@ function withReference({ application }: Provider, schema: Part): Part {
 }
 
 function schemaOf(provider: Provider): Part {
-  let schema = schemas.get(provider);
-  if (schema === undefined) {
-    schema = withReference(provider, toJsonSchema(provider));
-    schemas.set(provider, schema);
-  }
+  const schema = schemas.get(provider) ?? withReference(provider, toJsonSchema(provider));
+  schemas.set(provider, schema);
   return schema;
 }
 

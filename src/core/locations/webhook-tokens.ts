@@ -111,12 +111,10 @@ function deriveToken(
   scope: readonly (string | undefined)[],
 ): { tokenId: string; token: string } {
   const key = deriveKey(keys, 'webhook token');
-  const derive = (part: string): Buffer<ArrayBuffer> =>
-    Buffer.from(
-      createHmac('sha256', key)
-        .update(JSON.stringify([part, by, idempotencyKey, ...scope]))
-        .digest(),
-    );
+  const derive = (part: string): Buffer<ArrayBuffer> => {
+    const about = JSON.stringify([part, by, idempotencyKey, ...scope]);
+    return createHmac('sha256', key).update(about).digest();
+  };
   const id = derive('id').subarray(0, 16);
   // A UUID of version 8, whose other bits are our own: https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8
   id.writeUInt8((id.readUInt8(6) & 0x0f) | 0x80, 6);

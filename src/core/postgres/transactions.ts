@@ -71,12 +71,16 @@ async function within<Result>(client: PoolClient, work: (client: PoolClient) => 
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => {
-      // `withClient` closes the connection after this error, because it may still be in the transaction.
-      throw new Error('could not be rolled back', { cause: error });
-    });
+    await rollBack(client, error);
     throw error;
   }
+}
+
+/** @throws an Error after which `withClient` closes the connection, because it may still be in the transaction */
+export async function rollBack(client: PoolClient, cause?: unknown): Promise<void> {
+  await client.query('ROLLBACK').catch((error: unknown) => {
+    throw new Error('could not be rolled back', { cause: cause ?? error });
+  });
 }
 
 /** Advisory locks of this service. Never change a number: processes of two releases must take the same lock. */

@@ -4,7 +4,7 @@ import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
 import { isAboutStatement } from '../postgres/transactions.ts';
 import { recordAction, type Action, type Author } from '../operators/audit.ts';
 import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
-import { Replayed, replayStored, type Replaying } from './replay-webhook.ts';
+import { Replayed, replayStored, timeNow, type Replaying } from './replay-webhook.ts';
 import { findLocation } from '../locations/locations.ts';
 import { Refusal } from './stored-webhook.ts';
 
@@ -103,15 +103,8 @@ async function recordReplay(
   await recordAction(pool, by, { action: 'replay', webhookId, locationId }, end);
 }
 
-/** Returns the end of the time that a run covers: now by Postgres's clock, or `until` if that is earlier. */
-export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Date> {
-  const { rows } = await pool.query<{ end: Date }>(
-    'SELECT least(clock_timestamp(), $1::timestamptz) AS "end"', // least ignores a NULL
-    [until ?? null],
-  );
-  if (rows[0] === undefined) throw new Error('Postgres did not return the time');
-  return rows[0].end;
-}
+/** Returns the end of the time that a run covers. */
+export const endOfRun = (pool: Pool, until: Date | undefined): Promise<Date> => timeNow(pool, until);
 
 /** After a deadlock, a held lock or bad values, refuses only this webhook, because the next one may succeed. */
 function ownFault(error: unknown): Refusal {

@@ -125,16 +125,11 @@ export function drainSpill(deps: DrainDeps): DrainSpill {
 
   const prepareNext = async (): Promise<Prepared[]> => {
     const opened = await openNext();
-    let looked: Looked[];
-    try {
-      looked = await lookUpSpilled(
-        deps.pool,
-        opened.map(({ spilled }) => spilled),
-      );
-    } catch (error) {
+    const all = opened.map(({ spilled }) => spilled);
+    const looked = await lookUpSpilled(deps.pool, all).catch((error: unknown) => {
       for (const { message } of opened) putBack(message, error);
-      return [];
-    }
+    });
+    if (looked === undefined) return [];
     const preparing = opened.map(async (each, nth) => {
       const about = looked[nth];
       if (about?.isStored === false) return prepare(each, about);

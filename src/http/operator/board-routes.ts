@@ -10,14 +10,8 @@ import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
 import { group } from '../../operators/requests.ts';
-import {
-  STREAM_HEADERS,
-  openStream,
-  RECHECK_MS,
-  writeBoardEvents,
-  type EventStream,
-  type Shared,
-} from './event-stream.ts';
+import { STREAM_HEADERS } from '../format-event.ts';
+import { openStream, RECHECK_MS, writeBoardEvents, type EventStream, type Shared } from './event-stream.ts';
 import type { OperatorDeps } from './operator-deps.ts';
 
 const LiveQuery = z.strictObject({

@@ -23,8 +23,6 @@ export type EventStream = {
   onClose(closed: () => void): void;
 };
 
-export const STREAM_HEADERS = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
-
 /** State that the API for programs and the console's API share, so that one limit applies to both together. */
 export type Shared = {
   /** Aborts at the end of a drain. The load balancer then sends reconnecting readers to other processes. */
