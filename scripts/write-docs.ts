@@ -7,10 +7,10 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { PAST } from '../src/cli/print.ts';
 import { buildProgram } from '../src/cli/program.ts';
-import { TAGS } from '../src/http/operator/describe-api.ts';
+import { TAGS, sectionOf } from '../src/http/operator/describe-api.ts';
 import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/problem.ts';
 import { describeApi, type Access, type Operation } from '../src/operators/operation.ts';
-import { ACCESS, OPERATIONS, publicRoute } from '../src/operators/registry.ts';
+import { ACCESS, API_PATH, FOR_PROGRAMS, OPERATIONS } from '../src/operators/registry.ts';
 import { figureChart, figureReference } from './list-figures.ts';
 import { codeReference } from './list-reference.ts';
 import { SECRETS, VARIABLES, WrongEnvironment, readConfig, type Config } from '../src/server/config.ts';
@@ -156,7 +156,7 @@ function helpAfter(command: Command): string {
 
 function apiReference(): string {
   const ofTags = TAGS.flatMap(({ name, description }) => {
-    const routes = OPERATIONS.flatMap((each) => (each.api.tag === name ? [routeOf(each)] : []));
+    const routes = OPERATIONS.flatMap((each) => (sectionOf(each.api.route) === name ? [routeOf(each)] : []));
     return routes.length === 0 ? [] : [`## ${name}`, description, ...routes];
   });
   const own = new Set(OPERATIONS.map(({ api }) => api.route as string));
@@ -183,12 +183,17 @@ function routeOf(operation: Operation): string {
   return [
     `### \`${publicRoute(api.route)}\``,
     linked(`${sentence(api.summary)} ${describeApi(api)}`),
-    `Needs ${accessInWords(operation)}.${fields.length > 0 ? ' Fields:' : ''}`,
+    `Needs ${accessInWords(operation.access)}.${fields.length > 0 ? ' Fields:' : ''}`,
     fields.join('\n'),
     examples.length === 0 ? '' : `Such as ${examples.join(', ')}.`,
   ]
     .filter((part) => part !== '')
     .join('\n\n');
+}
+
+/** @returns method and path of a route with the prefix that programs use */
+function publicRoute(route: string): string {
+  return Object.hasOwn(FOR_PROGRAMS, route) ? route : route.replace(' ', ` ${API_PATH}`);
 }
 
 function accessInWords({ role, of, reveals }: Access): string {

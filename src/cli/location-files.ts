@@ -176,6 +176,8 @@ const asText = (_name: string, value: unknown): unknown =>
 /** Writes a location as a file that `apply` reads. @returns its name, its text, and the variables for its secrets */
 export function writeLocationFile(shown: ShownLocation): { file: string; content: string; variables: string[] } {
   const { locationId: id, integration, name, timeZone, country, groups, contacts, address, backOfficeUrl } = shown;
+  const details = { name, timeZone, country, groups, contacts, address, backOfficeUrl };
+  const isGiven = (value: unknown): boolean => value !== null && !(Array.isArray(value) && value.length === 0);
   const variables: string[] = [];
   const settings = Object.entries(shown.settings).map(([field, setting]) => {
     if ('value' in setting) return [field, JSON.parse(JSON.stringify(setting.value), asText) as unknown];
@@ -186,13 +188,7 @@ export function writeLocationFile(shown: ShownLocation): { file: string; content
   const document = {
     id,
     integration,
-    ...(name !== null && { name }),
-    ...(timeZone !== null && { timeZone }),
-    ...(country !== null && { country }),
-    ...(groups.length > 0 && { groups }),
-    ...(contacts.length > 0 && { contacts }),
-    ...(address !== null && { address }),
-    ...(backOfficeUrl !== null && { backOfficeUrl }),
+    ...Object.fromEntries(Object.entries(details).filter(([, value]) => isGiven(value))),
     settings: Object.fromEntries(settings) as object,
   };
   const content = `# yaml-language-server: $schema=./${SCHEMA_FILE}\n${stringify(document)}`;

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { readConfigOf } from '../server/config.ts';
 import { planInstallation, type Plan } from './plan-installation.ts';
-import { examples, facts, print, sections, titled } from './print.ts';
+import { examples, print, sections, titledFacts } from './print.ts';
 
 const MOST = 10_000_000;
 /** A seventh. */
@@ -9,7 +9,6 @@ const BUSIEST_HOUR = 0.143;
 
 type Options = { locations: number; ordersPerLocation: number; busiestHour: number };
 
-/** Adds `plan`, which calls nothing. */
 export function addPlanCommand(program: Command): void {
   program
     .command('plan')
@@ -67,34 +66,25 @@ const dollars = (value: number): string => `$${number(value)}`;
 
 function inWords({ perSecond, cores, postgres, disk, traffic, money, doubts, ...plan }: Plan): string {
   return sections(
-    titled(
-      'Load',
-      facts({
-        '  orders a day': number(plan.ordersPerDay),
-        '  in the busiest hour': `${number(perSecond.orders, 1)} orders, ${number(perSecond.webhooks, 1)} webhooks and ${number(perSecond.messages, 1)} live messages a second`,
-      }),
-    ),
-    titled(
-      'Needs',
-      facts({
-        '  processes': `${plan.processes} with 1 vCPU and 1 GiB. In the busiest hour they use ${number(cores.service, 2)} cores. One of them may fail`,
-        '  Postgres': `${postgres.machine}: ${postgres.vcpus} vCPU, ${postgres.memoryGb} GB of memory. In the busiest hour it uses ${number(cores.postgres, 2)} cores`,
-        '  connections': `max_connections of ${postgres.connections} or more`,
-        '  disk': `${number(disk.afterAYear)} GB after a year, ${number(disk.afterFive)} GB after five; provision ${number(disk.provisioned)} GB`,
-        '  traffic a month': `${number(traffic.egress)} GB to POS systems and the platform, ${number(traffic.pubsub)} GB through Pub/Sub`,
-      }),
-    ),
-    titled(
-      "Money a month, by Google's list prices of us-central1, 2026-11",
-      facts({
-        '  Cloud Run': dollars(money.service),
-        '  Cloud SQL with high availability': dollars(money.postgres),
-        '  its two disks': dollars(money.disk),
-        '  Pub/Sub with one subscription': dollars(money.pubsub),
-        '  egress to the internet': dollars(money.egress),
-        '  total of these': dollars(money.total),
-      }),
-    ),
+    titledFacts('Load', {
+      '  orders a day': number(plan.ordersPerDay),
+      '  in the busiest hour': `${number(perSecond.orders, 1)} orders, ${number(perSecond.webhooks, 1)} webhooks and ${number(perSecond.messages, 1)} live messages a second`,
+    }),
+    titledFacts('Needs', {
+      '  processes': `${plan.processes} with 1 vCPU and 1 GiB. In the busiest hour they use ${number(cores.service, 2)} cores. One of them may fail`,
+      '  Postgres': `${postgres.machine}: ${postgres.vcpus} vCPU, ${postgres.memoryGb} GB of memory. In the busiest hour it uses ${number(cores.postgres, 2)} cores`,
+      '  connections': `max_connections of ${postgres.connections} or more`,
+      '  disk': `${number(disk.afterAYear)} GB after a year, ${number(disk.afterFive)} GB after five; provision ${number(disk.provisioned)} GB`,
+      '  traffic a month': `${number(traffic.egress)} GB to POS systems and the platform, ${number(traffic.pubsub)} GB through Pub/Sub`,
+    }),
+    titledFacts("Money a month, by Google's list prices of us-central1, 2026-11", {
+      '  Cloud Run': dollars(money.service),
+      '  Cloud SQL with high availability': dollars(money.postgres),
+      '  its two disks': dollars(money.disk),
+      '  Pub/Sub with one subscription': dollars(money.pubsub),
+      '  egress to the internet': dollars(money.egress),
+      '  total of these': dollars(money.total),
+    }),
     doubts.map((doubt) => `Note: ${doubt}.`).join('\n'),
   );
 }

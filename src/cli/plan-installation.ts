@@ -1,7 +1,6 @@
 import { daysPast, REST_DAYS } from '../core/retention/past-orders.ts';
 import type { Config } from '../server/config.ts';
 
-/** What an installation is planned for. */
 export type Load = {
   locations: number;
   /** Orders of one location a day. */

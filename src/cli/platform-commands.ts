@@ -14,7 +14,7 @@ import { wordOf } from '../core/domain/member-text.ts';
 import type { CodedError } from '../core/placements/fetch-order-data.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { onChange } from './on-change.ts';
-import { asTyped, examples, print, sections, table, titled } from './print.ts';
+import { asTyped, examples, print, sections, table, tableOf, titled } from './print.ts';
 import { NotDone } from '../operators/operation.ts';
 import { loadProviders } from './settings-rules.ts';
 import { printError } from '../observe/terminal-text.ts';
@@ -262,25 +262,21 @@ function describeError({ error, code }: CodedError, isRevealed: boolean): ShownE
 }
 
 function describeErrors(errors: readonly ShownError[]): string {
-  const hasCodes = errors.some(({ code, judgedBy }) => code !== null || judgedBy !== null);
-  const codes = errors.map(({ code, judgedBy }) => ({
-    'extensions.code': code ?? '(none)',
-    'judged by': judgedBy ?? '(none)',
-  }));
+  const codes =
+    errors.some(({ code, judgedBy }) => code !== null || judgedBy !== null) &&
+    tableOf('', errors, ({ code, judgedBy }) => ({
+      'extensions.code': code ?? '(none)',
+      'judged by': judgedBy ?? '(none)',
+    }));
   const whole = errors.flatMap(({ error }) => (error === undefined ? [] : [written(error)]));
   const more =
     whole.length > 0 ? whole.join('\n') : 'Add --reveal to print the whole errors. They may quote the member.';
-  return sections(
-    `The errors in the platform's answer${hasCodes ? '' : ' have no extensions.code'}:`,
-    hasCodes && table(codes),
-    more,
-  );
+  return sections(`The errors in the platform's answer${codes ? '' : ' have no extensions.code'}:`, codes, more);
 }
 
 /** Formats a mapper's error with its stack, or an error of the platform. */
 const written = (thrown: unknown): string => inspect(thrown, { depth: 6 });
 
 function describeAnswer(shape: readonly ShapeLine[]): string {
-  const fields = shape.map(({ path, kind }) => ({ field: path, 'what is there': kind }));
-  return sections("The shape of the platform's answer, without values:", table(fields, 'nothing'));
+  return `The shape of the platform's answer, without values:\n\n${tableOf('nothing', shape, ({ path, kind }) => ({ field: path, 'what is there': kind }))}`;
 }

@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { terminalText } from '../observe/terminal-text.ts';
+import { NotDone } from '../operators/operation.ts';
 
-/** Formats the examples at the end of a command's help. */
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;
 }
@@ -70,6 +72,19 @@ export function readList(text: string, before: readonly string[] = []): string[]
   return [...before, ...text.split(',').map((each) => each.trim())];
 }
 
+/** Reads a file, or standard input for `-`. No error message quotes it, because it may contain credentials. */
+export async function readJson(option: string, file: string, hint = ''): Promise<unknown> {
+  const reading = file === '-' ? readAll(process.stdin) : readFile(file, 'utf8');
+  const json = await reading.catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
+    throw new NotDone(400, `${option}: the file cannot be read (${code}).`);
+  });
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new NotDone(400, `${option}: this is not valid JSON.${hint}`);
+  }
+}
+
 type Cell = string | number | boolean | Date | null | undefined;
 
 /** Prints JSON for programs, or text for people. */
@@ -83,6 +98,11 @@ export function table(rows: readonly Record<string, Cell>[], none = ''): string 
   const names = Object.keys(rows[0] ?? {});
   if (names.length === 0) return none;
   return align([names, ...rows.map((row) => names.map((name) => textOf(row[name])))]);
+}
+
+/** Makes the rows of a table: each has the same columns. */
+export function tableOf<Row>(none: string, rows: readonly Row[], columns: (row: Row) => Record<string, Cell>): string {
+  return table(rows.map(columns), none);
 }
 
 /** Formats one line per fact, without facts that have no value. */
@@ -107,6 +127,18 @@ export function sections(...parts: (string | false | undefined)[]): string {
 /** Puts a title above a text. An empty text stays empty. */
 export function titled(title: string, words: string): string {
   return words === '' ? '' : `${title}\n${words}`;
+}
+
+export function titledTable<Row>(
+  title: string,
+  rows: readonly Row[],
+  columns: (row: Row) => Record<string, Cell>,
+): string {
+  return titled(title, tableOf('', rows, columns));
+}
+
+export function titledFacts(title: string, about: Record<string, Cell>): string {
+  return titled(title, facts(about));
 }
 
 function textOf(cell: Cell): string {

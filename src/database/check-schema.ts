@@ -5,7 +5,6 @@ import type { ClientBase, Pool, QueryConfig } from 'pg';
 export const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 /** The schema of our tables and functions. Our SQL does not name it, because it is in `search_path`. */
 export const SCHEMA = 'expediter';
-/** The table of applied migrations. */
 export const TABLE = 'schema_migrations';
 /** The end of a migration's name if the migration removes something that the previous version needs. */
 const BREAKING = '.breaking';

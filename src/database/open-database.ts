@@ -2,7 +2,6 @@ import pg, { type ClientBase, type Pool } from 'pg';
 import { setInTransactions } from '../core/postgres/transactions.ts';
 import { SETTINGS, WrongSchema, requireSettings } from './check-schema.ts';
 
-/** Number of batch writers. */
 export const BATCH_WRITERS = 2;
 /** Connections of the batch writers and of the lock-wait queue, within the pool's size. */
 export const WRITER_CONNECTIONS = BATCH_WRITERS + 1;

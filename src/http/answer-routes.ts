@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { answerNotice, findAnswerPage, type AnswerPage } from '../core/notices/answer-notice.ts';
 import { ANSWERS, clockTime, languageOf, sentenceOf, WORDS } from '../core/notices/notice-texts.ts';
 import { ANSWER_PATH } from '../core/notices/send-notices.ts';
-import { FORM_HEADERS, STYLE, takeForms, writePage, type Page } from './connect/connect-page.ts';
+import { sendPage, servePages, type Page } from './connect/connect-page.ts';
 import { isDatabaseAway } from './operator/answer-errors.ts';
 import { actionFrom } from './request.ts';
 import type { JudgeSlowly } from './throttle-failures.ts';
@@ -11,7 +11,6 @@ import type { JudgeSlowly } from './throttle-failures.ts';
 export type AnswerDeps = {
   pool: Pool;
   judge: JudgeSlowly;
-  /** Wakes the workers of this process. */
   wake(): void;
 };
 
@@ -27,10 +26,7 @@ export async function answerRoutes(scope: FastifyInstance, { pool, judge, wake }
   await scope.register(pages, { prefix: ANSWER_PATH });
 
   async function pages(page: FastifyInstance): Promise<void> {
-    page.addHook('onRequest', async (_request, reply) => {
-      reply.headers(FORM_HEADERS);
-    });
-    takeForms(page);
+    servePages(page);
     page.setErrorHandler((error, request, reply) => {
       const { statusCode = 500 } = error as { statusCode?: number };
       if (statusCode < 500) return showWords(request, reply, statusCode, 'ended');
@@ -43,13 +39,9 @@ export async function answerRoutes(scope: FastifyInstance, { pool, judge, wake }
       return judge(request, 'answer_link', [token], () => findAnswerPage(pool, token));
     };
 
-    page.get('/page.css', async (_request, reply) =>
-      reply.header('cache-control', 'max-age=3600').type('text/css; charset=utf-8').send(STYLE),
-    );
-
     page.get<{ Params: { token: string } }>('/:token', async (request, reply) => {
       const found = await find(request);
-      return found === undefined ? showWords(request, reply, 404, 'ended') : show(reply, 200, askContact(found));
+      return found === undefined ? showWords(request, reply, 404, 'ended') : sendPage(reply, 200, askContact(found));
     });
 
     page.post<{ Params: { token: string }; Body: URLSearchParams }>('/:token', async (request, reply) => {
@@ -58,10 +50,10 @@ export async function answerRoutes(scope: FastifyInstance, { pool, judge, wake }
       const { body } = request;
       const given = { noticeId: body?.get?.('notice') ?? '', answer: body?.get?.('answer') ?? '' };
       const done = await answerNotice(pool, found, given, actionFrom(request));
-      if (done === 'unusable') return show(reply, 400, askContact(found));
+      if (done === 'unusable') return sendPage(reply, 400, askContact(found));
       if (done !== undefined && 'refused' in done) {
         const after = await findAnswerPage(pool, request.params.token);
-        return show(reply, 409, askContact(after ?? found, given.noticeId));
+        return sendPage(reply, 409, askContact(after ?? found, given.noticeId));
       }
       wake();
       // A relative address, because a proxy may serve us below another path.
@@ -97,9 +89,5 @@ function showWords(
 ): FastifyReply {
   const language = languageOf(request.headers['accept-language']);
   const [title, text] = WORDS[language].page[which];
-  return show(reply, status, { title, text: [text], language, style: 'page.css' });
-}
-
-function show(reply: FastifyReply, status: number, page: Page): FastifyReply {
-  return reply.code(status).type('text/html; charset=utf-8').send(writePage(page));
+  return sendPage(reply, status, { title, text: [text], language, style: 'page.css' });
 }

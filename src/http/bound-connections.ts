@@ -233,7 +233,8 @@ function place(connection: Connection, ring: Connection | undefined): void {
   if (ring !== undefined) ring.before = ring.before.after = connection;
 }
 
-function oneLess(counts: Map<string, number>, of: string): void {
+/** Counts one less of these, and forgets them at 0. */
+export function oneLess(counts: Map<string, number>, of: string): void {
   const left = (counts.get(of) ?? 0) - 1;
   if (left > 0) counts.set(of, left);
   else counts.delete(of);

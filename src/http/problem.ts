@@ -85,7 +85,6 @@ export function makeProblem(status: ProblemStatus, detail: string, more: object 
   return { type: typeOf(status), title: PROBLEMS[status].title, status, detail, ...more };
 }
 
-/** Answers with a problem. */
 export function sendProblem(reply: FastifyReply, ...about: Parameters<typeof makeProblem>): FastifyReply {
   const problem = makeProblem(...about);
   return reply.code(problem.status).type(PROBLEM_JSON).send(problem);

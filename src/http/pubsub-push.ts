@@ -108,14 +108,8 @@ function readMessage(message: Fields, subscription: string | undefined): Signal 
 }
 
 /** The order id of a message that was pulled; undefined if it has none. */
-export function orderIdOf({
-  attributes,
-  data,
-}: {
-  attributes: Record<string, string>;
-  data: Buffer;
-}): string | undefined {
-  return firstId(attributes['orderId'], parseJson(data));
+export function orderIdOf(message: { attributes: Record<string, string>; data: Buffer }): string | undefined {
+  return firstId(message.attributes['orderId'], parseJson(message.data));
 }
 
 function firstId(attribute: unknown, data: unknown): string | undefined {

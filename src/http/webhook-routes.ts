@@ -175,18 +175,8 @@ async function rejectOldToken(
   } finally {
     reservation.release();
   }
-  const milliseconds = reply.elapsedTime;
-  endpoint.observe({
-    what: 'old token',
-    ...about,
-    milliseconds,
-    integration,
-    locationId,
-    tokenId,
-    webhookId,
-    state,
-    error,
-  });
+  const seen = { ...about, milliseconds: reply.elapsedTime, integration, locationId };
+  endpoint.observe({ what: 'old token', ...seen, tokenId, webhookId, state, error });
 }
 
 function authenticator(

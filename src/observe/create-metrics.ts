@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Counter, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Backlog } from '../core/orders/sample-backlog.ts';
 import { type GaugeBy, UNKNOWN } from './event.ts';
 import { KITCHEN_STATES } from '../core/domain/availability.ts';
@@ -8,7 +8,7 @@ import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-webhook.ts';
 import { type ConnectionCounts, WHOSE } from '../http/bound-connections.ts';
 import { readerOf } from './events.ts';
-import { metricsIn } from './metrics-in.ts';
+import { counterIn, metricsIn } from './metrics-in.ts';
 
 /** The backlog. `vacuumHeldS`: for this many seconds a database session has kept Postgres from removing dead rows. */
 type Sampled = Backlog & { vacuumHeldS: number };
@@ -25,59 +25,44 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
       const backlog = sampled();
       if (backlog !== undefined) set(backlog[key]);
     });
-  const byIntegration = (name: string, help: string, key: 'silent' | 'lasts'): void =>
-    gauge(name, help, ['integration'], (set) => {
+  /** Makes a gauge with one label. */
+  const by = (name: string, help: string, label: string, read: (backlog: Sampled) => Record<string, number>): void =>
+    gauge(name, help, [label], (set) => {
       const backlog = sampled();
-      for (const integration of integrations) {
-        const seconds = backlog?.[key][integration];
-        if (seconds !== undefined) set(seconds, { integration });
-      }
+      if (backlog !== undefined) for (const [of, value] of Object.entries(read(backlog))) set(value, { [label]: of });
     });
+  const known = (seconds: Record<string, number>): Record<string, number> =>
+    Object.fromEntries(Object.entries(seconds).filter(([integration]) => integrations.includes(integration)));
 
-  gauge('expediter_placements_open', 'Orders that are not at their POS yet.', ['state'], (set) => {
-    const backlog = sampled();
-    if (backlog === undefined) return;
-    set(backlog.waiting, { state: 'waiting' });
-    set(backlog.held, { state: 'held' });
-    set(backlog.paused, { state: 'paused' });
-    set(backlog.inDoubt, { state: 'in_doubt' });
+  const open = 'Orders that are not at their POS yet';
+  by('expediter_placements_open', `${open}.`, 'state', ({ waiting, held, paused, inDoubt }) => ({
+    waiting,
+    held,
+    paused,
+    in_doubt: inDoubt,
+  }));
+  const ofGroups = `${open}, by group of locations. An order counts in each group of its location.`;
+  gauge('expediter_group_placements_open', ofGroups, ['group', 'state'], (set) => {
+    for (const { group, state, count } of sampled()?.groups ?? []) set(count, { group, state });
   });
-  gauge(
-    'expediter_group_placements_open',
-    'Orders that are not at their POS yet, by group of locations. An order counts in each group of its location.',
-    ['group', 'state'],
-    (set) => {
-      for (const { group, state, count } of sampled()?.groups ?? []) set(count, { group, state });
-    },
+  by('expediter_kitchens', 'Locations by the availability of their kitchen.', 'state', ({ kitchens }) =>
+    Object.fromEntries(KITCHEN_STATES.map((state) => [state, kitchens[state] ?? 0])),
   );
-  gauge('expediter_kitchens', 'Locations by the availability of their kitchen.', ['state'], (set) => {
-    const backlog = sampled();
-    if (backlog !== undefined) for (const state of KITCHEN_STATES) set(backlog.kitchens[state] ?? 0, { state });
-  });
   const silent = 'Seconds since the last accepted webhook of any location of the integration.';
-  byIntegration('expediter_integration_silent_seconds', silent, 'silent');
+  by('expediter_integration_silent_seconds', silent, 'integration', (backlog) => known(backlog.silent));
   const lasts =
     'Seconds until the first connection of a location ends, unless it is renewed. Negative: a location has none.';
-  byIntegration('expediter_connection_left_seconds', lasts, 'lasts');
-  one(
-    'expediter_placements_for_operator',
-    'Orders in doubt that wait for an operator to check the POS.',
-    'forOperator',
-  );
+  by('expediter_connection_left_seconds', lasts, 'integration', (backlog) => known(backlog.lasts));
+  const doubted = 'Orders in doubt that wait for an operator to check the POS.';
+  one('expediter_placements_for_operator', doubted, 'forOperator');
   one('expediter_cancellations_by_phone', 'Orders that an operator must cancel by telephone.', 'byPhone');
   one('expediter_reconnect_needed', 'Orders held until an operator renews a connection.', 'reconnectNeeded');
-  gauge(
-    'expediter_operator_actions',
-    'Operator actions in the last hour. member_data: reads by the operator who read most.',
-    ['action'],
-    (set) => {
-      const { actions } = sampled() ?? {};
-      if (actions === undefined) return;
-      set(actions.memberData, { action: 'member_data' });
-      set(actions.admin, { action: 'admin' });
-      set(actions.operatorToken, { action: 'operator_token' });
-    },
-  );
+  const done = 'Operator actions in the last hour. member_data: reads by the operator who read most.';
+  by('expediter_operator_actions', done, 'action', ({ actions: { memberData, admin, operatorToken } }) => ({
+    member_data: memberData,
+    admin,
+    operator_token: operatorToken,
+  }));
   one('expediter_placement_oldest_open_seconds', 'Age of the oldest waiting signal.', 'oldestWaiting');
   one('expediter_orders_unreceived', 'Orders sent 5 to 60 minutes ago that the POS has not reported on.', 'unreceived');
   one('expediter_outbox_oldest_seconds', 'Age of the oldest unpublished message.', 'oldestUnpublished');
@@ -145,7 +130,14 @@ export function createMetrics(about: Measured, registry = new Registry()): Metri
   };
 }
 
+/** Makes a gauge without labels. */
+const gaugeOf =
+  (gauge: GaugeBy) =>
+  (name: string, help: string, read: () => number): void =>
+    gauge(name, help, [], (set) => set(read()));
+
 function processGauges(registry: Registry, gauge: GaugeBy, about: Measured, answers: () => boolean): void {
+  const one = gaugeOf(gauge);
   gauge('expediter_pool_connections', 'Connections to Postgres.', ['pool', 'state'], (set) => {
     for (const [pool, { totalCount, idleCount, waitingCount }] of Object.entries(about.pools)) {
       set(totalCount, { pool, state: 'total' });
@@ -157,52 +149,32 @@ function processGauges(registry: Registry, gauge: GaugeBy, about: Measured, answ
     const states = about.breakers();
     for (const integration of about.integrations) set(states.get(integration) === 'open' ? 1 : 0, { integration });
   });
-  gauge('expediter_ready', '1 while this process accepts requests.', [], (set) => set(about.readiness().ready ? 1 : 0));
-  gauge('expediter_database_up', '1 while Postgres answers this process.', [], (set) => set(answers() ? 1 : 0));
-  gauge('expediter_database_read_only', '1 while Postgres answers this process but takes no writes.', [], (set) =>
-    set(about.readiness().database === 'read_only' ? 1 : 0),
+  one('expediter_ready', '1 while this process accepts requests.', () => Number(about.readiness().ready));
+  one('expediter_database_up', '1 while Postgres answers this process.', () => Number(answers()));
+  one('expediter_database_read_only', '1 while Postgres answers this process but takes no writes.', () =>
+    Number(about.readiness().database === 'read_only'),
   );
   gauge('expediter_info', 'The version of the service.', ['version'], (set) => set(1, { version: about.version }));
-  const lines = new Counter({
-    name: 'expediter_log_lines_dropped_total',
-    help: 'Log lines dropped because their reader was too slow.',
-    registers: [registry],
-    collect() {
-      lines.reset();
-      lines.inc(about.droppedLines());
-    },
+  const dropped = 'Log lines dropped because their reader was too slow.';
+  counterIn(registry, 'expediter_log_lines_dropped_total', dropped, [], (inc) => inc({}, about.droppedLines()));
+  const accepted = 'Accepted connections, by whether a request has authenticated.';
+  gauge('expediter_http_connections', accepted, ['of'], (set) => {
+    const { open } = about.connections();
+    for (const of of WHOSE) set(open[of], { of });
   });
-  gauge(
-    'expediter_http_connections',
-    'Accepted connections, by whether a request has authenticated.',
-    ['of'],
-    (set) => {
-      const { open } = about.connections();
-      for (const of of WHOSE) set(open[of], { of });
-    },
-  );
-  gauge('expediter_http_connections_limit', 'Maximum number of open connections.', [], (set) =>
-    set(about.connections().most),
-  );
-  const closed = new Counter({
-    name: 'expediter_http_connections_closed_total',
-    help: 'Connections that were closed to free capacity for others.',
-    labelNames: ['of'],
-    registers: [registry],
-    collect() {
-      closed.reset();
-      const counts = about.connections().closed;
-      for (const of of WHOSE) closed.inc({ of }, counts[of]);
-    },
+  one('expediter_http_connections_limit', 'Maximum number of open connections.', () => about.connections().most);
+  const closed = 'Connections that were closed to free capacity for others.';
+  counterIn(registry, 'expediter_http_connections_closed_total', closed, ['of'], (inc) => {
+    const counts = about.connections().closed;
+    for (const of of WHOSE) inc({ of }, counts[of]);
   });
 }
 
 function spillGauges(gauge: GaugeBy, state: () => SpillState, now: Now): void {
-  gauge('expediter_spill_waiting', 'Webhooks in the spill, as far as this process knows.', [], (set) =>
-    set(state().waiting),
-  );
-  gauge('expediter_spill_oldest_seconds', 'Age of the oldest webhook in the spill.', [], (set) => {
+  const one = gaugeOf(gauge);
+  one('expediter_spill_waiting', 'Webhooks in the spill, as far as this process knows.', () => state().waiting);
+  one('expediter_spill_oldest_seconds', 'Age of the oldest webhook in the spill.', () => {
     const { oldestAt } = state();
-    set(oldestAt === null ? 0 : (now().getTime() - oldestAt.getTime()) / 1_000);
+    return oldestAt === null ? 0 : (now().getTime() - oldestAt.getTime()) / 1_000;
   });
 }

@@ -12,7 +12,6 @@ export type EventReading<What extends Observed['what'] = Observed['what']> = {
   log?: (log: Log, observed: Extract<Observed, { what: What }>, limited: Limited) => void;
   /** Registers the metrics that the event changes. Two kinds of events may share a metric. */
   metrics?: (make: MakeMetrics) => (observed: Extract<Observed, { what: What }>) => void;
-  /** Makes the spans of one event. */
   spans?: (observed: Extract<Observed, { what: What }>, about: { now: Now; places: Places }) => SpanOf[];
 };
 
@@ -23,7 +22,7 @@ export type EventReading<What extends Observed['what'] = Observed['what']> = {
 export type Limited = (level: 'info' | 'warn' | 'error', more: string, write: () => void) => void;
 
 /** The readings of some kinds of events. */
-export type EventReadings<What extends Observed['what']> = { [Each in What]: EventReading<Each> };
+export type EventReadings<What extends Observed['what'] = Observed['what']> = { [Each in What]: EventReading<Each> };
 
 /** This label value replaces every unknown value, so that a label has few values. */
 export const UNKNOWN = 'unknown';
@@ -54,13 +53,11 @@ export type MakeMetrics = {
   ): (observed: Record<Label, string | null>) => void;
   histogram(name: string, help: string, buckets: number[], labels: Labels): Measure;
   gauge: GaugeBy;
-  /** All values of the label `integration`. */
   integrations: readonly string[];
   hasSpill: boolean;
   now: Now;
 };
 
-/** A span and the id of its order. */
 export type SpanOf = [serviceOrderId: string, Span];
 export type Span = {
   name: string;

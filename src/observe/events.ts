@@ -1,5 +1,5 @@
 import type { Log } from '../core/domain/log.ts';
-import type { Observe, Observed } from '../core/domain/observed.ts';
+import type { Observe } from '../core/domain/observed.ts';
 import type { EventReading, EventReadings, Limited } from './event.ts';
 import { orderEvents } from './order-events.ts';
 import { serviceEvents } from './service-events.ts';
@@ -10,7 +10,7 @@ const MOST = 20;
 const WINDOW_MS = 1_000;
 
 /** All kinds of events. The metrics are exposed in this order. */
-const EVENTS: EventReadings<Observed['what']> = { ...webhookEvents, ...orderEvents, ...serviceEvents };
+const EVENTS: EventReadings = { ...webhookEvents, ...orderEvents, ...serviceEvents };
 
 /** Makes one reader of all events. `pick` is called once for each kind, and returns the kind's reader, if any. */
 export function readerOf(pick: (reading: EventReading<never>) => ((observed: never) => void) | undefined): Observe {

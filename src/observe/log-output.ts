@@ -9,7 +9,6 @@ const AGAIN_MS = 20;
 const LAST_MS = 1_000;
 
 export type LogOutput = DestinationStream & {
-  /** The number of lines dropped so far. */
   dropped(): number;
 };
 

@@ -33,20 +33,28 @@ function countBy(registry: Registry, name: string, help: string, labels: Labels)
     cells.push(cell);
     return cell;
   });
-  const counter = new Counter({
-    name,
-    help,
-    labelNames: Object.keys(labels),
-    registers: [registry],
-    collect() {
-      counter.reset();
-      for (const { values, count } of cells) counter.inc(values, count);
-    },
+  counterIn(registry, name, help, Object.keys(labels), (inc) => {
+    for (const { values, count } of cells) inc(values, count);
   });
   return (first, second, third) => {
     const cell = cellOf(first, second, third);
     if (cell !== undefined) cell.count += 1;
   };
+}
+
+/** Makes a counter that is set only at a scrape: `show` gives the present count of each series. */
+export function counterIn<Label extends string>(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: Label[],
+  show: (inc: (labels: Record<Label, string>, count: number) => void) => void,
+): void {
+  const collect = (): void => {
+    counter.reset();
+    show((labels, count) => counter.inc(labels, count));
+  };
+  const counter = new Counter({ name, help, labelNames, registers: [registry], collect });
 }
 
 /** Makes a histogram whose series all exist from the start, with 0 observations. */

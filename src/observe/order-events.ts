@@ -32,19 +32,7 @@ const PLACEMENT_OUTCOMES = ['sent', 'failed', 'withdrawn', 'held', 'in_doubt'];
 const CALL = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 8, 10, 15, 30, 60, 120];
 const PLACEMENT = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 1_800, 3_600];
 
-/** Events about an order: its way from the signal to the POS, its changes, its cancellation and polling. */
-export const orderEvents: EventReadings<
-  | 'signal'
-  | 'claim'
-  | 'refetch'
-  | 'past order'
-  | 'left out'
-  | 'attempt'
-  | 'placement'
-  | 'cancellation'
-  | 'refresh'
-  | 'poll'
-> = {
+export const orderEvents = {
   signal: {
     log(log, observed, limited) {
       if (observed.outcome !== 'unauthorized') logSignal(log, observed);
@@ -197,13 +185,12 @@ export const orderEvents: EventReadings<
   poll: {
     log(log, observed, limited) {
       const { serviceOrderId, locationId, integration, outcome, error: err } = observed;
+      const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed) };
       if (outcome === 'failed') {
-        limited('warn', 'further polls failed, not logged individually', () => {
-          const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed), err };
-          log.warn(about, 'the POS could not be polled; it is polled again later');
-        });
+        limited('warn', 'further polls failed, not logged individually', () =>
+          log.warn({ ...about, err }, 'the POS could not be polled; it is polled again later'),
+        );
       } else if (outcome === 'said_more') {
-        const about = { serviceOrderId, locationId, integration, milliseconds: rounded(observed) };
         log.warn(about, 'the POS reported more than its webhooks when polled: a webhook is missing');
       }
     },
@@ -224,7 +211,7 @@ export const orderEvents: EventReadings<
       return [[serviceOrderId, { name: 'readStatus', kind: 'CLIENT', milliseconds, attributes, failed }]];
     },
   },
-};
+} satisfies Partial<EventReadings>;
 
 function logSignal(log: Log, observed: SignalObserved): void {
   const { requestId, trace, outcome, serviceOrderId, messageId, detail } = observed;

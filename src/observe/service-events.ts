@@ -13,16 +13,7 @@ const LAG = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60
 const FOLLOW_LAG = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10];
 
 /** Events of live messages, operators, members' streams and background work. */
-export const serviceEvents: EventReadings<
-  | 'live message'
-  | 'pause'
-  | 'kitchen'
-  | 'notice'
-  | 'access revoked'
-  | 'follow'
-  | 'failed authentication'
-  | 'background work'
-> = {
+export const serviceEvents = {
   'live message': {
     metrics(make) {
       const messages = make.counter('live_messages_total', 'Publishes to the status topic.', {
@@ -143,4 +134,4 @@ export const serviceEvents: EventReadings<
         outcome: ['done', 'failed'],
       }),
   },
-};
+} satisfies Partial<EventReadings>;

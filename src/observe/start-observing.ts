@@ -76,7 +76,6 @@ function sum(counts: readonly Count[]): Count {
 const REPORT_MS = 60_000;
 
 export type Observing = {
-  /** Reports an event to all readers. */
   observe: Observe;
   /** Loads metrics and traces if configured. This takes a moment, so the process listens first. */
   load(sources: MetricSources): Promise<void>;
@@ -88,7 +87,6 @@ export type Observing = {
   close(): Promise<void>;
 };
 
-/** The sources that metrics read at a scrape. */
 export type MetricSources = Omit<Measured, 'integrations' | 'version' | 'now' | 'pools'>;
 
 /** Starts the readers of events: log, metrics and traffic (if operators have an endpoint), traces (if configured). */

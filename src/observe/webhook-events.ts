@@ -30,10 +30,7 @@ const drainedTotal = (make: MakeMetrics): Count | undefined =>
       })
     : undefined;
 
-/** Events of webhooks, from their arrival to their effects. */
-export const webhookEvents: EventReadings<
-  'webhook' | 'webhook refused' | 'old token' | 'spill' | 'drain' | 'flush' | 'redrive' | 'conflict'
-> = {
+export const webhookEvents = {
   webhook: {
     log(log, observed, limited) {
       if (observed.webhookId !== null) logWebhook(log, observed);
@@ -75,16 +72,12 @@ export const webhookEvents: EventReadings<
     log(log, observed, limited) {
       const { requestId: reqId, trace, outcome, locationId, error: err } = observed;
       // The URL may contain anything, so it is not logged.
+      const about = { reqId, trace, outcome, milliseconds: rounded(observed) };
       if (outcome === 'unauthorized') {
-        limited('info', 'further webhooks refused, not logged individually', () =>
-          log.info({ reqId, trace, outcome, milliseconds: rounded(observed) }, 'webhook refused'),
-        );
+        limited('info', 'further webhooks refused, not logged individually', () => log.info(about, 'webhook refused'));
       } else if (err !== undefined) {
         limited('error', 'further webhooks not committed, not logged individually', () =>
-          log.error(
-            { reqId, trace, outcome, milliseconds: rounded(observed), locationId, err },
-            'webhook not committed',
-          ),
+          log.error({ ...about, locationId, err }, 'webhook not committed'),
         );
       }
     },
@@ -164,7 +157,7 @@ export const webhookEvents: EventReadings<
         integration: make.integrations,
       }),
   },
-};
+} satisfies Partial<EventReadings>;
 
 function logWebhook(log: Log, observed: WebhookObserved): void {
   const { requestId, trace, locationId, integration, webhookId, outcome, serviceOrderIds: ids, dropped } = observed;

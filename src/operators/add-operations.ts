@@ -16,7 +16,6 @@ import {
 import { GROUPS } from './registry.ts';
 import { PAGE_MAX } from './requests.ts';
 
-/** Adds a command for each operation that has one. */
 export function addOperations(program: Command, operations: readonly Operation[]): void {
   for (const operation of operations) {
     if (operation.command !== undefined) addCommand(program, operation, operation.command);

@@ -12,9 +12,8 @@ import {
 import { recordAtLocations } from '../core/operators/audit.ts';
 import { readSettings } from './location-operations.ts';
 import { POS, SETTINGS, operation, type Operation } from './operation.ts';
-import { optional } from './requests.ts';
+import { flag, optionalFields } from './requests.ts';
 
-const tag = 'Locations';
 /** Only for integrators of the whole service: an application is used by locations of all groups. */
 const access = { role: 'integrator', of: 'all' } as const;
 const name = Id.meta({ description: 'The name by which locations refer to it.', examples: ['toast-us'] });
@@ -27,9 +26,8 @@ function inWords({ applications }: { applications: readonly z.infer<typeof Adopt
 
 const list = operation({
   id: 'listApplications',
-  ...access,
+  access,
   api: {
-    tag,
     route: 'GET /applications',
     summary: 'Vendor applications with their locations',
     description: 'A secret is shown by its fingerprint only.',
@@ -49,10 +47,8 @@ const list = operation({
 
 const put = operation({
   id: 'putApplication',
-  ...access,
-  does: 'put application',
+  access: { ...access, does: 'put application' },
   api: {
-    tag,
     route: 'PUT /applications/:name',
     summary: "Create or replace a vendor application: the platform's own id and secret at a vendor",
     description:
@@ -104,11 +100,9 @@ const put = operation({
 
 const remove = operation({
   id: 'removeApplication',
-  ...access,
-  does: 'remove application',
+  access: { ...access, does: 'remove application' },
   missing: 'No application has this name.',
   api: {
-    tag,
     route: 'DELETE /applications/:name',
     summary: 'Remove a vendor application that no location uses',
     description: 'Its secret stays valid at the vendor.',
@@ -131,10 +125,8 @@ const remove = operation({
 
 const adopt = operation({
   id: 'adoptApplications',
-  ...access,
-  does: 'adopt applications',
+  access: { ...access, does: 'adopt applications' },
   api: {
-    tag,
     route: 'POST /applications/adopt',
     summary: "Move the platform's ids and secrets from the settings of locations into vendor applications",
     description:
@@ -143,7 +135,7 @@ const adopt = operation({
     output: z.object({ applications: z.array(AdoptedApplication) }),
     answer: 'The applications, with the locations that now refer to them.',
   },
-  body: optional(z.strictObject({ dryRun: z.boolean().default(false).meta({ description: 'Change nothing.' }) })),
+  body: optionalFields({ dryRun: flag('Change nothing.') }),
   reads: POS,
   async run({ pool, by, settings, pos, note }, { dryRun }) {
     const rules = { ...settings, allowedHosts: pos.allowedHosts };

@@ -33,7 +33,7 @@ export async function withAskDatabase<Result>(
   connections = 1,
 ): Promise<Result> {
   const reads = operations.flatMap((operation) => operation.reads ?? []);
-  if (operations.every(({ whileAway }) => whileAway === true)) return work(await askWithoutDatabase(reads));
+  if (operations.every(({ access }) => access.whileAway === true)) return work(await askWithoutDatabase(reads));
   const env = readOwn(
     reads,
     operations.every(({ api }) => api !== undefined),
@@ -136,10 +136,10 @@ async function performAction(operation: Operation, caller: Noting, input: Option
   const { pool, by } = caller;
   const { about } = operation;
   const isDry = input['dryRun'] === true;
-  if (typeof input['group'] === 'string' && operation.of === 'list') await caller.limitTo(input['group']);
+  if (typeof input['group'] === 'string' && operation.access.of === 'list') await caller.limitTo(input['group']);
   const action = await actOf(
     pool,
-    operation,
+    operation.access,
     { params: input, query: input, isDry },
     about && (() => about(caller, input)),
   );

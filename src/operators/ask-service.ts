@@ -23,7 +23,6 @@ const send = boundedFetch(64 * 2 ** 20);
 
 const Problem = z.object({ status: z.int(), detail: z.string() });
 
-/** Performs operations by the API of a service. */
 export function askService({ url, token }: Service): Ask {
   const ask: Ask = async (operation, input, tell) => {
     const { method, path, body } = requestOf(operation, input);
@@ -150,7 +149,6 @@ function detailOf(text: string): string | undefined {
 /** Codes of Node for a certificate that no known authority signed. */
 const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE/;
 
-/** Says why a service could not be reached. */
 export function reasonOf(error: unknown, limitMs = ANSWER_MS): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.name === 'TimeoutError') return `no answer in ${limitMs / 1_000} s`;

@@ -1,23 +1,26 @@
 import { z } from 'zod';
-import { facts, readMinutes, table, time } from '../cli/print.ts';
+import { facts, tableOf, time } from '../cli/print.ts';
 import { KITCHEN_STATES } from '../core/domain/availability.ts';
 import { Next } from '../core/domain/next.ts';
 import { Id } from '../core/domain/order.ts';
 import { ShownAvailability, endBusy, makeBusy, showAvailability } from '../core/locations/settle-kitchens.ts';
-import { Typed } from '../core/operators/cases.ts';
 import { availabilityInWords } from './location-text.ts';
-import { NotDone, operation, type Operation } from './operation.ts';
-import { LocationParams, When, group, groupOption, oneOf, paging, pagingOptions } from './requests.ts';
-
-const tag = 'Locations';
-const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
+import { operation, type Operation } from './operation.ts';
+import {
+  group,
+  groupOption,
+  lasting,
+  locationArgument,
+  LocationParams,
+  oneOf,
+  paging,
+  pagingOptions,
+} from './requests.ts';
 
 const list = operation({
   id: 'listAvailability',
-  role: 'any',
-  of: 'list',
+  access: { role: 'any', of: 'list' },
   api: {
-    tag,
     route: 'GET /availability',
     summary: 'Which kitchens take orders now, by location',
     description: 'It is what the platform is told, at most a second old.',
@@ -37,16 +40,13 @@ const list = operation({
     return { kitchens, next: kitchens.length === limit ? (kitchens.at(-1)?.locationId ?? null) : null };
   },
   print: ({ kitchens }) =>
-    table(
-      kitchens.map(({ locationId, integration, ...kitchen }) => ({
-        location: locationId,
-        integration,
-        kitchen: availabilityInWords(kitchen),
-        since: time(kitchen.since),
-        reason: kitchen.reason,
-      })),
-      'No kitchens match.',
-    ),
+    tableOf('No kitchens match.', kitchens, ({ locationId, integration, ...kitchen }) => ({
+      location: locationId,
+      integration,
+      kitchen: availabilityInWords(kitchen),
+      since: time(kitchen.since),
+      reason: kitchen.reason,
+    })),
   command: {
     name: 'location availability',
     about: 'list which kitchens take orders now: open, busy, closed or unreachable',
@@ -64,10 +64,8 @@ const list = operation({
 
 const show = operation({
   id: 'showAvailability',
-  role: 'any',
-  of: 'location',
+  access: { role: 'any', of: 'location' },
   api: {
-    tag,
     route: 'GET /locations/:locationId/availability',
     summary: 'Whether the kitchen of a location takes orders now',
     description: 'It is what the platform is told, at most a second old.',
@@ -78,31 +76,19 @@ const show = operation({
   run: async ({ pool }, { locationId }) => (await showAvailability(pool, { locations: [locationId] }, { limit: 1 }))[0],
 });
 
-const BUSY_MAX_MINUTES = 10_080;
+const busyTime = lasting('it ends');
 const BusyBody = z
   .strictObject({
     extraMinutes: z.int().min(1).max(720).meta({ description: 'The minutes that each order takes longer.' }),
-    minutes: z
-      .int()
-      .min(1)
-      .max(BUSY_MAX_MINUTES)
-      .optional()
-      .meta({ description: 'It ends automatically after these.' }),
-    until: When.optional().describe('It ends automatically at this time.'),
-    reason: Typed(200).optional().meta({ description: 'For other operators.' }),
+    ...busyTime.fields,
   })
-  .refine(({ minutes, until }) => minutes === undefined || until === undefined, {
-    error: 'must not have both minutes and until',
-  })
+  .refine(...busyTime.hasOneEnd)
   .meta({ examples: [{ extraMinutes: 20, minutes: 60, reason: 'One cook is ill.' }] });
 
 const busy = operation({
   id: 'makeBusy',
-  role: 'operator',
-  of: 'location',
-  does: 'make busy',
+  access: { role: 'operator', of: 'location', does: 'make busy' },
   api: {
-    tag,
     route: 'PUT /locations/:locationId/busy',
     summary: 'Make a kitchen busy: each order takes longer',
     description:
@@ -114,18 +100,15 @@ const busy = operation({
   params: LocationParams,
   body: BusyBody,
   async run(caller, { locationId, ...given }) {
-    const { by, service, note } = caller;
-    const { until, extraMinutes } = given;
-    const now = service?.now() ?? new Date();
-    if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
-    note(`${extraMinutes} minutes`);
-    return makeBusy(caller, locationId, { ...given, by: by.name });
+    busyTime.refusePast(caller, given);
+    caller.note(`${given.extraMinutes} minutes`);
+    return makeBusy(caller, locationId, { ...given, by: caller.by.name });
   },
   print: kitchenInWords,
   command: {
     name: 'location busy',
     about: 'make a kitchen busy: its orders are sent, and take longer. The platform is told',
-    argument,
+    argument: locationArgument,
     options: [
       {
         flags: '--extra-minutes <count>',
@@ -133,27 +116,17 @@ const busy = operation({
         required: true,
         read: Number,
       },
-      {
-        flags: '--for <duration>',
-        about: 'it ends automatically after this time, such as 30m or 2h, up to 7d',
-        read: readMinutes,
-        conflicts: 'until',
-      },
-      { flags: '--until <time>', about: 'it ends automatically at this time, such as 2027-01-31T18:00:00Z' },
-      { flags: '--reason <text>', about: 'why, for other operators' },
+      ...busyTime.options,
     ],
     examples: ['expediter location busy club-1 --extra-minutes 20 --for 1h --reason "One cook is ill"'],
-    read: ({ for: minutes, ...typed }) => ({ ...typed, ...(minutes !== undefined && { minutes }) }),
+    read: busyTime.read,
   },
 });
 
 const end = operation({
   id: 'endBusy',
-  role: 'operator',
-  of: 'location',
-  does: 'end busy',
+  access: { role: 'operator', of: 'location', does: 'end busy' },
   api: {
-    tag,
     route: 'DELETE /locations/:locationId/busy',
     summary: 'End the busy state of a kitchen',
     description: 'It also ends what the POS reported. A pause stays.',
@@ -166,7 +139,7 @@ const end = operation({
   command: {
     name: 'location end-busy',
     about: 'end the busy state of a kitchen, also if its POS reported it',
-    argument,
+    argument: locationArgument,
     examples: ['expediter location end-busy club-1'],
   },
 });

@@ -13,7 +13,7 @@ import {
   type Subject,
 } from '../core/operators/cases.ts';
 import { NotDone, operation, type Caller, type CommandAbout, type Operation } from './operation.ts';
-import { LocationParams, OrderParams, optional } from './requests.ts';
+import { LocationParams, optionalFields, OrderParams } from './requests.ts';
 
 /** What the operations about orders and those about locations do not share. */
 type Kind = ReturnType<typeof kindOf>;
@@ -26,9 +26,8 @@ function kindOf(kind: 'order' | 'location', id: 'serviceOrderId' | 'locationId',
     name: kind === 'order' ? 'Order' : 'Location',
     idOf,
     subjectOf: (input: object) => ({ [id]: idOf(input) }) as Subject,
-    common: { role: 'operator', of: kind, params, wakes: 'board' } as const,
+    common: (does: string) => ({ access: { role: 'operator', of: kind, does }, params, wakes: 'board' }) as const,
     api: <Field extends z.ZodRawShape>(method: 'PUT' | 'POST', path: string, field: Field) => ({
-      tag: kind === 'order' ? 'Orders' : 'Locations',
       route: `${method} /${kind}s/:${id}/${path}` as const,
       output: z.object({ ...params.shape, ...field }),
     }),
@@ -55,22 +54,17 @@ const holderBefore =
 
 const take = (kind: Kind): Operation =>
   operation({
-    ...kind.common,
+    ...kind.common('take case'),
     id: `take${kind.name}Case`,
-    does: 'take case',
     api: {
       ...kind.api('PUT', 'case', { case: Case }),
       summary: `Take the case of ${kind.the}, or hand it over`,
       description: 'Other operators then see who takes care of it.',
       answer: 'The case.',
     },
-    body: optional(
-      z
-        .strictObject({
-          to: Typed(100).optional().meta({ description: 'The name of another person. By default you.' }),
-        })
-        .meta({ examples: [{}] }),
-    ),
+    body: optionalFields({
+      to: Typed(100).optional().meta({ description: 'The name of another person. By default you.' }),
+    }).meta({ examples: [{ to: 'Anna' }] }),
     about: holderBefore(kind),
     async run({ pool, by, note }, { to, ...input }) {
       const taken = await takeCase(pool, kind.subjectOf(input), to ?? by.name);
@@ -89,20 +83,17 @@ const take = (kind: Kind): Operation =>
 
 const close = (kind: Kind): Operation =>
   operation({
-    ...kind.common,
+    ...kind.common('close case'),
     id: `close${kind.name}Case`,
-    does: 'close case',
     api: {
       ...kind.api('POST', 'case/close', { case: Case }),
       summary: `Close the case of ${kind.the}`,
       description: `Nobody takes care of it any more. ${NO_MEMBER}`,
       answer: 'The case is closed, even if nobody had it.',
     },
-    body: optional(
-      z
-        .strictObject({ note: Typed(1_000).optional().meta({ description: 'What was done, as a note.' }) })
-        .meta({ examples: [{ note: 'The restaurant has printed it again.' }] }),
-    ),
+    body: optionalFields({ note: Typed(1_000).optional().meta({ description: 'What was done, as a note.' }) }).meta({
+      examples: [{ note: 'The restaurant has printed it again.' }],
+    }),
     about: holderBefore(kind),
     async run({ pool, by, note: after }, { note, ...input }) {
       if (!(await closeCase(pool, kind.subjectOf(input), { by: by.name, text: note }))) return undefined;
@@ -120,9 +111,8 @@ const close = (kind: Kind): Operation =>
 
 const note = (kind: Kind): Operation =>
   operation({
-    ...kind.common,
+    ...kind.common('note'),
     id: `note${kind.name}`,
-    does: 'note',
     api: {
       ...kind.api('POST', 'notes', { note: Note }),
       summary: `Write a note about ${kind.the} for other operators`,
@@ -147,9 +137,8 @@ const note = (kind: Kind): Operation =>
 
 const hide = (kind: Kind): Operation =>
   operation({
-    ...kind.common,
+    ...kind.common('snooze'),
     id: `snooze${kind.name}`,
-    does: 'snooze',
     api: {
       ...kind.api('POST', 'snooze', { snoozedUntil: SnoozedUntil }),
       summary: `Hide the alarm of ${kind.the} for some time`,

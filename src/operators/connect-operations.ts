@@ -3,20 +3,14 @@ import { facts } from '../cli/print.ts';
 import { makeConnectLink } from '../core/locations/connect-links.ts';
 import { disconnectLocation } from '../core/locations/disconnect-location.ts';
 import { NotDone, POS, SETTINGS, operation, refusing, type Operation, type Settings } from './operation.ts';
-import { LocationParams } from './requests.ts';
-
-const tag = 'Locations';
-const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
+import { locationArgument, LocationParams } from './requests.ts';
 
 const rulesOf = ({ registry, keys, publicUrl }: Settings) => ({ registry, keys, publicUrl: publicUrl || undefined });
 
 const link = operation({
   id: 'makeConnectLink',
-  role: 'integrator',
-  of: 'location',
-  does: 'make connect link',
+  access: { role: 'integrator', of: 'location', does: 'make connect link' },
   api: {
-    tag,
     route: 'POST /locations/:locationId/connect-links',
     summary: "Make a link with which the restaurant's owner grants access at the vendor of its POS",
     description:
@@ -51,7 +45,7 @@ const link = operation({
     about:
       "make a link with which the restaurant's owner grants access at the vendor of its POS. It is valid once, for 72 " +
       'hours, and shown only once',
-    argument,
+    argument: locationArgument,
     more: `
 For HubRise and Square. The settings need the application's id and secret. Register <CONSOLE_URL>/connect/callback as the
 application's redirect URL at the vendor.
@@ -62,11 +56,8 @@ application's redirect URL at the vendor.
 
 const disconnect = operation({
   id: 'disconnectLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'disconnect',
+  access: { role: 'integrator', of: 'location', does: 'disconnect' },
   api: {
-    tag,
     route: 'POST /locations/:locationId/disconnect',
     summary: "End our access to a location's POS",
     description:
@@ -97,7 +88,7 @@ const disconnect = operation({
   command: {
     name: 'provider disconnect',
     about: "end our access to a location's POS: revoke it at the vendor, and remove it from the settings",
-    argument,
+    argument: locationArgument,
     more: `
 For HubRise and Square. Orders of the location are held until its restaurant grants access again. Pause the location if
 you disconnect it for good, or an alert asks you to reconnect it.

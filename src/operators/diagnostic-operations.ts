@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { readList } from '../cli/print.ts';
+import { readJson, readList } from '../cli/print.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import type { Status } from '../core/domain/lifecycle.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
@@ -12,7 +11,7 @@ import { describeFailure, isFine, lineOf, sumOf } from '../diagnostics/print-che
 import type { TestContents } from '../diagnostics/test-run.ts';
 import { printError } from '../observe/terminal-text.ts';
 import { NO_PUBLIC_URL, NotDone, POS, operation, unlessDrained, type Operation, type Tell } from './operation.ts';
-import { LocationParams } from './requests.ts';
+import { LocationParams, optionalFields } from './requests.ts';
 
 /** A value of `without`: the POS never repeats a webhook that was not answered 200. */
 const REPEATS = 'repeats';
@@ -33,25 +32,15 @@ let isCertifying = false;
 
 const Contents = CanonicalOrder.pick({ items: true, fulfillment: true, money: true });
 
-const CertifyBody = z.preprocess(
-  (body) => body ?? {},
-  z.strictObject({
-    fulfillment: z.enum(['pickup', 'delivery']).default('pickup').meta({ description: 'Of the sample order.' }),
-    order: Contents.exactOptional().meta({ description: 'Instead of the sample order. Use items from the menu.' }),
-    without: z
-      .array(z.enum(MISSING))
-      .default([])
-      .meta({
-        description: `Statuses that this POS never reports. \`${REPEATS}\`: it never repeats a webhook.`,
-      }),
-    waitSeconds: z
-      .int()
-      .min(1)
-      .max(WAIT_MAX_S)
-      .default(WAIT_S)
-      .meta({ description: 'Maximum time to wait for each status.' }),
-  }),
-);
+const CertifyBody = optionalFields({
+  fulfillment: z.enum(['pickup', 'delivery']).default('pickup').meta({ description: 'Of the sample order.' }),
+  order: Contents.exactOptional().meta({ description: 'Instead of the sample order. Use items from the menu.' }),
+  without: z
+    .array(z.enum(MISSING))
+    .default([])
+    .describe(`Statuses that this POS never reports. \`${REPEATS}\`: it never repeats a webhook.`),
+  waitSeconds: z.int().min(1).max(WAIT_MAX_S).default(WAIT_S).describe('Maximum time to wait for each status.'),
+});
 
 const Certified = z.object({
   ok: z.boolean().meta({ description: 'Whether no check failed.' }),
@@ -59,17 +48,14 @@ const Certified = z.object({
   order: z
     .looseObject({ serviceOrderId: z.string() })
     .exactOptional()
-    .meta({ description: 'The test order. Left out if none was sent.' }),
+    .describe('The test order. Left out if none was sent.'),
   checks: z.array(Check),
 });
 
 const certifyLocation = operation({
   id: 'certifyLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'certify',
+  access: { role: 'integrator', of: 'location', does: 'certify' },
   api: {
-    tag: 'Locations',
     route: 'POST /locations/:locationId/certify',
     summary: "Send a test order to a location's POS, and check all that the POS does with it",
     description:
@@ -181,11 +167,8 @@ let isExamining = false;
 
 export const examineDeployment = operation({
   id: 'examineDeployment',
-  role: 'admin',
-  of: 'all',
-  does: 'doctor',
+  access: { role: 'admin', of: 'all', does: 'doctor' },
   api: {
-    tag: 'Process',
     route: 'POST /doctor',
     summary: 'Check everything that the deployment needs',
     description:
@@ -198,16 +181,13 @@ export const examineDeployment = operation({
     answer: 'All checks.',
     refuses: [409],
   },
-  body: z.preprocess(
-    (body) => body ?? {},
-    z.strictObject({
-      only: z
-        .array(z.enum(PARTS))
-        .min(1)
-        .default([...PARTS])
-        .meta({ description: 'Check only these parts.' }),
-    }),
-  ),
+  body: optionalFields({
+    only: z
+      .array(z.enum(PARTS))
+      .min(1)
+      .default([...PARTS])
+      .describe('Check only these parts.'),
+  }),
   async run({ service, stopped, note }, { only }) {
     // Each run opens connections of its own to Postgres.
     if (isExamining) return { refused: 'The doctor already runs in this process. Try again in half a minute.' };
@@ -232,16 +212,7 @@ function printProgress(...[event, data]: Parameters<Tell>): void {
 
 /** @throws NotDone */
 async function readContents(file: string): Promise<TestContents> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new NotDone(400, `--order: the file cannot be read (${error.code})`);
-  });
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw new NotDone(400, '--order: the file is not JSON');
-  }
-  const parsed = Contents.safeParse(json, { reportInput: true });
+  const parsed = Contents.safeParse(await readJson('--order', file), { reportInput: true });
   if (parsed.success) return parsed.data;
   throw new NotDone(400, `--order: ${shapeIssues(parsed.error).map(issueInWords).join('; ')}`);
 }

@@ -1,7 +1,5 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { LIST, readList, readMinutes, time } from '../cli/print.ts';
+import { LIST, readJson, readList, time } from '../cli/print.ts';
 import { toCauseText } from '../core/domain/cause-text.ts';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
@@ -23,7 +21,6 @@ import { listTokens, stateOfToken, type TokenRow } from '../core/locations/webho
 import { refuseTest, TESTS_A_DAY, TestedContacts, testContacts } from '../core/notices/send-notices.ts';
 import { describeCheck } from '../diagnostics/print-checks.ts';
 import type { Action } from '../core/operators/audit.ts';
-import { Typed } from '../core/operators/cases.ts';
 import { changeInWords, locationInWords, locationsTable } from './location-text.ts';
 import {
   NOTIFY,
@@ -38,19 +35,15 @@ import {
   type CommandOption,
   type Operation,
 } from './operation.ts';
-import { LocationParams, When, group, groupOption, optional, whether } from './requests.ts';
+import { group, groupOption, lasting, locationArgument, LocationParams, optional, whether } from './requests.ts';
 
-const tag = 'Locations';
-const argument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 /** Limit for all calls to the POS together. It is short, because an operator waits for the result. */
 const CHECK_MS = 8_000;
 
 const list = operation({
   id: 'listLocations',
-  role: 'any',
-  of: 'list',
+  access: { role: 'any', of: 'list' },
   api: {
-    tag,
     route: 'GET /locations',
     summary: 'All locations that you may see',
     description: 'The settings are left out.',
@@ -89,9 +82,7 @@ const PatchBody = z
   .strictObject({ integration: Integration, settings, ...LocationDetails.shape })
   .partial()
   .refine((patch) => Object.values(patch).some((value) => value !== undefined), {
-    error:
-      'must change something: integration, settings, name, timeZone, country, contacts, groups, address or ' +
-      'backOfficeUrl is required',
+    error: `must change something: one of ${Object.keys(PutBody.shape).join(', ')} is required`,
   });
 
 type Flags = { dryRun?: boolean | undefined; anyway?: boolean | undefined };
@@ -180,11 +171,8 @@ const DETAILS: readonly CommandOption[] = [
 
 const put = operation({
   id: 'putLocation',
-  role: 'integrator',
-  of: 'new',
-  does: 'put',
+  access: { role: 'integrator', of: 'new', does: 'put' },
   api: {
-    tag,
     route: 'PUT /locations/:locationId',
     summary: 'Create or replace a location',
     description:
@@ -207,7 +195,7 @@ const put = operation({
   wakes: true,
   about: (caller, input: PutInput) => aboutChange(caller, input, false),
   run: async (caller, input: PutInput) => finish(caller, input.locationId, await store(caller, input, false)),
-  print: (done, { dryRun: isDry }: Wanted) => changeInWords(done, isDry === true),
+  print: (done, { dryRun: isDry }: PutInput) => changeInWords(done, isDry === true),
   command: {
     name: 'location put',
     about: 'create or replace a location. Everything that is not given is removed. Held orders are tried immediately',
@@ -239,11 +227,8 @@ refused, unless ALLOW_PRIVATE_HOSTS names its host (docs/deploy.md#where-pos-sys
 
 const change = operation({
   id: 'changeLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'change',
+  access: { role: 'integrator', of: 'location', does: 'change' },
   api: {
-    tag,
     route: 'PATCH /locations/:locationId',
     summary: 'Change a location',
     description:
@@ -268,7 +253,7 @@ const change = operation({
   command: {
     name: 'location change',
     about: 'change a location. What is not given stays',
-    argument,
+    argument: locationArgument,
     options: [
       { flags: '--settings <file>', about: 'a JSON file, or -, with the settings that change; null removes one' },
       ...DETAILS,
@@ -286,10 +271,8 @@ const change = operation({
 
 const show = operation({
   id: 'showLocation',
-  role: 'any',
-  of: 'location',
+  access: { role: 'any', of: 'location' },
   api: {
-    tag,
     route: 'GET /locations/:locationId',
     summary: 'One location with its settings and tokens',
     description:
@@ -308,7 +291,7 @@ const show = operation({
   command: {
     name: 'location show',
     about: 'show one location: integration, state, valid tokens, settings without secrets, operator actions',
-    argument,
+    argument: locationArgument,
     more: `
 It also says whether the POS uses an old token (docs/webhooks.md#an-old-token), and which command fixes that. If the POS
 grants access for a limited time, it says when the access was last renewed, and in how many days it ends otherwise.
@@ -319,11 +302,8 @@ grants access for a limited time, it says when the access was last renewed, and 
 
 const check = operation({
   id: 'checkLocation',
-  role: 'operator or integrator',
-  of: 'location',
-  does: 'check',
+  access: { role: 'operator or integrator', of: 'location', does: 'check' },
   api: {
-    tag,
     route: 'POST /locations/:locationId/check',
     summary: "Check with a location's POS whether its settings work",
     description: 'The check changes nothing at the POS, and takes up to 8 s. A paused location can be checked too.',
@@ -345,7 +325,7 @@ const check = operation({
   command: {
     name: 'provider check',
     about: "check with a location's POS whether its settings work. Changes nothing there. Exits 1 if they do not work",
-    argument,
+    argument: locationArgument,
     more: `
 This also shows whether the tills take orders now, if the POS reports that.
 `,
@@ -355,11 +335,8 @@ This also shows whether the tills take orders now, if the POS reports that.
 
 const connect = operation({
   id: 'connectLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'connect',
+  access: { role: 'integrator', of: 'location', does: 'connect' },
   api: {
-    tag,
     route: 'POST /locations/:locationId/connect',
     summary: "Connect a location's POS to our webhook with a new token",
     description:
@@ -387,7 +364,7 @@ const connect = operation({
     about:
       "connect a location's POS to our webhook with a new token. Registers the webhook if the POS's API allows it, " +
       'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
-    argument,
+    argument: locationArgument,
     more: `
 This needs PUBLIC_URL. For HubRise and Square: if the settings have the application's id and secret but no token, this
 prints the URL of the page where the restaurant agrees. Put the code from that page into the settings as
@@ -398,26 +375,18 @@ does not have. Before you put the file again, add the code of a new authorisatio
   },
 });
 
+const pauseTime = lasting('resume');
 const Pause = optional(
   z
-    .strictObject({
-      minutes: z.int().min(1).max(10_080).optional().meta({ description: 'Resume automatically after these.' }),
-      until: When.optional().describe('Resume automatically at this time.'),
-      reason: Typed(200).optional().meta({ description: 'For other operators.' }),
-    })
-    .refine(({ minutes, until }) => minutes === undefined || until === undefined, {
-      error: 'must not have both minutes and until',
-    })
+    .strictObject(pauseTime.fields)
+    .refine(...pauseTime.hasOneEnd)
     .meta({ examples: [{ minutes: 30, reason: 'The oven is broken.' }] }),
 );
 
 const pause = operation({
   id: 'pauseLocation',
-  role: 'operator',
-  of: 'location',
-  does: 'pause',
+  access: { role: 'operator', of: 'location', does: 'pause' },
   api: {
-    tag,
     route: 'POST /locations/:locationId/pause',
     summary: 'Pause a location: its orders wait',
     description:
@@ -428,13 +397,10 @@ const pause = operation({
   },
   params: LocationParams,
   body: Pause,
-  async run({ pool, by, service }, { locationId, ...pause }) {
-    const { until } = pause;
-    const now = service?.now() ?? new Date();
-    if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
-    return (await pauseLocation(pool, locationId, { ...pause, by: by.name }))
-      ? { locationId, paused: true }
-      : undefined;
+  async run(caller, { locationId, ...pause }) {
+    pauseTime.refusePast(caller, pause);
+    const paused = await pauseLocation(caller.pool, locationId, { ...pause, by: caller.by.name });
+    return paused ? { locationId, paused: true } : undefined;
   },
   print: (_, { locationId, until, minutes }) => {
     const end =
@@ -445,29 +411,17 @@ const pause = operation({
     name: 'location pause',
     about:
       'pause a location: its orders wait. The pause does not count towards their deadline. Webhooks are still accepted',
-    argument,
-    options: [
-      {
-        flags: '--for <duration>',
-        about: 'resume automatically after this time, such as 30m or 2h, up to 7d',
-        read: readMinutes,
-        conflicts: 'until',
-      },
-      { flags: '--until <time>', about: 'resume automatically at this time, such as 2027-01-31T18:00:00Z' },
-      { flags: '--reason <text>', about: 'why, for other operators' },
-    ],
+    argument: locationArgument,
+    options: pauseTime.options,
     examples: ['expediter location pause club-1', 'expediter location pause club-1 --for 30m --reason "Oven broken"'],
-    read: ({ for: minutes, ...typed }) => ({ ...typed, ...(minutes !== undefined && { minutes }) }),
+    read: pauseTime.read,
   },
 });
 
 const resume = operation({
   id: 'resumeLocation',
-  role: 'operator',
-  of: 'location',
-  does: 'resume',
+  access: { role: 'operator', of: 'location', does: 'resume' },
   api: {
-    tag,
     route: 'POST /locations/:locationId/resume',
     summary: 'Resume a paused location: its orders continue',
     description:
@@ -484,18 +438,15 @@ const resume = operation({
   command: {
     name: 'location resume',
     about: 'resume a location that an operator or its POS paused. Its orders continue',
-    argument,
+    argument: locationArgument,
     examples: ['expediter location resume club-1'],
   },
 });
 
 const test = operation({
   id: 'testContacts',
-  role: 'integrator',
-  of: 'location',
-  does: 'test contacts',
+  access: { role: 'integrator', of: 'location', does: 'test contacts' },
   api: {
-    tag,
     route: 'POST /locations/:locationId/contacts/test',
     summary: 'Send a test message to the contacts of a location',
     description:
@@ -520,18 +471,15 @@ const test = operation({
   command: {
     name: 'location notify-test',
     about: 'send a test message to each contact of a location that is told about orders. Exits 1 if one was not sent',
-    argument,
+    argument: locationArgument,
     examples: ['expediter location notify-test club-1'],
   },
 });
 
 const remove = operation({
   id: 'removeLocation',
-  role: 'integrator',
-  of: 'location',
-  does: 'remove',
+  access: { role: 'integrator', of: 'location', does: 'remove' },
   api: {
-    tag,
     route: 'DELETE /locations/:locationId',
     summary: 'Remove a location with its settings and tokens',
     description:
@@ -561,7 +509,7 @@ const remove = operation({
   command: {
     name: 'location remove',
     about: 'remove a paused location with its settings and tokens. Its orders and webhooks stay stored',
-    argument,
+    argument: locationArgument,
     options: [
       { flags: '--unpaused', about: 'also if it is not paused' },
       { flags: '--dry-run', about: 'change nothing, and print whether it can be removed' },
@@ -595,7 +543,7 @@ export const LOCATION_OPERATIONS: readonly Operation[] = [
   remove,
 ];
 
-/** Reads settings for a command. No error message quotes them, because they contain credentials. */
+/** Reads settings for a command. */
 export async function readSettings(source: string): Promise<unknown> {
   if (/^\s*[{[]/.test(source)) {
     throw new NotDone(
@@ -603,16 +551,5 @@ export async function readSettings(source: string): Promise<unknown> {
       '--settings takes a file, or - for standard input. Never type settings: other users of the machine see arguments.',
     );
   }
-  let json: string;
-  try {
-    json = source === '-' ? await text(process.stdin) : await readFile(source, 'utf8');
-  } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
-    throw new NotDone(400, `--settings: the file cannot be read (${code}).`);
-  }
-  try {
-    return JSON.parse(json);
-  } catch {
-    throw new NotDone(400, '--settings: this is not valid JSON. See: expediter provider schema <integration>');
-  }
+  return readJson('--settings', source, ' See: expediter provider schema <integration>');
 }

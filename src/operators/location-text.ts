@@ -1,24 +1,22 @@
-import { facts, sections, table, time, titled } from '../cli/print.ts';
+import type { z } from 'zod';
+import { facts, sections, table, tableOf, time, titled, titledFacts } from '../cli/print.ts';
 import type { ShownAvailability } from '../core/locations/settle-kitchens.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
-import type { LocationChange, PutLocation } from '../core/locations/put-location.ts';
+import type { ChangedLocation, LocationChange } from '../core/locations/put-location.ts';
 import type { SeenLocation, ShownLocation } from '../core/locations/show-location.ts';
 import { actsTable, notesTable } from './reading-operations.ts';
 
 export function locationsTable(rows: readonly SeenLocation[]): string {
-  return table(
-    rows.map((row) => ({
-      location: row.locationId,
-      name: row.name,
-      integration: row.integration,
-      groups: row.groups.join(', '),
-      kitchen: row.kitchen.state,
-      paused: pausedInWords(row),
-      updated: row.updatedAt,
-    })),
-    'No locations yet. See: expediter location put --help',
-  );
+  return tableOf('No locations yet. See: expediter location put --help', rows, (row) => ({
+    location: row.locationId,
+    name: row.name,
+    integration: row.integration,
+    groups: row.groups.join(', '),
+    kitchen: row.kitchen.state,
+    paused: pausedInWords(row),
+    updated: row.updatedAt,
+  }));
 }
 
 function contactInWords({ name, email, phone, via, afterMinutes, quiet }: ShownLocation['contacts'][number]): string {
@@ -29,6 +27,10 @@ function contactInWords({ name, email, phone, via, afterMinutes, quiet }: ShownL
 
 export function locationInWords(shown: ShownLocation): string {
   const { locationId, settings, oldToken, knows, actions } = shown;
+  const known = Object.entries(settings).map(([name, setting]) => {
+    if ('value' in setting) return [name, textOfValue(setting.value)] as const;
+    return [name, `${setting.origin ?? 'secret'}, fingerprint ${setting.fingerprint}`] as const;
+  });
   return sections(
     facts({
       location: locationId,
@@ -53,19 +55,7 @@ export function locationInWords(shown: ShownLocation): string {
       'refused: old token': oldToken && `${oldToken.webhooks} in 24 h, the last at ${time(oldToken.lastReceivedAt)}`,
       'fix it by': oldToken && fixOldToken(locationId, oldToken, knows.connect),
     }),
-    titled(
-      'Settings',
-      facts(
-        Object.fromEntries(
-          Object.entries(settings).map(([name, setting]) => [
-            name,
-            'value' in setting
-              ? textOfValue(setting.value)
-              : `${setting.origin ?? 'secret'}, fingerprint ${setting.fingerprint}`,
-          ]),
-        ),
-      ),
-    ),
+    titledFacts('Settings', Object.fromEntries(known)),
     titled('Notes', notesTable(shown.notes)),
     titled('What operators did', actsTable(actions)),
   );
@@ -90,14 +80,8 @@ function pausedInWords({ pausedAt, pausedUntil, pausedReason, pausedBy }: Locati
 
 const SOURCES = { pos: 'its POS reports', operator: 'an operator', inferred: 'inferred' } as const;
 
-/** Says whether a kitchen takes orders, and who said it. */
-export function availabilityInWords({
-  state,
-  source,
-  until,
-  extraMinutes,
-  by,
-}: Pick<ShownAvailability, 'state' | 'source' | 'until' | 'extraMinutes' | 'by'>): string {
+export function availabilityInWords(kitchen: Omit<ShownAvailability, 'locationId' | 'integration'>): string {
+  const { state, source, until, extraMinutes, by } = kitchen;
   const more = extraMinutes === null ? '' : `, ${extraMinutes} minutes more`;
   const said = state === 'open' ? '' : ` (${by ?? SOURCES[source]})`;
   return `${state}${more}${until === null ? '' : ` until ${time(until)}`}${said}`;
@@ -113,23 +97,9 @@ function textOfValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Describes what a change of a location did, or would do. */
-export function changeInWords(
-  {
-    locationId,
-    integration,
-    created,
-    changes,
-    warnings = [],
-    validTokens,
-  }: Omit<PutLocation, 'warnings'> & {
-    warnings?: string[];
-    locationId: string;
-    integration: string;
-    validTokens: number;
-  },
-  isDry: boolean,
-): string {
+type Changed = z.infer<typeof ChangedLocation>;
+export function changeInWords(done: Omit<Changed, 'warnings'> & Partial<Changed>, isDry: boolean): string {
+  const { locationId, integration, created, changes, warnings = [], validTokens } = done;
   const state = created ? `served by ${integration}` : 'changed';
   const isSame = !created && changes.length === 0;
   const first = isSame

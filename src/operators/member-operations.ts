@@ -5,17 +5,14 @@ import { Id } from '../core/domain/order.ts';
 import { recordAtOrders } from '../core/operators/audit.ts';
 import { eraseMember } from '../core/retention/erase-members.ts';
 import { operation, type Operation } from './operation.ts';
+import { flag } from './requests.ts';
 
 const erase = operation({
   id: 'eraseMember',
-  role: 'admin',
-  of: 'all',
   // The member's id is not recorded, because the audit is stored for longer than the erased data.
-  does: 'erase member',
   // The answer says which orders are the member's, also in a dry run.
-  reveals: { action: 'look up member', when: () => true },
+  access: { role: 'admin', of: 'all', does: 'erase member', reveals: { action: 'look up member', when: () => true } },
   api: {
-    tag: 'Members',
     route: 'POST /members/erase',
     summary: 'Erase all data of one member now',
     description:
@@ -30,7 +27,7 @@ const erase = operation({
   },
   body: z.strictObject({
     memberId: Id.meta({ description: "The member's id on the platform." }),
-    dryRun: z.boolean().default(false).meta({ description: 'Only list the orders.' }),
+    dryRun: flag('Only list the orders.'),
   }),
   async run({ pool, by, note }, { memberId, dryRun }) {
     const done = await eraseMember(pool, memberId, dryRun);

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { explainError } from '../http/operator/answer-errors.ts';
 import { failures, json } from '../http/operator/answers.ts';
+import { STREAM_HEADERS } from '../http/format-event.ts';
 import { RECHECK_MS, eventStream, type EventStream } from '../http/operator/event-stream.ts';
 import { endActionOf, locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
 import { has, mayPlace, scopeOf } from '../core/operators/operator.ts';
@@ -132,7 +133,7 @@ async function streamProgress(
       })
       .catch(refused);
   });
-  return reply.type('text/event-stream').header('x-accel-buffering', 'no').send(stream.body);
+  return reply.headers(STREAM_HEADERS).send(stream.body);
 }
 
 function methodAndUrl(route: string): Pick<RouteOptions, 'method' | 'url'> {
@@ -150,12 +151,11 @@ function inputOf({ params, query, body }: Operation, request: FastifyRequest): O
 }
 
 function schemaOf(
-  { id, of, does, params, query, body, takes = [] }: Operation,
-  { route, tag, summary, description, output, answer, refuses = [], creates, streams }: NonNullable<Operation['api']>,
+  { id, access: { of, does }, params, query, body, takes = [] }: Operation,
+  { route, summary, description, output, answer, refuses = [], creates, streams }: NonNullable<Operation['api']>,
 ): FastifySchema {
   return {
     operationId: id,
-    tags: [tag],
     summary,
     description: describeApi({ description, streams }),
     ...(params && { params }),

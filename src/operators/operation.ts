@@ -45,9 +45,7 @@ export type Access = {
 
 /** Variables that are needed to read settings. They must be the same as the service's. */
 export const SETTINGS = ['SETTINGS_KEY', 'PROVIDER_MODULES', 'PUBLIC_URL'] as const;
-/** Variables that are needed to call POS systems. */
 export const POS = [...SETTINGS, 'ALLOW_PRIVATE_HOSTS'] as const;
-/** Variables that are needed to send messages to contacts of restaurants. */
 export const NOTIFY = [...WAYS, 'ALLOW_PRIVATE_HOSTS'] as const;
 /** The refusal if PUBLIC_URL is unset, before a token is made. */
 export const NO_PUBLIC_URL =
@@ -62,7 +60,6 @@ export type Caller = {
   headers: { readonly [name in keyof typeof HEADERS]?: string };
   /** Returns the locations that the answer may cover; undefined means all locations. */
   within(requested?: string): readonly string[] | undefined;
-  /** Returns where the caller has the operation's role. */
   scope(): Scope;
   /** Whether the caller may create a location with these groups (`before` is undefined), or change its groups. */
   mayPlace: MayPlace;
@@ -164,16 +161,14 @@ export const HEADERS = {
       .max(500)
       .regex(/^\s*(\*|"[\w-]{1,64}"(\s*,\s*"[\w-]{1,64}")*)\s*$/, { error: 'is not the ETag of an earlier answer' })
       .optional()
-      .meta({
-        description: 'The ETag of an earlier answer. If the location has changed since then, the answer is 412.',
-      }),
+      .describe('The ETag of an earlier answer. If the location has changed since then, the answer is 412.'),
   },
   ifNoneMatch: {
     header: 'if-none-match',
     schema: z
       .literal('*', { error: 'must be *' })
       .optional()
-      .meta({ description: '`*`: only create the location. If it exists, the answer is 412.' }),
+      .describe('`*`: only create the location. If it exists, the answer is 412.'),
   },
   idempotencyKey: {
     header: 'idempotency-key',
@@ -181,9 +176,7 @@ export const HEADERS = {
       .string()
       .regex(/^[\x21-\x7e]{8,255}$/, { error: 'is not 8 to 255 visible ASCII characters' })
       .optional()
-      .meta({
-        description: 'A text of your choice, such as a UUID. The same request with the same key has the same answer.',
-      }),
+      .describe('A text of your choice, such as a UUID. The same request with the same key has the same answer.'),
   },
 } as const;
 
@@ -198,7 +191,6 @@ type Done<Result> = Exclude<Result, Refusal | undefined>;
 type Api<Output> = {
   /** Method and path in Fastify's form, without the prefix of the API. */
   route: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`;
-  tag: string;
   summary: string;
   description: string;
   output: Output;
@@ -226,8 +218,9 @@ export function describeApi({ description, streams }: Pick<Api<unknown>, 'descri
   );
 }
 
-type About<Params, Query, Body, Input, Result> = Access & {
+type About<Params, Query, Body, Input, Result> = {
   id: string;
+  access: Access;
   params?: Params;
   query?: Query;
   body?: Body;
@@ -342,8 +335,9 @@ export async function perform(operation: Operation, caller: Caller, input: Optio
     throw new NotDone(400, error.message, issuesOf(error.cause));
   });
   if (typeof done !== 'object' || done === null) {
-    if (operation.of === 'order') await refusePastOrder(caller.pool, String(input['serviceOrderId']));
-    throw new NotDone(404, operation.missing ?? noSuch[operation.of as keyof typeof noSuch]);
+    const { of } = operation.access;
+    if (of === 'order') await refusePastOrder(caller.pool, String(input['serviceOrderId']));
+    throw new NotDone(404, operation.missing ?? noSuch[of as keyof typeof noSuch]);
   }
   if ('refused' in done && typeof done.refused === 'string') {
     const { statusCode = 409, cause } = done as Refusal;

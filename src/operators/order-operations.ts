@@ -33,15 +33,12 @@ import {
   spanOptions,
 } from './requests.ts';
 
-const tag = 'Orders';
 const argument = { flags: '<id>', about: "the order's id on the platform", field: 'serviceOrderId' };
 
 const list = operation({
   id: 'listOrders',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
-    tag,
     route: 'GET /orders',
     summary: 'Orders by their first signal, newest first',
     description: 'The list has no member data.',
@@ -82,22 +79,19 @@ const list = operation({
       'expediter order list --location club-1 --open --since 3h',
       'expediter order list --state failed --since 2027-01-31T18:00:00Z --json',
     ],
-    read: ({ needsOperator, open, ...typed }) => ({
-      ...typed,
-      ...(needsOperator === true && { needs: 'operator' }),
-      ...(open === true && { open: 'true' }),
-    }),
+    read: ({ needsOperator, ...typed }) => ({ ...typed, ...(needsOperator === true && { needs: 'operator' }) }),
     rows: 'orders',
   },
 });
 
 const show = operation({
   id: 'showOrder',
-  role: 'viewer',
-  of: 'order',
-  reveals: { action: 'read contents', when: ({ contents }) => String(contents) === 'true' },
+  access: {
+    role: 'viewer',
+    of: 'order',
+    reveals: { action: 'read contents', when: ({ contents }) => String(contents) === 'true' },
+  },
   api: {
-    tag,
     route: 'GET /orders/:serviceOrderId',
     summary: 'One order with everything that happened to it',
     description:
@@ -142,11 +136,8 @@ const show = operation({
 
 const retry = operation({
   id: 'retryOrder',
-  role: 'operator',
-  of: 'order',
-  does: 'retry',
+  access: { role: 'operator', of: 'order', does: 'retry' },
   api: {
-    tag,
     route: 'POST /orders/:serviceOrderId/retry',
     summary: 'Try a placement now',
     description:
@@ -171,11 +162,8 @@ const retry = operation({
 
 const resolve = operation({
   id: 'resolveOrder',
-  role: 'operator',
-  of: 'order',
-  does: 'resolve',
+  access: { role: 'operator', of: 'order', does: 'resolve' },
   api: {
-    tag,
     route: 'POST /orders/:serviceOrderId/resolve',
     summary: 'Say whether the POS has the ticket of an order in doubt',
     description:
@@ -234,11 +222,8 @@ const resolve = operation({
 
 const conclude = operation({
   id: 'concludeCancel',
-  role: 'operator',
-  of: 'order',
-  does: 'conclude cancel',
+  access: { role: 'operator', of: 'order', does: 'conclude cancel' },
   api: {
-    tag,
     route: 'POST /orders/:serviceOrderId/cancel/conclude',
     summary: 'Say whether the restaurant cancelled an order on the telephone',
     description: 'If the restaurant cancelled the order, the member is notified. If not, the order continues.',
@@ -262,11 +247,8 @@ const CANCEL = {
 
 const cancel = operation({
   id: 'cancelOrder',
-  role: 'operator',
-  of: 'order',
-  does: 'cancel',
+  access: { role: 'operator', of: 'order', does: 'cancel' },
   api: {
-    tag,
     route: 'POST /orders/:serviceOrderId/cancel',
     summary: 'Cancel an order',
     description:
@@ -301,12 +283,9 @@ const cancel = operation({
 
 const findByMember = operation({
   id: 'searchMember',
-  role: 'member-data',
-  of: 'list',
   // The audit does not have the text, which is about a member.
-  does: 'search member',
+  access: { role: 'member-data', of: 'list', does: 'search member' },
   api: {
-    tag,
     route: 'POST /search/member',
     summary: 'The newest orders of one member',
     description:
@@ -334,10 +313,8 @@ const findByMember = operation({
 
 const find = operation({
   id: 'search',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
-    tag,
     route: 'GET /search',
     summary: 'Find orders, locations and webhooks by what people read to each other',
     description:

@@ -1,56 +1,48 @@
-import { facts, sections, table, time, titled } from '../cli/print.ts';
+import { facts, sections, table, tableOf, time, titled, titledTable } from '../cli/print.ts';
 import type { ListedOrder } from '../core/orders/list-orders.ts';
 import type { Found } from '../core/orders/search.ts';
 import type { ShownOrder } from '../core/orders/show-order.ts';
 import { actsTable, notesTable } from './reading-operations.ts';
 
 export function ordersTable(rows: readonly ListedOrder[]): string {
-  return table(
-    rows.map((row) => ({
-      code: row.callOutCode,
-      order: row.serviceOrderId,
-      signalled: time(row.signalledAt),
-      location: row.locationId,
-      integration: row.integration,
-      placement: `${row.placement.replace('_', ' ')}${row.needsOperator ? ': needs you' : ''}`,
-      'member sees': row.memberState,
-      cancel: row.endedAt === null ? row.cancellation : null,
-      status: row.status,
-      'POS id': row.providerOrderId,
-      ended: time(row.endedAt),
-      problem: row.problem,
-    })),
-    'No orders match.',
-  );
+  return tableOf('No orders match.', rows, (row) => ({
+    code: row.callOutCode,
+    order: row.serviceOrderId,
+    signalled: time(row.signalledAt),
+    location: row.locationId,
+    integration: row.integration,
+    placement: `${row.placement.replace('_', ' ')}${row.needsOperator ? ': needs you' : ''}`,
+    'member sees': row.memberState,
+    cancel: row.endedAt === null ? row.cancellation : null,
+    status: row.status,
+    'POS id': row.providerOrderId,
+    ended: time(row.endedAt),
+    problem: row.problem,
+  }));
 }
 
 export function foundInWords({ orders, locations, webhooks }: Found): string {
   const words = sections(
-    table(
-      orders.map((each) => ({
-        code: each.callOutCode,
-        order: each.serviceOrderId,
-        signalled: time(each.signalledAt),
-        location: each.locationId,
-        integration: each.integration,
-        placement: each.placement.replace('_', ' '),
-        status: each.status,
-      })),
-    ),
+    tableOf('', orders, (each) => ({
+      code: each.callOutCode,
+      order: each.serviceOrderId,
+      signalled: time(each.signalledAt),
+      location: each.locationId,
+      integration: each.integration,
+      placement: each.placement.replace('_', ' '),
+      status: each.status,
+    })),
     table(locations.map(({ locationId, name }) => ({ location: locationId, name }))),
-    table(
-      webhooks.map(({ webhookId, locationId, receivedAt, outcome }) => ({
-        webhook: webhookId,
-        received: receivedAt,
-        location: locationId,
-        outcome,
-      })),
-    ),
+    tableOf('', webhooks, ({ webhookId, locationId, receivedAt, outcome }) => ({
+      webhook: webhookId,
+      received: receivedAt,
+      location: locationId,
+      outcome,
+    })),
   );
   return words === '' ? 'Nothing was found.' : words;
 }
 
-/** The order and its placement as facts. */
 function factsOf(shown: ShownOrder): string {
   const { serviceOrderId, placement, order } = shown;
   const needsResolve = placement.state === 'in_doubt' && placement.nextAttemptAt === null;
@@ -96,76 +88,51 @@ function factsOf(shown: ShownOrder): string {
 export function orderInWords(shown: ShownOrder): string {
   return sections(
     factsOf(shown),
-    titled(
-      'Attempts',
-      table(
-        shown.attempts.map((each) => ({
-          attempt: each.attempt,
-          call: each.call,
-          started: time(each.startedAt),
-          ms: each.milliseconds,
-          outcome: each.outcome,
-          http: each.httpStatus,
-          error: each.error,
-          code: each.reasonCode,
-        })),
-      ),
-    ),
-    titled(
-      'History',
-      table(
-        shown.history.map((each) => ({
-          recorded: time(each.recordedAt),
-          status: each.status,
-          'at the POS': each.nativeStatus,
-          outcome: each.conflict ? `${each.outcome}, conflict` : each.outcome,
-          sequence: each.sequence,
-          reason: each.reason,
-          code: each.reasonCode,
-          ready: time(each.estimatedReadyAt),
-          delivery: time(each.estimatedDeliveryAt),
-          webhook: each.webhookId,
-        })),
-      ),
-    ),
-    titled(
-      'Webhooks',
-      table(
-        shown.webhooks.map((each) => ({
-          webhook: each.webhookId,
-          received: time(each.receivedAt),
-          outcome: each.outcome,
-          'replay of': each.replayOf,
-          why: each.polled ? 'no webhook came: the POS was polled' : each.reason,
-        })),
-      ),
-    ),
-    titled(
-      'Live messages',
-      table(
-        shown.live.map((each) => ({
-          sequence: each.sequence,
-          'member sees': each.memberState,
-          applied: time(each.appliedAt),
-          published: each.publishedAt === null ? `not yet, after ${each.attempts} attempts` : time(each.publishedAt),
-        })),
-      ),
-    ),
-    titled(
-      'Messages to the restaurant',
-      table(
-        shown.notices.map((each) => ({
-          created: time(each.createdAt),
-          about: each.reason.replaceAll('_', ' '),
-          contact: each.contact,
-          by: each.via,
-          outcome: each.outcome?.replace('_', ' ') ?? 'not sent yet',
-          problem: each.problem,
-          answer: each.answer?.replaceAll('_', ' '),
-          answered: time(each.answeredAt),
-        })),
-      ),
-    ),
+    titledTable('Attempts', shown.attempts, (each) => ({
+      attempt: each.attempt,
+      call: each.call,
+      started: time(each.startedAt),
+      ms: each.milliseconds,
+      outcome: each.outcome,
+      http: each.httpStatus,
+      error: each.error,
+      code: each.reasonCode,
+    })),
+    titledTable('History', shown.history, (each) => ({
+      recorded: time(each.recordedAt),
+      status: each.status,
+      'at the POS': each.nativeStatus,
+      outcome: each.conflict ? `${each.outcome}, conflict` : each.outcome,
+      sequence: each.sequence,
+      reason: each.reason,
+      code: each.reasonCode,
+      ready: time(each.estimatedReadyAt),
+      delivery: time(each.estimatedDeliveryAt),
+      webhook: each.webhookId,
+    })),
+    titledTable('Webhooks', shown.webhooks, (each) => ({
+      webhook: each.webhookId,
+      received: time(each.receivedAt),
+      outcome: each.outcome,
+      'replay of': each.replayOf,
+      why: each.polled ? 'no webhook came: the POS was polled' : each.reason,
+    })),
+    titledTable('Live messages', shown.live, (each) => ({
+      sequence: each.sequence,
+      'member sees': each.memberState,
+      applied: time(each.appliedAt),
+      published: each.publishedAt === null ? `not yet, after ${each.attempts} attempts` : time(each.publishedAt),
+    })),
+    titledTable('Messages to the restaurant', shown.notices, (each) => ({
+      created: time(each.createdAt),
+      about: each.reason.replaceAll('_', ' '),
+      contact: each.contact,
+      by: each.via,
+      outcome: each.outcome?.replace('_', ' ') ?? 'not sent yet',
+      problem: each.problem,
+      answer: each.answer?.replaceAll('_', ' '),
+      answered: time(each.answeredAt),
+    })),
     titled('Notes', notesTable(shown.notes)),
     titled('What operators did', actsTable(shown.actions)),
   );

@@ -1,20 +1,17 @@
 import { z } from 'zod';
-import { table } from '../cli/print.ts';
+import { tableOf } from '../cli/print.ts';
 import { CanonicalOrder, Id } from '../core/domain/order.ts';
 import type { Provider } from '../core/domain/provider.ts';
 import { settingsSchema, ShownProvider } from '../core/locations/describe-settings.ts';
 import { PlacedTest } from '../core/placements/test-order.ts';
 import { placeTestOrder } from '../diagnostics/place-test-order.ts';
 import { POS, operation, type Operation } from './operation.ts';
-import { LocationParams } from './requests.ts';
+import { locationArgument, LocationParams, optionalFields } from './requests.ts';
 
 export const listProviders = operation({
   id: 'listProviders',
-  role: 'any',
-  of: 'none',
-  whileAway: true,
+  access: { role: 'any', of: 'none', whileAway: true },
   api: {
-    tag: 'Locations',
     route: 'GET /providers',
     summary: 'The integrations that a location can have',
     description: 'Each with the schema of its settings.',
@@ -24,13 +21,10 @@ export const listProviders = operation({
   reads: ['PROVIDER_MODULES'],
   run: async ({ settings: { registry } }) => ({ providers: [...registry.values()].map(describeProvider) }),
   print: ({ providers }) =>
-    table(
-      providers.map(({ integration, deduplicates, canBeAsked }) => ({
-        integration,
-        'when in doubt': deduplicates ? 'sends it again' : canBeAsked ? 'asks the POS' : 'an operator decides',
-      })),
-      'none',
-    ),
+    tableOf('none', providers, ({ integration, deduplicates, canBeAsked }) => ({
+      integration,
+      'when in doubt': deduplicates ? 'sends it again' : canBeAsked ? 'asks the POS' : 'an operator decides',
+    })),
   command: {
     name: 'provider list',
     about: "list all integrations, and what each does if the POS's answer to an order was lost",
@@ -41,12 +35,9 @@ export const listProviders = operation({
 
 const show = operation({
   id: 'showProvider',
-  role: 'any',
-  of: 'none',
-  whileAway: true,
+  access: { role: 'any', of: 'none', whileAway: true },
   missing: 'No integration has this name. See: expediter provider list',
   api: {
-    tag: 'Locations',
     route: 'GET /providers/:integration',
     summary: 'One integration',
     description: 'With the schema of its settings.',
@@ -71,11 +62,8 @@ const show = operation({
 
 const testOrder = operation({
   id: 'testOrder',
-  role: 'integrator',
-  of: 'location',
-  does: 'test order',
+  access: { role: 'integrator', of: 'location', does: 'test order' },
   api: {
-    tag: 'Locations',
     route: 'POST /locations/:locationId/test-order',
     summary: "Place a test order at a location's POS",
     description:
@@ -85,16 +73,13 @@ const testOrder = operation({
     answer: 'The ticket, or why there is none.',
   },
   params: LocationParams,
-  body: z.preprocess(
-    (body) => body ?? {},
-    z.strictObject({
-      itemId: Id.default('test-item').meta({
-        description: 'The id of a menu item on the platform. Many POS systems refuse an item that they do not know.',
-      }),
-      price: CanonicalOrder.shape.money.shape.total.default(100).meta({ description: 'In minor units.' }),
-      currency: CanonicalOrder.shape.money.shape.currency.default('EUR'),
+  body: optionalFields({
+    itemId: Id.default('test-item').meta({
+      description: 'The id of a menu item on the platform. Many POS systems refuse an item that they do not know.',
     }),
-  ),
+    price: CanonicalOrder.shape.money.shape.total.default(100).meta({ description: 'In minor units.' }),
+    currency: CanonicalOrder.shape.money.shape.currency.default('EUR'),
+  }),
   reads: POS,
   async run({ pos, note }, { locationId, itemId, price, currency }) {
     const placed = await placeTestOrder(pos, locationId, { id: itemId, price, currency });
@@ -109,7 +94,7 @@ const testOrder = operation({
   command: {
     name: 'provider test',
     about: "place a test order at a location's POS. The kitchen gets a ticket, which you then remove at the POS",
-    argument: { flags: '<id>', about: "the location's id on the platform", field: 'locationId' },
+    argument: locationArgument,
     options: [
       { flags: '--item-id <id>', about: 'a menu item that the POS knows; by default test-item' },
       { flags: '--price <amount>', about: 'its price in minor units; by default 100', read: Number },

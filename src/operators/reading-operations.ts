@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { table, time } from '../cli/print.ts';
+import { table, tableOf, time } from '../cli/print.ts';
 import { Id } from '../core/domain/order.ts';
 import type { Care } from '../core/operators/cases.ts';
 import { FILTER_OUTCOMES, ListedActions, readAudit, type RecordedAction } from '../core/operators/read-audit.ts';
@@ -11,10 +11,8 @@ import { When, group, groupOption, oneOf, paging, pagingOptions, spanOptions } f
 
 const audit = operation({
   id: 'readAudit',
-  role: 'admin',
-  of: 'list',
+  access: { role: 'admin', of: 'list' },
   api: {
-    tag: 'Audit',
     route: 'GET /audit',
     summary: 'What operators did and read, and what was refused, newest first',
     description:
@@ -32,9 +30,7 @@ const audit = operation({
     action: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
     location: Id.optional().meta({ description: 'At this location.' }),
     group,
-    order: Id.optional().meta({
-      description: 'About this order. Replays of its webhooks are shown with the order.',
-    }),
+    order: Id.optional().describe('About this order. Replays of its webhooks are shown with the order.'),
     outcome: oneOf(
       FILTER_OUTCOMES,
       'How it ended. An action is `unknown` if it still runs, or if its process died.',
@@ -76,10 +72,8 @@ const HOURS = { '1': 1, '6': 6, '24': 24 } as const;
 
 const traffic = operation({
   id: 'readTraffic',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
-    tag: 'Traffic',
     route: 'GET /traffic',
     summary: 'Counts of orders and webhooks in the last hours, by integration',
     description:
@@ -105,10 +99,8 @@ const traffic = operation({
 
 const scorecards = operation({
   id: 'readScorecards',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
-    tag: 'Traffic',
     route: 'GET /scorecards',
     summary: 'How well each vendor worked in the last day and week',
     description:
@@ -130,11 +122,8 @@ const scorecards = operation({
 
 const spill = operation({
   id: 'readSpill',
-  role: 'viewer',
-  of: 'none',
-  whileAway: true,
+  access: { role: 'viewer', of: 'none', whileAway: true },
   api: {
-    tag: 'Process',
     route: 'GET /spill',
     summary: 'Whether Postgres is away, and how many webhooks wait for it',
     description:
@@ -157,23 +146,20 @@ export function actsTable(
   actions: readonly (RecordedAction & { source?: string | null; callOutCode?: string | null })[],
   none = '',
 ): string {
-  return table(
-    actions.map(({ at, by, source, callOutCode, ...about }) => ({
-      at: time(at),
-      by: `${by.name} (${by.kind.replace('_', ' ')})`,
-      ...(source !== undefined && { from: source }),
-      action: about.action,
-      location: about.locationId,
-      ...(callOutCode !== undefined && { code: callOutCode }),
-      order: about.serviceOrderId,
-      webhook: about.webhookId,
-      about: about.subject,
-      before: about.before,
-      outcome: about.outcome ?? 'unknown',
-      after: about.after,
-    })),
-    none,
-  );
+  return tableOf(none, actions, ({ at, by, source, callOutCode, ...about }) => ({
+    at: time(at),
+    by: `${by.name} (${by.kind.replace('_', ' ')})`,
+    ...(source !== undefined && { from: source }),
+    action: about.action,
+    location: about.locationId,
+    ...(callOutCode !== undefined && { code: callOutCode }),
+    order: about.serviceOrderId,
+    webhook: about.webhookId,
+    about: about.subject,
+    before: about.before,
+    outcome: about.outcome ?? 'unknown',
+    after: about.after,
+  }));
 }
 
 export function notesTable(notes: Care['notes']): string {

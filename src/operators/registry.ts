@@ -117,18 +117,9 @@ export const FOR_PROGRAMS: Readonly<Record<string, Access>> = {
   'GET /openapi.json': { role: 'any', of: 'none', whileAway: true },
 };
 
-/** @returns method and path of a route with the prefix that programs use */
-export function publicRoute(route: string): string {
-  return Object.hasOwn(FOR_PROGRAMS, route) ? route : route.replace(' ', ` ${API_PATH}`);
-}
-
 /** The access rules of all routes, by method and path without prefix. The service does not start if one is missing. */
 export const ACCESS: Readonly<Record<string, Access>> = {
-  ...Object.fromEntries(OPERATIONS.map(({ api, ...operation }) => [api.route, accessOf(operation)])),
+  ...Object.fromEntries(OPERATIONS.map(({ api, access }) => [api.route, access])),
   ...STREAMS,
   ...FOR_PROGRAMS,
 };
-
-function accessOf({ role, of, whileAway, does, reveals }: Access): Access {
-  return { role, of, ...(whileAway && { whileAway }), ...(does && { does }), ...(reveals && { reveals }) };
-}

@@ -1,12 +1,13 @@
 /** Schemas of the input of operations, for requests and for commands. */
 import { z } from 'zod';
+import { readMinutes } from '../cli/print.ts';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
 import { Id, Time } from '../core/domain/order.ts';
 import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
-import type { CommandOption } from './operation.ts';
+import { Typed } from '../core/operators/cases.ts';
+import { NotDone, type Caller, type CommandOption, type Options } from './operation.ts';
 
-/** Maximum rows of a page. */
 export const PAGE_MAX = 200;
 
 export const When = z
@@ -24,6 +25,10 @@ export const whether = (description: string): z.ZodType<boolean> =>
 /** The schema of a body that a request may leave out: it then has no options. */
 export const optional = <Body extends z.ZodType>(body: Body) => z.preprocess((given) => given ?? {}, body);
 
+export const optionalFields = <Fields extends z.ZodRawShape>(fields: Fields) => optional(z.strictObject(fields));
+
+export const flag = (description: string) => z.boolean().default(false).meta({ description });
+
 export const oneOf = <const Values extends readonly string[]>(values: Values, description: string) =>
   z.enum(values).meta({ description });
 
@@ -32,10 +37,7 @@ const numberOf = (given: unknown): unknown =>
   typeof given === 'string' && !Number.isNaN(Number(given)) ? Number(given) : given;
 
 export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
-  limit: z
-    .preprocess(numberOf, z.int().min(1).max(PAGE_MAX))
-    .default(50)
-    .meta({ description: 'The maximum number of rows.' }),
+  limit: z.preprocess(numberOf, z.int().min(1).max(PAGE_MAX)).default(50).describe('The maximum number of rows.'),
   cursor: cursor.optional().meta({ description: 'The `next` of the previous page.' }),
 });
 
@@ -45,6 +47,9 @@ export const groupOption: CommandOption = { flags: '--group <name>', about: 'onl
 export const LocationParams = z.strictObject({
   locationId: Id.meta({ description: "The location's id on the ordering platform.", examples: ['club-1'] }),
 });
+
+/** The argument of a command about one location. */
+export const locationArgument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 
 export const EXAMPLE_ID = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 
@@ -68,6 +73,46 @@ export const pagingOptions = (id: string): CommandOption[] => [
   { flags: '--limit <count>', about: 'maximum number of rows', read: 'limit' },
   { flags: `--after <${id}>`, about: 'the last row of the previous list' },
 ];
+
+type End = { minutes?: number | undefined; until?: Date | undefined };
+
+/** How a state that may end automatically is given: its end and its reason. @param ends such as `it ends` */
+export const lasting = (ends: string) => ({
+  fields: {
+    minutes: z
+      .int()
+      .min(1)
+      .max(10_080)
+      .optional()
+      .describe(`${capital(ends)} automatically after these.`),
+    until: When.optional().describe(`${capital(ends)} automatically at this time.`),
+    reason: Typed(200).optional().meta({ description: 'For other operators.' }),
+  },
+  hasOneEnd: [
+    ({ minutes, until }: End): boolean => minutes === undefined || until === undefined,
+    { error: 'must not have both minutes and until' },
+  ] as const,
+  /** @throws NotDone */
+  refusePast({ service }: Caller, { until }: End): void {
+    const now = service?.now() ?? new Date();
+    if (until !== undefined && until <= now) throw new NotDone(400, 'until is in the past. Give a time in the future.');
+  },
+  options: [
+    {
+      flags: '--for <duration>',
+      about: `${ends} automatically after this time, such as 30m or 2h, up to 7d`,
+      read: readMinutes,
+      conflicts: 'until',
+    },
+    { flags: '--until <time>', about: `${ends} automatically at this time, such as 2027-01-31T18:00:00Z` },
+    { flags: '--reason <text>', about: 'why, for other operators' },
+  ] satisfies CommandOption[],
+  read: ({ for: minutes, ...typed }: Options): Options => ({ ...typed, minutes }),
+});
+
+function capital(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
 
 export const OrderParams = z.strictObject({
   serviceOrderId: Id.meta({
@@ -137,32 +182,18 @@ export const WebhookQuery = z.strictObject({
   ).optional(),
 });
 
-export const Replay = optional(
-  z.strictObject({
-    dryRun: z
-      .boolean()
-      .default(false)
-      .meta({ description: 'Change nothing, and answer with the outcome that a replay would have now.' }),
-  }),
-).meta({ examples: [{ dryRun: true }] });
+export const Replay = optionalFields({
+  dryRun: flag('Change nothing, and answer with the outcome that a replay would have now.'),
+}).meta({ examples: [{ dryRun: true }] });
 
 const REPLAY_MAX = 1_000;
 export const ReplayMany = z
   .strictObject({
     ...webhookFilter,
-    oldToken: z.boolean().default(false).meta({
-      description: 'Replay only webhooks refused for an old token. By default these are left out.',
-    }),
-    again: z.boolean().default(false).meta({
-      description: 'Replay also webhooks whose outcome a replay has already changed.',
-    }),
-    dryRun: z.boolean().default(false).meta({ description: 'Change nothing.' }),
-    limit: z
-      .int()
-      .min(1)
-      .max(REPLAY_MAX)
-      .default(REPLAY_MAX)
-      .meta({ description: `At most ${REPLAY_MAX}.` }),
+    oldToken: flag('Replay only webhooks refused for an old token. By default these are left out.'),
+    again: flag('Replay also webhooks whose outcome a replay has already changed.'),
+    dryRun: flag('Change nothing.'),
+    limit: z.int().min(1).max(REPLAY_MAX).default(REPLAY_MAX).describe(`At most ${REPLAY_MAX}.`),
     cursor: WebhookId.exactOptional().meta({ description: 'The `next` of the previous answer.' }),
   })
   .refine((filter) => filter.outcome !== undefined || filter.since !== undefined || filter.oldToken, {

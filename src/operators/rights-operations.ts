@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIST, facts, readFuture, readList, table } from '../cli/print.ts';
+import { facts, LIST, readFuture, readList, tableOf } from '../cli/print.ts';
 import type { Deed } from '../core/operators/audit.ts';
 import { givenInWords, recordAtEach, rightInWords } from '../core/operators/given-right.ts';
 import { ROLES } from '../core/operators/operator.ts';
@@ -20,8 +20,6 @@ import {
 } from '../core/operators/operator-tokens.ts';
 import { operation, type Caller, type CommandOption, type Operation, type Options } from './operation.ts';
 import { EXAMPLE_ID, SessionParams, When, idOf } from './requests.ts';
-
-const tag = 'Operators';
 
 const TokenParams = z.strictObject({ tokenId: idOf('token') });
 const AddGrant = NewOperatorGrant.meta({
@@ -61,10 +59,8 @@ async function recordGiven<Given extends OperatorToken | OperatorGrant>(
 
 const listTokens = operation({
   id: 'listOperatorTokens',
-  role: 'admin',
-  of: 'list',
+  access: { role: 'admin', of: 'list' },
   api: {
-    tag,
     route: 'GET /operators/tokens',
     summary: 'Named tokens',
     description:
@@ -74,18 +70,15 @@ const listTokens = operation({
   },
   run: async ({ pool, scope }) => ({ tokens: await listOperatorTokens(pool, scope()) }),
   print: ({ tokens }) =>
-    table(
-      tokens.map((each) => ({
-        token: each.tokenId,
-        name: each.name,
-        may: rightInWords(each),
-        state: each.state,
-        created: each.createdAt,
-        expires: each.expiresAt,
-        'last used': each.lastUsedAt,
-      })),
-      'No named tokens yet. See: expediter operator token issue --help',
-    ),
+    tableOf('No named tokens yet. See: expediter operator token issue --help', tokens, (each) => ({
+      token: each.tokenId,
+      name: each.name,
+      may: rightInWords(each),
+      state: each.state,
+      created: each.createdAt,
+      expires: each.expiresAt,
+      'last used': each.lastUsedAt,
+    })),
   command: {
     name: 'operator token list',
     about: 'list named tokens with their roles, their state and their last use',
@@ -96,11 +89,8 @@ const listTokens = operation({
 
 const issueToken = operation({
   id: 'issueOperatorToken',
-  role: 'admin',
-  of: 'given',
-  does: 'issue token',
+  access: { role: 'admin', of: 'given', does: 'issue token' },
   api: {
-    tag,
     route: 'POST /operators/tokens',
     summary: 'Make a named token',
     description:
@@ -111,8 +101,7 @@ const issueToken = operation({
     refuses: [409],
   },
   body: IssueToken,
-  async run(caller, { name, roles, locations, locationGroups, expiresAt }) {
-    const wanted = { name, roles, locations, locationGroups, expiresAt };
+  async run(caller, wanted) {
     caller.note(givenInWords(wanted));
     return recordGiven(
       caller,
@@ -148,12 +137,9 @@ const issueToken = operation({
 
 const revokeToken = operation({
   id: 'revokeOperatorToken',
-  role: 'admin',
-  of: 'list',
-  does: 'revoke token',
+  access: { role: 'admin', of: 'list', does: 'revoke token' },
   missing: 'No named token has this id, or it also applies where you are not an admin.',
   api: {
-    tag,
     route: 'POST /operators/tokens/:tokenId/revoke',
     summary: 'Revoke a named token and the sessions that it opened, within five seconds',
     description: 'This cannot be undone.',
@@ -176,10 +162,8 @@ const revokeToken = operation({
 
 const listGrants = operation({
   id: 'listOperatorGrants',
-  role: 'admin',
-  of: 'list',
+  access: { role: 'admin', of: 'list' },
   api: {
-    tag,
     route: 'GET /operators/grants',
     summary: 'The roles of people who sign in',
     description:
@@ -189,15 +173,16 @@ const listGrants = operation({
   },
   run: async ({ pool, scope }) => ({ grants: await listOperatorGrants(pool, scope()) }),
   print: ({ grants }) =>
-    table(
-      grants.map(({ grantId, email, group, createdAt, ...right }) => ({
+    tableOf(
+      'No grants yet. See: expediter operator grant add --help',
+      grants,
+      ({ grantId, email, group, createdAt, ...right }) => ({
         grant: grantId,
         email,
         group,
         may: rightInWords(right),
         created: createdAt,
-      })),
-      'No grants yet. See: expediter operator grant add --help',
+      }),
     ),
   command: {
     name: 'operator grant list',
@@ -209,11 +194,8 @@ const listGrants = operation({
 
 const addGrant = operation({
   id: 'addOperatorGrant',
-  role: 'admin',
-  of: 'given',
-  does: 'give roles',
+  access: { role: 'admin', of: 'given', does: 'give roles' },
   api: {
-    tag,
     route: 'POST /operators/grants',
     summary: 'Give roles to an address or to a group, within five seconds',
     description: 'Giving the same roles again changes nothing.',
@@ -222,8 +204,7 @@ const addGrant = operation({
     refuses: [409],
   },
   body: AddGrant,
-  async run(caller, { email, group, roles, locations, locationGroups }) {
-    const wanted = { email, group, roles, locations, locationGroups };
+  async run(caller, wanted) {
     caller.note(givenInWords(wanted));
     return recordGiven(caller, { action: 'give roles' }, await addOperatorGrant(caller.pool, wanted));
   },
@@ -247,12 +228,9 @@ const addGrant = operation({
 
 const removeGrant = operation({
   id: 'removeOperatorGrant',
-  role: 'admin',
-  of: 'list',
-  does: 'take roles',
+  access: { role: 'admin', of: 'list', does: 'take roles' },
   missing: 'No grant has this id, or it also applies where you are not an admin.',
   api: {
-    tag,
     route: 'POST /operators/grants/:grantId/remove',
     summary: 'Remove a grant of roles, within five seconds',
     description: "The person's sessions continue with the remaining roles. They end if no role remains.",
@@ -275,10 +253,8 @@ const removeGrant = operation({
 
 const listOpen = operation({
   id: 'listSessions',
-  role: 'admin',
-  of: 'all',
+  access: { role: 'admin', of: 'all' },
   api: {
-    tag,
     route: 'GET /operators/sessions',
     summary: 'The browsers that are signed in',
     description: 'The most recently seen session is first. A session has the roles that its token or grants give now.',
@@ -290,19 +266,16 @@ const listOpen = operation({
     return { sessions: await listSessions(pool, { operatorToken: config.OPERATOR_TOKEN }) };
   },
   print: ({ sessions }) =>
-    table(
-      sessions.map((each) => ({
-        session: each.sessionId,
-        name: each.name,
-        kind: each.kind,
-        from: each.source,
-        browser: each.userAgent,
-        'signed in': each.signedInAt,
-        'last seen': each.lastSeenAt,
-        expires: each.expiresAt,
-      })),
-      'Nobody is signed in.',
-    ),
+    tableOf('Nobody is signed in.', sessions, (each) => ({
+      session: each.sessionId,
+      name: each.name,
+      kind: each.kind,
+      from: each.source,
+      browser: each.userAgent,
+      'signed in': each.signedInAt,
+      'last seen': each.lastSeenAt,
+      expires: each.expiresAt,
+    })),
   command: {
     name: 'operator session list',
     about: 'list who is signed in, from where, since when, and when they were last seen',
@@ -313,12 +286,9 @@ const listOpen = operation({
 
 const revokeSession = operation({
   id: 'revokeSession',
-  role: 'admin',
-  of: 'all',
-  does: 'revoke session',
+  access: { role: 'admin', of: 'all', does: 'revoke session' },
   missing: 'No session has this id.',
   api: {
-    tag,
     route: 'POST /operators/sessions/:sessionId/revoke',
     summary: 'End the session of a browser, within five seconds',
     description: "The session's open streams end too. The person may sign in again.",

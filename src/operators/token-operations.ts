@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { facts, readFuture, table } from '../cli/print.ts';
+import { facts, readFuture, tableOf } from '../cli/print.ts';
 import { isStorable } from '../core/domain/cause-text.ts';
 import { webhookUrl } from '../core/domain/make-token.ts';
 import { listLocations } from '../core/locations/locations.ts';
@@ -16,7 +16,7 @@ import {
   stateOfToken,
 } from '../core/locations/webhook-tokens.ts';
 import { NO_PUBLIC_URL, NotDone, noSuch, operation, type Operation } from './operation.ts';
-import { EXAMPLE_ID, LocationParams, When, group, groupOption, idOf } from './requests.ts';
+import { EXAMPLE_ID, group, groupOption, idOf, LocationParams, optionalFields, When } from './requests.ts';
 
 const Label = z
   .string()
@@ -26,11 +26,8 @@ const Label = z
 
 const issue = operation({
   id: 'issueToken',
-  role: 'integrator',
-  of: 'location',
-  does: 'issue',
+  access: { role: 'integrator', of: 'location', does: 'issue' },
   api: {
-    tag: 'Locations',
     route: 'POST /locations/:locationId/tokens',
     summary: 'Make a webhook token for a location',
     description:
@@ -42,13 +39,10 @@ const issue = operation({
   },
   takes: ['idempotencyKey'],
   params: LocationParams,
-  body: z.preprocess(
-    (body) => body ?? {},
-    z.strictObject({
-      label: Label.optional(),
-      expiresAt: When.optional().meta({ description: 'By default it never expires.' }),
-    }),
-  ),
+  body: optionalFields({
+    label: Label.optional(),
+    expiresAt: When.optional().meta({ description: 'By default it never expires.' }),
+  }),
   reads: ['PUBLIC_URL'],
   async run(caller, { locationId, label, expiresAt }) {
     const { pool, by, config, service, note } = caller;
@@ -92,10 +86,8 @@ const issue = operation({
 
 const list = operation({
   id: 'listTokens',
-  role: 'any',
-  of: 'list',
+  access: { role: 'any', of: 'list' },
   api: {
-    tag: 'Locations',
     route: 'GET /tokens',
     summary: 'Webhook tokens, without the tokens themselves',
     description: 'The list includes expired and revoked tokens.',
@@ -116,19 +108,16 @@ const list = operation({
     };
   },
   print: ({ tokens }) =>
-    table(
-      tokens.map((row) => ({
-        token: row.tokenId,
-        location: row.locationId,
-        integration: row.integration,
-        label: row.label,
-        state: row.state,
-        created: row.createdAt,
-        expires: row.expiresAt,
-        'last used': row.lastUsedAt,
-      })),
-      'No tokens yet. See: expediter token issue --help',
-    ),
+    tableOf('No tokens yet. See: expediter token issue --help', tokens, (row) => ({
+      token: row.tokenId,
+      location: row.locationId,
+      integration: row.integration,
+      label: row.label,
+      state: row.state,
+      created: row.createdAt,
+      expires: row.expiresAt,
+      'last used': row.lastUsedAt,
+    })),
   command: {
     name: 'token list',
     about:
@@ -142,12 +131,9 @@ const list = operation({
 
 const revoke = operation({
   id: 'revokeToken',
-  role: 'integrator',
-  of: 'location',
-  does: 'revoke',
+  access: { role: 'integrator', of: 'location', does: 'revoke' },
   missing: 'The location has no token with this id.',
   api: {
-    tag: 'Locations',
     route: 'DELETE /locations/:locationId/tokens/:tokenId',
     summary: 'Revoke a token, within five seconds',
     description: 'This cannot be undone.',

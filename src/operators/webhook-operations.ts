@@ -29,7 +29,6 @@ import {
 } from './requests.ts';
 import { replayInWords, replaysInWords, webhookInWords, webhooksTable } from './webhook-text.ts';
 
-const tag = 'Webhooks';
 /** Limit for a request that replays many webhooks. It is shorter than a usual load balancer's time-out. */
 const REPLAY_MS = 20_000;
 const COUNT_MS = 5_000;
@@ -50,10 +49,8 @@ const isCommand = ({ kind }: Actor): boolean => kind === 'command_line';
 
 const list = operation({
   id: 'listWebhooks',
-  role: 'viewer',
-  of: 'list',
+  access: { role: 'viewer', of: 'list' },
   api: {
-    tag,
     route: 'GET /webhooks',
     summary: 'Webhooks as they arrived, newest first',
     description: 'The list does not show their contents.',
@@ -87,18 +84,18 @@ const list = operation({
       'expediter webhook list --outcome dropped --since 2027-01-31T18:00:00Z --until 2027-01-31T20:00:00Z --json',
       'expediter webhook list --order order-4711',
     ],
-    read: ({ oldToken, ...typed }) => ({ ...typed, ...(oldToken === true && { oldToken: 'true' }) }),
     rows: 'webhooks',
   },
 });
 
 const show = operation({
   id: 'showWebhook',
-  role: 'viewer',
-  of: 'webhook',
-  reveals: { action: 'read webhook', when: ({ contents }) => String(contents) !== 'false' },
+  access: {
+    role: 'viewer',
+    of: 'webhook',
+    reveals: { action: 'read webhook', when: ({ contents }) => String(contents) !== 'false' },
+  },
   api: {
-    tag,
     route: 'GET /webhooks/:webhookId',
     summary: 'One webhook with its headers and its body',
     description:
@@ -127,11 +124,8 @@ const show = operation({
 
 const replayMany = operation({
   id: 'replayWebhooks',
-  role: 'operator',
-  of: 'list',
-  does: 'replay many',
+  access: { role: 'operator', of: 'list', does: 'replay many' },
   api: {
-    tag,
     route: 'POST /webhooks/replay',
     summary: 'Replay all stored webhooks that match, oldest first',
     description:
@@ -210,11 +204,8 @@ const replayMany = operation({
 
 const replay = operation({
   id: 'replayWebhook',
-  role: 'operator',
-  of: 'webhook',
-  does: 'replay',
+  access: { role: 'operator', of: 'webhook', does: 'replay' },
   api: {
-    tag,
     route: 'POST /webhooks/:webhookId/replay',
     summary: 'Apply a stored webhook again',
     description: "It is applied as a new webhook, with today's settings. A second replay changes nothing.",

@@ -1,25 +1,22 @@
-import { facts, sections, table, time, titled } from '../cli/print.ts';
+import { facts, sections, table, tableOf, time, titled, titledTable } from '../cli/print.ts';
 import type { ListedWebhook } from '../core/replay/list-webhooks.ts';
 import type { Replayed } from '../core/replay/replay-webhook.ts';
 import type { ReplayedMany } from '../core/replay/replay-webhooks.ts';
 import type { ShownWebhook } from '../core/replay/show-webhook.ts';
 
 export function webhooksTable(rows: readonly ListedWebhook[]): string {
-  return table(
-    rows.map((row) => ({
-      webhook: row.webhookId,
-      received: row.receivedAt,
-      location: row.locationId,
-      integration: row.integration,
-      outcome: row.outcome,
-      order: row.callOutCode,
-      events: row.events,
-      bytes: row.truncated ? `${row.bytes}, cut off` : row.bytes,
-      'replay of': row.replayOf,
-      why: row.reason,
-    })),
-    'No webhooks match.',
-  );
+  return tableOf('No webhooks match.', rows, (row) => ({
+    webhook: row.webhookId,
+    received: row.receivedAt,
+    location: row.locationId,
+    integration: row.integration,
+    outcome: row.outcome,
+    order: row.callOutCode,
+    events: row.events,
+    bytes: row.truncated ? `${row.bytes}, cut off` : row.bytes,
+    'replay of': row.replayOf,
+    why: row.reason,
+  }));
 }
 
 export function replayInWords(replayed: Replayed, { dryRun }: { dryRun: boolean }): string {
@@ -94,19 +91,20 @@ export function webhookInWords(shown: ShownWebhook): string {
             ? `would be dropped: ${today.dropped}`
             : `is not possible: ${today.refused}`,
     }),
-    titled('Events, as a replay would read them', 'events' in today ? table(today.events.map(toRow), '') : ''),
-    titled(
-      'Replays of the same webhook',
-      table(
-        replays.map(({ webhookId, receivedAt, outcome, reason }) => ({
-          webhook: webhookId,
-          received: receivedAt,
-          outcome,
-          why: reason,
-        })),
-        '',
-      ),
-    ),
+    titledTable('Events, as a replay would read them', 'events' in today ? today.events : [], (event) => ({
+      status: event.status,
+      'at the POS': event.nativeStatus,
+      order: event.serviceOrderId,
+      'POS id': event.providerOrderId,
+      occurred: event.occurredAt,
+      reason: event.reason,
+    })),
+    titledTable('Replays of the same webhook', replays, ({ webhookId, receivedAt, outcome, reason }) => ({
+      webhook: webhookId,
+      received: receivedAt,
+      outcome,
+      why: reason,
+    })),
     titled('Headers', facts(shown.headers ?? {})),
     body === undefined
       ? `Body, ${shown.bytes} bytes: encrypted, and cannot be decrypted`
@@ -117,19 +115,6 @@ export function webhookInWords(shown: ShownWebhook): string {
   );
 }
 
-type ReadEvent = Extract<ShownWebhook['today'], { events: unknown }>['events'][number];
-
-function toRow(event: ReadEvent): Parameters<typeof table>[0][number] {
-  return {
-    status: event.status,
-    'at the POS': event.nativeStatus,
-    order: event.serviceOrderId,
-    'POS id': event.providerOrderId,
-    occurred: event.occurredAt,
-    reason: event.reason,
-  };
-}
-
 /** Returns a body as text if it is UTF-8 without terminal control characters. */
 function toText(body: ShownWebhook['body']): { text: string } | { base64: string } | undefined {
   if (body === undefined) return undefined;
@@ -137,7 +122,6 @@ function toText(body: ShownWebhook['body']): { text: string } | { base64: string
   return text === undefined || /[^\P{Cc}\t\n\r]/u.test(text) ? { base64 } : { text };
 }
 
-/** Describes the POS's availability, if the webhook reports it. */
 function describeAvailability(pausedUntil: Date | null | undefined): string | undefined {
   if (pausedUntil === undefined) return undefined;
   return pausedUntil === null ? 'that the POS takes orders' : `that the POS takes no orders until ${time(pausedUntil)}`;

@@ -429,7 +429,6 @@ function draftLocation(order: readonly Node[]): string {
   return text(own ?? leaf(/id||uu?id||code||slug||number||key||ref\w*/, place?.children), true);
 }
 
-/** Drafts when the order was cancelled. */
 function draftCancelled(order: readonly Node[], placed: Node | undefined): string {
   const at = leaf(/cancell?ed(at|on|ts|time)?/, order);
   if (at !== undefined && kindOf(at) !== 'boolean') return time(at);

@@ -10,15 +10,15 @@ import type { Readiness } from '../http/health.ts';
 import type { MetricSources } from '../observe/start-observing.ts';
 import { ANSWER_LIMITS, type AnswerLimits } from '../http/webhook-routes.ts';
 import { NAME_PROXIES, findWeakVariables } from './find-weak-variables.ts';
-import { jobs } from './jobs.ts';
+import { jobs, type Modules } from './jobs.ts';
 import { processLifecycle, type Part } from './process-lifecycle.ts';
 import { addEndpoints, buildListener, createListener, listenersOf, type Listeners } from './listener.ts';
-import { attentionModule, type Attention } from './modules/attention.ts';
-import { kitchensModule, type Kitchens } from './modules/kitchens.ts';
-import { isFollowed, liveModule, type Live } from './modules/live.ts';
-import { noticesModule, type Notices } from './modules/notices.ts';
-import { ordersModule, type Orders } from './modules/orders.ts';
-import { webhooksModule, type Webhooks } from './modules/webhooks.ts';
+import { attentionModule } from './modules/attention.ts';
+import { kitchensModule } from './modules/kitchens.ts';
+import { isFollowed, liveModule } from './modules/live.ts';
+import { noticesModule } from './modules/notices.ts';
+import { ordersModule } from './modules/orders.ts';
+import { webhooksModule } from './modules/webhooks.ts';
 import { operatorDeps } from './operators.ts';
 import { database } from './plugins/database.ts';
 import { observability } from './plugins/observability.ts';
@@ -51,15 +51,6 @@ type About = {
   /** Whether a loop or a job is started, by its name. By default all are. */
   runs?: (loop: string) => boolean;
 };
-type Modules = {
-  live: Live;
-  webhooks: Webhooks;
-  orders: Orders;
-  kitchens: Kitchens;
-  notices: Notices;
-  attention: Attention;
-};
-
 /** Builds the service. It does not connect or listen yet. */
 export async function buildServer(config: Config, about: About): Promise<Server> {
   const { registry, log, limits = ANSWER_LIMITS } = about;

@@ -206,105 +206,88 @@ const shape = Object.fromEntries(Object.entries(VARIABLES).map(([name, [schema]]
   [Name in keyof typeof VARIABLES]: (typeof VARIABLES)[Name][0];
 };
 
-/** The fault of a rule between variables. Because of `when`, the rule is checked even if other variables are wrong. */
-const fault = (name: keyof typeof VARIABLES, error: string) => ({ path: [name], error, when: () => true });
+const Variables = z.object(shape);
+export type Config = z.infer<typeof Variables>;
+/** A variable, when it is wrong, and why. */
+type Rule = [name: keyof Config, isWrong: (env: Config) => boolean, says: string];
 
-const Environment = z
-  .object(shape)
-  .refine(
-    ({ BODY_BUDGET, WEBHOOK_BODY_LIMIT }) => !(BODY_BUDGET < 4 * WEBHOOK_BODY_LIMIT),
-    fault(
-      'BODY_BUDGET',
-      'is less than four times WEBHOOK_BODY_LIMIT: one location gets at most a quarter, too little for the largest body',
-    ),
-  )
-  .refine(
-    ({ PII_RETENTION_DAYS, WEBHOOK_RETENTION_DAYS }) => !(PII_RETENTION_DAYS < WEBHOOK_RETENTION_DAYS),
-    fault(
-      'PII_RETENTION_DAYS',
-      'is less than WEBHOOK_RETENTION_DAYS: webhooks contain member data, and would be stored for longer',
-    ),
-  )
-  .refine(
-    ({ SPILL_TOPIC, WEBHOOK_RETENTION_DAYS }) => SPILL_TOPIC === undefined || !(WEBHOOK_RETENTION_DAYS < 8),
-    fault(
-      'WEBHOOK_RETENTION_DAYS',
-      'is less than 8 days, and SPILL_TOPIC is set: a webhook may wait in the spill for 7 days, and be deleted too soon',
-    ),
-  )
-  .refine(
-    ({ FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }) =>
-      FOLLOW_TOKEN_KEYS === undefined || FOLLOW_TOKEN_AUDIENCE !== undefined,
-    fault('FOLLOW_TOKEN_AUDIENCE', 'is required with FOLLOW_TOKEN_KEYS'),
-  )
-  .refine(
-    ({ SMTP_URL, MAIL_FROM }) => SMTP_URL === undefined || MAIL_FROM !== undefined,
-    fault('MAIL_FROM', 'is required with SMTP_URL'),
-  )
-  .refine(
-    ({ NOTIFY_WEBHOOK_URL, ATTENTION_WEBHOOK_URL, NOTIFY_WEBHOOK_SECRET }) =>
-      (NOTIFY_WEBHOOK_URL ?? ATTENTION_WEBHOOK_URL) === undefined || NOTIFY_WEBHOOK_SECRET !== undefined,
-    fault('NOTIFY_WEBHOOK_SECRET', 'is required with NOTIFY_WEBHOOK_URL and ATTENTION_WEBHOOK_URL'),
-  )
-  .refine(
-    ({ ATTENTION_TOPIC, ATTENTION_WEBHOOK_URL }) =>
-      ATTENTION_TOPIC === undefined || ATTENTION_WEBHOOK_URL === undefined,
-    fault('ATTENTION_WEBHOOK_URL', 'is set, and so is ATTENTION_TOPIC: set only one of them'),
-  )
-  .refine(
-    ({ SMTP_URL, NOTIFY_WEBHOOK_URL, PUBLIC_URL }) =>
-      (SMTP_URL ?? NOTIFY_WEBHOOK_URL) === undefined || PUBLIC_URL !== undefined,
-    fault('PUBLIC_URL', 'is required with SMTP_URL or NOTIFY_WEBHOOK_URL: restaurants answer there'),
-  )
-  .refine(
-    ({ HOST, OPERATOR_PORT, OPERATOR_TOKEN, OIDC_ISSUER }) =>
-      OPERATOR_PORT !== undefined || (OPERATOR_TOKEN ?? OIDC_ISSUER) === undefined || isLoopback(HOST),
-    fault(
-      'OPERATOR_PORT',
-      'is unset, and HOST is not a loopback address: set a port that is not public, or the value of PORT if this process serves only operators',
-    ),
-  )
-  .refine(
-    ({ OIDC_ISSUER, OIDC_CLIENT_ID }) => (OIDC_ISSUER === undefined) === (OIDC_CLIENT_ID === undefined),
-    fault('OIDC_CLIENT_ID', 'and OIDC_ISSUER must both be set, or neither'),
-  )
-  .refine(
-    ({ OIDC_ISSUER = '' }) => !isPlainElsewhere(OIDC_ISSUER),
-    fault('OIDC_ISSUER', 'is not https: an attacker on the network could sign in as anybody'),
-  )
-  .refine(
-    ({ OIDC_ISSUER, CONSOLE_URL }) => OIDC_ISSUER === undefined || CONSOLE_URL !== undefined,
-    fault('CONSOLE_URL', 'is required with OIDC_ISSUER: the issuer redirects people to the console after sign-in'),
-  )
-  .refine(
+const requiredWith = (name: keyof Config, others: readonly (keyof Config)[], because = ''): Rule => [
+  name,
+  (env) => env[name] === undefined && others.some((each) => env[each] !== undefined),
+  `is required with ${others.join(' or ')}${because}`,
+];
+
+const RULES: readonly Rule[] = [
+  [
+    'BODY_BUDGET',
+    (env) => env.BODY_BUDGET < 4 * env.WEBHOOK_BODY_LIMIT,
+    'is less than four times WEBHOOK_BODY_LIMIT: one location gets at most a quarter, too little for the largest body',
+  ],
+  [
+    'PII_RETENTION_DAYS',
+    (env) => env.PII_RETENTION_DAYS < env.WEBHOOK_RETENTION_DAYS,
+    'is less than WEBHOOK_RETENTION_DAYS: webhooks contain member data, and would be stored for longer',
+  ],
+  [
+    'WEBHOOK_RETENTION_DAYS',
+    (env) => env.SPILL_TOPIC !== undefined && env.WEBHOOK_RETENTION_DAYS < 8,
+    'is less than 8 days, and SPILL_TOPIC is set: a webhook may wait in the spill for 7 days, and be deleted too soon',
+  ],
+  requiredWith('FOLLOW_TOKEN_AUDIENCE', ['FOLLOW_TOKEN_KEYS']),
+  requiredWith('MAIL_FROM', ['SMTP_URL']),
+  requiredWith('NOTIFY_WEBHOOK_SECRET', ['NOTIFY_WEBHOOK_URL', 'ATTENTION_WEBHOOK_URL']),
+  [
+    'ATTENTION_WEBHOOK_URL',
+    (env) => env.ATTENTION_TOPIC !== undefined && env.ATTENTION_WEBHOOK_URL !== undefined,
+    'is set, and so is ATTENTION_TOPIC: set only one of them',
+  ],
+  requiredWith('PUBLIC_URL', ['SMTP_URL', 'NOTIFY_WEBHOOK_URL'], ': restaurants answer there'),
+  [
+    'OPERATOR_PORT',
+    (env) =>
+      env.OPERATOR_PORT === undefined && (env.OPERATOR_TOKEN ?? env.OIDC_ISSUER) !== undefined && !isLoopback(env.HOST),
+    'is unset, and HOST is not a loopback address: set a port that is not public, or the value of PORT if this process serves only operators',
+  ],
+  [
+    'OIDC_CLIENT_ID',
+    (env) => (env.OIDC_ISSUER === undefined) !== (env.OIDC_CLIENT_ID === undefined),
+    'and OIDC_ISSUER must both be set, or neither',
+  ],
+  [
+    'OIDC_ISSUER',
+    ({ OIDC_ISSUER = '' }) => isPlainElsewhere(OIDC_ISSUER),
+    'is not https: an attacker on the network could sign in as anybody',
+  ],
+  requiredWith('CONSOLE_URL', ['OIDC_ISSUER'], ': the issuer redirects people to the console after sign-in'),
+  [
+    'OIDC_ALLOWED_DOMAINS',
     ({ OIDC_ISSUER, OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS }) =>
-      OIDC_ISSUER === undefined || [OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS].some((each) => each?.length > 0),
-    fault(
-      'OIDC_ALLOWED_DOMAINS',
-      'and OIDC_ALLOWED_GROUPS are unset, and OIDC_ISSUER is set: set one of them to define who may sign in',
-    ),
-  )
-  .refine(
-    ({ SETTINGS_KEY, HOST }) => isLoopback(HOST) || !(SETTINGS_KEY instanceof Map && hasWeakKey(SETTINGS_KEY)),
-    fault(
-      'SETTINGS_KEY',
-      'has a key that can be guessed, allowed only for a loopback HOST. Make a new one: openssl rand -base64 32; then rekey',
-    ),
-  )
-  .refine(
-    ({ PUSH_AUTH, HOST }) => PUSH_AUTH !== 'off' || isLoopback(HOST),
-    fault('PUSH_AUTH', '"off" is for a loopback HOST only: anybody could push'),
-  )
-  .refine(
-    ({ PUSH_AUTH, PUSH_AUDIENCE }) => PUSH_AUTH !== 'oidc' || PUSH_AUDIENCE !== undefined,
-    fault('PUSH_AUDIENCE', 'is required while PUSH_AUTH is "oidc"'),
-  )
-  .refine(
-    ({ PUSH_AUTH, PUSH_SERVICE_ACCOUNT }) => PUSH_AUTH !== 'oidc' || PUSH_SERVICE_ACCOUNT !== undefined,
-    fault('PUSH_SERVICE_ACCOUNT', 'is required while PUSH_AUTH is "oidc"'),
-  );
+      OIDC_ISSUER !== undefined && ![OIDC_ALLOWED_DOMAINS, OIDC_ALLOWED_GROUPS].some((each) => each?.length > 0),
+    'and OIDC_ALLOWED_GROUPS are unset, and OIDC_ISSUER is set: set one of them to define who may sign in',
+  ],
+  [
+    'SETTINGS_KEY',
+    ({ SETTINGS_KEY, HOST }) => !isLoopback(HOST) && SETTINGS_KEY instanceof Map && hasWeakKey(SETTINGS_KEY),
+    'has a key that can be guessed, allowed only for a loopback HOST. Make a new one: openssl rand -base64 32; then rekey',
+  ],
+  [
+    'PUSH_AUTH',
+    (env) => env.PUSH_AUTH === 'off' && !isLoopback(env.HOST),
+    '"off" is for a loopback HOST only: anybody could push',
+  ],
+  ...(['PUSH_AUDIENCE', 'PUSH_SERVICE_ACCOUNT'] as const).map((name): Rule => [
+    name,
+    (env) => env.PUSH_AUTH === 'oidc' && env[name] === undefined,
+    'is required while PUSH_AUTH is "oidc"',
+  ]),
+];
 
-export type Config = z.infer<typeof Environment>;
+/** Because of `when`, each rule is checked even if other variables are wrong. */
+const Environment = RULES.reduce(
+  (schema, [name, isWrong, error]) => schema.refine((env) => !isWrong(env), { path: [name], error, when: () => true }),
+  Variables,
+);
+
 export const CONFIG_NAMES = Object.keys(VARIABLES) as readonly (keyof Config)[];
 
 /** Whether the process serves operators. It does so only if somebody could sign in or a port is set for them. */

@@ -39,7 +39,7 @@ const SOON = 5_000;
 const LOOK = 60;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
-type Modules = {
+export type Modules = {
   live: Live;
   webhooks: Webhooks;
   orders: Orders;

@@ -31,7 +31,6 @@ export type ListenerOptions = {
   connections: Connections;
   /** Called if a request was forwarded by a proxy that is not trusted. */
   onForwarded?: (() => void) | undefined;
-  /** Whether this listener serves operators. */
   forOperators: boolean;
   /** WEBHOOK_BODY_LIMIT. Undefined if the listener serves only operators. */
   bodyLimit: number | undefined;
@@ -146,22 +145,11 @@ export function addEndpoints(
 }
 
 /** Builds a listener with its endpoints. All dependencies are passed in, so building connects to nothing. */
-export function buildListener({
-  log,
-  proxies,
-  connections,
-  onForwarded,
-  ...endpoints
-}: Pick<ListenerOptions, 'log' | 'proxies' | 'connections' | 'onForwarded'> & Endpoints): FastifyInstance {
-  const { outside, operator } = endpoints;
-  const app = createListener({
-    log,
-    proxies,
-    connections,
-    onForwarded,
-    forOperators: operator !== undefined,
-    bodyLimit: outside?.webhook.bodyLimit,
-  });
+export function buildListener(about: Omit<ListenerOptions, 'forOperators' | 'bodyLimit'> & Endpoints): FastifyInstance {
+  const { log, proxies, connections, onForwarded, ...endpoints } = about;
+  const forOperators = endpoints.operator !== undefined;
+  const bodyLimit = endpoints.outside?.webhook.bodyLimit;
+  const app = createListener({ log, proxies, connections, onForwarded, forOperators, bodyLimit });
   addEndpoints(app, endpoints, connections.authenticate);
   return app;
 }

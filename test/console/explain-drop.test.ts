@@ -6,7 +6,7 @@ import type { Explanation } from '../../console/webhooks/explanation.ts';
 import { outcomeMeaning } from '../../console/webhooks/outcome-meaning.ts';
 import type { ShownWebhook } from '../../console/wire.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
-import { DROP_CODES, DropCause, REPLAY_CODES, ReplayCause } from '../../src/core/domain/webhook-cause.ts';
+import { DROP_CODES, DropCause, ReplayCause } from '../../src/core/domain/webhook-cause.ts';
 import type { WebhookAuth } from '../../src/core/domain/webhook-auth.ts';
 import { WEBHOOK_OUTCOMES, type Drop } from '../../src/core/domain/webhook.ts';
 import { verifyAndTranslate } from '../../src/core/statuses/translate-webhook-request.ts';
@@ -216,7 +216,7 @@ describe('why it was dropped', () => {
 });
 
 describe('why it cannot be replayed', () => {
-  it.each(REPLAY_CODES)('has words for the code %s', (code) => {
+  it.each(ReplayCause.options.map(({ shape }) => shape.code.value))('has words for the code %s', (code) => {
     const { what, details = [] } = explainRefusal({ cause: ReplayCause.parse(sample(code)), refused: 'it' }, ABOUT);
     expect(what).not.toBe(NOT_REPLAYABLE);
     expect([what, ...details].join()).not.toMatch(/undefined|NaN|\[object/);

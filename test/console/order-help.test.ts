@@ -2,13 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { helpWith } from '../../console/orders/help-with.ts';
 import { throwWithHelp } from '../../console/orders/throw-with-help.ts';
 import { Refused } from '../../console/api.ts';
-import {
-  PLACEMENT_CODES,
-  PlacementCause,
-  REFUSAL_CODES,
-  RefusalCause,
-  describeCause,
-} from '../../src/core/domain/placement-cause.ts';
+import { PLACEMENT_CODES, PlacementCause, RefusalCause, describeCause } from '../../src/core/domain/placement-cause.ts';
 
 const ABOUT = { locationId: 'club-1', integration: 'standard' };
 /** The details of all codes. */
@@ -30,7 +24,7 @@ const DETAILS = {
 
 const causes = [
   ...PLACEMENT_CODES.map((code) => PlacementCause.parse({ code, ...DETAILS })),
-  ...REFUSAL_CODES.map((code) => RefusalCause.parse({ code, ...DETAILS })),
+  ...RefusalCause.options.map(({ shape }) => RefusalCause.parse({ code: shape.code.value, ...DETAILS })),
 ].map((cause) => [cause.code, cause] as const);
 
 describe('each code of the closed lists', () => {

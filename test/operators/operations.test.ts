@@ -126,7 +126,7 @@ const ROWS: Record<string, Row> = {
 const NEEDS_NO_BODY =
   /^(replayWebhook|issueToken|testOrder|certifyLocation|examineDeployment|pauseLocation|(take|close)\w+Case|adoptApplications)$/;
 /** What is given and taken is written down at each of its locations as well. */
-const isOfRights = ({ does = '' }: Operation): boolean => / (token|roles)$/.test(does);
+const isOfRights = ({ access: { does = '' } }: Operation): boolean => / (token|roles)$/.test(does);
 /** Whoever types it may have meant the secret that belongs to it. */
 const SECRET = 'exo_hunter2-hunter2-hunter2';
 
@@ -256,7 +256,8 @@ it('every operation is asked here, by every way that it has', () => {
 });
 
 describe.each(withApi)('$id over HTTP', (operation) => {
-  const { api, role, of, does, reveals, wakes } = operation;
+  const { api, access, wakes } = operation;
+  const { role, of, does, reveals } = access;
   const revealed = reveals?.when({}) === false && { contents: true };
   const right = (): Options => ({ ...pathOf(operation, ids), ...rowOf(operation).input, ...revealed });
   beforeEach(() => prepare(operation));
@@ -412,7 +413,8 @@ describe.each(withApi)('$id over HTTP', (operation) => {
 });
 
 describe.each(withCommand)('$id at the command line', (operation) => {
-  const { api, command, does, reveals } = operation;
+  const { api, access, command } = operation;
+  const { does, reveals } = access;
   const { args = () => [], stdin, refused, code: exit = 0 } = rowOf(operation);
   const isDryable = command?.options?.some(({ flags }) => flags === '--dry-run') === true;
   beforeEach(() => prepare(operation));

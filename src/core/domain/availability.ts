@@ -14,16 +14,15 @@ export const Availability = z
     locationId: z.string().meta({ description: "The location's id on the ordering platform." }),
     integration: z.string(),
     state: KitchenState,
-    source: z.enum(['pos', 'operator', 'inferred']).meta({
-      description:
-        'Who said it: the POS, an operator, or nobody. Without any report, a kitchen is inferred to be open.',
-    }),
+    source: z
+      .enum(['pos', 'operator', 'inferred'])
+      .describe('Who said it: the POS, an operator, or nobody. Without any report, a kitchen is inferred to be open.'),
     since: Instant.meta({ description: 'When this state began.' }),
     until: Instant.nullable().meta({ description: 'When this state ends automatically. Null if that is not known.' }),
     extraMinutes: z
       .int()
       .nullable()
-      .meta({ description: 'The minutes that each order takes longer, if the kitchen is busy. Null if unknown.' }),
+      .describe('The minutes that each order takes longer, if the kitchen is busy. Null if unknown.'),
     sequence: z.int().meta({
       description:
         'A higher number is newer. Numbers are skipped. 0 until the state changes for the first time. Messages may ' +

@@ -25,66 +25,57 @@ export const LiveMessage = z
     locationId: z
       .string()
       .exactOptional()
-      .meta({
-        description:
-          'Missing in the `failed` of an order that could never be read from the platform. If the platform signals ' +
+      .describe(
+        'Missing in the `failed` of an order that could never be read from the platform. If the platform signals ' +
           'that order again, the order starts again: the next messages have higher sequences and a `locationId`.',
-      }),
+      ),
     sequence: z
       .int()
       .min(1)
-      .meta({
-        description:
-          "Counts an order's messages from 1 without gaps. After a restore of our database it continues at a much higher " +
+      .describe(
+        "Counts an order's messages from 1 without gaps. After a restore of our database it continues at a much higher " +
           'number. Messages may come twice: drop a message that is not above your last number.',
-      }),
+      ),
     status: z
       .enum(STATUSES)
       .nullable()
-      .meta({ description: 'What the POS reported. Null for `placed` and `sent`, which no POS reports.' }),
+      .describe('What the POS reported. Null for `placed` and `sent`, which no POS reports.'),
     memberState: z.enum(MEMBER_STATES).meta({ description: 'What the member sees.' }),
     fulfillment: FulfillmentType.exactOptional().meta({ description: 'Missing where `locationId` is missing.' }),
     callOutCode: z
       .string()
       .exactOptional()
-      .meta({
-        description:
-          'The code that the staff call out. It is the same in every message of the order and on its ticket at the ' +
+      .describe(
+        'The code that the staff call out. It is the same in every message of the order and on its ticket at the ' +
           'POS. Missing where `locationId` is missing.',
-      }),
+      ),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     cancellation: Cancellation.exactOptional(),
-    reason: z
-      .string()
-      .exactOptional()
-      .meta({ description: 'Why the order failed or was cancelled, fit for the member.' }),
+    reason: z.string().exactOptional().describe('Why the order failed or was cancelled, fit for the member.'),
     reasonCode: ReasonCode.exactOptional(),
     itemIds: z
       .array(z.string())
       .exactOptional()
-      .meta({ description: 'The items that the POS names as the reason, by the ids that the platform gave them.' }),
-    estimatedReadyAt: Instant.exactOptional().meta({
-      description:
-        "The POS's latest estimate of when the food will be ready. Missing without an estimate, and once the order has " +
+      .describe('The items that the POS names as the reason, by the ids that the platform gave them.'),
+    estimatedReadyAt: Instant.exactOptional().describe(
+      "The POS's latest estimate of when the food will be ready. Missing without an estimate, and once the order has " +
         'ended.',
-    }),
-    estimatedDeliveryAt: Instant.exactOptional().meta({
-      description: "The POS's latest estimate of when the food will reach the member. Missing in the same cases.",
-    }),
+    ),
+    estimatedDeliveryAt: Instant.exactOptional().describe(
+      "The POS's latest estimate of when the food will reach the member. Missing in the same cases.",
+    ),
     trackingUrl: z
       .url()
       .exactOptional()
-      .meta({
-        description:
-          'The latest https: URL of the POS where the member follows the courier. Missing without a URL, and once the ' +
+      .describe(
+        'The latest https: URL of the POS where the member follows the courier. Missing without a URL, and once the ' +
           'order has ended.',
-      }),
+      ),
     occurredAt: Instant.exactOptional().meta({ description: "When the step happened, by the POS's clock." }),
-    firstReceivedAt: Instant.exactOptional().meta({
-      description:
-        "When the POS's webhook first came, by Postgres's clock, if it was applied later: an operator replayed it, or it " +
+    firstReceivedAt: Instant.exactOptional().describe(
+      "When the POS's webhook first came, by Postgres's clock, if it was applied later: an operator replayed it, or it " +
         'waited until its POS id was known. Missing if it was applied on arrival.',
-    }),
+    ),
     appliedAt: Instant.meta({ description: "When the step was applied, by Postgres's clock." }),
   })
   .meta({
@@ -110,36 +101,18 @@ export const LiveMessage = z
   });
 export type LiveMessage = z.infer<typeof LiveMessage>;
 
-/** A live message, as it is stored in the outbox and in the row of its order. */
-export type LiveRow = {
-  serviceOrderId: string;
-  sequence: number;
-  /** Null, like `fulfillment`, for an order that was never read from the platform. */
-  locationId: string | null;
-  fulfillment: FulfillmentType | null;
-  /** Null if the order was never read. */
-  callOutCode: string | null;
-  rank: number;
-  providerOrderId: string | null;
-  /** The order's cancellation as it is now, which may be newer than this message. */
-  cancellation: z.infer<typeof Cancellation> | null;
-  reason: string | null;
-  reasonCode: ReasonCode | null;
-  itemIds: string[] | null;
-  estimatedReadyAt: string | null;
-  estimatedDeliveryAt: string | null;
-  trackingUrl: string | null;
-  occurredAt: string | null;
-  /** Null if the step was applied when its webhook arrived, or did not come from a webhook. */
-  firstReceivedAt: string | null;
-  appliedAt: string;
+type OrNull<Shape> = {
+  [Field in keyof Shape]-?: object extends Pick<Shape, Field> ? Exclude<Shape[Field], undefined> | null : Shape[Field];
 };
+/**
+ * A live message, as it is stored in the outbox and in the row of its order: null where the message has no field. Its
+ * `cancellation` is that of the order now, which may be newer than the message.
+ */
+export type LiveRow = OrNull<Omit<LiveMessage, 'status' | 'memberState'>> & { rank: number };
 
 /** Returns a message's cancellation: `refused` if the order is completed, none if it has failed or is cancelled. */
-export function cancellationNotified({
-  rank,
-  cancellation,
-}: Pick<LiveRow, 'rank' | 'cancellation'>): Pick<LiveMessage, 'cancellation'> {
+export function cancellationNotified(row: Pick<LiveRow, 'rank' | 'cancellation'>): Pick<LiveMessage, 'cancellation'> {
+  const { rank, cancellation } = row;
   if (cancellation === null || rank >= RANK_FAILED) return {};
   return { cancellation: rank >= RANK_END ? 'refused' : cancellation };
 }

@@ -40,10 +40,7 @@ export function sumItems(items: CanonicalOrder['items']): number {
 }
 
 /** Lists an order's discounts above 0 for a ticket. If the order lists none, their sum is one "Discount". */
-export function discountsOf({
-  money: { discount = 0 },
-  discounts,
-}: Pick<CanonicalOrder, 'money' | 'discounts'>): readonly { name: string; amount: number }[] {
-  const named = discounts?.length ? discounts : [{ name: 'Discount', amount: discount }];
+export function discountsOf({ money, discounts }: Pick<CanonicalOrder, 'money' | 'discounts'>) {
+  const named = discounts?.length ? discounts : [{ name: 'Discount', amount: money.discount ?? 0 }];
   return named.filter(({ amount }) => amount > 0);
 }

@@ -4,8 +4,7 @@ import { z } from 'zod';
 export const Next = z
   .string()
   .nullable()
-  .meta({
-    description:
-      'Where the list continues: pass it as `cursor`. Null at the end of the list. A page with fewer entries than ' +
+  .describe(
+    'Where the list continues: pass it as `cursor`. Null at the end of the list. A page with fewer entries than ' +
       '`limit`, even none, may have a `next`.',
-  });
+  );

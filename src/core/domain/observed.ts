@@ -72,7 +72,6 @@ export type Observed =
     }
   /** One statement that applied webhooks. `serviceOrderIds` has an entry per event, undefined for an order not ours. */
   | { what: 'flush'; webhooks: number; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
-  /** Parked events were re-driven. */
   | { what: 'redrive'; serviceOrderIds: readonly (string | undefined)[]; milliseconds: number }
   | (LiveMessageEnd & {
       what: 'live message';
@@ -91,7 +90,6 @@ export type Observed =
   | { what: 'pause'; action: 'resume'; by: string; locationId: string }
   /** A restaurant withdrew our access to its POS. `by` is the integration. */
   | { what: 'access revoked'; by: string; locationId: string; webhookId: string }
-  /** The availability of a kitchen changed. */
   | ({ what: 'kitchen'; until: Date | null } & Pick<Availability, 'locationId' | 'state' | 'source' | 'extraMinutes'>)
   | FollowObserved
   | FailedAuthObserved
@@ -104,7 +102,6 @@ export type Observed =
       locationId: string;
       serviceOrderId: string | undefined;
       webhookId?: string;
-      /** The status that the POS reported. */
       status?: string;
       detail?: string;
     };
@@ -353,9 +350,7 @@ export type NoticeObserved = {
   via: 'email' | 'webhook';
   messageId: string;
   locationId: string;
-  /** The number of orders in the message. */
   orders: number;
-  /** Why it was not sent. */
   problem?: string;
 };
 export const NOTICE_OUTCOMES = ['sent', 'failed', 'gave_up', 'settled'] as const;

@@ -37,7 +37,6 @@ export type PlatformError = {
  */
 export type ErrorCode = 'NOT_FOUND' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'BAD_USER_INPUT' | 'INTERNAL_SERVER_ERROR';
 
-/** An optional value. */
 export type Maybe<Value> = Value | null | undefined;
 
 /**

@@ -60,7 +60,7 @@ export const Member = z.object({
     .string()
     .regex(/^\+[1-9]\d{1,14}$/, { error: 'is not an E.164 number such as +4930123456' })
     .optional()
-    .meta({ description: 'E.164.' }),
+    .describe('E.164.'),
 });
 
 const Destination = z.object({
@@ -131,13 +131,13 @@ const Money = z
     tax: MinorUnits.nonnegative(),
     tip: MinorUnits.nonnegative(),
     fee: MinorUnits.nonnegative(),
-    total: MinorUnits.nonnegative().meta({
-      description: 'The amount that the member has paid: with tip and fee, less the discount.',
-    }),
+    total: MinorUnits.nonnegative().describe(
+      'The amount that the member has paid: with tip and fee, less the discount.',
+    ),
     currency: z
       .string()
       .regex(/^[A-Z]{3}$/, { error: 'is not an ISO 4217 code such as EUR' })
-      .meta({ description: 'ISO 4217. It defines the number of digits of the minor units.' }),
+      .describe('ISO 4217. It defines the number of digits of the minor units.'),
   })
   .refine(({ subtotal, discount = 0 }) => discount <= subtotal, {
     path: ['discount'],
@@ -176,9 +176,7 @@ export const CanonicalOrder = OrderFields.extend({
     .array(Discount.extend({ name: RequiredText.default('Discount') }))
     .optional()
     .meta(ABOUT_DISCOUNTS),
-  cancelledAt: Time.optional().meta({
-    description: 'When it was cancelled on the platform. This is final.',
-  }),
+  cancelledAt: Time.optional().describe('When it was cancelled on the platform. This is final.'),
   cancelReason: Text.optional().meta({ description: 'Why it was cancelled, fit for the restaurant.' }),
 }).meta(ABOUT_ORDERS);
 export type CanonicalOrder = z.infer<typeof CanonicalOrder>;
@@ -188,16 +186,15 @@ export const KitchenOrder = OrderFields.extend({
   callOutCode: z
     .string()
     .optional()
-    .meta({
-      description:
-        'What the staff call out and the member shows, such as K472. We choose it. It never changes, and is unique among the ' +
+    .describe(
+      'What the staff call out and the member shows, such as K472. We choose it. It never changes, and is unique among the ' +
         'last 4,096 orders of the location. Every order that is sent has one.',
-    }),
+    ),
   extraMinutes: z
     .int()
     .min(1)
     .optional()
-    .meta({ description: 'The minutes that the kitchen needs longer than usual now. Missing if it is not busy.' }),
+    .describe('The minutes that the kitchen needs longer than usual now. Missing if it is not busy.'),
 }).meta(ABOUT_ORDERS);
 export type KitchenOrder = z.infer<typeof KitchenOrder>;
 

@@ -126,9 +126,6 @@ export const RefusalCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('not_to_be_cancelled') }),
 ]);
 export type RefusalCause = z.infer<typeof RefusalCause>;
-export type RefusalCode = RefusalCause['code'];
-
-export const REFUSAL_CODES: readonly RefusalCode[] = RefusalCause.options.map((option) => option.shape.code.value);
 
 type Sentences<Cause extends { code: string }> = {
   [Code in Cause['code']]: string | ((cause: Extract<Cause, { code: Code }>) => string);

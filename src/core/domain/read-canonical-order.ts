@@ -6,7 +6,6 @@ import { describeCause } from './placement-cause.ts';
 import { shapeIssues, type ShapeIssue } from './shape-issues.ts';
 import { toE164 } from './to-e164.ts';
 
-/** An order, and the fields that were left out of it. */
 export type ReadOrder = { order: CanonicalOrder; leftOut: readonly LeftOut[] };
 
 /** The most left-out fields listed for one order, which may have thousands of lines with the same mistake. */

@@ -6,24 +6,23 @@ const Field = z.string().min(1);
 export const WebhookAuth = z.object({
   kind: z
     .enum(['signature', 'password'])
-    .meta({ description: 'A signature of the body, or a password, which does not protect the body.' }),
+    .describe('A signature of the body, or a password, which does not protect the body.'),
   header: z
     .string()
     .regex(/^[a-z0-9-]+$/)
-    .meta({ description: 'Its header, in lower case.' }),
+    .describe('Its header, in lower case.'),
   settings: z.array(Field).min(1).meta({ description: 'The fields of the settings that verify it.' }),
-  optional: z.literal(true).exactOptional().meta({
-    description: 'Without those fields nothing is verified: only the token in the URL proves the sender.',
-  }),
-  previousSetting: Field.exactOptional().meta({
-    description: 'The field with the previous secret, while the POS changes to the new one.',
-  }),
-  urlSetting: Field.exactOptional().meta({
-    description: 'The field with the signed URL, if it is not the one of PUBLIC_URL.',
-  }),
+  optional: z
+    .literal(true)
+    .exactOptional()
+    .describe('Without those fields nothing is verified: only the token in the URL proves the sender.'),
+  previousSetting: Field.exactOptional().describe(
+    'The field with the previous secret, while the POS changes to the new one.',
+  ),
+  urlSetting: Field.exactOptional().describe('The field with the signed URL, if it is not the one of PUBLIC_URL.'),
   byConnect: z
     .literal(true)
     .exactOptional()
-    .meta({ description: '`expediter provider connect` makes the POS and those fields agree.' }),
+    .describe('`expediter provider connect` makes the POS and those fields agree.'),
 });
 export type WebhookAuth = z.infer<typeof WebhookAuth>;

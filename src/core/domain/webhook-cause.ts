@@ -83,7 +83,3 @@ export const ReplayCause = z
   ])
   .meta({ description: 'Why a webhook is not replayed.' });
 export type ReplayCause = z.infer<typeof ReplayCause>;
-
-export const REPLAY_CODES: readonly ReplayCause['code'][] = ReplayCause.options.map(
-  (option) => option.shape.code.value,
-);

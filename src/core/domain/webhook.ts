@@ -107,22 +107,15 @@ export type Translated = {
   | { events: readonly []; kitchen?: undefined; revokedAt?: undefined; dropped: Drop }
 );
 
-/** An authenticated webhook, translated, as it is stored. */
-export type TranslatedWebhook = {
-  id: string;
-  locationId: string;
-  integration: string;
-  receivedAt: Date;
-  /** The headers that are stored in clear, see `storedHeaders`. */
-  headers: Record<string, string>;
+/**
+ * An authenticated webhook, translated, as it is stored: with the headers of `storedHeaders`, and without its body if that is
+ * encrypted.
+ */
+export type TranslatedWebhook = Omit<ArrivedWebhook, 'target' | 'token'> & {
   /** The encrypted rest, see `WebhookSecrets`. */
   sealed?: string | undefined;
-  /** Empty if the body is encrypted. */
-  body: Buffer;
   /** The original length of a body that is compressed by zstd. */
   zstdOf?: number;
-  /** True if only the beginning of the body is stored. */
-  truncated: boolean;
   events: readonly StatusEvent[];
   kitchen?: KitchenReport | undefined;
   /** When the restaurant withdrew our access to its POS, by the vendor's clock. */

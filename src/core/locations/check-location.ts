@@ -9,7 +9,6 @@ import { describeError } from '../domain/classify-error.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { hideSecrets, noteTokens, secretsOf } from './hide-secrets.ts';
 
-/** The dependencies of a call to any POS. */
 export type PosDeps = {
   now: Now;
   credentialsFor: (integration: string) => Credentials;

@@ -9,20 +9,20 @@ import {
   leavesOf,
   parseSettings,
   placeOfSettings,
+  unsealSettings,
   toHttpUrl,
   withApplications,
   WrongLocation,
   type SettingsRules,
 } from './locations.ts';
 import { retryPlacements } from './put-location.ts';
-import { seal, unseal } from './settings-key.ts';
+import { seal } from './settings-key.ts';
 
 const LIVES_H = 72;
 export type ConnectLink = {
   linkId: string;
   locationId: string;
   integration: string;
-  /** The location's name, for people. */
   name: string | null;
   expiresAt: Date;
   /** Where the location's settings may lead, besides the vendor's own hosts. */
@@ -74,13 +74,11 @@ export async function makeConnectLink(
   return { linkId, token, expiresAt: rows[0].expiresAt };
 }
 
-/** Finds a link that can be used, by its token. */
 export async function findConnectLink(pool: Pool, token: string): Promise<ConnectLink | undefined> {
   if (!mayBeToken('exc_', token)) return undefined;
   return readLink(pool, 'c.sha256 = $1', Buffer.from(digest(token), 'base64'));
 }
 
-/** Finds a link that can be used, by its id. */
 export async function reopenConnectLink(pool: Pool, linkId: string): Promise<ConnectLink | undefined> {
   return readLink(pool, 'c.link_id = $1::uuid', linkId);
 }
@@ -107,7 +105,7 @@ export async function openLinked(
   changes: Readonly<Record<string, unknown>> = {},
 ): Promise<{ merged: Record<string, unknown>; provider: Provider; settings: unknown; origins: string[] }> {
   const { sealedSettings } = await getLocation(pool, link.locationId);
-  const merged = { ...(await openSettings(rules, link.locationId, sealedSettings)), ...changes };
+  const merged = { ...(await unsealSettings(rules, link.locationId, sealedSettings)), ...changes };
   const { provider, settings } = parseSettings(await withApplications(pool, rules, [merged]), link.integration, merged);
   const { page, hosts } = authorisationOf(provider);
   const called = leavesOf(settings).filter(([path]) => path[0] !== provider.webhookAuth?.urlSetting);
@@ -129,13 +127,7 @@ export function makeState(): string {
   return randomBytes(32).toString('base64url');
 }
 
-export function authorisationOf({
-  authorisation,
-  integration,
-}: {
-  authorisation?: Authorisation<unknown>;
-  integration: string;
-}): Authorisation<unknown> {
+export function authorisationOf({ authorisation, integration }: Provider): Authorisation<unknown> {
   if (authorisation !== undefined) return authorisation;
   throw new NeedsOperator(`${integration} has no page where a restaurant can grant access`);
 }
@@ -156,7 +148,7 @@ export async function mergeSettings(
   );
   if (rows[0] === undefined)
     throw new WrongLocation(`no location is called "${locationId}"`, { cause: { code: 'no_location' } });
-  const merged = { ...(await openSettings(rules, locationId, rows[0].sealed)), ...changes };
+  const merged = { ...(await unsealSettings(rules, locationId, rows[0].sealed)), ...changes };
   const { provider, settings } = parseSettings(await withApplications(client, rules, [merged]), integration, merged);
   const sealed = await seal(rules.keys, merged, placeOfSettings(locationId));
   await client.query(
@@ -168,12 +160,4 @@ export async function mergeSettings(
     [locationId, sealed, grantKeyOf(integration, provider, settings) ?? null, isConnected],
   );
   await retryPlacements(client, locationId);
-}
-
-async function openSettings(
-  { keys }: SettingsRules,
-  locationId: string,
-  sealed: string,
-): Promise<Record<string, unknown>> {
-  return (await unseal(keys, sealed, placeOfSettings(locationId))) as Record<string, unknown>;
 }

@@ -8,13 +8,12 @@ import {
   WrongLocation,
   getLocation,
   listLocations,
-  placeOfSettings,
   replaceSettings,
   settingsDecrypter,
+  unsealSettings,
   type SettingsRules,
 } from './locations.ts';
 import type { Connection } from '../domain/provider.ts';
-import { unseal } from './settings-key.ts';
 import { issueToken, revokeToken } from './webhook-tokens.ts';
 import { webhookUrl } from '../domain/make-token.ts';
 
@@ -65,7 +64,7 @@ export async function connectLocation(
     throw error;
   }
   if (connection.settings !== undefined) {
-    const before = (await unseal(rules.keys, sealedSettings, placeOfSettings(locationId))) as Record<string, unknown>;
+    const before = await unsealSettings(rules, locationId, sealedSettings);
     const merged = { locationId, integration, settings: { ...before, ...connection.settings } };
     const isStored = await replaceSettings(pool, rules, merged, sealedSettings);
     if (!isStored) {

@@ -64,11 +64,8 @@ function withReference({ application }: Provider, schema: Part): Part {
 }
 
 function schemaOf(provider: Provider): Part {
-  let schema = schemas.get(provider);
-  if (schema === undefined) {
-    schema = withReference(provider, toJsonSchema(provider));
-    schemas.set(provider, schema);
-  }
+  const schema = schemas.get(provider) ?? withReference(provider, toJsonSchema(provider));
+  schemas.set(provider, schema);
   return schema;
 }
 
@@ -99,7 +96,6 @@ function partsAt(part: Part | boolean | undefined, path: readonly string[]): Par
   return [part, ...same, ...(path.length === 0 ? [] : partsAt(inside, rest))];
 }
 
-/** An integration that a location can have. */
 export const ShownProvider = z
   .object({
     integration: z.string(),

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { toCauseText } from '../domain/cause-text.ts';
@@ -100,7 +101,8 @@ const MOST_OPENED = 50_000;
 
 /** Decrypts and parses settings, and caches them until they change, because every webhook and attempt needs them. */
 export function settingsDecrypter(rules: SettingsRules): DecryptSettings {
-  const opened = new Map<string, { from: string; by: string | null; integration: string; usable: Usable }>();
+  type Opened = { from: string; by: string | null; integration: string; usable: Usable };
+  const opened = new LRUCache<string, Opened>({ max: MOST_OPENED });
   const open = (sealed: string, place: string): Promise<unknown> =>
     unseal(rules.keys, sealed, place).catch((error: Error) => {
       throw new WrongLocation(`settings cannot be decrypted: ${error.message}`, {
@@ -123,8 +125,6 @@ export function settingsDecrypter(rules: SettingsRules): DecryptSettings {
       name && sealedApplication ? ((await open(sealedApplication, placeOfApplication(name))) as Fields) : undefined;
     const applications: Applications = new Map(name && fields ? [[name, { integration, fields }]] : []);
     const usable = parseSettings({ ...rules, applications }, integration, settings);
-    const [oldest] = opened.size < MOST_OPENED ? [] : opened.keys();
-    if (oldest !== undefined) opened.delete(oldest);
     opened.set(locationId, { from: sealedSettings, by: sealedApplication, integration, usable });
     return usable;
   };
@@ -133,6 +133,11 @@ export function settingsDecrypter(rules: SettingsRules): DecryptSettings {
 /** The place of a location's settings, see `seal`. */
 export function placeOfSettings(locationId: string): string {
   return `locations/${locationId}`;
+}
+
+/** Decrypts a location's settings. @throws like `unseal` */
+export async function unsealSettings({ keys }: { keys: SettingsKeys }, locationId: string, sealed: string) {
+  return (await unseal(keys, sealed, placeOfSettings(locationId))) as Record<string, unknown>;
 }
 
 /** The place of an application's settings, see `seal`. */

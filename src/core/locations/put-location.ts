@@ -135,26 +135,21 @@ export const LocationChange = z.object({
 });
 export type LocationChange = z.infer<typeof LocationChange>;
 
-/** The answer to a change of a location. */
 export const ChangedLocation = z
   .object({
     locationId: z.string(),
     integration: z.string(),
     created: z.boolean().meta({ description: 'True if the location did not exist before.' }),
     changes: z.array(LocationChange),
-    etag: z
-      .string()
-      .nullable()
-      .meta({ description: 'Of the location as it is now. Null if a dry run would create it.' }),
+    etag: z.string().nullable().describe('Of the location as it is now. Null if a dry run would create it.'),
     warnings: z.array(z.string()).meta({ description: 'What is stored although it is unusual, for people.' }),
     validTokens: z.int().meta({ description: 'Webhook tokens that are valid for the integration.' }),
   })
   .meta({ id: 'ChangedLocation' });
 
-export type PutLocation = Pick<z.infer<typeof ChangedLocation>, 'created' | 'changes' | 'etag' | 'warnings'>;
+export type PutLocation = Omit<z.infer<typeof ChangedLocation>, 'locationId' | 'integration' | 'validTokens'>;
 
 type Options = {
-  /** The `If-Match` of the request. */
   ifMatch?: string | undefined;
   /** The `If-None-Match` of the request: the location must not exist. */
   ifNoneMatch?: string | undefined;
@@ -192,14 +187,10 @@ type Rules = SettingsRules & { allowedHosts: AllowedHosts };
 export async function putLocation(
   pool: Pool,
   rules: Rules,
-  {
-    locationId,
-    integration,
-    settings,
-    ...details
-  }: { locationId: string; integration: string; settings: unknown } & Partial<LocationDetails>,
+  location: { locationId: string; integration: string; settings: unknown } & Partial<LocationDetails>,
   options: Options = {},
 ): Promise<PutLocation | PutRefused> {
+  const { locationId, integration, settings, ...details } = location;
   const wanted = {
     ...ReplacedDetails.parse({}),
     ...details,

@@ -6,7 +6,7 @@ import type { Observe } from '../domain/observed.ts';
 import { joinLoops, type WorkLoop } from '../postgres/loops.ts';
 import { publishRows } from '../postgres/publish-rows.ts';
 import { inBatch, inTransaction, LOCK_KITCHENS } from '../postgres/transactions.ts';
-import { END_BUSY, OPERATOR_PAUSED_UNTIL, PAUSED_UNTIL, said } from './locations.ts';
+import { END_BUSY, OPERATOR_PAUSED_UNTIL, PAUSED_UNTIL, said, type Pause } from './locations.ts';
 
 const FIELDS = `'locationId', l.location_id, 'integration', l.integration, 'state', coalesce(k.state, 'open'),
   'source', coalesce(k.source, 'inferred'), 'since', coalesce(k.since, l.created_at), 'until', k.until,
@@ -113,14 +113,8 @@ export async function openAgain(client: PoolClient, locationId: string): Promise
   );
 }
 
-/** An operator's report of a busy kitchen. Its end is a time, or minutes from now; without both, it has no end. */
-export type Busy = {
-  extraMinutes: number;
-  by: string;
-  reason?: string | undefined;
-  until?: Date | undefined;
-  minutes?: number | undefined;
-};
+/** An operator's report of a busy kitchen, which ends like a pause. */
+export type Busy = Pause & { extraMinutes: number; by: string };
 
 type Deps = { pool: Pool; observe: Observe };
 

@@ -7,12 +7,12 @@ import {
   LOCATION_ROW,
   LocationRow,
   parseSettings,
-  placeOfSettings,
+  unsealSettings,
   withApplications,
   WrongLocation,
 } from './locations.ts';
 import { etagOf, LocationDetails, readConfigured, type ConfiguredRow } from './put-location.ts';
-import { unseal, type SettingsKeys } from './settings-key.ts';
+import type { SettingsKeys } from './settings-key.ts';
 import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/make-token.ts';
 import { Care, readCare } from '../operators/cases.ts';
@@ -34,31 +34,25 @@ export const SeenLocation = LocationRow.extend({
   lastSeenAt: z
     .date()
     .nullable()
-    .meta({ description: 'When its last webhook came through this integration, accurate to ten seconds.' }),
-  notStored: z.int().meta({
-    description: 'Webhooks of today (UTC) dropped and not stored, beyond the daily quota; accurate to ten seconds.',
-  }),
-  missedAt: z.date().nullable().meta({
-    description: 'When a status poll last found more than the webhooks had reported: a webhook is missing.',
-  }),
+    .describe('When its last webhook came through this integration, accurate to ten seconds.'),
+  notStored: z
+    .int()
+    .describe('Webhooks of today (UTC) dropped and not stored, beyond the daily quota; accurate to ten seconds.'),
+  missedAt: z
+    .date()
+    .nullable()
+    .describe('When a status poll last found more than the webhooks had reported: a webhook is missing.'),
   oldToken: z
     .object({
-      webhooks: z
-        .int()
-        .meta({ description: `Stored webhooks (at most ${REFUSED_READ}), plus today's that were not stored.` }),
+      webhooks: z.int().describe(`Stored webhooks (at most ${REFUSED_READ}), plus today's that were not stored.`),
       lastReceivedAt: z.date(),
       tokenId: z.string().meta({ description: 'The token of the last webhook.' }),
       state: z.enum(OLD_TOKEN_STATES).meta({ description: 'Why that token is not valid.' }),
     })
     .nullable()
-    .meta({
-      description:
-        'Webhooks of the last 24 hours refused for a token that was once valid here: its POS needs a new token.',
-    }),
+    .describe('Webhooks of the last 24 hours refused for a token that was once valid here: its POS needs a new token.'),
   webhooks: FiveMinutes.meta({ description: 'Webhooks of the last hour, in steps of five minutes, oldest first.' }),
-  errors: FiveMinutes.meta({
-    description: 'How many of `webhooks` were dropped, or refused as `unauthorized` or `not_committed`.',
-  }),
+  errors: FiveMinutes.describe('How many of `webhooks` were dropped, or refused as `unauthorized` or `not_committed`.'),
 });
 export type SeenLocation = z.infer<typeof SeenLocation>;
 
@@ -133,19 +127,17 @@ export const ShownLocation = SeenLocation.extend({
   webhookUrl: z
     .string()
     .nullable()
-    .meta({ description: 'The URL that its POS calls, without the token. Null while PUBLIC_URL is unset.' }),
+    .describe('The URL that its POS calls, without the token. Null while PUBLIC_URL is unset.'),
   knows: z.object({
     check: z.boolean().meta({ description: '`check` can test its settings.' }),
     readStatus: z.boolean().meta({ description: "An order's status can be polled at its POS." }),
     connect: z.boolean().meta({ description: '`expediter provider connect` can register our URL at its POS.' }),
   }),
-  grant: ShownGrant.nullable().meta({
-    description: 'The grant of access by its POS, if it has to be renewed. Otherwise null.',
-  }),
+  grant: ShownGrant.nullable().describe('The grant of access by its POS, if it has to be renewed. Otherwise null.'),
   tokens: z.array(TokenRow.omit({ locationId: true }).extend({ state: z.enum(TOKEN_STATES) })),
   actions: z
     .array(RecordedAction)
-    .meta({ description: "Operators' actions at this location, done and refused: the newest 50, newest first." }),
+    .describe("Operators' actions at this location, done and refused: the newest 50, newest first."),
   ...Care,
 }).meta({ id: 'ShownLocation' });
 
@@ -207,7 +199,7 @@ async function showSettings(
 ): Promise<Pick<ShownLocation, 'settings' | 'settingsProblem'>> {
   let settings: unknown;
   try {
-    settings = await unseal(keys, sealedSettings, placeOfSettings(locationId));
+    settings = await unsealSettings({ keys }, locationId, sealedSettings);
   } catch (error) {
     return { settings: {}, settingsProblem: `settings cannot be decrypted: ${(error as Error).message}` };
   }

@@ -1,4 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
@@ -110,12 +111,10 @@ function deriveToken(
   scope: readonly (string | undefined)[],
 ): { tokenId: string; token: string } {
   const key = deriveKey(keys, 'webhook token');
-  const derive = (part: string): Buffer<ArrayBuffer> =>
-    Buffer.from(
-      createHmac('sha256', key)
-        .update(JSON.stringify([part, by, idempotencyKey, ...scope]))
-        .digest(),
-    );
+  const derive = (part: string): Buffer<ArrayBuffer> => {
+    const about = JSON.stringify([part, by, idempotencyKey, ...scope]);
+    return createHmac('sha256', key).update(about).digest();
+  };
   const id = derive('id').subarray(0, 16);
   // A UUID of version 8, whose other bits are our own: https://www.rfc-editor.org/rfc/rfc9562#name-uuid-version-8
   id.writeUInt8((id.readUInt8(6) & 0x0f) | 0x80, 6);
@@ -182,7 +181,7 @@ export type AuthenticateToken = (
  */
 export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings, now: Now): AuthenticateToken {
   /** Times are monotonic: Postgres's clock may step back at a failover, and revoked tokens would stay valid longer. */
-  const known = new Map<string, { scope: TokenScope; readAt: number; cachedAt: number }>();
+  const known = new LRUCache<string, { scope: TokenScope; readAt: number; cachedAt: number }>({ max: CACHE_SIZE });
   const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
   /** The number of waiting look-ups by source, except those of cached tokens. */
   const waitingOf = new Map<string, number>();
@@ -207,7 +206,7 @@ export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings,
             answer.reject(scope);
             continue;
           }
-          if (scope !== undefined && !isOld(scope)) store(sha256, scope, readAt);
+          if (scope !== undefined && !isOld(scope)) known.set(sha256, { scope, readAt, cachedAt: performance.now() });
           answer.resolve(scope);
         }
       } catch (error) {
@@ -215,12 +214,6 @@ export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings,
       }
     }
     isLookingUp = false;
-  };
-
-  const store = (sha256: string, scope: TokenScope, readAt: number): void => {
-    const [oldest] = known.size < CACHE_SIZE ? [] : known.keys();
-    if (oldest !== undefined) known.delete(oldest);
-    known.set(sha256, { scope, readAt, cachedAt: performance.now() });
   };
 
   /** Removes changed tokens from the cache. */

@@ -105,7 +105,7 @@ export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): 
   return inBatches(pool, { lock: LOCK_FIND_NOTICES, batch: page }, async (client) => {
     const made = await client.query(MAKE_MESSAGES, [gatherS, page]);
     await client.query(GATHER);
-    return made.rowCount ?? 0;
+    return made;
   });
 }
 

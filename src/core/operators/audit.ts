@@ -65,8 +65,13 @@ function logAction(
   log?.info({ auditId, ...about, ...ended, by: { kind, id, name } }, 'operator');
 }
 
+/** The author of an action, with the fields of the action that come from the request. */
+export type Author = Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
+
 /** Records an action that has already ended, such as a refusal. */
-export async function recordAction(pool: Pool, by: Actor, action: Action, { outcome, after }: Ended): Promise<void> {
+export async function recordAction(pool: Pool, by: Author, given: Action, { outcome, after }: Ended): Promise<void> {
+  const { source, requestId, log } = by;
+  const action = { source, requestId, log, ...given };
   const { rows } = await pool.query<{ id: string }>(
     `${BEGIN} INSERT INTO audit_outcomes (audit_id, outcome, after) SELECT audit_id, $12::text, $13::text FROM begun
      RETURNING audit_id AS id`,
@@ -75,8 +80,6 @@ export async function recordAction(pool: Pool, by: Actor, action: Action, { outc
   logAction(by, { ...action, id: rows[0]?.id }, { outcome, after });
 }
 
-/** The author of an action, with the fields of the action that come from the request. */
-export type Author = Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
 export type Deed = Pick<Action, 'action' | 'subject'>;
 
 /** Records an action about orders that were found by their member, at each location that has some of them. */

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { isStorable } from '../domain/cause-text.ts';
 import { Instant, NOT_BLANK } from '../domain/order.ts';
 
-/** A text that an operator typed. */
 export const Typed = (most: number): z.ZodString =>
   z
     .string()
@@ -32,7 +31,6 @@ export const Care = {
 };
 export type Care = z.infer<z.ZodObject<typeof Care>>;
 
-/** The subject of a case and of notes. */
 export type Subject = { serviceOrderId: string } | { locationId: string };
 
 const NOTES = 200;

@@ -4,7 +4,6 @@ import { Id } from '../domain/order.ts';
 import { recordAtLocations, type Author, type Deed } from './audit.ts';
 import { ROLES, Right, Role, type Scope } from './operator.ts';
 
-/** Roles to grant, and the locations at which they apply. */
 export const GivenRight = z.strictObject({
   roles: z
     .array(Role)

@@ -18,7 +18,6 @@ export type Role = z.infer<typeof Role>;
 /** The role that a route needs. `any`: one role or more besides `metrics`, also `integrator` alone. */
 export type NeededRole = Role | 'operator or integrator' | 'any';
 
-/** Roles at some locations. */
 export const Right = z.object({
   roles: z.array(Role).min(1).meta({ description: 'Each role except integrator and metrics includes viewer.' }),
   locations: z.array(Id).nullable().meta({
@@ -28,7 +27,6 @@ export const Right = z.object({
 });
 export type Right = z.infer<typeof Right>;
 
-/** A role that somebody has at a group. */
 export type RoleAt = { role: Role; group: string };
 type Groups = readonly string[];
 /** Whether an operator may create a location (`before` is undefined), or change its groups. See `mayPlace` */
@@ -46,7 +44,6 @@ export const Actor = z.object({
 });
 export type Actor = z.infer<typeof Actor>;
 
-/** An authenticated operator. */
 export type Operator = Actor & {
   rights: readonly Right[];
   /** True if the rights may be outdated, because Postgres did not answer. */

@@ -20,14 +20,12 @@ export const ListedAction = z
     serviceOrderId: z.string().nullable(),
     callOutCode: z.string().nullable().meta({ description: 'Of the order.' }),
     webhookId: z.string().nullable(),
-    subject: z.string().nullable().meta({
-      description: 'The id of a token, session or grant; the filter of a replay; the route that was refused.',
-    }),
-    before: z.string().nullable().meta({ description: 'The state of the order or the location, or another code.' }),
-    outcome: z
-      .enum(ACTION_OUTCOMES)
+    subject: z
+      .string()
       .nullable()
-      .meta({ description: 'Null if the action still runs, or if its process died.' }),
+      .describe('The id of a token, session or grant; the filter of a replay; the route that was refused.'),
+    before: z.string().nullable().meta({ description: 'The state of the order or the location, or another code.' }),
+    outcome: z.enum(ACTION_OUTCOMES).nullable().describe('Null if the action still runs, or if its process died.'),
     after: z.string().nullable(),
     endedAt: Instant.nullable(),
   })

@@ -20,14 +20,9 @@ export function backoff(failures: number, wait: { firstMs: number; mostMs: numbe
 export async function runEvery(
   milliseconds: number,
   work: () => Promise<unknown>,
-  {
-    observe,
-    name,
-    firstMs,
-    times = 0,
-    signal,
-  }: { observe: Observe; name: BackgroundWorkName; firstMs: number; times?: number; signal: AbortSignal },
+  about: { observe: Observe; name: BackgroundWorkName; firstMs: number; times?: number; signal: AbortSignal },
 ): Promise<void> {
+  const { observe, name, firstMs, times = 0, signal } = about;
   const rest = (time: number): Promise<void> => sleep(time, undefined, { signal }).catch(() => {});
   await rest(firstMs);
   while (!signal.aborted) {
@@ -44,7 +39,6 @@ export async function runEvery(
 export type WorkLoop = {
   /** Starts claiming. A `wake` before this has no effect. */
   start(): void;
-  /** Signals that there is work now. */
   wake(): void;
   /**
    * Claims once, with the whole capacity. Resolves with the number of pieces when all of them are done. Tests step a loop
@@ -122,7 +116,6 @@ export function workLoop<Piece>(about: {
   };
 }
 
-/** Makes one loop of several. */
 export function joinLoops(loops: readonly WorkLoop[]): WorkLoop {
   return {
     start: () => loops.forEach((loop) => loop.start()),

@@ -75,12 +75,16 @@ async function within<Result>(client: PoolClient, work: (client: PoolClient) => 
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => {
-      // `withClient` closes the connection after this error, because it may still be in the transaction.
-      throw new Error('could not be rolled back', { cause: error });
-    });
+    await rollBack(client, error);
     throw error;
   }
+}
+
+/** @throws an Error after which `withClient` closes the connection, because it may still be in the transaction */
+export async function rollBack(client: PoolClient, cause?: unknown): Promise<void> {
+  await client.query('ROLLBACK').catch((error: unknown) => {
+    throw new Error('could not be rolled back', { cause: cause ?? error });
+  });
 }
 
 /** Advisory locks of this service. Never change a number: processes of two releases must take the same lock. */
@@ -116,20 +120,20 @@ export async function tryLock(client: ClientBase, lock: number): Promise<boolean
 }
 
 /**
- * Repeats `work`, each time in its own transaction under `lock`. Ends when `work` finds fewer rows than a batch, or
+ * Repeats `work`, each time in its own transaction under `lock`. Ends when a statement finds fewer rows than a batch, or
  * when another process has the lock.
- * @param work returns the number of rows that it found and will not find again
+ * @param work its statement does not find the same rows again
  * @returns the total number of rows
  */
 export async function inBatches(
   pool: Pool,
   about: { lock: number; batch: number },
-  work: (client: PoolClient) => Promise<number>,
+  work: (client: PoolClient) => Promise<{ rowCount: number | null }>,
 ): Promise<number> {
   let total = 0;
   for (;;) {
     const began = performance.now();
-    const count = (await inBatch(pool, about.lock, work)) ?? 0;
+    const count = (await inBatch(pool, about.lock, work))?.rowCount ?? 0;
     total += count;
     if (count < about.batch) return total;
     await restSince(began);

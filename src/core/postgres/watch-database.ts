@@ -20,7 +20,6 @@ export async function databaseState(pool: Pool): Promise<DatabaseState> {
 }
 
 export type DatabaseWatch = {
-  /** State at the last check. */
   state(): DatabaseState;
   /** True while Postgres is known to accept no writes. During this time only this watch queries it. */
   isAway(): boolean;

@@ -16,7 +16,6 @@ export type WebhookFilter = {
   since?: Date | undefined;
   /** Only webhooks received before this time. */
   until?: Date | undefined;
-  /** Only webhooks in this order's history. */
   serviceOrderId?: string | undefined;
   /** True for webhooks that were refused for an old token, false for all others. */
   oldToken?: boolean | undefined;
@@ -35,18 +34,17 @@ export const ListedWebhook = z
     reason: z.string().nullable().meta({ description: 'Why it was dropped, or another note on its outcome.' }),
     cause: StoredDropCause.nullable().meta({ description: 'Why it was dropped, as data.' }),
     replayOf: z.string().nullable().meta({ description: 'The webhook that it replays.' }),
-    serviceOrderId: z.string().nullable().meta({
-      description: 'The order of its events. Null if it belongs to none of our orders, or was parked when it came.',
-    }),
+    serviceOrderId: z
+      .string()
+      .nullable()
+      .describe('The order of its events. Null if it belongs to none of our orders, or was parked when it came.'),
     callOutCode: z.string().nullable().meta({ description: 'The call-out code of that order.' }),
     locationId: z.string(),
     bytes: z.int().meta({ description: 'Size of its body.' }),
-    polled: z.boolean().meta({
-      description: 'No POS sent it: a status poll of an overdue order reported more than the webhooks of the order.',
-    }),
-    truncated: z
+    polled: z
       .boolean()
-      .meta({ description: 'Only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or the daily quota.' }),
+      .describe('No POS sent it: a status poll of an overdue order reported more than the webhooks of the order.'),
+    truncated: z.boolean().describe('Only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or the daily quota.'),
   })
   .meta({ id: 'ListedWebhook' });
 export type ListedWebhook = z.infer<typeof ListedWebhook>;

@@ -5,7 +5,7 @@ import { EventOutcome, WebhookOutcome, type Drop, type Translated, type Translat
 import { DropCause } from '../domain/webhook-cause.ts';
 import { compressBody } from '../statuses/store-webhooks.ts';
 import { blankWebhooks } from '../retention/erase-members.ts';
-import { inTransaction, isDataError, withClient } from '../postgres/transactions.ts';
+import { inTransaction, isDataError, rollBack, withClient } from '../postgres/transactions.ts';
 import { GONE, findWebhook, readWebhook, type Refusal, type StoredWebhook } from './stored-webhook.ts';
 import { Status } from '../domain/lifecycle.ts';
 import { uuidV7 } from '../domain/uuid-v7.ts';
@@ -38,9 +38,7 @@ export const Replayed = z
         conflict: z.boolean().meta({ description: 'It contradicts the stored order: a person should check it.' }),
       }),
     ),
-    redriven: z
-      .int()
-      .meta({ description: 'Parked events of other webhooks that were applied because this one has their POS id.' }),
+    redriven: z.int().describe('Parked events of other webhooks that were applied because this one has their POS id.'),
   })
   .meta({ id: 'Replayed' });
 export type Replayed = z.infer<typeof Replayed>;
@@ -62,9 +60,8 @@ export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Re
   const translated = await retranslate(deps, stored);
   if ('refused' in translated) return translated;
 
-  const replay = compressBody(
-    await sealBody(deps.keys, stored, translateRequest(stored, translated, await now(deps.pool))),
-  );
+  const translatedAgain = translateRequest(stored, translated, await timeNow(deps.pool));
+  const replay = compressBody(await sealBody(deps.keys, stored, translatedAgain));
   const { webhook, applied } = await apply(deps, replay);
   let redriven = 0;
   for (const posId of deps.dryRun ? [] : applied.awaited) {
@@ -168,16 +165,15 @@ async function rolledBack<Result>(client: PoolClient, work: () => Promise<Result
   try {
     return await work();
   } finally {
-    await client.query('ROLLBACK').catch((error: unknown) => {
-      // This is not a DatabaseError, so the pool closes the connection, which may still be in the transaction.
-      throw new Error('could not be rolled back', { cause: error });
-    });
+    await rollBack(client);
   }
 }
 
-/** The time by Postgres's clock, which all processes share. */
-async function now(pool: Pool): Promise<Date> {
-  const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+/** The time by Postgres's clock, which all processes share, or `until` if that is earlier. */
+export async function timeNow(pool: Pool, until?: Date): Promise<Date> {
+  // `least` ignores a NULL.
+  const sql = 'SELECT least(clock_timestamp(), $1::timestamptz) AS now';
+  const { rows } = await pool.query<{ now: Date }>(sql, [until ?? null]);
   if (rows[0] === undefined) throw new Error('Postgres did not return the time');
   return rows[0].now;
 }

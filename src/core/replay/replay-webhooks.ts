@@ -2,10 +2,9 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
 import { isAboutStatement } from '../postgres/transactions.ts';
-import { recordAction, type Action } from '../operators/audit.ts';
-import type { Actor } from '../operators/operator.ts';
+import { recordAction, type Action, type Author } from '../operators/audit.ts';
 import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
-import { Replayed, replayStored, type Replaying } from './replay-webhook.ts';
+import { Replayed, replayStored, timeNow, type Replaying } from './replay-webhook.ts';
 import { findLocation } from '../locations/locations.ts';
 import { Refusal } from './stored-webhook.ts';
 
@@ -27,9 +26,7 @@ export const ReplayedMany = z.object({
     description:
       'Matching webhooks that were not reached, counted up to 10,000. Send the request again with `next` as `cursor`.',
   }),
-  next: z.string().nullable().meta({
-    description: 'Where the run continues: send it as `cursor`. Null at the end.',
-  }),
+  next: z.string().nullable().describe('Where the run continues: send it as `cursor`. Null at the end.'),
 });
 export type ReplayedMany = z.infer<typeof ReplayedMany>;
 
@@ -50,7 +47,7 @@ export async function* replayWebhooks(
   deps: Replaying,
   filter: WebhookFilter & { until: Date; replayable: 'open' | 'all' },
   about: {
-    by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>;
+    by: Author;
     from?: WebhookKey | undefined;
     passed?: (upTo: WebhookKey) => 'enough' | undefined;
   },
@@ -95,27 +92,19 @@ export function runInCounts({ outcomes, refused }: Pick<ReplayedMany, 'outcomes'
 
 async function recordReplay(
   pool: Pool,
-  by: Actor & Pick<Action, 'source' | 'requestId' | 'log'>,
+  by: Author,
   { webhookId, locationId }: WebhookKey,
   replayed: Replayed | Refusal,
 ): Promise<void> {
-  const { source, requestId, log } = by;
   const end =
     'refused' in replayed
       ? { outcome: 'refused' as const, after: replayed.cause.code }
       : { outcome: 'done' as const, after: replayed.outcome };
-  await recordAction(pool, by, { action: 'replay', webhookId, locationId, source, requestId, log }, end);
+  await recordAction(pool, by, { action: 'replay', webhookId, locationId }, end);
 }
 
-/** Returns the end of the time that a run covers: now by Postgres's clock, or `until` if that is earlier. */
-export async function endOfRun(pool: Pool, until: Date | undefined): Promise<Date> {
-  const { rows } = await pool.query<{ end: Date }>(
-    'SELECT least(clock_timestamp(), $1::timestamptz) AS "end"', // least ignores a NULL
-    [until ?? null],
-  );
-  if (rows[0] === undefined) throw new Error('Postgres did not return the time');
-  return rows[0].end;
-}
+/** Returns the end of the time that a run covers. */
+export const endOfRun = (pool: Pool, until: Date | undefined): Promise<Date> => timeNow(pool, until);
 
 /** After a deadlock, a held lock or bad values, refuses only this webhook, because the next one may succeed. */
 function ownFault(error: unknown): Refusal {

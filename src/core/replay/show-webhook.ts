@@ -33,10 +33,9 @@ export const ShownWebhook = ListedWebhook.extend({
       text: z.string().exactOptional().meta({ description: 'Only if it is UTF-8.' }),
     })
     .exactOptional()
-    .meta({
-      description:
-        'As received. A body that contains our token is stored encrypted, and left out if it cannot be decrypted.',
-    }),
+    .describe(
+      'As received. A body that contains our token is stored encrypted, and left out if it cannot be decrypted.',
+    ),
   erased: z.boolean().meta({ description: 'Body and headers were erased with the member data of its order.' }),
   webhookAuth: WebhookAuth.nullable().meta({ description: 'How its POS authenticates, if known.' }),
   today: z
@@ -50,9 +49,7 @@ export const ShownWebhook = ListedWebhook.extend({
       z.object({ dropped: z.string(), cause: DropCause }),
       Refusal,
     ])
-    .meta({
-      description: "A replay's result by today's settings: its events, why it would be dropped, or why it is refused.",
-    }),
+    .describe("A replay's result by today's settings: its events, why it would be dropped, or why it is refused."),
   replays: z
     .array(ListedWebhook.pick({ webhookId: true, receivedAt: true, outcome: true, reason: true }))
     .meta({ description: 'Replays of the same webhook except this one, oldest first.' }),

@@ -20,7 +20,6 @@ export type ArchiveStore = {
   write(name: string, bytes: Buffer): Promise<boolean>;
   /** @returns undefined if there is no such file */
   read(name: string): Promise<Buffer | undefined>;
-  /** The URL of a file, for people. */
   urlOf(name: string): string;
 };
 

@@ -31,33 +31,27 @@ export const WEBHOOK_DAYS = `LATERAL (
  */
 export async function eraseMembers(pool: Pool, retentionDays: number, log?: Log): Promise<number> {
   const orders = await eraseEnded(pool, retentionDays, log);
-  await inBatches(pool, { lock: LOCK_ERASE_MEMBERS, batch: ERASE_BATCH }, async (client) => {
-    const { rowCount } = await client.query(
-      `WITH failed AS MATERIALIZED (
-         SELECT service_order_id FROM placements
-         WHERE location_id IS NULL AND problem IS NOT NULL AND finished_at < now() - make_interval(days => $1::int)
-         ORDER BY finished_at LIMIT ${ERASE_BATCH} FOR UPDATE SKIP LOCKED
-       ), events AS (
-         UPDATE status_events SET reason = NULL, item_ids = NULL
-         WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM failed))
-       )
-       UPDATE placements SET problem = NULL WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM failed))`,
-      [retentionDays],
-    );
-    return rowCount ?? 0;
-  });
-  // An operator may have written about an order after its erasure, or about a location.
-  await inBatches(pool, { lock: LOCK_ERASE_MEMBERS, batch: ERASE_BATCH }, async (client) => {
-    const { rowCount } = await client.query(
-      `DELETE FROM notes WHERE note_id = ANY (ARRAY(
-         SELECT note_id FROM notes WHERE at < now() - make_interval(days => $1::int)
-         ORDER BY at LIMIT ${ERASE_BATCH}))`,
-      [retentionDays],
-    );
-    return rowCount ?? 0;
-  });
+  const batches = { lock: LOCK_ERASE_MEMBERS, batch: ERASE_BATCH };
+  await inBatches(pool, batches, (client) => client.query(ERASE_PROBLEMS, [retentionDays]));
+  await inBatches(pool, batches, (client) => client.query(DELETE_NOTES, [retentionDays]));
   return orders;
 }
+
+const ERASE_PROBLEMS = `
+  WITH failed AS MATERIALIZED (
+    SELECT service_order_id FROM placements
+    WHERE location_id IS NULL AND problem IS NOT NULL AND finished_at < now() - make_interval(days => $1::int)
+    ORDER BY finished_at LIMIT ${ERASE_BATCH} FOR UPDATE SKIP LOCKED
+  ), events AS (
+    UPDATE status_events SET reason = NULL, item_ids = NULL
+    WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM failed))
+  )
+  UPDATE placements SET problem = NULL WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM failed))`;
+
+/** An operator may have written about an order after its erasure, or about a location. */
+const DELETE_NOTES = `
+  DELETE FROM notes WHERE note_id = ANY (ARRAY(
+    SELECT note_id FROM notes WHERE at < now() - make_interval(days => $1::int) ORDER BY at LIMIT ${ERASE_BATCH}))`;
 
 type Ended = { serviceOrderId: string; endedAt: string };
 
@@ -159,7 +153,6 @@ const blanking = (keys: string): string => `heard AS MATERIALIZED (
     WHERE d.day = k.day AND d.location_id = k.location_id AND d.id = k.id
   )`;
 
-/** Blanks webhooks that belong to erased orders. */
 export async function blankWebhooks(
   client: ClientBase,
   webhooks: readonly { webhook_day: string; location_id: string; webhook_id: string }[],

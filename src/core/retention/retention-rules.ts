@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import {
   inBatches,
   inTransaction,
@@ -21,7 +21,7 @@ const BATCH = 1_000;
 /** Rows older than this time are deleted. `$1` is the retention in seconds. */
 const LATEST = 'now() - make_interval(secs => $1::int)';
 
-/** Statements that each delete at most one batch of old rows, by default `BATCH`. */
+/** Statements that each delete at most one batch of old rows, by default of `BATCH` rows. */
 type Rule = { lock: number; batch?: number; sql: readonly string[] };
 
 /** The statement for a table without dependent rows. */
@@ -91,12 +91,10 @@ export type Deletion = keyof typeof RULES;
  * @returns the number of deleted rows for each statement
  */
 export async function deleteOld(pool: Pool, name: Deletion, keptS: number): Promise<number[]> {
-  const { lock, batch = BATCH, sql }: Rule = RULES[name];
+  const { sql, lock, batch = BATCH }: Rule = RULES[name];
   const counts: number[] = [];
   for (const statement of sql) {
-    const remove = async (client: PoolClient): Promise<number> =>
-      (await client.query(statement, [keptS])).rowCount ?? 0;
-    counts.push(await inBatches(pool, { lock, batch }, remove));
+    counts.push(await inBatches(pool, { lock, batch }, (client) => client.query(statement, [keptS])));
   }
   return counts;
 }

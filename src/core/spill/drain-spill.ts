@@ -125,16 +125,11 @@ export function drainSpill(deps: DrainDeps): DrainSpill {
 
   const prepareNext = async (): Promise<Prepared[]> => {
     const opened = await openNext();
-    let looked: Looked[];
-    try {
-      looked = await lookUpSpilled(
-        deps.pool,
-        opened.map(({ spilled }) => spilled),
-      );
-    } catch (error) {
+    const all = opened.map(({ spilled }) => spilled);
+    const looked = await lookUpSpilled(deps.pool, all).catch((error: unknown) => {
       for (const { message } of opened) putBack(message, error);
-      return [];
-    }
+    });
+    if (looked === undefined) return [];
     const preparing = opened.map(async (each, nth) => {
       const about = looked[nth];
       if (about?.isStored === false) return prepare(each, about);
@@ -234,20 +229,10 @@ function stepsOf(deps: DrainDeps, onPutBack: () => void) {
       const { outcome, serviceOrderIds } =
         webhook.id === null ? NOT_STORED : await deps.accept({ ...webhook, isLate: true }, Date.now() + COMMIT_MS);
       settle(message, 'ack');
-      deps.observe({
-        what: 'webhook',
-        outcome,
-        requestId: spilled.requestId,
-        trace: spilled.trace,
-        milliseconds: looked.ageMs,
-        integration: spilled.integration,
-        locationId: spilled.locationId,
-        tokenId: spilled.tokenId,
-        webhookId: webhook.id,
-        serviceOrderIds,
-        dropped: webhook.dropped,
-        fromSpill: true,
-      });
+      const { requestId, trace, integration, locationId, tokenId } = spilled;
+      const about = { requestId, trace, milliseconds: looked.ageMs, integration, locationId, tokenId };
+      const { id: webhookId, dropped } = webhook;
+      deps.observe({ what: 'webhook', outcome, ...about, webhookId, serviceOrderIds, dropped, fromSpill: true });
     } catch (error) {
       putBack(message, error);
     }

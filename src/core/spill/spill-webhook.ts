@@ -61,7 +61,6 @@ export function webhookSpiller(deps: { keys: SettingsKeys; publish: (data: Buffe
   };
 }
 
-/** One process's view of the spill. */
 export type SpillState = {
   /** Webhooks that it spilled since Postgres went away, plus webhooks that it received from the spill to drain. */
   waiting: number;

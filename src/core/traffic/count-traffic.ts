@@ -11,7 +11,6 @@ export const LATENCY_BOUNDS: readonly number[] = [1, 10, 100, 1_000, 10_000, 100
   .flatMap((decade) => [1, 2, 3, 5, 7].map((step) => step * decade))
   .filter((bound) => bound <= 5_000_000);
 
-/** The number of values in each bucket. */
 export type Latencies = number[];
 
 export function countLatency(latencies: Latencies, milliseconds: number): void {

@@ -1,4 +1,5 @@
-import type { FastifyInstance } from 'fastify';
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { secureHeaders } from '../console/page-files.ts';
 
 /** What a page says. All texts are escaped. */
@@ -22,7 +23,7 @@ export type Item = {
 };
 
 /** A page for a restaurant: no script, and the style sheet is a file, as the content security policy demands. */
-export function writePage({ title, text, facts = {}, action, items = [], ...about }: Page): string {
+function writePage({ title, text, facts = {}, action, items = [], ...about }: Page): string {
   const rows = Object.entries(facts).map(([name, value]) => `<dt>${escape(name)}</dt><dd>${escape(value)}</dd>`);
   return `<!doctype html>
 <html lang="${about.language ?? 'en'}">
@@ -69,7 +70,7 @@ function escape(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES.get(character) ?? '');
 }
 
-export const STYLE = `:root { color-scheme: light dark; font: 1.0625rem/1.5 system-ui, sans-serif; }
+const STYLE = `:root { color-scheme: light dark; font: 1.0625rem/1.5 system-ui, sans-serif; }
 body { margin: 0; }
 main { max-width: 34rem; margin: 0 auto; padding: 2rem 1.25rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; line-height: 1.25; }
@@ -82,7 +83,7 @@ section { margin-bottom: 2rem; }
 `;
 
 /** Headers of a page that may send its forms to us. */
-export const FORM_HEADERS = {
+const FORM_HEADERS = {
   ...secureHeaders,
   'content-security-policy': secureHeaders['content-security-policy']?.replace(
     "form-action 'none'",
@@ -94,12 +95,20 @@ export const FORM_HEADERS = {
 
 const BODY_LIMIT = 1_024;
 
-/** Takes forms, and no other bodies. */
-export function takeForms(scope: FastifyInstance): void {
+/** Makes a scope serve pages: with these headers, with their style sheet, and with no bodies but forms. */
+export function servePages(scope: FastifyInstance, headers: OutgoingHttpHeaders = {}): void {
+  scope.addHook('onRequest', async (_request, reply) => void reply.headers({ ...FORM_HEADERS, ...headers }));
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'string', bodyLimit: BODY_LIMIT },
     (_request, body, done) => done(null, new URLSearchParams(String(body))),
   );
+  scope.get('/page.css', async (_request, reply) =>
+    reply.header('cache-control', 'max-age=3600').type('text/css; charset=utf-8').send(STYLE),
+  );
+}
+
+export function sendPage(reply: FastifyReply, status: number, page: Page): FastifyReply {
+  return reply.code(status).type('text/html; charset=utf-8').send(writePage(page));
 }

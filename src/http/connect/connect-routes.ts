@@ -23,7 +23,7 @@ import { isDatabaseAway } from '../operator/answer-errors.ts';
 import type { OperatorDeps } from '../operator/operator-deps.ts';
 import { actionFrom } from '../request.ts';
 import { TooManyFailures } from '../throttle-failures.ts';
-import { FORM_HEADERS, STYLE, takeForms, writePage, type Item, type Page } from './connect-page.ts';
+import { sendPage, servePages, type Item, type Page } from './connect-page.ts';
 
 /** The owner must finish signing in at the vendor within this time. They may have to make an account there. */
 const FLOW_S = 3_600;
@@ -69,13 +69,10 @@ export async function connectRoutes(scope: FastifyInstance, deps: Deps): Promise
   const attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure } as const;
 
   await scope.register(cookie);
-  scope.addHook('onRequest', async (_request, reply) => {
-    // Without a referrer to our own pages, a browser does not tell us the origin of a form.
-    reply.headers({ ...FORM_HEADERS, 'referrer-policy': 'same-origin' });
-  });
+  // Without a referrer to our own pages, a browser does not tell us the origin of a form.
+  servePages(scope, { 'referrer-policy': 'same-origin' });
   scope.setNotFoundHandler((_request, reply) => show(reply, ENDED));
   scope.setErrorHandler(answerError);
-  takeForms(scope);
 
   const publicUrl = translating.publicUrl === '' ? undefined : translating.publicUrl;
   const grants = { ...deps, rules: { registry, keys: translating.keys, publicUrl } };
@@ -98,10 +95,6 @@ export async function connectRoutes(scope: FastifyInstance, deps: Deps): Promise
     const grant = link && (await openGrant(grants, link, flow.state));
     return grant && { link, grant };
   };
-
-  scope.get('/page.css', async (_request, reply) =>
-    reply.header('cache-control', 'max-age=3600').type('text/css; charset=utf-8').send(STYLE),
-  );
 
   scope.get<{ Params: { token: string } }>('/:token', async (request, reply) => {
     const link = await find(request, request.params.token);
@@ -251,7 +244,7 @@ async function openFlow(keys: SettingsKeys, sealed: string | undefined, now: Dat
 }
 
 function show(reply: FastifyReply, { status, ...page }: Answer): FastifyReply {
-  return reply.code(status).type('text/html; charset=utf-8').send(writePage(page));
+  return sendPage(reply, status, page);
 }
 
 const nameOf = ({ name, locationId }: ConnectLink): string => (name === null ? locationId : `${name} (${locationId})`);

@@ -37,6 +37,8 @@ const Allowed = z.object({
 });
 const PLACE = 'console/login';
 
+const NO_DEVICE = 'Sign-in by a device code was removed. Update the command line, or use expediter login --token.';
+
 /** A code must be redeemed within this time. */
 const CODE_MS = 2 * 60_000;
 /** A person may allow a command for this long after their session has opened. */
@@ -95,13 +97,7 @@ export function loginRoutes(scope: FastifyInstance, { pool, now, identify, judge
     return reply.code(204).send();
   });
 
-  scope.post('/login/device', (_request, reply) =>
-    sendProblem(
-      reply,
-      410,
-      'Sign-in by a device code was removed. Update the command line, or use expediter login --token.',
-    ),
-  );
+  scope.post('/login/device', (_request, reply) => sendProblem(reply, 410, NO_DEVICE));
 }
 
 /**

@@ -7,7 +7,6 @@ import { boundedFetch } from '../../core/egress/bounded-fetch.ts';
 import type { Actor } from '../../core/operators/operator.ts';
 import { seal, type SettingsKeys, unseal } from '../../core/locations/settings-key.ts';
 
-/** The issuer where people sign in, and who may sign in. */
 export type OidcSettings = {
   issuer: string;
   clientId: string;

@@ -209,12 +209,8 @@ function refuser(pool: Pool) {
   ): Promise<FastifyReply> => {
     request.log.warn({ refusal, code, source: addressOf(request) }, 'sign-in by OIDC refused');
     if (person !== undefined && isWritten(person.id)) {
-      await recordAction(
-        pool,
-        person,
-        { action: 'sign in', ...actionFrom(request) },
-        { outcome: 'refused', after: refusal },
-      );
+      const action = { action: 'sign in', ...actionFrom(request) };
+      await recordAction(pool, person, action, { outcome: 'refused', after: refusal });
     }
     return reply.redirect(`/console/?problem=${problem}`, 303);
   };

@@ -24,16 +24,8 @@ export async function sessionAuth(
 ): Promise<void> {
   const publicOrigin = URL.parse(deps.consoleUrl ?? deps.translating.publicUrl)?.origin;
   const { pool, identify, judge, operatorToken, now, oidc: settings } = deps;
-  const oidc =
-    settings &&
-    (await import('./oidc-routes.ts')).oidcRoutes({
-      pool,
-      now,
-      identify,
-      judge,
-      keys: deps.translating.keys,
-      settings,
-    });
+  const { keys } = deps.translating;
+  const oidc = settings && (await import('./oidc-routes.ts')).oidcRoutes({ ...deps, keys, settings });
   scope.addHook('onRequest', async (_request, reply) => void reply.headers(secureHeaders));
   answerErrors(scope);
   scope.setNotFoundHandler((_request, reply) => sendProblem(reply, 404, NOTHING_HERE));

@@ -2,6 +2,8 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FollowObserved, Observe } from '../../core/domain/observed.ts';
+import { oneLess } from '../bound-connections.ts';
+import { STREAM_HEADERS } from '../format-event.ts';
 
 export type MemberStream = {
   isOpen(): boolean;
@@ -24,7 +26,6 @@ export type MemberStreams = {
     raw: ServerResponse,
     about: { serviceOrderId: string; headers: OutgoingHttpHeaders; livesMs: number; onClose: () => void },
   ): MemberStream | 'too_many' | 'too_many_of_order';
-  /** The orders that are followed in this process. */
   followed(): ReadonlySet<string>;
   /** Closes all streams, a few at a time, within the given time. A stream that opens later is closed immediately. */
   drain(milliseconds: number): Promise<void>;
@@ -45,7 +46,6 @@ type Open = {
   ended: { reason: Closed; at: number } | undefined;
 };
 
-const STREAM = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
 /** Maximum streams of one order, so that the holder of one token cannot use up all streams. */
 const ORDER_MAX = 20;
 const SWEEP_MS = 1_000;
@@ -78,9 +78,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
   const conclude = (stream: Open, reason: Closed): boolean => {
     if (stream.ended !== undefined) return false;
     stream.ended = { reason, at: performance.now() };
-    const left = (countOf.get(stream.serviceOrderId) ?? 0) - 1;
-    if (left > 0) countOf.set(stream.serviceOrderId, left);
-    else countOf.delete(stream.serviceOrderId);
+    oneLess(countOf, stream.serviceOrderId);
     return true;
   };
 
@@ -92,7 +90,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
       stream.beatAt = performance.now() + BEAT_MS * Math.random();
       // Fastify's listeners would keep its request and reply objects in memory while the stream is open.
       stream.raw.removeAllListeners('finish').removeAllListeners('error');
-      socket.write(`${headOf({ ...headers, ...STREAM })}${retry()}${events}`);
+      socket.write(`${headOf({ ...headers, ...STREAM_HEADERS })}${retry()}${events}`);
       observe({ what: 'follow', action: 'open' });
       if (isDraining) end(stream, 'drained');
       return;

@@ -9,30 +9,24 @@ export const AccessCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('role_missing'), roles: z.array(Role) }),
   z.object({
     code: z.literal('sign_in_again'),
-    proof: z.boolean().meta({
-      description: 'True if the person must authenticate at the issuer again. Otherwise a new session is enough.',
-    }),
+    proof: z
+      .boolean()
+      .describe('True if the person must authenticate at the issuer again. Otherwise a new session is enough.'),
   }),
 ]);
 export type AccessCause = z.infer<typeof AccessCause>;
 
-/** The body of every error answer. */
 export const Problem = z
   .object({
-    type: z
-      .string()
-      .meta({ description: 'Identifies the problem. A URI that never changes. There is no page at this URI.' }),
+    type: z.string().describe('Identifies the problem. A URI that never changes. There is no page at this URI.'),
     title: z.string().meta({ description: 'The same for every problem of this type.' }),
     status: z.int().meta({ description: 'The status of the answer.' }),
     detail: z.string().meta({ description: 'What happened and what to do, in a sentence for people. It may change.' }),
-    issues: z
-      .array(ShapeIssue)
-      .exactOptional()
-      .meta({ description: 'With 400: the wrong fields, at most ten, each once.' }),
+    issues: z.array(ShapeIssue).exactOptional().describe('With 400: the wrong fields, at most ten, each once.'),
     cause: z
       .union([ReplayCause, RefusalCause, AccessCause])
       .exactOptional()
-      .meta({ description: 'With 403 and 409: the reason, for programs.' }),
+      .describe('With 403 and 409: the reason, for programs.'),
   })
   .meta({
     id: 'Problem',

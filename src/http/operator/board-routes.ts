@@ -10,6 +10,7 @@ import { Attention } from '../../core/orders/sample-attention.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
 import { group } from '../../operators/requests.ts';
+import { STREAM_HEADERS } from '../format-event.ts';
 import { openStream, RECHECK_MS, writeBoardEvents, type EventStream, type Shared } from './event-stream.ts';
 import type { OperatorDeps } from './operator-deps.ts';
 
@@ -27,7 +28,6 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
       exposeHeadRoute: false,
       schema: {
         operationId: 'followBoard',
-        tags: ['Orders'],
         summary: 'The board: all current orders and everything that needs attention, updated live',
         description:
           'Server-sent events without ids. A reconnect sends the whole board again. `reset`: discard all orders. ' +
@@ -64,10 +64,7 @@ export function boardRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: 
           writeBoardEvents(stream),
         ),
       );
-      return reply
-        .type('text/event-stream')
-        .header('x-accel-buffering', 'no')
-        .send(stream.body as never);
+      return reply.headers(STREAM_HEADERS).send(stream.body as never);
     },
   );
 }

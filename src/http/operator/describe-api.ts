@@ -17,6 +17,7 @@ import { CanonicalOrder } from '../../core/domain/order.ts';
 import { Contents } from '../../core/orders/read-contents.ts';
 import { version } from '../../core/domain/version.ts';
 import type { Access } from '../../operators/operation.ts';
+import { API_PATH } from '../../operators/registry.ts';
 
 /**
  * Shapes of the core that have a name in the document. They get it here, not where they are defined: a provider package
@@ -34,17 +35,35 @@ const WORDS: Record<string, z.ZodType> = {
   PlacementCause: StoredPlacementCause,
 };
 
-/** Sections of the document, and of docs/operator-api.md. */
+/** Sections of the document, and of docs/operator-api.md. `paths`: the first part of the paths of its routes. */
 export const TAGS = [
-  { name: 'Orders', description: 'Orders on their way to a POS and back.' },
-  { name: 'Webhooks', description: 'Webhooks as they arrived, and replaying them.' },
-  { name: 'Members', description: "What is stored about the platform's members." },
-  { name: 'Operators', description: 'Permissions of operators, and their sessions.' },
-  { name: 'Audit', description: 'What operators did and read, and which requests were refused.' },
-  { name: 'Locations', description: 'Clubs and restaurants, each served by one integration.' },
-  { name: 'Traffic', description: 'Counts of the last day.' },
-  { name: 'Process', description: 'This process, and this description.' },
+  { name: 'Orders', description: 'Orders on their way to a POS and back.', paths: ['orders', 'live', 'search'] },
+  { name: 'Webhooks', description: 'Webhooks as they arrived, and replaying them.', paths: ['webhooks'] },
+  { name: 'Members', description: "What is stored about the platform's members.", paths: ['members'] },
+  { name: 'Operators', description: 'Permissions of operators, and their sessions.', paths: ['operators'] },
+  {
+    name: 'Audit',
+    description: 'What operators did and read, and which requests were refused.',
+    paths: ['audit'],
+  },
+  {
+    name: 'Locations',
+    description: 'Clubs and restaurants, each served by one integration.',
+    paths: ['locations', 'applications', 'availability', 'providers', 'tokens'],
+  },
+  { name: 'Traffic', description: 'Counts of the last day.', paths: ['traffic', 'scorecards'] },
+  {
+    name: 'Process',
+    description: 'This process, and this description.',
+    paths: ['doctor', 'metrics', 'openapi.json', 'spill'],
+  },
 ];
+
+/** The section of a path, with or without the prefix of the API. */
+export function sectionOf(path: string): string {
+  const [, first = ''] = path.replace(`${API_PATH}/`, '/').split('/');
+  return TAGS.find(({ paths }) => paths.includes(first))?.name ?? '';
+}
 
 const ABOUT = `The API of operators: people on call, and their programs. Every request carries a token as
 \`Authorization: Bearer\`. A token has roles at all locations or at some. Each route says which role it needs, and where
@@ -64,14 +83,15 @@ const WHERE: Record<Access['of'], string> = {
   none: 'at one location or more',
 };
 
-/** Returns a route's schema. Its description then says which role the route needs. */
-function withRole({ schema = {}, config }: RouteOptions): FastifySchema {
+/** Returns a route's schema with its section. Its description then says which role the route needs. */
+function inFull({ schema: given, url, config }: RouteOptions): FastifySchema {
+  const schema = { ...given, tags: [sectionOf(url)] };
   const access = config?.access;
   if (access === undefined) return schema;
   const { role, of, reveals } = access;
   const also = reveals === undefined ? '' : ' To get member data you also need the role `member-data` there.';
   const needs = role === 'any' ? 'a role' : `the role \`${role.replace(' or ', '` or `')}\``;
-  const description = `${schema.description ?? ''} Needs ${needs} ${WHERE[of]}.${also}`.trim();
+  const description = `${given?.description ?? ''} Needs ${needs} ${WHERE[of]}.${also}`.trim();
   return { ...schema, description, 'x-role': role, 'x-of': of } as FastifySchema;
 }
 
@@ -90,7 +110,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<obje
       openapi: '3.1.0',
       info: { title: 'Expediter: operator API', version, description: ABOUT, license: { name: 'Apache-2.0' } },
       servers: [{ url: '/' }],
-      tags: [...TAGS],
+      tags: TAGS.map(({ name, description }) => ({ name, description })),
       components: {
         securitySchemes: {
           operatorToken: { type: 'http', scheme: 'bearer', description: 'A named token, `exo_…`, or OPERATOR_TOKEN.' },
@@ -108,7 +128,7 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<obje
   });
   for (const route of routes) {
     const { method, url } = route;
-    described.route({ method, url, schema: withRole(route), handler: () => {} });
+    described.route({ method, url, schema: inFull(route), handler: () => {} });
   }
   await described.ready();
   const document = described.swagger();

@@ -168,19 +168,17 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     const action = { action: 'be refused', subject: access?.route, ...about };
     if (isWritten(operator.id))
       await recordAction(pool, operator, { ...action, ...actionFrom(request) }, { outcome: 'refused' });
-    if (may) {
-      throw Object.assign(scope.httpErrors.forbidden('This action needs a recent sign-in. Sign in again.'), {
-        cause: { code: 'sign_in_again', proof: isProofOld } satisfies AccessCause,
+    const forbidden = (says: string, cause: AccessCause): Error =>
+      Object.assign(scope.httpErrors.forbidden(says), { cause });
+    if (may)
+      throw forbidden('This action needs a recent sign-in. Sign in again.', {
+        code: 'sign_in_again',
+        proof: isProofOld,
       });
-    }
     const needed = roles.map((role) => (role === 'any' ? 'a role' : `the role ${role}`)).join(' and ');
     const but = access?.of === 'new' ? ` ${OWN_IDS}` : '';
-    throw Object.assign(scope.httpErrors.forbidden(`You need ${needed} for this request.${but}`), {
-      cause: {
-        code: 'role_missing',
-        roles: roles.flatMap((role) => Role.safeParse(role.split(' or ')[0]).data ?? []),
-      } satisfies AccessCause,
-    });
+    const missing = roles.flatMap((role) => Role.safeParse(role.split(' or ')[0]).data ?? []);
+    throw forbidden(`You need ${needed} for this request.${but}`, { code: 'role_missing', roles: missing });
   }
 }
 
@@ -241,11 +239,8 @@ function requestedScope(
   return { locations: requested.filter((location) => location !== undefined), groups: [] };
 }
 
-function accessOf({
-  method,
-  url,
-  routePath,
-}: RouteOptions & { routePath?: string }): (Access & { route: string }) | undefined {
+function accessOf(about: RouteOptions & { routePath?: string }): (Access & { route: string }) | undefined {
+  const { method, url, routePath } = about;
   if (routePath === '/*') return undefined;
   const route = `${method === 'HEAD' ? 'GET' : String(method)} ${routePath ?? url}`;
   const access = ACCESS[route];

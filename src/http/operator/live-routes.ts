@@ -5,6 +5,7 @@ import { LiveMessage } from '../../core/domain/live-message.ts';
 import { readLive } from '../../core/live/read-live.ts';
 import { failures } from './answers.ts';
 import { locationsWithin } from './guard-routes.ts';
+import { STREAM_HEADERS } from '../format-event.ts';
 import { openStream, type Shared } from './event-stream.ts';
 import type { OperatorDeps } from './operator-deps.ts';
 import { noSuch } from '../../operators/operation.ts';
@@ -27,7 +28,6 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
       exposeHeadRoute: false,
       schema: {
         operationId: 'followOrder',
-        tags: ['Orders'],
         summary: "An order's live messages, as they happen",
         description:
           'Server-sent events. Each `orderStatusChanged` has the sequence as its `id`. Its `data` is a LiveMessage ' +
@@ -78,10 +78,7 @@ export function liveRoutes(scope: FastifyInstance, deps: OperatorDeps, shared: S
       send(read);
       const unfollow = read.ended ? () => {} : deps.follow(serviceOrderId, sent, (news) => news && send(news));
       stream.onClose(unfollow);
-      return reply
-        .type('text/event-stream')
-        .header('x-accel-buffering', 'no')
-        .send(stream.body as never);
+      return reply.headers(STREAM_HEADERS).send(stream.body as never);
     },
   );
 }

@@ -11,7 +11,6 @@ export function metricsRoute(scope: FastifyInstance, render: RenderMetrics): voi
     {
       schema: {
         operationId: 'metrics',
-        tags: ['Process'],
         summary: 'The metrics of this process, for Prometheus',
         response: {
           200: {

@@ -2,7 +2,6 @@ import type { FastifyInstance, RouteOptions } from 'fastify';
 import { z } from 'zod';
 import { failures, json } from './answers.ts';
 
-/** Mounts `GET /openapi.json`. @param routes all routes of the operator API, including this one */
 export function openapiRoute(scope: FastifyInstance, routes: readonly RouteOptions[]): void {
   let describing: Promise<object> | undefined;
   const describe = (): Promise<object> =>
@@ -13,7 +12,6 @@ export function openapiRoute(scope: FastifyInstance, routes: readonly RouteOptio
     {
       schema: {
         operationId: 'openapi',
-        tags: ['Process'],
         summary: 'This description, as OpenAPI 3.1',
         response: { 200: json('An OpenAPI document.', z.looseObject({ openapi: z.string() })), ...failures() },
       },

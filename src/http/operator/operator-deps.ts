@@ -1,11 +1,9 @@
-import type { Pool } from 'pg';
 import type { Observe } from '../../core/domain/observed.ts';
-import type { Credentials, Registry } from '../../core/domain/provider.ts';
-import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
+import type { Registry } from '../../core/domain/provider.ts';
 import type { OrderFeed } from '../../core/live/order-feed.ts';
+import type { LocationDeps } from '../../core/locations/check-location.ts';
 import type { Ways } from '../../core/notices/ways.ts';
 import type { BoardFeed } from '../../core/orders/board-feed.ts';
-import type { Now } from '../../core/postgres/database-clock.ts';
 import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
 import type { SpillState } from '../../core/spill/spill-webhook.ts';
 import type { OidcSettings } from '../console/oidc-client.ts';
@@ -14,7 +12,7 @@ import type { JudgeSlowly } from '../throttle-failures.ts';
 import type { Identify } from './identify.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 
-export type OperatorDeps = {
+export type OperatorDeps = Omit<LocationDeps, 'decryptSettings'> & {
   /** The variables of the process, which the doctor checks. */
   env: NodeJS.ProcessEnv;
   /** Whether a request was forwarded by a proxy although TRUSTED_PROXIES is unset. */
@@ -27,15 +25,8 @@ export type OperatorDeps = {
   consoleUrl: string | undefined;
   /** Undefined if people cannot sign in by OIDC. */
   oidc: OidcSettings | undefined;
-  pool: Pool;
-  /** The time by Postgres's clock. */
-  now: Now;
   translating: RetranslateDeps;
   registry: Registry;
-  credentialsFor: (integration: string) => Credentials;
-  posFetch: typeof fetch;
-  allowedHosts: AllowedHosts;
-  /** How contacts of restaurants are told. */
   ways: Ways;
   follow: OrderFeed['follow'];
   watch: BoardFeed['watch'];
@@ -43,7 +34,6 @@ export type OperatorDeps = {
   readiness: () => Readiness;
   spillState: () => SpillState;
   observe: Observe;
-  /** Wakes the workers of this process. */
   wake(): void;
   wakeBoard: BoardFeed['wakeAttention'];
 };

@@ -64,7 +64,6 @@ function membersOf(app: App, config: Config, { feed, most }: { feed: OrderFeed; 
   return { streams, endpoint };
 }
 
-/** Whether members may follow their orders. */
 export function isFollowed(config: Pick<Config, 'FOLLOW_TOKEN_KEYS'>): boolean {
   return config.FOLLOW_TOKEN_KEYS !== undefined;
 }

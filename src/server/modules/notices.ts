@@ -20,7 +20,6 @@ export function noticesModule(app: App, config: Config, { wake }: { wake: () => 
   const ways = noticeWays(config, providers.posFetch, clock.now);
   const worker = workNotices({ pool, ways, publicUrl: config.PUBLIC_URL ?? '', observe, log });
   return {
-    /** Finds who is to be told now. */
     async find(): Promise<void> {
       if ((await findNotices(pool)) > 0) worker.wake();
     },

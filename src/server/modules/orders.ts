@@ -70,7 +70,6 @@ export async function ordersModule(
     },
     wake,
     breaker,
-    /** Polls the status of overdue orders. */
     poller: statusPoller({ ...calling, registry: providers.registry, onApplied: webhooks.onApplied }),
     /** Its `stop` ends the claiming of new orders, and does not wait for running calls. `calls` waits for them. */
     claims: {

@@ -16,7 +16,6 @@ const REPORT_AGAIN_MS = 60_000;
 
 export type Database = {
   pool: Pool;
-  /** The connections of the batch writers. */
   flushPool: Pool;
   clock: DatabaseClock;
   watch: DatabaseWatch;

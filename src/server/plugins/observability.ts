@@ -14,18 +14,8 @@ export const observability = fp(
   async (app: FastifyInstance, config: Config) => {
     const { pool, flushPool, clock } = app.database;
     const integrations = app.providers.registry.keys();
-    app.decorate(
-      'observability',
-      startObserving({
-        config,
-        isRead: hasOperators(config),
-        log: app.log,
-        integrations,
-        pool,
-        flushPool,
-        now: clock.now,
-      }),
-    );
+    const about = { config, isRead: hasOperators(config), log: app.log, integrations, pool, flushPool, now: clock.now };
+    app.decorate('observability', startObserving(about));
   },
   { name: 'observability', dependencies: ['database', 'providers'] },
 );

@@ -1,20 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import type { Config } from '../config.ts';
-import type { Credentials, Registry } from '../../core/domain/provider.ts';
-import type { AllowedHosts } from '../../core/egress/allowed-hosts.ts';
+import type { Registry } from '../../core/domain/provider.ts';
 import { guardedFetch } from '../../core/egress/guarded-fetch.ts';
+import type { LocationDeps } from '../../core/locations/check-location.ts';
 import { credentialStore } from '../../core/locations/credential-store.ts';
-import { settingsDecrypter, type DecryptSettings } from '../../core/locations/locations.ts';
+import { settingsDecrypter } from '../../core/locations/locations.ts';
 
-export type Providers = {
-  registry: Registry;
-  decryptSettings: DecryptSettings;
-  credentialsFor: (integration: string) => Credentials;
-  /** Calls a POS. It refuses hosts that a location's settings must not name. */
-  posFetch: typeof fetch;
-  allowedHosts: AllowedHosts;
-};
+export type Providers = Omit<LocationDeps, 'pool' | 'now'> & { registry: Registry };
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -5,10 +5,6 @@ import { eventTopic } from './event-topic.ts';
 /** The `$id` of docs/attention-event.schema.json. */
 export const ATTENTION_SCHEMA = 'urn:expediter:attention-event:v1';
 export const attentionType = (event: AttentionEvent['event']): string => `expediter.attention.${event}.v1`;
-/** A sequence is at least the milliseconds since 1970. */
-const DIGITS = 13;
-
-/** The topic for what needs a person. */
 export function attentionTopic(
   connection: PubsubConnection,
   name: string,
@@ -20,7 +16,6 @@ export function attentionTopic(
       schema: ATTENTION_SCHEMA,
       subject: event.id,
       sequence: event.sequence,
-      digits: DIGITS,
       time: event.at,
       data: event,
       attributes: {
@@ -28,7 +23,6 @@ export function attentionTopic(
         event: event.event,
         kind: event.kind,
         ...(event.locationId !== null && { locationId: event.locationId }),
-        sequence: String(event.sequence),
       },
     });
 }

@@ -9,8 +9,8 @@ export type TopicEvent = {
   schema: string;
   subject: string;
   sequence: number;
-  /** The digits of the largest sequence. */
-  digits: number;
+  /** The digits of the largest sequence. By default those of the milliseconds since 1970, until the year 2286. */
+  digits?: number;
   time: string;
   data: object;
   attributes: Record<string, string>;
@@ -31,7 +31,7 @@ const NO_TEXT = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
  * @param source the publisher, a URI reference
  */
 function cloudEvent(event: TopicEvent, source: string): Record<string, string> {
-  const { subject, sequence, traceparent } = event;
+  const { subject, sequence, digits = 13, traceparent } = event;
   const isText = !NO_TEXT.test(subject);
   return {
     'content-type': 'application/json',
@@ -43,7 +43,7 @@ function cloudEvent(event: TopicEvent, source: string): Record<string, string> {
     'ce-time': event.time,
     'ce-datacontenttype': 'application/json',
     'ce-dataschema': event.schema,
-    'ce-sequence': String(sequence).padStart(event.digits, '0'),
+    'ce-sequence': String(sequence).padStart(digits, '0'),
     ...(traceparent !== undefined && { 'ce-traceparent': traceparent }),
   };
 }
@@ -71,7 +71,7 @@ export function eventTopic(
       // The topic's full name at Google is unique to an installation, and does not depend on the service's addresses.
       source = `//pubsub.googleapis.com/${encodeURI(topic)}`;
     }
-    const attributes = { ...event.attributes, ...cloudEvent(event, source) };
+    const attributes = { ...event.attributes, sequence: String(event.sequence), ...cloudEvent(event, source) };
     const request = { topic, messages: [{ data, orderingKey: event.subject, attributes }] };
     const [{ messageIds }] = await publisher.publish(request, { timeout: TIMEOUT_MS, retry: null });
     return messageIds?.[0];

@@ -5,10 +5,6 @@ import { eventTopic } from './event-topic.ts';
 export const KITCHEN_EVENT_TYPE = 'expediter.kitchen.availability-changed.v1';
 /** The `$id` of docs/kitchen-availability.schema.json. */
 export const KITCHEN_SCHEMA = 'urn:expediter:kitchen-availability:v1';
-/** A sequence is at least the milliseconds since 1970, which have 13 digits until the year 2286. */
-const DIGITS = 13;
-
-/** The topic for the availability of kitchens. */
 export function kitchenTopic(
   connection: PubsubConnection,
   name: string,
@@ -20,7 +16,6 @@ export function kitchenTopic(
       schema: KITCHEN_SCHEMA,
       subject: availability.locationId,
       sequence: availability.sequence,
-      digits: DIGITS,
       // A repeat has the same time.
       time: new Date(availability.sequence).toISOString(),
       data: availability,
@@ -28,7 +23,6 @@ export function kitchenTopic(
         type: 'kitchenAvailabilityChanged',
         locationId: availability.locationId,
         state: availability.state,
-        sequence: String(availability.sequence),
       },
     });
 }

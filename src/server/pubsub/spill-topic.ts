@@ -24,7 +24,6 @@ export type SpillTopic = {
   read(receive: (message: SpillMessage) => void): { stop(): Promise<void> };
 };
 
-/** The name of the subscription that reads a spill topic. */
 export const drainOf = (topic: string): string => `${topic}-drain`;
 
 /** The topic that stores webhooks while Postgres is away, and the subscription from which they are read. */

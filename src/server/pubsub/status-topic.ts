@@ -42,6 +42,5 @@ function attributesOf(message: LiveMessage): Record<string, string> {
     ...(message.locationId !== undefined && { locationId: message.locationId }),
     ...(message.status !== null && { status: message.status }),
     memberState: message.memberState,
-    sequence: String(message.sequence),
   };
 }

@@ -116,6 +116,7 @@ describe('the OpenAPI document', () => {
         expect(ids.has(operationId), at).toBe(false);
         ids.add(operationId);
         expect(about.summary, at).toBeTruthy();
+        expect(about.tags, at).toHaveLength(1);
         expect(tags, at).toEqual(expect.arrayContaining(about.tags));
         const inPath = parameters.filter((each) => each.in === 'path').map((each) => `{${each.name}}`);
         expect(inPath, at).toEqual(path.match(/\{\w+\}/g) ?? []);
