@@ -36,7 +36,7 @@ const troubles = (failedFor: string): string => `
   ) AS o
   -- A test order is held without a next attempt, and a doubt without one is for a person.
   WHERE p.finished_at IS NULL AND p.next_attempt_at < 'infinity' AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE
-    AND ${clockOf('o.wanted_at')} < ${LATE}
+    AND ${clockOf('NULL::timestamptz')} < ${LATE} AND (o.wanted_at - interval '1 h' < ${LATE}) IS NOT FALSE
   UNION ALL
   SELECT p.service_order_id, p.location_id, 'in_doubt', ${DOUBT_SINCE}, ${DOUBT_SINCE}
   FROM placements p CROSS JOIN LATERAL (
