@@ -115,8 +115,7 @@ async function whichRecovery(
   const isOfLast = lostFrom === undefined || (last && last.lostFrom <= lostFrom && lostFrom <= last.beganAt);
   const known = same ?? (isOfLast ? last : undefined);
   if (known !== undefined && !isNew) return known;
-  if (lostFrom === undefined)
-    throw new NotDone(400, 'To begin a recovery, say since when data is missing: --lost-from.');
+  if (lostFrom === undefined) throw new NotDone(400, 'To begin, say since when data is missing: --lost-from.');
   // guard: recovery-named
   if ((isNew ? same : last) !== undefined) {
     throw new NotDone(

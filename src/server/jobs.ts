@@ -36,7 +36,7 @@ const SCORE = 10 * MINUTE;
 /** A rare job's first round starts after this time, because some processes stop before they are an hour old. */
 const SOON = 5_000;
 /** A look at all open orders rests so many times as long as it took: in an outage of a vendor, it takes half a second. */
-const LOOK = 60;
+const LOOK = 100;
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers'>;
 export type Modules = {

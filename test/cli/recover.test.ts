@@ -257,8 +257,8 @@ it('continues when its command is repeated, and begins another recovery only wit
 
 it.each([
   [['--lost-from', '1h'], 'Name the platform'],
-  [[...SOURCES], 'To begin a recovery, say since when'],
-  [['--new', ...SOURCES], 'To begin a recovery, say since when'],
+  [[...SOURCES], 'To begin, say since when data is missing'],
+  [['--new', ...SOURCES], 'To begin, say since when data is missing'],
   [['--lost-from', '1h', '--signals', 'unknown', '--quiet', '0.5'], 'the subscription "unknown" cannot be read'],
   [['--lost-from', 'x'], 'Use a while ago'],
   [['--lost-from', '1h', '--quiet', '0'], 'Use a number of seconds'],

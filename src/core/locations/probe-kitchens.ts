@@ -164,7 +164,7 @@ export const FIND_SUSPECTS = `
       -- Three other locations reported since.
       AND o.integration = ANY (ARRAY(SELECT integration FROM heard))
   ), place AS (
-    -- Facts are collected here, because to look for each location in all facts would take too long.
+    -- Facts are collected here: to look for each location in all facts would compare each with each.
     SELECT location_id, bool_or(fact = 'down') AS is_down, bool_or(fact IN ('down', 'silent')) AS is_silent
     FROM (
       SELECT location_id, 'tried' FROM tried WHERE unanswered

@@ -75,8 +75,8 @@ const CLAIM = `
              o.updated_at, rests_until
       FROM suspect o
       -- OFFSET 0 forces index lookups: a plan cached while a table was empty would scan it for each order.
-      -- guard: quiet-by-index
       CROSS JOIN LATERAL (SELECT * FROM locations WHERE location_id = o.location_id OFFSET 0) AS l
+      -- guard: quiet-by-index
       CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = o.service_order_id OFFSET 0) AS p
       LEFT JOIN LATERAL (SELECT * FROM location_polls WHERE location_id = o.location_id OFFSET 0) AS a ON true
       LEFT JOIN LATERAL (SELECT * FROM location_last_seen WHERE location_id = o.location_id OFFSET 0) AS s

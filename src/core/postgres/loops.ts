@@ -15,7 +15,7 @@ export function backoff(failures: number, wait: { firstMs: number; mostMs: numbe
 /**
  * Repeats `work`, with a rest between two rounds, until `signal` is aborted and the last round is over. A failure is
  * reported and does not stop the rounds.
- * @param about.times the rest is so many times as long as the work was, if that is longer, up to 30 s
+ * @param about.times the rest is so many times as long as the work was, if that is longer, up to a minute
  */
 export async function runEvery(
   milliseconds: number,
@@ -32,7 +32,7 @@ export async function runEvery(
       (error: unknown) => observe({ what: 'background work', work: name, outcome: 'failed', error }),
     );
     // guard: rest-after-work
-    await rest(restAfter(performance.now() - began, { leastMs: milliseconds, mostMs: 30_000, times }));
+    await rest(restAfter(performance.now() - began, { leastMs: milliseconds, mostMs: 60_000, times }));
   }
 }
 
