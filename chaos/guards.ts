@@ -317,12 +317,12 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
   },
   'after a restore, nor is a forgotten order': {
-    edits: { 'forgotten-in-doubt': [/'in_doubt'/, "'waiting'"] },
+    edits: { 'forgotten-in-doubt': [/, state,/, ", replace(state, 'in_doubt', 'waiting'),"] },
     noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
   },
   'nor is one that had ended, when it is signalled again': {
     edits: { 'ended-stays-ended': [/.+/, ''] },
-    noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'the version before recorded'),
   },
   'each run of a recovery records what an earlier one did not see': {
     edits: { 'every-run-records': [/\(orders\)/, '(isNew ? orders : [])'] },
@@ -478,6 +478,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'after a repeat that failed, a missing ticket counts a minute later': {
     edits: { 'repeat-may-arrive': [/true/, 'false'] },
     noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'may still make a ticket'),
+  },
+  'an order that a recovery found ended counts as read': {
+    edits: { 'ended-is-read': [/WHERE "locationId" IS NOT NULL/, 'WHERE false'] },
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'also of a past order'),
   },
   'a platform that fails does not end a doubt': {
     edits: { 'doubt-stays': [/=== undefined/, '!== null'] },

@@ -185,7 +185,10 @@ async function readKnown(
   for (const id of orders === undefined ? [] : await readIds(orders)) add(id, lostFrom);
   for (const message of signalled) {
     const id = orderIdOf(message);
-    if (id !== undefined) add(id, message.publishedAt);
+    if (id === undefined) continue;
+    const order = add(id, message.publishedAt);
+    const { signalledAt = message.publishedAt } = order;
+    order.signalledAt = new Date(Math.max(signalledAt.getTime(), message.publishedAt.getTime()));
   }
   for (const { publishedAt, data } of messages) {
     const message = liveMessageIn(data);

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { rankOf, RANK_PLACED, RANK_SENT } from '../domain/lifecycle.ts';
+import { rankOf, RANK_END, RANK_PLACED, RANK_SENT } from '../domain/lifecycle.ts';
 import type { LiveMessage } from '../domain/live-message.ts';
 import { problemOf } from '../domain/placement-cause.ts';
 import { uuidV7 } from '../domain/uuid-v7.ts';
@@ -22,6 +22,8 @@ export type LostOrder = {
   serviceOrderId: string;
   /** When its first signal or message was published. */
   knownAt: Date;
+  /** When its last signal was published. */
+  signalledAt?: Date;
   /** Its furthest live message, if there is one. */
   last?: LiveMessage;
   /** The highest sequence of its messages. */
@@ -35,7 +37,6 @@ const CHUNK = 2_000;
 /** Pause while a running process ends its calls. */
 const BUSY_POLL_MS = 500;
 const RESTORED = problemOf({ code: 'restored' });
-const ENDED = problemOf({ code: 'order_ended' });
 
 /** Adds one live message to what is known of its order. */
 export function learn(known: LostOrder, message: LiveMessage): LostOrder {
@@ -58,8 +59,25 @@ function reachedBy({ locationId, status, memberState }: LiveMessage): number {
   return status === null ? (memberState === 'sent' ? RANK_SENT : RANK_PLACED) : rankOf(status);
 }
 
-const hasEnded = ({ last }: LostOrder): boolean =>
-  last !== undefined && last.status !== null && rankOf(last.status) >= rankOf('completed');
+/**
+ * The row to record of an order that is unknown here. An order that had ended stays ended. One that had failed before it
+ * was read was never sent, so a signal may begin it again, unless a later signal has done so already. Any other may have
+ * been sent.
+ */
+function recordOf({ serviceOrderId, knownAt, signalledAt, last, highest: sequence = 0, ticket }: LostOrder): object {
+  const order = { serviceOrderId, knownAt, sequence };
+  const { status = null, locationId, appliedAt = '', reason } = last ?? {};
+  if (status === null || rankOf(status) < RANK_END) return { ...order, state: 'in_doubt' };
+  if (locationId === undefined) {
+    const isBegunAgain = signalledAt !== undefined && signalledAt > new Date(appliedAt);
+    return { ...order, state: isBegunAgain ? 'in_doubt' : 'failed', problem: reason };
+  }
+  const state = ticket !== undefined ? 'sent' : status === 'cancelled' ? 'withdrawn' : 'failed';
+  const { fulfillment = 'pickup', callOutCode = '' } = last ?? {};
+  const { providerOrderId = last?.providerOrderId } = ticket ?? {};
+  const read = { locationId, fulfillment, callOutCode, rank: rankOf(status), reason, providerOrderId };
+  return { ...order, ...read, state, endedAt: appliedAt };
+}
 
 export type Recorded = { forgotten: number; ended: number; doubted: number };
 
@@ -95,14 +113,10 @@ export async function recordLost(
   // guard: every-run-records
   for (const chunk of chunksOf(orders)) {
     const recorded = await pool.query<{ forgotten: number; ended: number; revived: number }>(RECORD_FORGOTTEN, [
-      chunk.map(({ serviceOrderId }) => serviceOrderId),
-      chunk.map(({ knownAt }) => knownAt),
-      chunk.map(hasEnded),
+      JSON.stringify(chunk.map(recordOf)),
       deadlineS,
       RESTORED.problem,
       RESTORED.cause,
-      ENDED.problem,
-      ENDED.cause,
       began,
     ]);
     forgotten += recorded.rows[0]?.forgotten ?? 0;
@@ -140,26 +154,44 @@ const MARK_UNFINISHED = `
 /** SQL that records what is named by the topics and unknown here, and refreshes what is known. */
 const RECORD_FORGOTTEN = `
   WITH named AS MATERIALIZED (
-    SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::boolean[]) AS n(service_order_id, known_at, ended)
+    SELECT n.*, "serviceOrderId" AS service_order_id, l.integration
+    FROM jsonb_to_recordset($1::jsonb) AS n (
+      "serviceOrderId" text, "knownAt" timestamptz, sequence int, state text, problem text, "locationId" text,
+      fulfillment text, "callOutCode" text, rank int, reason text, "providerOrderId" text, "endedAt" timestamptz)
+    LEFT JOIN locations l ON l.location_id = n."locationId"
   ), new AS (
-    INSERT INTO placements (service_order_id, state, problem, cause, signalled_at, deadline_at, request_ended_at,
-                            doubt_since, finished_at)
+    INSERT INTO placements (service_order_id, location_id, state, problem, cause, signalled_at, deadline_at,
+                            request_ended_at, doubt_since, finished_at, last_notified_sequence)
     -- guard: forgotten-in-doubt
-    SELECT service_order_id, CASE WHEN ended THEN 'withdrawn' ELSE 'in_doubt' END, CASE WHEN ended THEN $7 ELSE $5 END,
-           CASE WHEN ended THEN $8::jsonb ELSE $6::jsonb END, known_at, now() + make_interval(secs => $4::int), now(),
-           CASE WHEN NOT ended THEN now() END, CASE WHEN ended THEN now() END
+    SELECT service_order_id, "locationId", state, CASE WHEN state = 'in_doubt' THEN $3 ELSE problem END,
+           CASE WHEN state = 'in_doubt' THEN $4::jsonb END, "knownAt",
+           CASE WHEN state = 'in_doubt' THEN now() ELSE "knownAt" END + make_interval(secs => $2::int), now(),
+           CASE WHEN state = 'in_doubt' THEN now() END, CASE WHEN state <> 'in_doubt' THEN coalesce("endedAt", now()) END,
+           CASE WHEN "locationId" IS NULL THEN sequence ELSE 0 END
     FROM named n
     WHERE NOT EXISTS (SELECT FROM past_orders p WHERE p.service_order_id = n.service_order_id)
     ON CONFLICT DO NOTHING
     RETURNING service_order_id, state
+  ), ended AS (
+    INSERT INTO orders (service_order_id, location_id, integration, fulfillment, call_out_code, rank, sequence,
+                        failed_by_us, provider_order_id, reason, ended_at)
+    SELECT service_order_id, "locationId", integration, fulfillment, "callOutCode", rank, sequence, n.state <> 'sent',
+           "providerOrderId", reason, "endedAt"
+    -- guard: ended-is-read
+    FROM named n JOIN new USING (service_order_id) WHERE "locationId" IS NOT NULL
+  ), ids AS (
+    INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
+    SELECT "locationId", integration, "providerOrderId", service_order_id FROM named JOIN new USING (service_order_id)
+    WHERE "providerOrderId" IS NOT NULL AND integration IS NOT NULL
+    ON CONFLICT DO NOTHING
   ), revived AS (
     -- These had failed before they were read, and before the recovery. A signal after the backup may have placed them.
     UPDATE placements p
-    SET state = 'in_doubt', problem = $5, cause = $6::jsonb, finished_at = NULL, request_ended_at = now(),
-        doubt_since = now(), next_attempt_at = now(), deadline_at = now() + make_interval(secs => $4::int)
+    SET state = 'in_doubt', problem = $3, cause = $4::jsonb, finished_at = NULL, request_ended_at = now(),
+        doubt_since = now(), next_attempt_at = now(), deadline_at = now() + make_interval(secs => $2::int)
     FROM named n
-    WHERE p.service_order_id = n.service_order_id AND NOT n.ended AND p.state IN ('failed', 'withdrawn')
-      AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended' AND p.finished_at < $9::timestamptz
+    WHERE p.service_order_id = n.service_order_id AND n.state = 'in_doubt' AND p.state IN ('failed', 'withdrawn')
+      AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended' AND p.finished_at < $5::timestamptz
       AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = n.service_order_id)
     RETURNING 1
   ), refreshed AS (
@@ -169,7 +201,7 @@ const RECORD_FORGOTTEN = `
     ON CONFLICT DO NOTHING
   )
   SELECT (SELECT count(*) FILTER (WHERE state = 'in_doubt')::int FROM new) AS forgotten,
-         (SELECT count(*) FILTER (WHERE state = 'withdrawn')::int FROM new) AS ended,
+         (SELECT count(*) FILTER (WHERE state <> 'in_doubt')::int FROM new) AS ended,
          (SELECT count(*)::int FROM revived) AS revived`;
 
 /** SQL that treats webhooks of every location with an open order as missing: its orders are polled for an hour. */

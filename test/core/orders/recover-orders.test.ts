@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
+import { learn, recordLost, type LostOrder } from '../../../src/core/orders/recover-orders.ts';
+import { makePast } from '../../support/make-past.ts';
+import { sampleOrder } from '../../support/sample-order.ts';
+import { startPos, type Pos } from '../../support/start-pos.ts';
+import { startSystem, type System } from '../../support/start-system.ts';
+
+let system: System;
+let pos: Pos;
+beforeAll(async () => {
+  [system, pos] = await Promise.all([startSystem({ stepped: ['placements', 'refreshes'] }), startPos()]);
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+});
+afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
+
+const FAILED_AT = '2026-11-01T18:00:00.000Z';
+/** An order that the platform has and the database lost, with its last live message. */
+function lost(about: Partial<LiveMessage>, known: Partial<LostOrder> = {}): LostOrder {
+  const serviceOrderId = `lost-${randomUUID()}`;
+  system.platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId }));
+  const message = { serviceOrderId, sequence: 6, appliedAt: FAILED_AT, ...about } as LiveMessage;
+  return learn({ serviceOrderId, knownAt: new Date(FAILED_AT), ...known }, message);
+}
+const record = async (order: LostOrder): Promise<unknown> => {
+  const about = { deadlineS: 1_800, running: true, began: new Date().toISOString(), isNew: false };
+  await recordLost(system.pool, [order], about);
+  return (await system.placement(order.serviceOrderId))?.['state'];
+};
+const signal = async ({ serviceOrderId: id }: LostOrder): Promise<unknown> => {
+  await system.signal(id);
+  await system.round('placements');
+  return (await system.placement(id))?.['state'];
+};
+const ticketsOf = ({ serviceOrderId: id }: LostOrder): number =>
+  pos.tickets.filter((ticket) => ticket.serviceOrderId === id).length;
+
+const ENDED = {
+  status: 'completed',
+  memberState: 'picked_up',
+  locationId: 'club-1',
+  providerOrderId: 'pos-1',
+} as const;
+const UNREAD = { status: 'failed', memberState: 'failed', reason: 'the order could not be read' } as const;
+
+it('an order that had ended is recorded as it ended, and a signal makes no ticket, also of a past order', async () => {
+  const order = lost({ ...ENDED, providerOrderId: randomUUID() });
+  expect(await record(order)).toBe('sent');
+  expect(await system.order(order.serviceOrderId)).toMatchObject({ status: 'completed', sequence: 6 });
+  expect(await signal(order)).toBe('sent');
+  await makePast(system, order.serviceOrderId);
+  await signal(order);
+  expect(ticketsOf(order)).toBe(0);
+});
+
+it.each([
+  [{ status: 'cancelled', memberState: 'cancelled' } as const, 'withdrawn'],
+  [{ status: 'failed', memberState: 'failed' } as const, 'failed'],
+])('an order that ended without a ticket, as %j, is recorded as %s and not sent again', async (last, state) => {
+  const order = lost({ ...last, locationId: 'club-1' });
+  expect(await record(order)).toBe(state);
+  expect(await signal(order)).toBe(state);
+  expect(ticketsOf(order)).toBe(0);
+});
+
+it('an order that had failed before it was read begins again with a signal after the recovery', async () => {
+  const order = lost(UNREAD);
+  expect(await record(order)).toBe('failed');
+  expect(await signal(order)).toBe('sent');
+  expect((await system.order(order.serviceOrderId))?.['sequence']).toBeGreaterThan(6);
+});
+
+it('an order that was signalled again after that may have been sent since, so it is in doubt', async () => {
+  expect(await record(lost(UNREAD, { signalledAt: new Date('2026-11-01T18:00:05Z') }))).toBe('in_doubt');
+});
+
+it('an order that the version before recorded as ended, without its row, does not begin again', async () => {
+  const order = lost(ENDED);
+  await system.query(
+    `INSERT INTO placements (service_order_id, state, cause, deadline_at, finished_at)
+     VALUES ($1, 'withdrawn', '{"code":"order_ended"}', now(), now())`,
+    [order.serviceOrderId],
+  );
+  expect(await signal(order)).toBe('withdrawn');
+  expect(ticketsOf(order)).toBe(0);
+});
