@@ -93,11 +93,13 @@ export const FIND = `
  * @returns the number of new messages
  */
 export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): Promise<number> {
-  await pool.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
-  const due = (await inBatch(pool, LOCK_FIND_NOTICES, (client) => readDue(client, page))) ?? [];
+  const due = await inBatch(pool, LOCK_FIND_NOTICES, async (client) => {
+    await client.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
+    await client.query(GIVE_UP_UNSENT);
+    return readDue(client, page);
+  });
   // guard: page-committed
-  while (due.length > 0) await pool.query(STORE, [JSON.stringify(due.splice(0, page))]);
-  await pool.query(GIVE_UP_UNSENT);
+  while (due !== undefined && due.length > 0) await pool.query(STORE, [JSON.stringify(due.splice(0, page))]);
   return inBatches(pool, { lock: LOCK_FIND_NOTICES, batch: page }, async (client) => {
     const made = await client.query(MAKE_MESSAGES, [gatherS, page]);
     await client.query(GATHER);
