@@ -97,11 +97,14 @@ export const FIND = `
  * @returns the number of new messages
  */
 export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): Promise<number> {
-  await pool.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
-  const due = (await inBatch(pool, LOCK_FIND_NOTICES, (client) => readDue(client, page))) ?? [];
+  const due: object[] = [];
+  await inBatch(pool, LOCK_FIND_NOTICES, async (client) => {
+    await client.query(`DELETE FROM notices n WHERE message_id IS NULL AND NOT ${IS_OPEN}`);
+    await client.query(GIVE_UP_UNSENT);
+    await readDue(client, page, due);
+  });
   // guard: page-committed
   while (due.length > 0) await pool.query(STORE, [JSON.stringify(due.splice(0, page))]);
-  await pool.query(GIVE_UP_UNSENT);
   return inBatches(pool, { lock: LOCK_FIND_NOTICES, batch: page }, async (client) => {
     const made = await client.query(MAKE_MESSAGES, [gatherS, page]);
     await client.query(GATHER);
@@ -109,15 +112,14 @@ export async function findNotices(pool: Pool, gatherS = GATHER_S, page = PAGE): 
   });
 }
 
-async function readDue(client: PoolClient, page: number): Promise<object[]> {
-  const due: object[] = [];
+async function readDue(client: PoolClient, page: number, due: object[]): Promise<void> {
   await client.query(`DECLARE troubles NO SCROLL CURSOR FOR ${FIND}`);
   for (;;) {
     const { rows } = await client.query<Trouble>(`FETCH ${page} FROM troubles`);
     for (const { contacts, told, ...about } of rows) {
       for (const step of stepsDue({ contacts, told, ...about })) due.push({ ...about, ...step });
     }
-    if (rows.length < page) return due;
+    if (rows.length < page) return;
   }
 }
 
