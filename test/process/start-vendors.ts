@@ -19,6 +19,7 @@ export type Vendors = {
   opens(): number;
   count(where: string): Promise<number>;
   underWay(): Promise<number>;
+  /** Or left to a person. */
   allSent(): Promise<boolean>;
   /** Who has been refused often waits long. */
   makeDue(): Promise<unknown>;
@@ -58,7 +59,7 @@ export async function startVendors(): Promise<Vendors> {
     },
     opens: () => lines('circuit open'),
     underWay: () => count('placement_attempts WHERE ended_at IS NULL'),
-    allSent: async () => (await count('placements WHERE finished_at IS NULL')) === 0,
+    allSent: async () => (await count(`placements WHERE finished_at IS NULL AND next_attempt_at < 'infinity'`)) === 0,
     makeDue: () =>
       system.query(
         `UPDATE placements SET next_attempt_at = now()

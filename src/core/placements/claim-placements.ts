@@ -41,7 +41,7 @@ const due = (direction: '' | 'DESC', limit: string): string => `
   WHERE finished_at IS NULL
     AND (coalesce(location_id, ''), next_attempt_at) >= (queue.location_id, queue.since)
     AND (coalesce(location_id, ''), next_attempt_at) <= (queue.location_id, now())
-    AND ${isFree($.lost)} AND (NOT queue.late OR deadline_at < now() AND state <> 'in_doubt')
+    AND ${isFree($.lost)} AND (NOT queue.late OR deadline_at < now())
   ORDER BY coalesce(location_id, '') ${direction}, next_attempt_at ${direction}
   LIMIT ${limit}
   FOR UPDATE SKIP LOCKED`;

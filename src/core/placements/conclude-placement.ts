@@ -150,6 +150,7 @@ export function failLate(job: Pick<Claim, 'state' | 'locationId' | 'problem'>): 
 }
 
 export const HELD_RETRY_MS = 30_000;
+const LATE_RETRY_MS = 5_000;
 const BACKOFF = { firstMs: 500, mostMs: BACKOFF_MAX_MS, jitter: 1 };
 
 /**
@@ -204,7 +205,9 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
       return postpone({ state: 'in_doubt', delayMs: undefined, failed: true });
     case 'release': {
       const state = job.doubt !== undefined ? 'in_doubt' : job.state === 'held' ? 'held' : 'waiting';
-      return postpone({ state, delayMs: 0, failed: false });
+      // A late order in doubt that needs a call is claimed again at once.
+      const delayMs = job.late && job.doubt !== undefined ? LATE_RETRY_MS : 0;
+      return postpone({ state, delayMs, failed: false });
     }
   }
 }

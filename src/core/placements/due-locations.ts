@@ -136,7 +136,7 @@ const { $, valuesOf } = nameParameters('from', 'lost');
 const FIND_DUE = `
   WITH due AS MATERIALIZED (
     SELECT coalesce(location_id, '') AS queue, next_attempt_at, ${isFree($.lost)} AS free,
-           deadline_at < now() AND state <> 'in_doubt' AS late
+           deadline_at < now() AS late
     FROM placements
     WHERE finished_at IS NULL AND next_attempt_at >= ${$.from}::timestamptz AND next_attempt_at <= now()
     ORDER BY next_attempt_at

@@ -206,12 +206,16 @@ it('takes those of a location that another integration serves now, however late 
   expect(await claim({ open: open(0), silent: [silent('moved', 10)] })).toEqual(['moved-1']);
 });
 
-it('takes those of silent locations that are too late anyway, but none that is in doubt', async () => {
+it('takes those of silent locations that are too late anyway, also in doubt', async () => {
   await configure('acme', 'acme-1');
   await backlog('acme-1', 4, 60);
   await pool.query(`UPDATE placements SET deadline_at = now() - interval '1 s' WHERE service_order_id <> 'acme-1-4'`);
   await pool.query(`UPDATE placements SET state = 'in_doubt' WHERE service_order_id = 'acme-1-1'`);
-  expect(await claim({ open: open(0), silent: [silent('acme-1', 10)], late: 5 })).toEqual(['acme-1-2', 'acme-1-3']);
+  expect(await claim({ open: open(0), silent: [silent('acme-1', 10)], late: 5 })).toEqual([
+    'acme-1-1',
+    'acme-1-2',
+    'acme-1-3',
+  ]);
 });
 
 describe('what a claim reads', () => {
