@@ -487,10 +487,6 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'doubt-stays': [/=== undefined/, '!== null'] },
     noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'stays when the platform'),
   },
-  'an order in doubt is called off though its vendor is silent': {
-    edits: { 'late-without-call': [/settleWithoutCall\(.*?\) \?\? /, ''] },
-    noticedBy: vitest('test/process/silent-locations.test.ts', 'whose deadline passes'),
-  },
   'an order that may have a ticket is called off before it fails': {
     edits: { 'called-off': NEVER },
     noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'once the POS has cancelled its ticket'),

@@ -11,7 +11,7 @@ import { enterDoubt } from './placement-sql.ts';
 import { fetchOnce } from './refetch-order.ts';
 import { beginAttempt, lastExtraMinutes } from './record-attempt.ts';
 import type { ActiveOrder } from './record-order.ts';
-import { settleDoubt, settleWithoutCall } from './settle-doubt.ts';
+import { settleDoubt } from './settle-doubt.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 /** Sends the order to the POS and decides by the response what to do next. */
@@ -76,8 +76,7 @@ async function tryToPlace(deps: PlacementDeps, job: PlacementJob): Promise<Decis
   if (known.cancelled && job.doubt === undefined) return { do: 'withdraw' };
   const location = await findUsableLocation(deps, job, known);
   if ('do' in location) return location;
-  // guard: late-without-call
-  if (!deps.acquireSlot(location)) return settleWithoutCall(job, location, known) ?? release(deps, job, location);
+  if (!deps.acquireSlot(location)) return release(deps, job, location);
   const decided = await settleDoubt(deps, job, location, known);
   return decided ?? sendOrder(deps, job, location, known);
 }

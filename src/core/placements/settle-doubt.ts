@@ -13,33 +13,19 @@ import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 /** We do not believe "absent" for this many seconds after a request. A request that was cut off may still arrive. */
 export const LOOK_UP_AFTER_S = 60;
 
-/** What becomes of an order in doubt while no call to its POS is possible. @returns undefined if it waits for one */
-export function settleWithoutCall(
-  job: PlacementJob,
-  location: Location,
-  { integration, cancelled }: ActiveOrder,
-): Decision | undefined {
-  if (job.doubt === undefined) return undefined;
-  if (integration !== location.integration) return askOperator({ code: 'location_left_pos', integration });
-  if (job.posAccount !== null && job.posAccount !== posAccount(location)) {
-    return askOperator({ code: 'pos_account_changed' });
-  }
-  return isOver(job, cancelled) && location.provider.deduplicates ? CALL_OFF : undefined;
-}
-
 /** Finds out, if possible, whether the POS has an order in doubt. @returns undefined if the order can be sent */
 export async function settleDoubt(
   deps: PlacementDeps,
   job: PlacementJob,
   location: Location,
-  known: ActiveOrder,
+  { integration, cancelled }: ActiveOrder,
 ): Promise<Decision | undefined> {
   if (job.doubt === undefined) return undefined;
+  if (integration !== location.integration) return askOperator({ code: 'location_left_pos', integration });
+  if (job.posAccount !== null && job.posAccount !== posAccount(location)) {
+    return askOperator({ code: 'pos_account_changed' });
+  }
   const { deduplicates, findOrder } = location.provider;
-  const unasked = settleWithoutCall(job, location, known);
-  // Its POS may still show the ticket.
-  if (unasked !== undefined && (unasked !== CALL_OFF || findOrder === undefined)) return unasked;
-  const { cancelled } = known;
   // guard: ask-before-retry
   // guard: no-retry-once-cancelled
   const unrepeatable = cancelled
@@ -48,8 +34,9 @@ export async function settleDoubt(
       ? await whyNotRepeat(deps, job, location)
       : ({ code: 'pos_cannot_be_asked' } as const);
   if (unrepeatable === undefined) return undefined;
+  const isOver = job.late && !cancelled;
   if (findOrder !== undefined) {
-    const decided = await lookUp(deps, job, location, job.doubt, isOver(job, cancelled));
+    const decided = await lookUp(deps, job, location, job.doubt, isOver);
     if (decided !== 'absent') return decided;
     // If the POS deduplicates, nothing proves that its "absent" is reliable.
     if (cancelled || !deduplicates) {
@@ -58,10 +45,8 @@ export async function settleDoubt(
       return job.late ? failLate(job) : undefined;
     }
   }
-  return unasked ?? askOperator(unrepeatable);
+  return isOver && deduplicates ? CALL_OFF : askOperator(unrepeatable);
 }
-
-const isOver = ({ late }: PlacementJob, cancelled: boolean): boolean => late && !cancelled;
 
 /** Finds why an order must not be sent again to a POS that deduplicates. Returns undefined if it may be sent again. */
 async function whyNotRepeat(
