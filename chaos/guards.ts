@@ -713,6 +713,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'rest-after-work': [/ times \}/, ' times: 0 }'] },
     noticedBy: vitest('test/core/postgres/run-every.test.ts', 'rests so many times'),
   },
+  'orders that nobody waits for are told in a quarter of an hour': {
+    edits: { unhurried: [/15/, '1'] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'a quarter of an hour'),
+  },
   'orders that fail together are told together': {
     edits: { 'told-together': [/m\.created_at > now\(\)/, "m.created_at > now() + interval '1 h'"] },
     noticedBy: vitest('test/core/notices/find-notices.test.ts', 'in one message about what waits'),

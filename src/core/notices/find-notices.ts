@@ -15,6 +15,9 @@ const LONGEST_MIN = 120 + FAILED_MIN;
 const PAGE = 5_000;
 /** A contact gets at most one message in this time, so that many orders that fail together are told together. */
 const GATHER_S = 60;
+/** As many times this long, if nobody waits for the answers: of orders that are late, have failed or are called off. */
+// guard: unhurried
+const UNHURRIED = 15;
 
 /**
  * SQL of the troubles that a restaurant can be told about. `since` tells two troubles of an order apart: a move to
@@ -140,11 +143,14 @@ const GIVE_UP_UNSENT = `
 const MAKE_MESSAGES = `
   INSERT INTO notice_messages (message_id, location_id, step, contact)
   SELECT gen_random_uuid(), location_id, step, contact
-  FROM (SELECT location_id, step, (array_agg(contact ORDER BY created_at DESC))[1] AS contact
-        FROM notices WHERE message_id IS NULL GROUP BY location_id, step) AS w
+  FROM (SELECT location_id, step, (array_agg(contact ORDER BY created_at DESC))[1] AS contact,
+               bool_or(reason = 'in_doubt' OR reason = 'cancel_by_phone' AND NOT EXISTS (
+                 SELECT FROM cancellations c WHERE c.service_order_id = n.service_order_id AND c.fails_with IS NOT NULL)) AS hurries
+        FROM notices n WHERE message_id IS NULL GROUP BY location_id, step) AS w
   -- guard: told-together
   WHERE NOT EXISTS (SELECT FROM notice_messages m WHERE m.location_id = w.location_id AND m.step = w.step
-                                                    AND m.created_at > now() - make_interval(secs => $1::float8) OFFSET 0)
+                                                    AND m.created_at > now() - make_interval(secs => $1::float8)
+                                                                        * CASE WHEN w.hurries THEN 1 ELSE ${UNHURRIED} END OFFSET 0)
   LIMIT $2::int`;
 
 const GATHER = `

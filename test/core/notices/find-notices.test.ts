@@ -108,29 +108,48 @@ describe('a contact is told', () => {
     expect(await found(2)).toEqual(['late Owner', 'late Owner', 'late Owner']);
   });
 
-  it('in one message about what waits for it, and in the next message a minute later', async () => {
-    for (const nth of [1, 2, 3]) await seed('failed', 1, `${locationId}-${nth}`);
-    const messages = async (): Promise<unknown> =>
-      (
-        await stage.query(
-          `SELECT count(n) ::int AS orders FROM notices n LEFT JOIN notice_messages m USING (message_id)
+  it.each([
+    ['in_doubt', 'a minute', 61],
+    ['cancel_by_phone', 'a minute', 61],
+    ['late', 'a quarter of an hour', 901],
+    ['failed', 'a quarter of an hour', 901],
+    ['called off', 'a quarter of an hour', 901],
+  ] as const)(
+    'in one message about what waits for it, and if it is %s in the next one %s later',
+    async (kind, _time, seconds) => {
+      const trouble = async (nth: number): Promise<void> => {
+        const id = await seed(kind === 'called off' ? 'cancel_by_phone' : kind, 3, `${locationId}-${nth}`);
+        if (kind !== 'called off') return;
+        await stage.query(`UPDATE cancellations SET fails_with = '{}' WHERE service_order_id = $1`, [id]);
+      };
+      for (const nth of [1, 2, 3]) await trouble(nth);
+      const messages = async (): Promise<unknown> =>
+        (
+          await stage.query(
+            `SELECT count(n) ::int AS orders FROM notices n LEFT JOIN notice_messages m USING (message_id)
            WHERE n.location_id = $1 GROUP BY message_id ORDER BY min(m.created_at)`,
-          [locationId],
-        )
-      ).map(({ orders }) => orders);
-    await findNotices(stage.pool);
-    await seed('failed', 1, `${locationId}-4`);
-    await findNotices(stage.pool);
-    expect(await messages(), 'the fourth waits').toEqual([3, 1]);
-    const waiting = `SELECT FROM notices WHERE location_id = $1 AND message_id IS NULL`;
-    expect(await stage.query(waiting, [locationId])).toHaveLength(1);
-    await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 s' WHERE location_id = $1`, [
-      locationId,
-    ]);
-    await findNotices(stage.pool);
-    expect(await stage.query(waiting, [locationId])).toEqual([]);
-    expect(await messages()).toEqual([3, 1]);
-  });
+            [locationId],
+          )
+        ).map(({ orders }) => orders);
+      await findNotices(stage.pool);
+      await trouble(4);
+      await findNotices(stage.pool);
+      expect(await messages(), 'the fourth waits').toEqual([3, 1]);
+      const waiting = `SELECT FROM notices WHERE location_id = $1 AND message_id IS NULL`;
+      expect(await stage.query(waiting, [locationId])).toHaveLength(1);
+      const after = async (s: number): Promise<unknown[]> => {
+        await stage.query(
+          `UPDATE notice_messages SET created_at = now() - make_interval(secs => $2) WHERE location_id = $1`,
+          [locationId, s],
+        );
+        await findNotices(stage.pool);
+        return stage.query(waiting, [locationId]);
+      };
+      expect(await after(seconds - 2)).toHaveLength(1);
+      expect(await after(seconds)).toEqual([]);
+      expect(await messages()).toEqual([3, 1]);
+    },
+  );
 
   it('not about what was settled while it waited for the next message', async () => {
     await seed('failed', 1);
