@@ -21,18 +21,8 @@ export const PARTS = [
 export type Part = (typeof PARTS)[number];
 
 const QUICK: readonly Part[] = ['compare', 'start'];
-/** Parts that run only on request: they take long, need much disk space, or open more files than usually allowed. */
-const ASKED_FOR: readonly Part[] = [
-  'memory',
-  'parked',
-  'years',
-  'cost',
-  'grow',
-  'members',
-  'guesses',
-  'bodies',
-  'evening',
-];
+/** The others run only on request: they take long, need much disk space, or open more files than usually allowed. */
+const USUAL: readonly Part[] = ['compare', 'live', 'placements', 'claims', 'start', 'spill'];
 const MOST = 1_000;
 const ROUNDS = 5;
 const MEMORY_MINUTES = 10;
@@ -73,7 +63,7 @@ export function readBenchArguments(argv: string[]): Arguments {
     .option('--json', 'print the result as JSON in the last line of standard output, all else on standard error', false)
     .parse(argv, { from: 'user' });
   const given = command.opts<Omit<Arguments, 'rounds' | 'memory' | 'evening' | 'only'> & Partial<Arguments>>();
-  const only = given.only ?? (given.quick ? QUICK : PARTS.filter((part) => !ASKED_FOR.includes(part)));
+  const only = given.only ?? (given.quick ? QUICK : USUAL);
   if (given.record && given.quick) {
     command.error('error: --record needs longer measurements than --quick', { exitCode: 2 });
   }

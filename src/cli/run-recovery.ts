@@ -7,7 +7,8 @@ import { LiveMessage } from '../core/domain/live-message.ts';
 import { settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
 import { applyLost, learn, readLeft, recordLost, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
-import { endOfRun, replayWebhooks } from '../core/replay/replay-webhooks.ts';
+import { timeNow } from '../core/replay/replay-webhook.ts';
+import { replayWebhooks } from '../core/replay/replay-webhooks.ts';
 import { failed, ok, warning, type Check } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf } from '../diagnostics/print-checks.ts';
 import { orderIdOf } from '../http/pubsub-push.ts';
@@ -136,7 +137,7 @@ async function replayUnmatched(pool: Pool, rules: SettingsRules, since: Date): P
     publicUrl: rules.publicUrl ?? '',
     dryRun: false,
   };
-  const filter = { outcome: 'unmatched', since, until: await endOfRun(pool, undefined), replayable: 'open' } as const;
+  const filter = { outcome: 'unmatched', since, until: await timeNow(pool), replayable: 'open' } as const;
   let matched = 0;
   for await (const { replayed } of replayWebhooks(deps, filter, { by: commandLineActor() })) {
     if ('outcome' in replayed && replayed.outcome !== 'unmatched') matched += 1;

@@ -319,12 +319,14 @@ export type StoredLocation = {
 /** Encrypted settings, and those of the application that they name. */
 export type SealedSettings = { sealedSettings: string; sealedApplication: string | null };
 
-/** SQL of the sealed settings of the application of a location `l`. */
-export const SEALED_APPLICATION = `(SELECT a.settings FROM applications a WHERE a.name = l.application)`;
+/** SQL of the sealed settings of an application. @param name SQL of its name, by default that of a location `l` */
+export function selectApplication(name = 'l.application'): string {
+  return `(SELECT a.settings FROM applications a WHERE a.name = ${name})`;
+}
 
 /** SQL of a `StoredLocation`, from a location `l`. */
 export const STORED_LOCATION = `l.location_id AS "locationId", l.integration, l.settings AS "sealedSettings",
-  ${SEALED_APPLICATION} AS "sealedApplication", l.country,
+  ${selectApplication()} AS "sealedApplication", l.country,
   ${PAUSED_AT} IS NOT NULL AS paused, ${POS_PAUSED_UNTIL} AS "posPausedUntil",
   l.reconnect_needed_at IS NOT NULL AS "needsReconnect",
   CASE WHEN l.busy_until > now() THEN l.busy_minutes WHEN l.pos_busy_until > now() THEN l.pos_busy_minutes END

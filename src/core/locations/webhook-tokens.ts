@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { deriveKey } from './describe-settings.ts';
-import { getLocation, type DecryptSettings, type SealedSettings } from './locations.ts';
+import { getLocation, selectApplication, type DecryptSettings, type SealedSettings } from './locations.ts';
 import type { SettingsKeys } from './settings-key.ts';
 import { LISTED_TOKEN, readChangedTokens, type ListedToken } from './changed-tokens.ts';
 import { digest, makeToken, mayBeToken } from '../domain/make-token.ts';
@@ -280,7 +280,7 @@ async function findScopes(
   const { rows } = await pool.query<TokenFound & { sha256: string }>({
     name: 'find-token-scopes',
     text: `SELECT encode(t.sha256, 'base64') AS sha256, ${LISTED_TOKEN}, coalesce(f.settings, l.settings) AS "sealedSettings",
-                  (SELECT a.settings FROM applications a WHERE a.name = coalesce(f.application, l.application)) AS "sealedApplication",
+                  ${selectApplication('coalesce(f.application, l.application)')} AS "sealedApplication",
                   CASE WHEN t.revoked_at IS NOT NULL THEN 'revoked'
                        WHEN t.expires_at <= now() THEN 'expired'
                        WHEN t.integration <> l.integration AND f.settings IS NULL THEN 'of another integration' END AS state

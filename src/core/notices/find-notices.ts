@@ -5,7 +5,7 @@ import { DOUBT_FOR_OPERATOR, DOUBT_SINCE, PAUSED_CAUSES } from '../orders/needs-
 import { TEST_REASON } from '../placements/test-order.ts';
 import { inBatch, inBatches, LOCK_FIND_NOTICES } from '../postgres/transactions.ts';
 
-/** Minutes after which an order that was due is late, and after which a doubt was not settled automatically. */
+/** Minutes after which an order that was due is late. */
 const LATE_MIN = 2;
 const LATE = `now() - interval '${LATE_MIN} min'`;
 /** A contact is not told of a failure that is older than its minutes and this many more. */
@@ -15,7 +15,7 @@ const LONGEST_MIN = 120 + FAILED_MIN;
 const PAGE = 5_000;
 /** A contact gets at most one message in this time, so that many orders that fail together are told together. */
 const GATHER_S = 60;
-/** As many times this long, if nobody waits for the answers: of orders that are late, have failed or are called off. */
+/** The time is so many times longer if nobody waits for an answer: the orders are late, have failed or are called off. */
 // guard: unhurried
 const UNHURRIED = 15;
 

@@ -66,14 +66,13 @@ function reachedBy({ locationId, status, memberState }: LiveMessage): number {
  */
 function recordOf({ serviceOrderId, knownAt, signalledAt, last, highest: sequence = 0, ticket }: LostOrder): object {
   const order = { serviceOrderId, knownAt, sequence };
-  const { status = null, locationId, appliedAt = '', reason } = last ?? {};
+  const { status = null, locationId, appliedAt = '', reason, fulfillment = 'pickup', callOutCode = '' } = last ?? {};
   if (status === null || rankOf(status) < RANK_END) return { ...order, state: 'in_doubt' };
   if (locationId === undefined) {
     const isBegunAgain = signalledAt !== undefined && signalledAt > new Date(appliedAt);
     return { ...order, state: isBegunAgain ? 'in_doubt' : 'failed', problem: reason };
   }
   const state = ticket !== undefined ? 'sent' : status === 'cancelled' ? 'withdrawn' : 'failed';
-  const { fulfillment = 'pickup', callOutCode = '' } = last ?? {};
   const { providerOrderId = last?.providerOrderId } = ticket ?? {};
   const read = { locationId, fulfillment, callOutCode, rank: rankOf(status), reason, providerOrderId };
   return { ...order, ...read, state, endedAt: appliedAt };

@@ -10,6 +10,7 @@ import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type Decision, failLate } from './conclude-placement.ts';
 import { problemOf } from '../domain/placement-cause.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
+import type { FailsWith } from './placement-outcomes.ts';
 import type { ActiveOrder } from './record-order.ts';
 
 /** A call begins at most this long after its attempt's row. A process suspended for longer may have lost its lease. */
@@ -78,10 +79,15 @@ function outcomeOf(name: CallName, result: unknown): string {
   return result === undefined ? 'absent' : 'placed';
 }
 
+/** Why an order fails that its POS refuses. */
+export function refusalOf(error: GiveUp): FailsWith {
+  return { reason: storable(error.reason), ...refusedFor(error) };
+}
+
 /** Decides after an error that proves that the POS has no ticket. The class of the error determines the decision. */
 export function decideByKind(error: unknown): Extract<Decision, { do: 'fail' | 'hold' | 'try later' }> {
   const about = classifyError(error);
-  if (error instanceof GiveUp) return { do: 'fail', reason: storable(error.reason), ...refusedFor(error), ...about };
+  if (error instanceof GiveUp) return { do: 'fail', ...refusalOf(error), ...about };
   if (error instanceof NeedsOperator) return { do: 'hold', ...about };
   return { do: 'try later', retryAfterMs: waitAfter(error), ...about };
 }

@@ -205,7 +205,7 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
       return postpone({ state: 'in_doubt', delayMs: undefined, failed: true });
     case 'release': {
       const state = job.doubt !== undefined ? 'in_doubt' : job.state === 'held' ? 'held' : 'waiting';
-      // A late order in doubt that needs a call is claimed again at once.
+      // Without this wait, a late order in doubt would be claimed again and again until its location has a free worker.
       const delayMs = job.late && job.doubt !== undefined ? LATE_RETRY_MS : 0;
       return postpone({ state, delayMs, failed: false });
     }

@@ -1,9 +1,8 @@
-import { classifyError, perhapsTaken, refusedFor } from '../domain/classify-error.ts';
-import { storable } from '../domain/cause-text.ts';
+import { classifyError, perhapsTaken } from '../domain/classify-error.ts';
 import { GiveUp } from '../domain/errors.ts';
 import { type KitchenOrder, OrderRef } from '../domain/order.ts';
 import type { Location } from '../locations/locations.ts';
-import { callProvider, decideByKind, findUsableLocation, waitAfter } from './call-provider.ts';
+import { callProvider, decideByKind, findUsableLocation, refusalOf, waitAfter } from './call-provider.ts';
 import { concludePlacement, type Decision, observePlacement } from './conclude-placement.ts';
 import type { Claim } from '../domain/placement.ts';
 import { problemOf } from '../domain/placement-cause.ts';
@@ -42,15 +41,7 @@ export async function sendOrder(
     // The refusal does not prove that there is no ticket: a POS may check its menu before the idempotency key.
     const problem = `the POS refuses the repeat: ${about.problem}`;
     const cause = { code: 'repeat_refused', httpStatus: error.httpStatus } as const;
-    return {
-      do: 'call off',
-      reason: storable(error.reason),
-      ...refusedFor(error),
-      problem,
-      cause,
-      requestEnded: true,
-      end,
-    };
+    return { do: 'call off', ...refusalOf(error), problem, cause, requestEnded: true, end };
   }
   if (!perhapsTaken(error)) return { ...decideByKind(error), end };
   // A repeat does no harm, but it may be the request that creates the ticket.

@@ -111,7 +111,7 @@ export async function callOff(
      ), u AS (
        UPDATE orders SET cancellation = 'requested', updated_at = now()
        FROM o, placements p
-       WHERE orders.service_order_id = $1 AND p.service_order_id = $1 AND p.lease_id = $2 AND num_nulls(p.finished_at) = 1
+       WHERE orders.service_order_id = $1 AND p.service_order_id = $1 AND p.lease_id = $2 AND ${IS_UNFINISHED}
        RETURNING orders.service_order_id, orders.location_id
      )
      INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at, fails_with)
@@ -224,13 +224,13 @@ export async function skipPlacement(
 
 const { $, valuesOf } = nameParameters(...END_ATTEMPT_PARAMETERS, 'nativeStatus', 'state');
 
-const TO_RANK = `CASE WHEN o.fails THEN ${RANK_FAILED} ELSE ${RANK_CANCELLED} END`;
 const END_CANCELLED = `
   WITH ${END_ATTEMPT}, o AS MATERIALIZED (
-    SELECT o.*, c.fails_with, c.fails_with IS NOT NULL AS fails,
-           rank < CASE WHEN c.fails_with IS NULL THEN ${RANK_CANCELLED} ELSE ${RANK_FAILED} END AS moves,
+    SELECT o.*, c.fails_with, fails, to_rank, rank < to_rank AS moves,
            rank >= ${RANK_END} AND rank < ${RANK_FAILED} AS conflict, ${nextSequence('sequence')} AS next_sequence
     FROM orders o LEFT JOIN cancellations c USING (service_order_id)
+    CROSS JOIN LATERAL (SELECT c.fails_with IS NOT NULL AS fails) AS how
+    CROSS JOIN LATERAL (SELECT CASE WHEN fails THEN ${RANK_FAILED} ELSE ${RANK_CANCELLED} END AS to_rank) AS end_at
     WHERE o.service_order_id = ${$.serviceOrderId} FOR UPDATE OF o
   ), p AS (
     UPDATE placements
@@ -247,7 +247,7 @@ const END_CANCELLED = `
     RETURNING service_order_id
   ), u AS (
     UPDATE orders
-    SET rank = ${TO_RANK}, reason = coalesce(o.fails_with ->> 'reason', o.reason),
+    SET rank = o.to_rank, reason = coalesce(o.fails_with ->> 'reason', o.reason),
         reason_code = o.fails_with ->> 'reasonCode', item_ids = o.fails_with -> 'itemIds', sequence = o.next_sequence,
         updated_at = now(), ended_at = coalesce(o.ended_at, now()),
         -- The order should have no ticket, so a later POS event is reported to a person.
@@ -264,7 +264,7 @@ const END_CANCELLED = `
     ${insertOutbox({
       serviceOrderId: 'o.service_order_id',
       sequence: 'next_sequence',
-      rank: TO_RANK,
+      rank: 'to_rank',
       providerOrderId: 'provider_order_id',
       reason: "fails_with ->> 'reason'",
     })}
@@ -281,7 +281,8 @@ export const WITHDRAWN = { nativeStatus: 'withdrawn', state: 'withdrawn' } as co
 
 /**
  * Ends an order as cancelled, or as failed if it was called off, and notifies its member. The order was withdrawn before
- * it was sent, or the POS or the restaurant cancelled it. Moves the order like a POS event, and finishes its placement and its cancellation.
+ * it was sent, or the POS or the restaurant cancelled it. Moves the order like a POS event, and finishes its placement
+ * and its cancellation.
  * @param about.nativeStatus a text for the history that says who cancelled the order
  * @param about.state the final state of an open placement. With `withdrawn`, a finished placement is not changed
  * @param about.end the end of the POS call that reported the cancellation

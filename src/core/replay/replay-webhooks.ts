@@ -4,7 +4,7 @@ import { WEBHOOK_OUTCOMES } from '../domain/webhook.ts';
 import { isAboutStatement } from '../postgres/transactions.ts';
 import { recordAction, type Action, type Author } from '../operators/audit.ts';
 import { listWebhooks, type KeyedWebhook, type WebhookFilter, type WebhookKey } from './list-webhooks.ts';
-import { Replayed, replayStored, timeNow, type Replaying } from './replay-webhook.ts';
+import { Replayed, replayStored, type Replaying } from './replay-webhook.ts';
 import { findLocation } from '../locations/locations.ts';
 import { Refusal } from './stored-webhook.ts';
 
@@ -33,7 +33,7 @@ export type ReplayedMany = z.infer<typeof ReplayedMany>;
 /**
  * Replays all matching webhooks, oldest first, each with its own commit. A failure does not stop the others, and an
  * interrupted run can be repeated. Webhooks and replays that arrive during the run are left out, so that it ends.
- * @param filter.until the result of `endOfRun`
+ * @param filter.until the end of the time that the run covers, see `timeNow`
  * @param filter.oldToken true for webhooks refused for an old token. By default they are left out, because a forger who
  *   had the old token may have sent them
  * @param filter.replayable `all` also replays webhooks whose earlier replay had another outcome
@@ -102,9 +102,6 @@ async function recordReplay(
       : { outcome: 'done' as const, after: replayed.outcome };
   await recordAction(pool, by, { action: 'replay', webhookId, locationId }, end);
 }
-
-/** Returns the end of the time that a run covers. */
-export const endOfRun = (pool: Pool, until: Date | undefined): Promise<Date> => timeNow(pool, until);
 
 /** After a deadlock, a held lock or bad values, refuses only this webhook, because the next one may succeed. */
 function ownFault(error: unknown): Refusal {

@@ -6,7 +6,7 @@ import { toCauseText } from '../domain/cause-text.ts';
 import type { Log } from '../domain/log.ts';
 import type { Observe } from '../domain/observed.ts';
 import type { Drop, Translated, TranslatedWebhook, WebhookHeaders } from '../domain/webhook.ts';
-import { SEALED_APPLICATION, type DecryptSettings, type SealedSettings } from '../locations/locations.ts';
+import { selectApplication, type DecryptSettings, type SealedSettings } from '../locations/locations.ts';
 import type { BatchWebhooks } from '../statuses/batch-webhooks.ts';
 import { storeArrived, type StoreDeps, NOT_STORED, type NotStored } from '../statuses/store-webhooks.ts';
 import { translateArrived, type TranslateRules } from '../statuses/translate-webhook-request.ts';
@@ -37,7 +37,7 @@ const LOOK_UP = `
          coalesce((SELECT (t.revoked_at > s.received_at) IS NOT FALSE AND (t.expires_at > s.received_at) IS NOT FALSE
                    FROM webhook_tokens t WHERE t.token_id = s.token_id), false) AS "wasValid",
          (SELECT jsonb_build_object('integration', l.integration, 'sealedSettings', l.settings,
-                                    'sealedApplication', ${SEALED_APPLICATION})
+                                    'sealedApplication', ${selectApplication()})
           FROM locations l WHERE l.location_id = s.location_id) AS location,
          extract(epoch FROM clock_timestamp() - s.received_at)::float8 * 1000 AS "ageMs"
   FROM ${SPILLED.as('s')}
