@@ -4,11 +4,8 @@ import type { Pool } from 'pg';
 import type { Command } from 'commander';
 import { Id } from '../core/domain/order.ts';
 import { LiveMessage } from '../core/domain/live-message.ts';
-import { settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';
 import { audited } from '../core/operators/audit.ts';
-import { applyLost, learn, readLeft, recordLost, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
-import { timeNow } from '../core/replay/replay-webhook.ts';
-import { replayWebhooks } from '../core/replay/replay-webhooks.ts';
+import { knownFrom, recoverOrders, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
 import { failed, ok, warning, type Check } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf } from '../diagnostics/print-checks.ts';
 import { orderIdOf } from '../http/pubsub-push.ts';
@@ -64,25 +61,20 @@ export async function recover(options: RecoverOptions, command: Command): Promis
     let left: Left | undefined;
     const action = { action: 'recover', subject: lostFrom.toISOString() };
     const work = async (): Promise<string> => {
-      const { forgotten, ended, doubted } = await recordLost(pool, known, {
+      const recovered = await recoverOrders(pool, known, {
+        rules,
+        lostFrom,
+        began,
         deadlineS: env.PLACEMENT_DEADLINE_S,
         running: options.running === true,
-        began: began ?? (await nowOf(pool)),
-        isNew: began === undefined,
+        by: commandLineActor(),
       });
-      const applied = await applyLost(pool, known);
-      const readAll = async (): Promise<Left> => readLeft(pool, known, began ?? (await nowOf(pool)));
-      left = await readAll();
-      // Webhooks about forgotten orders were answered 200 since the loss. Their orders are known by now.
-      const replayed = left.orders.every(({ forOperator }) => forOperator)
-        ? await replayUnmatched(pool, rules, lostFrom)
-        : 0;
-      if (replayed > 0) left = await readAll();
+      ({ left } = recovered);
       return [
-        `forgotten ${forgotten}, ended ${ended}`,
-        `in doubt ${doubted}`,
-        `moved ${applied}`,
-        `replayed ${replayed}`,
+        `forgotten ${recovered.forgotten}, ended ${recovered.ended}`,
+        `in doubt ${recovered.doubted}`,
+        `moved ${recovered.moved}`,
+        `replayed ${recovered.replayed}`,
         `left ${left.orders.length}`,
       ].join(', ');
     };
@@ -128,27 +120,6 @@ async function whichRecovery(
   return { lostFrom, began: undefined };
 }
 
-/** Replays webhooks that matched no order. @returns how many of them match one now */
-async function replayUnmatched(pool: Pool, rules: SettingsRules, since: Date): Promise<number> {
-  const deps = {
-    pool,
-    decryptSettings: settingsDecrypter(rules),
-    keys: rules.keys,
-    publicUrl: rules.publicUrl ?? '',
-    dryRun: false,
-  };
-  const filter = { outcome: 'unmatched', since, until: await timeNow(pool), replayable: 'open' } as const;
-  let matched = 0;
-  for await (const { replayed } of replayWebhooks(deps, filter, { by: commandLineActor() })) {
-    if ('outcome' in replayed && replayed.outcome !== 'unmatched') matched += 1;
-  }
-  return matched;
-}
-
-async function nowOf(pool: Pool): Promise<string> {
-  return (await pool.query<{ now: string }>('SELECT clock_timestamp()::text AS now')).rows[0]?.now ?? '';
-}
-
 /** True if another connection is the service's. This command has only one. */
 async function isRunning(pool: Pool): Promise<boolean> {
   const { rows } = await pool.query<{ running: boolean }>(
@@ -177,26 +148,19 @@ async function readKnown(
     });
   };
   const [signalled, messages] = await Promise.all([read(signals), read(live)]);
-  const known = new Map<string, LostOrder>();
-  const add = (serviceOrderId: string, knownAt: Date): LostOrder => {
-    const order = known.get(serviceOrderId) ?? { serviceOrderId, knownAt };
-    known.set(serviceOrderId, order);
-    return order;
-  };
-  for (const id of orders === undefined ? [] : await readIds(orders)) add(id, lostFrom);
-  for (const message of signalled) {
-    const id = orderIdOf(message);
-    if (id === undefined) continue;
-    const order = add(id, message.publishedAt);
-    const { signalledAt = message.publishedAt } = order;
-    order.signalledAt = new Date(Math.max(signalledAt.getTime(), message.publishedAt.getTime()));
-  }
-  for (const { publishedAt, data } of messages) {
-    const message = liveMessageIn(data);
-    if (message === undefined || new Date(message.appliedAt) >= until) continue;
-    known.set(message.serviceOrderId, learn(add(message.serviceOrderId, publishedAt), message));
-  }
-  return [...known.values()];
+  const ids = orders === undefined ? [] : await readIds(orders);
+  return knownFrom({
+    listed: ids.map((id) => ({ id, publishedAt: lostFrom })),
+    signals: signalled.flatMap((message) => {
+      const id = orderIdOf(message);
+      return id === undefined ? [] : [{ id, publishedAt: message.publishedAt }];
+    }),
+    live: messages.flatMap(({ publishedAt, data }) => {
+      const message = liveMessageIn(data);
+      return message === undefined ? [] : [{ message, publishedAt }];
+    }),
+    until,
+  });
 }
 
 /** @returns undefined if something else was published to the topic */

@@ -10,10 +10,14 @@ import { problemOf } from '../domain/placement-cause.ts';
 import { uuidV7 } from '../domain/uuid-v7.ts';
 import type { TranslatedWebhook } from '../domain/webhook.ts';
 import { raiseSequences } from '../live/outbox.ts';
+import { settingsDecrypter, type SettingsRules } from '../locations/locations.ts';
+import type { Author } from '../operators/audit.ts';
 import { storeOrderRef } from '../placements/placement-outcomes.ts';
 import { NEXT_DOUBT_SINCE } from '../placements/placement-sql.ts';
 import { ensureWebhookPartitions } from '../postgres/ensure-webhook-partitions.ts';
 import { inTransaction } from '../postgres/transactions.ts';
+import { timeNow } from '../replay/replay-webhook.ts';
+import { replayWebhooks } from '../replay/replay-webhooks.ts';
 import { applyWebhooks } from '../statuses/apply-webhooks.ts';
 import { DOUBT_FOR_OPERATOR, NEEDS_OPERATOR } from './needs-operator.ts';
 
@@ -51,6 +55,39 @@ export function learn(known: LostOrder, message: LiveMessage): LostOrder {
       ticket: { ...known.ticket, ...(providerOrderId !== undefined && { providerOrderId }) },
     }),
   };
+}
+
+type Named = { id: string; publishedAt: Date };
+
+/**
+ * Gathers what is known of each order.
+ * @param about.listed orders that a person names
+ * @param about.until live messages of this time or later were made by the recovery, and say nothing about the loss
+ */
+export function knownFrom(about: {
+  listed?: readonly Named[];
+  signals: readonly Named[];
+  live: readonly { message: LiveMessage; publishedAt: Date }[];
+  until: Date;
+}): LostOrder[] {
+  const known = new Map<string, LostOrder>();
+  const add = ({ id, publishedAt }: Named): LostOrder => {
+    const order = known.get(id) ?? { serviceOrderId: id, knownAt: publishedAt };
+    known.set(id, order);
+    return order;
+  };
+  for (const each of about.listed ?? []) add(each);
+  for (const each of about.signals) {
+    const order = add(each);
+    const { signalledAt = each.publishedAt } = order;
+    order.signalledAt = new Date(Math.max(signalledAt.getTime(), each.publishedAt.getTime()));
+  }
+  for (const { message, publishedAt } of about.live) {
+    if (new Date(message.appliedAt) >= about.until) continue;
+    const id = message.serviceOrderId;
+    known.set(id, learn(add({ id, publishedAt }), message));
+  }
+  return [...known.values()];
 }
 
 /** The rank of a message. An order that failed before it was read may start again, so that failure is the lowest. */
@@ -284,6 +321,54 @@ function toAnswer({ serviceOrderId, locationId, integration, now }: Restored, la
     polled: true,
     events: [event],
   };
+}
+
+/**
+ * One run of a recovery: records what is missing, applies what the live messages said, and replays the webhooks that
+ * matched no order when they came.
+ * @param about.began when the recovery began, as a text of Postgres; undefined if it begins now
+ * @param about.running true if processes run meanwhile
+ */
+export async function recoverOrders(
+  pool: Pool,
+  known: readonly LostOrder[],
+  about: {
+    rules: SettingsRules;
+    lostFrom: Date;
+    began: string | undefined;
+    deadlineS: number;
+    running: boolean;
+    by: Author;
+  },
+): Promise<Recorded & { moved: number; replayed: number; left: Left }> {
+  const { rules, lostFrom, deadlineS, running, by } = about;
+  const isNew = about.began === undefined;
+  const recorded = await recordLost(pool, known, {
+    deadlineS,
+    running,
+    isNew,
+    began: about.began ?? (await nowOf(pool)),
+  });
+  const moved = await applyLost(pool, known);
+  const readAll = async (): Promise<Left> => readLeft(pool, known, about.began ?? (await nowOf(pool)));
+  let left = await readAll();
+  let replayed = 0;
+  // Webhooks about forgotten orders were answered 200 since the loss. Their orders are known by now.
+  if (left.orders.every(({ forOperator }) => forOperator)) {
+    const { keys, publicUrl = '' } = rules;
+    const deps = { pool, decryptSettings: settingsDecrypter(rules), keys, publicUrl, dryRun: false };
+    const filter = { outcome: 'unmatched', since: lostFrom, until: await timeNow(pool), replayable: 'open' } as const;
+    for await (const { replayed: one } of replayWebhooks(deps, filter, { by })) {
+      if ('outcome' in one && one.outcome !== 'unmatched') replayed += 1;
+    }
+  }
+  if (replayed > 0) left = await readAll();
+  return { ...recorded, moved, replayed, left };
+}
+
+/** The time by Postgres's clock, as a text that keeps its microseconds. */
+async function nowOf(pool: Pool): Promise<string> {
+  return (await pool.query<{ now: string }>('SELECT clock_timestamp()::text AS now')).rows[0]?.now ?? '';
 }
 
 /** An order that is not settled. `forOperator`: nothing happens until a person acts. */
