@@ -320,6 +320,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'forgotten-in-doubt': [/, state,/, ", replace(state, 'in_doubt', 'waiting'),"] },
     noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
   },
+  'nor is one at another POS, if the platform has moved it since': {
+    edits: { 'doubt-stays-there': [/coalesce\(location_id, \$3\)/, '$$3'] },
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'moved since its last message'),
+  },
   'nor is one that had ended, when it is signalled again': {
     edits: { 'ended-stays-ended': [/.+/, ''] },
     noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'the version before recorded'),

@@ -102,12 +102,12 @@ function reachedBy({ locationId, status, memberState }: LiveMessage): number {
  * been sent.
  */
 function recordOf({ serviceOrderId, knownAt, signalledAt, last, highest: sequence = 0, ticket }: LostOrder): object {
-  const order = { serviceOrderId, knownAt, sequence };
   const { status = null, locationId, appliedAt = '', reason, fulfillment = 'pickup', callOutCode = '' } = last ?? {};
-  if (status === null || rankOf(status) < RANK_END) return { ...order, state: 'in_doubt' };
+  const order = { serviceOrderId, knownAt, sequence, problem: reason };
+  if (status === null || rankOf(status) < RANK_END) return { ...order, locationId, state: 'in_doubt' };
   if (locationId === undefined) {
     const isBegunAgain = signalledAt !== undefined && signalledAt > new Date(appliedAt);
-    return { ...order, state: isBegunAgain ? 'in_doubt' : 'failed', problem: reason };
+    return { ...order, state: isBegunAgain ? 'in_doubt' : 'failed' };
   }
   const state = ticket !== undefined ? 'sent' : status === 'cancelled' ? 'withdrawn' : 'failed';
   const { providerOrderId = last?.providerOrderId } = ticket ?? {};
@@ -140,6 +140,7 @@ export async function recordLost(
       began,
       CHUNK,
       running,
+      deadlineS,
     ]);
     doubted += step.rows[0]?.marked ?? 0;
     more = (step.rows[0]?.marked ?? 0) === CHUNK || step.rows[0]?.busy === true;
@@ -176,7 +177,8 @@ const MARK_UNFINISHED = `
     UPDATE placements p
     -- guard: restored-in-doubt
     SET state = 'in_doubt', problem = $1, cause = $2::jsonb, request_ended_at = now(), doubt_since = ${NEXT_DOUBT_SINCE},
-        next_attempt_at = now(), lease_id = NULL, lease_until = NULL
+        next_attempt_at = now(), lease_id = NULL, lease_until = NULL,
+        deadline_at = greatest(deadline_at, now() + make_interval(secs => $6::int))
     FROM open WHERE p.service_order_id = open.service_order_id AND NOT open.busy AND p.finished_at IS NULL
       AND (NOT $5::boolean OR p.lease_until IS NULL OR p.lease_until <= now())
     RETURNING p.service_order_id, p.location_id
@@ -203,7 +205,7 @@ const RECORD_FORGOTTEN = `
            CASE WHEN state = 'in_doubt' THEN $4::jsonb END, "knownAt",
            CASE WHEN state = 'in_doubt' THEN now() ELSE "knownAt" END + make_interval(secs => $2::int), now(),
            CASE WHEN state = 'in_doubt' THEN now() END, CASE WHEN state <> 'in_doubt' THEN coalesce("endedAt", now()) END,
-           CASE WHEN "locationId" IS NULL THEN sequence ELSE 0 END
+           CASE WHEN state = 'in_doubt' OR "locationId" IS NULL THEN sequence ELSE 0 END
     FROM named n
     WHERE NOT EXISTS (SELECT FROM past_orders p WHERE p.service_order_id = n.service_order_id)
     ON CONFLICT DO NOTHING
@@ -214,7 +216,7 @@ const RECORD_FORGOTTEN = `
     SELECT service_order_id, "locationId", integration, fulfillment, "callOutCode", rank, sequence, n.state <> 'sent',
            "providerOrderId", reason, "endedAt"
     -- guard: ended-is-read
-    FROM named n JOIN new USING (service_order_id) WHERE "locationId" IS NOT NULL
+    FROM named n JOIN new USING (service_order_id) WHERE "locationId" IS NOT NULL AND n.state <> 'in_doubt'
   ), ids AS (
     INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
     SELECT "locationId", integration, "providerOrderId", service_order_id FROM named JOIN new USING (service_order_id)
@@ -224,7 +226,8 @@ const RECORD_FORGOTTEN = `
     -- These had failed before they were read, and before the recovery. A signal after the backup may have placed them.
     UPDATE placements p
     SET state = 'in_doubt', problem = $3, cause = $4::jsonb, finished_at = NULL, request_ended_at = now(),
-        doubt_since = now(), next_attempt_at = now(), deadline_at = now() + make_interval(secs => $2::int)
+        doubt_since = now(), next_attempt_at = now(), deadline_at = now() + make_interval(secs => $2::int),
+        location_id = coalesce(location_id, n."locationId")
     FROM named n
     WHERE p.service_order_id = n.service_order_id AND n.state = 'in_doubt' AND p.state IN ('failed', 'withdrawn')
       AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended' AND p.finished_at < $5::timestamptz

@@ -78,39 +78,42 @@ export async function recordOrder(
   deadlineS: number,
 ): Promise<ActiveOrder | undefined> {
   const cancelled = order.cancelledAt !== undefined;
-  const { rows } = await pool.query<{ callOutCode: string; sentTo: string | null } & LocationColumns>({
+  const { rows } = await pool.query<{ callOutCode: string; sentTo: string | null; at: string } & LocationColumns>({
     name: 'record-order',
     text: `
       WITH p AS (
         UPDATE placements
-        SET location_id = $3, failures = 0, missing_since = NULL,
+        -- After a restore, its POS may have the order, and the platform may have moved it since.
+        -- guard: doubt-stays-there
+        SET location_id = coalesce(location_id, $3), failures = 0, missing_since = NULL,
             deadline_at = greatest(deadline_at, $5::timestamptz + make_interval(secs => $6::int))
         -- A signal of a cancel refreshes an unread order only while its lease is valid.
         -- guard: fetched-under-lease
         WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED} AND lease_until > now()
-        RETURNING service_order_id, last_notified_sequence, state
+        RETURNING service_order_id, location_id, last_notified_sequence, state
       ), n AS (
-        ${countCode('$3', 'p')}
+        ${countCode('location_id', 'p')}
       ), o AS (
         INSERT INTO orders (service_order_id, location_id, fulfillment, requested_at, left_out, call_out_code, rank,
                             sequence, cancellation, integration)
-        SELECT $1, $3, $4, $5::timestamptz, $8::jsonb, ${CODE_OF_COUNT}, ${RANK_PLACED}, ${nextSequence('last_notified_sequence')},
+        SELECT $1, p.location_id, $4, $5::timestamptz, $8::jsonb, ${CODE_OF_COUNT}, ${RANK_PLACED}, ${nextSequence('last_notified_sequence')},
                CASE WHEN $9::boolean THEN 'requested' END,
-               -- After a restore, its POS may have an order that was never read here.
-               CASE WHEN p.state = 'in_doubt' THEN (SELECT l.integration FROM locations l WHERE l.location_id = $3) END
+               CASE WHEN p.state = 'in_doubt' THEN (SELECT l.integration FROM locations l WHERE l.location_id = p.location_id) END
         FROM p, n
         ON CONFLICT DO NOTHING
-        RETURNING service_order_id, sequence, call_out_code, integration
+        RETURNING service_order_id, location_id, sequence, call_out_code, integration
       ), c AS (
-        INSERT INTO order_contents (service_order_id, contents) SELECT $1, $7::jsonb FROM o
+        INSERT INTO order_contents (service_order_id, contents) SELECT $1, jsonb_set($7::jsonb, '{locationId}', to_jsonb(location_id)) FROM o
       ), to_cancel AS (
         INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at)
-        SELECT $1, $3, 'platform', now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o WHERE $9
+        SELECT $1, location_id, 'platform', now() + make_interval(secs => ${CANCEL_WITHIN_S}) FROM o WHERE $9
+      ), elsewhere AS (
+        INSERT INTO refreshes (service_order_id) SELECT $1 FROM o WHERE location_id <> $3 ON CONFLICT DO NOTHING
       ), x AS (
         ${insertOutbox({ serviceOrderId: '$1', sequence: 'sequence', rank: RANK_PLACED })} FROM o
       )
-      SELECT o.call_out_code AS "callOutCode", o.integration AS "sentTo", ${STORED_LOCATION}
-      FROM p LEFT JOIN o USING (service_order_id) LEFT JOIN locations l ON l.location_id = $3`,
+      SELECT o.call_out_code AS "callOutCode", o.integration AS "sentTo", p.location_id AS at, ${STORED_LOCATION}
+      FROM p LEFT JOIN o USING (service_order_id) LEFT JOIN locations l ON l.location_id = p.location_id`,
     values: [
       claim.serviceOrderId,
       claim.leaseId,
@@ -124,7 +127,7 @@ export async function recordOrder(
     ],
   });
   const row = rows[0];
-  return row && activeOrder(order, { ...row, cancelled });
+  return row && activeOrder({ ...order, locationId: row.at }, { ...row, cancelled });
 }
 
 type OrderColumns = { callOutCode: string; sentTo: string | null; cancelled: boolean };

@@ -9,11 +9,14 @@ import { startSystem, type System } from '../../support/start-system.ts';
 
 let system: System;
 let pos: Pos;
+let other: Pos;
 beforeAll(async () => {
-  [system, pos] = await Promise.all([startSystem({ stepped: ['placements', 'refreshes'] }), startPos()]);
+  const starting = startSystem({ stepped: ['placements', 'refreshes'] });
+  [system, pos, other] = await Promise.all([starting, startPos(), startPos()]);
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  await system.addLocation('club-2', { ordersUrl: other.ordersUrl });
 });
-afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
+afterAll(() => Promise.all([system?.stop(), pos?.stop(), other?.stop()]));
 
 const FAILED_AT = '2026-11-01T18:00:00.000Z';
 /** An order that the platform has and the database lost, with its last live message. */
@@ -23,8 +26,8 @@ function lost(about: Partial<LiveMessage>, known: Partial<LostOrder> = {}): Lost
   const message = { serviceOrderId, sequence: 6, appliedAt: FAILED_AT, ...about } as LiveMessage;
   return learn({ serviceOrderId, knownAt: new Date(FAILED_AT), ...known }, message);
 }
-const record = async (order: LostOrder): Promise<unknown> => {
-  const about = { deadlineS: 1_800, running: true, began: new Date().toISOString(), isNew: false };
+const record = async (order: LostOrder, isNew = false): Promise<unknown> => {
+  const about = { deadlineS: 1_800, running: true, began: new Date().toISOString(), isNew };
   await recordLost(system.pool, [order], about);
   return (await system.placement(order.serviceOrderId))?.['state'];
 };
@@ -56,10 +59,11 @@ it('an order that had ended is recorded as it ended, and a signal makes no ticke
 
 it.each([
   [{ status: 'cancelled', memberState: 'cancelled' } as const, 'withdrawn'],
-  [{ status: 'failed', memberState: 'failed' } as const, 'failed'],
+  [{ status: 'failed', memberState: 'failed', reason: 'the POS refuses it' } as const, 'failed'],
 ])('an order that ended without a ticket, as %j, is recorded as %s and not sent again', async (last, state) => {
   const order = lost({ ...last, locationId: 'club-1' });
   expect(await record(order)).toBe(state);
+  expect((await system.placement(order.serviceOrderId))?.['problem'] ?? undefined).toBe(order.last?.reason);
   expect(await signal(order)).toBe(state);
   expect(ticketsOf(order)).toBe(0);
 });
@@ -84,4 +88,32 @@ it('an order that the version before recorded as ended, without its row, does no
   );
   expect(await signal(order)).toBe('withdrawn');
   expect(ticketsOf(order)).toBe(0);
+});
+
+it('an order that the platform moved since its last message is asked about where the message says', async () => {
+  const order = lost({ status: null, memberState: 'placed', locationId: 'club-1' });
+  const { serviceOrderId } = order;
+  system.platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId: 'club-2' }));
+  expect(await record(order)).toBe('in_doubt');
+  await system.round('placements');
+  expect([ticketsOf(order), other.tickets.length]).toEqual([1, 0]);
+  expect(await system.order(serviceOrderId)).toMatchObject({ location_id: 'club-1', sequence: 8 });
+  await system.round('refreshes');
+  expect(await system.query('SELECT changes FROM order_changes WHERE service_order_id = $1', [serviceOrderId])).toEqual(
+    [{ changes: [{ path: 'locationId', was: 'club-1', is: 'club-2' }] }],
+  );
+});
+
+it('an order whose deadline passed while the service was away is looked for first, and not called off at once', async () => {
+  const order = lost({ status: null, memberState: 'placed', locationId: 'club-1' });
+  await system.query(
+    `INSERT INTO placements (service_order_id, state, signalled_at, deadline_at) VALUES ($1, 'waiting', '2026-11-01', '2026-11-01')`,
+    [order.serviceOrderId],
+  );
+  await record(order, true);
+  expect(
+    await system.query('SELECT state, deadline_at > now() AS later FROM placements WHERE service_order_id = $1', [
+      order.serviceOrderId,
+    ]),
+  ).toEqual([{ state: 'in_doubt', later: true }]);
 });
