@@ -72,8 +72,10 @@ export async function checkBooks(about: {
   live: readonly Message[];
   /** By order id. */
   phones?: ReadonlyMap<string, Phone> | undefined;
+  /** Messages up to this sequence may be missing, because the database was restored. 0 if it was not. */
+  floor?: number;
 }): Promise<{ books: Books; broken: Broken[] }> {
-  const { pool, served, kitchens } = about;
+  const { pool, served, kitchens, floor = 0 } = about;
   const read = async <Row extends object>(sql: string): Promise<Row[]> => (await pool.query<Row>(sql)).rows;
   const webhooks = await read<{ id: string; locationId: string; outcome: string }>(
     'SELECT id, location_id AS "locationId", outcome FROM webhooks',
@@ -131,7 +133,13 @@ export async function checkBooks(about: {
 
   for (const order of orders) {
     const history = eventsOf.get(order.id) ?? [];
-    for (const why of divergence(order, history, acknowledgedOf.get(order.id) ?? [], served.reported.get(order.id))) {
+    const isFromTopic = floor > 0 && order.sequence <= floor;
+    for (const why of divergence(
+      { ...order, isFromTopic },
+      history,
+      acknowledgedOf.get(order.id) ?? [],
+      served.reported.get(order.id),
+    )) {
       breaks('ordersDiverged', order.id, why);
     }
     const told = history.filter(({ webhookId }) => webhookId !== null);
@@ -142,7 +150,8 @@ export async function checkBooks(about: {
     for (const [event, times] of Map.groupBy(told, ({ webhookId, status }) => `${status} of ${webhookId}`)) {
       if (times.length > 1) breaks('webhooksDoubled', order.id, `${event} is in its history ${times.length} times`);
     }
-    checkLive({ ...order, movedFrom: served.moved.get(order.id) }, liveOf.get(order.id) ?? [], history, breaks);
+    const about = { ...order, movedFrom: served.moved.get(order.id), floor };
+    checkLive(about, liveOf.get(order.id) ?? [], history, breaks);
   }
   const lastNotified = (id: string): LiveMessage | undefined =>
     liveOf
@@ -150,8 +159,8 @@ export async function checkBooks(about: {
       ?.map(({ data }) => JSON.parse(data.toString()) as LiveMessage)
       .toSorted((a, b) => a.sequence - b.sequence)
       .at(-1);
-  await checkCancels({ pool, served, ticketsOf, lastNotified, breaks });
-  for (const [id, phone] of about.phones ?? []) checkPhone(id, phone, liveOf.get(id) ?? [], breaks);
+  await checkCancels({ pool, served, ticketsOf, lastNotified, isRestored: floor > 0, breaks });
+  for (const [id, phone] of about.phones ?? []) checkPhone(id, { ...phone, floor }, liveOf.get(id) ?? [], breaks);
   for (const { webhookId, order, foreign, outcome } of served.acknowledged) {
     const became = outcome === 'accepted' ? webhookOf.get(webhookId)?.outcome : outcome;
     if (foreign === true && ['applied', 'duplicate', 'stale'].includes(became ?? '')) {
@@ -185,7 +194,7 @@ function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow |
 }
 
 function divergence(
-  { rank, sequence, toldUnread, failedByUs, posIdKnown, cancel }: OrderRow,
+  { rank, sequence, toldUnread, failedByUs, posIdKnown, cancel, isFromTopic }: OrderRow & { isFromTopic: boolean },
   history: readonly EventRow[],
   acknowledged: Served['acknowledged'],
   reported: ReadonlySet<string> | undefined,
@@ -196,13 +205,15 @@ function divergence(
   const why: string[] = [];
   const sinceRead = applied.filter((event) => Number(event.sequence) > toldUnread);
   const maximum = highest(sinceRead.map((event) => event.status));
-  if (rank > RANK_SENT ? rank !== maximum : maximum > RANK_SENT) {
+  // The history of an order that a recovery recorded from the topic is lost.
+  if (!isFromTopic && (rank > RANK_SENT ? rank !== maximum : maximum > RANK_SENT)) {
     why.push(`its status ${statusAt(rank)} is not the maximum of its history`);
   }
   const heard = acknowledged.filter((each) => each.foreign !== true && (posIdKnown || each.byPosIdAlone !== true));
   if (rank < highest(heard.map((each) => each.status))) why.push(`a later status was answered 200`);
   const ours = [...(failedByUs ? ['failed'] : []), ...(cancel === 'cancelled' ? ['cancelled'] : [])];
-  if (rank > RANK_SENT && rank > highest([...(reported ?? []), ...ours])) why.push('nobody reported its status');
+  if (!isFromTopic && rank > RANK_SENT && rank > highest([...(reported ?? []), ...ours]))
+    why.push('nobody reported its status');
   const sequences = applied.map((event) => event.sequence ?? 0);
   if (sequences.some((each, nth) => nth > 0 && each <= (sequences[nth - 1] ?? 0)))
     why.push('the sequences of its history do not rise');
@@ -214,27 +225,32 @@ function divergence(
 
 /** Checks messages as a reader who drops repeats. Sequences must rise without gaps, up to the last of the order. */
 function checkLive(
-  order: OrderRow & { movedFrom: string | undefined },
+  order: OrderRow & { movedFrom: string | undefined; floor: number },
   messages: readonly Message[],
   history: readonly EventRow[],
   breaks: Breaks,
 ): void {
   const seen = new Map<number, LiveMessage>();
+  const { floor } = order;
+  let last = 0;
   for (const { data, attributes } of messages) {
     const live = JSON.parse(data.toString()) as LiveMessage;
     const known = seen.get(live.sequence);
     if (known !== undefined) continue;
-    if (live.sequence !== seen.size + 1) {
-      breaks('liveOutOfOrder', order.id, `message ${live.sequence} came after ${seen.size} others`);
+    if (live.sequence !== last + 1 && live.sequence !== Math.max(last, floor) + 1) {
+      breaks('liveOutOfOrder', order.id, `message ${live.sequence} came after ${last}`);
     }
+    last = live.sequence;
     const { locationId, movedFrom, toldUnread } = order;
-    const places: unknown[] = live.sequence > toldUnread ? [locationId, movedFrom ?? locationId] : [undefined];
+    const read = [locationId, movedFrom ?? locationId];
+    const isLost = live.sequence <= floor;
+    const places: unknown[] = isLost ? [...read, undefined] : live.sequence > toldUnread ? read : [undefined];
     if (attributes['sequence'] !== String(live.sequence) || !places.includes(live.locationId)) {
       breaks('liveOutOfOrder', order.id, `message ${live.sequence} has wrong attributes or location`);
     }
     seen.set(live.sequence, live);
   }
-  for (let sequence = 1; sequence <= order.sequence; sequence += 1) {
+  for (let sequence = floor + 1; sequence <= order.sequence; sequence += 1) {
     if (!seen.has(sequence)) breaks('liveMissing', order.id, `message ${sequence} of ${order.sequence} is missing`);
   }
   for (const { outcome, sequence, status } of history) {
@@ -251,7 +267,12 @@ const SHARED = ['status', 'memberState', 'fulfillment', 'callOutCode', 'reason',
 const isOwn = (field: (typeof SHARED)[number]): boolean => field === 'fulfillment' || field === 'callOutCode';
 
 /** The first snapshot may be of any moment. After it, a phone must get each message of the topic once, until the end. */
-function checkPhone(order: string, { told, ended }: Phone, messages: readonly Message[], breaks: Breaks): void {
+function checkPhone(
+  order: string,
+  { told, ended, floor }: Phone & { floor: number },
+  messages: readonly Message[],
+  breaks: Breaks,
+): void {
   const live = new Map<number, LiveMessage>();
   for (const { data } of messages) {
     const message = JSON.parse(data.toString()) as LiveMessage;
@@ -260,17 +281,21 @@ function checkPhone(order: string, { told, ended }: Phone, messages: readonly Me
   const [first] = told;
   let last = first?.kind === 'snapshot' ? first.update.sequence - 1 : 0;
   const misses = (below: number): void => {
-    const missed = [...live.keys()].filter((sequence) => sequence > last && sequence < below);
+    const missed = [...live.keys()].filter((sequence) => sequence > Math.max(last, floor) && sequence < below);
     for (const sequence of missed) breaks('phonesMissed', order, `its phone did not get message ${sequence}`);
   };
   for (const { update, kind } of told) {
     const { sequence } = update;
-    if (sequence <= last) breaks('phonesTwice', order, `its phone got message ${sequence} after ${last}`);
+    // A database that was restored may be behind what a phone knows.
+    const isBehind = kind === 'snapshot' && sequence <= floor;
+    if (sequence <= last && !isBehind) breaks('phonesTwice', order, `its phone got message ${sequence} after ${last}`);
     misses(sequence);
-    last = Math.max(last, sequence);
+    last = isBehind ? sequence : Math.max(last, sequence);
     // If an order fails before it is fetched, a retry makes it `placed` again, with the same sequence as before.
     if (kind === 'snapshot' && update.memberState === 'placed') continue;
     const said = live.get(sequence);
+    // The message was lost before it was published, or the history that a snapshot is made of is lost.
+    if (isBehind || (said === undefined && sequence <= floor)) continue;
     // A message that was published before the order was read lacks the order's own fields. A phone that reads the message
     // later gets them, as the topic has them in a later message.
     const own =

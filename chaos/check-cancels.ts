@@ -47,9 +47,11 @@ export async function checkCancels(about: {
   served: Served;
   ticketsOf: ReadonlyMap<string, readonly Ticket[]>;
   lastNotified: (order: string) => LiveMessage | undefined;
+  /** True if the database was restored: it may have forgotten that a POS was asked. */
+  isRestored: boolean;
   breaks: Breaks;
 }): Promise<void> {
-  const { pool, served, ticketsOf, lastNotified, breaks } = about;
+  const { pool, served, ticketsOf, lastNotified, isRestored, breaks } = about;
   const { rows } = await pool.query<OrderOfCancel>(
     `SELECT o.service_order_id AS id, c.state AS cancel, c.fails_with IS NOT NULL AS "calledOff", p.state AS placement, o.rank,
             o.ended_at IS NOT NULL AS ended, o.integration IS DISTINCT FROM 'standard' AS repeatless,
@@ -68,10 +70,11 @@ export async function checkCancels(about: {
     if (sentAfter > 0) breaks('sentAfterCancel', id, `it was sent ${sentAfter} times after the cancel`);
     if (placement === 'withdrawn' && tickets.length > 0)
       breaks('ticketsDoubled', id, 'it was withdrawn, but has a ticket');
-    if (placement === 'withdrawn' && cancel !== 'cancelled')
+    if (placement === 'withdrawn' && cancel !== 'cancelled' && !isRestored)
       lost(`it was withdrawn, but its cancellation is ${cancel}`);
     const times = served.cancels.get(id) ?? 0;
-    if (repeatless && times > 1) breaks('cancelsDoubled', id, `its POS was asked to cancel ${times} times`);
+    if (repeatless && times > 1 && !isRestored)
+      breaks('cancelsDoubled', id, `its POS was asked to cancel ${times} times`);
     const isLeft =
       tickets.some((ticket) => ticket.cancelled === undefined) && !served.reported.get(id)?.has('cancelled');
     if (cancel === null) {
@@ -89,7 +92,9 @@ export async function checkCancels(about: {
       // If the POS refuses the order meanwhile, nothing is left to cancel.
       lost(`its cancellation is still ${cancel}`);
     }
-    if (served.changed.has(id) && isChangeLost(order, tickets)) breaks('changesLost', id, 'its ticket is unchanged');
+    // Nor does it know with which content the ticket was made.
+    if (!isRestored && served.changed.has(id) && isChangeLost(order, tickets))
+      breaks('changesLost', id, 'its ticket is unchanged');
   }
 }
 

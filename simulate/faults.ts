@@ -71,6 +71,8 @@ const ACTS = {
   away: { most: 2, longestMs: 25_000 },
   /** A POS sends webhooks about its own sales, and one that nobody can read. */
   'till sells': { most: 3, longestMs: 0 },
+  /** The database is lost, and restored from a backup of up to so long before. */
+  'database restored': { most: 1, longestMs: 10_000 },
 } as const;
 
 export type Planned = { id: string; kind: Lasting; at: number; forMs: number; place: number; by: number };

@@ -35,8 +35,9 @@ export function operate(about: {
   served: Pick<Served, 'acknowledged'>;
   /** The POS systems, the platform and Pub/Sub. */
   origins: ReadonlyMap<string, OriginOfRun>;
+  restore: (act: Act) => Promise<void>;
 }): (act: Act) => Promise<void> {
-  const { pool, history, kitchens, orders, secret, served, origins } = about;
+  const { pool, history, kitchens, orders, secret, served, origins, restore } = about;
   const signer = new Webhook(secret);
 
   /** Sends what a kitchen is. It is not repeated: the next report counts. */
@@ -110,6 +111,7 @@ export function operate(about: {
       kitchens.filter(({ pos }) => pos.ordersUrl !== undefined),
       (kitchen, { id }) => sell(kitchen, `${id} ${kitchen.locationId}`),
     ),
+    'database restored': restore,
     async away(act) {
       const [origin, its] = one([...origins], act) ?? [];
       if (its === undefined) return;

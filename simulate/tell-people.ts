@@ -73,7 +73,10 @@ export async function startGateway(about: {
     const isNew = !told.has(message.id);
     // A repeat has a new link, and may leave out what was settled meanwhile.
     told.set(message.id, message);
-    history.note('contact told', { message: message.id, orders: message.data.orders.map((each) => each.callOutCode) });
+    history.note('contact told', {
+      message: message.id,
+      orders: message.data.orders.map((each) => `${each.callOutCode} ${each.reason}`),
+    });
     response.writeHead(204).end();
     if (isNew) void answer(message);
   });
