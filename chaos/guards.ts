@@ -308,6 +308,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'kept-connections': [/Array\.from\(.*\)/s, '[]'] },
     noticedBy: vitest('test/observe/metrics.test.ts', 'connections that carry webhooks'),
   },
+  'processes share the rounds of a look at all orders': {
+    edits: { 'shared-rounds': [/liveProcesses\.count/, '1'] },
+    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'processes share the rounds'),
+  },
   'after a restore, messages are numbered above what readers have seen': {
     edits: { 'sequence-floor': [/greatest\((.*?), .*\) \+/, '$1 +'] },
     noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),

@@ -48,7 +48,14 @@ export type Modules = {
   attention: Attention;
 };
 /** A job. Times are in milliseconds. The first round starts after `first`, or after `every` if `first` is unset. */
-type Job = { name: BackgroundWorkName; every: number; first?: number; times?: number; work: () => Promise<unknown> };
+type Job = {
+  name: BackgroundWorkName;
+  every: number;
+  first?: number;
+  times?: number;
+  isShared?: boolean;
+  work: () => Promise<unknown>;
+};
 
 /** Makes the part that runs all jobs. Every process runs them. */
 export function jobs(app: App, config: Config, modules: Modules): Part {
@@ -56,10 +63,10 @@ export function jobs(app: App, config: Config, modules: Modules): Part {
   const stopping = new AbortController();
   const { signal } = stopping;
   const running: Promise<void>[] = [];
-  const loopOf = ({ name, every, first = every, times = 0, work }: Job): [string, Loop] => [
+  const loopOf = ({ name, every, first = every, work, ...how }: Job): [string, Loop] => [
     name,
     {
-      start: () => void running.push(runEvery(every, work, { observe, name, firstMs: first, times, signal })),
+      start: () => void running.push(runEvery(every, work, { observe, name, firstMs: first, ...how, signal })),
       round: work,
     },
   ];
@@ -90,7 +97,7 @@ function tableOf(app: App, config: Config, modules: Modules, stopping: AbortSign
     { name: 'suspicion of kitchens', every: 2 * SECOND, times: LOOK, work: kitchens.suspect },
     { name: 'probing of kitchens', every: 2 * SECOND, work: () => kitchens.probe(stopping) },
     // Each round reads all unfinished orders. A location is polled at most once a minute.
-    { name: 'status polling', every: 10 * SECOND, first: SOON, work: () => orders.poller.poll() },
+    { name: 'status polling', every: 10 * SECOND, first: SOON, isShared: true, work: () => orders.poller.poll() },
     ...(attention ? [{ name: 'recording of attention' as const, every: 5 * SECOND, work: attention.record }] : []),
     { name: 'end of orders', every: MINUTE, work: () => endAllOrders(app) },
 

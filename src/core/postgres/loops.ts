@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { liveProcesses } from '../domain/live-processes.ts';
 import type { BackgroundWorkName, Observe } from '../domain/observed.ts';
 import type { Log } from '../domain/log.ts';
 
@@ -16,13 +17,22 @@ export function backoff(failures: number, wait: { firstMs: number; mostMs: numbe
  * Repeats `work`, with a rest between two rounds, until `signal` is aborted and the last round is over. A failure is
  * reported and does not stop the rounds.
  * @param about.times the rest is so many times as long as the work was, if that is longer, up to a minute
+ * @param about.isShared true if a round of any process is enough: each process rests so many times longer as there are
+ *   processes, so that all together work as often as one
  */
 export async function runEvery(
   milliseconds: number,
   work: () => Promise<unknown>,
-  about: { observe: Observe; name: BackgroundWorkName; firstMs: number; times?: number; signal: AbortSignal },
+  about: {
+    observe: Observe;
+    name: BackgroundWorkName;
+    firstMs: number;
+    times?: number;
+    isShared?: boolean;
+    signal: AbortSignal;
+  },
 ): Promise<void> {
-  const { observe, name, firstMs, times = 0, signal } = about;
+  const { observe, name, firstMs, times = 0, isShared = false, signal } = about;
   const rest = (time: number): Promise<void> => sleep(time, undefined, { signal }).catch(() => {});
   await rest(firstMs);
   while (!signal.aborted) {
@@ -31,8 +41,10 @@ export async function runEvery(
       () => observe({ what: 'background work', work: name, outcome: 'done' }),
       (error: unknown) => observe({ what: 'background work', work: name, outcome: 'failed', error }),
     );
+    // guard: shared-rounds
+    const leastMs = milliseconds * (isShared ? liveProcesses.count : 1);
     // guard: rest-after-work
-    await rest(restAfter(performance.now() - began, { leastMs: milliseconds, mostMs: 60_000, times }));
+    await rest(restAfter(performance.now() - began, { leastMs, mostMs: Math.max(60_000, leastMs), times }));
   }
 }
 

@@ -19,24 +19,27 @@ export async function notifyEstimates(pool: Pick<ClientBase, 'query'>): Promise<
   return rowCount ?? 0;
 }
 
+/** Another process may have sent the message already. Only conditions on `d` see the row's latest state. */
+const IS_DUE = 'd.service_order_id = ANY (ARRAY(SELECT service_order_id FROM due)) AND d.due_at <= now()';
+/** No message of the order has been sent since, and it has not ended. */
+const IS_NEWS =
+  'd.sequence = ((SELECT jsonb_object_agg(service_order_id, sequence) FROM due) ->> d.service_order_id)::int';
+/** The rows are found by their keys: a plan cached while the tables were empty would join all with all. */
 const NOTIFY = `
   WITH due AS MATERIALIZED (
-    SELECT o.service_order_id, o.sequence, o.rank, o.provider_order_id,
-           o.ended_at IS NULL AND o.rank < ${RANK_END} AS is_unfinished
+    SELECT o.service_order_id, CASE WHEN o.ended_at IS NULL AND o.rank < ${RANK_END} THEN o.sequence END AS sequence
     FROM (SELECT service_order_id FROM estimates_due WHERE due_at <= now() ORDER BY due_at LIMIT ${BATCH}) AS d
     CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = d.service_order_id FOR UPDATE SKIP LOCKED) AS o
   ), notified AS MATERIALIZED (
     UPDATE estimates_due d SET sequence = NULL, due_at = now() + interval '${NOTIFIED_EVERY_S} s'
-    FROM due
-    -- Another process may have sent the message already. Only conditions on d see the row's latest state.
-    WHERE d.service_order_id = due.service_order_id AND d.due_at <= now() AND d.sequence = due.sequence AND is_unfinished
-    RETURNING due.service_order_id, due.rank, due.provider_order_id, ${nextSequence('due.sequence')} AS sequence
+    WHERE ${IS_DUE} AND ${IS_NEWS}
+    RETURNING service_order_id
   ), over AS (
-    DELETE FROM estimates_due d USING due
-    WHERE d.service_order_id = due.service_order_id AND d.due_at <= now()
-      AND (d.sequence = due.sequence AND is_unfinished) IS NOT TRUE
+    DELETE FROM estimates_due d WHERE ${IS_DUE} AND (${IS_NEWS}) IS NOT TRUE
   ), numbered AS (
-    UPDATE orders o SET sequence = notified.sequence FROM notified WHERE o.service_order_id = notified.service_order_id
+    UPDATE orders SET sequence = ${nextSequence('sequence')}
+    WHERE service_order_id = ANY (ARRAY(SELECT service_order_id FROM notified))
+    RETURNING service_order_id, sequence, rank, provider_order_id
   )
   ${insertOutbox({
     serviceOrderId: 'service_order_id',
@@ -44,4 +47,4 @@ const NOTIFY = `
     rank: 'rank',
     providerOrderId: 'provider_order_id',
   })}
-  FROM notified`;
+  FROM numbered`;

@@ -8,6 +8,7 @@ import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancel
 import { findSuspects, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
 import { settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
 import { dueLocations } from '../../../src/core/placements/due-locations.ts';
+import { notifyEstimates } from '../../../src/core/statuses/notify-estimates.ts';
 import { claimQuietOrders } from '../../../src/core/polling/claim-quiet-orders.ts';
 import { WRITER_CONNECTIONS } from '../../../src/database/open-database.ts';
 import { workOf } from '../../support/read-plans.ts';
@@ -40,6 +41,7 @@ beforeAll(async () => {
   await claimCancellations(pool, { limit: 96, busy: [], open: [] });
   await sweepCancellations(pool);
   await dueLocations().refresh(pool, []);
+  await notifyEstimates(pool);
   await pool.query(
     `WITH n AS (SELECT 'n-' || nth AS id FROM generate_series(1, $1::int) AS nth),
           k AS (INSERT INTO kitchens (location_id, since, state, source, unreachable_since, probe_at)
@@ -54,6 +56,8 @@ beforeAll(async () => {
           e AS (INSERT INTO orders (service_order_id, location_id, integration, fulfillment, rank, call_out_code, ended_at)
                 SELECT id || 'over', id, 'till', 'pickup', 60, 'K472', now() FROM n),
           c AS (INSERT INTO order_contents (service_order_id, contents) SELECT id || 'sent', '{}' FROM n),
+          d AS (INSERT INTO estimates_due (service_order_id, sequence, due_at)
+                SELECT id || 'sent', 0, now() - interval '1 s' FROM n),
           x AS (INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at)
                 SELECT id || state, id, 'platform', now() - interval '1 s' FROM n, unnest('{sent,over}'::text[]) AS state)
      INSERT INTO placement_attempts (service_order_id, attempt, call, ended_at, outcome)
@@ -70,6 +74,7 @@ it.each([
   ['claim-cancellations', `(96, gen_random_uuid(), '{}', '{}')`],
   ['finish-ended-cancellations', ''],
   ['give-late-cancellations-to-people', `('', '{}', '')`],
+  ['notify-estimates', ''],
   ['find-due-locations', `('-infinity', '{}')`],
 ])('%s reads a few rows for each order, and not all for each', async (statement, parameters) => {
   expect(await workOf(pool, statement, parameters)).toBeLessThan(MANY * STEPS);

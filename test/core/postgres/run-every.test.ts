@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { liveProcesses } from '../../../src/core/domain/live-processes.ts';
 import { runEvery } from '../../../src/core/postgres/loops.ts';
 
 it('rests so many times as long as its work took', async () => {
@@ -15,4 +16,18 @@ it('rests so many times as long as its work took', async () => {
   const [first, second] = rounds;
   // A timer may be a millisecond early.
   expect((second?.began ?? 0) - (first?.ended ?? 0)).toBeGreaterThan(20 * 5 - 2);
+});
+
+it('rests so many times longer as processes share the rounds', async () => {
+  const stopping = new AbortController();
+  const began: number[] = [];
+  const work = async (): Promise<void> => {
+    began.push(performance.now());
+    if (began.length === 2) stopping.abort();
+  };
+  liveProcesses.count = 4;
+  const about = { observe() {}, name: 'status polling', firstMs: 0, isShared: true, signal: stopping.signal } as const;
+  await runEvery(20, work, about).finally(() => (liveProcesses.count = 1));
+  const [first = 0, second = 0] = began;
+  expect(second - first).toBeGreaterThan(4 * 20 - 2);
 });
