@@ -39,15 +39,15 @@ export function follow({ url, token, onUpdate, onState }) {
       due = lateAt = Date.now() + 45000;
       tries = 0;
       emit('connected');
-      // A chunk may end between CR and LF.
+      // A chunk may part CR and LF.
       const lines = (rest + decoder.decode(read.value, { stream: true })).split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop();
       for (const line of lines) {
         const [, field, text] = /^([^:]*):? ?([^]*)/.exec(line);
         fields[field] = (fields[field] ?? '') + text;
+        if (field === 'retry') retry = +text || retry;
         if (line) continue;
         const { event, data } = fields;
-        retry = +fields.retry || retry;
         if (event === 'end') return end();
         if (event === 'expired') {
           req.authorization = '';

@@ -26,7 +26,8 @@ export type FollowDeps = {
 export const FOLLOW_PATH = '/follow';
 const PREFLIGHT = {
   'access-control-allow-methods': 'GET',
-  'access-control-allow-headers': 'authorization, last-event-id',
+  // A page whose requests are traced adds headers of its tracer. Older browsers know no wildcard.
+  'access-control-allow-headers': 'authorization, last-event-id, traceparent, tracestate, baggage, *',
   'access-control-max-age': '7200',
 };
 
@@ -34,7 +35,7 @@ const PREFLIGHT = {
  * The endpoint where a member follows one order by server-sent events, with a token that the platform signed.
  *
  * - `200` the stream: `snapshot`, `orderStatusChanged`, then `end` or `expired`
- * - `204` the order has ended, and `Last-Event-ID` is its last message. An EventSource does not reconnect after a 204
+ * - `204` the order has ended, and the last event id is its last message. An EventSource does not reconnect after a 204
  * - `401` the token is not valid; the same answer for every reason
  * - `503` too many streams, or the platform's keys cannot be fetched (`Retry-After`)
  */
@@ -138,9 +139,12 @@ function tokenOf({ headers, query }: FastifyRequest): string | undefined {
   return typeof token === 'string' && token !== '' ? token : undefined;
 }
 
-/** @returns the `Last-Event-ID`; undefined if it is not one of our ids: then the stream starts from the beginning */
-function lastOf({ headers }: FastifyRequest): number | undefined {
-  const last = headers['last-event-id'];
+/**
+ * @returns the `Last-Event-ID`, which Yaffle's EventSource sends as a parameter; undefined if it is not one of our ids:
+ *   then the stream starts from the beginning
+ */
+function lastOf({ headers, query }: FastifyRequest): number | undefined {
+  const last = headers['last-event-id'] ?? (query as { lastEventId?: unknown }).lastEventId;
   return typeof last === 'string' && /^\d{1,9}$/.test(last) ? Number(last) : undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FollowObserved, Observe } from '../../core/domain/observed.ts';
 import { oneLess } from '../bound-connections.ts';
-import { STREAM_HEADERS } from '../format-event.ts';
+import { HEARTBEAT, retryAfter, STREAM_HEADERS } from '../format-event.ts';
 
 export type MemberStream = {
   isOpen(): boolean;
@@ -113,7 +113,7 @@ export function memberStreams({ most, observe }: { most: number; observe: Observ
   const beat = (stream: Open, now: number): void => {
     // A reader is too slow if it has not read everything that was written before this heartbeat.
     if (stream.socket.writableLength > 0) cutOff(stream, 'slow');
-    else write(stream, ':\n\n');
+    else write(stream, HEARTBEAT);
     stream.beatAt = now + BEAT_MS;
   };
 
@@ -192,5 +192,5 @@ function headOf(headers: OutgoingHttpHeaders): string {
 
 /** The pause before a client reconnects. It is random, so that clients cut off together do not reconnect together. */
 function retry(): string {
-  return `retry: ${Math.round(RETRY_MS + Math.random() * RETRY_SPREAD_MS)}\n\n`;
+  return retryAfter(Math.round(RETRY_MS + Math.random() * RETRY_SPREAD_MS));
 }

@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { formatEvent } from '../format-event.ts';
+import { formatEvent, HEARTBEAT, retryAfter } from '../format-event.ts';
 import { locationsOf, type Operator } from '../../core/operators/operator.ts';
 import { operatorOf } from './guard-routes.ts';
 import type { Now } from '../../core/postgres/database-clock.ts';
@@ -52,7 +52,7 @@ export function eventStream({ maxAgeMs = MAX_AGE_MS } = {}): EventStream {
   };
   const isBehind = (): boolean => body.writableNeedDrain;
   const heartbeat = setInterval(() => {
-    if (!isBehind()) write(':\n\n');
+    if (!isBehind()) write(HEARTBEAT);
   }, HEARTBEAT_MS);
   heartbeat.unref();
   let cutOff: NodeJS.Timeout | undefined;
@@ -67,7 +67,7 @@ export function eventStream({ maxAgeMs = MAX_AGE_MS } = {}): EventStream {
     clearTimeout(expiry);
     clearTimeout(cutOff);
   });
-  write(`retry: ${RETRY_MS}\n\n`);
+  write(retryAfter(RETRY_MS));
   return {
     body,
     send: (event) => write(formatEvent(event)),

@@ -40,5 +40,7 @@ export function speakJson(scope: FastifyInstance): void {
   takeJson(scope);
   takeLargeInTurn(scope);
   answerErrors(scope);
-  scope.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'));
+  scope.addHook('onSend', async (_request, reply) => {
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
+  });
 }

@@ -49,7 +49,7 @@ describe('the live stream of an order', () => {
     await until(() => system.live('whole/1').length === 1);
     const followed = await follow('whole/1');
     expect(followed.status).toBe(200);
-    expect(followed.headers.get('cache-control')).toBe('no-store');
+    expect(followed.headers.get('cache-control')).toBe('no-store, no-transform');
     expect(followed.headers.get('x-content-type-options')).toBe('nosniff');
     for (const status of ['RECEIVED', 'READY']) await report('whole/1', status);
     const body = statusWebhook({ serviceOrderId: 'whole/1', status: 'CANCELLED', reason: 'no bread' }) as {
@@ -273,6 +273,6 @@ it('a stream sends a comment at intervals, and nothing after its end', async () 
     heard += chunk.toString();
   });
   await until(() => isClosed);
-  expect(heard).toBe('retry: 2000\n\n:\n\n:\n\n');
+  expect(heard).toBe('retry: 2000\n:\n:\n');
   expect(stream.body.errored).toBeNull();
 });
