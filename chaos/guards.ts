@@ -495,6 +495,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'doubt-stays': [/=== undefined/, '!== null'] },
     noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'stays when the platform'),
   },
+  'a member hears nothing of a cancellation that only we began': {
+    edits: { 'call-off-untold': [/c\.fails_with/, 'NULL'] },
+    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'hears nothing of the attempt'),
+  },
   'an order that may have a ticket is called off before it fails': {
     edits: { 'called-off': NEVER },
     noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'once the POS has cancelled its ticket'),

@@ -26,11 +26,11 @@ const CLIENTS: Readonly<Record<string, (about: Follows) => void>> = {
     listen(
       new ByFetch(about.url, {
         fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, ...headersOf(about) } }),
-      }) as Source,
+      }),
       about,
     ),
   'event-source-polyfill': (about) => listen(new EventSourcePolyfill(about.url, { headers: headersOf(about) }), about),
-  'sse.js': (about) => listen(new SSE(about.url, { headers: headersOf(about) }) as Source, about),
+  'sse.js': (about) => listen(new SSE(about.url, { headers: headersOf(about) }), about),
   'fetch-event-source'(about) {
     const over = new AbortController();
     void fetchEventSource(about.url, {

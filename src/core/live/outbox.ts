@@ -17,6 +17,12 @@ export const NOTIFIED_ESTIMATES = {
 /** SQL of the estimate that counts for the order's fulfillment. */
 export const ESTIMATED_AT = `CASE o.fulfillment WHEN 'delivery' THEN ${ESTIMATED.delivery} ELSE ${ESTIMATED.ready} END`;
 
+/** SQL of the cancellation of an order `o` that its member is told. They hear nothing of one that only we began. */
+// guard: call-off-untold
+export const CANCELLATION_TOLD = `CASE WHEN o.cancellation IS NOT NULL AND (
+    SELECT c.fails_with FROM cancellations c WHERE c.service_order_id = o.service_order_id) IS NULL
+  THEN o.cancellation END`;
+
 const MEMBER: ReasonCode = 'member_cancelled';
 const RESTAURANT: ReasonCode = 'restaurant_cancelled';
 const OTHER: ReasonCode = 'other';
@@ -95,7 +101,7 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   fulfillment: 'o.fulfillment',
   rank: 'm.rank',
   providerOrderId: 'm.provider_order_id',
-  cancellation: 'o.cancellation',
+  cancellation: CANCELLATION_TOLD,
   reason: 'm.reason',
   reasonCode: reasonCodeAt('m.rank', ofEvent('reason_code')),
   itemIds: `CASE WHEN m.rank >= ${RANK_FAILED} THEN coalesce(${ofEvent('item_ids')}, o.item_ids) END`,

@@ -3,7 +3,7 @@ import { RANK_FAILED, RANK_PLACED } from '../domain/lifecycle.ts';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
 import type { StateRow } from '../domain/member-message.ts';
 import { jsonObject } from '../postgres/sql-rows.ts';
-import { LIVE_ROW, ofEvent, reasonCodeAt, NOTIFIED_ESTIMATES } from './outbox.ts';
+import { CANCELLATION_TOLD, LIVE_ROW, ofEvent, reasonCodeAt, NOTIFIED_ESTIMATES } from './outbox.ts';
 
 /** An order's messages after a given one, its state, and whether it has ended. */
 export type ReadLive = { messages: LiveMessage[]; state: StateRow; ended: boolean };
@@ -74,7 +74,7 @@ const STATE_FIELDS: Record<keyof StateRow, string> = {
   fulfillment: 'o.fulfillment',
   callOutCode: 'o.call_out_code',
   requestedAt: 'o.requested_at',
-  cancellation: 'o.cancellation',
+  cancellation: CANCELLATION_TOLD,
   reason: `CASE WHEN ${IS_READ} THEN o.reason ELSE ${ofUnread('reason')} END`,
   reasonCode: reasonCodeAt(`(${RANK})`, `CASE WHEN ${IS_READ} THEN NULL ELSE ${ofUnread('reason_code')} END`),
   itemIds: `CASE WHEN o.rank >= ${RANK_FAILED} THEN o.item_ids END`,

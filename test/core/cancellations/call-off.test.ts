@@ -71,10 +71,25 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
     await later(id, DEADLINE_S);
     const says = [{ serviceOrderId: id, status: 'in_progress', nativeStatus: 'COOKING' }];
     expect(await post(await system.webhookUrl('exact'), { says })).toMatchObject({ status: 200 });
+    expect((await shop.told(id)).at(-1)).toBe('preparing');
+    expect(system.live(id).at(-1)).not.toHaveProperty('cancellation');
     tills.cancel = tooLate;
     await later(id, 30);
     expect(await rowsOf(id)).toMatchObject({ state: 'sent', cancel: 'refused', cancellation: null });
     expect((await shop.told(id)).at(-1)).toBe('preparing');
+  });
+
+  it('is complete if the kitchen hands it out meanwhile, and its member hears nothing of the attempt', async () => {
+    const { id } = await takenAt('exact');
+    tills.cancel = failing;
+    await later(id, DEADLINE_S);
+    const says = [{ serviceOrderId: id, status: 'completed', nativeStatus: 'OUT' }];
+    expect(await post(await system.webhookUrl('exact'), { says })).toMatchObject({ status: 200 });
+    await later(id, 1);
+    expect(await rowsOf(id)).toMatchObject({ state: 'sent', cancel: 'refused' });
+    await shop.told(id);
+    expect(system.live(id).at(-1)).toMatchObject({ memberState: 'picked_up' });
+    expect(system.live(id).at(-1)).not.toHaveProperty('cancellation');
   });
 
   it('is given to a person if the POS cannot cancel, and fails when the restaurant has cancelled it', async () => {
