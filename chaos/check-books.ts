@@ -61,6 +61,8 @@ type OrderRow = {
   /** The state of its cancellation; null if none was requested. */
   cancel: string | null;
 };
+/** `lost`: what members were told before a restore. `isFromTopic`: a recovery recorded the order from that alone. */
+type Known = OrderRow & { isFromTopic: boolean; lost: readonly string[] };
 type PlacementRow = { id: string; state: string; flagged: boolean; problem: string | null; cause: string | null };
 type EventRow = { id: string; status: Status; outcome: string; sequence: number | null; webhookId: string | null };
 
@@ -134,8 +136,11 @@ export async function checkBooks(about: {
   for (const order of orders) {
     const history = eventsOf.get(order.id) ?? [];
     const isFromTopic = floor > 0 && order.sequence <= floor;
+    const lost = (liveOf.get(order.id) ?? [])
+      .map(({ data }) => JSON.parse(data.toString()) as LiveMessage)
+      .flatMap(({ sequence, status }) => (sequence <= floor && status !== null ? [status] : []));
     for (const why of divergence(
-      { ...order, isFromTopic },
+      { ...order, isFromTopic, lost },
       history,
       acknowledgedOf.get(order.id) ?? [],
       served.reported.get(order.id),
@@ -194,7 +199,7 @@ function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow |
 }
 
 function divergence(
-  { rank, sequence, toldUnread, failedByUs, posIdKnown, cancel, isFromTopic }: OrderRow & { isFromTopic: boolean },
+  { rank, sequence, toldUnread, failedByUs, posIdKnown, cancel, isFromTopic, lost }: Known,
   history: readonly EventRow[],
   acknowledged: Served['acknowledged'],
   reported: ReadonlySet<string> | undefined,
@@ -211,9 +216,8 @@ function divergence(
   }
   const heard = acknowledged.filter((each) => each.foreign !== true && (posIdKnown || each.byPosIdAlone !== true));
   if (rank < highest(heard.map((each) => each.status))) why.push(`a later status was answered 200`);
-  const ours = [...(failedByUs ? ['failed'] : []), ...(cancel === 'cancelled' ? ['cancelled'] : [])];
-  if (!isFromTopic && rank > RANK_SENT && rank > highest([...(reported ?? []), ...ours]))
-    why.push('nobody reported its status');
+  const ours = [...lost, ...(failedByUs ? ['failed'] : []), ...(cancel === 'cancelled' ? ['cancelled'] : [])];
+  if (rank > RANK_SENT && rank > highest([...(reported ?? []), ...ours])) why.push('nobody reported its status');
   const sequences = applied.map((event) => event.sequence ?? 0);
   if (sequences.some((each, nth) => nth > 0 && each <= (sequences[nth - 1] ?? 0)))
     why.push('the sequences of its history do not rise');

@@ -17,6 +17,8 @@ const ARRIVES_MS = 5_000;
 const AGAIN_MS = 500;
 /** The longest time from the loss until the service runs again: the placement deadline and more. */
 const LONGEST_MS = 90_000;
+/** The share of losses during which the platform moves an order. */
+const MOVED = 0.5;
 /** The share of recoveries whose first run reads the wrong topic, and the share that read no live messages. */
 const WRONG = 0.3;
 const UNREAD = 0.3;
@@ -71,9 +73,11 @@ export function restorer(about: {
   invariants: Pick<Invariants, 'onRestored'>;
   served: Pick<Served, 'acknowledged'>;
   locations: () => readonly string[];
+  /** Moves an order to another location. `by`, from 0 to 1, chooses it. */
+  move: (by: number) => void;
   stop: () => () => void;
 }): Restoring {
-  const { server, pool, rules, deadlineS, history, broker, invariants, served, locations, stop } = about;
+  const { server, pool, rules, deadlineS, history, broker, invariants, served, locations, move, stop } = about;
   let recovery: { lostFrom: Date; began: string; until: Date; readsLive: boolean } | undefined;
   let floor = 0;
 
@@ -139,6 +143,7 @@ export function restorer(about: {
       acknowledged.splice(0, acknowledged.length, ...known);
       await asServer(RESTORE);
       history.note('database restored');
+      if ((by * 17) % 1 < MOVED) move((by * 37) % 1);
       const { rows } = await pool.query<{ now: Date; began: string }>(
         'SELECT clock_timestamp() AS now, clock_timestamp()::text AS began',
       );

@@ -16,6 +16,7 @@ import type { Stage } from '../chaos/set-stage.ts';
 import { resolveDoubts, settle, telephone } from '../chaos/settle.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
+import { liveProcesses } from '../src/core/domain/live-processes.ts';
 import { RANK_FAILED, RANK_SENT, rankOf } from '../src/core/domain/lifecycle.ts';
 import { readConfig } from '../src/server/config.ts';
 import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
@@ -140,6 +141,8 @@ const PER_ORDER = new Set(ALWAYS);
 /** @param server a server prepared for runs */
 export async function runSeed(server: PostgresServer, options: RunOptions): Promise<RunResult> {
   const { seed, orders: count, onlyOrders, onlyFaults } = options;
+  // What a process knows from a run before would change this one.
+  liveProcesses.count = 1;
   const schedule = beginSchedule(seed, options.keepLines === true);
   const ordersPerSecond = pick(ORDERS_PER_SECOND, chance(seed, 'rush'));
   const untilMs = (count / ordersPerSecond) * 1_000 + FAULTS_AFTER_MS;
@@ -225,11 +228,10 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   const share = { cancels, changes: cancels, doingMs: pick(DOING_MS, chance(seed, 'doing')) };
   const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER, share));
   for (const script of scripts) {
-    const isOfVendor = (locationId = ''): boolean => Number(locationId.slice('club-'.length)) > INTEGRATIONS.length;
     // A vendor's webhook cannot be about another POS's ticket, and need not name our id.
-    if (isOfVendor(script.meddler)) script.meddler = undefined;
-    if (script.change !== undefined && isOfVendor(script.change.movesTo)) script.change.movesTo = undefined;
-    if (isOfVendor(script.locationId)) for (const report of script.reports) report.names = 'theirs';
+    if (!isOwn(script.meddler)) script.meddler = undefined;
+    if (script.change !== undefined && !isOwn(script.change.movesTo)) script.change.movesTo = undefined;
+    if (!isOwn(script.locationId)) for (const report of script.reports) report.names = 'theirs';
   }
   const play = (): Promise<void> =>
     schedule.play(() => {
@@ -324,6 +326,8 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   };
 }
 
+/** Whether a location is of a sample POS, and not of a vendor. */
+const isOwn = (locationId = ''): boolean => Number(locationId.slice('club-'.length)) <= INTEGRATIONS.length;
 const isService = ({ name }: Party): boolean => /^[AB]\.\d+$/.test(name);
 
 function historyOf(schedule: Schedule): History {
@@ -497,6 +501,24 @@ async function playWorld(about: WorldAbout): Promise<void> {
     invariants: about.invariants,
     served,
     locations: () => kitchens.map(({ locationId }) => locationId),
+    move(by) {
+      // What its script does with it would differ at another location.
+      const free = scripts.filter(
+        (each) =>
+          !each.cancel &&
+          !each.change &&
+          !each.meddler &&
+          isOwn(each.locationId) &&
+          platform.orders.has(each.serviceOrderId),
+      );
+      const { serviceOrderId, locationId } = free[Math.floor(by * free.length)] ?? {};
+      if (serviceOrderId === undefined || locationId === undefined) return;
+      const others = kitchens.filter((each) => isOwn(each.locationId) && each.locationId !== locationId);
+      const to = pick(others, by).locationId;
+      history.note('the platform moves it', { order: serviceOrderId, to });
+      served.moved.set(serviceOrderId, locationId);
+      platform.orders.set(serviceOrderId, { ...(platform.orders.get(serviceOrderId) as object), locationId: to });
+    },
     stop: about.stop,
   });
   const act = operate({

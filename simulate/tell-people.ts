@@ -108,24 +108,26 @@ export async function checkPager(
 ): Promise<void> {
   type Event = { id: string; sequence: number; event: string };
   type Item = { id: string; isClosed: boolean; isTold: boolean };
-  let items: Item[] = [];
-  for (let ms = 0; ms < TOLD_MS && (ms === 0 || items.some(({ isTold }) => !isTold)); ms += 1_000) {
+  let wrong: string[] = [];
+  for (let ms = 0; ms < TOLD_MS && (ms === 0 || wrong.length > 0); ms += 1_000) {
     await sleep(1_000);
-    const { rows } = await pool.query<Item>(
+    const { rows: items } = await pool.query<Item>(
       `SELECT item_key AS id, closed_at IS NOT NULL AS "isClosed", published_sequence = sequence AS "isTold"
        FROM attention_items`,
     );
-    items = rows;
+    const newest = new Map<string, Event>();
+    for (const { data } of published) {
+      const event = JSON.parse(data.toString()) as Event;
+      if (event.sequence > (newest.get(event.id)?.sequence ?? 0)) newest.set(event.id, event);
+    }
+    // Something may have been told since the items were read.
+    wrong = items.flatMap(({ id, isClosed, isTold }) => {
+      const { event } = newest.get(id) ?? { event: 'closed' };
+      if (!isTold) return [`${id} is not told`];
+      return (event === 'closed') === isClosed
+        ? []
+        : [`${id} is ${isClosed ? 'closed' : 'open'}, and the pager knows it as ${event}`];
+    });
   }
-  const newest = new Map<string, Event>();
-  for (const { data } of published) {
-    const event = JSON.parse(data.toString()) as Event;
-    if (event.sequence > (newest.get(event.id)?.sequence ?? 0)) newest.set(event.id, event);
-  }
-  for (const { id, isClosed, isTold } of items) {
-    const { event } = newest.get(id) ?? { event: 'closed' };
-    if (!isTold) complain(`${id} is not told`);
-    else if ((event === 'closed') !== isClosed)
-      complain(`${id} is ${isClosed ? 'closed' : 'open'}, and the pager knows it as ${event}`);
-  }
+  for (const why of wrong) complain(why);
 }
