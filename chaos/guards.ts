@@ -495,6 +495,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'doubt-stays': [/=== undefined/, '!== null'] },
     noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'stays when the platform'),
   },
+  'a mail server that refuses us does not end a message': {
+    edits: { 'address-for-good': [/= .*;/, '= (responseCode ?? 0) >= 500;'] },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'is tried again if the mail server says'),
+  },
+  'a receiver says when it is to be asked again': {
+    edits: { 'receiver-says-when': [/, retryAfterMs/, ''] },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'waits as long as the gateway says'),
+  },
   'a member hears nothing of a cancellation that only we began': {
     edits: { 'call-off-untold': [/c\.fails_with/, 'NULL'] },
     noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'hears nothing of the attempt'),

@@ -177,7 +177,7 @@ async function startFaultyMail(told: Told[]) {
     async fail(fault: MailFault): Promise<void> {
       isClear = fault !== 'hangs' && fault !== 'breaks';
       await sleep(NEAR_MS);
-      if (fault === 'refuses') mail.refuses = { data: 451 };
+      if (fault === 'refuses') mail.refuses = { data: '451 no' };
       if (fault === 'closed') proxy.refuse();
       if (fault === 'hangs') faults.blackhole = true;
       if (fault === 'breaks') faults.latencyMs = LATENCY_MS;

@@ -1,3 +1,4 @@
+import { Email } from '../core/domain/email.ts';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
@@ -105,7 +106,7 @@ export const VARIABLES = {
     'the mail server for e-mail to restaurants: docs/notify-restaurants.md. A name and password are percent-encoded',
     'smtps://user:password@mail.example.com',
   ],
-  MAIL_FROM: [z.email().optional(), 'the sender of this e-mail', 'orders@example.com'],
+  MAIL_FROM: [Email.optional(), 'the sender of this e-mail', 'orders@example.com'],
   NOTIFY_WEBHOOK_URL: [
     httpUrl().optional(),
     'your gateway for SMS, calls or chat to restaurants',

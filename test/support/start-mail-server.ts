@@ -10,18 +10,20 @@ export type MailServer = {
   /** For SMTP_URL. */
   url: string;
   mails: Mail[];
-  /** What the server says to a recipient or a message in place of taking it: an SMTP status, such as 550. */
-  refuses: { rcpt?: number; data?: number };
+  /** What the server says to a sender, a recipient or a message in place of taking it, such as `550 5.1.1 unknown`. */
+  refuses: { mail?: string; rcpt?: string; data?: string };
   stop(): Promise<void>;
 };
 
 /** A real SMTP server without TLS, on this machine. */
 export async function startMailServer(): Promise<MailServer> {
   const mails: Mail[] = [];
-  const refusal = (responseCode: number): Error => Object.assign(new Error('no'), { responseCode });
+  const refusal = (reply: string): Error =>
+    Object.assign(new Error(reply.slice(4)), { responseCode: Number(reply.slice(0, 3)) });
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['AUTH', 'STARTTLS'],
+    onMailFrom: (_address, _session, done) => done(mail.refuses.mail === undefined ? null : refusal(mail.refuses.mail)),
     onRcptTo: (_address, _session, done) => done(mail.refuses.rcpt === undefined ? null : refusal(mail.refuses.rcpt)),
     onData(stream, { envelope }, done) {
       const take = async (): Promise<Error | null> => {

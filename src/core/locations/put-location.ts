@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
+import { Email } from '../domain/email.ts';
 import { Id, describeIssues } from '../domain/order.ts';
 import { Typed } from '../operators/cases.ts';
 import { readRolesAt } from '../operators/find-operator.ts';
@@ -36,7 +37,7 @@ const TimeOfDay = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: 'is not
 export const Contact = z
   .strictObject({
     name: Typed(200).exactOptional(),
-    email: z.email({ error: 'is not an e-mail address' }).max(254).exactOptional(),
+    email: Email.exactOptional(),
     phone: z
       .string()
       .regex(/^\+[1-9]\d{6,14}$/, { error: 'is not an E.164 number such as +4930123456' })

@@ -89,9 +89,11 @@ async function send(deps: Deps, via: Way, claimed: Claimed): Promise<void> {
     outcome: NoticeObserved['outcome'];
     problem?: string;
     isFinal?: boolean;
+    retryAfterMs?: number | undefined;
   }): Promise<void> => {
-    const { outcome, problem, isFinal = false } = how;
-    const delayMs = backoff(failures, RETRY);
+    const { outcome, problem, isFinal = false, retryAfterMs = 0 } = how;
+    // guard: receiver-says-when
+    const delayMs = Math.max(backoff(failures, RETRY), retryAfterMs);
     const ended = await retryWrite(() =>
       pool.query<{ outcome: 'sent' | 'gave_up' | 'settled' | null }>(END, [
         messageId,
@@ -125,10 +127,11 @@ async function send(deps: Deps, via: Way, claimed: Claimed): Promise<void> {
   };
   try {
     const way = ways[via];
-    if (way === undefined) throw new NotSent(UNSET[via], true);
+    if (way === undefined) throw new NotSent(UNSET[via], { isFinal: true });
     await way(messageId, told);
   } catch (error) {
-    return end({ outcome: 'failed', problem: problemIn(error), isFinal: error instanceof NotSent && error.isFinal });
+    const { isFinal, retryAfterMs } = error instanceof NotSent ? error : new NotSent('');
+    return end({ outcome: 'failed', problem: problemIn(error), isFinal, retryAfterMs });
   }
   return end({ outcome: 'sent' });
 }

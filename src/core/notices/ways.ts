@@ -1,4 +1,5 @@
-import { describeError } from '../domain/classify-error.ts';
+import { asciiAddress } from '../domain/email.ts';
+import { describeError, parseRetryAfter } from '../domain/classify-error.ts';
 import { NeedsOperator } from '../domain/errors.ts';
 import { withTimeout } from '../domain/timing.ts';
 import { ID, sign, SIGNATURE, TIMESTAMP } from '../domain/standard-webhooks.ts';
@@ -16,10 +17,16 @@ export class NotSent extends Error {
   override readonly name = 'NotSent';
   /** True if a repeat cannot succeed. */
   readonly isFinal: boolean;
+  /** Milliseconds for which the other side wants no repeat. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, isFinal = false) {
+  constructor(
+    message: string,
+    { isFinal = false, retryAfterMs }: { isFinal?: boolean; retryAfterMs?: number | undefined } = {},
+  ) {
     super(message);
     this.isFinal = isFinal;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -76,13 +83,14 @@ async function sendWithin(
   signal: AbortSignal,
 ): Promise<void> {
   const transport = await openMail(url);
+  const sender = asciiAddress(from);
   try {
     await transport.sendMail({
-      from,
-      to: { name: told.contact.name ?? '', address: told.contact.email ?? '' },
+      from: sender,
+      to: { name: told.contact.name ?? '', address: asciiAddress(told.contact.email ?? '') },
       ...writeNotice(told),
       // guard: same-message-id
-      messageId: `<${id}@${from.split('@')[1]}>`,
+      messageId: `<${id}@${sender.split('@')[1]}>`,
       headers: { 'auto-submitted': 'auto-generated' },
       // It also closes the connection, so that a message that is tried again is not sent twice.
       signal,
@@ -92,18 +100,36 @@ async function sendWithin(
   }
 }
 
-/** Says what went wrong with the mail server, by nodemailer's code and the server's, without the server's text. */
+/** An error of nodemailer: at which command of the dialogue, and what the server answered. */
+type MailError = { code?: string; command?: string; responseCode?: number; response?: string };
+
+/** Replies that are about an address for good: RFC 5321, section 4.2.3, and the enhanced codes of RFC 3463, section 3.2. */
+const OF_ADDRESS = /^55[013][ -](?:5\.(?:1\.[1236]|1\.10|2\.1)\b|(?!\d\.\d))/;
+/** Words of servers that refuse us, and not the address. Many have no enhanced code. */
+const ABOUT_US = /relay|sender|auth|log ?in|block|spam|policy|reputation|allow|rcpthosts|spf|dkim|dmarc/i;
+
+/** Says what went wrong with the mail server, by the stage of the dialogue, without the server's text. */
 export function mailProblem(error: unknown): NotSent {
-  const { code = 'unknown', responseCode } = error as { code?: string; responseCode?: number };
+  const { code = 'unknown', command, responseCode, response = '' } = error as MailError;
   const said = responseCode === undefined ? '' : ` (${responseCode})`;
-  const isFinal = code === 'EENVELOPE' && responseCode !== undefined && responseCode >= 500;
+  // A server that wants to know us first says so at any stage: RFC 4954, section 6, and RFC 3207, section 4.
+  if (responseCode === 530) return new NotSent(`the mail server wants a user and a password, or encryption${said}`);
+  if (code === 'EENVELOPE' && command === 'RCPT TO') {
+    // guard: address-for-good
+    const isFinal = OF_ADDRESS.test(response) && !ABOUT_US.test(response);
+    const words = isFinal ? 'refused the address' : 'did not take the address from us';
+    return new NotSent(`the mail server ${words}${said}`, { isFinal });
+  }
   const problems = new Map([
     ['EAUTH', 'the mail server refused our user name and password'],
-    ['EENVELOPE', 'the mail server refused the address'],
+    [
+      'EENVELOPE',
+      command === 'MAIL FROM' ? 'the mail server refused our address, MAIL_FROM' : 'the address cannot be used',
+    ],
     ['ETLS', 'no encrypted connection to the mail server could be made'],
     ['EREQUIRETLS', 'the mail server offers no encryption'],
   ]);
-  return new NotSent(`${problems.get(code) ?? `the mail server could not be used: ${code}`}${said}`, isFinal);
+  return new NotSent(`${problems.get(code) ?? `the mail server could not be used: ${code}`}${said}`);
 }
 
 /** Where a signed webhook goes. @param send refuses hosts that may not be called */
@@ -143,5 +169,8 @@ export async function postSigned(
     throw new NotSent(signal.aborted ? 'the gateway did not answer in time' : 'the gateway could not be reached');
   });
   await answer.body?.cancel();
-  if (!answer.ok) throw new NotSent(`the gateway answered ${answer.status}`);
+  // RFC 9110, section 15.5.11: what is gone does not come back.
+  if (answer.status === 410) throw new NotSent('the gateway says that its URL is gone (410)', { isFinal: true });
+  const retryAfterMs = parseRetryAfter(answer.headers);
+  if (!answer.ok) throw new NotSent(`the gateway answered ${answer.status}`, { retryAfterMs });
 }

@@ -27,6 +27,7 @@ let gateway: HttpServer;
 /** What the gateway got, and what it answers: a status, or nothing. */
 const got: Sent[] = [];
 let answer: number | 'hang' = 204;
+let headers: Record<string, string> = {};
 let ways: Ways;
 let locationId: string;
 let count = 0;
@@ -38,7 +39,7 @@ beforeAll(async () => {
   mail = await startMailServer();
   gateway = await serveHttp(async (request, response) => {
     got.push({ headers: request.headers as Record<string, string>, body: (await readBody(request)).toString() });
-    if (answer !== 'hang') response.writeHead(answer).end();
+    if (answer !== 'hang') response.writeHead(answer, headers).end();
   });
   ways = noticeWays(
     {
@@ -54,7 +55,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   mail.mails.length = got.length = observed.length = lines.length = 0;
   mail.refuses = {};
-  answer = 204;
+  [answer, headers] = [204, {}];
   locationId = `nord-${(count += 1)}`;
   await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
 });
@@ -97,6 +98,12 @@ describe('an e-mail', () => {
     expect(JSON.stringify(sent)).not.toMatch(/Ada|Lovelace/);
   });
 
+  it('goes to a domain with other letters', async () => {
+    await tell([{ ...KITCHEN, email: 'kitchen@müller.example' }]);
+    await work();
+    expect(mail.mails[0]?.headers).toMatch(/^To: .*<kitchen@xn--mller-kva\.example>$/m);
+  });
+
   it('about several orders is one', async () => {
     await tell([KITCHEN], 'failed', 3);
     await work();
@@ -107,7 +114,7 @@ describe('an e-mail', () => {
 
   it('is retried while the server is away, and is then sent once', async () => {
     await tell([KITCHEN]);
-    mail.refuses = { data: 451 };
+    mail.refuses = { data: '451 later' };
     await work();
     expect(await message()).toMatchObject({ failures: 1, problem: expect.stringMatching(/^the mail server/) });
     mail.refuses = {};
@@ -123,15 +130,44 @@ describe('an e-mail', () => {
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 min' WHERE location_id = $1`, [
       locationId,
     ]);
-    mail.refuses = { data: 451 };
+    mail.refuses = { data: '451 later' };
     await work();
     expect(await message()).toMatchObject({ outcome: 'gave_up' });
     await stage.query('DELETE FROM notice_messages');
-    mail.refuses = { rcpt: 550 };
+    mail.refuses = { rcpt: '550 No such user here' };
     await findNotices(stage.pool);
     await work();
     expect(await message()).toMatchObject({ outcome: 'gave_up', problem: 'the mail server refused the address (550)' });
   });
+
+  // A server answers 5xx for what is our own fault too, and that can be mended within the hour.
+  it.each([
+    [{ mail: '530 5.7.0 Authentication required' }, 'wants a user and a password, or encryption (530)'],
+    [{ mail: '550 5.7.1 Sender rejected' }, 'refused our address, MAIL_FROM (550)'],
+    [{ rcpt: '530 Authentication required' }, 'wants a user and a password, or encryption (530)'],
+    [{ rcpt: '550 5.7.1 Unable to relay' }, 'did not take the address from us (550)'],
+    [{ rcpt: '550 relay not permitted' }, 'did not take the address from us (550)'],
+    [{ rcpt: '553 5.1.8 Sender domain not found' }, 'did not take the address from us (553)'],
+    [{ rcpt: '554 5.7.1 Service unavailable; client host blocked' }, 'did not take the address from us (554)'],
+  ])('is tried again if the mail server says %j', async (refuses, problem) => {
+    await tell([KITCHEN]);
+    mail.refuses = refuses;
+    await work();
+    expect(await message()).toMatchObject({ outcome: null, failures: 1, problem: `the mail server ${problem}` });
+  });
+
+  it.each(['550 5.1.1 User unknown', '550 5.2.1 Mailbox disabled', '550 Unrouteable address', '551 User not local'])(
+    'is given up if the mail server says of the address: %s',
+    async (rcpt) => {
+      await tell([KITCHEN]);
+      mail.refuses = { rcpt };
+      await work();
+      expect(await message()).toMatchObject({
+        outcome: 'gave_up',
+        problem: expect.stringContaining('refused the address'),
+      });
+    },
+  );
 
   it('has the same Message-ID if it is sent again, and both links work', async () => {
     await tell([KITCHEN]);
@@ -193,6 +229,24 @@ describe('a webhook', () => {
     await tell([OWNER]);
     await work();
     expect(await message()).toMatchObject({ outcome: null, failures: 1, problem: `the gateway answered ${status}` });
+  });
+
+  it('that is to wait waits as long as the gateway says', async () => {
+    await tell([OWNER]);
+    [answer, headers] = [429, { 'retry-after': '1800' }];
+    await work();
+    const [row] = await stage.query(
+      "SELECT next_attempt_at > now() + interval '29 min' AS waits FROM notice_messages WHERE location_id = $1",
+      [locationId],
+    );
+    expect(row).toEqual({ waits: true });
+  });
+
+  it('is given up at once if the gateway says that its URL is gone', async () => {
+    await tell([OWNER]);
+    answer = 410;
+    await work();
+    expect(await message()).toMatchObject({ outcome: 'gave_up', problem: expect.stringContaining('gone') });
   });
 
   it('goes to no address that may not be called', async () => {
@@ -278,7 +332,7 @@ describe('a message', () => {
 
   it('leaves no link, address or number in the log', async () => {
     answer = 500;
-    mail.refuses = { data: 554 };
+    mail.refuses = { data: '554 no' };
     await tell([KITCHEN, OWNER]);
     await work();
     expect(observed).toHaveLength(2);
