@@ -124,10 +124,17 @@ export async function checkBooks(about: {
     if (rows.length > 1) breaks('webhooksDoubled', undefined, `webhook ${id} is stored ${rows.length} times`);
   }
 
+  /** Statuses that members were told before the database was lost. */
+  const lostOf = (id: string): Status[] =>
+    (liveOf.get(id) ?? [])
+      .map(({ data }) => JSON.parse(data.toString()) as LiveMessage)
+      .flatMap(({ sequence, status }) => (sequence <= floor && status !== null ? [status] : []));
   for (const id of served.accepted) {
     const placement = placementOf.get(id);
     if (placement === undefined) breaks('lost', id, 'its signal was accepted');
-    else checkTicket(placement, ticketsOf.get(id)?.length ?? 0, orderOf.get(id), breaks);
+    else if (ticketsOf.has(id) || !lostOf(id).some((status) => status === 'cancelled' || status === 'failed')) {
+      checkTicket(placement, ticketsOf.get(id)?.length ?? 0, orderOf.get(id), breaks);
+    }
     if (placement?.state === 'failed' && !orderOf.has(id) && !liveOf.has(id)) {
       breaks('liveMissing', id, 'it failed before it was fetched, and the member was not notified');
     }
@@ -136,11 +143,8 @@ export async function checkBooks(about: {
   for (const order of orders) {
     const history = eventsOf.get(order.id) ?? [];
     const isFromTopic = floor > 0 && order.sequence <= floor;
-    const lost = (liveOf.get(order.id) ?? [])
-      .map(({ data }) => JSON.parse(data.toString()) as LiveMessage)
-      .flatMap(({ sequence, status }) => (sequence <= floor && status !== null ? [status] : []));
     for (const why of divergence(
-      { ...order, isFromTopic, lost },
+      { ...order, isFromTopic, lost: lostOf(order.id) },
       history,
       acknowledgedOf.get(order.id) ?? [],
       served.reported.get(order.id),
@@ -241,6 +245,8 @@ function checkLive(
     const live = JSON.parse(data.toString()) as LiveMessage;
     const known = seen.get(live.sequence);
     if (known !== undefined) continue;
+    // It was under way when its database was lost. Readers drop it.
+    if (live.sequence <= floor && last > floor) continue;
     if (live.sequence !== last + 1 && live.sequence !== Math.max(last, floor) + 1) {
       breaks('liveOutOfOrder', order.id, `message ${live.sequence} came after ${last}`);
     }

@@ -79,7 +79,7 @@ export async function checkCancels(about: {
       tickets.some((ticket) => ticket.cancelled === undefined) && !served.reported.get(id)?.has('cancelled');
     if (cancel === null) {
       if (served.cancelled.has(id) && !order.ended) lost('its cancel was never recorded');
-      if (last?.cancellation !== undefined) breaks('liveMissing', id, 'its member was told of a cancel');
+      if (last?.cancellation !== undefined && !isRestored) breaks('liveMissing', id, 'its member was told of a cancel');
     } else if (cancel === 'cancelled') {
       if (rank < (calledOff ? RANK_FAILED : RANK_CANCELLED)) lost('its cancellation succeeded, but it continues');
       if (isLeft) lost('its cancellation succeeded, but its POS cooks it');

@@ -54,8 +54,8 @@ const RESTORE = `
 
 export type Restoring = {
   act(act: Act): Promise<void>;
-  /** Continues the recovery, if there is one: a person repeats the command until all is settled. */
-  goOn(): Promise<void>;
+  /** Continues the recovery, if there is one. @returns how much it has found to do: a person repeats it until that is 0 */
+  goOn(): Promise<number>;
   /** True if the recovery did not read where each order was. */
   isBlind(): boolean;
   /** Sequences up to this one may be missing since the loss. 0 if nothing was lost. */
@@ -104,8 +104,8 @@ export function restorer(about: {
     }
   };
 
-  const run = async (topic: 'right' | 'wrong'): Promise<void> => {
-    if (recovery === undefined) return;
+  const run = async (topic: 'right' | 'wrong'): Promise<number> => {
+    if (recovery === undefined) return 0;
     const { lostFrom, began, until, readsLive } = recovery;
     const signals = broker.published('orders').flatMap(({ data, attributes, publishTime }) => {
       const id = orderIdOf({ data, attributes });
@@ -125,6 +125,7 @@ export function restorer(about: {
       by: { kind: 'command_line', id: 'simulation', name: 'simulation' },
     });
     history.note('recovered', { ...did, left: left.orders.length });
+    return did.replayed + left.orders.filter(({ forOperator }) => !forOperator).length;
   };
 
   return {
@@ -160,10 +161,10 @@ export function restorer(about: {
       start();
     },
     async goOn() {
-      if (recovery === undefined) return;
+      if (recovery === undefined) return 0;
       // Who had resumed a location sees that it is paused again.
       for (const locationId of locations()) await resumeLocation(pool, locationId);
-      await run('right');
+      return run('right');
     },
     isBlind: () => recovery?.readsLive === false,
     floor: () => floor,

@@ -579,7 +579,7 @@ async function settleAll(
   { pool, stage, served, restoring }: Playing,
 ): Promise<void> {
   for (let isSettled = false; !isSettled;) {
-    await restoring.goOn();
+    const recovering = await restoring.goOn();
     const open = await settle(pool, stage.pubsub, served.accepted, SETTLE_S);
     if (open !== undefined || schedule.now() > MOST_VIRTUAL_MS / 2) {
       complain({ what: 'not settled', why: JSON.stringify(open) });
@@ -591,7 +591,9 @@ async function settleAll(
     const doubts = await resolveDoubts(pool, kitchens, history);
     const { waited } = await served.finished();
     const { rows } = await pool.query(`SELECT FROM cancellations WHERE state = 'by_phone' AND finished_at IS NULL`);
-    isSettled = calls + doubts + rows.length === 0 && !waited;
+    // Meanwhile a member may have cancelled an order.
+    const isOver = (await settle(pool, stage.pubsub, served.accepted, 0)) === undefined;
+    isSettled = calls + doubts + rows.length + recovering === 0 && !waited && isOver;
     // An operator cannot conclude a cancel while its call is under way.
     if (rows.length > 0) await sleep(1_000);
   }
