@@ -138,7 +138,10 @@ export const VARIABLES = {
       .default('openid email profile'),
     'the scopes to request',
   ],
-  OIDC_GROUPS_CLAIM: [text().default('groups'), "the claim with a person's groups"],
+  OIDC_GROUPS_CLAIM: [
+    text().default('groups'),
+    "the claim with a person's groups, or the way to it, such as `realm_access.roles`",
+  ],
   OIDC_ALLOWED_DOMAINS: [names(), 'domains whose verified addresses may sign in', 'example.com'],
   OIDC_ALLOWED_GROUPS: [names(), 'groups that may sign in. Set these or domains', 'platform-team,club-managers'],
   TRUSTED_PROXIES: [

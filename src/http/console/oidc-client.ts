@@ -1,4 +1,4 @@
-import type { Configuration, CustomFetch } from 'openid-client';
+import type { ClientAuth, Configuration, CustomFetch } from 'openid-client';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import { z } from 'zod';
 import { isLoopback } from '../../core/egress/allowed-hosts.ts';
@@ -49,10 +49,11 @@ const TIMEOUT_S = 10;
 
 /** Makes a client of the issuer. Only the first sign-in loads the library and contacts the issuer. */
 export function oidcClient(settings: OidcSettings): OidcClient {
+  const authentication = clientAuthentication(settings.clientSecret);
   let discovered: Promise<{ library: typeof import('openid-client'); issuer: Configuration }> | undefined;
   const discover = async () => {
     const library = await import('openid-client');
-    return { library, issuer: await discoverIssuer(library, settings) };
+    return { library, issuer: await discoverIssuer(library, settings, authentication.of(library)) };
   };
   const ask = async () => {
     const discovering = (discovered ??= discover());
@@ -80,15 +81,25 @@ export function oidcClient(settings: OidcSettings): OidcClient {
     },
     async finish(search, { state, nonce, verifier }) {
       const { library, issuer } = await ask();
-      const tokens = await library.authorizationCodeGrant(
-        issuer,
-        new URL(`${redirectUri(settings.consoleUrl)}${search}`),
-        { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true },
-      );
+      const exchange = async () =>
+        library.authorizationCodeGrant(issuer, new URL(`${redirectUri(settings.consoleUrl)}${search}`), {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        });
+      const tokens = await exchange().catch((error: unknown) => {
+        // An issuer that lists both ways may hold this client to the other one.
+        if ((error as { status?: unknown }).status !== 401 || !authentication.tryOther()) throw error;
+        return exchange();
+      });
       const claims = tokens.claims();
       if (claims === undefined) throw new Error('the issuer sent no ID token');
       const { userinfo_endpoint: more } = issuer.serverMetadata();
-      if (more === undefined || (claims['email'] !== undefined && claims[settings.groupsClaim] !== undefined)) {
+      if (
+        more === undefined ||
+        (claims['email'] !== undefined && claimOf(claims, settings.groupsClaim) !== undefined)
+      ) {
         return [claims];
       }
       const userInfo = await library.fetchUserInfo(issuer, tokens.access_token, claims.sub);
@@ -100,11 +111,12 @@ export function oidcClient(settings: OidcSettings): OidcClient {
 /** Discovers the issuer's endpoints. Plain http is allowed only for an issuer on this machine. */
 async function discoverIssuer(
   library: typeof import('openid-client'),
-  { issuer, clientId, clientSecret }: OidcSettings,
+  { issuer, clientId }: OidcSettings,
+  authentication: ClientAuth,
 ): Promise<Configuration> {
   const url = new URL(issuer);
   const send = boundedFetch();
-  const found = await library.discovery(url, clientId, {}, clientAuthentication(library, clientSecret), {
+  const found = await library.discovery(url, clientId, {}, authentication, {
     timeout: TIMEOUT_S,
     [library.customFetch]: ((at, init) => send(at, init as RequestInit)) satisfies CustomFetch,
     execute: [
@@ -121,16 +133,30 @@ async function discoverIssuer(
   return found;
 }
 
-function clientAuthentication(
-  { None, ClientSecretPost, ClientSecretBasic }: typeof import('openid-client'),
-  secret: string | undefined,
-): import('openid-client').ClientAuth {
-  if (secret === undefined) return None();
-  const byPost = ClientSecretPost(secret);
-  const byBasic = ClientSecretBasic(secret);
-  return (issuer, ...rest) => {
-    const { token_endpoint_auth_methods_supported: ways = [] } = issuer;
-    return (ways.includes('client_secret_post') ? byPost : byBasic)(issuer, ...rest);
+/**
+ * How we prove to the issuer who we are. Without a list of its ways, and where it lists both, this is Basic (OpenID Connect
+ * Core 1.0, section 9), until it refuses that.
+ */
+function clientAuthentication(secret: string | undefined): {
+  of(library: typeof import('openid-client')): ClientAuth;
+  /** Changes the way. @returns false if there is no secret */
+  tryOther(): boolean;
+} {
+  let isRefused = false;
+  return {
+    of({ None, ClientSecretPost, ClientSecretBasic }) {
+      if (secret === undefined) return None();
+      const [byPost, byBasic] = [ClientSecretPost(secret), ClientSecretBasic(secret)];
+      return (issuer, ...rest) => {
+        const ways = issuer.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+        const isBasic = ways.includes('client_secret_basic') || !ways.includes('client_secret_post');
+        return (isBasic === isRefused ? byPost : byBasic)(issuer, ...rest);
+      };
+    },
+    tryOther() {
+      isRefused = !isRefused;
+      return secret !== undefined;
+    },
   };
 }
 
@@ -150,13 +176,16 @@ export type OidcPerson = Actor & {
  */
 export function readPerson(allClaims: readonly Claims[], settings: OidcSettings): OidcPerson {
   const [{ iss, sub } = { iss: '', sub: '' }] = allClaims;
-  const first = (name: string): unknown => allClaims.find((claims) => claims[name] !== undefined)?.[name];
+  const first = (name: string): unknown =>
+    allClaims.map((claims) => claimOf(claims, name)).find((claim) => claim !== undefined);
   // An e-mail address counts only if the same set of claims says that it is verified.
   const withEmail = allClaims.find((claims) => claims['email'] !== undefined);
-  const address = withEmail?.['email_verified'] === true ? withEmail['email'] : undefined;
+  // Amazon Cognito, among others, sends the word.
+  const isVerified = [true, 'true'].includes(withEmail?.['email_verified'] as boolean);
+  const address = isVerified ? withEmail?.['email'] : undefined;
   // Only ASCII is accepted. Some other letters become ASCII letters in lower case, which could form another's address.
   const email = isName(address) && /^[\x21-\x7e]+$/.test(address) ? address.toLowerCase() : undefined;
-  const groups = [first(settings.groupsClaim)].flat().filter(isName);
+  const groups = groupsIn(first(settings.groupsClaim)).filter(isName);
   const username = first('preferred_username');
   return {
     kind: 'person',
@@ -167,6 +196,24 @@ export function readPerson(allClaims: readonly Claims[], settings: OidcSettings)
     groups,
     isAllowed: isOfDomain(email, first('hd'), settings) || groups.some((group) => settings.groups.includes(group)),
   };
+}
+
+/** @param name of a claim, or the way to one in others, such as Keycloak's `realm_access.roles` */
+function claimOf(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  return name.split('.').reduce<unknown>((inside, key) => {
+    const isObject = typeof inside === 'object' && inside !== null && Object.hasOwn(inside, key);
+    return isObject ? (inside as Record<string, unknown>)[key] : undefined;
+  }, claims);
+}
+
+/** The names in a claim: a list, names with commas between them, or an object whose keys are roles, as Zitadel sends it. */
+function groupsIn(claim: unknown): unknown[] {
+  if (Array.isArray(claim)) return claim;
+  if (typeof claim === 'object' && claim !== null) return Object.keys(claim);
+  // A distinguished name has commas of its own.
+  if (typeof claim !== 'string' || claim.includes('=')) return [claim];
+  return claim.split(',').map((name) => name.trim());
 }
 
 function isName(text: unknown): text is string {

@@ -25,8 +25,10 @@ export function parseKeySource(text: string): KeySource {
  * @throws Error that says which key is wrong, without quoting it
  */
 export function parseFollowKeys(text: string): readonly FollowKey[] {
-  const jwks = attempt(() => (JSON.parse(text) as { keys?: unknown }).keys);
-  if (!Array.isArray(jwks) || jwks.length === 0) throw new Error('is not a JWK Set with keys: write {"keys":[…]}');
+  const all = attempt(() => (JSON.parse(text) as { keys?: unknown }).keys);
+  // A set may also have the platform's keys for encryption.
+  const jwks = Array.isArray(all) ? all.filter((jwk: { use?: unknown } | null) => jwk?.use !== 'enc') : [];
+  if (jwks.length === 0) throw new Error('is not a JWK Set with keys: write {"keys":[…]}');
   const keys = jwks.map((jwk: unknown, index) => {
     try {
       return readKey((jwk ?? {}) as Record<string, unknown>);

