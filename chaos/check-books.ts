@@ -247,8 +247,9 @@ function checkLive(
     if (known !== undefined) continue;
     // It was under way when its database was lost. Readers drop it.
     if (live.sequence <= floor && last > floor) continue;
-    if (live.sequence !== last + 1 && live.sequence !== Math.max(last, floor) + 1) {
-      breaks('liveOutOfOrder', order.id, `message ${live.sequence} came after ${last}`);
+    const goesOn = floor > 0 && (seen.has(live.sequence - 1) || live.sequence === floor + 1);
+    if (live.sequence !== seen.size + 1 && !goesOn) {
+      breaks('liveOutOfOrder', order.id, `message ${live.sequence} came after ${seen.size} others`);
     }
     last = live.sequence;
     const { locationId, movedFrom, toldUnread } = order;

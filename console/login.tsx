@@ -13,8 +13,12 @@ export function Login() {
 
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
-    setBusy(true);
     setProblem(undefined);
+    if (/^["'].*["']$/.test(token.trim())) {
+      setProblem('The token has quotation marks around it. Paste it without them.');
+      return;
+    }
+    setBusy(true);
     try {
       if (!(await logIn(token.trim()))) setProblem('This is not a valid operator token. Check it and try again.');
     } catch (error) {

@@ -75,7 +75,9 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
     >
       <h2 id={headId} class="board-head">
         <span>{COLUMN_NAMES[column]}</span>{' '}
-        <span class="board-count">{isThere.value && tickets.length.toLocaleString('en')}</span>
+        <span class="board-count" translate={false}>
+          {isThere.value && tickets.length.toLocaleString('en')}
+        </span>
         {late > 0 && <span class="board-late">{late.toLocaleString('en')} late</span>}
       </h2>
       <div

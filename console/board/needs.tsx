@@ -93,7 +93,10 @@ function Group({ group, known, onOpen }: Shared & { group: NeedGroup }) {
   return (
     <section class={`needs-group ${needs.length === 0 ? '' : tone}${isWide ? ' wide' : ''}`} aria-labelledby={titleId}>
       <h3 id={titleId} title={hint}>
-        {title} <Badge tone={needs.length === 0 ? 'plain' : tone}>{count.toLocaleString('en')}</Badge>
+        {title}{' '}
+        <Badge tone={needs.length === 0 ? 'plain' : tone}>
+          <span translate={false}>{count.toLocaleString('en')}</span>
+        </Badge>
       </h3>
       {needs.length > 0 && <p class="needs-hint">{hint}</p>}
       <List needs={needs.slice(0, isAll ? MANY : FEW)} {...shared} />

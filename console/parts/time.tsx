@@ -12,7 +12,7 @@ export function Time({ at }: { at: string }) {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
   return (
-    <time dateTime={at} title={LONG.format(date)}>
+    <time dateTime={at} title={LONG.format(date)} translate={false}>
       {isToday ? '' : `${DAY.format(date)}, `}
       {SHORT.format(date)}
     </time>
@@ -33,7 +33,7 @@ export function Ago({ at, isBrief = false }: { at: string; isBrief?: boolean }) 
     [at, isBrief],
   );
   return (
-    <time dateTime={at} title={LONG.format(date)}>
+    <time dateTime={at} title={LONG.format(date)} translate={false}>
       {text}
     </time>
   );

@@ -22,6 +22,8 @@ describe('who opens a link without a session', () => {
       'This is not a valid operator token. Check it and try again.',
     );
     expect(await page.getByLabel('Operator token').getAttribute('aria-invalid')).toBe('true');
+    await logIn(page, `"${OPERATOR_TOKEN}"`);
+    await page.getByText('The token has quotation marks around it').waitFor();
     expect(await context.cookies()).toEqual([]);
     expect(await page.getByRole('navigation').count()).toBe(0);
   });
@@ -38,6 +40,8 @@ describe('who opens a link without a session', () => {
     const { page, context } = await pass.openLoggedOut();
     await logIn(page, OPERATOR_TOKEN);
     await heading(page, 'Board');
+    // A translation replaces texts, and what is replaced does not change any more.
+    expect(await page.locator('.board-standing').getAttribute('translate')).toBe('no');
     const cookies = await context.cookies(`${pass.system.urls[0]}/console/`);
     expect(cookies).toMatchObject([{ httpOnly: true, sameSite: 'Strict', path: '/' }]);
     expect(await page.evaluate('document.cookie')).toBe('');

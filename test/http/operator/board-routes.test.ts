@@ -95,7 +95,7 @@ describe('the board', () => {
     await stage.query(`UPDATE orders SET reason = 'Ada is allergic' WHERE service_order_id = 'whole'`);
     const watched = await watch(0);
     expect(watched.headers.get('content-type')).toBe('text/event-stream');
-    expect(watched.headers.get('cache-control')).toBe('no-store');
+    expect(watched.headers.get('cache-control')).toBe('no-store, no-transform');
     expect(watched.retries).toEqual([2000]);
     expect(watched.events.map(({ event }) => event)).toEqual(['reset', 'orders', 'complete', 'attention']);
     expect(watched.events.every(({ id }) => id === '' || id === undefined)).toBe(true);
