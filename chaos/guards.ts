@@ -495,6 +495,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'doubt-stays': [/=== undefined/, '!== null'] },
     noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'stays when the platform'),
   },
+  'an answer that a gateway may have given is not believed': {
+    edits: { 'whose-answer': [/= .*;/, '= undefined as Error | undefined;'] },
+    noticedBy: vitest('test/providers/standard.test.ts', 'which does not say that it took the order'),
+  },
   'a mail server that refuses us does not end a message': {
     edits: { 'address-for-good': [/= .*;/, '= (responseCode ?? 0) >= 500;'] },
     noticedBy: vitest('test/core/notices/send-notices.test.ts', 'is tried again if the mail server says'),

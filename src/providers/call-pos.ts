@@ -36,11 +36,13 @@ export type PosAnswer = {
 /**
  * Calls a POS and classifies every failure by one question: may the POS have taken the order? An error names the request
  * by its method, its origin and its route. It contains no other part of the URL, no credentials, body or member data.
- * @throws TryAgain `sent: false` if nothing was sent, or on 429, 500, 501 and 503, by which the POS reports that it
+ * @throws TryAgain `sent: false` if nothing was sent, or on 423, 425, 429, 500, 501 and 503, by which the POS reports that it
  *   took nothing. `perhapsTaken` does not believe a 5xx
  * @throws TryAgain `sent: true` if the answer was lost: time-outs, resets, 408, and a gateway's 502, 504 and the like
- * @throws NeedsOperator on 401, 403, invalid settings, a host that `fetch` refuses, and a redirect, because following
- *   it would turn a POST into a GET or send credentials to another host
+ * @throws TryAgain `sent: true` also if nothing shows that the POS itself took the order: a 2xx with a page of HTML, and a 409
+ *   that is not JSON, which gateways answer too
+ * @throws NeedsOperator on 401, 403, invalid settings, a host that `fetch` refuses, a 4xx that only gateways answer or whose
+ *   text is not JSON, and a redirect, because following it would turn a POST into a GET or send credentials to another host
  */
 export async function callPos(call: PosRequest): Promise<PosAnswer> {
   // guard: named-by-route
@@ -63,7 +65,14 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
     await response.body?.cancel().catch(() => {});
     throw refusal;
   }
-  return { status: response.status, headers: response.headers, json: await readJson(response) };
+  const { status, headers } = response;
+  // A body that breaks off is not JSON, and a 2xx counts without it.
+  const text = await response.text().catch(() => 'cut off');
+  const json = parseJson(text);
+  // guard: whose-answer
+  const foreign = foreignAnswer({ method: call.method, httpStatus: status, text: text.trim(), json }, name);
+  if (foreign !== undefined) throw foreign;
+  return { status, headers, json };
 }
 
 /** Builds the request. The error of `Request` quotes an invalid URL or header value, so it must not reach a log. */
@@ -126,19 +135,46 @@ function refusalOf(response: Response, resetHeader: string | undefined, name: st
   const message = `${name}: the POS answered ${httpStatus}`;
   if (httpStatus >= 300 && httpStatus < 400) return new NeedsOperator(`${message}: the URL is wrong`, { httpStatus });
   if (httpStatus === 401 || httpStatus === 403) return new NeedsOperator(message, { httpStatus });
-  if (httpStatus !== 408 && httpStatus !== 429 && httpStatus < 500) return undefined;
-  const refused = [429, 500, 501, 503].includes(httpStatus);
+  if (![408, 423, 425, 429].includes(httpStatus) && httpStatus < 500) return undefined;
+  // 423 and 425 say that the same request may be taken later: RFC 4918, RFC 8470.
+  const refused = [423, 425, 429, 500, 501, 503].includes(httpStatus);
   // A vendor may send the reset time with any answer, but only a 429 means that the limit is reached.
   const retryAfterMs = parseRetryAfter(response.headers, httpStatus === 429 ? resetHeader : undefined);
   return new TryAgain(message, { sent: !refused, retryAfterMs, httpStatus });
 }
 
-async function readJson(response: Response): Promise<unknown> {
+/** @returns undefined also for a JSON string or number, which is no POS's answer */
+function parseJson(text: string): unknown {
   try {
-    return await response.json();
+    const json: unknown = JSON.parse(text);
+    return typeof json === 'object' && json !== null ? json : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Statuses by which a gateway speaks for itself, such as Vercel's 402 and nginx's 413: RFC 9110, RFC 6585, RFC 7725. */
+const OF_GATEWAYS = new Set([402, 407, 411, 413, 414, 421, 426, 431, 451]);
+
+/**
+ * An answer that another server than the POS may have given: a gateway, a parked domain, a page that asks for a log-in. It
+ * neither takes an order nor refuses it for good.
+ */
+function foreignAnswer(
+  { method, httpStatus, text, json }: { method: string; httpStatus: number; text: string; json: unknown },
+  name: string,
+): Error | undefined {
+  if (httpStatus < 300) {
+    // What a GET shows is read by its shape.
+    if (method === 'GET' || !text.startsWith('<')) return undefined;
+    const message = `${name}: a page of HTML came with ${httpStatus}, so perhaps the POS did not answer: check the URL`;
+    return new TryAgain(message, { sent: true, httpStatus });
+  }
+  if (json !== undefined || (text === '' && !OF_GATEWAYS.has(httpStatus))) return undefined;
+  const message = `${name}: ${httpStatus} came ${text === '' ? 'without a body' : 'with a text that is not JSON'}`;
+  return httpStatus === 409
+    ? new TryAgain(`${message}, so perhaps the POS has the order`, { sent: true, httpStatus })
+    : new NeedsOperator(`${message}: perhaps a gateway answered. Check the URL`, { httpStatus });
 }
 
 /**

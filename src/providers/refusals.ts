@@ -1,4 +1,4 @@
-import { GiveUp, Poison } from '../core/domain/errors.ts';
+import { GiveUp, NeedsOperator, Poison } from '../core/domain/errors.ts';
 
 /** Says what becomes of an order if the POS gives no better reason. */
 export const NOT_TAKEN = 'The restaurant could not take this order.';
@@ -6,6 +6,13 @@ export const NOT_TAKEN = 'The restaurant could not take this order.';
 /** An order that the POS will never take. The reason is `NOT_TAKEN` and `technical`, unless `about` has a better one. */
 export function neverTaken(message: string, about: Partial<ConstructorParameters<typeof GiveUp>[1]> = {}): GiveUp {
   return new GiveUp(message, { reason: NOT_TAKEN, reasonCode: 'technical', ...about });
+}
+
+/** A 4xx that is not in the vendor's own shape. Perhaps a gateway answered, so it does not end the order. */
+export function notItsOwn(message: string, httpStatus: number): NeedsOperator {
+  return new NeedsOperator(`${message}, and not in its own form: perhaps a gateway answered. Check the URL`, {
+    httpStatus,
+  });
 }
 
 /** A cancel that came after the food was ready, or that the POS refuses. */

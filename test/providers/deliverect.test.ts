@@ -475,7 +475,6 @@ describe('createOrder', () => {
     [400, { orderFieldsErrors: { items: 'secret' } }, 'Deliverect refused the order with 400 for items'],
     [400, { orderFieldsErrors: ['secret'] }, 'Deliverect refused the order with 400'],
     [417, {}, 'Deliverect refused the order with 417'],
-    [422, 'Ada Lovelace', 'Deliverect refused the order with 422'],
   ])('gives up on %i, naming fields and no values: %j', async (status, body, message) => {
     const reason = 'The restaurant could not take this order.';
     expect(await refusalOf(status, body)).toMatchObject({ name: 'GiveUp', message, reason, httpStatus: status });

@@ -378,12 +378,17 @@ describe('the order as Lightspeed wants it', () => {
 describe('what Lightspeed answers', () => {
   it.each([
     ['409 with a used reference', 409, { status: 'fail', msg: 'reference has already been used order-1' }],
-    ['409 with nothing', 409, ''],
     ['400 with a used reference, as payments have it', 400, { message: 'reference has already been used order-1' }],
   ])('%s means that it has the order', async (_name, status, body) => {
     const at = await stage();
     at.pos.behave = () => ({ status, body });
     expect(await at.create()).toEqual({});
+  });
+
+  it('leaves a doubt with a 409 that says nothing: a gateway answers so too', async () => {
+    const at = await stage();
+    at.pos.behave = () => ({ status: 409, body: '' });
+    expect(await at.failure()).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
   it.each([

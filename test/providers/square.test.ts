@@ -89,7 +89,6 @@ providerContract(square, {
     'no field': { by: refusal(400, 'BAD_REQUEST'), reasonCode: 'technical' },
     'a telephone number': { by: refusal(400, 'INVALID_PHONE_NUMBER'), reasonCode: 'technical' },
     'too much': { by: refusal(413, 'REQUEST_ENTITY_TOO_LARGE'), reasonCode: 'technical' },
-    'what is no JSON': { by: { status: 422, body: '<html>' }, reasonCode: 'technical' },
   },
   // That an order was made, as it is said, is no state, and PROPOSED what every one begins with.
   reads: Object.fromEntries(

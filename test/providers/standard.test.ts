@@ -447,9 +447,9 @@ describe('createOrder', () => {
   it.each([
     [200, '{"providerOrderId":"pos-1","more":1}', { providerOrderId: 'pos-1' }],
     [409, '{"providerOrderId":"pos-1"}', { providerOrderId: 'pos-1' }],
-    [409, 'duplicate', {}],
+    [409, '', {}],
     [204, '', {}],
-    [200, '<html>', {}],
+    [200, 'ok', {}],
     [200, '{"providerOrderId":7}', {}],
     [200, `{"providerOrderId":"${'x'.repeat(256)}"}`, {}],
     [200, `{"providerOrderId":"pos-1","more":"${'x'.repeat(2 ** 20)}"}`, {}],
@@ -457,6 +457,25 @@ describe('createOrder', () => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));
     expect(await create(url)).toEqual(ref);
   });
+
+  it.each([
+    [409, 'duplicate'],
+    [409, 'error code: 1001'],
+    [409, '{"error":"conflict"}'],
+    [200, '<html>'],
+    [200, '{"success":false}'],
+  ])('is in doubt after %i %s, which does not say that it took the order', async (status, body) => {
+    const { url } = await posThat((_request, response) => response.writeHead(status).end(body));
+    expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: true, httpStatus: status });
+  });
+
+  it.each(['{"message":"Bad Request"}', '{}', 'sold out'])(
+    'leaves 400 %s to us: it is not in our format',
+    async (body) => {
+      const { url } = await posThat((_request, response) => response.writeHead(400).end(body));
+      expect(await failureOf(url)).toBeInstanceOf(NeedsOperator);
+    },
+  );
 
   it('takes a 2xx whose body breaks off as taken', async () => {
     const { url } = await posThat((_request, response) => {

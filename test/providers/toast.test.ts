@@ -134,7 +134,7 @@ providerContract(toast, {
     'a payment': { by: refused('Unsupported payment type'), reasonCode: 'payment' },
     'a price': { by: refused('Negative price'), reasonCode: 'price_changed' },
     'an address': { by: refused('deliveryInfo is required for delivery'), reasonCode: 'invalid_address' },
-    'too many checks': { by: { status: 413, body: { status: 413 } }, reasonCode: 'technical' },
+    'too many checks': { by: { status: 413, body: { status: 413, code: 10_413 } }, reasonCode: 'technical' },
   },
   estimates: { native: 'APPROVED', pickup: ['estimatedReadyAt'], delivery: ['estimatedDeliveryAt'] },
 });
@@ -624,14 +624,14 @@ describe('createOrder', () => {
     'External menus are not unique',
     'The externally managed item has a duplicate',
   ])('takes no other words for a repeat: %s', async (message) => {
-    const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { message }] });
+    const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { code: 10_400, message }] });
     expect(await failure()).toBeInstanceOf(GiveUp);
   });
 
   it.each(['externalId must be unique', 'Invalid external identifier'])(
     'takes a refused price for no repeat, whatever the words, since a price is asked without our id: %s',
     async (message) => {
-      const { failure } = await toastThat({ 'POST /orders/v2/prices': [400, { message }] });
+      const { failure } = await toastThat({ 'POST /orders/v2/prices': [400, { code: 10_400, message }] });
       expect(await failure(PAID)).toBeInstanceOf(GiveUp);
     },
   );
@@ -658,7 +658,7 @@ describe('createOrder', () => {
 
   it('names the items that a refusal names, by our ids, once each', async () => {
     const message = `Item (${BURGER.toUpperCase()}) does not belong to the group (${GROUP}); Item (${CHEDDAR}) neither`;
-    const { create } = await toastThat({ 'POST /orders/v2/orders': [400, { message }] });
+    const { create } = await toastThat({ 'POST /orders/v2/orders': [400, { code: 10_400, message }] });
     await expect(create({ items: [burgerWith({}), burgerWith({})] })).rejects.toMatchObject({
       name: 'GiveUp',
       reasonCode: 'item_unavailable',
@@ -667,7 +667,7 @@ describe('createOrder', () => {
   });
 
   it('gives up where the price is refused', async () => {
-    const { seen, failure } = await toastThat({ 'POST /orders/v2/prices': [400, {}] });
+    const { seen, failure } = await toastThat({ 'POST /orders/v2/prices': [400, { code: 10_400 }] });
     expect(await failure(PAID)).toBeInstanceOf(GiveUp);
     expect(seen.map(({ request }) => request)).not.toContain('POST /orders/v2/orders');
   });

@@ -140,7 +140,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     const { providerOrderId } =
       refusal === undefined || refusal.takes ? await ticketFor(order, idempotencyKey) : { providerOrderId: '' };
     if (fault === 'drop-answer') request.socket.destroy();
-    else if (refusal !== undefined) sendJson(response, refusal.status, refusal.body ?? {}, refusal.headers);
+    else if (refusal !== undefined) say(response, refusal);
     else sendJson(response, 200, { providerOrderId });
   }
 
@@ -182,7 +182,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     reads += 1;
     const fault = pos.misread?.(query);
     if (fault === 'hang') return;
-    if (typeof fault === 'object') return sendJson(response, fault.status, fault.body ?? {}, fault.headers);
+    if (typeof fault === 'object') return say(response, fault);
     if (!isAuthentic(Buffer.alloc(0), request.headers)) {
       return sendJson(response, 401, { error: 'the signature does not verify' });
     }
@@ -207,7 +207,7 @@ export async function startPos(options: PosOptions = {}): Promise<Pos> {
     const cancel = JSON.parse(body.toString()) as PosCancel;
     const fault = pos.miscancel?.(cancel, query);
     if (fault === 'hang') return;
-    if (typeof fault === 'object') return sendJson(response, fault.status, fault.body ?? {}, fault.headers);
+    if (typeof fault === 'object') return say(response, fault);
     const { serviceOrderId, reason } = cancel;
     const ticket = byReference.get(serviceOrderId);
     if (ticket === undefined) return sendJson(response, 404, { reason: 'no ticket has this reference' });
@@ -293,4 +293,13 @@ function parseIfJson(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+/** A text is sent as it is, as gateways send theirs. */
+function say(
+  response: ServerResponse,
+  { status, headers, body }: { status: number; headers?: Record<string, string>; body?: unknown },
+): void {
+  if (body !== undefined && typeof body !== 'string') return sendJson(response, status, body, headers);
+  response.writeHead(status, headers).end(body);
 }

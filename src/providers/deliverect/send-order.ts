@@ -3,8 +3,9 @@ import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { callPos, limitRate, type PosAnswer, quoteRefusal } from '../call-pos.ts';
 import { callWithToken } from '../oauth.ts';
+import { notItsOwn } from '../refusals.ts';
 import { tokenOf } from './obtain-token.ts';
-import { NotAllowed, OrderRefused, type Settings } from './payloads.ts';
+import { IsRefusal, NotAllowed, OrderRefused, type Settings } from './payloads.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import { writeOrder } from './write-order.ts';
 
@@ -61,7 +62,10 @@ function refusalOf(
   }
   const fields = fieldsIn(json);
   const named = fields.length === 0 ? '' : ` for ${fields.join(', ')}`;
-  return new GiveUp(`Deliverect refused ${what} with ${httpStatus}${named}`, {
+  const message = `Deliverect refused ${what} with ${httpStatus}${named}`;
+  // The body of a 417, "Validation expired", is not documented.
+  if (!IsRefusal.safeParse(json).success && httpStatus !== 417) return notItsOwn(message, httpStatus);
+  return new GiveUp(message, {
     reason,
     reasonCode: reasonOf(fields),
     httpStatus,

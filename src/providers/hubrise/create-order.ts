@@ -2,9 +2,9 @@ import { NeedsOperator, TryAgain, tryAgainWith } from '../../core/domain/errors.
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
-import { neverTaken } from '../refusals.ts';
+import { neverTaken, notItsOwn } from '../refusals.ts';
 import { callHubrise, type HubriseRequest, nameRefusal } from './call-hubrise.ts';
-import { Customer, Customers, OrderTaken, type Settings } from './payloads.ts';
+import { Customer, Customers, OrderTaken, Refusal, type Settings } from './payloads.ts';
 import { writeCustomer, writeOrder } from './write-order.ts';
 
 /** HubRise's customer ids, by list and private ref. A known id saves a search: HubRise allows only ten a minute. */
@@ -73,7 +73,7 @@ async function attachCustomer(order: CanonicalOrder, context: PosContext<Setting
       throw aboutCustomer(error);
     }
     if (answer.status < 300 || allowed.includes(answer.status)) return answer;
-    throw neverTaken(`HubRise refused the order's customer with ${nameRefusal(answer)}`, { httpStatus: answer.status });
+    throw refused("the order's customer", answer);
   }
 }
 
@@ -110,5 +110,13 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   const answer = await callHubrise(context, { method: 'POST', path: '/location/orders', body });
   if (answer.status < 300) return { providerOrderId: OrderTaken.safeParse(answer.json).data?.id };
   // HubRise checks only the format. The till's refusal comes as `rejected` or `cancelled`.
-  throw neverTaken(`HubRise refused the order with ${nameRefusal(answer)}`, { httpStatus: answer.status });
+  throw refused('the order', answer);
+}
+
+/** @param what is refused */
+function refused(what: string, answer: PosAnswer): Error {
+  const message = `HubRise refused ${what} with ${nameRefusal(answer)}`;
+  const { error_type: type, errors } = Refusal.safeParse(answer.json).data ?? {};
+  if (type === undefined && errors === undefined) return notItsOwn(message, answer.status);
+  return neverTaken(message, { httpStatus: answer.status });
 }

@@ -1,8 +1,8 @@
-import { type GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
+import { type GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { PosAnswer } from '../call-pos.ts';
-import { neverTaken } from '../refusals.ts';
+import { neverTaken, notItsOwn } from '../refusals.ts';
 import { callLightspeed, fieldsRefused, listFields } from './call-lightspeed.ts';
 import { Refusal, type Settings } from './payloads.ts';
 import { writeOrder } from './write-order.ts';
@@ -18,14 +18,17 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   throw refusalOf(answer);
 }
 
-/** True for a repeated reference. Lightspeed also answers a repeat with 400, and documents no other meaning of 409. */
+/** True for a repeated reference. Lightspeed answers a repeat with 409 or 400. */
 function isRepeat({ status, json }: PosAnswer): boolean {
   const { message, msg = message } = Refusal.safeParse(json).data ?? {};
-  if (msg === undefined) return status === 409;
-  return /^reference has already been used\b/i.test(msg) && (status === 409 || status === 400);
+  return /^reference has already been used\b/i.test(msg ?? '') && (status === 409 || status === 400);
 }
 
-function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator | GiveUp {
+function refusalOf({ status: httpStatus, json }: PosAnswer): TryAgain | NeedsOperator | GiveUp {
+  const { message: words, msg } = Refusal.safeParse(json).data ?? {};
+  if (httpStatus === 409 && words === undefined && msg === undefined) {
+    return new TryAgain('Lightspeed answered 409, but not that it has this order', { sent: true, httpStatus });
+  }
   if (httpStatus === 404 || httpStatus === 405) {
     const advice = 'check baseUrl, businessLocationId and endpointId';
     return new NeedsOperator(`Lightspeed answered the order with ${httpStatus}: ${advice}`, { httpStatus });
@@ -35,6 +38,7 @@ function refusalOf({ status: httpStatus, json }: PosAnswer): NeedsOperator | Giv
   if (fields.some(({ field }) => OF_SETTINGS.test(field))) {
     return new NeedsOperator(`${message}: correct it in the settings`, { httpStatus });
   }
+  if (fields.length === 0 && words === undefined && msg === undefined) return notItsOwn(message, httpStatus);
   const reasonCode = fields.some(({ field }) => field.startsWith('deliveryAddress')) ? 'invalid_address' : 'technical';
   return neverTaken(message, { reasonCode, httpStatus });
 }

@@ -5,7 +5,7 @@ import type { PosContext } from '../../core/domain/provider.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { callPos, limitRate, type PosAnswer, routeOf } from '../call-pos.ts';
 import { callWithToken } from '../oauth.ts';
-import { neverTaken } from '../refusals.ts';
+import { neverTaken, notItsOwn } from '../refusals.ts';
 import { tokenOf } from './obtain-token.ts';
 import { API_VERSION, Refusal, type Settings } from './payloads.ts';
 
@@ -92,6 +92,7 @@ export function refusalBy(
   if (httpStatus === 404 || httpStatus === 405 || has(OURS) || errors.some(isAboutSettings)) {
     return new NeedsOperator(message, { httpStatus });
   }
+  if (errors.length === 0) return notItsOwn(message, httpStatus);
   const itemIds = errors.flatMap(({ field = '' }) => {
     const item = items[Number(/^order\.line_items\[(\d{1,3})\]/.exec(field)?.[1])];
     return item === undefined ? [] : [item.serviceItemId];

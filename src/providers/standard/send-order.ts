@@ -1,9 +1,9 @@
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
-import { NOT_TAKEN } from '../refusals.ts';
-import { OrderCancelled, OrderTaken, Refusal, signingSecrets, type Settings } from './payloads.ts';
+import { NOT_TAKEN, notItsOwn } from '../refusals.ts';
+import { OrderCancelled, OrderTaken, HasReason, Refusal, SaysNo, signingSecrets, type Settings } from './payloads.ts';
 import { sign } from '../../core/domain/standard-webhooks.ts';
-import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
+import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 
 /** Our format defines no request limit, so requests wait only after a 429. */
@@ -59,15 +59,30 @@ function readRefusal({ status: httpStatus, json }: PosAnswer, setting: keyof Set
  * `Idempotency-Key`, which are the order's id in every attempt.
  *
  * - 2xx `{"providerOrderId"}`: taken, even without a usable id, because a webhook may bring the id later
- * - 409: the POS has this order already, which counts as taken
+ * - 409 with `{"providerOrderId"}` or without a body: the POS has this order already, which counts as taken
  * - 404 and 405 without a `reason`: `ordersUrl` is wrong, so an operator must correct it
- * - other 4xx, `{"reason"?, "reasonCode"?, "itemIds"?}`: the POS will never take the order
+ * - other 4xx, `{"reason"?, "reasonCode"?, "itemIds"?}` or without a body: the POS will never take the order
+ * - `{"success": false}` with a 2xx, and a 409 with another body: perhaps taken
+ * - other 4xx with another body: an operator is needed
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const body = JSON.stringify(order);
   const answer = await callStandard(context, order.serviceOrderId, { url: context.settings.ordersUrl, body });
-  if (answer.status < 300 || answer.status === 409) return OrderTaken.safeParse(answer.json).data ?? {};
+  const { status, json } = answer;
+  const taken: OrderRef = OrderTaken.safeParse(json).data ?? {};
+  const isTaken =
+    status === 409 ? json === undefined || taken.providerOrderId !== undefined : !SaysNo.safeParse(json).success;
+  if ((status < 300 || status === 409) && isTaken) return taken;
+  if (status < 300 || status === 409) {
+    throw new TryAgain(`the POS answered ${status}, but not that it took the order`, {
+      sent: true,
+      httpStatus: status,
+    });
+  }
   const refusal = readRefusal(answer, 'ordersUrl');
+  if (json !== undefined && !HasReason.safeParse(json).success) {
+    throw notItsOwn(`the POS refused the order with ${status}`, status);
+  }
   throw new GiveUp(`the POS refused the order with ${answer.status}`, { reason: NOT_TAKEN, ...refusal });
 }
 

@@ -7,7 +7,7 @@ import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { menuIdOf, writeOrder, writePayment } from './write-order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import { callToast } from './call-toast.ts';
-import { NOT_TAKEN } from '../refusals.ts';
+import { NOT_TAKEN, notItsOwn } from '../refusals.ts';
 import { estimatesOf } from './read-status.ts';
 
 /** Names a refusal's status, code and `requestId` (for support), but not its message, which may quote the member. */
@@ -111,7 +111,7 @@ async function findRefused(
   if (known !== undefined) return known;
 
   const { status: httpStatus } = answer;
-  const { message, developerMessage } = ErrorMessage.safeParse(answer.json).data ?? {};
+  const { code, message, developerMessage } = ErrorMessage.safeParse(answer.json).data ?? {};
   const refused = `Toast refused the order with ${nameRefusal(answer)}`;
   // Toast's message may quote the member, so it is matched but never shown. A price request has no externalId.
   const words = `${message} ${developerMessage}`;
@@ -132,6 +132,7 @@ async function findRefused(
       { httpStatus },
     );
   }
+  if (code === undefined) throw notItsOwn(refused, httpStatus);
   throw new GiveUp(refused, { ...reasonOfRefusal(words, order, context.settings), httpStatus });
 }
 

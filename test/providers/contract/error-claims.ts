@@ -78,11 +78,45 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     });
   }
 
-  for (const [name, body] of [
-    ['with an empty body', ''],
-    ['with HTML', '<html>'],
-    ['with an undocumented body', { oops: [1, { deep: 'secret' }] }],
+  // Answers of nginx, Vercel and Cloudflare, and of pages that ask for a log-in: the POS has not said anything.
+  for (const [status, body] of [
+    [400, '<html><body>The plain HTTP request was sent to HTTPS port</body></html>'],
+    [402, 'Payment required'],
+    [404, '<!doctype html><title>Not found</title>'],
+    [413, ''],
+    [421, ''],
+    [422, 'upstream refused'],
+    [426, ''],
+    [451, ''],
+    [400, { oops: [1, { deep: 'secret' }] }],
   ] as const) {
+    claim(`with NeedsOperator after a gateway's ${status} with ${JSON.stringify(body)}`, async () => {
+      const at = await stage();
+      at.pos.behave = () => ({ status, body });
+      expect(await failureOf(at)).toBeInstanceOf(NeedsOperator);
+    });
+  }
+  for (const status of [423, 425]) {
+    claim(`with TryAgain after ${status}: the same request may be taken later`, async () => {
+      const at = await stage();
+      at.pos.behave = () => ({ status });
+      expect(await failureOf(at)).toMatchObject({ name: 'TryAgain', sent: false });
+    });
+  }
+  for (const [status, body] of [
+    [200, '<html><form action="/login"></form></html>'],
+    [409, 'error code: 1001'],
+  ] as const) {
+    claim(`with a doubt after ${status} with ${body}: perhaps the POS has the order`, async () => {
+      const at = await stage();
+      await at.create(orderOf()); // tokens and the like are not what a gateway answers for
+      at.pos.behave = () => ({ status, body });
+      // A request before the order leaves no doubt.
+      expect(await failureOf(at)).toBeInstanceOf(TryAgain);
+    });
+  }
+
+  for (const [name, body] of [['with an empty body', '']] as const) {
     claim(`with GiveUp or NeedsOperator after 400 ${name}`, async () => {
       const at = await stage();
       at.pos.behave = () => ({ status: 400, body });
