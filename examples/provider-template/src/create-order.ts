@@ -38,11 +38,17 @@ function refusalOf(answer: PosAnswer, { items }: KitchenOrder, { itemMap }: Sett
   if (code === 'unknown_sku') {
     return new NeedsOperator('Acme does not know an item of this order: correct itemMap', { httpStatus });
   }
+  const refused = Refused.safeParse(answer.json);
+  if (!refused.success) {
+    return new NeedsOperator(`The order was refused with ${httpStatus}, and not as Acme does: check baseUrl`, {
+      httpStatus,
+    });
+  }
   return new GiveUp(`Acme refused the order with ${httpStatus} (${code})`, {
     reason: 'The restaurant could not take this order.',
     reasonCode: 'technical',
     ...REASONS.get(code),
-    itemIds: Refused.safeParse(answer.json).data?.error.skus?.flatMap((sku) =>
+    itemIds: refused.data.error.skus?.flatMap((sku) =>
       items.map(({ serviceItemId }) => serviceItemId).filter((id) => skuOf(id, itemMap) === sku),
     ),
     httpStatus,

@@ -41,6 +41,8 @@ function headerSafe(id: string): string {
   return /^[!-$&-~]+$/.test(id) ? id : encodeURIComponent(id);
 }
 
+const isEmpty = (json: unknown): boolean => typeof json === 'object' && json !== null && Object.keys(json).length === 0;
+
 /** Maximum length of a reason, which the member reads. */
 const REASON_MAX = 200;
 
@@ -68,7 +70,9 @@ function readRefusal({ status: httpStatus, json }: PosAnswer, setting: keyof Set
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const body = JSON.stringify(order);
   const answer = await callStandard(context, order.serviceOrderId, { url: context.settings.ordersUrl, body });
-  const { status, json } = answer;
+  const { status } = answer;
+  // Some frameworks write an empty body so.
+  const json = isEmpty(answer.json) ? undefined : answer.json;
   const taken: OrderRef = OrderTaken.safeParse(json).data ?? {};
   const isTaken =
     status === 409 ? json === undefined || taken.providerOrderId !== undefined : !SaysNo.safeParse(json).success;
