@@ -103,9 +103,11 @@ async function sendWithin(
 /** An error of nodemailer: at which command of the dialogue, and what the server answered. */
 type MailError = { code?: string; command?: string; responseCode?: number; response?: string };
 
-/** Replies that are about an address for good: RFC 5321, section 4.2.3, and the enhanced codes of RFC 3463, section 3.2. */
-const OF_ADDRESS = /^55[013][ -](?:5\.(?:1\.[1236]|1\.10|2\.1)\b|(?!\d\.\d))/;
-/** Words of servers that refuse us, and not the address. Many have no enhanced code. */
+/** Replies that are about an address for good, by their enhanced code: RFC 3463, sections 3.2 and 3.3. */
+const OF_ADDRESS = /^55[013][ -]5\.(?:1\.[1236]|1\.10|2\.1)\b/;
+/** The same without an enhanced code: RFC 5321, section 4.2.3. */
+const UNCODED = /^55[013][ -](?!\d\.\d)/;
+/** Words of servers that refuse us, and not the address. A reply may also quote the address, which may have such a word. */
 const ABOUT_US = /relay|sender|auth|log ?in|block|spam|policy|reputation|allow|rcpthosts|spf|dkim|dmarc/i;
 
 /** Says what went wrong with the mail server, by the stage of the dialogue, without the server's text. */
@@ -116,7 +118,7 @@ export function mailProblem(error: unknown): NotSent {
   if (responseCode === 530) return new NotSent(`the mail server wants a user and a password, or encryption${said}`);
   if (code === 'EENVELOPE' && command === 'RCPT TO') {
     // guard: address-for-good
-    const isFinal = OF_ADDRESS.test(response) && !ABOUT_US.test(response);
+    const isFinal = OF_ADDRESS.test(response) || (UNCODED.test(response) && !ABOUT_US.test(response));
     const words = isFinal ? 'refused the address' : 'did not take the address from us';
     return new NotSent(`the mail server ${words}${said}`, { isFinal });
   }

@@ -25,20 +25,24 @@ export function parseKeySource(text: string): KeySource {
  * @throws Error that says which key is wrong, without quoting it
  */
 export function parseFollowKeys(text: string): readonly FollowKey[] {
-  const all = attempt(() => (JSON.parse(text) as { keys?: unknown }).keys);
+  const set = attempt(() => (JSON.parse(text) as { keys?: unknown }).keys);
   // A set may also have the platform's keys for encryption.
-  const jwks = Array.isArray(all) ? all.filter((jwk: { use?: unknown } | null) => jwk?.use !== 'enc') : [];
-  if (jwks.length === 0) throw new Error('is not a JWK Set with keys: write {"keys":[…]}');
-  const keys = jwks.map((jwk: unknown, index) => {
+  const signing = Array.isArray(set)
+    ? set.flatMap((jwk: { use?: unknown } | null, nth) =>
+        jwk?.use === 'enc' ? [] : [{ jwk: { ...jwk }, number: nth + 1 }],
+      )
+    : [];
+  if (signing.length === 0) throw new Error('is not a JWK Set with keys: write {"keys":[…]}');
+  const keys = signing.map(({ jwk, number }) => {
     try {
-      return readKey((jwk ?? {}) as Record<string, unknown>);
+      return readKey(jwk);
     } catch (error) {
-      throw new Error(`key ${index + 1} ${(error as Error).message}`, { cause: error });
+      throw new Error(`key ${number} ${(error as Error).message}`, { cause: error });
     }
   });
   const kids = keys.map(({ kid }) => kid);
   const unnamed = kids.findIndex((kid, index) => kids.length > 1 && (kid === undefined || kids.indexOf(kid) < index));
-  if (unnamed >= 0) throw new Error(`key ${unnamed + 1} needs a "kid" that no other key has`);
+  if (unnamed >= 0) throw new Error(`key ${signing[unnamed]?.number} needs a "kid" that no other key has`);
   return keys;
 }
 

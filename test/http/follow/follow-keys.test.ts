@@ -65,6 +65,9 @@ describe('keys of follow tokens', () => {
   it('leave out a key for encryption', () => {
     expect(parse({ ...ec.open, kid: 'k-1' }, { ...rsa.open, use: 'enc' }).map(({ kid }) => kid)).toEqual(['k-1']);
     expect(() => parse({ ...rsa.open, use: 'enc' })).toThrow('is not a JWK Set with keys');
+    // The number is the place in the set.
+    expect(() => parse({ ...rsa.open, use: 'enc' }, ec.secret)).toThrow('key 2 is a private key');
+    expect(() => parse({ ...rsa.open, use: 'enc' }, { ...ec.open, kid: 'a' }, oct(32))).toThrow('key 3 needs a "kid"');
   });
 
   it('have each a name of its own where they are several', () => {
