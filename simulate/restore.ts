@@ -78,7 +78,7 @@ export function restorer(about: {
   stop: () => () => void;
 }): Restoring {
   const { server, pool, rules, deadlineS, history, broker, invariants, served, locations, move, stop } = about;
-  let recovery: { lostFrom: Date; began: string; until: Date; readsLive: boolean } | undefined;
+  let recovery: { lostFrom: Date; began: string | undefined; until: Date; readsLive: boolean } | undefined;
   let floor = 0;
 
   /** Runs a statement of the simulator, again and again while somebody else's transaction locks a table. */
@@ -119,7 +119,7 @@ export function restorer(about: {
     const { left, ...did } = await recoverOrders(pool, known, {
       rules,
       lostFrom,
-      began: began === '' ? undefined : began,
+      began,
       deadlineS,
       running: false,
       by: { kind: 'command_line', id: 'simulation', name: 'simulation' },
@@ -149,11 +149,11 @@ export function restorer(about: {
         'SELECT clock_timestamp() AS now, clock_timestamp()::text AS began',
       );
       const [{ now, began } = { now: new Date(), began: '' }] = rows;
-      const drawn = (by * 7) % 1;
-      recovery = { lostFrom, began: '', until: now, readsLive: drawn > UNREAD };
-      if ((by * 13) % 1 < WRONG) await run('wrong').then(() => (recovery = { ...recovery!, began }));
-      await run('right');
-      recovery = { ...recovery, began };
+      recovery = { lostFrom, began: undefined, until: now, readsLive: (by * 7) % 1 > UNREAD };
+      for (const topic of (by * 13) % 1 < WRONG ? (['wrong', 'right'] as const) : (['right'] as const)) {
+        await run(topic);
+        recovery.began = began;
+      }
       const floors = await pool.query<{ floor: number }>('SELECT floor FROM sequence_floor');
       floor = floors.rows[0]?.floor ?? 0;
       invariants.onRestored(floor);

@@ -78,7 +78,11 @@ export function Column({ column, isAlone }: { column: ColumnName; isAlone: boole
         <span class="board-count" translate={false}>
           {isThere.value && tickets.length.toLocaleString('en')}
         </span>
-        {late > 0 && <span class="board-late">{late.toLocaleString('en')} late</span>}
+        {late > 0 && (
+          <span class="board-late" translate={false}>
+            {late.toLocaleString('en')} late
+          </span>
+        )}
       </h2>
       <div
         class="board-scroll"

@@ -8,6 +8,10 @@ export function neverTaken(message: string, about: Partial<ConstructorParameters
   return new GiveUp(message, { reason: NOT_TAKEN, reasonCode: 'technical', ...about });
 }
 
+/** Whether an answer has one of the fields by which the vendor's refusals are known, whatever is in it. */
+export const hasOneOf = (json: unknown, fields: readonly string[]): boolean =>
+  typeof json === 'object' && json !== null && fields.some((field) => Object.hasOwn(json, field));
+
 /** A 4xx that is not in the vendor's own shape. Perhaps a gateway answered, so it does not end the order. */
 export function notItsOwn(message: string, httpStatus: number): NeedsOperator {
   return new NeedsOperator(`${message}, and not in its own form: perhaps a gateway answered. Check the URL`, {

@@ -1,7 +1,7 @@
-import { Email } from '../core/domain/email.ts';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { Email } from '../core/domain/email.ts';
 import { isSecret } from '../core/domain/standard-webhooks.ts';
 import { isLoopback, isPlainElsewhere, parseAllowedHosts } from '../core/egress/allowed-hosts.ts';
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';

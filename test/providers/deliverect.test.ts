@@ -480,6 +480,13 @@ describe('createOrder', () => {
     expect(await refusalOf(status, body)).toMatchObject({ name: 'GiveUp', message, reason, httpStatus: status });
   });
 
+  it.each([
+    [422, 'Ada Lovelace'],
+    [400, { message: 'Ada Lovelace' }],
+  ])('leaves %i %j to us, and repeats nothing of it', async (status, body) => {
+    expect(await refusalOf(status, body)).toMatchObject({ name: 'NeedsOperator', httpStatus: status });
+  });
+
   async function refusalOf(status: number, body: unknown): Promise<Error> {
     return failureOf((await serve([status, body])).url);
   }

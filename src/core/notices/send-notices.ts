@@ -130,7 +130,7 @@ async function send(deps: Deps, via: Way, claimed: Claimed): Promise<void> {
     if (way === undefined) throw new NotSent(UNSET[via], { isFinal: true });
     await way(messageId, told);
   } catch (error) {
-    const { isFinal, retryAfterMs } = error instanceof NotSent ? error : new NotSent('');
+    const { isFinal = false, retryAfterMs }: Partial<NotSent> = error instanceof NotSent ? error : {};
     return end({ outcome: 'failed', problem: problemIn(error), isFinal, retryAfterMs });
   }
   return end({ outcome: 'sent' });

@@ -50,11 +50,6 @@ const FieldErrors = z.record(z.string(), z.unknown()).catch({});
 /** The fields that a 400 names. Their messages are not read, because they may quote the order. */
 export const OrderRefused = z.object({ orderFieldsErrors: FieldErrors, orderPaymentErrors: FieldErrors });
 
-/** Whether an answer is a refusal of Deliverect's, whatever its fields are. */
-export const IsRefusal = z
-  .looseObject({})
-  .refine((json) => Object.hasOwn(json, 'orderFieldsErrors') || Object.hasOwn(json, 'orderPaymentErrors'));
-
 /**
  * The answer to a wrong channelName: https://developers.deliverect.com/docs/how-to-create-orders. Its HTTP status is
  * not documented. If the status is 401 or 403, `noAccess` explains it and the body is not read.

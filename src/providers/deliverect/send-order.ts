@@ -3,9 +3,9 @@ import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
 import { callPos, limitRate, type PosAnswer, quoteRefusal } from '../call-pos.ts';
 import { callWithToken } from '../oauth.ts';
-import { notItsOwn } from '../refusals.ts';
+import { hasOneOf, notItsOwn } from '../refusals.ts';
 import { tokenOf } from './obtain-token.ts';
-import { IsRefusal, NotAllowed, OrderRefused, type Settings } from './payloads.ts';
+import { NotAllowed, OrderRefused, type Settings } from './payloads.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
 import { writeOrder } from './write-order.ts';
 
@@ -64,7 +64,7 @@ function refusalOf(
   const named = fields.length === 0 ? '' : ` for ${fields.join(', ')}`;
   const message = `Deliverect refused ${what} with ${httpStatus}${named}`;
   // The body of a 417, "Validation expired", is not documented.
-  if (!IsRefusal.safeParse(json).success && httpStatus !== 417) return notItsOwn(message, httpStatus);
+  if (!hasOneOf(json, Object.keys(OrderRefused.shape)) && httpStatus !== 417) return notItsOwn(message, httpStatus);
   return new GiveUp(message, {
     reason,
     reasonCode: reasonOf(fields),

@@ -26,7 +26,8 @@ function isRepeat({ status, json }: PosAnswer): boolean {
 
 function refusalOf({ status: httpStatus, json }: PosAnswer): TryAgain | NeedsOperator | GiveUp {
   const { message: words, msg } = Refusal.safeParse(json).data ?? {};
-  if (httpStatus === 409 && words === undefined && msg === undefined) {
+  const saysNothing = words === undefined && msg === undefined;
+  if (httpStatus === 409 && saysNothing) {
     return new TryAgain('Lightspeed answered 409, but not that it has this order', { sent: true, httpStatus });
   }
   if (httpStatus === 404 || httpStatus === 405) {
@@ -38,7 +39,7 @@ function refusalOf({ status: httpStatus, json }: PosAnswer): TryAgain | NeedsOpe
   if (fields.some(({ field }) => OF_SETTINGS.test(field))) {
     return new NeedsOperator(`${message}: correct it in the settings`, { httpStatus });
   }
-  if (fields.length === 0 && words === undefined && msg === undefined) return notItsOwn(message, httpStatus);
+  if (fields.length === 0 && saysNothing) return notItsOwn(message, httpStatus);
   const reasonCode = fields.some(({ field }) => field.startsWith('deliveryAddress')) ? 'invalid_address' : 'technical';
   return neverTaken(message, { reasonCode, httpStatus });
 }

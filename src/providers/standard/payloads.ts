@@ -70,9 +70,7 @@ const Codes = z.object({
 export const Refusal = Codes.extend({ reason: z.string().optional().catch(undefined) });
 
 /** A refusal in our format has one of these fields, whatever is in it. */
-export const HasReason = z
-  .looseObject({})
-  .refine((json) => ['reason', 'reasonCode', 'itemIds'].some((field) => Object.hasOwn(json, field)));
+export const REFUSAL_FIELDS = Object.keys(Refusal.shape);
 
 /** Some frameworks answer every failure so, with 200. */
 export const SaysNo = z.object({ success: z.literal(false) });

@@ -1,7 +1,15 @@
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import { callPos, limitRate, type PosAnswer } from '../call-pos.ts';
-import { NOT_TAKEN, notItsOwn } from '../refusals.ts';
-import { OrderCancelled, OrderTaken, HasReason, Refusal, SaysNo, signingSecrets, type Settings } from './payloads.ts';
+import { hasOneOf, NOT_TAKEN, notItsOwn } from '../refusals.ts';
+import {
+  OrderCancelled,
+  OrderTaken,
+  Refusal,
+  REFUSAL_FIELDS,
+  SaysNo,
+  signingSecrets,
+  type Settings,
+} from './payloads.ts';
 import { sign } from '../../core/domain/standard-webhooks.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef } from '../../core/domain/order.ts';
@@ -41,8 +49,6 @@ function headerSafe(id: string): string {
   return /^[!-$&-~]+$/.test(id) ? id : encodeURIComponent(id);
 }
 
-const isEmpty = (json: unknown): boolean => typeof json === 'object' && json !== null && Object.keys(json).length === 0;
-
 /** Maximum length of a reason, which the member reads. */
 const REASON_MAX = 200;
 
@@ -71,23 +77,22 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   const body = JSON.stringify(order);
   const answer = await callStandard(context, order.serviceOrderId, { url: context.settings.ordersUrl, body });
   const { status } = answer;
-  // Some frameworks write an empty body so.
-  const json = isEmpty(answer.json) ? undefined : answer.json;
-  const taken: OrderRef = OrderTaken.safeParse(json).data ?? {};
-  const isTaken =
-    status === 409 ? json === undefined || taken.providerOrderId !== undefined : !SaysNo.safeParse(json).success;
-  if ((status < 300 || status === 409) && isTaken) return taken;
+  const json = answer.json ?? {};
+  // Some frameworks write an empty body as an empty object.
+  const isBare = Object.keys(json).length === 0;
   if (status < 300 || status === 409) {
+    const taken: OrderRef = OrderTaken.safeParse(json).data ?? {};
+    const isTaken = status === 409 ? isBare || taken.providerOrderId !== undefined : !SaysNo.safeParse(json).success;
+    if (isTaken) return taken;
     throw new TryAgain(`the POS answered ${status}, but not that it took the order`, {
       sent: true,
       httpStatus: status,
     });
   }
   const refusal = readRefusal(answer, 'ordersUrl');
-  if (json !== undefined && !HasReason.safeParse(json).success) {
-    throw notItsOwn(`the POS refused the order with ${status}`, status);
-  }
-  throw new GiveUp(`the POS refused the order with ${answer.status}`, { reason: NOT_TAKEN, ...refusal });
+  const message = `the POS refused the order with ${status}`;
+  if (!isBare && !hasOneOf(json, REFUSAL_FIELDS)) throw notItsOwn(message, status);
+  throw new GiveUp(message, { reason: NOT_TAKEN, ...refusal });
 }
 
 /**
