@@ -328,6 +328,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'doubt-stays-there': [/coalesce\(location_id, \$3\)/, '$$3'] },
     noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'moved since its last message'),
   },
+  'nor is one that was not read before the backup': {
+    edits: { 'unread-is-located': [/SET location_id/, 'SET problem'] },
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'had not been read before the backup'),
+  },
   'nor is one that had ended, when it is signalled again': {
     edits: { 'ended-stays-ended': [/.+/, ''] },
     noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'the version before recorded'),
@@ -490,6 +494,22 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'an order that a recovery found ended counts as read': {
     edits: { 'ended-is-read': [/WHERE "locationId" IS NOT NULL/, 'WHERE false'] },
     noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'also of a past order'),
+  },
+  'a platform that refuses one order does not count as refusing all': {
+    edits: { 'refused-alone': [/status === 200 && /, 'status === 201 && '] },
+    noticedBy: vitest('test/platform/order-module.test.ts', 'about this order alone'),
+  },
+  'refused orders do not keep healthy ones from being asked for': {
+    edits: { 'probe-with-others': [/= .*/, "= 'refused';"] },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'keep healthy orders from being asked for'),
+  },
+  'a push without an id in one form is read in the other': {
+    edits: { 'other-form': [/ \?\? idIn\(parsed\)/, ''] },
+    noticedBy: vitest('test/http/pubsub-push.test.ts', 'an unwrapped body with a field message'),
+  },
+  'the id of a CloudEvent is not the id of its order': {
+    edits: { 'id-of-the-event': [/= .*/, '= false;'] },
+    noticedBy: vitest('test/http/pubsub-push.test.ts', 'the data of a CloudEvent'),
   },
   'a platform that fails does not end a doubt': {
     edits: { 'doubt-stays': [/=== undefined/, '!== null'] },

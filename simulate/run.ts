@@ -16,6 +16,7 @@ import type { Stage } from '../chaos/set-stage.ts';
 import { resolveDoubts, settle, telephone } from '../chaos/settle.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
+import { LiveMessage } from '../src/core/domain/live-message.ts';
 import { liveProcesses } from '../src/core/domain/live-processes.ts';
 import { RANK_FAILED, RANK_SENT, rankOf } from '../src/core/domain/lifecycle.ts';
 import { readConfig } from '../src/server/config.ts';
@@ -632,15 +633,15 @@ async function checkAll(
     ...about
   }: { served: Served; pool: pg.Pool; kitchens: readonly Kitchen[]; phones: Phones; restoring: Restoring },
 ): Promise<void> {
-  const { broken } = await checkBooks({
-    ...about,
-    phones: phones.all,
-    live: broker.published('order-status'),
-    floor: restoring.floor(),
-  });
+  const live = broker.published('order-status');
+  const floor = restoring.floor();
+  const { broken } = await checkBooks({ ...about, phones: phones.all, live, floor });
+  const messages = live.map(({ data }) => LiveMessage.parse(JSON.parse(data.toString())));
   for (const { count, order, why } of broken) {
-    // Only live messages say that an order, which its member has moved, has its ticket elsewhere.
-    if (restoring.isBlind() && about.served.moved.has(order ?? '')) continue;
+    // After a loss, only live messages say that an order that was moved has its ticket elsewhere.
+    const from = about.served.moved.get(order ?? '');
+    const isTold = messages.some(({ serviceOrderId: id, locationId }) => id === order && locationId === from);
+    if (from !== undefined && floor > 0 && (restoring.isBlind() || !isTold)) continue;
     complain({ what: count, order, why });
   }
   for (const message of broker.dead()) complain({ what: 'signal given up', why: message.data.toString() });

@@ -19,6 +19,18 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
 
+it('a path with a slash more takes its signal and its webhook', async () => {
+  for (const path of ['/pubsub/push/', '//pubsub/push', '//pubsub//push/']) {
+    const order = sampleOrder();
+    system.platform.orders.set(order.serviceOrderId, order);
+    expect(await system.signal(order.serviceOrderId, path)).toBe(204);
+    expect(await system.placement(order.serviceOrderId)).toMatchObject({ state: 'waiting' });
+  }
+  const url = webhookUrl.replace('/webhook/', '//webhook/').replace('?token', '/?token');
+  const event = { serviceOrderId: 'none', providerOrderId: 'none', status: 'READY' } as const;
+  expect(await pos.sendStatus(url, event)).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
+});
+
 describe('an order from the member to the kitchen and back', () => {
   it.each([
     [

@@ -5,6 +5,7 @@ const IN_SHORT: Record<PlacementCause['code'], string> = {
   platform_unreachable: 'platform not reachable',
   platform_failing: 'platform failing',
   platform_refuses_us: 'platform refuses us',
+  platform_refuses_order: 'platform refuses order',
   platform_redirects: 'platform redirects us',
   platform_answer_too_large: 'platform answer too large',
   query_without_order: 'query has no order',

@@ -18,6 +18,12 @@ const HELP: { readonly [Code in Cause['code']]: (cause: Extract<Cause, { code: C
       run: 'expediter doctor --only platform',
     },
   ],
+  platform_refuses_order: () => [
+    { say: 'See which field of this order the ordering platform refuses: expediter platform check.' },
+    {
+      say: 'Let the token of ORDER_API_TOKEN read it, or remove the field from the query of ORDER_MODULE. Then retry the order.',
+    },
+  ],
   platform_redirects: () => [
     {
       say: 'Set ORDER_API_URL to the final address of the ordering platform. Redirects are not followed, because they would leak the token.',

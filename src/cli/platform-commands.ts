@@ -11,7 +11,7 @@ import { toDecimal } from '../core/domain/money.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlatformError } from '../core/domain/order-module.ts';
 import { wordOf } from '../core/domain/member-text.ts';
-import type { CodedError } from '../core/placements/fetch-order-data.ts';
+import type { CodedError } from '../core/placements/ask-platform.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { onChange } from './on-change.ts';
 import { asTyped, examples, print, sections, table, tableOf, titled } from './print.ts';

@@ -7,7 +7,9 @@ import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { readCanonicalOrder, type ReadOrder } from '../core/domain/read-canonical-order.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
-import { type CodedError, mapOrder, orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
+import { mapOrder } from '../core/placements/ask-mapper.ts';
+import type { CodedError } from '../core/placements/ask-platform.ts';
+import { orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
 
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;

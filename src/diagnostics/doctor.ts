@@ -8,7 +8,7 @@ import { PARTS, failed, ok, skipped, warning, type Check, type Finding, type Par
 import { examineFollow, examineGrants, examineOidc, examinePublicUrl, examinePush } from './examine-access.ts';
 import { examineDatabase, reachDatabase } from './examine-database.ts';
 import { examineKeys, examineLocations } from './examine-locations.ts';
-import { queryPlatform, examineClock, examinePlatform, type PlatformAnswer } from './examine-platform.ts';
+import { queryPlatform, examineClock, examinePlatform, type PlatformAnswers } from './examine-platform.ts';
 import { examineContacts, examineNotify } from './examine-notify.ts';
 import { examineSpill, examineTopics } from './examine-pubsub.ts';
 
@@ -27,8 +27,8 @@ export async function examine(
   // Imported before the checks start: the import takes 300 ms, or seconds on a busy machine, and would delay them.
   if (only.includes('topic') || only.includes('spill')) await import('@google-cloud/pubsub');
   // The platform is asked once, because the check of the clock uses its answer too.
-  let answered: Promise<PlatformAnswer> | undefined;
-  const queryOnce = (): Promise<PlatformAnswer> => (answered ??= queryPlatform(env));
+  let answered: Promise<PlatformAnswers> | undefined;
+  const queryOnce = (): Promise<PlatformAnswers> => (answered ??= queryPlatform(env));
   const outside: Partial<Record<Part, () => Promise<Check[]>>> = {
     environment: () => examineEnvironment(env),
     platform: async () => examinePlatform(await queryOnce()),

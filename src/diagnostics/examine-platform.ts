@@ -10,40 +10,46 @@ import {
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../server/config.ts';
 import type { OrderModule } from '../core/domain/order-module.ts';
-import { errorReader, headersOf, judgeErrors, variablesOf } from '../core/placements/fetch-order-data.ts';
+import { answerJudge, askPlatform, type PlatformAnswer } from '../core/placements/ask-platform.ts';
+import { headersOf, variablesOf } from '../core/placements/fetch-order-data.ts';
+import { describeFailure } from '../core/egress/bounded-fetch.ts';
 import { hasValue } from '../core/placements/placement-sql.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
-import { askHttp, hostOf, kindOf, type HttpAnswer } from './ask-http.ts';
+import { hostOf } from './ask-http.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
 
 const CHECK = 'query';
 const TRY_ONE = 'try a real order: expediter platform check <orderId>';
 const WRITE_ONE = 'the default query does not fit: write a module for ORDER_MODULE, see expediter platform init';
+const REFUSED = 'set ORDER_API_TOKEN to a token that may read every order';
 const WORDS_LIMIT = 200;
 const FAULTS_MAX = 5;
 /** Maximum bytes of the platform's schema. The schema of a large shop is some megabytes. */
 const SCHEMA_LIMIT = 2 ** 25;
+/** Maximum bytes of an answer about one order. */
+const ORDER_LIMIT = 2 ** 20;
+const TIMEOUT_MS = 5_000;
 const OFF_S = 2;
 /** An HTTP date is rounded down to whole seconds, so it may be this many seconds behind. */
 const HTTP_DATE_S = 1;
 
 /** The ordering platform's answers to our order query, for an id that does not exist, and to an introspection query. */
-export type PlatformAnswer = {
+export type PlatformAnswers = {
   url: string;
   module: OrderModule;
   /** Whether ORDER_MODULE maps the answers. If not, the default query must yield the canonical order. */
   isMapped: boolean;
   /** Undefined if the module's `variables` rejects a made-up id. */
-  answer: HttpAnswer | string | undefined;
+  answer: PlatformAnswer | string | undefined;
   askedAt: number;
   answeredAt: number;
   /** Undefined if the first request got no answer. */
-  introspection: HttpAnswer | string | undefined;
+  introspection: PlatformAnswer | string | undefined;
 };
 
 /** Sends both queries. @throws WrongEnvironment, also if ORDER_MODULE cannot be used */
-export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAnswer> {
+export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAnswers> {
   const config = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN', 'ORDER_MODULE');
   const { ORDER_API_URL: url, ORDER_API_TOKEN: token, ORDER_MODULE } = config;
   const isMapped = ORDER_MODULE !== undefined;
@@ -61,11 +67,12 @@ export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAns
   return { url, module, isMapped, answer, askedAt, answeredAt, introspection };
 }
 
-function asker(url: string, own: Record<string, string>) {
-  const accept = 'application/graphql-response+json, application/json';
-  const headers = { 'content-type': 'application/json', accept, ...own };
-  return (query: string, variables: object, limit?: number): Promise<HttpAnswer | string> =>
-    askHttp(url, { method: 'POST', headers, body: JSON.stringify({ query, variables }) }, limit);
+/** Makes a function that returns the platform's answer, or why there is none. */
+function asker(url: string, headers: Record<string, string>) {
+  return (query: string, variables: Record<string, unknown>, limit = ORDER_LIMIT): Promise<PlatformAnswer | string> =>
+    askPlatform({ url, headers }, { query, variables, limit, timeoutMs: TIMEOUT_MS }).catch((error: unknown) =>
+      describeFailure(error, TIMEOUT_MS),
+    );
 }
 
 /** Asks the platform for its schema. @param header the header that takes the token; by default it is a bearer token */
@@ -85,7 +92,7 @@ export async function fetchSchema(env: NodeJS.ProcessEnv, header: string | undef
   );
 }
 
-function variablesFor(module: OrderModule, id: string): object | undefined {
+function variablesFor(module: OrderModule, id: string): Record<string, unknown> | undefined {
   try {
     return variablesOf(module, id);
   } catch {
@@ -94,21 +101,21 @@ function variablesFor(module: OrderModule, id: string): object | undefined {
 }
 
 /** Checks that the platform answers the query, and that its schema has all queried fields. */
-export function examinePlatform(answered: PlatformAnswer): Check[] {
+export function examinePlatform(answered: PlatformAnswers): Check[] {
   const { introspection, module, isMapped } = answered;
   const thrown: Check[] = [];
-  const readErrors = errorReader(module, (problem) => {
+  const judge = answerJudge(module, (problem) => {
     thrown.push(warning('errorCode', problem, 'fix errorCode of ORDER_MODULE'));
   });
   const fix = isMapped ? 'fix the query of ORDER_MODULE' : WRITE_ONE;
   const schema = readSchema(introspection);
   const fit = introspection === undefined ? [] : [examineSchema(module.query, schema, fix)];
-  return [examineQuery(answered, readErrors, fix), ...thrown, ...fit];
+  return [examineQuery(answered, judge, fix), ...thrown, ...fit];
 }
 
 function examineQuery(
-  { url, answer, module, isMapped }: PlatformAnswer,
-  readErrors: ReturnType<typeof errorReader>,
+  { url, answer, module, isMapped }: PlatformAnswers,
+  judge: ReturnType<typeof answerJudge>,
   fix: string,
 ): Check {
   const host = hostOf(url);
@@ -118,16 +125,14 @@ function examineQuery(
   if (typeof answer === 'string') {
     return failed(CHECK, `${host}: ${answer}`, 'check ORDER_API_URL, DNS and the network to the ordering platform');
   }
-  return assess(host, answer, readErrors, fix) ?? assessData(host, answer, isMapped ? module : undefined);
+  return assess(host, answer, judge(answer), fix) ?? assessData(host, answer, isMapped ? module : undefined);
 }
 
-function readSchema(introspection: PlatformAnswer['introspection']): GraphQLSchema | undefined {
-  const { json } = (typeof introspection === 'object' ? introspection : {}) as {
-    json?: { data?: IntrospectionQuery | null } | null;
-  };
+function readSchema(introspection: PlatformAnswers['introspection']): GraphQLSchema | undefined {
+  const data = typeof introspection === 'object' ? introspection.data : undefined;
   try {
     // `assumeValid`: we accept a platform's schema that is not fully valid, because many large schemas are not.
-    return json?.data ? buildClientSchema(json.data, { assumeValid: true }) : undefined;
+    return data ? buildClientSchema(data as IntrospectionQuery, { assumeValid: true }) : undefined;
   } catch {
     return undefined;
   }
@@ -145,58 +150,53 @@ function listed(faults: readonly string[]): string {
   return `${faults.slice(0, FAULTS_MAX).join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
 }
 
-type GraphQLAnswer = { data?: { order?: unknown } | null; errors?: unknown };
-
 function assess(
   host: string,
-  answer: HttpAnswer,
-  readErrors: ReturnType<typeof errorReader>,
+  { status, headers, data }: PlatformAnswer,
+  { judgement, errors }: ReturnType<ReturnType<typeof answerJudge>>,
   fix: string,
 ): Check | undefined {
-  const { status } = answer;
-  if (status >= 300 && status < 400) {
+  if (judgement === 'answered') return undefined;
+  if (judgement === 'missing') return ok(CHECK, `${host} answers: no such order`);
+  if (judgement === 'redirected') {
     return failed(CHECK, `${host} redirects (${status})`, 'set ORDER_API_URL to the address that it redirects to');
   }
-  const { data, errors: given } = (typeof answer.json === 'object' ? (answer.json ?? {}) : {}) as GraphQLAnswer;
-  const errors = readErrors(given);
-  const judgement = judgeErrors({ status, data, errors });
-  if (judgement === 'missing') return ok(CHECK, `${host} answers: no such order`);
-  if (judgement === 'refused') {
-    return failed(CHECK, `${host} refuses us (${status})`, 'set ORDER_API_TOKEN to a token that may read every order');
-  }
-  if (status === 429 || status >= 500) {
-    return failed(
-      CHECK,
-      `${host} answers ${status}`,
-      'ask the operators of the ordering platform; orders wait until the platform answers',
-    );
-  }
-  if (data === undefined && errors.length === 0) {
-    return failed(CHECK, `${host} answers ${kindOf(answer)}, not GraphQL`, 'set ORDER_API_URL to the GraphQL endpoint');
+  if (judgement === 'refused') return failed(CHECK, `${host} refuses us (${status})`, REFUSED);
+  if (judgement === 'order refused') {
+    return warning(CHECK, `${host} refuses us a made-up order, or a field of it`, `${REFUSED}, and ${TRY_ONE}`);
   }
   if (judgement === 'id invalid') {
     return warning(CHECK, `${host} calls a made-up order id invalid, so the rest of the query was not tried`, TRY_ONE);
   }
-  if (errors.length === 0) return undefined;
-  const words = toText(errors[0]?.error.message);
-  // An answer without data means that the platform refused the query itself.
-  if (data === undefined || status === 400) {
-    return failed(
-      CHECK,
-      `${host} refuses the query: ${words}`,
-      `${fix}; if the error is about the made-up id, ${TRY_ONE}`,
-    );
+  if (judgement === 'not GraphQL') {
+    const type = headers.get('content-type')?.split(';', 1)[0] ?? 'no content type';
+    const found = `${host} answers ${status} with ${type}, not GraphQL`;
+    return failed(CHECK, found, 'set ORDER_API_URL to the GraphQL endpoint');
   }
-  return warning(
-    CHECK,
-    `${host} accepted the query, but answers with an error for a made-up order id: ${words}`,
-    TRY_ONE,
-  );
+  return assessFailing(host, { status, data, words: toText(errors[0]?.error.message) }, fix);
+}
+
+function assessFailing(
+  host: string,
+  { status, data, words }: Pick<PlatformAnswer, 'status' | 'data'> & { words: string },
+  fix: string,
+): Check {
+  if (status === 429 || status >= 500) {
+    const fixOfTheirs = 'ask the operators of the ordering platform; orders wait until the platform answers';
+    return failed(CHECK, `${host} answers ${status}`, fixOfTheirs);
+  }
+  // An answer without data means that the platform refused the query itself.
+  if (data === undefined || status >= 400) {
+    const tryOne = `${fix}; if the error is about the made-up id, ${TRY_ONE}`;
+    return failed(CHECK, `${host} refuses the query: ${words}`, tryOne);
+  }
+  const found = `${host} accepted the query, but answers with an error for a made-up order id: ${words}`;
+  return warning(CHECK, found, TRY_ONE);
 }
 
 /** Assesses an answer without errors. @param mapper the module of ORDER_MODULE, if it is set */
-function assessData(host: string, { json }: HttpAnswer, mapper: OrderModule | undefined): Check {
-  const data = (json as GraphQLAnswer).data ?? {};
+function assessData(host: string, answer: PlatformAnswer, mapper: OrderModule | undefined): Check {
+  const data = (answer.data ?? {}) as { order?: unknown };
   const order = mapper === undefined ? data.order : mapped(data, mapper);
   if (order === null) return ok(CHECK, `${host} answers: no such order`);
   if (order === undefined) {
@@ -231,7 +231,7 @@ function toText(message: unknown): string {
  * Compares Postgres's clock with two other clocks. The service uses only Postgres's clock, for signatures too. The
  * other clocks show whether it is right.
  */
-export async function examineClock(pool: Pool, answered: Promise<PlatformAnswer>): Promise<Check[]> {
+export async function examineClock(pool: Pool, answered: Promise<PlatformAnswers>): Promise<Check[]> {
   const fromPlatform = answered.catch(() => undefined);
   const clock = databaseClock(pool);
   await clock.follow();
@@ -239,7 +239,7 @@ export async function examineClock(pool: Pool, answered: Promise<PlatformAnswer>
   return [compareClock('this machine', machineS, OFF_S), platformClock(await fromPlatform, clock.now)];
 }
 
-function platformClock(answered: PlatformAnswer | undefined, now: () => Date): Check {
+function platformClock(answered: PlatformAnswers | undefined, now: () => Date): Check {
   const { answer = '', askedAt = 0, answeredAt = 0 } = answered ?? {};
   const date = typeof answer === 'string' ? Number.NaN : Date.parse(answer.headers.get('date') ?? '');
   if (Number.isNaN(date)) return skipped('ordering platform', 'its answer has no time');

@@ -77,45 +77,74 @@ type Signal =
 type Fields = Record<string, unknown>;
 
 /**
- * Finds the order id of an `orderPlaced` push: the first valid id of `attributes.orderId`, `data.orderId`,
- * `data.order.id` and `data.id`. Nothing else in the payload is trusted, so nothing else is read.
+ * Finds the order id of an `orderPlaced` push: `attributes.orderId`, or else the id in the data (see `idIn`). Nothing else
+ * in the payload is trusted, so nothing else is read.
  *
  * Pub/Sub pushes in two forms (https://cloud.google.com/pubsub/docs/payload-unwrapping). Wrapped: `{"message": {"data":
  * base64, "messageId", "attributes"}, "subscription"}`. Unwrapped: the body is the data. The attributes and
- * `x-goog-pubsub-message-id` are then headers, if the subscription writes metadata.
+ * `x-goog-pubsub-message-id` are then headers, if the subscription writes metadata. Without metadata, the data of a
+ * platform may look like a wrapped push, so a push that has no id in one form is read in the other.
  */
 export function signalOrderId(body: Buffer, headers: IncomingHttpHeaders): Signal {
   const metadataId = headers['x-goog-pubsub-message-id'];
   const parsed = parseJson(body);
-  const message = metadataId === undefined && isFields(parsed) ? parsed['message'] : undefined;
-  if (isFields(message)) return readMessage(message, nameOf((parsed as Fields)['subscription']));
-
-  const orderId = firstId(headers['orderid'], parsed);
+  const fields = isFields(parsed) ? parsed : {};
+  const message = metadataId === undefined ? fields['message'] : undefined;
+  if (isFields(message)) {
+    const messageId = shortened(message['messageId']);
+    const attributes = isFields(message['attributes']) ? message['attributes'] : {};
+    const data = typeof message['data'] === 'string' ? Buffer.from(message['data'], 'base64') : Buffer.alloc(0);
+    const read = parseJson(data);
+    // guard: other-form
+    const orderId = idOf(attributes['orderId']) ?? idIn(read) ?? idIn(parsed);
+    if (orderId !== undefined) return { orderId, messageId, subscription: nameOf(fields['subscription']) };
+    return { poison: `no order id in message.attributes; ${lacking('message.data', data, read)}`, messageId };
+  }
   const messageId = shortened(metadataId);
-  const subscription = nameOf(headers['x-goog-pubsub-subscription-name']);
-  if (orderId !== undefined) return { orderId, messageId, subscription };
+  const orderId = idOf(headers['orderid']) ?? idIn(parsed) ?? idIn(dataOf(fields['message']));
+  if (orderId !== undefined) {
+    return { orderId, messageId, subscription: nameOf(headers['x-goog-pubsub-subscription-name']) };
+  }
   return { poison: `no order id in the headers; ${lacking('the body', body, parsed)}`, messageId };
-}
-
-function readMessage(message: Fields, subscription: string | undefined): Signal {
-  const messageId = shortened(message['messageId']);
-  const attributes = isFields(message['attributes']) ? message['attributes'] : {};
-  const data = typeof message['data'] === 'string' ? Buffer.from(message['data'], 'base64') : Buffer.alloc(0);
-  const parsed = parseJson(data);
-  const orderId = firstId(attributes['orderId'], parsed);
-  if (orderId !== undefined) return { orderId, messageId, subscription };
-  return { poison: `no order id in message.attributes; ${lacking('message.data', data, parsed)}`, messageId };
 }
 
 /** The order id of a message that was pulled; undefined if it has none. */
 export function orderIdOf(message: { attributes: Record<string, string>; data: Buffer }): string | undefined {
-  return firstId(message.attributes['orderId'], parseJson(message.data));
+  return idOf(message.attributes['orderId']) ?? idIn(parseJson(message.data));
 }
 
-function firstId(attribute: unknown, data: unknown): string | undefined {
-  const fields = isFields(data) ? data : {};
-  const order = isFields(fields['order']) ? fields['order'] : {};
-  const candidates = [attribute, fields['orderId'], order['id'], fields['id']];
+/**
+ * Finds the order id in a payload: the first valid id of `orderId`, `order.id` and `id`. A CloudEvent, which has a
+ * `specversion`, has its payload in `data` or `data_base64`, and its `id` is the event's.
+ * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
+ */
+function idIn(payload: unknown): string | undefined {
+  if (!isFields(payload)) return undefined;
+  // guard: id-of-the-event
+  const isEvent = payload['specversion'] !== undefined;
+  const order = isFields(payload['order']) ? payload['order'] : {};
+  const found = idOf(payload['orderId'], order['id'], ...(isEvent ? [] : [payload['id']]));
+  if (found !== undefined || !isEvent) return found;
+  const data = dataOf(payload);
+  // Eventarc puts a wrapped Pub/Sub message into the event.
+  const message = isFields(data) ? data['message'] : undefined;
+  return idOfPlain(data) ?? (isFields(message) ? idOfPlain(dataOf(message)) : undefined);
+}
+
+function idOfPlain(payload: unknown): string | undefined {
+  return isFields(payload) && payload['specversion'] === undefined ? idIn(payload) : undefined;
+}
+
+/** The payload in `data` or `data_base64`: JSON, or the text of JSON, also in base64. */
+function dataOf(holder: unknown): unknown {
+  if (!isFields(holder)) return undefined;
+  const { data, data_base64: encoded } = holder;
+  const text = typeof encoded === 'string' ? encoded : data;
+  if (typeof text !== 'string') return text;
+  return parseJson(Buffer.from(text)) ?? parseJson(Buffer.from(text, 'base64'));
+}
+
+function idOf(...candidates: unknown[]): string | undefined {
   return candidates.map((candidate) => Id.safeParse(candidate).data).find((id) => id !== undefined);
 }
 
@@ -123,7 +152,8 @@ function lacking(name: string, bytes: Buffer, parsed: unknown): string {
   if (bytes.length === 0) return `${name} is absent or empty`;
   if (parsed === undefined) return `${name} is not JSON in UTF-8`;
   if (!isFields(parsed)) return `${name} is not a JSON object`;
-  return `none of orderId, order.id and id in ${name} is a string of 1 to 255 characters that can be stored`;
+  const where = parsed['specversion'] === undefined ? name : `data of the CloudEvent in ${name}`;
+  return `none of orderId, order.id and id in ${where} is a string of 1 to 255 characters that can be stored`;
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -4,7 +4,7 @@ import { hasOperators, type Config } from './config.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
 import { loadUndici } from '../core/egress/guarded-fetch.ts';
-import { loadGraphqlRequest } from '../core/placements/fetch-order-data.ts';
+import { loadGraphqlRequest } from '../core/placements/ask-platform.ts';
 import { boundConnections, mostConnections, type Connections } from '../http/bound-connections.ts';
 import type { Readiness } from '../http/health.ts';
 import type { MetricSources } from '../observe/start-observing.ts';

@@ -70,6 +70,14 @@ const noCompiler = (): never => {
 };
 
 const OPERATOR_PATHS = /^\/v1\//;
+/**
+ * Removes the slashes that a person typed too many into the address of a push or a webhook. A 404 would mean that nobody
+ * hears of the order.
+ */
+function tidied(url: string): string {
+  const path = /^\/+(?:pubsub|webhook)\/[^?]*/;
+  return url.replace(path, (found) => found.replaceAll(/\/{2,}/g, '/').replace(/\/$/, ''));
+}
 
 /** Builds the Fastify instance of one listener, without endpoints. */
 export function createListener(options: ListenerOptions): FastifyInstance {
@@ -91,6 +99,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
     return503OnClosing: false,
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    rewriteUrl: ({ url = '/' }) => tidied(url),
     frameworkErrors: (_error, request, reply) =>
       answerUndecodable(options, request as FastifyRequest, reply as FastifyReply),
   });

@@ -454,7 +454,7 @@ describe('of the ordering platform', () => {
   const errorOf = (code: string): object => ({ extensions: { code } });
   const invalidId = { message: 'Invalid ID: no base64.', path: ['order'], extensions: { exception: { code: 'X' } } };
   it.each<[string, unknown, object, number?]>([
-    ['other JSON', [1], failed('query', /200 with other JSON/)],
+    ['other JSON', [1], failed('query', /200 with application\/json, not GraphQL/)],
     ['an error of its own', {}, failed('query', /answers 503/), 503],
     [
       'FORBIDDEN',

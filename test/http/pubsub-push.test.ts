@@ -49,6 +49,14 @@ describe('a push', () => {
     ['the next where one cannot be stored', wrapped({ orderId: 'a\0', order: { id: '\ud800' }, id: 'o-1' })],
     ['the body itself, unwrapped', { order: { id: 'o-1' } }],
     ['an unwrapped body that is a message in its own right', { id: 'o-1', message: 'hello' }],
+    ['an unwrapped body with a field message', { orderId: 'o-1', message: { text: 'no onions', id: 'no' } }],
+    ['an unwrapped body with a field message that has data', { id: 'o-1', message: { data: 'no onions' } }],
+    ['the data of a CloudEvent', wrapped(eventOf({ orderId: 'o-1' }))],
+    ['the data of a CloudEvent, which is an order', eventOf({ id: 'o-1' })],
+    ['the data of a CloudEvent, as a text', wrapped(eventOf(JSON.stringify({ order: { id: 'o-1' } })))],
+    ['the data of a CloudEvent, in base64', wrapped({ ...eventOf(undefined), data_base64: base64({ id: 'o-1' }) })],
+    ['the message in a CloudEvent', wrapped(eventOf({ message: { data: base64({ id: 'o-1' }), messageId: 'no' } }))],
+    ['an orderId beside the data of a CloudEvent', { ...eventOf({ id: 'no' }), orderId: 'o-1' }],
   ])('is recorded by %s', async (_name, envelope) => {
     expect(await push(port, envelope)).toMatchObject({ status: 204, body: '' });
     expect(recorded).toEqual(['o-1']);
@@ -72,6 +80,11 @@ describe('a push', () => {
     expect(recorded).toEqual(['o-1']);
   });
 
+  it('is read as a wrapped one where the metadata say that it is unwrapped, and it has no id', async () => {
+    await push(port, wrapped({ id: 'o-1' }), { 'x-goog-pubsub-message-id': '17' });
+    expect(recorded).toEqual(['o-1']);
+  });
+
   it('takes no id from the headers of a wrapped one', async () => {
     await push(port, wrapped({ id: 'o-1' }), { orderId: 'no' });
     expect(recorded).toEqual(['o-1']);
@@ -91,6 +104,8 @@ describe('a push', () => {
     ['data that is no base64 of JSON', { message: { data: 'secret', messageId: 'm-1' } }, 'm-1'],
     ['data that is no string', { message: { data: { id: 'secret' }, messageId: 'm-1' } }, 'm-1'],
     ['no id in it', wrapped({ secret: 'secret' }), 'm-1'],
+    ['a CloudEvent that has only its own id', { ...eventOf({ secret: 1 }), id: 'secret' }, undefined],
+    ['a CloudEvent within another', eventOf({ ...eventOf({ id: 'secret' }), id: 'secret' }), undefined],
     ['an id of its prototype', '{"__proto__":{"id":"secret"}}', undefined],
     ['attributes that are none', { message: { attributes: 'secret', messageId: 7 } }, undefined],
     ['100,000 lists', '['.repeat(100_000) + ']'.repeat(100_000), undefined],
@@ -340,10 +355,18 @@ describe('the token of a push', () => {
   }
 });
 
+function eventOf(data: unknown): object {
+  return { specversion: '1.0', type: 'order.placed', source: 'shop', id: 'id-of-the-event', data };
+}
+
+function base64(payload: object): string {
+  return Buffer.from(JSON.stringify(payload)).toString('base64');
+}
+
 function wrapped(data: object, attributes?: object): object {
   return {
     message: {
-      data: Buffer.from(JSON.stringify(data)).toString('base64'),
+      data: base64(data),
       messageId: 'm-1',
       publishTime: '2026-01-31T18:30:00Z',
       ...(attributes && { attributes }),

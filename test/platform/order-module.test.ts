@@ -112,8 +112,8 @@ it('names the cause of an unusable answer, without quoting it', async () => {
   const refused = /no usable answer\. 127\.0\.0\.1:2: no service listens there \(ECONNREFUSED\)$/;
   expect(String(await refetching('http://127.0.0.1:2/', module)())).toMatch(refused);
   expect(await refetching(url, module)()).toMatchObject({
-    message: `the ordering platform gave no usable answer. ${new URL(url).host}: its answer is not GraphQL`,
-    cause: { code: 'platform_unreachable' },
+    message: 'the ordering platform answered 200, but not in GraphQL',
+    cause: { code: 'platform_failing', httpStatus: 200 },
   });
 });
 
@@ -206,10 +206,16 @@ describe('an answer', () => {
     expect(await ask({ data: { shop: { purchase: { id: 'x' } } }, errors })).toMatchObject({ name: 'TryAgain' });
   });
 
-  it('that refuses us anywhere holds the order', async () => {
-    const errors = [{ message: 'no', path: ['shop', 'purchase', 'name'], extensions: { code: 'FORBIDDEN' } }];
-    const answer = { data: { shop: { purchase: { id: 'x', name: null } } }, errors };
-    expect(await ask(answer)).toMatchObject({ cause: { code: 'platform_refuses_us' } });
+  it('that refuses us anywhere holds the order, and says whether it may be about this order alone', async () => {
+    const refusal = (code: string, path?: string[]) => ({ message: 'no', path, extensions: { code } });
+    const judge = (...errors: object[]): Promise<unknown> =>
+      ask({ data: { shop: { purchase: { id: 'x', name: null } } }, errors });
+    const field = refusal('FORBIDDEN', ['shop', 'purchase', 'name']);
+    expect(await judge(field)).toMatchObject({ cause: { code: 'platform_refuses_order' } });
+    expect(await judge(refusal('FORBIDDEN', ['shop']))).toMatchObject({ cause: { code: 'platform_refuses_order' } });
+    expect(await judge(field, refusal('FORBIDDEN'))).toMatchObject({ cause: { code: 'platform_refuses_us' } });
+    const unknown = refusal('UNAUTHENTICATED', ['shop']);
+    expect(await judge(unknown)).toMatchObject({ cause: { code: 'platform_refuses_us' } });
   });
 
   it("with the platform's own codes is judged by what the module makes of them, or else by themselves", async () => {

@@ -49,7 +49,7 @@ export type System = Fixtures & {
   /** The webhook URL with a new token, at the first process. */
   webhookUrl(locationId: string, about?: { expiresAt?: Date }): Promise<string>;
   /** Sends Pub/Sub's push for an order id. @returns the HTTP status */
-  signal(serviceOrderId: string): Promise<number>;
+  signal(serviceOrderId: string, path?: string): Promise<number>;
   /** Puts an order on the platform and signals it. */
   placeOrder(about?: SampleOptions): Promise<CanonicalOrder>;
   /** One order's messages on the topic, without repeats, as readers are told to read them. */
@@ -164,10 +164,10 @@ export async function startSystem(
       const { token, integration } = await issueToken(pool, { locationId, expiresAt });
       return `${urls[0]}/webhook/${integration}/${locationId}?token=${token}`;
     },
-    async signal(serviceOrderId) {
+    async signal(serviceOrderId, path = '/pubsub/push') {
       const token = await pubsub.signPushToken({ aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true });
       const data = Buffer.from(JSON.stringify({ orderId: serviceOrderId })).toString('base64');
-      const response = await fetch(`${urls[0]}/pubsub/push`, {
+      const response = await fetch(`${urls[0]}${path}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify({ message: { data, messageId: '1' }, subscription: 'projects/test/subscriptions/orders' }),

@@ -21,6 +21,7 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('platform_unreachable') }),
   z.object({ code: z.literal('platform_failing'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_refuses_us'), httpStatus: HttpStatus }),
+  z.object({ code: z.literal('platform_refuses_order'), httpStatus: HttpStatus }),
   /** Redirects are not followed, because the other server would get our token. */
   z.object({ code: z.literal('platform_redirects'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_answer_too_large') }),
@@ -136,6 +137,8 @@ const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
   platform_unreachable: 'the ordering platform gave no usable answer',
   platform_failing: 'the ordering platform answered with an error',
   platform_refuses_us: 'the ordering platform denies us access: check ORDER_API_TOKEN',
+  platform_refuses_order:
+    'the ordering platform denies us this order or a field of it: check what ORDER_API_TOKEN may read',
   platform_redirects: 'the ordering platform answers with a redirect, which is not followed: check ORDER_API_URL',
   platform_answer_too_large: 'the answer of the ordering platform is too large for one order',
   query_without_order: 'the answer has no field "order": the platform needs a module, see ORDER_MODULE',

@@ -233,6 +233,14 @@ const RECORD_FORGOTTEN = `
       AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended' AND p.finished_at < $5::timestamptz
       AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = n.service_order_id)
     RETURNING 1
+  ), located AS (
+    -- These were not read before the backup. The platform may have moved them since they were sent.
+    -- guard: unread-is-located
+    UPDATE placements p SET location_id = n."locationId"
+    FROM named n
+    WHERE p.service_order_id = n.service_order_id AND p.state = 'in_doubt' AND p.location_id IS NULL
+      AND n."locationId" IS NOT NULL AND p.signalled_at < $5::timestamptz
+      AND (p.lease_until IS NULL OR p.lease_until <= now())
   ), refreshed AS (
     INSERT INTO refreshes (service_order_id)
     SELECT o.service_order_id FROM named JOIN orders o USING (service_order_id)

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import type { OrderModule } from '../domain/order-module.ts';
 import { readCanonicalOrder, type ReadOrder } from '../domain/read-canonical-order.ts';
-import { mapOrder, orderDataFetcher } from './fetch-order-data.ts';
+import { mapOrder } from './ask-mapper.ts';
+import { orderDataFetcher } from './fetch-order-data.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type PlacementCode, problemOf } from '../domain/placement-cause.ts';
@@ -45,19 +46,25 @@ const REFUSED_ORDERS = 3;
 /** Interval of probes while the platform refuses us. */
 const PROBE_EVERY_MS = 5_000;
 
+/** The most refused orders that are remembered. Any more probe like orders that were not refused. */
+const REMEMBERED = 1_000;
+
 /**
  * Limits requests to a platform that refuses us, for example because of an invalid token. Every held order is
- * retried, but only one fetch in PROBE_EVERY_MS makes a request. The other fetches repeat the last refusal, until the
- * platform accepts a request.
+ * retried, but in PROBE_EVERY_MS only one fetch makes a request, and one more for an order that was not refused itself:
+ * those that were may be the only ones. The other fetches repeat the last refusal, until the platform accepts a request.
  */
 export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
   const refused = new Set<string>();
   let refusal: NeedsOperator | undefined;
-  let fetchedAt = -Infinity;
+  const fetchedAt = { refused: -Infinity, other: -Infinity };
   return async (serviceOrderId) => {
-    const isLimited = refused.size >= REFUSED_ORDERS && performance.now() - fetchedAt < PROBE_EVERY_MS;
+    // guard: probe-with-others
+    const kind = refused.has(serviceOrderId) ? 'refused' : 'other';
+    const isLimited = refused.size >= REFUSED_ORDERS && performance.now() - fetchedAt[kind] < PROBE_EVERY_MS;
     if (isLimited && refusal !== undefined) throw refusal;
-    fetchedAt = performance.now();
+    fetchedAt.refused = performance.now();
+    if (kind === 'other') fetchedAt.other = fetchedAt.refused;
     try {
       const read = await refetch(serviceOrderId);
       refused.clear();
@@ -65,7 +72,7 @@ export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
     } catch (error) {
       if (isRefusal(error)) {
         refusal = error;
-        if (refused.size < REFUSED_ORDERS) refused.add(serviceOrderId);
+        if (refused.size < REMEMBERED) refused.add(serviceOrderId);
       } else if (!(error instanceof TryAgain)) {
         refused.clear();
       }

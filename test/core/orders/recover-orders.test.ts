@@ -90,19 +90,30 @@ it('an order that the version before recorded as ended, without its row, does no
   expect(ticketsOf(order)).toBe(0);
 });
 
-it('an order that the platform moved since its last message is asked about where the message says', async () => {
-  const order = lost({ status: null, memberState: 'placed', locationId: 'club-1' });
-  const { serviceOrderId } = order;
-  system.platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId: 'club-2' }));
-  expect(await record(order)).toBe('in_doubt');
-  await system.round('placements');
-  expect([ticketsOf(order), other.tickets.length]).toEqual([1, 0]);
-  expect(await system.order(serviceOrderId)).toMatchObject({ location_id: 'club-1', sequence: 8 });
-  await system.round('refreshes');
-  expect(await system.query('SELECT changes FROM order_changes WHERE service_order_id = $1', [serviceOrderId])).toEqual(
-    [{ changes: [{ path: 'locationId', was: 'club-1', is: 'club-2' }] }],
-  );
-});
+it.each([
+  ['is unknown to the backup', 'SELECT $1::text'],
+  [
+    'had not been read before the backup',
+    `INSERT INTO placements (service_order_id, state, deadline_at) VALUES ($1, 'waiting', now())`,
+  ],
+])(
+  'an order that the platform moved since its last message, and that %s, is asked about there',
+  async (_what, backup) => {
+    const order = lost({ status: null, memberState: 'placed', locationId: 'club-1' });
+    const { serviceOrderId } = order;
+    const before = other.tickets.length;
+    system.platform.orders.set(serviceOrderId, sampleOrder({ serviceOrderId, locationId: 'club-2' }));
+    await system.query(backup, [serviceOrderId]);
+    expect(await record(order, true)).toBe('in_doubt');
+    await system.round('placements');
+    expect([ticketsOf(order), other.tickets.length]).toEqual([1, before]);
+    expect(await system.order(serviceOrderId)).toMatchObject({ location_id: 'club-1' });
+    await system.round('refreshes');
+    expect(
+      await system.query('SELECT changes FROM order_changes WHERE service_order_id = $1', [serviceOrderId]),
+    ).toEqual([{ changes: [{ path: 'locationId', was: 'club-1', is: 'club-2' }] }]);
+  },
+);
 
 it('an order whose deadline passed while the service was away is looked for first, and not called off at once', async () => {
   const order = lost({ status: null, memberState: 'placed', locationId: 'club-1' });

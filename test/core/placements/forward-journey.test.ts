@@ -327,6 +327,30 @@ describe('what needs an operator', () => {
     expect(asked).toBe(3);
   });
 
+  it('orders that the platform refuses do not keep healthy orders from being asked for', async () => {
+    const asked: string[] = [];
+    const refetch = refetchUnlessRefused(async (orderId) => {
+      asked.push(orderId);
+      if (orderId.startsWith('healthy')) return undefined;
+      throw new NeedsOperator('refused', { cause: { code: 'platform_refuses_us' } });
+    });
+    const refused = ['a', 'b', 'c', 'd'];
+    const tryRefused = async (): Promise<void> => {
+      for (const each of refused) await expect(refetch(each)).rejects.toThrow('refused');
+    };
+    await tryRefused();
+    moveClock(5_000);
+    asked.length = 0;
+    await tryRefused();
+    // `a` took the turn of the refused orders, and `d` that of the others: it was held without a request.
+    expect(asked).toEqual(['a', 'd']);
+    moveClock(10_000);
+    await tryRefused();
+    await refetch('healthy-1');
+    await refetch('healthy-2');
+    expect(asked.slice(2)).toEqual(['a', 'healthy-1', 'healthy-2']);
+  });
+
   it('a location leads to a host that may not be called: held, and the problem names only the host', async () => {
     const location = { locationId: 'inside', integration: 'standard' };
     const settings = { ordersUrl: 'http://127.0.0.2:9/hidden?key=hidden', unsigned: true };
@@ -389,7 +413,7 @@ describe('what needs an operator', () => {
     expect(await place()).toMatchObject({ state: 'sent' });
   });
 
-  it('a platform that refuses us is asked by one order every five seconds, until an answer ends it for all', async () => {
+  it('a platform that refuses us is asked by at most two orders in five seconds, until an answer ends it for all', async () => {
     system.platform.answer = refusal('UNAUTHENTICATED');
     for (let nth = 0; nth < 3; nth += 1) await place();
     const asked = system.platform.requests.length;
@@ -407,7 +431,8 @@ describe('what needs an operator', () => {
     const askedBefore = system.platform.requests.length;
     moveClock(5_000);
     await allTryAgain();
-    expect(system.platform.requests).toHaveLength(askedBefore + 1);
+    // One of the orders that were refused asks, and one of those that were held without a request.
+    expect(system.platform.requests.length - askedBefore).toBeOneOf([1, 2]);
     system.platform.answer = undefined;
     moveClock(10_000);
     await allTryAgain();

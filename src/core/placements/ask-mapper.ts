@@ -1,0 +1,67 @@
+import { fileURLToPath } from 'node:url';
+import { GiveUp, NeedsOperator } from '../domain/errors.ts';
+import { wordOf } from '../domain/member-text.ts';
+import type { OrderInput, OrderModule } from '../domain/order-module.ts';
+import { describeCause } from '../domain/placement-cause.ts';
+
+/** The folders of our helper functions for mappers. Source maps put these paths into a bundle's stack traces too. */
+const OURS = ['platform/', 'core/domain/'].map((each) =>
+  fileURLToPath(new URL(`../../../src/${each}`, import.meta.url)),
+);
+/** A package that our functions call. */
+const PHONES = '/node_modules/libphonenumber-js/';
+
+/**
+ * Runs a function of an order module.
+ * @throws NeedsOperator for any error, with the error's class, code, field and line. The error's message is dropped,
+ *   because it may contain member data.
+ */
+export function askMapper<Answer>(run: () => Answer): Answer {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof NeedsOperator) throw error;
+    const { name, code, field } = (error ?? {}) as { name?: unknown; code?: unknown; field?: unknown };
+    const cause = {
+      code: 'order_mapper_threw',
+      error: wordOf(name) ?? typeof error,
+      errorCode: wordOf(code),
+      field: wordOf(field),
+      at: placeOf(error),
+    } as const;
+    throw new NeedsOperator(describeCause(cause), { cause });
+  }
+}
+
+/**
+ * Maps GraphQL's `data`. @returns null if the platform has no such order
+ * @throws GiveUp with the cause `order_skipped` if the mapper called `skip`; NeedsOperator if it threw
+ */
+export function mapOrder(module: Pick<OrderModule, 'toCanonicalOrder'>, data: unknown): OrderInput | null {
+  const mapped = askMapper(() => module.toCanonicalOrder(data));
+  // An order that happens to have a field with this name is no answer of `skip`.
+  if (!isSkipped(mapped)) return mapped;
+  const cause = { code: 'order_skipped', reason: wordOf(mapped.skipped) } as const;
+  throw new GiveUp(describeCause(cause), { reason: 'the order is not for us', cause });
+}
+
+function isSkipped(mapped: unknown): mapped is { skipped: string } {
+  if (mapped === null || typeof mapped !== 'object' || Object.keys(mapped).length !== 1) return false;
+  return 'skipped' in mapped && typeof mapped.skipped === 'string';
+}
+
+/** Returns where the module threw: `map-order.ts:42 (called at line 60)`, for a helper of its own. Skips our functions. */
+function placeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined;
+  // Skip the message at the start of the stack, because a part of it may look like a stack line.
+  const calls = error.stack.slice(error.stack.indexOf(error.message) + error.message.length);
+  let first: { path: string; place: string } | undefined;
+  for (const [, path = '', line = ''] of calls.matchAll(/^ +at [^/\n]*(\/[^()\n]+):(\d+):\d+\)?$/gm)) {
+    if ([...OURS, PHONES].some((each) => path.includes(each))) continue;
+    const place = `${path.split('/').at(-1)}:${line}`;
+    if (first !== undefined) return first.path === path ? `${first.place} (called at line ${line})` : first.place;
+    if (!/^[\w.:-]{1,100}$/.test(place)) return undefined;
+    first = { path, place };
+  }
+  return first?.place;
+}
