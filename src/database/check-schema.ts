@@ -10,10 +10,25 @@ export const TABLE = 'schema_migrations';
 const BREAKING = '.breaking';
 
 /**
+ * How Postgres writes and reads values, and what a transaction sees. The names are spelled as Postgres stores them. A
+ * database or role with `DateStyle = German`, for example, would write times that no client reads.
+ */
+export const VALUES = {
+  DateStyle: 'ISO',
+  IntervalStyle: 'postgres',
+  TimeZone: 'UTC',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
+  default_transaction_isolation: 'read committed',
+};
+
+/**
  * The settings of our connections. Those of a role or a database could weaken the promise that an answered webhook is on
  * disk, so each connection requests ours. A pooler drops them, so `expediter migrate` gives them to the service's role too.
  */
 export const SETTINGS = {
+  ...VALUES,
   synchronous_commit: 'on',
   statement_timeout: '8s',
   lock_timeout: '4s',
@@ -51,7 +66,11 @@ export async function requireSettings(client: ClientBase, about: { lock: string;
     text: `SELECT current_setting('synchronous_commit') = 'on' AND current_setting('enable_seqscan') = 'off'
                     AND current_setting('jit') = 'off' AND '0' NOT IN (
                       current_setting('statement_timeout'), current_setting('lock_timeout'),
-                      current_setting('idle_in_transaction_session_timeout')) AS has,
+                      current_setting('idle_in_transaction_session_timeout'))
+                    AND current_setting('DateStyle') LIKE 'ISO%' AND current_setting('IntervalStyle') = 'postgres'
+                    AND current_setting('bytea_output') = 'hex' AND current_setting('extra_float_digits')::int > 0
+                    AND current_setting('standard_conforming_strings') = 'on'
+                    AND current_setting('default_transaction_isolation') = 'read committed' AS has,
                   pg_backend_pid() = ${processID ?? 0}
                     AND current_setting('lock_timeout') = '${about.lock}' AS own,
                   quote_ident(session_user) AS role`,
@@ -61,7 +80,7 @@ export async function requireSettings(client: ClientBase, about: { lock: string;
   // guard: settings-arrive
   if (has !== true) {
     throw new WrongSchema(
-      `A pooler drops the settings of our connections, and the role ${role} lacks them: a webhook answered 200 could be lost`,
+      `A pooler drops the settings of our connections, and the role ${role} lacks them: a webhook answered 200 could be lost, or a time be misread`,
       'Run: expediter migrate, with OWNER_DATABASE_URL set. Then reconnect the pooler (in PgBouncer: RECONNECT). ' +
         'Or let DATABASE_URL name Postgres itself.',
     );
@@ -114,10 +133,30 @@ export const OF_SESSION = 'quote_ident(session_user) AS role, quote_ident(curren
 export function setForRole(role: string, database: string, settings: Record<string, string>): string {
   const all = Object.entries(settings).map(
     ([name, value]) =>
-      `ALTER ROLE ${role} IN DATABASE ${database} SET ${name} = ${/^\d/.test(value) ? `'${value}'` : value}`,
+      `ALTER ROLE ${role} IN DATABASE ${database} SET ${name} = ${/^[a-z]+$/.test(value) ? value : `'${value}'`}`,
   );
   return all.join('; ');
 }
+
+/** @returns what a client of `pg` needs to connect there and to request settings, after those that the URL requests */
+export function connectionTo(url: string, settings: Record<string, string>) {
+  // `options` in the URL would replace ours, so both are joined.
+  const parsed = new URL(url);
+  const theirs = parsed.searchParams.get('options') ?? '';
+  parsed.searchParams.delete('options');
+  const ours = Object.entries(settings).map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`);
+  // Trimmed, because a pooler may read an empty word at either end as a setting.
+  return { connectionString: parsed.href, options: [theirs, ...ours].join(' ').trim() };
+}
+
+/**
+ * SQL that is true if sequences are behind their tables, as after an upgrade by logical replication, which copies rows
+ * and no sequences. That of the migrations tells it for all. NULL for a role that may not read it.
+ */
+export const SEQUENCES_BEHIND = `
+  (SELECT CASE WHEN has_sequence_privilege('${SCHEMA}.${TABLE}_id_seq', 'SELECT')
+               THEN coalesce(last_value, 0) < (SELECT max(id) FROM ${SCHEMA}.${TABLE}) END
+   FROM pg_sequences WHERE schemaname = '${SCHEMA}' AND sequencename = '${TABLE}_id_seq')`;
 
 /** Names of the migrations in a folder, sorted. */
 export async function migrationsIn(dir: string): Promise<string[]> {

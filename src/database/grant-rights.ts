@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg, { type ClientBase } from 'pg';
-import { SCHEMA } from './check-schema.ts';
+import { SCHEMA, TABLE } from './check-schema.ts';
 
 /** Columns of an audit row that the service may set. Postgres sets the id and the times. */
 const ACT =
@@ -103,8 +103,29 @@ export async function grantRights(owner: ClientBase, serviceUrl: string): Promis
         ...(rights.length > 0 ? [`GRANT ${rights.join(', ')} ON ${table} TO ${role}`] : []),
       ]),
       `GRANT EXECUTE ON FUNCTION ${FUNCTIONS.join(', ')} TO ${role}`,
+      // For the doctor.
+      `GRANT SELECT ON SEQUENCE ${SCHEMA}.${TABLE}_id_seq TO ${role}`,
     ].join(';'),
   );
+  await letConnect(owner, user);
+}
+
+/** By default every role may connect. Where an administrator has revoked this, a log-in is refused before any right counts. */
+async function letConnect(owner: ClientBase, user: string): Promise<void> {
+  const may = async (): Promise<{ connect?: boolean; sql?: string }> => {
+    const { rows } = await owner.query<{ connect: boolean; sql: string }>(
+      `SELECT has_database_privilege($1, current_database(), 'CONNECT') AS connect,
+              format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), $1::text) AS sql`,
+      [user],
+    );
+    return rows[0] ?? {};
+  };
+  const { connect, sql = '' } = await may();
+  if (connect === true) return;
+  // Postgres only warns an owner of tables who may not grant it.
+  await owner.query(sql).catch(() => {});
+  if ((await may()).connect === true) return;
+  throw new Error(`the role of DATABASE_URL may not connect. Run this as an administrator, then migrate again: ${sql}`);
 }
 
 async function makeRole(owner: ClientBase, role: string, password: string): Promise<void> {

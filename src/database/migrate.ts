@@ -9,9 +9,12 @@ import {
   SCHEMA,
   TABLE,
   appliedMigrations,
+  connectionTo,
   migrationsIn,
+  SEQUENCES_BEHIND,
   SETTINGS,
   setForRole,
+  VALUES,
 } from './check-schema.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 import { grantRights } from './grant-rights.ts';
@@ -56,10 +59,15 @@ export async function migrate(
   try {
     await requireOwnSession(client);
     // The time limits of a role are meant for the service. Building an index over millions of rows may take longer.
-    await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0');
+    await client.query(NO_LIMITS);
     await waitForTurn(client);
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    const applied = await appliedMigrations(client);
+    const applied = await appliedMigrations(client).catch(async (error: unknown) => {
+      // A role that may not look into the schema is told whose schema it is.
+      await requireOwner(client);
+      throw error;
+    });
+    if (applied.size > 0) await raiseSequences(client);
     if (applied.size === 0) await requireUtf8(client);
     const missing = (await migrationsIn(dir)).filter((name) => !applied.has(name));
     if (missing.length > 0) {
@@ -77,26 +85,55 @@ export async function migrate(
       await grantRights(client, serviceUrl);
       await setForService(client, serviceUrl);
     }
+    await makePartitions(databaseUrl);
   } finally {
     // Closing the connection releases the advisory lock.
     await client.end();
   }
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  return done;
+}
+
+/** `transaction_timeout` is new in Postgres 17. */
+const NO_LIMITS = `
+  SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+  SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'`;
+
+/** Sets sequences that are behind their tables. Otherwise reads none, because the table of status events is large. */
+async function raiseSequences(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ behind: boolean }>(`SELECT ${SEQUENCES_BEHIND} AS behind`);
+  if (rows[0]?.behind === true) await client.query(RAISE_SEQUENCES);
+}
+
+const RAISE_SEQUENCES = `
+  DO $$ DECLARE each record; BEGIN
+    FOR each IN SELECT format('%I.%I', '${SCHEMA}', s.relname) AS sequence, d.refobjid::regclass AS of_table, a.attname AS id
+                FROM pg_class s
+                JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = s.oid
+                  AND d.refclassid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
+                JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+                WHERE s.relkind = 'S' AND s.relnamespace = '${SCHEMA}'::regnamespace
+    LOOP
+      EXECUTE format('SELECT setval(%1$L, max(%2$I)) FROM %3$s HAVING max(%2$I) >= (SELECT last_value FROM %1$s)',
+                     each.sequence, each.id, each.of_table);
+    END LOOP;
+  END $$`;
+
+async function makePartitions(databaseUrl: string): Promise<void> {
+  const pool = new pg.Pool({ ...connectionTo(databaseUrl, VALUES), max: 1 });
   pool.on('error', () => {});
   try {
     await ensureWebhookPartitions(pool);
   } finally {
     await pool.end();
   }
-  return done;
 }
 
 const KEEP = `INSERT INTO kept_days (what, days) SELECT * FROM unnest($1::text[], $2::int[])
   ON CONFLICT (what) DO UPDATE SET days = excluded.days`;
 
-async function connect(connectionString: string): Promise<pg.Client> {
+async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({
-    connectionString,
+    ...connectionTo(url, VALUES),
     application_name: 'expediter migrate',
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
@@ -223,18 +260,22 @@ async function requireUtf8(client: ClientBase): Promise<void> {
 
 /** Refuses to migrate as the service's role, which owns nothing. This check comes before any change. */
 async function requireOwner(client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ may: boolean; role: string }>(
-    `SELECT quote_ident(current_user) AS role,
-            coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass($2)),
-                     (SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = $1),
-                     has_database_privilege(current_database(), 'CREATE')) AS may`,
-    [SCHEMA, `${SCHEMA}.${TABLE}`],
+  const { rows } = await client.query<{ may: boolean; role: string; owner: string | null }>(
+    `SELECT quote_ident(current_user) AS role, (SELECT quote_ident(rolname) FROM pg_roles WHERE oid = coalesce(c.relowner, n.nspowner)) AS owner,
+            coalesce(pg_has_role(c.relowner, 'USAGE'), has_schema_privilege(n.oid, 'CREATE'),
+                     has_database_privilege(current_database(), 'CREATE')) AS may
+     FROM (SELECT) AS nothing
+     -- Not by to_regclass, which fails for a role that may not look into the schema.
+     LEFT JOIN pg_namespace n ON n.nspname = $1
+     LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = $2`,
+    [SCHEMA, TABLE],
   );
-  const { may, role } = rows[0] ?? {};
+  const { may, role, owner } = rows[0] ?? {};
   if (may === true) return;
+  const whose = owner === undefined || owner === null ? '' : ` (${owner})`;
   throw new Error(
-    `the role ${role} may not migrate: let OWNER_DATABASE_URL name the role that owns the schema ${SCHEMA}, or that may ` +
-      'create it, such as the owner of the database',
+    `the role ${role} may not migrate: let OWNER_DATABASE_URL name the role that owns the schema ${SCHEMA}${whose}, or that ` +
+      'may create it, such as the owner of the database',
   );
 }
 
@@ -266,7 +307,7 @@ async function apply(
       if (performance.now() > deadline) {
         throw new Error(
           `migration ${name} changed nothing: its tables were locked for ${lockPatienceMs / 1_000} s. ` +
-            'End the long transaction (see pg_stat_activity), then run the migration again',
+            `${await blocker(client)}, then run the migration again`,
           { cause: error },
         );
       }
@@ -275,8 +316,18 @@ async function apply(
   }
 }
 
+/** Says what holds locks. A prepared transaction holds them without a session, until somebody ends it. */
+async function blocker(client: ClientBase): Promise<string> {
+  const { rows } = await client.query<{ gid: string }>(
+    'SELECT quote_literal(gid) AS gid FROM pg_prepared_xacts WHERE database = current_database() ORDER BY prepared LIMIT 1',
+  );
+  const [{ gid } = {}] = rows;
+  if (gid === undefined) return 'End the long transaction (see pg_stat_activity)';
+  return `End the prepared transaction: ROLLBACK PREPARED ${gid}, or COMMIT PREPARED (see pg_prepared_xacts)`;
+}
+
 /** An index of a migration. Its name and its table are captured. */
-const INDEX = /\bCREATE INDEX IF NOT EXISTS (\w+) ON (\w+) [^;]+/g;
+const INDEX = /\bCREATE (?:UNIQUE )?INDEX IF NOT EXISTS (\w+) ON (\w+) [^;]+/g;
 
 /**
  * Builds the indexes of a migration on tables that exist. A build of minutes blocks no writer, because it is outside the
@@ -298,7 +349,7 @@ async function buildIndexes(client: ClientBase, migration: string, lockPatienceM
     );
     if (broken !== 0) await client.query(`DROP INDEX CONCURRENTLY ${index}`);
     // guard: concurrent-index
-    await client.query(statement.replace('CREATE INDEX', 'CREATE INDEX CONCURRENTLY'));
+    await client.query(statement.replace(' INDEX', ' INDEX CONCURRENTLY'));
     await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
   }
 }

@@ -1,6 +1,6 @@
 import pg, { type ClientBase, type Pool } from 'pg';
 import { setInTransactions } from '../core/postgres/transactions.ts';
-import { SETTINGS, WrongSchema, requireSettings } from './check-schema.ts';
+import { SETTINGS, WrongSchema, connectionTo, requireSettings } from './check-schema.ts';
 
 export const BATCH_WRITERS = 2;
 /** Connections of the batch writers and of the lock-wait queue, within the pool's size. */
@@ -33,23 +33,17 @@ export function openDatabase(
   poolSize: number,
   onError: (error: Error) => void,
 ): { pool: Pool; flushPool: Pool } {
-  // `options` in the URL would replace ours, so both are joined below.
-  const parsed = new URL(url);
-  const { searchParams } = parsed;
-  const theirs = searchParams.get('options') ?? '';
-  searchParams.delete('options');
   const open = (
     max: number,
     about: { connectMs: number; queryMs: number; settings: typeof SETTINGS; inTransactions?: typeof WRITER_SETTINGS },
   ): Pool => {
     const { connectMs, queryMs, settings, inTransactions } = about;
-    const options = Object.entries({ ...settings, ...KEEPALIVES }).map(([name, value]) => `-c ${name}=${value}`);
     const check = async (client: ClientBase): Promise<void> => {
       const isOwn = await requireSettings(client, { lock: settings.lock_timeout, withinMs: connectMs });
       if (!isOwn && inTransactions !== undefined) setInTransactions(client, inTransactions);
     };
     const pool = new pg.Pool({
-      connectionString: parsed.href,
+      ...connectionTo(url, { ...settings, ...KEEPALIVES }),
       max,
       connectionTimeoutMillis: connectMs,
       // The time-out of the server cannot fire while the server hangs.
@@ -61,8 +55,6 @@ export function openDatabase(
       keepAlive: true,
       keepAliveInitialDelayMillis: QUIET_S * 1_000,
       application_name: 'expediter',
-      // Trimmed, because a pooler may read an empty word at either end as a setting.
-      options: [theirs, ...options].join(' ').trim(),
       // The pool waits for this promise, although its type does not say so.
       onConnect: (client): unknown =>
         check(client).catch((error: Error) => {

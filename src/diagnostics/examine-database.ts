@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
-import { checkSchema, WrongSchema } from '../database/check-schema.ts';
+import { checkSchema, SCHEMA, SEQUENCES_BEHIND, WrongSchema } from '../database/check-schema.ts';
 import { isLoopback } from '../core/egress/allowed-hosts.ts';
 import { readConfigOf, type Config } from '../server/config.ts';
 import { withClient } from '../core/postgres/transactions.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';
 import { daysPast, REST_DAYS } from '../core/retention/past-orders.ts';
 import { FUNCTIONS, RIGHTS } from '../database/grant-rights.ts';
-import { failed, ok, warning, type Check } from './check.ts';
+import { failed, ok, skipped, warning, type Check } from './check.ts';
 
 const OLDEST_VERSION = 15;
 const ENCRYPT = 'write sslmode=verify-full into DATABASE_URL, and sslrootcert=/path/ca.pem if you have your own CA';
@@ -14,6 +14,11 @@ const ENCRYPT = 'write sslmode=verify-full into DATABASE_URL, and sslrootcert=/p
 const DAYS_AHEAD = 2;
 /** Retention, which runs every hour, may be this many days late. */
 const LATE_DAYS = 1;
+const RAISE = 'run expediter migrate with OWNER_DATABASE_URL set, which raises them';
+const IDENTIFY = 'run expediter migrate, or as the owner: ALTER TABLE <table> REPLICA IDENTITY FULL';
+const END_PREPARED = 'run ROLLBACK PREPARED or COMMIT PREPARED with its name: see pg_prepared_xacts';
+/** A prepared transaction that is older was left over. */
+const PREPARED_FOR = '5 minutes';
 const COUNTED = 1_000;
 const NAMED = 5;
 const orMore = (count: number): string => (count === COUNTED ? `${count} or more` : String(count));
@@ -57,11 +62,8 @@ async function examineSchema(pool: Pool): Promise<Check> {
     return ok('schema', 'is of this version');
   } catch (error) {
     if (error instanceof WrongSchema) return failed('schema', error.found, error.toDo);
-    return failed(
-      'schema',
-      (error as Error).message,
-      'run expediter migrate with OWNER_DATABASE_URL set, which gives the role of DATABASE_URL its rights',
-    );
+    const { found, toDo } = explainDatabaseError(error);
+    return failed('schema', found, toDo);
   }
 }
 
@@ -103,14 +105,24 @@ type Limits = Pick<Config, 'POOL_SIZE' | 'WEBHOOK_RETENTION_DAYS' | 'PII_RETENTI
 /** Examines a database that can be reached and has our schema. */
 export async function examineDatabase(env: NodeJS.ProcessEnv, pool: Pool): Promise<Check[]> {
   const config = readConfigOf(env, 'POOL_SIZE', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS', 'HISTORY_DAYS');
-  const all = await Promise.all([
-    server(pool),
-    connections(pool, config),
-    examineRights(pool),
-    partitions(pool, config),
-    erasing(pool, config),
-    pastOrders(pool, config),
-  ]);
+  const checks: Record<string, Promise<Check | Check[]>> = {
+    server: server(pool),
+    'left over': leftOver(pool),
+    connections: connections(pool, config),
+    privileges: examineRights(pool),
+    partitions: partitions(pool, config),
+    'member retention': erasing(pool, config),
+    'past orders': pastOrders(pool, config),
+  };
+  // A check that cannot be made, for example because of a lock, hides no other.
+  const all = await Promise.all(
+    Object.entries(checks).map(([name, check]) =>
+      check.catch((error: unknown) => {
+        const { found, toDo } = explainDatabaseError(error);
+        return failed(name, found, toDo);
+      }),
+    ),
+  );
   return all.flat();
 }
 
@@ -145,6 +157,33 @@ async function server(pool: Pool): Promise<Check[]> {
       : fsync === 'off' || pages === 'off'
         ? failed('writing', 'fsync or full_page_writes is off: an answered webhook can be lost', 'turn both on')
         : ok('writing', 'commits are on disk before they are answered'),
+  ];
+}
+
+/** What an upgrade of Postgres or a crashed client leaves behind. */
+async function leftOver(pool: Pool): Promise<Check[]> {
+  const { rows } = await pool.query<{ behind: boolean | null; published: string[]; prepared: string[] }>(
+    `SELECT ${SEQUENCES_BEHIND} AS behind,
+            ARRAY(SELECT DISTINCT tablename::text FROM pg_publication_tables p JOIN pg_class c ON c.relname = p.tablename
+                  WHERE p.schemaname = '${SCHEMA}' AND c.relnamespace = '${SCHEMA}'::regnamespace
+                    AND (c.relreplident = 'n' OR c.relreplident = 'd'
+                         AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary))) AS published,
+            ARRAY(SELECT quote_literal(gid) FROM pg_prepared_xacts
+                  WHERE database = current_database() AND prepared < now() - interval '${PREPARED_FOR}') AS prepared`,
+  );
+  const { behind = null, published = [], prepared = [] } = rows[0] ?? {};
+  return [
+    behind === true
+      ? failed('sequences', 'they are behind their tables, as after a logical upgrade: new rows collide', RAISE)
+      : behind === null
+        ? skipped('sequences', `the role may not read them: ${RAISE}`)
+        : ok('sequences', 'are not behind their tables'),
+    published.length > 0
+      ? failed('publications', `Postgres refuses updates of published tables: ${some(published)}`, IDENTIFY)
+      : ok('publications', 'stop no update'),
+    prepared.length > 0
+      ? warning('prepared transactions', `${some(prepared)}: their locks stay until somebody ends them`, END_PREPARED)
+      : ok('prepared transactions', 'none is left over'),
   ];
 }
 

@@ -29,6 +29,11 @@ export type VerifyPushToken = (authorization: string | undefined) => Promise<voi
 
 const GOOGLE = 'https://accounts.google.com';
 
+/** Cloud Run removes it after its own check: https://cloud.google.com/run/docs/troubleshooting#signature-removed */
+const SIGNATURE_REMOVED =
+  'Cloud Run has removed the signature, because it checks callers itself. Let it pass all callers to the service ' +
+  '(--no-invoker-iam-check), which checks the token';
+
 /**
  * Makes a verifier of a push's OIDC token (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions). It
  * checks the RS256 signature, issuer, audience, service account, verified e-mail and expiry. It throws BadPushToken or
@@ -42,6 +47,7 @@ export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): 
   return async (authorization) => {
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) throw new BadPushToken('no bearer token');
+    if (token.endsWith('.SIGNATURE_REMOVED_BY_GOOGLE')) throw new BadPushToken(SIGNATURE_REMOVED);
     const claims = await verify(token, keys, issuer, now());
     // jose accepts a token with several audiences if one is ours. We refuse it, because others accept it too.
     if (claims.aud !== settings.audience) throw new BadPushToken('aud is not this endpoint');

@@ -17,7 +17,9 @@ export function actionFrom(request: FastifyRequest): Required<Pick<Action, 'sour
 
 /** The sender's address. Behind a proxy of TRUSTED_PROXIES, the address that the proxy reports. */
 export function addressOf({ ip, raw }: Sent): string {
-  const address = isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;
+  // Some proxies report a port too: `192.0.2.7:50312`, `[2001:db8::7]:50312`.
+  const reported = ip.replace(/^(\d+(?:\.\d+){3}):\d+$|^\[([^\]]*)\](?::\d+)?$/, '$1$2');
+  const address = isIP(reported) === 0 ? (raw.socket.remoteAddress ?? '') : reported;
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 

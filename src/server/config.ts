@@ -7,6 +7,11 @@ import { isLoopback, isPlainElsewhere, parseAllowedHosts } from '../core/egress/
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
 import { parseKeySource } from '../http/follow/follow-keys.ts';
 
+const isOneLine = (text: string): boolean => !/\p{Cc}/u.test(text);
+const ONE_LINE = { error: 'has a line break or another control character in it: write it on one line' };
+
+const WRITE = 'write postgres://user:password@host:5432/name';
+
 type Variable = readonly [schema: z.ZodType, about: string, example?: string];
 /**
  * The variables: each has a schema, a description for docs/configuration.md and .env.example (`npm run docs`), and an
@@ -25,7 +30,7 @@ export const VARIABLES = {
   ],
   POOL_SIZE: [integer(5, 1000).default(10), 'maximum connections to Postgres per process'],
 
-  HOST: [text().default('0.0.0.0'), 'the address to listen on'],
+  HOST: [word().default('0.0.0.0'), 'the address to listen on'],
   PORT: [integer(0, 65_535).default(8080), 'the port for webhooks, pushes and members'],
   PUBLIC_URL: [
     baseUrl().optional(),
@@ -40,13 +45,13 @@ export const VARIABLES = {
   DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), 'milliseconds in which it must finish its work after that'],
 
   ORDER_API_URL: [httpUrl(), "the ordering platform's GraphQL endpoint", 'https://orders.example.com/graphql'],
-  ORDER_API_TOKEN: [text().optional(), "the platform's bearer token", '<the bearer token of the ordering platform>'],
+  ORDER_API_TOKEN: [word().optional(), "the platform's bearer token", '<the bearer token of the ordering platform>'],
   ORDER_MODULE: [text().optional(), "a module that maps the platform's orders", '/etc/expediter/map-order.ts'],
 
-  GOOGLE_CLOUD_PROJECT: [text(), 'the project with the topics', 'my-project'],
-  STATUS_TOPIC: [text().default('order-status'), 'the topic for live messages'],
+  GOOGLE_CLOUD_PROJECT: [word(), 'the project with the topics', 'my-project'],
+  STATUS_TOPIC: [word().default('order-status'), 'the topic for live messages'],
   KITCHEN_TOPIC: [
-    text().optional(),
+    word().optional(),
     'the topic for the availability of kitchens. Unset: it is not published',
     'kitchen-availability',
   ],
@@ -56,7 +61,7 @@ export const VARIABLES = {
     '<32 random bytes>, made with: openssl rand -base64 32',
   ],
   ATTENTION_TOPIC: [
-    text().optional(),
+    word().optional(),
     'the topic for what needs a person: docs/operators.md#be-called. Unset: it is not published',
     'expediter-attention',
   ],
@@ -65,14 +70,14 @@ export const VARIABLES = {
     'a URL that gets these events instead of the topic, signed with `NOTIFY_WEBHOOK_SECRET`',
     'https://pager.example.com/expediter',
   ],
-  PUBSUB_EMULATOR_HOST: [text().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
+  PUBSUB_EMULATOR_HOST: [word().optional(), 'an emulator in place of Pub/Sub', '127.0.0.1:8085'],
   SPILL_TOPIC: [
-    text().optional(),
+    word().optional(),
     'topic for webhooks while Postgres is away, read by its subscription `<topic>-drain`. Unset: they get 500',
     'webhook-spill',
   ],
   PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), '`oidc`, or `off` with a loopback `HOST`'],
-  PUSH_AUDIENCE: [text().optional(), "audience of the pushes' OIDC token", 'https://expediter.example.com/pubsub/push'],
+  PUSH_AUDIENCE: [word().optional(), "audience of the pushes' OIDC token", 'https://expediter.example.com/pubsub/push'],
   PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'account of that token', 'push@my-project.iam.gserviceaccount.com'],
   PUSH_JWKS_URL: [httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'), "Google's keys for that token"],
 
@@ -81,7 +86,7 @@ export const VARIABLES = {
     "the platform's public keys: the URL of a JWK Set, or the JWK Set itself. Without it there is no `GET /follow`",
     'https://orders.example.com/jwks.json',
   ],
-  FOLLOW_TOKEN_AUDIENCE: [text().optional(), 'the required `aud` of a token', 'https://expediter.example.com/follow'],
+  FOLLOW_TOKEN_AUDIENCE: [word().optional(), 'the required `aud` of a token', 'https://expediter.example.com/follow'],
   MEMBER_ORIGINS: [
     parsedBy(parseOrigins).prefault(''),
     'origins of pages and apps that may read `/follow`, exactly as browsers send them',
@@ -130,7 +135,7 @@ export const VARIABLES = {
   ],
   CONSOLE_URL: [baseUrl().optional(), "the console's base URL, required with OIDC", 'https://console.example.com'],
   OIDC_ISSUER: [httpUrl().optional(), 'the issuer for sign-in at the console', 'https://accounts.google.com'],
-  OIDC_CLIENT_ID: [text().optional(), "the console's client id", '<the client id that the issuer gave the console>'],
+  OIDC_CLIENT_ID: [word().optional(), "the console's client id", '<the client id that the issuer gave the console>'],
   OIDC_CLIENT_SECRET: [text().optional(), "that client's secret, if it has one", '<the secret of that client>'],
   OIDC_SCOPES: [
     text()
@@ -305,7 +310,8 @@ export class WrongEnvironment extends Error {
 }
 
 /**
- * Reads the environment. An empty variable counts as unset, because compose files and charts write empty variables.
+ * Reads the environment. An empty variable counts as unset, because compose files and charts write empty variables. White
+ * space around a value is removed: a file, a pipe or a chart often adds a line break.
  * @throws WrongEnvironment that names every wrong variable, its problem and an example, never its value
  */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
@@ -319,8 +325,9 @@ export function readConfigOf<Name extends keyof Config>(env: NodeJS.ProcessEnv, 
 }
 
 function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv, names: readonly string[]): Shape {
-  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
-  const problems = [...removedIn(present), ...readSecretFiles(present, names)];
+  const trimmed = Object.entries(env).map(([name, value]) => [name, value?.trim()] as const);
+  const present = Object.fromEntries(trimmed.filter(([, value]) => value !== undefined && value !== ''));
+  const problems = [...removedIn(present), ...readSecretFiles(present, names), ...quotedIn(present, names)];
   const result = schema.safeParse(present);
   if (result.success && problems.length === 0) return result.data;
   for (const issue of result.error?.issues ?? []) {
@@ -338,6 +345,13 @@ function removedIn(env: NodeJS.ProcessEnv): string[] {
   return Object.entries(REMOVED).flatMap(([name, instead]) =>
     env[name] === undefined ? [] : [`  ${name}: was removed: ${instead}. Remove it`],
   );
+}
+
+/** @returns a line for each value in quotation marks. Some tools that read files of variables keep them. */
+function quotedIn(env: NodeJS.ProcessEnv, names: readonly string[]): string[] {
+  return names
+    .filter((name) => /^(["']).*\1$/s.test(env[name] ?? ''))
+    .map((name) => `  ${name}: is in quotation marks: remove them`);
 }
 
 /**
@@ -366,7 +380,12 @@ function exampleOf([schema, , example = String(schema.safeParse(undefined).data)
 }
 
 function text(): z.ZodString {
-  return z.string().min(1);
+  return z.string().refine(isOneLine, ONE_LINE);
+}
+
+/** A name or token, which has no white space in it. */
+function word(): z.ZodString {
+  return text().regex(/^\P{White_Space}*$/u, { error: 'has white space in it: write it without' });
 }
 
 /** A token that a header can carry. */
@@ -390,8 +409,24 @@ function share(): z.ZodCoercedNumber {
   return z.coerce.number({ error }).min(0, { error }).max(1, { error });
 }
 
-function postgresUrl(): z.ZodURL {
-  return z.url({ protocol: /^postgres(ql)?$/ });
+/** A URL that `pg` and `URL` read in the same way. The errors name what libpq would take. */
+function postgresUrl(): z.ZodString {
+  const why = (url: string): string | undefined => {
+    const [, authority = ''] = /^postgres(?:ql)?:\/\/([^/?]*)/.exec(url) ?? [];
+    if (/^\w+ *=/.test(url)) return `is in the form of keywords and values: ${WRITE}`;
+    if (!/^postgres(ql)?:\/\//.test(url)) return `is not a postgres URL: ${WRITE}`;
+    if (url.includes('#')) return 'has a # in it: write %23 for it in the password';
+    if (authority.slice(authority.lastIndexOf('@') + 1).includes(',')) {
+      return 'names several hosts: write one, which leads to the primary, such as that of a proxy';
+    }
+    if (authority.endsWith('@'))
+      return 'has no host: for a socket write postgres://user@localhost/name?host=/run/postgresql';
+    return URL.canParse(url) ? undefined : `is not a URL: percent-encode the password, with %40 for @ and %2F for /`;
+  };
+  return text().superRefine((url, context) => {
+    const message = why(url);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  });
 }
 
 function parsedBy<Value>(parse: (text: string) => Value): z.ZodType<Value, string> {

@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it } from 'vitest';
 import { explainDatabaseError } from '../../src/database/explain-database-error.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { freePort } from '../support/free-port.ts';
+import { queryOnce } from '../support/query-once.ts';
 
 async function failureAt(url: string): Promise<unknown> {
-  const client = new pg.Client(url);
+  let client: pg.Client;
   try {
+    client = new pg.Client(url);
     await client.connect();
   } catch (error) {
     return error;
@@ -33,6 +36,28 @@ it('a database, a role or a host that is not there is named', async () => {
     found: 'role "nobody" does not exist',
     toDo: 'correct the user in DATABASE_URL, or allow it in pg_hba.conf',
   });
+});
+
+it('a file of a certificate that is not there is not a Postgres that is away', async () => {
+  const failure = await failureAt('postgres://x@127.0.0.1:1/x?sslrootcert=/no/ca.pem').catch((error: unknown) => error);
+  const { found, toDo } = explainDatabaseError(failure);
+  expect(found).toMatch(/no such file or directory, open '\/no\/ca\.pem'/);
+  expect(toDo).toMatch(/^correct sslrootcert, /);
+});
+
+it('a role that may not log in needs another right than one that may not read a table', async () => {
+  const url = await createDatabase();
+  const database = new URL(url).pathname.slice(1);
+  const role = `locked-${randomUUID().slice(0, 8)}`;
+  await queryOnce(url, `CREATE ROLE "${role}" LOGIN; REVOKE ALL ON DATABASE ${database} FROM PUBLIC`);
+  const asRole = Object.assign(new URL(url), { username: role }).href;
+  expect(explainDatabaseError(await failureAt(asRole)).toDo).toBe(
+    `run as the owner of the database: GRANT CONNECT ON DATABASE "${database}" TO <the role of DATABASE_URL>`,
+  );
+  await queryOnce(url, `GRANT CONNECT ON DATABASE ${database} TO "${role}"`);
+  const refused = await queryOnce(asRole, 'SELECT FROM expediter.orders').catch((error: unknown) => error);
+  expect(explainDatabaseError(refused).toDo).toMatch(/^run expediter migrate with OWNER_DATABASE_URL set/);
+  await queryOnce(url, `REVOKE ALL ON DATABASE ${database} FROM "${role}"; DROP ROLE "${role}"`);
 });
 
 it.each([

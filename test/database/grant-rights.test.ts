@@ -70,6 +70,39 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(findings.map(({ check }) => check)).toEqual(expect.arrayContaining(['privileges', 'least privilege']));
   });
 
+  it('lets the role connect where no role may by default, or says what an administrator has to run', async () => {
+    const database = new URL(url).pathname.slice(1);
+    await query(url, `REVOKE ALL ON DATABASE ${database} FROM PUBLIC`);
+    expect(await query(as(owner), 'SELECT')).toHaveLength(1);
+    expect(await migrate(service)).toMatchObject({ code: 0, error: '' });
+    expect(await query(as(service), 'SELECT')).toHaveLength(1);
+    await query(
+      url,
+      `REVOKE ALL ON DATABASE ${database} FROM "${service}"; ALTER DATABASE ${database} OWNER TO postgres;
+                      GRANT CONNECT ON DATABASE ${database} TO "${owner}"`,
+    );
+    expect(await migrate(service)).toMatchObject({
+      code: 1,
+      error: expect.stringContaining(`migrate again: GRANT CONNECT ON DATABASE ${database} TO "${service}"`),
+    });
+    await query(
+      url,
+      `ALTER DATABASE ${database} OWNER TO "${owner}"; GRANT CONNECT, TEMPORARY ON DATABASE ${database} TO PUBLIC`,
+    );
+  });
+
+  it('says whose the schema is to a role that may not look into it, as after a dump that another role restores', async () => {
+    const database = new URL(url).pathname;
+    const refused = await runCli(
+      { OWNER_DATABASE_URL: as(other), DATABASE_URL: `postgres://${service}@127.0.0.1:1${database}` },
+      ['migrate'],
+    );
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.error).toContain(
+      `the role "${other}" may not migrate: let OWNER_DATABASE_URL name the role that owns the schema expediter ("${owner}")`,
+    );
+  });
+
   it('has both roles find the tables, which are in a schema of their own, by their plain names', async () => {
     for (const role of [owner, service]) {
       expect(await query(as(role), 'SHOW search_path')).toEqual([{ search_path: 'expediter' }]);

@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { Socket, createServer, type AddressInfo } from 'node:net';
 import type pg from 'pg';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { SETTINGS, WrongSchema, checkSchema, setForRole } from '../../src/database/check-schema.ts';
+import { SETTINGS, VALUES, WrongSchema, checkSchema, setForRole } from '../../src/database/check-schema.ts';
 import { inTransaction, withClient, withSettings } from '../../src/core/postgres/transactions.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../../src/database/open-database.ts';
 import { queryOnce } from '../support/query-once.ts';
+import { startPos } from '../support/start-pos.ts';
 import { startPooler } from '../support/start-pooler.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { startSystem } from '../support/start-system.ts';
@@ -56,6 +57,41 @@ it('a connection whose prepared statement a migration made stale costs one query
   await expect(ask()).rejects.toThrow('cached plan must not change result type');
   await ask();
   await Promise.all([pool.end(), flushPool.end()]);
+});
+
+it('a database whose settings write values in another way is used as any other', async () => {
+  const url = await createDatabase();
+  const name = new URL(url).pathname.slice(1);
+  const theirs = {
+    DateStyle: 'German, DMY',
+    IntervalStyle: 'sql_standard',
+    TimeZone: 'Asia/Kathmandu',
+    bytea_output: 'escape',
+    extra_float_digits: '-3',
+    standard_conforming_strings: 'off',
+    default_transaction_isolation: 'serializable',
+  };
+  expect(Object.keys(theirs)).toEqual(Object.keys(VALUES));
+  for (const [setting, value] of Object.entries(theirs)) {
+    await queryOnce(url, `ALTER DATABASE ${name} SET ${setting} = ${setting === 'DateStyle' ? value : `'${value}'`}`);
+  }
+  expect(await queryOnce(url, 'SHOW "DateStyle"')).toEqual([{ DateStyle: 'German, DMY' }]);
+  expect(await migrate(url)).toEqual([]);
+  const [system, pos] = await Promise.all([
+    startSystem({ databaseUrl: url, stepped: ['placements', 'relay'] }),
+    startPos(),
+  ]);
+  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+  const { serviceOrderId } = await system.placeOrder();
+  await system.round('placements');
+  expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent' });
+  const event = { serviceOrderId, providerOrderId: pos.tickets[0]?.providerOrderId ?? '', status: 'READY' } as const;
+  expect(await pos.sendStatus(await system.webhookUrl('club-1'), event)).toMatchObject({
+    body: { outcome: 'applied' },
+  });
+  await system.finish('relay');
+  expect(system.live(serviceOrderId).map(({ memberState }) => memberState)).toContain('ready_for_pickup');
+  await Promise.all([system.stop(), pos.stop()]);
 });
 
 it('a process refuses a pooler that drops the settings of a connection: they say that a 200 is on disk', async () => {

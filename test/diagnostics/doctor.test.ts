@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -49,7 +49,9 @@ const servers: Pick<HttpServer, 'stop'>[] = [];
 beforeAll(async () => {
   certificates = prepareTls('host all expediter all scram-sha-256\nhost all all all trust\n');
   // All tests' Postgres goes without fsync, which the doctor finds.
-  postgres = await startPostgres({ settings: { fsync: 'on', ...certificates.settings } });
+  postgres = await startPostgres({
+    settings: { fsync: 'on', max_prepared_transactions: '1', ...certificates.settings },
+  });
   // The service's role is made by it, and has to give its password.
   const DATABASE_URL = as('expediter', 'hunter2');
   await migrate(postgres.url, { serviceUrl: DATABASE_URL });
@@ -263,6 +265,25 @@ describe('of the database', () => {
     ]);
   });
 
+  it('what an upgrade or a crashed client leaves behind is told', async () => {
+    await onAdmin(`SELECT setval('expediter.schema_migrations_id_seq', 1, false)`);
+    await onAdmin(`ALTER TABLE expediter.cases REPLICA IDENTITY DEFAULT; CREATE PUBLICATION everything FOR ALL TABLES`);
+    await onAdmin(`BEGIN; LOCK TABLE expediter.kept_days IN ACCESS SHARE MODE; PREPARE TRANSACTION 'left over'`);
+    const now = [
+      failed('sequences', /behind their tables/, /expediter migrate/),
+      failed('publications', /refuses updates of published tables: cases$/, /REPLICA IDENTITY FULL/),
+    ];
+    // It may be somebody's who is about to end it.
+    expect(await wrong('database')).toEqual(now);
+    await onAdmin('DROP PUBLICATION everything; ALTER TABLE expediter.cases REPLICA IDENTITY FULL');
+    const dir = await mkdtemp(join(folder, 'migrations-'));
+    await cp(MIGRATIONS, dir, { recursive: true });
+    await writeFile(join(dir, '9001-one.sql'), 'ALTER TABLE kept_days ADD COLUMN one text;');
+    await expect(migrate(postgres.url, { dir, lockPatienceMs: 500 })).rejects.toThrow(`ROLLBACK PREPARED 'left over'`);
+    await onAdmin(`ROLLBACK PREPARED 'left over'`);
+    expect(await wrong('database')).toEqual([]);
+  });
+
   it('a role that may only read is not enough, and one with few connections is short of them', async () => {
     await onAdmin(`CREATE ROLE reader LOGIN CONNECTION LIMIT 8; GRANT USAGE ON SCHEMA expediter TO reader;
                    GRANT SELECT ON ALL TABLES IN SCHEMA expediter TO reader;
@@ -270,6 +291,7 @@ describe('of the database', () => {
                    ALTER ROLE reader SET default_transaction_read_only = on`);
     expect(await wrong('database', { DATABASE_URL: as('reader') })).toEqual([
       failed('writing', /read-only/, /primary/),
+      { check: 'sequences', state: 'skipped', found: expect.stringMatching(/may not read them/) },
       warning('connections', /of 8 in use/, /rollout/),
       failed(
         'privileges',

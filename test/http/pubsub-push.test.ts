@@ -209,6 +209,14 @@ describe('the token of a push', () => {
     port = await serveWith(jwks.url);
   });
 
+  it('without its signature, which Cloud Run removes, is refused with the cure', async () => {
+    const unsigned = (await token()).replace(/[^.]*$/, 'SIGNATURE_REMOVED_BY_GOOGLE');
+    expect(await pushWith(unsigned)).toMatchObject({ status: 401 });
+    expect(logged).toContainEqual(
+      expect.objectContaining({ detail: expect.stringContaining('--no-invoker-iam-check') }),
+    );
+  });
+
   it('is taken when everything in it is right', async () => {
     expect(await pushWith(await token())).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1']);

@@ -20,9 +20,9 @@ async function namesIn(dir: string): Promise<string[]> {
   return (await readdir(dir)).flatMap((file) => (file.endsWith('.sql') ? [file.slice(0, -4)] : [])).sort();
 }
 
-it('two that migrate an empty database at the same time: both succeed, and each migration is done once', async () => {
+it('three that migrate an empty database at the same time: all succeed, and each migration is done once', async () => {
   const url = await createEmptyDatabase();
-  const done = await Promise.all([migrate(url), migrate(url)]);
+  const done = await Promise.all([migrate(url), migrate(url), migrate(url)]);
   expect(done.flat().sort()).toEqual(await namesIn(MIGRATIONS));
   expect(done).toContainEqual([]);
   const rows = await queryOnce(url, 'SELECT name FROM schema_migrations ORDER BY id');
@@ -156,9 +156,57 @@ describe('a migration', () => {
   it("is not cut short by the role's own time limits", async () => {
     const { rows } = await client.query<{ database: string }>('SELECT current_database() AS database');
     await client.query(`ALTER DATABASE ${rows[0]?.database} SET statement_timeout = 300`);
+    // New in Postgres 17.
+    await client.query(`
+      DO $$ BEGIN
+        IF EXISTS (SELECT FROM pg_settings WHERE name = 'transaction_timeout') THEN
+          EXECUTE 'ALTER DATABASE ${rows[0]?.database} SET transaction_timeout = 300';
+        END IF;
+      END $$`);
     await writeFile(join(dir, '9001-long.sql'), 'SELECT pg_sleep(0.6);');
     expect(await migrate(url, { dir })).toEqual(['9001-long']);
   });
+});
+
+describe('a database in which a logical replication copied rows and no sequences', () => {
+  it('gets sequences that are not behind, before the next migration', async () => {
+    const url = await createDatabase();
+    await queryOnce(
+      url,
+      `INSERT INTO audit (actor_kind, actor_id, actor_name, action, source, request_id)
+       SELECT 'nobody', '', '', 'location remove', '', '' FROM generate_series(1, 3)`,
+    );
+    await queryOnce(
+      url,
+      `DO $$ DECLARE each regclass; BEGIN
+      FOR each IN SELECT oid FROM pg_class WHERE relkind = 'S' AND relnamespace = 'expediter'::regnamespace
+      LOOP PERFORM setval(each, 1, false); END LOOP; END $$`,
+    );
+    const dir = await mkdtemp(join(tmpdir(), 'migrations-'));
+    await cp(MIGRATIONS, dir, { recursive: true });
+    await writeFile(join(dir, '9001-one.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
+    expect(await migrate(url, { dir })).toEqual(['9001-one']);
+    await rm(dir, { recursive: true });
+    const [next] = await queryOnce(
+      url,
+      `SELECT nextval('audit_audit_id_seq')::int AS audit, nextval('notes_note_id_seq')::int AS note`,
+    );
+    expect(next).toEqual({ audit: 4, note: 1 });
+  });
+});
+
+it('each row of each table can be changed while all tables are published', async () => {
+  const url = await createDatabase();
+  const lacking = await queryOnce(
+    url,
+    `SELECT relname FROM pg_class c
+     WHERE relnamespace = 'expediter'::regnamespace AND relkind IN ('r', 'p')
+       AND relreplident NOT IN ('f', 'i') AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisprimary)`,
+  );
+  expect(lacking).toEqual([]);
+  await queryOnce(url, 'CREATE PUBLICATION everything FOR ALL TABLES');
+  await queryOnce(url, 'UPDATE parked_sweep SET swept_until = now()');
+  await queryOnce(url, `UPDATE status_events SET reason = NULL`);
 });
 
 describe('a version of the service', () => {

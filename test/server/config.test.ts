@@ -15,6 +15,72 @@ const env = {
   SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
 };
 
+it('takes every variable with white space around it as without', () => {
+  const full = {
+    ...env,
+    ORDER_API_TOKEN: 'token',
+    PUSH_AUDIENCE: 'https://x',
+    STATUS_TOPIC: 'statuses',
+    POOL_SIZE: '12',
+  };
+  const padded = Object.fromEntries(Object.entries(full).map(([name, value]) => [name, ` \t${value}\r\n`]));
+  expect(readConfig(padded)).toEqual(readConfig(full));
+  expect(readConfig({ ...env, SPILL_TOPIC: '\n' })).toEqual(readConfig(env));
+});
+
+it.each(CONFIG_NAMES)('refuses %s in quotation marks, as some tools leave them', (name) => {
+  for (const mark of ['"', "'"]) {
+    expect(() => readConfig({ ...env, [name]: `${mark}hidden${mark}` })).toThrow(`${name}: is in quotation marks`);
+    expect(() => readConfig({ ...env, [name]: `${mark}hidden${mark}` })).not.toThrow('hidden');
+  }
+});
+
+it.each([
+  ['ORDER_API_TOKEN', 'hidden\nhidden'],
+  ['PUSH_AUDIENCE', 'https://expediter.example.com/\npubsub/push'],
+  ['STATUS_TOPIC', 'order-\nstatus'],
+  ['OIDC_CLIENT_SECRET', 'hidden\nhidden'],
+  ['ORDER_MODULE', '/etc/expediter/\nmap-order.ts'],
+  ['DATABASE_URL', 'postgres://expediter@db/\nexpediter'],
+])('refuses %s with a line break in it, as a terminal or a file wraps it', (name, value) => {
+  expect(() => readConfig({ ...env, [name]: value })).toThrow(`${name}: has a line break`);
+  expect(() => readConfig({ ...env, [name]: value })).not.toThrow('hidden');
+});
+
+it('refuses a name or token with a space in it', () => {
+  expect(() => readConfig({ ...env, ORDER_API_TOKEN: 'Bearer hidden' })).toThrow('ORDER_API_TOKEN: has white space');
+});
+
+it.each([
+  [
+    'keywords and values of libpq',
+    'host=db user=expediter password=hidden',
+    'is in the form of keywords and values: write',
+  ],
+  ['another database', 'mysql://db/hidden', 'is not a postgres URL: write'],
+  ['a # in the password', 'postgres://expediter:hid#den@db/expediter', 'has a # in it: write %23'],
+  ['several hosts', 'postgres://expediter:hidden@db1:5432,db2:5432/expediter', 'names several hosts: write one'],
+  ['several hosts without ports', 'postgres://db1,db2/expediter', 'names several hosts'],
+  ['a user and no host', 'postgres://hidden@/expediter?host=/cloudsql/x', 'has no host: for a socket write'],
+  ['a / in the password', 'postgres://expediter:hid/den@db/expediter', 'is not a URL: percent-encode the password'],
+])('says what to write in place of a DATABASE_URL with %s', (_what, url, problem) => {
+  for (const name of ['DATABASE_URL', 'OWNER_DATABASE_URL']) {
+    const read = (): unknown => readConfig({ ...env, [name]: url });
+    expect(read).toThrow(`${name}: ${problem}`);
+    expect(read).not.toThrow(/hid#?\/?den/);
+  }
+});
+
+it.each([
+  'postgres://expediter:a,b@db:5432/expediter?sslmode=verify-full',
+  'postgresql://expediter@localhost/expediter?host=/run/postgresql',
+  'postgres://expediter@%2Frun%2Fpostgresql/expediter',
+  'postgres:///expediter?host=/run/postgresql',
+  'postgres://expediter:%23%2F%40@[::1]:5432/expediter',
+])('takes %s', (url) => {
+  expect(readConfig({ ...env, DATABASE_URL: url }).DATABASE_URL).toBe(url);
+});
+
 it('keeps webhooks for 14 days and member data for 30 unless it says otherwise', () => {
   expect(readConfig(env)).toMatchObject({ WEBHOOK_RETENTION_DAYS: 14, PII_RETENTION_DAYS: 30 });
   expect(readConfig({ ...env, PII_RETENTION_DAYS: '14' })).toMatchObject({ PII_RETENTION_DAYS: 14 });

@@ -21,7 +21,7 @@ export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof TimeUnknown) return true;
   const { code } = error as { code?: unknown };
   // Not the same as `isAboutStatement`, which says whether the next statement may succeed on the same connection.
-  if (error instanceof pg.DatabaseError) return /^(08|25006|40|53|55|57)/.test(error.code ?? '');
+  if (error instanceof pg.DatabaseError) return /^(08|25006|40|53|55P03|57)/.test(error.code ?? '');
   return UNREACHABLE.includes(String(code)) || LOST.test(error.message) || isDatabaseAway(error.cause);
 }
 
