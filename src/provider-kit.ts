@@ -41,7 +41,17 @@ export {
 } from './providers/call-pos.ts';
 export { callWithToken, connectByCode, oauthGrant, oauthRevoke } from './providers/oauth.ts';
 export { ageCheck, cutText, orderNote, reasonInWords, takeOff } from './providers/order-texts.ts';
-export { absentable, requestedId, parseJson, readShape, readState, timeIfAny } from './providers/read-json.ts';
+export {
+  absentable,
+  idIfAny,
+  ifAny,
+  requestedId,
+  parseJson,
+  readShape,
+  readState,
+  textIfAny,
+  timeIfAny,
+} from './providers/read-json.ts';
 export { neverTaken, NOT_TAKEN, refuseNameless, tooLate } from './providers/refusals.ts';
 export {
   BaseUrl,

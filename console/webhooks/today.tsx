@@ -8,6 +8,21 @@ import { EventOrder } from './run-table.tsx';
 
 /** The events that a replay would read with the current settings and provider. */
 export function Today({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: boolean }) {
+  const unread = 'events' in shown.today ? (shown.today.unread ?? []) : [];
+  return (
+    <>
+      <Contents shown={shown} isRevealed={isRevealed} />
+      {unread.length > 0 && (
+        <p>
+          These fields could not be read, and the rest counts:{' '}
+          <span class="mono">{unread.map(printable).join(', ')}</span>.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Contents({ shown, isRevealed }: { shown: ShownWebhook; isRevealed: boolean }) {
   const { today } = shown;
   if ('refused' in today) return <p>{explainRefusal(today, shown).what}.</p>;
   if ('dropped' in today) {

@@ -90,6 +90,7 @@ export function webhookInWords(shown: ShownWebhook): string {
           : 'dropped' in today
             ? `would be dropped: ${today.dropped}`
             : `is not possible: ${today.refused}`,
+      'left out, because unreadable': 'events' in today ? (today.unread ?? []).join(', ') : '',
     }),
     titledTable('Events, as a replay would read them', 'events' in today ? today.events : [], (event) => ({
       status: event.status,

@@ -1,7 +1,8 @@
 import { z, type ZodType } from 'zod';
 import { Poison, TryAgain } from '../core/domain/errors.ts';
-import { describeIssues, StatusEvent } from '../core/domain/order.ts';
+import { describeIssues, Id, StatusEvent } from '../core/domain/order.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
+import { compareRead } from '../core/domain/unread-fields.ts';
 import type { PosAnswer } from './call-pos.ts';
 
 /** Maximum depth of nesting. The payloads of POS systems have some ten levels. */
@@ -79,7 +80,10 @@ function compile<Shape>(schema: ZodType<Shape>): ZodType<Shape> {
  */
 export function readShape<Shape>(schema: ZodType<Shape>, json: unknown): Shape {
   const result = compile(schema).safeParse(json, { reportInput: true });
-  if (result.success) return result.data;
+  if (result.success) {
+    compareRead(json, result.data);
+    return result.data;
+  }
   throw new Poison(describeIssues(result.error), {
     cause: { code: 'wrong_shape', issues: shapeIssues(result.error) },
   });
@@ -109,6 +113,24 @@ export function requestedId(id: string) {
 export function absentable<Shape extends z.ZodType>(shape: Shape) {
   return z.preprocess((value) => (value === null || value === '' ? undefined : value), shape.optional());
 }
+
+/**
+ * A field of a webhook that only adds to it. A value that cannot be read counts as left out, so that the rest still counts:
+ * only what names the order and its status is required. The webhook's page lists the field.
+ */
+export function ifAny<Shape extends z.ZodType>(shape: Shape) {
+  return absentable(shape).catch(undefined);
+}
+
+/** A text, or a list of texts. */
+export const textIfAny = ifAny(
+  z
+    .union([z.string(), z.array(z.string()).min(1)])
+    .transform((text) => (typeof text === 'string' ? text : text.join('; '))),
+);
+
+/** One of the ids of an order. Some POS systems write a number, which beyond 2^53 may be another one. */
+export const idIfAny = ifAny(z.preprocess((id) => (Number.isSafeInteger(id) ? String(id) : id), Id));
 
 /**
  * The time of an event. Two vendors write its offset without a colon (`+0000`). An invalid time becomes undefined, so

@@ -32,7 +32,10 @@ export function tooLate(message: string, httpStatus?: number): GiveUp {
 export function refuseNameless(ids: Readonly<Record<string, string | undefined>>): void {
   if (Object.values(ids).some((id) => id !== undefined)) return;
   const fields = Object.keys(ids);
-  throw new Poison(`${fields.join(' and ')} are missing: a string in one of them is required`, {
-    cause: { code: 'names_no_order', fields },
-  });
+  throw new Poison(
+    `${fields.join(' and ')} are missing or no ids: a text of 1 to 255 characters in one of them is required`,
+    {
+      cause: { code: 'names_no_order', fields },
+    },
+  );
 }

@@ -126,7 +126,8 @@ describe('why it was dropped', () => {
       verified(integration, {}),
     ]),
     ['Not in the format of this POS', verified('deliverect', { orderId: 7, status: 'x' })],
-    ['Not in the format of this POS', statusOf({ status: 'READY', id: 'a\0b', occurredAt: 'yesterday' })],
+    ['It names no order', statusOf({ status: 'READY', id: 'a\0b' })],
+    ['Not in the format of this POS', statusOf({ status: ['READY'], id: 'a' })],
     ['Not in the format of this POS', verified('standard', [])],
   ])('%s: %o', (what, sent) => {
     const { what: said, toDo } = explained(sent);
@@ -156,12 +157,12 @@ describe('why it was dropped', () => {
   });
 
   it('names each wrong field, and what is required', () => {
-    const order = { id: 7, thirdPartyReference: 'x'.repeat(256), occurredAt: 'x' };
-    expect(explained(statusOf(order)).details).toEqual([
-      'order.thirdPartyReference is longer than 255 characters.',
-      'order.id is a number; a string is required.',
-      'order.status is missing; a string is required.',
-      'order.occurredAt is not an RFC 3339 time with offset, such as 2026-01-31T18:30:00Z.',
+    const about = { order_id: 'x'.repeat(256), location_id: 7, state: 7 };
+    const updated = { type: 'order.updated', data: { object: { order_updated: about } } };
+    expect(explained(verified('square', updated)).details).toEqual([
+      'data.object.order_updated.order_id is longer than 255 characters.',
+      'data.object.order_updated.location_id is a number; a string is required.',
+      'data.object.order_updated.state is a number; a string is required.',
     ]);
   });
 

@@ -544,7 +544,6 @@ describe('a webhook', () => {
     ['a payment that went well', { type: 'PAYMENT', status: 'SUCCESS', thirdPartyReference: 'order-1' }],
     ['a payment that failed', { type: 'PAYMENT', status: 'FAILURE', thirdPartyReference: 'order-1' }],
     ['an item', { type: 'ITEM', status: 'RESTRICTED', sku: '1001' }],
-    ['what nobody knows', { type: 7, status: 'SUCCESS', thirdPartyReference: 'order-1' }],
     ['a wrapped payment', { type: 'PAYMENT', eventType: 'x', order: { status: 'READY', thirdPartyReference: 'o-1' } }],
     ['a wrapper of a payment', wrapped({ type: 'PAYMENT' })],
     ['a wrapper of a location that is ready', wrapped({ type: 'ORDER_API' })],

@@ -1,4 +1,4 @@
-import { absentable, baseUrl, Id, ItemMap, Secret, timeIfAny } from 'expediter-kit';
+import { baseUrl, Id, idIfAny, ItemMap, Secret, textIfAny, timeIfAny } from 'expediter-kit';
 import { z } from 'zod';
 
 /** The settings of one location, which Acme calls a store. The schema is strict, so a mistyped field is an error. */
@@ -33,17 +33,17 @@ export const AnyEvent = z.object({ event: z.string() });
 
 export const OrderUpdated = z.object({
   storeId: z.string(),
-  /** An unreadable time becomes undefined, so that the status still counts. */
+  /** What cannot be read becomes undefined, so that the status still counts: this, and all fields that end in `IfAny`. */
   at: timeIfAny,
   order: z.object({
     /** Acme's id. */
     id: Id,
     /** Our id, as sent. Tickets that staff enter at the till have no reference. */
-    reference: absentable(Id),
+    reference: idIfAny,
     state: z.string(),
     /** The reason of a VOIDED, in words for the guest. */
-    reason: absentable(z.string()),
-    cause: absentable(z.string()).catch(undefined),
+    reason: textIfAny,
+    cause: textIfAny,
     readyAt: timeIfAny,
   }),
 });

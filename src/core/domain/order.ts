@@ -224,23 +224,26 @@ const Link = z
       .regex(/^https:\/\/[^/@]+\//),
   );
 
+/** A field without which the event still counts: a value that cannot be read is left out. */
+const ifAny = <Shape extends z.ZodType>(shape: Shape) => shape.optional().catch(undefined);
+
 /** A POS's report about one order, named by our id, the POS's id, or both. */
 export const StatusEvent = z
   .object({
     status: z.enum(STATUSES),
-    serviceOrderId: Id.optional(),
-    providerOrderId: Id.optional(),
-    reason: AnyText.transform((text) => text.slice(0, REASON_MAX).toWellFormed()).optional(),
+    serviceOrderId: ifAny(Id),
+    providerOrderId: ifAny(Id),
+    reason: ifAny(AnyText.transform((text) => text.slice(0, REASON_MAX).toWellFormed())),
     /** Set only if the order failed or was cancelled. */
-    reasonCode: ReasonCode.optional(),
+    reasonCode: ifAny(ReasonCode),
     /** Our own ids (`serviceItemId`) of the items that the POS names as the reason. */
-    itemIds: z.array(Id).max(100).optional(),
+    itemIds: ifAny(z.array(Id).max(100)),
     /** The POS's present estimates: when the food will be ready, and when it will reach the member. */
-    estimatedReadyAt: Time.optional(),
-    estimatedDeliveryAt: Time.optional(),
-    /** The page on which the member can follow the courier. Any value but a `Link` is left out. */
-    trackingUrl: Link.optional().catch(undefined),
-    occurredAt: Time.optional(),
+    estimatedReadyAt: ifAny(Time),
+    estimatedDeliveryAt: ifAny(Time),
+    /** The page on which the member can follow the courier. */
+    trackingUrl: ifAny(Link),
+    occurredAt: ifAny(Time),
     nativeStatus: AnyText.transform((text) => text.slice(0, 255).toWellFormed()),
   })
   .refine((event) => event.serviceOrderId !== undefined || event.providerOrderId !== undefined, {

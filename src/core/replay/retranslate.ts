@@ -4,6 +4,7 @@ import type { Refusal, StoredWebhook } from './stored-webhook.ts';
 import { WrongLocation, findLocation, type DecryptSettings } from '../locations/locations.ts';
 import { secretsOf } from '../locations/hide-secrets.ts';
 import { toCauseText } from '../domain/cause-text.ts';
+import { noteUnread } from '../domain/unread-fields.ts';
 import type { Translated } from '../domain/webhook.ts';
 import type { SettingsKeys, WebhookSecrets } from '../locations/settings-key.ts';
 import { checkEvents, verifyAndTranslate } from '../statuses/translate-webhook-request.ts';
@@ -16,13 +17,16 @@ export type RetranslateDeps = {
   publicUrl: string;
 };
 
+/** `unread` are the fields of the body that were left out. */
+export type Retranslated = Translated & { unread?: string[] };
+
 /**
  * Translates a stored webhook again, without storing anything. A webhook that was dropped on arrival is stored with its
  * target and all headers. It is verified again as at its arrival. Any other webhook was verified on arrival and has
  * neither. It is not verified again, even if Postgres refused it or an earlier replay could not read it.
  * @returns its translation by today's settings and code, or the refusal
  */
-export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Translated | Refusal> {
+export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Retranslated | Refusal> {
   if (stored.truncated) {
     return {
       refused: 'only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or the daily quota',
@@ -59,7 +63,8 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
     verified: target === undefined,
   };
   const secrets = secretsOf(opened.provider, opened.settings, hidden);
-  return verifyAndTranslate(opened.provider, opened.settings, webhook, secrets);
+  const { result, unread } = noteUnread(() => verifyAndTranslate(opened.provider, opened.settings, webhook, secrets));
+  return { ...result, unread };
 }
 
 /** Makes a refusal of an error whose message operators may see, because it has at most a field name or a key id. */

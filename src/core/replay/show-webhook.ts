@@ -8,8 +8,8 @@ import { hideSecrets, secretsOf } from '../locations/hide-secrets.ts';
 import { getLocation } from '../locations/locations.ts';
 import { ListedWebhook } from './list-webhooks.ts';
 import { GONE, Refusal, findWebhook, readWebhook } from './stored-webhook.ts';
-import { retranslate, type RetranslateDeps } from './retranslate.ts';
-import { closedUntil, type Translated } from '../domain/webhook.ts';
+import { retranslate, type RetranslateDeps, type Retranslated } from './retranslate.ts';
+import { closedUntil } from '../domain/webhook.ts';
 
 const Event = z.object({
   status: Status,
@@ -42,6 +42,9 @@ export const ShownWebhook = ListedWebhook.extend({
     .union([
       z.object({
         events: z.array(Event),
+        unread: z.array(z.string()).exactOptional().meta({
+          description: 'Fields of the body that could not be read and were left out, such as `order.occurredAt`.',
+        }),
         pausedUntil: z.date().nullable().exactOptional().meta({
           description: 'Until when the kitchen takes no orders, if it reports that. Null if it takes orders.',
         }),
@@ -90,9 +93,10 @@ export async function showWebhook(
   };
 }
 
-function inBrief(again: Translated | Refusal): ShownWebhook['today'] {
+function inBrief(again: Retranslated | Refusal): ShownWebhook['today'] {
   if ('refused' in again) return again;
-  const { dropped, events, kitchen } = again;
+  const { dropped, events, kitchen, unread = [] } = again;
   if (dropped !== undefined) return { dropped: dropped.reason, cause: dropped.cause };
-  return { events: [...events], ...(kitchen !== undefined && { pausedUntil: closedUntil(kitchen) }) };
+  const left = unread.length > 0 && { unread };
+  return { events: [...events], ...left, ...(kitchen !== undefined && { pausedUntil: closedUntil(kitchen) }) };
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { Id } from '../../core/domain/order.ts';
 import { baseUrl, DeliveredBy, ItemMap, minutesIfAny, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
-import { timeIfAny } from '../read-json.ts';
+import { idIfAny, ifAny, textIfAny, timeIfAny } from '../read-json.ts';
 
 export const Settings = z
   .strictObject({
@@ -56,9 +55,6 @@ export const OrderRefused = z.object({ orderFieldsErrors: FieldErrors, orderPaym
  */
 export const NotAllowed = z.object({ code: z.literal('Authorization error') });
 
-/** An optional id. In Deliverect's samples, a missing id is an empty string. */
-const AbsentableId = z.preprocess((value) => (value === null || value === '' ? undefined : value), Id.optional());
-
 /**
  * The fields of three webhooks: an order's new preparation time, a courier's status, and an order's status:
  * https://docs.deliverect.com/doc/channel-api/operation/operation-post-/yourwebhook.com/order_status
@@ -67,14 +63,14 @@ export const OrderUpdate = z.object({
   /** The status code. It is a number in every sample, but one page documents it as a string. */
   status: z.preprocess((value) => (typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value), z.int()),
   /** Our order id, as sent. */
-  channelOrderId: AbsentableId,
+  channelOrderId: idIfAny,
   /** Deliverect's order id. */
-  orderId: AbsentableId,
+  orderId: idIfAny,
   /** The channel link's id. A courier's update has none. */
-  channelLink: z.string().nullish(),
+  channelLink: ifAny(z.string()),
   /** The location's id. A courier's update has none. */
-  location: z.string().nullish(),
-  reason: z.string().nullish(),
+  location: ifAny(z.string()),
+  reason: textIfAny,
   timeStamp: timeIfAny,
   /** When the order can be picked up. In a courier's update: when the courier reaches the restaurant. */
   pickupTime: timeIfAny,

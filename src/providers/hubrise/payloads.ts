@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
-import { absentable, requestedId, timeIfAny } from '../read-json.ts';
+import { absentable, idIfAny, ifAny, requestedId, timeIfAny } from '../read-json.ts';
 import { Secret, baseUrl, minutesIfAny, pauseMinutes, SHOWN } from '../shared-settings.ts';
 
 /** A ref code, alone or with the name of the list that an option belongs to. */
@@ -98,15 +98,15 @@ const Words = z.string().optional().catch(undefined);
 const Rejection = z.object({ cause: Words, info: z.object({ reason: Words }).optional().catch(undefined) });
 const CustomFields = z.object({ epos: z.object({ rejection: Rejection }) });
 
-export const State = z.object({ status: z.string().nullish() });
+export const State = z.object({ status: ifAny(z.string()) });
 export const DeliveryState = State.extend({
   estimated_pickup_at: timeIfAny,
   estimated_dropoff_at: timeIfAny,
   tracking_url: StatusEvent.shape.trackingUrl,
 });
 export const OrderState = State.extend({
-  delivery: DeliveryState.nullish(),
-  service_type: z.string().nullish().catch(undefined),
+  delivery: ifAny(DeliveryState),
+  service_type: ifAny(z.string()),
   /** HubRise calls it the "confirmed time for the customer to receive the order". */
   confirmed_time: timeIfAny,
   custom_fields: CustomFields.optional().catch(undefined),
@@ -120,16 +120,16 @@ export function requestedOrder({ id, privateRef }: { id: string; privateRef: str
 /** An order event. It names the order by `order_id`, or by its new state's `id` or `private_ref`. One is enough. */
 export const OrderEvent = z.object({
   created_at: timeIfAny,
-  order_id: absentable(Id),
+  order_id: idIfAny,
   new_state: OrderState.extend({
-    id: absentable(Id),
+    id: idIfAny,
     /**
      * Our order id. HubRise shows each client only its own private ref. `ref` does not identify our orders: any client
      * may set it, and it is often a short number that starts again each day.
      */
-    private_ref: absentable(Id),
+    private_ref: idIfAny,
   }),
-  previous_state: OrderState.nullish(),
+  previous_state: ifAny(OrderState),
 });
 export type OrderEvent = z.infer<typeof OrderEvent>;
 
@@ -148,7 +148,7 @@ export const LocationEvent = z.object({
 /** A delivery event. Its `ref` is the carrier's tracking number. */
 export const DeliveryEvent = z.object({
   created_at: timeIfAny,
-  order_id: absentable(Id),
-  new_state: DeliveryState.extend({ order_id: absentable(Id) }),
-  previous_state: DeliveryState.nullish(),
+  order_id: idIfAny,
+  new_state: DeliveryState.extend({ order_id: idIfAny }),
+  previous_state: ifAny(DeliveryState),
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { absentable, requestedId, timeIfAny } from '../read-json.ts';
+import { idIfAny, ifAny, requestedId, textIfAny, timeIfAny } from '../read-json.ts';
 import { baseUrl, HttpUrl, ItemMap, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
 
@@ -133,17 +133,17 @@ export function requestedCheck(id: string) {
 
 export const OfLocation = z.object({
   /** Missing in some of Lightspeed's samples. */
-  businessLocationId: absentable(Location),
+  businessLocationId: ifAny(Location),
 });
 
 /** A status notification: https://api-docs.lsk.lightspeed.app/operation/operation-onlineordernotification */
 export const OrderNotification = z.object({
   status: z.string(),
   /** Our order id, as sent. */
-  thirdPartyReference: absentable(Id),
+  thirdPartyReference: idIfAny,
   /** The check's id. */
-  ikentooAccountIdentifier: absentable(Id),
-  reason: absentable(z.string()),
+  ikentooAccountIdentifier: idIfAny,
+  reason: textIfAny,
   /** Lightspeed documents this field for payments. We read it from a failed order too. */
   errors: z
     .object({ account: z.object({ type: z.string() }) })

@@ -130,7 +130,7 @@ function levelsOf(json: unknown): unknown[] {
 
 function isOfAnOrder(level: unknown): boolean {
   const { type } = readShape(AnyNotification, level);
-  return type === undefined || type === null || type === '' || type === 'ORDER';
+  return typeof type !== 'string' || type === '' || type === 'ORDER';
 }
 
 /** True if the webhook is about another location. Locations with the same endpointId get their webhooks at one URL. */

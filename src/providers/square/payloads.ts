@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { absentable, requestedId, timeIfAny } from '../read-json.ts';
+import { absentable, ifAny, requestedId, textIfAny, timeIfAny } from '../read-json.ts';
 import { DeliveredBy, HttpUrl, ItemMap, Secret, baseUrl, SHOWN } from '../shared-settings.ts';
 
 const Minutes = z.int().min(1).max(1440);
@@ -104,7 +104,7 @@ export const OrderAnswer = z.object({ order: SquareOrder });
 const Details = z.object({
   pickup_at: timeIfAny,
   deliver_at: timeIfAny,
-  cancel_reason: z.string().nullish(),
+  cancel_reason: textIfAny,
   expired_at: timeIfAny,
 });
 export type Details = z.infer<typeof Details>;
@@ -196,6 +196,9 @@ export const AuthorizationRevoked = z.object({
   data: z.object({ object: z.object({ revocation: z.object({ revoked_at: Time }) }) }),
 });
 
+/** One that cannot be read says nothing, and its neighbours still count. */
+const Change = z.object({ old_state: ifAny(z.string()), new_state: z.string() });
+
 const about = { order_id: Id, location_id: z.string(), updated_at: timeIfAny };
 
 export const FulfillmentUpdated = z.object({
@@ -203,7 +206,11 @@ export const FulfillmentUpdated = z.object({
     object: z.object({
       order_fulfillment_updated: z.object({
         ...about,
-        fulfillment_update: z.array(z.object({ old_state: z.string().nullish(), new_state: z.string() })),
+        fulfillment_update: z
+          .array(ifAny(Change))
+          .refine((all) => all.length === 0 || all.some((each) => each !== undefined), {
+            error: 'has no entry with new_state',
+          }),
       }),
     }),
   }),

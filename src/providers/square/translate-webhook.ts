@@ -26,8 +26,9 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
       const updated = readShape(FulfillmentUpdated, json).data.object.order_fulfillment_updated;
       if (updated.location_id !== settings.locationId) return [];
       const about = { providerOrderId: updated.order_id, occurredAt: updated.updated_at ?? sentAt };
+      const changes = updated.fulfillment_update.filter((each) => each !== undefined);
       // If the state is the same as before, another field of the fulfillment changed.
-      const moved = activeFulfillments(updated.fulfillment_update, ({ new_state }) => new_state).filter(
+      const moved = activeFulfillments(changes, ({ new_state }) => new_state).filter(
         ({ old_state, new_state }) => new_state !== old_state,
       );
       return moved.flatMap(({ new_state }) => eventOfFulfillment(new_state, about, settings));

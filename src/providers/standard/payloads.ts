@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { ReasonCode } from '../../core/domain/reason-code.ts';
-import { absentable, requestedId, timeIfAny } from '../read-json.ts';
-import { HttpUrl } from '../shared-settings.ts';
+import { absentable, idIfAny, requestedId, textIfAny, timeIfAny } from '../read-json.ts';
+import { HttpUrl, minutesIfAny } from '../shared-settings.ts';
 import { isSecret } from '../../core/domain/standard-webhooks.ts';
 
 const Secret = z
@@ -50,12 +50,6 @@ export function signingSecrets({ secret, previousSecret }: Settings): string[] {
   return [secret, previousSecret].filter((each) => each !== undefined);
 }
 
-const Time = z.iso.datetime({
-  offset: true,
-  error: (issue) =>
-    issue.code === 'invalid_format' ? 'is not an RFC 3339 time with offset, such as 2026-01-31T18:30:00Z' : undefined,
-});
-
 export const OrderTaken = z.object({ providerOrderId: Id });
 
 /** An unknown code is read as `other`, so that no event is lost. */
@@ -82,12 +76,12 @@ export const AnyEvent = z.object({ eventType: z.string() });
 export const OrderStatusEvent = z.object({
   order: Codes.extend({
     /** Our id: `serviceOrderId` of the posted order. */
-    thirdPartyReference: absentable(Id),
+    thirdPartyReference: idIfAny,
     /** The POS's own id. */
-    id: absentable(Id),
+    id: idIfAny,
     status: z.string(),
-    reason: absentable(z.string()),
-    occurredAt: absentable(Time),
+    reason: textIfAny,
+    occurredAt: timeIfAny,
     estimatedReadyAt: timeIfAny,
     estimatedDeliveryAt: timeIfAny,
     trackingUrl: StatusEvent.shape.trackingUrl,
@@ -98,8 +92,8 @@ export const KitchenStatusEvent = z.object({
   kitchen: z.object({
     state: z.string(),
     /** When the kitchen is open again. */
-    until: absentable(Time),
-    extraMinutes: absentable(z.int().min(1).max(720)),
+    until: timeIfAny,
+    extraMinutes: minutesIfAny,
   }),
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
-import { absentable, requestedId, timeIfAny } from '../read-json.ts';
+import { absentable, ifAny, requestedId, timeIfAny } from '../read-json.ts';
 import { BaseUrl, DeliveredBy, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' }).meta(SHOWN);
@@ -102,7 +102,7 @@ const Taken = z.object({
   modifiedDate: timeIfAny,
   estimatedFulfillmentDate: timeIfAny,
   promisedDate: timeIfAny,
-  diningOption: z.object({ guid: z.string() }).nullish().catch(undefined),
+  diningOption: ifAny(z.object({ guid: z.string() })),
 });
 
 /** An order, or a list with one order. In Toast's documentation the schema has a list, but the example has an order. */
@@ -158,9 +158,9 @@ export const GuestOrderStatusUpdated = z.object({
 /** The fields of an order that show its state: https://doc.toasttab.com/openapi/orders/operation/ordersGuidGet/ */
 export const ToastOrder = z.object({
   ...Taken.shape,
-  approvalStatus: z.string().nullish(),
-  voided: z.boolean().nullish(),
-  deliveryInfo: z.object({ deliveryState: z.string().nullish() }).nullish(),
+  approvalStatus: ifAny(z.string()),
+  voided: ifAny(z.boolean()),
+  deliveryInfo: ifAny(z.object({ deliveryState: ifAny(z.string()) })),
   checks: z
     .array(
       z.object({

@@ -409,11 +409,10 @@ describe('several events in one webhook', () => {
     '9999-12-31T23:59:59-10:00',
     `2026-11-21T18:30:00.${'1'.repeat(200)}Z`,
   ])(
-    'a time that Postgres could not hold or give back (%s): dropped before it meets its neighbours',
+    'a time that Postgres could not hold or give back (%s): left out before it meets its neighbours',
     async (occurredAt) => {
       const answer = await post(await urlOf('verbatim'), [event('x', 'ready', { occurredAt })]);
-      expect(answer.body['outcome']).toBe('dropped');
-      expect(await webhook(answer)).toMatchObject({ sealed: expect.stringMatching(/^eyJ/) });
+      expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
     },
   );
 
@@ -663,7 +662,6 @@ describe('who may come in', () => {
     ['no location', () => `${origins[0]}/webhook/standard?token=${token()}`],
     ['no integration', () => `${origins[0]}/webhook?token=${token()}`],
     ['a segment too many', () => path('standard', 'club-1/orders', `?token=${token()}`)],
-    ['a slash at the end', () => path('standard', 'club-1/', `?token=${token()}`)],
     ['an empty token', () => path('standard', 'club-1', '?token=')],
     ['a made-up token', () => path('standard', 'club-1', '?token=abc')],
     ['a token with a NUL', () => path('standard', 'club-1', '?token=%00')],

@@ -129,6 +129,23 @@ describe('webhooks', () => {
     ]);
   });
 
+  it('one names the fields that could not be read, although it was applied', async () => {
+    const { locationId, url } = await misconfigured();
+    await mend(locationId);
+    const body = {
+      eventType: 'order.status',
+      order: { thirdPartyReference: 'o-1', id: 1.5, status: 'READY', occurredAt: 'soon', reason: null },
+    };
+    const text = JSON.stringify(body);
+    const answer = await stage.post(url, text, signWebhook(RIGHT, text));
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
+    const { today } = (await operator.get(`/webhooks/${String(answer.body['webhookId'])}`)).body;
+    expect(today).toMatchObject({
+      events: [{ status: 'ready', serviceOrderId: 'o-1' }],
+      unread: ['order.id', 'order.occurredAt'],
+    });
+  });
+
   it('one with a cause that a newer version wrote is shown as that wrote it', async () => {
     const { locationId, webhooks } = await dropped(1);
     const cause = { code: 'of_a_newer_version', with: ['details'] };

@@ -4,10 +4,12 @@ import { Poison } from '../../../src/core/domain/errors.ts';
 import { DropCause } from '../../../src/core/domain/webhook-cause.ts';
 import { KitchenReport } from '../../../src/core/domain/webhook.ts';
 import type { Kitchen, SignedWebhook } from '../../simulators/simulator.ts';
+import { partAt, partsOf, withPart } from '../../support/each-part.ts';
 import { replacePart } from '../../support/replace-part.ts';
 import { SEED } from '../../support/seed.ts';
 import type { Stage } from './open-stage.ts';
 import { WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
+import { unreadable } from './webhook-claims.ts';
 
 const EXTRA = 173;
 /** The minutes as a whole value: by chance, an id or a time has the same digits. */
@@ -65,6 +67,33 @@ export function kitchenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     );
     // If the webhook names no store of the settings, only the secret shows whose it is.
     if (isNamed) expect(read(webhook, settingsWith(at, secrets))).toBeUndefined();
+  });
+
+  claim('reads what it can: a field that may be missing may also hold what nobody can read', async () => {
+    const at = await stage();
+    for (const state of states) {
+      const until = new Date(Date.now() + 25 * 60_000).toISOString();
+      const webhook = signed(at, {
+        state,
+        ...(state !== 'open' && { until }),
+        ...(state === 'busy' && { extraMinutes: EXTRA }),
+      });
+      const read = (json: unknown): unknown => {
+        try {
+          const body = Buffer.from(JSON.stringify(json));
+          return provider.readKitchen?.({ ...received(webhook), body, verified: true }, at.settings)?.state;
+        } catch (error) {
+          return error;
+        }
+      };
+      const json = JSON.parse(webhook.body.toString()) as unknown;
+      for (const place of partsOf(json)) {
+        if (read(withPart(json, place, undefined)) !== state) continue;
+        for (const part of unreadable(partAt(json, place))) {
+          expect(read(withPart(json, place, part)), `${place.join('.')} as ${JSON.stringify(part)}`).toBe(state);
+        }
+      }
+    }
   });
 
   claim("finds nothing in an order's webhook", async () => {

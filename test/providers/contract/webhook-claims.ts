@@ -5,12 +5,18 @@ import { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Webhook } from '../../../src/core/domain/provider.ts';
 import { DropCause } from '../../../src/core/domain/webhook-cause.ts';
 import { anyText } from '../../support/any-text.ts';
+import { partAt, partsOf, withPart } from '../../support/each-part.ts';
 import { replacePart } from '../../support/replace-part.ts';
 import { SEED } from '../../support/seed.ts';
 import { errorOf } from './error-of.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 
 const UNKNOWN_STATUS = '999';
+/** Values that nobody can read in place of a value: of a kind that no field has, and for a time also what is no time. */
+export const unreadable = (was: unknown): readonly unknown[] => [
+  ...[[], {}, [[]]],
+  ...(typeof was === 'string' && /^\d{4}-\d\d-\d\dT/.test(was) ? ['tomorrow', '2026-01-31', 120.5, -1] : []),
+];
 
 /** Claims about `translateWebhook`. */
 export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
@@ -117,6 +123,42 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     const before = provider.translateWebhook(webhook, at.settings);
     const headers = onlyRead(webhook);
     expect(provider.translateWebhook({ ...webhook, headers }, at.settings)).toEqual(before);
+  });
+
+  claim('reads what it can: a field that may be missing may also hold what nobody can read', async () => {
+    const at = await stage();
+    const tickets = {
+      pickup: await ticketOf(at, { type: 'pickup' }),
+      delivery: await ticketOf(at, { type: 'delivery' }),
+    };
+    for (const { native, fulfillment } of statuses) {
+      const webhook = received(at.pos.sign(WEBHOOK_URL, tickets[fulfillment], native));
+      const read = (json: unknown): unknown => {
+        try {
+          const body = Buffer.from(JSON.stringify(json));
+          const events = provider.translateWebhook({ ...webhook, body, verified: true }, at.settings);
+          return events.map(({ status, serviceOrderId, providerOrderId }) => ({
+            status,
+            serviceOrderId,
+            providerOrderId,
+          }));
+        } catch (error) {
+          return error;
+        }
+      };
+      for (const json of jsonOf(webhook.body)) {
+        for (const place of partsOf(json)) {
+          const without = read(withPart(json, place, undefined));
+          if (!Array.isArray(without) || without.length === 0) continue;
+          for (const part of unreadable(partAt(json, place))) {
+            expect(
+              read(withPart(json, place, part)),
+              `${native} with ${place.join('.')} as ${JSON.stringify(part)}`,
+            ).toEqual(without);
+          }
+        }
+      }
+    }
   });
 
   claim('returns events or throws Poison or NotAuthentic for any bytes', async () => {
