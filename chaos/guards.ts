@@ -495,6 +495,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'ended-is-read': [/WHERE "locationId" IS NOT NULL/, 'WHERE false'] },
     noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'also of a past order'),
   },
+  'a webhook with an old time is not replayed with others': {
+    edits: { 'chosen-by-a-person': [/= isChosen/, '= true'] },
+    noticedBy: vitest('test/core/replay/replay.test.ts', 'by the time at which it came'),
+  },
   'a platform that refuses one order does not count as refusing all': {
     edits: { 'refused-alone': [/status === 200 && /, 'status === 201 && '] },
     noticedBy: vitest('test/platform/order-module.test.ts', 'about this order alone'),

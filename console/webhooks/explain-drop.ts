@@ -138,18 +138,22 @@ function wrongPassword(_cause: object, about: About): Explanation {
   };
 }
 
-function wrongTime({ code, header, seconds }: SignedAtWrongTime): Explanation {
+function wrongTime({ code, header, seconds, isRight }: SignedAtWrongTime): Explanation {
   const minutes = Math.round(seconds / 60);
   const isAhead = code === 'signature_ahead';
   return {
     what: isAhead
       ? `Signed with a time more than ${minutes} minutes ahead`
       : `Signed more than ${minutes} minutes before it arrived`,
-    details: [`The time is in its header ${header}. An old webhook may be a copy sent by an attacker.`],
+    details: [
+      `The time is in its header ${header}.${isRight === true ? ' The signature is right.' : ''} An old webhook may be a copy sent by an attacker.`,
+    ],
     toDo: [
       { say: 'Correct the clock of the sending machine, and synchronise it.' },
       ...(isAhead ? [] : [{ say: 'If the sender retries webhooks, it must sign each try again.' }]),
-      NOT_BY_REPLAY,
+      isRight === true
+        ? { say: 'If it is no copy, replay it by itself. A replay of many leaves it out.' }
+        : NOT_BY_REPLAY,
     ],
   };
 }

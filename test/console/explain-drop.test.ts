@@ -5,6 +5,7 @@ import { NOT_REPLAYABLE, explainRefusal } from '../../console/webhooks/explain-r
 import type { Explanation } from '../../console/webhooks/explanation.ts';
 import { outcomeMeaning } from '../../console/webhooks/outcome-meaning.ts';
 import type { ShownWebhook } from '../../console/wire.ts';
+import { sign } from '../../src/core/domain/standard-webhooks.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { DROP_CODES, DropCause, ReplayCause } from '../../src/core/domain/webhook-cause.ts';
 import type { WebhookAuth } from '../../src/core/domain/webhook-auth.ts';
@@ -95,9 +96,11 @@ describe('why it was dropped', () => {
     },
   );
 
+  const SECRET = secretOf(1);
   const standardAt = (time: string): Sent => ({
     integration: 'standard',
-    headers: signed({ 'webhook-timestamp': time }),
+    settings: { secret: SECRET },
+    headers: signed({ 'webhook-timestamp': time, 'webhook-signature': sign([SECRET], 'msg-1', time, '{}') }),
   });
   const verified = (integration: string, body: unknown): Sent => ({ integration, verified: true, body });
   const statusOf = (order: object): Sent => verified('standard', { eventType: 'order.status', order });

@@ -338,6 +338,12 @@ describe('a signature', () => {
     expect(by()).toThrow(NotAuthentic);
   });
 
+  it('is one of several in a header that came twice', () => {
+    const [ours, other] = [right('hex'), '0'.repeat(64)];
+    for (const given of [`${ours}, ${other}`, `${other},${ours}`, ` ${ours} `]) verify(given);
+    expect(() => verify(`${other}, ${other}`)).toThrow(NotAuthentic);
+  });
+
   it('stands behind its prefix, and nowhere else', () => {
     verify(`sha256=${right('hex')}`, 'sha256=');
     for (const wrong of [right('hex'), `sha1=${right('hex')}`, `sha256=sha256=${right('hex')}`, 'sha256=', 'sha256']) {

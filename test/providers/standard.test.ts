@@ -221,6 +221,37 @@ describe('translateWebhook', () => {
       expect(translate(webhook, signed)).toHaveLength(1);
     });
 
+    it('takes a right signature however the header was split, folded or joined', () => {
+      const webhook = signedBy(SECRET, body);
+      const [, base64 = ''] = (webhook.headers['webhook-signature'] ?? '').split(',');
+      for (const header of [
+        `v1, ${base64}`,
+        `v1,\t${base64} `,
+        `v1 ,${base64}`,
+        `v1,${'x'.repeat(44)}, v1,${base64}`,
+        `v1,${base64}, v1,${'x'.repeat(44)}`,
+        `v1a,${'x'.repeat(88)},v1,${base64}`,
+        ` v1,${'x'.repeat(44)}   v1,${base64}`,
+      ]) {
+        webhook.headers['webhook-signature'] = header;
+        expect(translate(webhook, signed), header).toHaveLength(1);
+      }
+      for (const header of [`v2,${base64}`, `xv1,${base64}`, base64, `v1;${base64}`]) {
+        webhook.headers['webhook-signature'] = header;
+        expect(() => translate(webhook, signed), header).toThrow(NotAuthentic);
+      }
+    });
+
+    it('says what to do with the headers of Svix', () => {
+      const webhook = signedBy(SECRET, body);
+      const headers = Object.fromEntries(
+        Object.entries(webhook.headers).map(([name, value]) => [name.replace('webhook-', 'svix-'), value]),
+      );
+      expect(() => translate({ ...webhook, headers }, signed)).toThrow(
+        'the header webhook-id is missing: send svix-id under this name too',
+      );
+    });
+
     it('takes the previous secret while it is kept, and not after', () => {
       const webhook = signedBy(PREVIOUS, body);
       expect(translate(webhook, { ...signed, previousSecret: PREVIOUS })).toHaveLength(1);
@@ -236,7 +267,9 @@ describe('translateWebhook', () => {
       [301, 'ahead'],
     ])('drops a timestamp %i s from when it came', (seconds, word) => {
       const webhook = signedBy(SECRET, body, laterBy(seconds));
-      expect(() => translate(webhook, signed)).toThrow(new NotAuthentic(`webhook-timestamp is over 300 s ${word}`));
+      expect(() => translate(webhook, signed)).toThrow(
+        new NotAuthentic(`the signature is right, but webhook-timestamp is over 300 s ${word}`),
+      );
     });
 
     it('drops a body, id or timestamp that was not the one signed', () => {

@@ -79,7 +79,7 @@ export function isAnswer(error: unknown): boolean | undefined {
 const MAX_MS = 3_600_000;
 
 /**
- * Parses `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A date is compared with the answer's own
+ * Parses `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A fraction is rounded up. A date is compared with the answer's own
  * `Date`, because the two clocks may differ.
  * @param resetHeader a vendor's header with the end of the wait in seconds since the Unix epoch. It is read if
  *   `Retry-After` is missing or invalid
@@ -91,7 +91,8 @@ export function parseRetryAfter(headers: Pick<Headers, 'get'> | undefined, reset
   const wait = headers?.get('retry-after') ?? '';
   const reset = (resetHeader && headers?.get(resetHeader)) ?? '';
   const milliseconds = [
-    /^\d+$/.test(wait) ? Number(wait) * 1000 : until(Date.parse(wait)),
+    // `Date.parse` would read `-1` and `120.5` as years.
+    /^\d+(\.\d+)?$/.test(wait) ? Math.ceil(Number(wait)) * 1000 : until(Date.parse(/^[A-Z]/i.test(wait) ? wait : '')),
     /^\d+$/.test(reset) ? until(Number(reset) * 1000) : Number.NaN,
   ].find((each) => !Number.isNaN(each));
   return milliseconds === undefined ? undefined : Math.min(Math.max(milliseconds, 0), MAX_MS);

@@ -20,11 +20,13 @@ const AnyText = z.string().transform(storable);
 /** The most characters in a text of an order. Each POS has its own, lower limits. */
 export const TEXT_MAX = 50_000;
 const AtMost = z.string().max(TEXT_MAX);
-const Text = AtMost.transform(storable);
+/** Removes control characters other than tabs and line ends: a ticket printer would obey them. */
+const withoutControls = (text: string): string => storable(text).replaceAll(/(?![\t\n\r])\p{Cc}/gu, '');
+const Text = AtMost.transform(withoutControls);
 
-/** Matches a text with a character that is neither a blank nor a NUL. `storable` removes NULs. */
-export const NOT_BLANK = /[^\s\0]/;
-const RequiredText = AtMost.regex(NOT_BLANK, { error: 'is blank; text is required' }).transform(storable);
+/** Matches a text with a character that is neither a blank nor a control character. */
+export const NOT_BLANK = /[^\s\0-\x1f\x7f-\x9f]/;
+const RequiredText = AtMost.regex(NOT_BLANK, { error: 'is blank; text is required' }).transform(withoutControls);
 /** An id within an order. It is never blank: a POS would refuse it, and many members would share a blank id. */
 const OrderId = Id.regex(NOT_BLANK, { error: 'is blank; an id is required' });
 

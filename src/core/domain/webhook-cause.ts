@@ -4,6 +4,8 @@ import { LocationCause } from './location-cause.ts';
 import { ShapeIssue } from './shape-issues.ts';
 
 const Count = z.int().nonnegative();
+/** Set if the signature was right: then only the time is wrong. */
+const IsRight = z.literal(true).optional();
 
 /** Why a token that was once valid is not valid now. */
 export const OLD_TOKEN_STATES = ['expired', 'revoked', 'of another integration'] as const;
@@ -26,8 +28,8 @@ export const DropCause = z
     cause('signature_missing', 'the header is missing', { header: CauseText }),
     cause('signature_of_other_scheme', 'not the scheme that the POS documents', { header: CauseText }),
     cause('signature_wrong', 'does not match body and secret', { header: CauseText }),
-    cause('signature_too_old', 'signed too long ago', { header: CauseText, seconds: Count }),
-    cause('signature_ahead', 'signed in the future', { header: CauseText, seconds: Count }),
+    cause('signature_too_old', 'signed too long ago', { header: CauseText, seconds: Count, isRight: IsRight }),
+    cause('signature_ahead', 'signed in the future', { header: CauseText, seconds: Count, isRight: IsRight }),
     cause('signature_time_unreadable', 'its time cannot be read', { header: CauseText }),
     cause('signature_time_missing', 'the body lacks the time', { field: CauseText }),
     cause('password_missing', 'the header is missing', { header: CauseText }),

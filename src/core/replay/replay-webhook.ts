@@ -44,20 +44,24 @@ export const Replayed = z
 export type Replayed = z.infer<typeof Replayed>;
 
 /**
- * Replays one stored webhook: translates it again and applies it as a new webhook. Repeats do no harm, because an order
+ * Replays one stored webhook that a person chose: translates it again and applies it as a new webhook. Repeats do no harm, because an order
  * has the highest status that it ever received.
  * @returns its outcome, the refusal, or undefined if there is no such webhook
  */
 export async function replayWebhook(deps: Replaying, webhookId: string): Promise<Replayed | Refusal | undefined> {
   const key = await findWebhook(deps.pool, webhookId);
-  return key && replayStored(deps, key);
+  return key && replayStored(deps, key, { isChosen: true });
 }
 
-export async function replayStored(deps: Replaying, key: WebhookKey): Promise<Replayed | Refusal | undefined> {
+export async function replayStored(
+  deps: Replaying,
+  key: WebhookKey,
+  about: { isChosen: boolean },
+): Promise<Replayed | Refusal | undefined> {
   const stored = await readWebhook(deps, key);
   if (stored === undefined) return undefined;
   if (stored.gone) return GONE;
-  const translated = await retranslate(deps, stored);
+  const translated = await retranslate(deps, stored, about);
   if ('refused' in translated) return translated;
 
   const translatedAgain = translateRequest(stored, translated, await timeNow(deps.pool));

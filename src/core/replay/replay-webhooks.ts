@@ -58,7 +58,7 @@ export async function* replayWebhooks(
     // Bodies may be large, so they are read one at a time.
     const batch = await listWebhooks(deps.pool, matching, { oldestFirst: true, after, limit: BATCH });
     for (const of of batch.webhooks) {
-      const replayed = await replayStored(deps, of).catch((error: unknown) => ownFault(error));
+      const replayed = await replayStored(deps, of, { isChosen: false }).catch((error: unknown) => ownFault(error));
       // The result is undefined if the day of the webhook has been deleted.
       if (replayed === undefined) continue;
       if (!deps.dryRun) await recordReplay(deps.pool, about.by, of, replayed);

@@ -24,9 +24,14 @@ export type Retranslated = Translated & { unread?: string[] };
  * Translates a stored webhook again, without storing anything. A webhook that was dropped on arrival is stored with its
  * target and all headers. It is verified again as at its arrival. Any other webhook was verified on arrival and has
  * neither. It is not verified again, even if Postgres refused it or an earlier replay could not read it.
+ * @param about.isChosen true if a person chose this webhook: then a right signature with a wrong time counts
  * @returns its translation by today's settings and code, or the refusal
  */
-export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook): Promise<Retranslated | Refusal> {
+export async function retranslate(
+  deps: RetranslateDeps,
+  stored: StoredWebhook,
+  { isChosen }: { isChosen: boolean },
+): Promise<Retranslated | Refusal> {
   if (stored.truncated) {
     return {
       refused: 'only its beginning is stored: it was over WEBHOOK_BODY_LIMIT or the daily quota',
@@ -60,11 +65,20 @@ export async function retranslate(deps: RetranslateDeps, stored: StoredWebhook):
     body: stored.body,
     url: deps.publicUrl + (target ?? webhookPath(stored)),
     receivedAt: stored.firstReceivedAt,
-    verified: target === undefined,
   };
   const secrets = secretsOf(opened.provider, opened.settings, hidden);
-  const { result, unread } = noteUnread(() => verifyAndTranslate(opened.provider, opened.settings, webhook, secrets));
-  return { ...result, unread };
+  const { provider, settings } = opened;
+  const translate = (verified: boolean): Retranslated => {
+    const again = { ...webhook, verified };
+    const { result, unread } = noteUnread(() => verifyAndTranslate(provider, settings, again, secrets));
+    return { ...result, unread };
+  };
+  const translated = translate(target === undefined);
+  const { cause } = translated.dropped ?? {};
+  // A sender that repeats a webhook with its first headers is told apart from a copy by a person.
+  // guard: chosen-by-a-person
+  const isRight = isChosen && cause !== undefined && 'isRight' in cause;
+  return isRight ? translate(true) : translated;
 }
 
 /** Makes a refusal of an error whose message operators may see, because it has at most a field name or a key id. */

@@ -69,7 +69,7 @@ export async function showWebhook(
   const key = await findWebhook(deps.pool, webhookId);
   const stored = key && (await readWebhook(deps, key));
   if (stored === undefined) return undefined;
-  const again = stored.gone ? GONE : await retranslate(deps, stored);
+  const again = stored.gone ? GONE : await retranslate(deps, stored, { isChosen: true });
   const { rows: replays } = await deps.pool.query<ShownWebhook['replays'][number]>(
     `SELECT id AS "webhookId", received_at AS "receivedAt", outcome, reason
      FROM webhooks WHERE replay_of = $1::uuid AND id <> $2::uuid ORDER BY received_at`,

@@ -40,7 +40,8 @@ export function verifyAndTranslate(
       revokedAt: provider.authorisation?.readRevoked?.(verified, settings),
     };
   } catch (error) {
-    return { events: [], dropped: hideSecrets(explainDrop(error), secrets) };
+    const { reason, ...drop } = hideSecrets(explainDrop(error), secrets);
+    return { events: [], dropped: { ...drop, reason: toCauseText(reason + hintOf(webhook)) } };
   }
 }
 
@@ -63,6 +64,14 @@ function asPoison<Value>(result: z.ZodSafeParseResult<Value>): Value {
   throw new Poison(describeIssues(result.error), {
     cause: { code: 'wrong_shape', issues: shapeIssues(result.error) },
   });
+}
+
+/** What cures a body in a form that no provider reads, whichever error it led to. */
+function hintOf({ body }: Webhook): string {
+  if (body[0] === 0x1f && body[1] === 0x8b) return '. The body is compressed by gzip: send it as it is';
+  const isUtf16 =
+    body.length > 3 && (body[0] === 0 || body[1] === 0 || /^(?:fffe|feff)/.test(body.toString('hex', 0, 2)));
+  return isUtf16 ? '. The body looks like UTF-16: send UTF-8' : '';
 }
 
 /** Converts an error of any provider to a drop whose reason Postgres can store. */

@@ -245,7 +245,20 @@ describe('a webhook that was dropped for a wrong secret', () => {
     expect(between).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('no signature') });
     await mend(locationId);
     expect(await replay(between.webhookId)).toMatchObject({ outcome: 'applied' });
-    expect(await replay(late)).toMatchObject({ outcome: 'dropped', reason: expect.stringContaining('300 s old') });
+    const many = await cli(['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json']);
+    const old = {
+      replayOf: late,
+      outcome: 'dropped',
+      reason: expect.stringContaining('is right, but webhook-timestamp is over 300 s old'),
+    };
+    expect((JSON.parse(many.out) as Many).replayed).toMatchObject([old]);
+    // A person who chose it knows better whether it is a copy.
+    expect(await replay(late)).toMatchObject({ outcome: 'applied' });
+    const forged = await send(url, { serviceOrderId: other, status: 'COMPLETED' }, 'dropped', {
+      at: anHourAgo,
+      'webhook-signature': 'v1,Zm9yZ2Vk',
+    });
+    expect(await replay(forged)).toMatchObject({ outcome: 'dropped' });
   });
 
   it('is verified again: nobody gets in by being replayed', async () => {

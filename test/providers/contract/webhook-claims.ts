@@ -14,7 +14,9 @@ import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.t
 const UNKNOWN_STATUS = '999';
 /** Values that nobody can read in place of a value: of a kind that no field has, and for a time also what is no time. */
 export const unreadable = (was: unknown): readonly unknown[] => [
-  ...[[], {}, [[]]],
+  [],
+  {},
+  [[]],
   ...(typeof was === 'string' && /^\d{4}-\d\d-\d\dT/.test(was) ? ['tomorrow', '2026-01-31', 120.5, -1] : []),
 ];
 
