@@ -24,9 +24,13 @@ export function splitName(name: string): { first: string; last: string } {
  */
 const NUMBER_FIRST = new Set('AE AU CA FR GB HK IE IN LU MA MC MT MY NZ PH SG TH US ZA'.split(' '));
 
-const AT_END = /(?<=[^\d ] )\d+ ?[a-zA-Z]?(?: ?[-/] ?\d+ ?[a-zA-Z]?)?$/;
+/** As in `14`, `14 a`, `12bis`, `14-16`, `5/12`, `1-2-3` and `12-A2`. */
+const NUMBER = String.raw`\d+(?: ?(?:bis|ter|quater|[a-zA-Z]))?(?: ?[-/] ?(?:\d+(?: ?[a-zA-Z])?|[a-zA-Z]\d+))*`;
+/** `s/n` (sin número, sem número) says that the house has none. */
+const AT_END = new RegExp(String.raw`(?<=[^\d ] )(?:${NUMBER}|s/n)$`, 'i');
 /** The letter in "500 E Main Street" is not part of the number. "12 5th Avenue" matches, "12 34 Street" does not. */
-const AT_BEGINNING = /^(\d+[a-zA-Z]?(?: ?[-/] ?\d+[a-zA-Z]?)?),? (\d*[^\d ].*)$/;
+const AT_BEGINNING =
+  /^(\d+(?: ?(?:bis|ter|quater)|[a-zA-Z])?(?: ?[-/] ?(?:\d+[a-zA-Z]?|[a-zA-Z]\d+))*),? (\d*[^\d ].*)$/i;
 
 /**
  * Joins a street and a house number as one line: "Lindenstraße 14", or "14 Main Street" with `numberFirst`. Missing and

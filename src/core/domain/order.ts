@@ -25,6 +25,7 @@ const withoutControls = (text: string): string => storable(text).replaceAll(/(?!
 const Text = AtMost.transform(withoutControls);
 
 /** Matches a text with a character that is neither a blank nor a control character. */
+// oxlint-disable-next-line no-control-regex
 export const NOT_BLANK = /[^\s\0-\x1f\x7f-\x9f]/;
 const RequiredText = AtMost.regex(NOT_BLANK, { error: 'is blank; text is required' }).transform(withoutControls);
 /** An id within an order. It is never blank: a POS would refuse it, and many members would share a blank id. */
@@ -50,9 +51,16 @@ export function compareInstants(a: string, b: string): number {
 export const compareTexts = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 const MinorUnits = z.int();
+/** A vendor refuses a negative line, or another charges it as it is. */
+const NO_COUPON = 'is negative: write a coupon into money.discount and discounts, and not as an item';
+const WHOLE =
+  'has a fraction: write the weight into the name or notes, and a quantity of 1 with the price of all of it';
 /** The largest quantity. A larger one is a mistake, and some POS systems need a line for every piece. */
 const MAX_QUANTITY = 9_999;
-const Quantity = z.int().min(1).max(MAX_QUANTITY);
+const Quantity = z
+  .int({ error: ({ code, input }) => (code === 'invalid_type' && Number.isFinite(input) ? WHOLE : undefined) })
+  .min(1)
+  .max(MAX_QUANTITY);
 
 export const Member = z.object({
   id: OrderId,
@@ -120,7 +128,9 @@ const LineItem = z.object({
   serviceItemId: OrderId,
   name: RequiredText,
   quantity: Quantity,
-  unitPrice: MinorUnits.optional().meta({ description: 'Minor units, for one, without its modifiers.' }),
+  unitPrice: MinorUnits.min(0, { error: NO_COUPON })
+    .optional()
+    .meta({ description: 'Minor units, for one, without its modifiers.' }),
   notes: Text.optional(),
   ageRestricted: z.boolean().default(false).meta({ description: 'Check the age of the person who takes it.' }),
   modifiers: z.array(modifierOf(MODIFIER_LEVELS)).default([]),

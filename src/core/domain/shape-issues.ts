@@ -25,7 +25,7 @@ export function shapeIssues({ issues }: Pick<z.ZodError, 'issues'>): ShapeIssue[
   const listed = [...firsts].slice(0, ISSUES_MAX).map(([path, issue]): ShapeIssue => {
     const received = kindOf(inputOf(issue));
     const about = { path: toCauseText(path), received };
-    return issue.code === 'invalid_type'
+    return issue.code === 'invalid_type' && !(issue.expected === 'int' && isOurs(issue.message))
       ? { ...about, expected: toCauseText(issue.expected) }
       : { ...about, says: toCauseText(inWords(issue, received)) };
   });
@@ -35,13 +35,17 @@ export function shapeIssues({ issues }: Pick<z.ZodError, 'issues'>): ShapeIssue[
 
 function inWords(issue: z.core.$ZodIssue, received: ShapeIssue['received']): string {
   const { message } = issue;
-  // A message of our schemas continues a sentence that begins with the field's name. A message of zod is a sentence.
-  if (message.charAt(0) === message.charAt(0).toLowerCase()) return message;
+  if (isOurs(message)) return message;
   if (issue.code === 'too_big') return tooMuch(issue);
   if (issue.code === 'too_small') return tooLittle(issue);
   if (issue.code === 'invalid_value') return notAmong(issue.values.map(String), received);
   if (issue.code === 'unrecognized_keys') return `has no field ${issue.keys.join(', ')}`;
   return `is wrong: ${message}`;
+}
+
+/** A message of our schemas continues a sentence that begins with the field's name. A message of zod is a sentence. */
+function isOurs(message: string): boolean {
+  return message.charAt(0) === message.charAt(0).toLowerCase();
 }
 
 function tooMuch({ origin, maximum, inclusive }: z.core.$ZodIssueTooBig): string {

@@ -24,11 +24,11 @@ function writeAddress(destination: Destination): Record<string, unknown> {
     if (!NOT_BLANK.test(destination[field] ?? '')) throw lacks(field, 'is missing', words);
   }
   const { street, houseNumber, rest } = readLine(line1, country);
-  if (houseNumber === '') throw lacks('line1', 'has no recognisable house number', 'a house number');
   const extra = [rest, line2, region, instructions].filter(Boolean).join(', ');
   return {
     street,
-    streetNumber: houseNumber,
+    // A house may have a name in place of a number. The whole line is then the street.
+    streetNumber: houseNumber || NO_NUMBER,
     postalCode,
     city,
     country,
@@ -37,6 +37,8 @@ function writeAddress(destination: Destination): Record<string, unknown> {
   };
 }
 
+/** The number of a house in whose line no number is found. Deliverect requires one. */
+const NO_NUMBER = '-';
 const BARE_NUMBER = /^\d+ ?[a-zA-Z]?$/;
 
 /**

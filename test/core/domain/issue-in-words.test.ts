@@ -41,7 +41,17 @@ it.each<[string, unknown, string]>([
   ['items', [], 'items is empty'],
   ['items', [null], 'items.0 is null; an object is required'],
   ['items.0.quantity', '2', 'items.0.quantity is a string; a number is required'],
-  ['items.0.quantity', 1.5, 'items.0.quantity has a fraction; a whole number is required'],
+  [
+    'items.0.quantity',
+    1.5,
+    'items.0.quantity has a fraction: write the weight into the name or notes, and a quantity of 1 with the price of all of it',
+  ],
+  ['items.0.unitPrice', 1.5, 'items.0.unitPrice has a fraction; a whole number is required'],
+  [
+    'items.0.unitPrice',
+    -350,
+    'items.0.unitPrice is negative: write a coupon into money.discount and discounts, and not as an item',
+  ],
   ['items.0.quantity', 0, 'items.0.quantity is below 1'],
   ['items.0.quantity', 10_000, 'items.0.quantity is above 9999'],
   // Two faults of one field are one sentence.
