@@ -495,6 +495,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'ended-is-read': [/WHERE "locationId" IS NOT NULL/, 'WHERE false'] },
     noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'also of a past order'),
   },
+  'a kitchen that goes on after its own end is told to a person': {
+    edits: { 'goes-on-after-its-end': [/rank >=/, 'false AND rank >='] },
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'of the POS, then'),
+  },
   'a webhook with an old time is not replayed with others': {
     edits: { 'chosen-by-a-person': [/= isChosen/, '= true'] },
     noticedBy: vitest('test/core/replay/replay.test.ts', 'by the time at which it came'),

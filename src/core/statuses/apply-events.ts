@@ -1,4 +1,4 @@
-import { RANK_END, RANK_FAILED, RANK_SENT } from '../domain/lifecycle.ts';
+import { RANK_CANCELLED, RANK_END, RANK_FAILED, RANK_SENT, rankOf } from '../domain/lifecycle.ts';
 import { EVENT_OUTCOMES, type EventOutcome } from '../domain/webhook.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
@@ -71,8 +71,11 @@ export function applyingEvents(
                  WHERE p.location_id = event.location_id AND p.integration = event.integration
                    AND p.provider_order_id = event.provider_order_id),
                 ${linksIds ? EARLIER_ORDER('event') : 'NULL'}) END AS mapped,
-         greatest(o.rank, max(event.rank) OVER (PARTITION BY target, event.location_id ORDER BY nth
-                                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS reached
+         greatest(o.rank, max(event.rank) OVER earlier) AS reached,
+         greatest(max(event.occurred_at::timestamptz) FILTER (WHERE event.rank >= ${RANK_FAILED}) OVER earlier,
+                  CASE WHEN o.rank >= ${RANK_FAILED} AND event.occurred_at IS NOT NULL THEN
+                    (SELECT max(s.occurred_at) FROM status_events s
+                     WHERE s.service_order_id = target AND s.status IN ('failed', 'cancelled')) END) AS failed_at
   FROM event
   LEFT JOIN LATERAL (
     SELECT * FROM orders
@@ -81,6 +84,7 @@ export function applyingEvents(
     -- guard: order-lock
     FOR UPDATE
   ) AS o ON true
+  WINDOW earlier AS (PARTITION BY target, event.location_id ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ), judged AS (
   SELECT matched.*,
          moves,
@@ -94,10 +98,16 @@ export function applyingEvents(
                   AND p.requested_at > now() - make_interval(secs => ${parkTtlS})) THEN ${PARKED}
               ELSE ${UNMATCHED} END AS outcome,
          foreign_id OR ours AND (reached >= ${RANK_END} AND reached < ${RANK_FAILED} AND rank >= ${RANK_FAILED}
-                                 OR order_failed_by_us AND rank < ${RANK_FAILED}) AS conflict
+                                 OR order_failed_by_us AND rank < ${RANK_FAILED} OR goes_on) AS conflict
   FROM matched
   -- guard: higher-rank
   CROSS JOIN LATERAL (SELECT ours AND rank > reached AS moves,
+                             -- The kitchen goes on after the POS's own end. An older report is only late, and a till may
+                             -- close the check of a cancelled order.
+                             -- guard: goes-on-after-its-end
+                             rank >= ${rankOf('in_progress')} AND rank < ${RANK_FAILED}
+                               AND coalesce(occurred_at::timestamptz > failed_at, false)
+                               AND (rank < ${RANK_END} OR reached < ${RANK_CANCELLED}) AS goes_on,
                              coalesce(mapped <> service_order_id, false) AS foreign_id) AS what
 ), ruled AS MATERIALIZED (
   -- Columns that every event needs come first: Postgres decodes a row only up to the last column that is used.

@@ -416,6 +416,34 @@ describe('several events in one webhook', () => {
     },
   );
 
+  const [before, end, after] = ['18:29', '18:30', '18:31'].map((time) => `2026-01-31T${time}:00Z`);
+  it.each([
+    ['FAILED', 'IN_PROGRESS', after, true],
+    ['FAILED', 'READY', after, true],
+    ['FAILED', 'COMPLETED', after, true],
+    ['CANCELLED', 'IN_PROGRESS', after, true],
+    ['CANCELLED', 'EN_ROUTE', after, true],
+    // A till closes the check of a cancelled order.
+    ['CANCELLED', 'COMPLETED', after, false],
+    ['FAILED', 'RECEIVED', after, false],
+    // It was only late.
+    ['FAILED', 'READY', before, false],
+    ['CANCELLED', 'READY', end, false],
+    ['FAILED', 'READY', undefined, false],
+  ])('%s of the POS, then %s of %s: a person is told %s', async (last, status, occurredAt, conflict) => {
+    for (const together of [false, true]) {
+      const serviceOrderId = await order('verbatim');
+      const events = [
+        event(serviceOrderId, last === 'FAILED' ? 'failed' : 'cancelled', { occurredAt: end }),
+        event(serviceOrderId, status.toLowerCase(), { occurredAt }),
+      ];
+      const target = await urlOf('verbatim');
+      if (together) await post(target, events);
+      else for (const each of events) await post(target, [each]);
+      expect(await history(serviceOrderId)).toMatchObject([{ conflict: false }, { conflict, outcome: 'stale' }]);
+    }
+  });
+
   it('that waited together are recorded with the best of what became of them, and their conflict is told', async () => {
     const many = await urlOf('verbatim');
     const serviceOrderId = await startPlacement('verbatim');
