@@ -10,7 +10,7 @@ import { parseKeySource } from '../http/follow/follow-keys.ts';
 const isOneLine = (text: string): boolean => !/\p{Cc}/u.test(text);
 const ONE_LINE = { error: 'has a line break or another control character in it: write it on one line' };
 
-const WRITE = 'write postgres://user:password@host:5432/name';
+const WRITE = 'write postgres://user:password@host:5432/name?sslmode=verify-full';
 
 type Variable = readonly [schema: z.ZodType, about: string, example?: string];
 /**

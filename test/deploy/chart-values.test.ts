@@ -117,7 +117,7 @@ describe('the values', () => {
 
   it('take every variable that is neither secret nor of the chart, and have a reference for each secret', () => {
     const { config, externalSecrets } = schema.properties ?? {};
-    const own = ['HOST', 'PORT', 'OPERATOR_PORT'];
+    const own = ['PORT', 'OPERATOR_PORT'];
     // The keys of members may be a URL, and a URL may have no token: these may be in either place.
     const secret = SECRETS.filter((name) => !/^FOLLOW_TOKEN_KEYS$|_WEBHOOK_URL$/.test(name));
     const open = CONFIG_NAMES.filter((name) => ![...own, ...secret].includes(name));

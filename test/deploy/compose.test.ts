@@ -352,6 +352,25 @@ it('pins each image of others by the digest that its registry tells, and names t
   expect(images()).toEqual(before.map((name) => `${name}@sha256:${'2'.repeat(64)}`));
 });
 
+it('a folder in memory that an image does not have belongs to the user of the image: a restart forgets its mode', () => {
+  for (const [name, { tmpfs = [] }] of services) {
+    for (const each of tmpfs.filter((path) => path !== '/tmp')) expect(each, name).toMatch(/:uid=\d+,gid=\d+$/);
+  }
+});
+
+it('an upgrade recreates one process after the other', () => {
+  const [block = ''] = /(?<=\*\*Upgrade\*\*[^`]*```sh\n)[^`]*/.exec(read('docs/deploy.md')) ?? [];
+  const steps = block.split('\n').map((line) => line.replace(/ +#.*/, '').replace('docker compose ', ''));
+  // With --no-deps, a container has another hash, so that the last command would recreate them all together.
+  expect(steps.filter(Boolean)).toEqual([
+    'build',
+    'run --rm migrate',
+    'up --detach --wait expediter-1',
+    'up --detach --wait expediter-2',
+    'up --detach',
+  ]);
+});
+
 it('a restored dump is recovered before the service starts, by the commands of docs/deploy.md', async () => {
   const block = /^```sh\n([^`]*backup\.sh restore [^]*?)^```$/m.exec(read('docs/deploy.md'))?.[1] ?? 'exit 1';
   const input = `docker() { printf '%s\\n' "$*"; }\n${block}`;

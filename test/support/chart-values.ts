@@ -36,6 +36,7 @@ export const FULL_VALUES: Values = {
   },
   imagePullSecrets: [{ name: 'registry' }],
   config: {
+    HOST: '::',
     GOOGLE_CLOUD_PROJECT: 'my-project',
     ORDER_API_URL: 'https://orders.example.com/graphql',
     PUBLIC_URL: 'https://expediter.example.com/',
@@ -59,6 +60,14 @@ export const FULL_VALUES: Values = {
   resources: { requests: { cpu: '500m' }, limits: { memory: '1Gi' } },
   podLabels: { 'azure.workload.identity/use': 'true' },
   podAnnotations: { 'example.com/team': 'orders' },
+  extraContainers: [{ name: 'sql-proxy', image: 'gcr.io/cloud-sql-connectors/cloud-sql-proxy:2' }],
+  affinity: { podAntiAffinity: {} },
+  migration: {
+    podLabels: { team: 'orders' },
+    podAnnotations: { 'sidecar.istio.io/inject': 'false' },
+    initContainers: [{ name: 'sql-proxy', image: 'cloud-sql-proxy:2', restartPolicy: 'Always' }],
+  },
+  service: { annotations: { 'cloud.google.com/neg': '{"ingress": true}' } },
   nodeSelector: { pool: 'services' },
   tolerations: [{ key: 'services', operator: 'Exists' }],
   priorityClassName: 'high',
@@ -66,7 +75,13 @@ export const FULL_VALUES: Values = {
   extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/postgres', readOnly: true }],
   extraEnv: [{ name: 'GOOGLE_APPLICATION_CREDENTIALS', value: '/etc/google/credentials.json' }],
   networkPolicy: { extraEgress: [{ ports: [{ port: 4318, protocol: 'TCP' }] }] },
-  gateway: { enabled: true, className: 'eg', tlsSecret: 'certificate' },
+  gateway: { enabled: true, className: 'eg', tlsSecret: 'certificate', gkeHealthCheck: true },
+  ingress: {
+    enabled: true,
+    className: 'nginx',
+    annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '1860' },
+    tlsSecret: 'tls',
+  },
   podMonitor: {
     enabled: true,
     labels: { release: 'prometheus' },

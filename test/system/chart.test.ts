@@ -77,7 +77,7 @@ it('without values it makes nothing, and says what is missing', async () => {
 it('makes what is asked for, and needs no operator for what docs/deploy.md says', () => {
   const usual = ['Deployment', 'HorizontalPodAutoscaler', 'Job', 'NetworkPolicy', 'PodDisruptionBudget'];
   const inAll = [...usual, 'Service', 'Service', 'ServiceAccount'];
-  const gateway = ['BackendTrafficPolicy', 'EnvoyProxy', 'Gateway', 'HTTPRoute'];
+  const gateway = ['BackendTrafficPolicy', 'EnvoyProxy', 'Gateway', 'HTTPRoute', 'HealthCheckPolicy', 'Ingress'];
   const others = ['ConfigMap', 'ExternalSecret', 'ExternalSecret', 'PodMonitor', 'PrometheusRule'];
   expect(minimal.map(({ kind }) => kind).sort()).toEqual(inAll);
   expect(full.map(({ kind }) => kind).sort()).toEqual([...inAll, ...gateway, ...others].sort());
@@ -284,7 +284,7 @@ it('Prometheus finds the port with a token, the rules with your runbook, and Gra
   expect(deploymentOf(full).template.metadata.labels).toHaveProperty([jobLabel]);
   expect(podMetricsEndpoints[0]).toMatchObject({
     port: 'operator',
-    authorization: { credentials: { name: 'metrics', key: 'token' } },
+    authorization: { credentials: { name: 'metrics', key: 'bearer' } },
   });
   const alerts = read('deploy/monitoring/alerts.yaml');
   expect(specOf(full, 'PrometheusRule')).toEqual(

