@@ -579,10 +579,11 @@ async function settleAll(
   { schedule, kitchens, history, network, complain }: WorldAbout,
   { pool, stage, served, restoring }: Playing,
 ): Promise<void> {
+  const began = schedule.now();
   for (let isSettled = false; !isSettled;) {
     const recovering = await restoring.goOn();
     const open = await settle(pool, stage.pubsub, served.accepted, SETTLE_S);
-    if (open !== undefined || schedule.now() > MOST_VIRTUAL_MS / 2) {
+    if (open !== undefined || schedule.now() - began > MOST_VIRTUAL_MS / 2) {
       complain({ what: 'not settled', why: JSON.stringify(open) });
       break;
     }
