@@ -246,7 +246,7 @@ function notJson({ wanted }: { wanted: string }): Explanation {
 function namesNoOrder({ fields }: { fields: readonly string[] }): Explanation {
   return {
     what: 'It names no order',
-    details: [`These fields are missing or hold no id: ${fields.join(', ')}.`],
+    details: [`These fields are missing or empty: ${fields.join(', ')}.`],
     toDo: [{ say: 'If such webhooks are not about orders, disable them at the POS.' }, CHECK_BODY, REPORT_IT],
   };
 }

@@ -1,4 +1,8 @@
+import { z } from 'zod';
 import { GiveUp, NeedsOperator, Poison } from '../core/domain/errors.ts';
+import { describeIssues, Id } from '../core/domain/order.ts';
+import { shapeIssues } from '../core/domain/shape-issues.ts';
+import { absentable } from './read-json.ts';
 
 /** Says what becomes of an order if the POS gives no better reason. */
 export const NOT_TAKEN = 'The restaurant could not take this order.';
@@ -28,14 +32,25 @@ export function tooLate(message: string, httpStatus?: number): GiveUp {
   });
 }
 
-/** @throws Poison if a webhook has none of the fields that name its order */
-export function refuseNameless(ids: Readonly<Record<string, string | undefined>>): void {
+/**
+ * @param ids the readable ids of a webhook's order, by the paths of their fields
+ * @param json the webhook. A field that is there and holds no id is told with its kind
+ * @throws Poison if a webhook has none of the fields that name its order
+ */
+export function refuseNameless(ids: Readonly<Record<string, string | undefined>>, json?: unknown): void {
   if (Object.values(ids).some((id) => id !== undefined)) return;
   const fields = Object.keys(ids);
-  throw new Poison(
-    `${fields.join(' and ')} are missing or no ids: a text of 1 to 255 characters in one of them is required`,
-    {
-      cause: { code: 'names_no_order', fields },
-    },
-  );
+  const issues = fields.flatMap((field) => {
+    const path = field.split('.');
+    const value = path.reduce((at, key) => (at as Record<string, unknown> | null | undefined)?.[key], json);
+    const read = absentable(Id).safeParse(value, { reportInput: true });
+    return (read.error?.issues ?? []).map((issue) => ({ ...issue, path }));
+  });
+  if (issues.length > 0) {
+    const error = new z.ZodError(issues);
+    throw new Poison(describeIssues(error), { cause: { code: 'wrong_shape', issues: shapeIssues(error) } });
+  }
+  throw new Poison(`${fields.join(' and ')} are missing: a string in one of them is required`, {
+    cause: { code: 'names_no_order', fields },
+  });
 }

@@ -129,7 +129,7 @@ describe('why it was dropped', () => {
       verified(integration, {}),
     ]),
     ['Not in the format of this POS', verified('deliverect', { orderId: 7, status: 'x' })],
-    ['It names no order', statusOf({ status: 'READY', id: 'a\0b' })],
+    ['Not in the format of this POS', statusOf({ status: 'READY', id: 'a\0b' })],
     ['Not in the format of this POS', statusOf({ status: ['READY'], id: 'a' })],
     ['Not in the format of this POS', verified('standard', [])],
   ])('%s: %o', (what, sent) => {

@@ -24,7 +24,7 @@ const EXPORTS: Record<string, string> = {
     FulfillmentType GiveUp Grant HttpUrl Id ItemMap joinName KitchenOrder kitchenReport KitchenReport limitRate minorDigits minutesIfAny Modifier NeedsOperator neverTaken
     NOT_TAKEN NotAuthentic oauthGrant oauthRevoke orderNote OrderRef parseJson pauseMinutes Poison PosAnswer PosContext PosRequest Provider quoteRefusal
     readShape readState REASON_CODES ReasonCode reasonInWords refuseNameless requestedId routeOf Secret SHOWN splitName Status StatusEvent STATUSES takeOff
-    timeIfAny toDecimal tooLate TryAgain tryAgainWith verifyHmac Webhook WebhookAuth`,
+    idIfAny ifAny textIfAny timeIfAny toDecimal tooLate TryAgain tryAgainWith verifyHmac Webhook WebhookAuth`,
   'expediter-kit/contract': `
     deliverWebhook Delivery Estimate Fault HttpServer inMemoryCredentials jsonIn Kitchen providerContract ProviderFixtures
     readBody Rejection sampleOrder SampleOptions sendFault sendJson serveHttp SignedWebhook Simulator SimulatorOptions

@@ -680,7 +680,11 @@ describe('translateWebhook', () => {
     ['a status of endless digits', { status: '9'.repeat(400) }, 'status: Invalid input: expected number'],
     ['half a status', { status: 20.5 }, 'status: Invalid input: expected int'],
     ['no status', { status: undefined }, 'status: Invalid input: expected number'],
-    ['ids that are none', { channelOrderId: 'secret'.repeat(50), orderId: ['secret'] }, 'are missing or no ids'],
+    [
+      'ids that are none',
+      { channelOrderId: 'secret'.repeat(50), orderId: ['secret'] },
+      'orderId: Invalid input: expected string',
+    ],
     ['no id at all', { channelOrderId: '', orderId: null }, 'channelOrderId and orderId are missing'],
   ])('drops %s, naming the field and no value', (_name, part, message) => {
     const error = errorOf(() => translate({ ...accepted, ...part }));

@@ -979,7 +979,7 @@ describe('translateWebhook', () => {
     [
       'ids that are none',
       { ...event, order_id: 'secret'.repeat(50), new_state: { ...now, id: ['secret'], private_ref: 'secret\0' } },
-      'are missing or no ids',
+      'new_state.private_ref: contains a NUL',
     ],
     ['no id at all', { ...event, order_id: null, new_state: { ref: 'secret', status: 'accepted' } }, 'are missing'],
   ])('drops an event with %s, naming what is wrong and no value', (_name, body, message) => {

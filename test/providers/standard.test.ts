@@ -176,17 +176,17 @@ describe('translateWebhook', () => {
     ['a list', '["secret"]', 'expected object, received array'],
     ['no event type', '{}', 'eventType: Invalid input: expected string, received undefined'],
     ['no order', '{"eventType":"order.status"}', 'order: Invalid input: expected object, received undefined'],
-    [
-      'no id at all',
-      statusOf({ thirdPartyReference: null }),
-      'order.thirdPartyReference and order.id are missing or no ids',
-    ],
+    ['no id at all', statusOf({ thirdPartyReference: null }), 'a string in one of them is required'],
     [
       'ids that are none',
       statusOf({ thirdPartyReference: 'secret'.repeat(50), id: 'secret\0' }),
-      'are missing or no ids',
+      'order.id: contains a NUL',
     ],
-    ['a number that may be another', statusOf({ thirdPartyReference: 2 ** 53, id: 1.5 }), 'are missing or no ids'],
+    [
+      'a number that may be another',
+      statusOf({ thirdPartyReference: 2 ** 53, id: 1.5 }),
+      'order.id: Invalid input: expected string',
+    ],
     ['no status', statusOf({ status: undefined }), 'order.status: Invalid input: expected string, received undefined'],
   ])('drops %s, naming what is wrong and no value', (_name, body, message) => {
     const error = errorOf(() => translate(webhookAt(NOW, body)));

@@ -42,7 +42,7 @@ export const DropCause = z
     cause('too_deep', 'the JSON is nested too deeply', { limit: Count }),
     cause('not_utf8', 'the body is not UTF-8', {}),
     cause('not_json', 'the body is not JSON', { wanted: CauseText }),
-    cause('names_no_order', 'no field for its id holds one', { fields: z.array(CauseText) }),
+    cause('names_no_order', 'the fields for its id are empty', { fields: z.array(CauseText) }),
     cause('too_many_events', 'over the limit for one webhook', { count: Count, limit: Count }),
     cause('wrong_shape', 'fields are missing or of another kind', { issues: z.array(ShapeIssue) }),
     cause('unreadable', 'the reason says why', {}),

@@ -58,7 +58,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   if (!namesAnOrder(json)) return [];
   const update = readShape(OrderUpdate, json);
   const { status: code, channelLink, channelOrderId, orderId } = update;
-  refuseNameless({ channelOrderId, orderId });
+  refuseNameless({ channelOrderId, orderId }, json);
   if ((channelLink ?? settings.channelLinkId) !== settings.channelLinkId) return [];
   const hasCourierTime = update.deliveryTime !== undefined && COURIER_COMES.has(code);
   const status = hasCourierTime ? 'received' : MEANINGS.get(code);

@@ -30,20 +30,21 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   const json = parseJson(webhook.body, WANTED);
   const { resource_type: resource, event_type: type } = readShape(AnyEvent, json);
   if (type !== 'create' && type !== 'update') return [];
-  if (resource === 'order') return readOrder(readShape(OrderEvent, json), settings);
+  if (resource === 'order') return readOrder(readShape(OrderEvent, json), json, settings);
   if (resource === 'delivery') return readDelivery(readShape(DeliveryEvent, json));
   return [];
 }
 
 function readOrder(
   { created_at: occurredAt, order_id, new_state: now, previous_state: before }: OrderEvent,
+  json: unknown,
   settings: Settings,
 ): StatusEvent[] {
   const providerOrderId = order_id ?? now.id;
   const serviceOrderId = now.private_ref;
   const events = eventsOfOrder(now, before, { occurredAt, providerOrderId, serviceOrderId }, settings);
   const ids = { order_id, 'new_state.id': now.id, 'new_state.private_ref': serviceOrderId };
-  if (events.length > 0) refuseNameless(ids);
+  if (events.length > 0) refuseNameless(ids, json);
   return events;
 }
 

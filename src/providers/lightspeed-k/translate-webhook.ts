@@ -87,7 +87,7 @@ export function translateWebhook(webhook: Webhook, settings: Settings): readonly
   if (status === undefined || isOfAnother(json, webhook.body, settings)) return [];
 
   const { thirdPartyReference: serviceOrderId, ikentooAccountIdentifier: providerOrderId } = notification;
-  refuseNameless({ thirdPartyReference: serviceOrderId, ikentooAccountIdentifier: providerOrderId });
+  refuseNameless({ thirdPartyReference: serviceOrderId, ikentooAccountIdentifier: providerOrderId }, levels.at(-1));
   const event = { status, serviceOrderId, providerOrderId, nativeStatus };
   if (status === 'failed') return [{ ...event, ...reasonOfFailure(notification, settings) }];
   return [status === 'cancelled' ? { ...event, reasonCode: 'restaurant_cancelled' } : event];

@@ -23,7 +23,7 @@ function readEvent(json: unknown): readonly StatusEvent[] {
   const status = STATUSES.find((status) => status === nativeStatus.toLowerCase());
   if (status === undefined) return [];
 
-  refuseNameless({ 'order.thirdPartyReference': thirdPartyReference, 'order.id': id });
+  refuseNameless({ 'order.thirdPartyReference': thirdPartyReference, 'order.id': id }, json);
   return [{ ...said, status, serviceOrderId: thirdPartyReference, providerOrderId: id, nativeStatus }];
 }
 

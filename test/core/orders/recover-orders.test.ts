@@ -94,7 +94,8 @@ it.each([
   ['is unknown to the backup', 'SELECT $1::text'],
   [
     'had not been read before the backup',
-    `INSERT INTO placements (service_order_id, state, deadline_at) VALUES ($1, 'waiting', now())`,
+    `INSERT INTO placements (service_order_id, state, signalled_at, deadline_at)
+     VALUES ($1, 'waiting', now() - interval '1 min', now())`,
   ],
 ])(
   'an order that the platform moved since its last message, and that %s, is asked about there',

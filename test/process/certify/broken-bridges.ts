@@ -202,7 +202,7 @@ export const BROKEN: Record<string, Broken> = {
   },
   'has a clock that is behind': {
     clock: () => Date.now() - 600_000,
-    found: /dropped: not authentic: webhook-timestamp is over 300 s old/,
+    found: /dropped: not authentic: the signature is right, but webhook-timestamp is over 300 s old/,
     toDo: /set the clock, and sign each attempt again/,
   },
   'cuts the token': {

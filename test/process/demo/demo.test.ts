@@ -366,7 +366,7 @@ describe('npm run demo', () => {
       'the database of DATABASE_URL could not be migrated: connect ECONNREFUSED',
     ],
     [{ PROVIDER_MODULES: './nowhere.ts' }, 'PROVIDER_MODULES: ./nowhere.ts cannot be loaded'],
-    [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL: Invalid URL'],
+    [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL: is not a postgres URL'],
     [{ PUBSUB_EMULATOR_HOST: '127.0.0.1:1' }, 'Pub/Sub at 127.0.0.1:1 cannot be used'],
   ])('says what is wrong with %j', async (env, message) => {
     const { result } = await runOnce([], { code: 1, env });

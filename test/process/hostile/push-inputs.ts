@@ -151,9 +151,10 @@ function paths(): HostileInput[] {
     const order = `h-path-${path.replaceAll(/\W/g, '_')}`.slice(0, 255);
     return toPush('paths')(path, expected ?? recorded(order), { path, body: `{"orderId":"${order}"}` });
   };
-  const right = words(`/pubsub/push? /pubsub/push?%zz /pubsub/push#x /pubsub/%70ush http://evil.example/pubsub/push
+  const right =
+    words(`/pubsub/push/ //pubsub/push /pubsub/push? /pubsub/push?%zz /pubsub/push#x /pubsub/%70ush http://evil.example/pubsub/push
     /pubsub/push?${'x'.repeat(8_000)} /pubsub/push?__proto__[a]=b`);
-  const beside = '/pubsub/push/ //pubsub/push /pubsub/push%00 /PUBSUB/PUSH /pubsub/../pubsub/push /pubsub%2fpush';
+  const beside = '/pubsub/push/x //pubsub/pushes /pubsub/push%00 /PUBSUB/PUSH /pubsub/../pubsub/push /pubsub%2fpush';
   return [
     ...right.map(at()),
     ...words(beside).map(at(NO_ENDPOINT)),

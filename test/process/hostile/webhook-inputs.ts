@@ -36,12 +36,13 @@ function paths(): HostileInput[] {
     toWebhook('paths')(name, expected, { path: `${path}?token=<token>`, body: statusText({}) });
   const integrations = words('constructor __proto__ square STANDARD %2e%2e ..%2f..%2fetc standard%00 %zz %c3');
   const locations = words('signed nowhere CLUB club%2f club%00 %20club %zz %ed%a0%80 __proto__');
-  const beneath = words(`/webhook /webhook/standard/ /webhook/standard/club/ /webhook/standard/club/orders
-    /webhook//standard/club /webhook/../webhook/standard/club /webhook/standard%2fclub /webhook/standard/club;x=y
+  const beneath = words(`/webhook /webhook/standard/ /webhook/standard//club/orders /webhook/standard/club/orders
+    /webhook/../webhook/standard/club /webhook/standard%2fclub /webhook/standard/club;x=y
     /webhook/${'a/'.repeat(4e3)}`);
-  const right = words(`/webhook/standard/club /%77ebhook/standard/%63%6C%75%62
+  const right =
+    words(`/webhook/standard/club /webhook/standard/club/ /webhook//standard/club //webhook/standard/club /%77ebhook/standard/%63%6C%75%62
     http://evil.example/webhook/standard/club`);
-  const beside = words(`/ //webhook/standard/club /WEBHOOK/standard/club /webhook%2fstandard/club /metrics
+  const beside = words(`/ //webhooks/standard/club /WEBHOOK/standard/club /webhook%2fstandard/club /metrics
     /../../etc/passwd * /${'x'.repeat(1e4)}`);
   const unreadable = ['', '/webhook/standard/club x', '/webhook/standard/\0', '/webhook/standard/cl\xfcb'];
   return [
@@ -168,7 +169,7 @@ function signatures(): HostileInput[] {
     at('bytes of the right length when told as UTF-8', forged, () => ({ signature: `v1,${'\xe9'.repeat(22)}` })),
     at('a secret instead', forged, () => ({ signature: `v1,${MARKER}` })),
     at('an id of 12 kB', forged, () => ({ id: MARKER.repeat(2_000) })),
-    at('two signatures in two headers, the right one first', forged, ({ id, timestamp, signature }) => [
+    at('two signatures in two headers, the right one first', UNMATCHED, ({ id, timestamp, signature }) => [
       `webhook-id: ${id}`,
       `webhook-timestamp: ${timestamp}`,
       `webhook-signature: ${signature}`,
@@ -332,7 +333,7 @@ function times(): HostileInput[] {
     10000-01-01T00:00:00Z 2026-01-31T18:30:00+16:00 2026-01-31T18:30:00+0100 now infinity 1767225600
     2026-01-31T18:30:00.${'1'.repeat(60)}Z ２０２６-01-31T18:30:00Z 2026-01-31T18:30:00\0Z ${MARKER}`);
   const spaced = ['2026-01-31 18:30:00Z', '2026-01-31T18:30:00Z ', '4714-11-24 BC', '2026-01-31T18:30:00Z\n'];
-  const at = (expected: Expected) => (time: string) =>
-    webhook('times', time, statusText({ occurredAt: time }), expected);
-  return [...good.map(at(UNMATCHED)), ...[...bad, ...spaced].map(at(dropped('unreadable: ')))];
+  // A time that cannot be read is left out, and the rest counts.
+  const at = (time: string) => webhook('times', time, statusText({ occurredAt: time }), UNMATCHED);
+  return [...good, ...bad, ...spaced].map(at);
 }
