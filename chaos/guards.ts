@@ -496,7 +496,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'also of a past order'),
   },
   'a kitchen that goes on after its own end is told to a person': {
-    edits: { 'goes-on-after-its-end': [/rank >=/, 'false AND rank >='] },
+    edits: { 'goes-on-after-its-end': [/failed_at IS NOT NULL/, 'false'] },
     noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'of the POS, then'),
   },
   'a webhook with an old time is not replayed with others': {

@@ -34,8 +34,8 @@ const FAILED_AT = `greatest(
  */
 const GOES_ON = `
   -- guard: goes-on-after-its-end
-  rank >= ${rankOf('in_progress')} AND rank < ${RANK_FAILED} AND coalesce(occurred_at::timestamptz > failed_at, false)
-  AND (rank < ${RANK_END} OR reached < ${RANK_CANCELLED})`;
+  failed_at IS NOT NULL AND occurred_at IS NOT NULL AND occurred_at::timestamptz > failed_at
+  AND rank >= ${rankOf('in_progress')} AND rank < ${RANK_FAILED} AND (rank < ${RANK_END} OR reached < ${RANK_CANCELLED})`;
 
 /**
  * SQL that follows WITH and applies events. It writes history, orders, POS ids, placements and outbox. The row set
