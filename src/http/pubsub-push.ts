@@ -29,7 +29,7 @@ export type VerifyPushToken = (authorization: string | undefined) => Promise<voi
 
 const GOOGLE = 'https://accounts.google.com';
 
-/** Cloud Run removes it after its own check: https://cloud.google.com/run/docs/troubleshooting#signature-removed */
+/** Cloud Run removes it after its own check: https://cloud.google.com/run/docs/troubleshooting */
 const SIGNATURE_REMOVED =
   'Cloud Run has removed the signature, because it checks callers itself. Let it pass all callers to the service ' +
   '(--no-invoker-iam-check), which checks the token';
