@@ -1,7 +1,7 @@
 const PROBLEMS = new Map(
   Object.entries({
     not_allowed:
-      'You are not allowed to sign in here. Ask the platform team to allow one of your groups, or the domain of your address.',
+      'You are not allowed to sign in here. Ask the platform team to allow one of your groups, or the domain of your address. The log of the service names claims that could not be read.',
     no_role:
       'You have no role here yet. Ask an admin to give you one, then sign in again. The admin finds your sign-in in the audit.',
     expired: 'The sign-in took too long, or was started in another browser. Sign in again.',

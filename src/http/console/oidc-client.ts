@@ -168,6 +168,8 @@ export type OidcPerson = Actor & {
   email: string | undefined;
   groups: string[];
   isAllowed: boolean;
+  /** What is wrong with claims that were looked for, in words without their values. */
+  unread: string[];
 };
 
 /**
@@ -195,7 +197,26 @@ export function readPerson(allClaims: readonly Claims[], settings: OidcSettings)
     email,
     groups,
     isAllowed: isOfDomain(email, first('hd'), settings) || groups.some((group) => settings.groups.includes(group)),
+    unread: [
+      ...(settings.domains.length > 0 && email === undefined ? [aboutEmail(withEmail)] : []),
+      ...(settings.groups.length > 0 && groups.length === 0
+        ? [`${settings.groupsClaim} ${kindOf(first(settings.groupsClaim))}: a list of names is required`]
+        : []),
+    ],
   };
+}
+
+function aboutEmail(claims: Claims | undefined): string {
+  if (claims === undefined) return 'email is missing: the issuer gives it for the scope email';
+  if (![true, 'true'].includes(claims['email_verified'] as boolean)) {
+    return `email_verified ${kindOf(claims['email_verified'])}: true is required`;
+  }
+  return `email ${kindOf(claims['email'])}: an address in ASCII is required`;
+}
+
+function kindOf(claim: unknown): string {
+  if (claim === undefined) return 'is missing';
+  return `is ${claim === null ? 'null' : Array.isArray(claim) ? 'a list' : `of the type ${typeof claim}`}`;
 }
 
 /** @param name of a claim, or the way to one in others, such as Keycloak's `realm_access.roles` */

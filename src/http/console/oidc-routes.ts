@@ -171,7 +171,7 @@ async function openSessionOf(
   { pool, identify, settings }: Pick<Deps, 'pool' | 'identify' | 'settings'>,
 ): Promise<{ cookie: string } | { problem: 'not_allowed' | 'no_role' | 'used' }> {
   const { claims, opens, replaces } = about;
-  const { isAllowed, ...person } = readPerson(claims, settings);
+  const { isAllowed, unread: _unread, ...person } = readPerson(claims, settings);
   if (!isAllowed) return { problem: 'not_allowed' };
   if (!(await hasGrant(pool, person.email, person.groups))) return { problem: 'no_role' };
   const signedIn = {
@@ -207,7 +207,8 @@ function refuser(pool: Pool) {
     person?: OidcPerson,
     code?: string,
   ): Promise<FastifyReply> => {
-    request.log.warn({ refusal, code, source: addressOf(request) }, 'sign-in by OIDC refused');
+    const claims = person?.unread;
+    request.log.warn({ refusal, code, claims, source: addressOf(request) }, 'sign-in by OIDC refused');
     if (person !== undefined && isWritten(person.id)) {
       const action = { action: 'sign in', ...actionFrom(request) };
       await recordAction(pool, person, action, { outcome: 'refused', after: refusal });

@@ -411,3 +411,32 @@ describe('at Google an address of the domain', () => {
     expect(readPerson([{ ...claims, ...said }], settings as unknown as OidcSettings).isAllowed).toBe(isAllowed);
   });
 });
+
+it.each<[object, string[]]>([
+  [{}, ['email is missing: the issuer gives it for the scope email', 'groups is missing: a list of names is required']],
+  [
+    { email: 'ada@team.example', groups: null },
+    ['email_verified is missing: true is required', 'groups is null: a list of names is required'],
+  ],
+  [
+    { email: 'ada@team.example', email_verified: 'yes', groups: [7] },
+    ['email_verified is of the type string: true is required', 'groups is a list: a list of names is required'],
+  ],
+  [
+    { email: 'ädа@team.example', email_verified: true, groups: ['x'] },
+    ['email is of the type string: an address in ASCII is required'],
+  ],
+  [{ email: 'ada@team.example', email_verified: true, groups: ['team'] }, []],
+])('claims %j: the log names those that could not be read, and none of their values', (said, unread) => {
+  const settings = {
+    issuer: 'https://issuer.example',
+    domains: ['team.example'],
+    groups: ['team'],
+    groupsClaim: 'groups',
+  };
+  const person = readPerson(
+    [{ iss: settings.issuer, sub: 'ada', ...said } as never],
+    settings as unknown as OidcSettings,
+  );
+  expect(person.unread).toEqual(unread);
+});
