@@ -434,9 +434,6 @@ it.each<[object, string[]]>([
     groups: ['team'],
     groupsClaim: 'groups',
   };
-  const person = readPerson(
-    [{ iss: settings.issuer, sub: 'ada', ...said } as never],
-    settings as unknown as OidcSettings,
-  );
+  const person = readPerson([{ iss: settings.issuer, sub: 'ada', ...said }], settings as unknown as OidcSettings);
   expect(person.unread).toEqual(unread);
 });
