@@ -18,7 +18,7 @@ import {
 } from './check-schema.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 import { grantRights } from './grant-rights.ts';
-import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
+import { createWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 
 /** The longest wait for a lock. Webhooks queue behind a migration that waits, and must be committed within 1.5 s. */
 const LOCK_TIMEOUT_MS = 1_000;
@@ -85,7 +85,10 @@ export async function migrate(
       await grantRights(client, serviceUrl);
       await setForService(client, serviceUrl);
     }
-    await makePartitions(databaseUrl);
+    // On this connection, because its role may be allowed no other.
+    await client.query('BEGIN');
+    await createWebhookPartitions(client);
+    await client.query('COMMIT');
   } finally {
     // Closing the connection releases the advisory lock.
     await client.end();
@@ -117,16 +120,6 @@ const RAISE_SEQUENCES = `
                      each.sequence, each.id, each.of_table);
     END LOOP;
   END $$`;
-
-async function makePartitions(databaseUrl: string): Promise<void> {
-  const pool = new pg.Pool({ ...connectionTo(databaseUrl, VALUES), max: 1 });
-  pool.on('error', () => {});
-  try {
-    await ensureWebhookPartitions(pool);
-  } finally {
-    await pool.end();
-  }
-}
 
 const KEEP = `INSERT INTO kept_days (what, days) SELECT * FROM unnest($1::text[], $2::int[])
   ON CONFLICT (what) DO UPDATE SET days = excluded.days`;
@@ -261,7 +254,8 @@ async function requireUtf8(client: ClientBase): Promise<void> {
 /** Refuses to migrate as the service's role, which owns nothing. This check comes before any change. */
 async function requireOwner(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ may: boolean; role: string; owner: string | null }>(
-    `SELECT quote_ident(current_user) AS role, (SELECT quote_ident(rolname) FROM pg_roles WHERE oid = coalesce(c.relowner, n.nspowner)) AS owner,
+    `SELECT quote_ident(current_user) AS role,
+            (SELECT quote_ident(rolname) FROM pg_roles WHERE oid = coalesce(c.relowner, n.nspowner)) AS owner,
             coalesce(pg_has_role(c.relowner, 'USAGE'), has_schema_privilege(n.oid, 'CREATE'),
                      has_database_privilege(current_database(), 'CREATE')) AS may
      FROM (SELECT) AS nothing

@@ -1,6 +1,6 @@
 import { z, type ZodType } from 'zod';
 import { Poison, TryAgain } from '../core/domain/errors.ts';
-import { describeIssues, Id, StatusEvent } from '../core/domain/order.ts';
+import { describeIssues, Id, Time } from '../core/domain/order.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
 import { compareRead } from '../core/domain/unread-fields.ts';
 import type { PosAnswer } from './call-pos.ts';
@@ -136,9 +136,6 @@ export const idIfAny = ifAny(z.preprocess((id) => (Number.isSafeInteger(id) ? St
  * The time of an event. Two vendors write its offset without a colon (`+0000`). An invalid time becomes undefined, so
  * that the rest of the event still counts.
  */
-export const timeIfAny = z
-  .preprocess(
-    (time) => (typeof time === 'string' ? time.replace(/([+-]\d\d)(\d\d)$/, '$1:$2') : time),
-    StatusEvent.shape.occurredAt,
-  )
-  .catch(undefined);
+export const timeIfAny = ifAny(
+  z.preprocess((time) => (typeof time === 'string' ? time.replace(/([+-]\d\d)(\d\d)$/, '$1:$2') : time), Time),
+);

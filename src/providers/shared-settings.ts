@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Id } from '../core/domain/order.ts';
 import type { KitchenReport } from '../core/domain/webhook.ts';
+import { ifAny } from './read-json.ts';
 
 function hasCredentials(text: string): boolean {
   const url = URL.parse(text);
@@ -72,7 +73,7 @@ export function pauseMinutes(minutes = PAUSE_MINUTES) {
 }
 
 /** The minutes that every order takes longer. Any other value becomes undefined, so that the rest still counts. */
-export const minutesIfAny = z.int().min(1).max(720).optional().catch(undefined);
+export const minutesIfAny = ifAny(z.int().min(1).max(720));
 
 type Said = { state: KitchenReport['state']; until?: string | undefined; extraMinutes?: number | undefined };
 

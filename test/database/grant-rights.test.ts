@@ -15,7 +15,7 @@ const PASSWORD = 'hunter2';
 
 /** Roles are the whole server's, so they are named for this run. */
 const id = randomUUID().slice(0, 8);
-const [owner, service, other] = [`owner-${id}`, `service-${id}`, `other-${id}`];
+const [owner, service, other, single] = [`owner-${id}`, `service-${id}`, `other-${id}`, `single-${id}`];
 let url: string;
 const as = (username: string, password = ''): string => Object.assign(new URL(url), { username, password }).href;
 const migrateFor = (serviceUrl: string): ReturnType<typeof runCli> =>
@@ -38,9 +38,9 @@ beforeAll(async () => {
 afterAll(async () => {
   if (url === undefined) return;
   // What they own, and what they were given, is in this database alone.
-  await query(url, `DROP OWNED BY "${owner}", "${service}", "${other}" CASCADE`);
+  await query(url, `DROP OWNED BY "${owner}", "${service}", "${other}", "${single}" CASCADE`);
   await query(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} OWNER TO postgres`);
-  await query(inject('postgresUrl'), `DROP ROLE "${owner}", "${service}", "${other}"`);
+  await query(inject('postgresUrl'), `DROP ROLE "${owner}", "${service}", "${other}", "${single}"`);
 });
 
 describe('expediter migrate, with OWNER_DATABASE_URL', () => {
@@ -68,6 +68,15 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     // All tests' Postgres goes without fsync.
     expect(findings.filter(({ state, check }) => state !== 'ok' && check !== 'writing')).toEqual([]);
     expect(findings.map(({ check }) => check)).toEqual(expect.arrayContaining(['privileges', 'least privilege']));
+  });
+
+  it('needs one connection of its role', async () => {
+    await query(url, `CREATE ROLE "${single}" LOGIN CONNECTION LIMIT 1 IN ROLE "${owner}"`);
+    expect(await runCli({ OWNER_DATABASE_URL: as(single), DATABASE_URL: as(service, PASSWORD) }, ['migrate'])).toEqual({
+      code: 0,
+      out: 'the schema is up to date\n',
+      error: '',
+    });
   });
 
   it('lets the role connect where no role may by default, or says what an administrator has to run', async () => {

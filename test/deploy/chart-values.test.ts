@@ -163,6 +163,12 @@ describe('the chart', () => {
     expect(format).not.toMatch(/PATH|QUERY|URI/);
   });
 
+  it('leads the same paths to the service by a Gateway as by an Ingress', () => {
+    const byGateway = [...readChart('templates/gateway.yaml').matchAll(/^ +value: (\/.*)$/gm)].map(([, path]) => path);
+    const [, byIngress = ''] = /range list (.*) }}/.exec(readChart('templates/ingress.yaml')) ?? [];
+    expect(byIngress.split(' ')).toEqual(byGateway.map((path) => `"${path}"`));
+  });
+
   it('lets Envoy hold more streams than all pods may have, and close idle connections before the service does', () => {
     const gateway = readChart('templates/gateway.yaml');
     const numberOf = (pattern: RegExp, text: string): number => Number(pattern.exec(text)?.[1]?.replaceAll('_', ''));

@@ -79,8 +79,8 @@ export function isAnswer(error: unknown): boolean | undefined {
 const MAX_MS = 3_600_000;
 
 /**
- * Parses `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A fraction is rounded up. A date is compared with the answer's own
- * `Date`, because the two clocks may differ.
+ * Parses `Retry-After`: seconds or an HTTP date (RFC 9110, section 10.2.3). A fraction is rounded up. A date is compared
+ * with the answer's own `Date`, because the two clocks may differ.
  * @param resetHeader a vendor's header with the end of the wait in seconds since the Unix epoch. It is read if
  *   `Retry-After` is missing or invalid
  * @returns milliseconds from now, or undefined if no header has a valid value

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import { inTransaction, LOCK_PARTITIONS } from './transactions.ts';
 
 /**
@@ -13,15 +13,18 @@ const LAST_DAY = 7;
  * @param times the times whose days are created too: a webhook from the spill may be older than all stored days
  */
 export async function ensureWebhookPartitions(pool: Pool, times: readonly Date[] = []): Promise<void> {
-  await inTransaction(pool, async (client) => {
-    // A batch writer's connection has a shorter lock timeout. Waiting longer here is harmless: it blocks no webhook.
-    await client.query('SET LOCAL lock_timeout = 4000');
-    await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_PARTITIONS]);
-    await client.query(
-      `SELECT ensure_webhook_partition(day)
-       FROM (SELECT (now() AT TIME ZONE 'UTC')::date + ahead AS day FROM generate_series($1::int, $2::int) AS ahead
-             UNION SELECT (time AT TIME ZONE 'UTC')::date FROM unnest($3::timestamptz[]) AS time) AS days`,
-      [FIRST_DAY, LAST_DAY, times],
-    );
-  });
+  await inTransaction(pool, (client) => createWebhookPartitions(client, times));
+}
+
+/** Does the same within the transaction of a client. */
+export async function createWebhookPartitions(client: ClientBase, times: readonly Date[] = []): Promise<void> {
+  // A batch writer's connection has a shorter lock timeout. Waiting longer here is harmless: it blocks no webhook.
+  await client.query('SET LOCAL lock_timeout = 4000');
+  await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_PARTITIONS]);
+  await client.query(
+    `SELECT ensure_webhook_partition(day)
+     FROM (SELECT (now() AT TIME ZONE 'UTC')::date + ahead AS day FROM generate_series($1::int, $2::int) AS ahead
+           UNION SELECT (time AT TIME ZONE 'UTC')::date FROM unnest($3::timestamptz[]) AS time) AS days`,
+    [FIRST_DAY, LAST_DAY, times],
+  );
 }

@@ -198,7 +198,7 @@ export function readPerson(allClaims: readonly Claims[], settings: OidcSettings)
     groups,
     isAllowed: isOfDomain(email, first('hd'), settings) || groups.some((group) => settings.groups.includes(group)),
     unread: [
-      ...(settings.domains.length > 0 && email === undefined ? [aboutEmail(withEmail)] : []),
+      ...(settings.domains.length > 0 && email === undefined ? [aboutEmail(withEmail, isVerified)] : []),
       ...(settings.groups.length > 0 && groups.length === 0
         ? [`${settings.groupsClaim} ${kindOf(first(settings.groupsClaim))}: a list of names is required`]
         : []),
@@ -206,11 +206,9 @@ export function readPerson(allClaims: readonly Claims[], settings: OidcSettings)
   };
 }
 
-function aboutEmail(claims: Claims | undefined): string {
+function aboutEmail(claims: Claims | undefined, isVerified: boolean): string {
   if (claims === undefined) return 'email is missing: the issuer gives it for the scope email';
-  if (![true, 'true'].includes(claims['email_verified'] as boolean)) {
-    return `email_verified ${kindOf(claims['email_verified'])}: true is required`;
-  }
+  if (!isVerified) return `email_verified ${kindOf(claims['email_verified'])}: true is required`;
   return `email ${kindOf(claims['email'])}: an address in ASCII is required`;
 }
 
