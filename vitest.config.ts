@@ -16,6 +16,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/process/**', 'test/system/**', 'test/harness/**'],
     globalSetup: ['test/support/template-database.ts'],
+    setupFiles: ['test/support/reset-module-state.ts'],
     env: {
       // Outside Google Cloud, nobody needs to look for its metadata server.
       METADATA_SERVER_DETECTION: 'none',

@@ -527,6 +527,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'whose-answer': [/= .*;/, '= undefined as Error | undefined;'] },
     noticedBy: vitest('test/providers/standard.test.ts', 'which does not say that it took the order'),
   },
+  'an answer without a body is not believed if the POS named no ticket lately': {
+    edits: { 'bare-is-believed': [/ && \(await context\.namedTicketLately\?\.\(\)\) === true/, ''] },
+    noticedBy: vitest('test/providers/standard.test.ts', 'only if the POS named a ticket lately'),
+  },
   'a mail server that refuses us does not end a message': {
     edits: { 'address-for-good': [/= .*;/, '= (responseCode ?? 0) >= 500;'] },
     noticedBy: vitest('test/core/notices/send-notices.test.ts', 'is tried again if the mail server says'),

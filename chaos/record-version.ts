@@ -94,7 +94,8 @@ const change = async (id: string, fields: object): Promise<void> => {
 const cancelled = { cancelledAt: new Date().toISOString(), cancelReason: 'Too late' };
 
 doubtful.behave = () => 'drop-answer';
-pos.behave = ({ order }) => (order.serviceOrderId === 'failed' ? { status: 422, body: {} } : undefined);
+pos.behave = ({ order }) =>
+  order.serviceOrderId === 'failed' ? { status: 422, body: { reason: 'Closed.' } } : undefined;
 for (const id of ['completed', 'open', 'cancelled', 'failed']) await place(id, 'club-1');
 for (const id of ['waiting', 'withdrawn']) await place(id, 'club-2');
 await place('in-doubt', 'club-3');

@@ -44,7 +44,7 @@ export async function beginSending(
   return async () => {
     const call = await callWatched(deps, location, answerMs, async (context) =>
       name === 'createOrder'
-        ? OrderRef.parse(await provider.createOrder(order, context))
+        ? OrderRef.parse(await provider.createOrder(order, { ...context, namedTicketLately: async () => true }))
         : OrderRef.optional().parse(await provider.findOrder?.(order.serviceOrderId, context)),
     );
     return { ...call, attempt: { attempt, milliseconds: call.milliseconds, ...outcomeOf(call) } };

@@ -492,8 +492,6 @@ describe('createOrder', () => {
   it.each([
     [200, '{"providerOrderId":"pos-1","more":1}', { providerOrderId: 'pos-1' }],
     [409, '{"providerOrderId":"pos-1"}', { providerOrderId: 'pos-1' }],
-    [409, '', {}],
-    [409, '{}', {}],
     [204, '', {}],
     [200, 'ok', {}],
     [200, '{"providerOrderId":7}', {}],
@@ -519,6 +517,23 @@ describe('createOrder', () => {
     const { url } = await posThat((_request, response) => response.writeHead(400).end(body));
     expect(await failureOf(url)).toBeInstanceOf(NeedsOperator);
   });
+
+  it.each(['', '{}'])(
+    'believes 400, 409 and 422 with the body "%s" only if the POS named a ticket lately',
+    async (body) => {
+      const answers = async (status: number, named: boolean) => {
+        const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));
+        return standard.createOrder(order, { ...contextOf(url), namedTicketLately: async () => named });
+      };
+      expect(await answers(409, true)).toEqual({});
+      expect(await rejectionOf(answers(409, false))).toMatchObject({ name: 'TryAgain', sent: true });
+      for (const status of [400, 422]) {
+        expect(await rejectionOf(answers(status, true))).toBeInstanceOf(GiveUp);
+        expect(await rejectionOf(answers(status, false))).toBeInstanceOf(NeedsOperator);
+      }
+      expect(await rejectionOf(answers(410, true))).toBeInstanceOf(NeedsOperator);
+    },
+  );
 
   it('takes a 2xx whose body breaks off as taken', async () => {
     const { url } = await posThat((_request, response) => {

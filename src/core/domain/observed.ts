@@ -170,6 +170,8 @@ export const BACKGROUND_WORK = [
   'dropping of past orders',
   'renewal of connections',
   'end of unconfirmed grants',
+  'publishing of attention',
+  'publishing of availability',
 ] as const;
 export type BackgroundWorkName = (typeof BACKGROUND_WORK)[number];
 

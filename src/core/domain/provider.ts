@@ -58,6 +58,12 @@ export type PosContext<Settings> = {
    * `NeedsOperator`.
    */
   fetch: typeof fetch;
+  /**
+   * Whether the POS or its webhooks gave the id of a ticket for this location within the last day. An answer without a
+   * body has its documented meaning only then, because a gateway or a parked domain may have given it. Only
+   * `createOrder` gets this function.
+   */
+  namedTicketLately?: () => Promise<boolean>;
 };
 
 /** The result of connecting a POS's webhook. The operator sees these sentences, so they must contain no secret. */

@@ -77,12 +77,14 @@ const CLOSED = `jsonb_build_object('locationId', k.location_id, 'integration', k
 export function publishKitchens(about: {
   pool: Pool;
   publish: (availability: Availability) => Promise<unknown>;
+  observe: Observe;
   log: Pick<Log, 'error'>;
 }): WorkLoop {
+  const of = { ...about, key: 'location_id', work: 'publishing of availability' } as const;
   const joins = 'JOIN locations l ON l.location_id = k.location_id';
   return joinLoops([
-    publishRows({ ...about, table: 'kitchens', key: 'location_id', row: AVAILABILITY, joins }),
-    publishRows({ ...about, table: 'removed_kitchens', key: 'location_id', row: CLOSED }),
+    publishRows({ ...of, table: 'kitchens', row: AVAILABILITY, joins }),
+    publishRows({ ...of, table: 'removed_kitchens', row: CLOSED }),
   ]);
 }
 

@@ -8,7 +8,7 @@ import type { Claim } from '../domain/placement.ts';
 import { problemOf } from '../domain/placement-cause.ts';
 import { enterDoubt } from './placement-sql.ts';
 import { fetchOnce } from './refetch-order.ts';
-import { beginAttempt, lastExtraMinutes } from './record-attempt.ts';
+import { beginAttempt, lastExtraMinutes, namedTicketLately } from './record-attempt.ts';
 import type { ActiveOrder } from './record-order.ts';
 import { settleDoubt } from './settle-doubt.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
@@ -27,7 +27,13 @@ export async function sendOrder(
     job,
     'createOrder',
     location,
-    async (context) => OrderRef.parse(await provider.createOrder(order, context)),
+    async (context) =>
+      OrderRef.parse(
+        await provider.createOrder(order, {
+          ...context,
+          namedTicketLately: () => namedTicketLately(deps.pool, location.locationId),
+        }),
+      ),
     (pool, claim, name, at) => beginAttempt(pool, claim, name, at, order.extraMinutes),
   );
   // No call was made. The order may have been cancelled. After the release, a worker can withdraw it at once.

@@ -79,6 +79,16 @@ export async function secondsSinceFirstSent(pool: Pool, serviceOrderId: string):
   return rows[0]?.seconds ?? 0;
 }
 
+/** Whether an order of the location got the id of its ticket within the last day. */
+export async function namedTicketLately(pool: Pool, locationId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `SELECT FROM placements
+     WHERE location_id = $1 AND signalled_at > now() - interval '1 day' AND provider_order_id IS NOT NULL LIMIT 1`,
+    [locationId],
+  );
+  return rowCount !== 0;
+}
+
 /** Returns the minutes that the last `createOrder` added because the kitchen was busy; undefined if it added none. */
 export async function lastExtraMinutes(pool: Pool, serviceOrderId: string): Promise<number | undefined> {
   const { rows } = await pool.query<{ minutes: number | null }>(

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Log } from '../domain/log.ts';
+import type { BackgroundWorkName, Observe } from '../domain/observed.ts';
 import { backoff, workLoop, type WorkLoop } from './loops.ts';
 
 const UNDER_WAY = 20;
@@ -20,6 +21,7 @@ type Due = { row: never; key: string; sequence: string; failures: number; leaseI
  * @param about.row SQL of a row's JSON, which `publish` gets. `k` is the claimed row
  * @param about.joins SQL of what else `row` reads
  * @param about.publish takes at most 15 s
+ * @param about.work the name by which a failure is counted and an alert says that nobody takes the messages
  */
 export function publishRows(about: {
   pool: Pool;
@@ -28,9 +30,11 @@ export function publishRows(about: {
   row: string;
   joins?: string;
   publish: (row: never) => Promise<unknown>;
+  work: BackgroundWorkName;
+  observe: Observe;
   log: Pick<Log, 'error'>;
 }): WorkLoop {
-  const { pool, table, key, row, joins = '', publish, log } = about;
+  const { pool, table, key, row, joins = '', publish, work, observe, log } = about;
   const claim = async (limit: number): Promise<Due[]> => {
     const { rows } = await pool.query<Due>({
       name: `claim ${table}`,
@@ -70,9 +74,10 @@ export function publishRows(about: {
     pollMs: POLL_MS,
     claim,
     work: (due) =>
-      publishOne(due).catch((error: unknown) => {
-        log.error({ table, key: due.key, err: error }, 'a change was not published; it is retried');
-      }),
+      publishOne(due).then(
+        () => observe({ what: 'background work', work, outcome: 'done' }),
+        (error: unknown) => observe({ what: 'background work', work, outcome: 'failed', error }),
+      ),
     log,
     failing: `changes of ${table} could not be read`,
   });

@@ -67,11 +67,12 @@ function readRefusal({ status: httpStatus, json }: PosAnswer, setting: keyof Set
  * `Idempotency-Key`, which are the order's id in every attempt.
  *
  * - 2xx `{"providerOrderId"}`: taken, even without a usable id, because a webhook may bring the id later
- * - 409 with `{"providerOrderId"}` or without a body: the POS has this order already, which counts as taken
+ * - 409 with `{"providerOrderId"}`: the POS has this order already, which counts as taken
  * - 404 and 405 without a `reason`: `ordersUrl` is wrong, so an operator must correct it
- * - other 4xx, `{"reason"?, "reasonCode"?, "itemIds"?}` or without a body: the POS will never take the order
- * - `{"success": false}` with a 2xx, and a 409 with another body: perhaps taken
- * - other 4xx with another body: an operator is needed
+ * - other 4xx with `{"reason"?, "reasonCode"?, "itemIds"?}`: the POS will never take the order
+ * - 400, 409 and 422 without a body: the same as with one, if the POS named a ticket of the location within a day
+ * - `{"success": false}` with a 2xx, and any other 409: perhaps taken
+ * - any other 4xx: an operator is needed
  */
 export async function createOrder(order: KitchenOrder, context: PosContext<Settings>): Promise<OrderRef> {
   const body = JSON.stringify(order);
@@ -80,9 +81,12 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   const json = answer.json ?? {};
   // Some frameworks write an empty body as an empty object.
   const isBare = Object.keys(json).length === 0;
+  // guard: bare-is-believed
+  const isBelieved = isBare && [400, 409, 422].includes(status) && (await context.namedTicketLately?.()) === true;
   if (status < 300 || status === 409) {
     const taken: OrderRef = OrderTaken.safeParse(json).data ?? {};
-    const isTaken = status === 409 ? isBare || taken.providerOrderId !== undefined : !SaysNo.safeParse(json).success;
+    const isTaken =
+      status === 409 ? isBelieved || taken.providerOrderId !== undefined : !SaysNo.safeParse(json).success;
     if (isTaken) return taken;
     throw new TryAgain(`the POS answered ${status}, but not that it took the order`, {
       sent: true,
@@ -91,7 +95,7 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   }
   const refusal = readRefusal(answer, 'ordersUrl');
   const message = `the POS refused the order with ${status}`;
-  if (!isBare && !hasOneOf(json, REFUSAL_FIELDS)) throw notItsOwn(message, status);
+  if (!isBelieved && !hasOneOf(json, REFUSAL_FIELDS)) throw notItsOwn(message, status);
   throw new GiveUp(message, { reason: NOT_TAKEN, ...refusal });
 }
 
@@ -103,7 +107,8 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
  * - any other 2xx: a webhook will report the result
  * - 404 with a `reason`: the POS has no such order
  * - 404 and 405 without a `reason`: `cancelUrl` is wrong, and the ticket may exist
- * - other 4xx: the POS can no longer cancel the order
+ * - other 4xx in our format or without a body: the POS can no longer cancel the order
+ * - any other 4xx: an operator is needed
  */
 export async function cancelOrder(
   { providerOrderId }: OrderRef,
@@ -115,8 +120,11 @@ export async function cancelOrder(
   const body = JSON.stringify({ serviceOrderId, providerOrderId, reason: cancelReason });
   const answer = await callStandard(context, `cancel:${serviceOrderId}`, { url, body });
   if (answer.status < 300) return OrderCancelled.safeParse(answer.json).success ? 'cancelled' : 'requested';
+  const { status, json } = answer;
   const refusal = readRefusal(answer, 'cancelUrl');
-  if (answer.status === 404) return 'absent';
-  const reason = 'The restaurant can no longer cancel this order.';
-  throw new GiveUp(`the POS refused to cancel the order with ${answer.status}`, { reason, ...refusal });
+  const message = `the POS refused to cancel the order with ${status}`;
+  // A refused cancel is only told to a person, so an answer without a body is believed.
+  if (Object.keys(json ?? {}).length > 0 && !hasOneOf(json, REFUSAL_FIELDS)) throw notItsOwn(message, status);
+  if (status === 404) return 'absent';
+  throw new GiveUp(message, { reason: 'The restaurant can no longer cancel this order.', ...refusal });
 }

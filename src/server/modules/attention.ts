@@ -13,7 +13,7 @@ import { traceId } from '../../core/domain/trace-id.ts';
 import { postSigned } from '../../core/notices/ways.ts';
 import { attentionTopic, attentionType } from '../pubsub/attention-topic.ts';
 
-type App = Pick<FastifyInstance, 'log' | 'database' | 'providers' | 'pubsub'>;
+type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers' | 'pubsub'>;
 
 const STOP_MS = 1_000;
 
@@ -31,6 +31,8 @@ export function attentionModule(app: App, config: Config) {
     key: 'item_key',
     row: ATTENTION_ROW,
     publish: (row: AttentionRow) => tell(attentionEvent(row, consoleUrl)),
+    work: 'publishing of attention',
+    observe: app.observability.observe,
     log: app.log,
   });
   return {

@@ -16,7 +16,7 @@ export function kitchensModule(app: App, config: Config, { breaker }: Pick<Order
   const { observe } = observability;
   const { KITCHEN_TOPIC: topic, AVAILABILITY_TOKEN: token } = config;
   const publisher =
-    topic === undefined ? undefined : publishKitchens({ pool, publish: kitchenTopic(pubsub, topic), log });
+    topic === undefined ? undefined : publishKitchens({ pool, publish: kitchenTopic(pubsub, topic), observe, log });
   const { silentLocations } = breaker;
   return {
     /** Undefined if the platform has no token. */

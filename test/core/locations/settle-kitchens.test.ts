@@ -200,7 +200,7 @@ describe('a kitchen', () => {
 
 describe('publishing', () => {
   const published: Availability[] = [];
-  const failures: object[] = [];
+  const observed: Observed[] = [];
   let answer: (availability: Availability) => Promise<void>;
   beforeEach(async () => {
     answer = async () => {};
@@ -213,7 +213,8 @@ describe('publishing', () => {
         published.push(availability);
         await answer(availability);
       },
-      log: { error: (about) => void failures.push(about) },
+      observe: (each) => void observed.push(each),
+      log: { error: () => {} },
     });
   const ofThis = (): Availability[] => published.filter((each) => each.locationId === locationId);
   const row = async (): Promise<{ failures: number; isDone: boolean; isSoon: boolean }> => {
@@ -264,7 +265,7 @@ describe('publishing', () => {
     };
     await publisher().round();
     expect(await row()).toMatchObject({ failures: 1, isDone: false, isSoon: true });
-    expect(failures).toContainEqual(expect.objectContaining({ key: locationId }));
+    expect(observed).toContainEqual(expect.objectContaining({ work: 'publishing of availability', outcome: 'failed' }));
     answer = async () => {};
     await pool.query('UPDATE kitchens SET lease_until = now() WHERE location_id = $1', [locationId]);
     await publisher().round();

@@ -6,6 +6,7 @@ import {
   recordAttention,
   type AttentionRow,
 } from '../../../src/core/orders/attention-events.ts';
+import type { Observed } from '../../../src/core/domain/observed.ts';
 import { AttentionEvent } from '../../../src/core/domain/attention-event.ts';
 import { publishRows } from '../../../src/core/postgres/publish-rows.ts';
 import { inTransaction, LOCK_ATTENTION } from '../../../src/core/postgres/transactions.ts';
@@ -43,7 +44,7 @@ async function tell(remindMin?: number): Promise<string[]> {
     [event, id, count > 1 && `of ${count}`, holder, reminders > 0 && `reminder ${reminders}`].filter(Boolean).join(' '),
   );
 }
-const errors: unknown[] = [];
+const observed: Observed[] = [];
 const publishing = (publish: (row: AttentionRow) => Promise<unknown>) =>
   publishRows({
     pool,
@@ -51,7 +52,9 @@ const publishing = (publish: (row: AttentionRow) => Promise<unknown>) =>
     key: 'item_key',
     row: ATTENTION_ROW,
     publish,
-    log: { error: (about: object) => void errors.push(about) },
+    work: 'publishing of attention',
+    observe: (each) => void observed.push(each),
+    log: { error: () => {} },
   });
 
 it('what needs a person is told once when it opens and once when it closes', async () => {
@@ -266,7 +269,6 @@ it('what ends while it is being told is told as closed, because the first event 
   await pool.query('UPDATE attention_items SET lease_until = now()');
   await publisher.round();
   expect(told).toEqual(['opened', 'closed']);
-  errors.length = 0;
 });
 
 it('an event that cannot be told is retried, and a newer state replaces it', async () => {
@@ -285,7 +287,11 @@ it('an event that cannot be told is retried, and a newer state replaces it', asy
   await publisher.round();
   // The first may have been told.
   expect(told).toEqual(['opened null', 'updated Anna']);
-  expect(errors).toHaveLength(1);
+  const work = { what: 'background work', work: 'publishing of attention' };
+  expect(observed.slice(-2)).toMatchObject([
+    { ...work, outcome: 'failed', error: { message: 'down' } },
+    { ...work, outcome: 'done' },
+  ]);
 });
 
 it('an event is a sentence with its page, and has no member data', async () => {

@@ -493,6 +493,19 @@ describe('final', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'GiveUp' }]);
   });
 
+  it('a refusal without a body ends an order only if the POS named a ticket within the last day', async () => {
+    pos.behave = () => ({ status: 422 });
+    await system.addLocation('club-bare', { ordersUrl: pos.ordersUrl });
+    const placing = (): Promise<Placement> => place({ locationId: 'club-bare' });
+    expect(await placing()).toMatchObject({ state: 'held' });
+    pos.behave = undefined;
+    const { id } = await placing();
+    expect(await system.placement(id)).toMatchObject({ state: 'sent' });
+    pos.behave = () => ({ status: 422 });
+    expect(await placing()).toMatchObject({ state: 'failed' });
+    await system.query(`UPDATE placements SET signalled_at = signalled_at - interval '25 h' WHERE state = 'sent'`);
+    expect(await placing()).toMatchObject({ state: 'held' });
+  });
   it('an order that has ended is never attempted again', async () => {
     pos.behave = () => ({ status: 429 });
     const { id } = await place();
