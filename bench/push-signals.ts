@@ -1,4 +1,4 @@
-import { PUSH_PATH } from '../src/http/pubsub-push.ts';
+import { PUSH_PATH } from '../src/core/domain/paths.ts';
 import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
 import { orderId } from './seed-orders.ts';
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Availability } from '../src/core/domain/availability.ts';
 import type { Provider } from '../src/core/domain/provider.ts';
 import { KitchenReport } from '../src/core/domain/webhook.ts';
-import { pauseLocation } from '../src/core/locations/locations.ts';
+import { pauseLocation } from '../src/core/kitchens/pause-location.ts';
 import { AHEAD } from '../test/support/move-clock.ts';
 import { post, type System } from '../test/support/start-system.ts';
 import { until } from '../test/support/until.ts';

@@ -5,7 +5,7 @@ import type * as placementCauses from '../src/core/domain/placement-cause.ts';
 import type * as order from '../src/core/domain/order.ts';
 import type * as check from '../src/core/locations/check-location.ts';
 import type * as locations from '../src/core/locations/show-location.ts';
-import type * as pause from '../src/core/locations/locations.ts';
+import type * as pause from '../src/core/kitchens/pause-location.ts';
 import type * as location from '../src/core/locations/show-location.ts';
 import type * as tokens from '../src/core/locations/webhook-tokens.ts';
 import type * as feed from '../src/core/orders/board-feed.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
-import type { Contact } from '../src/core/locations/put-location.ts';
+import type { Contact } from '../src/core/contacts/contact.ts';
 import { startStandard } from '../test/simulators/start-standard.ts';
 import { readBody, serveHttp } from '../test/support/serve-http.ts';
 import { cookOrders } from './cook-orders.ts';

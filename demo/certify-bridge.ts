@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { webhookUrl } from '../src/core/domain/make-token.ts';
+import { webhookUrl } from '../src/core/domain/paths.ts';
 import { parseAllowedHosts } from '../src/core/egress/allowed-hosts.ts';
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';

@@ -1,8 +1,9 @@
 import pg from 'pg';
-import { putLocation, type Contact } from '../src/core/locations/put-location.ts';
+import { putLocation } from '../src/core/locations/put-location.ts';
+import type { Contact } from '../src/core/contacts/contact.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
-import { webhookUrl } from '../src/core/domain/make-token.ts';
+import { webhookUrl } from '../src/core/domain/paths.ts';
 import type { Registry } from '../src/core/domain/provider.ts';
 import { registry as ours } from '../src/providers/index.ts';
 import { allowedHosts } from '../test/support/allowed-loopback.ts';

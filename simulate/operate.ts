@@ -6,7 +6,7 @@ import type { History } from '../chaos/history.ts';
 import { sendStatus, type Kitchen } from '../chaos/send-status.ts';
 import type { Served } from '../chaos/serve-orders.ts';
 import { requestCancellation } from '../src/core/cancellations/operator-cancellations.ts';
-import { pauseLocation, resumeLocation } from '../src/core/locations/locations.ts';
+import { pauseLocation, resumeLocation } from '../src/core/kitchens/pause-location.ts';
 import { retryPlacement } from '../src/core/placements/retry-placement.ts';
 import type { Act } from './faults.ts';
 import type { OriginOfRun } from './network.ts';

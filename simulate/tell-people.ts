@@ -6,7 +6,7 @@ import type { History } from '../chaos/history.ts';
 import type { Kitchen } from '../chaos/send-status.ts';
 import type { Served } from '../chaos/serve-orders.ts';
 import { agreesToCancel, ticketOf } from '../chaos/settle.ts';
-import type { Contact } from '../src/core/locations/put-location.ts';
+import type { Contact } from '../src/core/contacts/contact.ts';
 import type { ToldOrder } from '../src/core/notices/notice-texts.ts';
 import type { Message } from '../test/support/queue-messages.ts';
 import { readBody, serveHttp } from '../test/support/serve-http.ts';

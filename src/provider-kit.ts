@@ -39,6 +39,7 @@ export {
   type PosAnswer,
   type PosRequest,
 } from './providers/call-pos.ts';
+export { kitchenReport, minutesIfAny, pauseMinutes } from './providers/kitchen-report.ts';
 export { callWithToken, connectByCode, oauthGrant, oauthRevoke } from './providers/oauth.ts';
 export { ageCheck, cutText, orderNote, reasonInWords, takeOff } from './providers/order-texts.ts';
 export {
@@ -60,9 +61,6 @@ export {
   entryOf,
   HttpUrl,
   ItemMap,
-  kitchenReport,
-  minutesIfAny,
-  pauseMinutes,
   Secret,
   SHOWN,
 } from './providers/shared-settings.ts';

@@ -13,7 +13,7 @@ const VENDORS = ['lightspeed', 'clover', 'otter', 'olo'];
 const FLOORS = [
   ['domain'],
   ['postgres', 'egress'],
-  ['operators'],
+  ['operators', 'contacts', 'kitchens'],
   ['live', 'locations', 'traffic', 'retention'],
   ['statuses'],
   ['placements'],

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { WrongEnvironment } from '../server/config.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
-import { NotDone } from '../operators/operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { printError, terminalText } from '../observe/terminal-text.ts';
 
 const FAILED = 1;

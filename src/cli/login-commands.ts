@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
 import { printError } from '../observe/terminal-text.ts';
 import { NotSignedIn, askService, reasonOf } from '../operators/ask-service.ts';
-import { NotDone } from '../operators/operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { listProviders } from '../operators/provider-operations.ts';
 import { examples, print } from './print.ts';
 import { forgetLogin, readServiceUrl, storeLogin } from './stored-login.ts';

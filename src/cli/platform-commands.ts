@@ -15,7 +15,7 @@ import type { CodedError } from '../core/placements/ask-platform.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { onChange } from './on-change.ts';
 import { asTyped, examples, print, sections, table, tableOf, titled } from './print.ts';
-import { NotDone } from '../operators/operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { loadProviders } from './settings-rules.ts';
 import { printError } from '../observe/terminal-text.ts';
 

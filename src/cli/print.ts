@@ -3,7 +3,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { type Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { terminalText } from '../observe/terminal-text.ts';
-import { NotDone } from '../operators/operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ ${line}`).join('\n')}`;

@@ -9,7 +9,7 @@ import { knownFrom, recoverOrders, type Left, type LostOrder } from '../core/ord
 import { failed, ok, warning, type Check } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf } from '../diagnostics/print-checks.ts';
 import { orderIdOf } from '../http/pubsub-push.ts';
-import { NotDone } from '../operators/operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { readConfigOf } from '../server/config.ts';
 import { hasWaiting, readSince } from '../server/pubsub/read-since.ts';
 import { drainOf } from '../server/pubsub/spill-topic.ts';

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { isPlainElsewhere } from '../core/egress/allowed-hosts.ts';
-import { NotDone } from '../operators/operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 
 /** A service whose operator API the commands use. */
 export type Service = { url: string; token: string };

@@ -1,6 +1,6 @@
 import type { Status } from '../core/domain/lifecycle.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
-import { webhookPath } from '../core/domain/make-token.ts';
+import { webhookPath } from '../core/domain/paths.ts';
 import type { Location } from '../core/locations/locations.ts';
 import { refuseNextStatus } from '../core/placements/test-order.ts';
 import { findWebhook, readWebhook } from '../core/replay/stored-webhook.ts';

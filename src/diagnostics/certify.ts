@@ -1,5 +1,6 @@
 import { attemptLimit } from '../core/domain/timing.ts';
-import { makeToken, webhookPath } from '../core/domain/make-token.ts';
+import { makeToken } from '../core/domain/make-token.ts';
+import { webhookPath } from '../core/domain/paths.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
 import { problemOf, type Problem } from '../core/domain/placement-cause.ts';
 import { WrongLocation, type Location } from '../core/locations/locations.ts';

@@ -10,10 +10,9 @@ import {
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../server/config.ts';
 import type { OrderModule } from '../core/domain/order-module.ts';
-import { answerJudge, askPlatform, type PlatformAnswer } from '../core/placements/ask-platform.ts';
+import { answerJudge, askPlatform, type PlatformAnswer, hasValue } from '../core/placements/ask-platform.ts';
 import { headersOf, variablesOf } from '../core/placements/fetch-order-data.ts';
 import { describeFailure } from '../core/egress/bounded-fetch.ts';
-import { hasValue } from '../core/placements/placement-sql.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { hostOf } from './ask-http.ts';

@@ -1,6 +1,6 @@
 import { NotAuthentic } from '../core/domain/errors.ts';
 import type { Webhook } from '../core/domain/provider.ts';
-import { webhookPath } from '../core/domain/make-token.ts';
+import { webhookPath } from '../core/domain/paths.ts';
 import { hideSecrets, secretsOf } from '../core/locations/hide-secrets.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { StoredWebhook } from '../core/replay/stored-webhook.ts';

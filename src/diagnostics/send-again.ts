@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { webhookUrl } from '../core/domain/make-token.ts';
+import { webhookUrl } from '../core/domain/paths.ts';
 import type { Location } from '../core/locations/locations.ts';
 import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import { findWebhook, readWebhook, type StoredWebhook } from '../core/replay/stored-webhook.ts';

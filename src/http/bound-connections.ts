@@ -1,3 +1,4 @@
+import type { ConnectionCounts } from '../core/domain/observed.ts';
 import { readFileSync } from 'node:fs';
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -54,13 +55,6 @@ export type Connections = {
   counts(): ConnectionCounts;
 };
 
-export type ConnectionCounts = {
-  most: number;
-  open: Record<Whose, number>;
-  /** How many connections were closed to free capacity since the process started. */
-  closed: Record<Whose, number>;
-};
-
 type Connection = {
   socket: Socket | undefined;
   server: Server | undefined;
@@ -70,10 +64,6 @@ type Connection = {
   before: Connection;
   after: Connection;
 };
-
-/** `anonymous`: no request on the connection has authenticated yet. */
-export const WHOSE = ['anonymous', 'authenticated'] as const;
-export type Whose = (typeof WHOSE)[number];
 
 const REPORT_AGAIN_MS = 60_000;
 /** Share reserved for anonymous connections, because a POS is anonymous until it sends its token. */

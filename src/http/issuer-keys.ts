@@ -73,3 +73,15 @@ function describe(error: unknown): string {
   const { message, cause } = error as { message?: string; cause?: { code?: unknown } };
   return [message, typeof cause?.code === 'string' ? `(${cause.code})` : undefined].join(' ').trimEnd();
 }
+
+/**
+ * Says why jose refuses a token, without quoting the token. jose's messages contain only names of claims and headers,
+ * except the message about `crit`, which quotes the token and is therefore replaced.
+ * @throws the error itself if it is a CannotVerify, which says nothing about the token
+ */
+export function whyRefused(error: unknown): string {
+  if (error instanceof CannotVerify) throw error;
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.message.startsWith('Extension Header Parameter')) return 'crit names an unsupported header';
+  return error.message;
+}

@@ -1,9 +1,9 @@
+import { PUSH_PATH } from '../core/domain/paths.ts';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Now } from '../core/postgres/database-clock.ts';
-import { issuerKeys } from './issuer-keys.ts';
-import { whyRefused } from './refuse.ts';
+import { issuerKeys, whyRefused } from './issuer-keys.ts';
 import { Id } from '../core/domain/order.ts';
 import type { Observe, SignalObserved } from '../core/domain/observed.ts';
 import type { Authenticate } from './bound-connections.ts';
@@ -184,7 +184,6 @@ function shortened(messageId: unknown): string | undefined {
   return typeof messageId === 'string' ? messageId.slice(0, 64) : undefined;
 }
 
-export const PUSH_PATH = '/pubsub/push';
 /** Bytes of the largest push. A Pub/Sub message has at most 10 MB, and base64 adds a third. */
 const PUSH_BODY_LIMIT = 16 * 2 ** 20;
 

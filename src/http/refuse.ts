@@ -1,20 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CannotVerify } from './issuer-keys.ts';
 import { CHUNK_BYTES } from './read-body.ts';
-
-/**
- * Says why jose refuses a token, without quoting the token. jose's messages contain only names of claims and headers,
- * except the message about `crit`, which quotes the token and is therefore replaced.
- * @throws the error itself if it is a CannotVerify, which says nothing about the token
- */
-export function whyRefused(error: unknown): string {
-  if (error instanceof CannotVerify) throw error;
-  if (!(error instanceof Error)) return 'unknown';
-  if (error.message.startsWith('Extension Header Parameter')) return 'crit names an unsupported header';
-  return error.message;
-}
 
 /** How long the connection stays open for a sender that is still writing, so that it can read the answer. */
 const LINGER_MS = 1_000;

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ArrivedWebhook, TranslatedWebhook, WebhookOutcome } from '../core/domain/webhook.ts';
-import { WEBHOOK_PATH } from '../core/domain/make-token.ts';
+import { WEBHOOK_PATH } from '../core/domain/paths.ts';
 import type { Observe, WebhookObserved, WebhookRefused } from '../core/domain/observed.ts';
 import { uuidV7 } from '../core/domain/uuid-v7.ts';
 import type { ListedToken } from '../core/locations/changed-tokens.ts';

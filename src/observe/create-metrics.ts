@@ -2,11 +2,10 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { Backlog } from '../core/orders/sample-backlog.ts';
 import { type GaugeBy, UNKNOWN } from './event.ts';
 import { KITCHEN_STATES } from '../core/domain/availability.ts';
-import type { Observe } from '../core/domain/observed.ts';
+import { type Observe, type ConnectionCounts, WHOSE } from '../core/domain/observed.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-webhook.ts';
-import { type ConnectionCounts, WHOSE } from '../http/bound-connections.ts';
 import { readerOf } from './events.ts';
 import { counterIn, metricsIn } from './metrics-in.ts';
 

@@ -8,7 +8,7 @@ import {
 import { LEFT_OUT_CODES } from '../core/domain/left-out.ts';
 import type { Log } from '../core/domain/log.ts';
 import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
-import { PUSH_PATH } from '../http/pubsub-push.ts';
+import { PUSH_PATH } from '../core/domain/paths.ts';
 import { UNKNOWN, asking, atLocation, errorType, rounded, type EventReadings } from './event.ts';
 
 const SIGNAL_OUTCOMES = ['recorded', 'known', 'poison', 'unauthorized', 'not_recorded'];

@@ -1,7 +1,7 @@
 import type { Log } from '../core/domain/log.ts';
 import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
 import { DROP_CODES } from '../core/domain/webhook-cause.ts';
-import { WEBHOOK_PATH, webhookPath } from '../core/domain/make-token.ts';
+import { WEBHOOK_PATH, webhookPath } from '../core/domain/paths.ts';
 import type { WebhookObserved } from '../core/domain/observed.ts';
 import { QUICK, atLocation, rounded, type Count, type EventReadings, type MakeMetrics, type SpanOf } from './event.ts';
 

@@ -5,7 +5,6 @@ import { serviceOf } from '../cli/stored-login.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
 import {
-  NotDone,
   PartlyDone,
   type Ask,
   type CommandAbout,
@@ -13,6 +12,7 @@ import {
   type Operation,
   type Options,
 } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { GROUPS } from './registry.ts';
 import { PAGE_MAX } from './requests.ts';
 

@@ -7,16 +7,8 @@ import { membersOf, settingsDecrypter, type SettingsRules } from '../core/locati
 import { noticeWays } from '../core/notices/ways.ts';
 import { audited } from '../core/operators/audit.ts';
 import { actOf } from './action-of.ts';
-import {
-  NotDone,
-  perform,
-  type Ask,
-  type Caller,
-  type Operation,
-  type Options,
-  type Settings,
-  type Tell,
-} from './operation.ts';
+import { perform, type Ask, type Caller, type Operation, type Options, type Settings, type Tell } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 
 /** They end an operation with `streams` in an orderly way. */
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
 import type { Service } from '../cli/stored-login.ts';
-import { NotDone, type Ask, type Operation, type Options, type Tell } from './operation.ts';
+import { type Ask, type Operation, type Options, type Tell } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 
 /** Time limit for one answer. The slowest operation takes 60 s at a POS. */
 const ANSWER_MS = 90_000;

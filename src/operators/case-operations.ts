@@ -4,7 +4,6 @@ import {
   Case,
   Note,
   SnoozedUntil,
-  Typed,
   addNote,
   closeCase,
   readCare,
@@ -12,7 +11,9 @@ import {
   takeCase,
   type Subject,
 } from '../core/operators/cases.ts';
-import { NotDone, operation, type Caller, type CommandAbout, type Operation } from './operation.ts';
+import { Typed } from '../core/domain/typed.ts';
+import { operation, type Caller, type CommandAbout, type Operation } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { LocationParams, optionalFields, OrderParams } from './requests.ts';
 
 /** What the operations about orders and those about locations do not share. */

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { facts } from '../cli/print.ts';
 import { makeConnectLink } from '../core/locations/connect-links.ts';
 import { disconnectLocation } from '../core/locations/disconnect-location.ts';
-import { NotDone, POS, SETTINGS, operation, refusing, type Operation, type Settings } from './operation.ts';
+import { POS, SETTINGS, operation, refusing, type Operation, type Settings } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { locationArgument, LocationParams } from './requests.ts';
 
 const rulesOf = ({ registry, keys, publicUrl }: Settings) => ({ registry, keys, publicUrl: publicUrl || undefined });

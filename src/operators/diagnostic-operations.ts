@@ -10,7 +10,8 @@ import { Check, Finding, PARTS } from '../diagnostics/check.ts';
 import { describeFailure, isFine, lineOf, sumOf } from '../diagnostics/print-checks.ts';
 import type { TestContents } from '../diagnostics/test-run.ts';
 import { printError } from '../observe/terminal-text.ts';
-import { NO_PUBLIC_URL, NotDone, POS, operation, unlessDrained, type Operation, type Tell } from './operation.ts';
+import { NO_PUBLIC_URL, POS, operation, unlessDrained, type Operation, type Tell } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { LocationParams, optionalFields } from './requests.ts';
 
 /** A value of `without`: the POS never repeats a webhook that was not answered 200. */

@@ -4,7 +4,8 @@ import { toCauseText } from '../core/domain/cause-text.ts';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';
 import { ConnectedLocation, connectLocation } from '../core/locations/connect-location.ts';
-import { PausedLocation, findLocation, pauseLocation, resumeLocation } from '../core/locations/locations.ts';
+import { findLocation } from '../core/locations/locations.ts';
+import { PausedLocation, pauseLocation, resumeLocation } from '../core/kitchens/pause-location.ts';
 import {
   ChangedLocation,
   type LocationChange,
@@ -25,7 +26,6 @@ import { changeInWords, locationInWords, locationsTable } from './location-text.
 import {
   NOTIFY,
   NO_PUBLIC_URL,
-  NotDone,
   POS,
   SETTINGS,
   operation,
@@ -35,6 +35,7 @@ import {
   type CommandOption,
   type Operation,
 } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { group, groupOption, lasting, locationArgument, LocationParams, optional, whether } from './requests.ts';
 
 /** Limit for all calls to the POS together. It is short, because an operator waits for the result. */

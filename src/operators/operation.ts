@@ -1,3 +1,4 @@
+import { NotDone } from '../core/operators/not-done.ts';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Action, Author } from '../core/operators/audit.ts';
@@ -260,16 +261,6 @@ export function operation<
 
 /** Performs an operation, in the database or by the API of a service. @throws NotDone, PartlyDone */
 export type Ask = (operation: Operation, input: Options, tell?: Tell) => Promise<object>;
-
-/** The operation was refused, and nothing was changed. */
-export class NotDone extends Error {
-  override readonly name = 'NotDone';
-  readonly statusCode: 400 | 403 | 404 | 409 | 410 | 412 | 422;
-  constructor(statusCode: NotDone['statusCode'], message: string, cause?: unknown) {
-    super(message, { cause });
-    this.statusCode = statusCode;
-  }
-}
 
 /** Makes an error handler that turns an error of a POS into a refusal. @param what for people, such as "No link" */
 export const refusing =

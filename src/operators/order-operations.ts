@@ -12,7 +12,7 @@ import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { traceId } from '../core/domain/trace-id.ts';
 import { ListedOrders, listOrders } from '../core/orders/list-orders.ts';
 import { recordAtOrders } from '../core/operators/audit.ts';
-import { Typed } from '../core/operators/cases.ts';
+import { Typed } from '../core/domain/typed.ts';
 import { OrderStory, orderTimeline } from '../core/orders/order-timeline.ts';
 import { readChanges, readContents, readOrdered } from '../core/orders/read-contents.ts';
 import { Found, FoundOrders, search, searchMember } from '../core/orders/search.ts';
@@ -20,7 +20,8 @@ import { archiveStore } from '../core/retention/archive-store.ts';
 import { showOrder, withoutMemberData } from '../core/orders/show-order.ts';
 import { Resolved, resolveNotThere, resolveThere } from '../core/placements/resolve-doubt.ts';
 import { Retried, retryPlacement } from '../core/placements/retry-placement.ts';
-import { NotDone, operation, type Operation } from './operation.ts';
+import { operation, type Operation } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { foundInWords, orderInWords, ordersTable } from './order-text.ts';
 import {
   ConcludeCancel,

@@ -5,8 +5,9 @@ import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
 import { Id, Time } from '../core/domain/order.ts';
 import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { WEBHOOK_OUTCOMES } from '../core/domain/webhook.ts';
-import { Typed } from '../core/operators/cases.ts';
-import { NotDone, type Caller, type CommandOption, type Options } from './operation.ts';
+import { Typed } from '../core/domain/typed.ts';
+import { type Caller, type CommandOption, type Options } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 
 export const PAGE_MAX = 200;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { facts, readFuture, tableOf } from '../cli/print.ts';
 import { isStorable } from '../core/domain/cause-text.ts';
-import { webhookUrl } from '../core/domain/make-token.ts';
+import { webhookUrl } from '../core/domain/paths.ts';
 import { listLocations } from '../core/locations/locations.ts';
 import { Id } from '../core/domain/order.ts';
 import {
@@ -15,7 +15,8 @@ import {
   revokeToken,
   stateOfToken,
 } from '../core/locations/webhook-tokens.ts';
-import { NO_PUBLIC_URL, NotDone, noSuch, operation, type Operation } from './operation.ts';
+import { NO_PUBLIC_URL, noSuch, operation, type Operation } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import { EXAMPLE_ID, group, groupOption, idOf, LocationParams, optionalFields, When } from './requests.ts';
 
 const Label = z

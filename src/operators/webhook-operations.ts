@@ -8,7 +8,6 @@ import { ShownWebhook, showWebhook } from '../core/replay/show-webhook.ts';
 import { findWebhook } from '../core/replay/stored-webhook.ts';
 import { findThing } from './action-of.ts';
 import {
-  NotDone,
   PartlyDone,
   SETTINGS,
   noSuch,
@@ -17,6 +16,7 @@ import {
   type CommandOption,
   type Operation,
 } from './operation.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import {
   Replay,
   ReplayMany,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Contact, NoticeReason } from '../../src/core/locations/put-location.ts';
+import type { Contact, NoticeReason } from '../../src/core/contacts/contact.ts';
 import { answerNotice, findAnswerPage, type AnswerPage } from '../../src/core/notices/answer-notice.ts';
 import { findNotices } from '../../src/core/notices/find-notices.ts';
 import { workNotices } from '../../src/core/notices/send-notices.ts';

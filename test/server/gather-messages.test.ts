@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
-import type { PubsubConnection } from '../../src/server/plugins/pubsub.ts';
+import type { PubsubConnection } from '../../src/server/pubsub/pubsub-connection.ts';
 import { gatherMessages } from '../../src/server/pubsub/gather-messages.ts';
 
 it('sends messages in one request, and each alone if Pub/Sub refuses the request', async () => {

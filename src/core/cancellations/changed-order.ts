@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientBase } from 'pg';
 import type { CanonicalOrder } from '../domain/order.ts';
-import { PAUSED_AT, TAKE_OFF_PAUSE } from '../locations/locations.ts';
+import { PAUSED_AT, TAKE_OFF_PAUSE } from '../kitchens/pause-location.ts';
 import { CODE_OF_COUNT, countCode } from '../placements/record-order.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import type { CancellationState, PlacementState } from '../domain/placement.ts';

@@ -5,6 +5,7 @@ import { nameParameters } from '../postgres/sql-rows.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import { HELD_RETRY_MS, backOff } from '../placements/conclude-placement.ts';
 import { WITHDRAWN, endCancelled } from '../placements/placement-outcomes.ts';
+import { lockedFirst } from '../placements/placement-sql.ts';
 import { END_ATTEMPT_PARAMETERS, attemptEndJson, endAttemptIf, type AttemptEnd } from '../placements/record-attempt.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
 import { refuseCancellation } from './begin-cancellation.ts';
@@ -121,7 +122,7 @@ const POSTPONE = `
                                           CASE WHEN now() < ${LAST_TRY} THEN ${LAST_TRY} ELSE deadline_at END) END,
         lease_id = NULL, lease_until = NULL
     WHERE service_order_id = ${$.serviceOrderId} AND lease_id = ${$.leaseId}::uuid AND num_nulls(finished_at) = 1
-      AND (SELECT count(*) FROM known) = 1 -- locks the order's row before the cancellation's
+      AND ${lockedFirst('known', '= 1')}
     RETURNING service_order_id
   ), ${endAttemptIf(`(${$.state} IS DISTINCT FROM 'in_doubt' OR (SELECT count(*) FROM c) = 1)`)}
   ${LEAVING_DOUBT} AND ${$.state} = 'by_phone'`;

@@ -1,18 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** The path of the webhook endpoint. A POS calls `/{integration}/{locationId}` below it. */
-export const WEBHOOK_PATH = '/webhook';
-
-/** The URL that a POS calls. `base` is the public base URL. */
-export function webhookUrl(base: string, about: { integration: string; locationId: string; token: string }): string {
-  return `${base}${webhookPath(about)}?token=${about.token}`;
-}
-
-export function webhookPath({ integration, locationId }: { integration: string; locationId: string }): string {
-  return `${WEBHOOK_PATH}/${encodeURIComponent(integration)}/${encodeURIComponent(locationId)}`;
-}
-
 /** The prefix of a token for the webhook endpoint, operators, a connect link or an answer. Secret scanners detect our tokens by it. */
 type Prefix = 'exw_' | 'exo_' | 'exc_' | 'exa_';
 /** Random bytes of a token. Their 256 bits cannot be guessed, so a plain SHA-256 is a safe hash. */

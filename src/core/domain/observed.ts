@@ -358,3 +358,14 @@ export type NoticeObserved = {
 export const NOTICE_OUTCOMES = ['sent', 'failed', 'gave_up', 'settled'] as const;
 
 export type Observe = (observed: Observed) => void;
+
+/** `anonymous`: no request on the connection has authenticated yet. */
+export const WHOSE = ['anonymous', 'authenticated'] as const;
+export type Whose = (typeof WHOSE)[number];
+
+export type ConnectionCounts = {
+  most: number;
+  open: Record<Whose, number>;
+  /** How many connections were closed to free capacity since the process started. */
+  closed: Record<Whose, number>;
+};

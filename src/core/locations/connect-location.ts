@@ -15,7 +15,7 @@ import {
 } from './locations.ts';
 import type { Connection } from '../domain/provider.ts';
 import { issueToken, revokeToken } from './webhook-tokens.ts';
-import { webhookUrl } from '../domain/make-token.ts';
+import { webhookUrl } from '../domain/paths.ts';
 
 /** What is done, and what is left to do by hand. A step may contain the new token. */
 export const ConnectedLocation = z.object({

@@ -14,7 +14,7 @@ import {
 import { etagOf, LocationDetails, readConfigured, type ConfiguredRow } from './put-location.ts';
 import type { SettingsKeys } from './settings-key.ts';
 import type { Registry } from '../domain/provider.ts';
-import { webhookPath } from '../domain/make-token.ts';
+import { webhookPath } from '../domain/paths.ts';
 import { Care, readCare } from '../operators/cases.ts';
 import { readActionsAt, RecordedAction } from '../operators/read-audit.ts';
 import type { Now } from '../postgres/database-clock.ts';

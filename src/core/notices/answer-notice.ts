@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { concludeByPhone } from '../cancellations/operator-cancellations.ts';
 import { digest, mayBeToken } from '../domain/make-token.ts';
 import type { Refused } from '../domain/placement-cause.ts';
-import type { Contact } from '../locations/put-location.ts';
+import type { Contact } from '../contacts/contact.ts';
 import { audited, type Action } from '../operators/audit.ts';
 import type { Actor } from '../operators/operator.ts';
 import { resolveNotThere, resolveThere } from '../placements/resolve-doubt.ts';

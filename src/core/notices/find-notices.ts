@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { Contact, type NoticeReason } from '../locations/put-location.ts';
-import { clockOf } from '../locations/locations.ts';
+import { Contact, type NoticeReason } from '../contacts/contact.ts';
+import { clockOf } from '../kitchens/pause-location.ts';
 import { DOUBT_FOR_OPERATOR, DOUBT_SINCE, PAUSED_CAUSES } from '../orders/needs-operator.ts';
 import { TEST_REASON } from '../placements/test-order.ts';
 import { inBatch, inBatches, LOCK_FIND_NOTICES } from '../postgres/transactions.ts';

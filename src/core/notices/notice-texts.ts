@@ -1,4 +1,4 @@
-import type { Contact, Language, NoticeReason } from '../locations/put-location.ts';
+import type { Contact, Language, NoticeReason } from '../contacts/contact.ts';
 
 /** What a contact can answer about each trouble. */
 export const ANSWERS = {

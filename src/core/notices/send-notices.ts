@@ -5,7 +5,7 @@ import { describeError } from '../domain/classify-error.ts';
 import { digest, makeToken } from '../domain/make-token.ts';
 import type { Log } from '../domain/log.ts';
 import type { NoticeObserved, Observe } from '../domain/observed.ts';
-import type { Contact } from '../locations/put-location.ts';
+import type { Contact } from '../contacts/contact.ts';
 import type { Actor } from '../operators/operator.ts';
 import { backoff, joinLoops, workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { retryWrite } from '../postgres/transactions.ts';

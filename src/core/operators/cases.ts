@@ -1,15 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { isStorable } from '../domain/cause-text.ts';
-import { Instant, NOT_BLANK } from '../domain/order.ts';
-
-export const Typed = (most: number): z.ZodString =>
-  z
-    .string()
-    .trim()
-    .max(most)
-    .regex(NOT_BLANK, { error: 'is blank' })
-    .refine(isStorable, { error: 'contains a NUL or a lone surrogate' });
+import { Instant } from '../domain/order.ts';
 
 export const Case = z
   .object({ holder: z.string(), takenAt: Instant })

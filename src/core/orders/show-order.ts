@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { CancellationState, PlacementState } from '../domain/placement.ts';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { StoredPlacementCause } from '../domain/placement-cause.ts';
-import { NOTICE_REASONS } from '../locations/put-location.ts';
+import { NOTICE_REASONS } from '../contacts/contact.ts';
 import { WEBHOOK_DAYS } from '../retention/erase-members.ts';
 import { type ArchiveStore, findArchived } from '../retention/archive.ts';
 import { type Reader, readerOfRows } from '../retention/pack-order.ts';

@@ -3,7 +3,6 @@ import { classifyError } from '../domain/classify-error.ts';
 import type { OrderModule, PlatformError } from '../domain/order-module.ts';
 import { boundedFetch } from '../egress/bounded-fetch.ts';
 import { askMapper } from './ask-mapper.ts';
-import { hasValue } from './placement-sql.ts';
 
 /** The ordering platform's answer to a query. */
 export type PlatformAnswer = {
@@ -175,4 +174,13 @@ function isNullAt(data: unknown, path: readonly unknown[]): boolean {
     value = (value as Record<string, unknown>)[String(key)];
   }
   return value === null;
+}
+
+/** False for null, for an empty list, and for a list or object of only these and `__typename`. True for `{}`. */
+export function hasValue(value: unknown): boolean {
+  if (value === null || value === undefined) return false;
+  if (Array.isArray(value)) return value.some(hasValue);
+  if (typeof value !== 'object') return true;
+  const fields = Object.entries(value);
+  return fields.length === 0 || fields.some(([key, field]) => key !== '__typename' && hasValue(field));
 }

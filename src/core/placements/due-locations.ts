@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { PAUSED_AT } from '../locations/locations.ts';
+import { PAUSED_AT } from '../kitchens/pause-location.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 import { restAfter } from '../postgres/loops.ts';
 import type { SilentLocation } from './circuit-breaker.ts';

@@ -4,9 +4,14 @@ import { parseRetryAfter } from '../domain/classify-error.ts';
 import type { OrderModule } from '../domain/order-module.ts';
 import { AnswerTooLarge, describeFailure } from '../egress/bounded-fetch.ts';
 import { askMapper } from './ask-mapper.ts';
-import { answerJudge, askPlatform, type CodedError, type Judgement, type PlatformAnswer } from './ask-platform.ts';
-import { hasValue } from './placement-sql.ts';
-
+import {
+  answerJudge,
+  askPlatform,
+  type CodedError,
+  type Judgement,
+  type PlatformAnswer,
+  hasValue,
+} from './ask-platform.ts';
 /** Fetches one order. @returns GraphQL's `data`, or undefined if the platform does not have the order (yet) */
 type FetchOrderData = (serviceOrderId: string) => Promise<unknown>;
 

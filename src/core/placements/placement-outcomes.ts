@@ -9,7 +9,7 @@ import { CANCEL_WITHIN_S, type Claim } from '../domain/placement.ts';
 import type { PlacementCode, Problem } from '../domain/placement-cause.ts';
 import type { ReasonCode } from '../domain/reason-code.ts';
 import type { RefusedFor } from '../domain/classify-error.ts';
-import { IS_UNFINISHED } from './placement-sql.ts';
+import { IS_UNFINISHED, lockedFirst } from './placement-sql.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 
 /**
@@ -164,7 +164,7 @@ export async function failPlacement(
                                  ELSE ${nextSequence('last_notified_sequence')} END
         WHERE service_order_id = $1 AND lease_id = $3 AND ${IS_UNFINISHED}
           AND (NOT $6::boolean OR deadline_at < now())
-          AND (SELECT count(*) FROM o) >= 0 -- locks the order's row before the placement's
+          AND ${lockedFirst('o')}
         RETURNING service_order_id, last_notified_sequence
       ), failing AS (
         SELECT o.service_order_id, o.ended_at, ${nextSequence('o.sequence')} AS sequence
@@ -238,7 +238,7 @@ const END_CANCELLED = `
                      WHEN ${$.state} = 'withdrawn' AND (SELECT fails FROM o) THEN 'failed' ELSE ${$.state} END,
         problem = CASE WHEN (SELECT fails FROM o) THEN problem END, cause = CASE WHEN (SELECT fails FROM o) THEN cause END,
         finished_at = coalesce(finished_at, now()), lease_id = NULL, lease_until = NULL
-    WHERE service_order_id = ${$.serviceOrderId} AND (SELECT count(*) FROM o) = 1 -- locks the order's row before the placement's
+    WHERE service_order_id = ${$.serviceOrderId} AND ${lockedFirst('o', '= 1')}
       AND (${$.state} = 'sent' OR ${IS_UNFINISHED} AND (SELECT ended_at IS NULL FROM o)
                                     -- Another worker may be in a call. A worker whose lease expired does not know that.
                                     AND NOT EXISTS (SELECT FROM placement_attempts a

@@ -9,6 +9,14 @@ import type { Problem } from '../domain/placement-cause.ts';
 export const IS_UNFINISHED = 'num_nulls(finished_at) = 1';
 
 /**
+ * SQL of a condition that locks the orders of the query `from`, which has FOR UPDATE, before the row of the statement:
+ * Postgres evaluates a query that a condition reads before it locks a row that satisfies the condition. An order is
+ * always locked before its placement and its cancellation, so two statements never wait for each other.
+ * @param rows how many orders there must be. By default there may be none
+ */
+export const lockedFirst = (from: string, rows = '>= 0'): string => `(SELECT count(*) FROM ${from}) ${rows}`;
+
+/**
  * SQL that restarts the placement of order $1 with a full deadline if it ended before the order was ever read, as failed
  * or skipped. Then no ticket can exist, unless a recovery found that the order had ended. If the member was notified of
  * `failed`, later messages have higher sequence numbers. The full time is `deadline_at - signalled_at`, which nothing
@@ -30,15 +38,6 @@ export async function releaseClaim(pool: Pool, claim: Claim): Promise<void> {
      WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED} AND next_attempt_at <= now()`,
     [claim.serviceOrderId, claim.leaseId],
   );
-}
-
-/** False for null, for an empty list, and for a list or object of only these and `__typename`. True for `{}`. */
-export function hasValue(value: unknown): boolean {
-  if (value === null || value === undefined) return false;
-  if (Array.isArray(value)) return value.some(hasValue);
-  if (typeof value !== 'object') return true;
-  const fields = Object.entries(value);
-  return fields.length === 0 || fields.some(([key, field]) => key !== '__typename' && hasValue(field));
 }
 
 /** SQL of when a doubt began that begins or goes on. NULL if a process of the previous version recorded it. */

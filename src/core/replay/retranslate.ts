@@ -1,4 +1,4 @@
-import { webhookPath } from '../domain/make-token.ts';
+import { webhookPath } from '../domain/paths.ts';
 import type { Pool } from 'pg';
 import type { Refusal, StoredWebhook } from './stored-webhook.ts';
 import { WrongLocation, findLocation, type DecryptSettings } from '../locations/locations.ts';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { baseUrl, DeliveredBy, ItemMap, minutesIfAny, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
+import { baseUrl, DeliveredBy, ItemMap, Secret, SHOWN } from '../shared-settings.ts';
+import { minutesIfAny, pauseMinutes } from '../kitchen-report.ts';
 import { idIfAny, ifAny, textIfAny, timeIfAny } from '../read-json.ts';
 
 export const Settings = z

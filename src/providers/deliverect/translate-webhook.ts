@@ -5,7 +5,7 @@ import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
 import { reasonInWords } from '../order-texts.ts';
 import { refuseNameless } from '../refusals.ts';
-import { kitchenReport } from '../shared-settings.ts';
+import { kitchenReport } from '../kitchen-report.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { BusyMode, OrderUpdate, type Settings } from './payloads.ts';
 import type { KitchenReport } from '../../core/domain/webhook.ts';

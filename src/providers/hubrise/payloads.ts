@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { absentable, idIfAny, ifAny, requestedId, timeIfAny } from '../read-json.ts';
-import { Secret, baseUrl, minutesIfAny, pauseMinutes, SHOWN } from '../shared-settings.ts';
+import { Secret, baseUrl, SHOWN } from '../shared-settings.ts';
+import { minutesIfAny, pauseMinutes } from '../kitchen-report.ts';
 
 /** A ref code, alone or with the name of the list that an option belongs to. */
 const PosItem = z.union([Id, z.strictObject({ ref: Id, optionListName: z.string().min(1).max(255).optional() })]);

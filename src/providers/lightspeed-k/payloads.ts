@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { idIfAny, ifAny, requestedId, textIfAny, timeIfAny } from '../read-json.ts';
-import { baseUrl, HttpUrl, ItemMap, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
+import { baseUrl, HttpUrl, ItemMap, Secret, SHOWN } from '../shared-settings.ts';
+import { pauseMinutes } from '../kitchen-report.ts';
 import type { Status } from '../../core/domain/lifecycle.ts';
 
 const INT64_MAX = 2n ** 63n - 1n;

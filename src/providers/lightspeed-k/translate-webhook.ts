@@ -16,7 +16,7 @@ import type { KitchenReport } from '../../core/domain/webhook.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
 import { NOT_TAKEN, refuseNameless } from '../refusals.ts';
-import { kitchenReport } from '../shared-settings.ts';
+import { kitchenReport } from '../kitchen-report.ts';
 
 const REASONS: readonly (readonly [RegExp, ReasonCode, string])[] = [
   [/accept online orders/i, 'paused', 'The restaurant takes no online orders at the moment.'],

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { Id, StatusEvent } from '../../core/domain/order.ts';
 import { ReasonCode } from '../../core/domain/reason-code.ts';
 import { absentable, idIfAny, requestedId, textIfAny, timeIfAny } from '../read-json.ts';
-import { HttpUrl, minutesIfAny } from '../shared-settings.ts';
+import { HttpUrl } from '../shared-settings.ts';
+import { minutesIfAny } from '../kitchen-report.ts';
 import { isSecret } from '../../core/domain/standard-webhooks.ts';
 
 const Secret = z

@@ -4,7 +4,7 @@ import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/or
 import type { KitchenReport } from '../../core/domain/webhook.ts';
 import { parseJson, readShape, readState } from '../read-json.ts';
 import { refuseNameless } from '../refusals.ts';
-import { kitchenReport } from '../shared-settings.ts';
+import { kitchenReport } from '../kitchen-report.ts';
 import { AnyEvent, KitchenStatusEvent, ofOrder, OrderStatusEvent, signingSecrets, type Settings } from './payloads.ts';
 import type { PosContext, Webhook } from '../../core/domain/provider.ts';
 import { callStandard } from './send-order.ts';

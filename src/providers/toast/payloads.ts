@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { Id } from '../../core/domain/order.ts';
 import { absentable, ifAny, requestedId, timeIfAny } from '../read-json.ts';
-import { BaseUrl, DeliveredBy, pauseMinutes, Secret, SHOWN } from '../shared-settings.ts';
+import { BaseUrl, DeliveredBy, Secret, SHOWN } from '../shared-settings.ts';
+import { pauseMinutes } from '../kitchen-report.ts';
 
 const Guid = z.guid({ error: 'is not a GUID such as 9c59d4ab-8242-450f-8f36-b16e1b3ab802' }).meta(SHOWN);
 

@@ -5,7 +5,7 @@ import type { Webhook } from '../../core/domain/provider.ts';
 import type { KitchenReport } from '../../core/domain/webhook.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
-import { kitchenReport } from '../shared-settings.ts';
+import { kitchenReport } from '../kitchen-report.ts';
 import { verifyHmac } from '../verify-hmac.ts';
 import { eventsOfOrder } from './read-status.ts';
 import {

@@ -10,7 +10,7 @@ import { NONE_WAITING, type SpillState, type SpillWebhook, webhookSpiller } from
 import type { BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
 import type { StoreDeps } from '../../core/statuses/store-webhooks.ts';
 import type { TranslateRules } from '../../core/statuses/translate-webhook-request.ts';
-import type { PubsubConnection } from '../plugins/pubsub.ts';
+import type { PubsubConnection } from '../pubsub/pubsub-connection.ts';
 import { spillTopic } from '../pubsub/spill-topic.ts';
 
 type Spill = {

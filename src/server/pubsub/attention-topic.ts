@@ -1,5 +1,5 @@
 import type { AttentionEvent } from '../../core/domain/attention-event.ts';
-import type { PubsubConnection } from '../plugins/pubsub.ts';
+import type { PubsubConnection } from './pubsub-connection.ts';
 import { eventTopic } from './event-topic.ts';
 
 /** The `$id` of docs/attention-event.schema.json. */

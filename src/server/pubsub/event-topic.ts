@@ -1,5 +1,5 @@
 import { traceId } from '../../core/domain/trace-id.ts';
-import type { PubsubConnection } from '../plugins/pubsub.ts';
+import type { PubsubConnection } from './pubsub-connection.ts';
 
 /** A CloudEvent about a subject, which is also its ordering key, and attributes besides those of CloudEvents. */
 export type TopicEvent = {

@@ -1,4 +1,4 @@
-import type { PubsubConnection } from '../plugins/pubsub.ts';
+import type { PubsubConnection } from './pubsub-connection.ts';
 
 type Waiting = { data: Buffer; resolve(): void; reject(error: unknown): void };
 

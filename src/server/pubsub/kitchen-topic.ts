@@ -1,5 +1,5 @@
 import type { Availability } from '../../core/domain/availability.ts';
-import type { PubsubConnection } from '../plugins/pubsub.ts';
+import type { PubsubConnection } from './pubsub-connection.ts';
 import { eventTopic } from './event-topic.ts';
 
 export const KITCHEN_EVENT_TYPE = 'expediter.kitchen.availability-changed.v1';

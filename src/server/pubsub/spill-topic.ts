@@ -2,7 +2,7 @@ import type { Message, Subscription } from '@google-cloud/pubsub';
 import type { SpillMessage } from '../../core/spill/drain-spill.ts';
 import { gatherMessages } from './gather-messages.ts';
 import { loadPubsub } from './load-pubsub.ts';
-import type { PubsubConnection } from '../plugins/pubsub.ts';
+import type { PubsubConnection } from './pubsub-connection.ts';
 
 /** The time in which a webhook must be answered. No sender waits longer for its answer. */
 const TIMEOUT_MS = 1_400;

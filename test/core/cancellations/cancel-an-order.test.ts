@@ -4,7 +4,7 @@ import { refuseCancellation } from '../../../src/core/cancellations/begin-cancel
 import { TryAgain } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../../src/core/domain/order.ts';
 import type { CancelAnswer } from '../../../src/core/domain/provider.ts';
-import { pauseLocation } from '../../../src/core/locations/locations.ts';
+import { pauseLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { concludeCancellation } from '../../../src/core/cancellations/conclude-cancellation.ts';
 import { concludePlacement } from '../../../src/core/placements/conclude-placement.ts';
 import { problemOf } from '../../../src/core/domain/placement-cause.ts';

@@ -8,7 +8,8 @@ import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
 import { readAvailability, SETTLE, settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
-import { pauseLocation, settingsDecrypter } from '../../../src/core/locations/locations.ts';
+import { settingsDecrypter } from '../../../src/core/locations/locations.ts';
+import { pauseLocation } from '../../../src/core/kitchens/pause-location.ts';
 import {
   CLAIM_PROBES,
   FIND_SUSPECTS,

@@ -11,7 +11,8 @@ import {
   settleKitchens,
   showAvailability,
 } from '../../../src/core/locations/settle-kitchens.ts';
-import { findLocation, pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { findLocation } from '../../../src/core/locations/locations.ts';
+import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { inTransaction, LOCK_KITCHENS, withClient } from '../../../src/core/postgres/transactions.ts';

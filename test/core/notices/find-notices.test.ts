@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
-import type { Contact, NoticeReason } from '../../../src/core/locations/put-location.ts';
+import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
+import type { Contact, NoticeReason } from '../../../src/core/contacts/contact.ts';
 import { FIND, findNotices, stepsDue } from '../../../src/core/notices/find-notices.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { readPlans } from '../../support/read-plans.ts';

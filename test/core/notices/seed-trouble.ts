@@ -1,4 +1,4 @@
-import type { Contact, NoticeReason } from '../../../src/core/locations/put-location.ts';
+import type { Contact, NoticeReason } from '../../../src/core/contacts/contact.ts';
 import type { Fixtures } from '../../support/fixtures.ts';
 
 type Stage = Pick<Fixtures, 'query' | 'seedOrder'>;

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { NoticeObserved, Observed } from '../../../src/core/domain/observed.ts';
 import { guardedFetch } from '../../../src/core/egress/guarded-fetch.ts';
-import type { Contact, NoticeReason } from '../../../src/core/locations/put-location.ts';
+import type { Contact, NoticeReason } from '../../../src/core/contacts/contact.ts';
 import { findNotices } from '../../../src/core/notices/find-notices.ts';
 import { testContacts, workNotices } from '../../../src/core/notices/send-notices.ts';
 import { noticeWays, type Ways } from '../../../src/core/notices/ways.ts';

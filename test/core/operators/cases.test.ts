@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endPauses } from '../../../src/core/locations/pos-pauses.ts';
-import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { listSeenLocations, type SeenLocation } from '../../../src/core/locations/show-location.ts';
 import { addNote, closeCase, readCare, snooze, takeCase, type Subject } from '../../../src/core/operators/cases.ts';
 import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';

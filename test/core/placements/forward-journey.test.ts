@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { readConfig } from '../../../src/server/config.ts';
 import { createLog } from '../../../src/observe/create-log.ts';
 import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
-import { pauseLocation, resumeLocation } from '../../../src/core/locations/locations.ts';
+import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { NeedsOperator } from '../../../src/core/domain/errors.ts';

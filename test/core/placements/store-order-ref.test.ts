@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
-import { pauseLocation } from '../../../src/core/locations/locations.ts';
+import { pauseLocation } from '../../../src/core/kitchens/pause-location.ts';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { plainProvider } from '../../support/location-rules.ts';

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
-import { resumeLocation } from '../../../src/core/locations/locations.ts';
+import { resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import { parseSettingsKeys, seal } from '../../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';

@@ -9,7 +9,7 @@ import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { publishLive } from '../../../src/core/live/publish-live.ts';
 import { parseSettingsKeys, unsealWebhook } from '../../../src/core/locations/settings-key.ts';
-import { pauseLocation } from '../../../src/core/locations/locations.ts';
+import { pauseLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { dropQuota } from '../../../src/core/statuses/drop-quota.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pauseLocation } from '../../../src/core/locations/locations.ts';
+import { pauseLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { mayPlace, type Role } from '../../../src/core/operators/operator.ts';
 import { startSession } from '../../../src/core/operators/operator-sessions.ts';
