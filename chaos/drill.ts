@@ -1,6 +1,6 @@
 /** A failover drill with embedded parts only: what a lost database costs, and whether `expediter recover` settles it. */
 import { parseArgs } from 'node:util';
-import { table } from '../src/cli/print.ts';
+import { table } from '../src/terminal/print.ts';
 import { CASES, judgeDrill, runDrill, type Case, type Drilled } from './run-drill.ts';
 
 const USAGE = `Usage: npm run drill -- [options]

@@ -72,7 +72,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a follow token is valid for its own audience only': {
     edits: { 'follow-audience': NEVER },
-    noticedBy: vitest('test/http/follow/follow-token.test.ts', 'is refused with'),
+    noticedBy: vitest('test/identity/follow-token.test.ts', 'is refused with'),
   },
   'an event is applied to orders of its own location only': {
     edits: { 'event-location': [/ AND .*/, ''] },
@@ -124,7 +124,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'the member is notified of an order that ended before it was placed': {
     edits: { 'early-end-notified': [/$/, ' AND o.ended_at IS NULL'] },
-    noticedBy: vitest('test/core/placements/store-order-ref.test.ts', 'the member is told why'),
+    noticedBy: vitest('test/core/transitions/store-order-ref.test.ts', 'the member is told why'),
   },
   'our key on the call to the POS': {
     edits: { 'pos-key': [/,\s*'idempotency-key': \w+/, ''] },
@@ -835,6 +835,6 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'only calls that reached a location tell whether its POS answers': {
     edits: { 'told-by-its-calls': [/\(a\.outcome.*NOT FALSE/s, '(true'] },
-    noticedBy: vitest('test/core/locations/probe-kitchens.test.ts', 'is reachable after'),
+    noticedBy: vitest('test/core/polling/probe-kitchens.test.ts', 'is reachable after'),
   },
 };

@@ -29,7 +29,7 @@ import type * as grants from '../src/core/operators/operator-grants.ts';
 import type * as sessions from '../src/core/operators/operator-sessions.ts';
 import type * as named from '../src/core/operators/operator-tokens.ts';
 import type * as spill from '../src/core/spill/spill-webhook.ts';
-import type * as testOrders from '../src/core/placements/test-order.ts';
+import type * as testOrders from '../src/core/test-orders/test-order.ts';
 import type * as connect from '../src/core/locations/connect-location.ts';
 import type * as settings from '../src/core/locations/describe-settings.ts';
 import type * as put from '../src/core/locations/put-location.ts';

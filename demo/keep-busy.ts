@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Topic } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { makeBusy } from '../src/core/locations/settle-kitchens.ts';
+import { makeBusy } from '../src/core/kitchens/settle-kitchens.ts';
 import { pauseLocation } from '../src/core/kitchens/pause-location.ts';
 import { startStandard } from '../test/simulators/start-standard.ts';
 import type { Ticket } from '../test/simulators/simulator.ts';

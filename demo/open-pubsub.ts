@@ -1,5 +1,5 @@
 import { PubSub, type CreateSubscriptionOptions, type Subscription, type Topic } from '@google-cloud/pubsub';
-import { drainOf } from '../src/server/pubsub/spill-topic.ts';
+import { drainOf } from '../src/pubsub/spill-topic.ts';
 import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
 
 export type OpenPubsub = {

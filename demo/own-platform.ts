@@ -2,7 +2,7 @@ import { classifyError } from '../src/core/domain/classify-error.ts';
 import type { PlacementCode } from '../src/core/domain/placement-cause.ts';
 import type { CanonicalOrder } from '../src/core/domain/order.ts';
 import { orderRefetcher } from '../src/core/placements/refetch-order.ts';
-import { readConfigOf } from '../src/server/config.ts';
+import { readConfigOf } from '../src/config/config.ts';
 import { loadOrderModule } from '../src/platform/load-order-module.ts';
 import { quoted } from './write-shell.ts';
 

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfigOf } from '../src/server/config.ts';
+import { readConfigOf } from '../src/config/config.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { postgresIn, startPostgres, type Postgres } from '../test/support/start-postgres.ts';
 

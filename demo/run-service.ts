@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { CONFIG_NAMES } from '../src/server/config.ts';
+import { CONFIG_NAMES } from '../src/config/config.ts';
 
 export type Service = {
   /** Such as `http://127.0.0.1:40123`. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readConfigOf } from '../src/server/config.ts';
+import { readConfigOf } from '../src/config/config.ts';
 import type { CanonicalOrder } from '../src/core/domain/order.ts';
 import type { ShownOrder } from '../src/core/orders/show-order.ts';
 import type { ShownWebhook } from '../src/core/replay/show-webhook.ts';

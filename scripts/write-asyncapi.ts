@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { ATTENTION_SCHEMA } from '../src/server/pubsub/attention-topic.ts';
-import { KITCHEN_EVENT_TYPE, KITCHEN_SCHEMA } from '../src/server/pubsub/kitchen-topic.ts';
-import { DATA_SCHEMA, EVENT_TYPE } from '../src/server/pubsub/status-topic.ts';
+import { ATTENTION_SCHEMA } from '../src/pubsub/attention-topic.ts';
+import { KITCHEN_EVENT_TYPE, KITCHEN_SCHEMA } from '../src/pubsub/kitchen-topic.ts';
+import { DATA_SCHEMA, EVENT_TYPE } from '../src/pubsub/status-topic.ts';
 import { ATTENTION_EVENTS, ATTENTION_KINDS, AttentionEvent } from '../src/core/domain/attention-event.ts';
 import { Availability, KITCHEN_STATES } from '../src/core/domain/availability.ts';
 import { MEMBER_STATES, STATUSES } from '../src/core/domain/lifecycle.ts';

@@ -5,7 +5,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { PAST } from '../src/cli/print.ts';
+import { PAST } from '../src/terminal/print.ts';
 import { buildProgram } from '../src/cli/program.ts';
 import { TAGS, sectionOf } from '../src/http/operator/describe-api.ts';
 import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/problem.ts';
@@ -13,7 +13,7 @@ import { describeApi, type Access, type Operation } from '../src/operators/opera
 import { ACCESS, API_PATH, FOR_PROGRAMS, OPERATIONS } from '../src/operators/registry.ts';
 import { figureChart, figureReference } from './list-figures.ts';
 import { codeReference } from './list-reference.ts';
-import { SECRETS, VARIABLES, WrongEnvironment, readConfig, type Config } from '../src/server/config.ts';
+import { SECRETS, VARIABLES, WrongEnvironment, readConfig, type Config } from '../src/config/config.ts';
 
 type Page = { file: string; line?: string; reference: () => string };
 export const PAGES: readonly Page[] = [

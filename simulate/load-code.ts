@@ -2,7 +2,7 @@
 import { pathToFileURL } from 'node:url';
 import type { Registry } from '../src/core/domain/provider.ts';
 import type { buildServer } from '../src/server/build-server.ts';
-import type { readConfig } from '../src/server/config.ts';
+import type { readConfig } from '../src/config/config.ts';
 import type { loadProviders } from '../src/providers/index.ts';
 
 export type Code = {
@@ -22,7 +22,7 @@ export async function loadCode(folder: string, version?: string): Promise<Code> 
   const root = pathToFileURL(`${folder}/`);
   const load = async (file: string): Promise<unknown> => import(new URL(file, root).href);
   const server = (await load('src/server/build-server.ts')) as Pick<Code, 'buildServer'>;
-  const config = (await load('src/server/config.ts')) as Pick<Code, 'readConfig'>;
+  const config = (await load('src/config/config.ts')) as Pick<Code, 'readConfig'>;
   const providers = (await load('src/providers/index.ts')) as { loadProviders: typeof loadProviders };
   const own = OWN_PROVIDERS.map((file) => `${folder}/test/support/${file}`);
   const registry = new Map(await providers.loadProviders(own));

@@ -19,7 +19,7 @@ import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { LiveMessage } from '../src/core/domain/live-message.ts';
 import { liveProcesses } from '../src/core/domain/live-processes.ts';
 import { RANK_FAILED, RANK_SENT, rankOf } from '../src/core/domain/lifecycle.ts';
-import { readConfig } from '../src/server/config.ts';
+import { readConfig } from '../src/config/config.ts';
 import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
 import { FOLLOW_ENV } from '../test/support/member-token.ts';
 import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';

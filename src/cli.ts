@@ -2,7 +2,10 @@
 import './require-node.ts';
 
 // Imported dynamically, after the check of Node's version, because an old Node fails when it links these modules.
-const [{ report }, { buildProgram }] = await Promise.all([import('./cli/failures.ts'), import('./cli/program.ts')]);
+const [{ report }, { buildProgram }] = await Promise.all([
+  import('./terminal/failures.ts'),
+  import('./cli/program.ts'),
+]);
 
 // A reader such as `| head` may close the pipe early. This is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -7,7 +7,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { Visitor, parseSync } from 'vite';
-import { CONFIG_NAMES } from '../src/server/config.ts';
+import { CONFIG_NAMES } from '../src/config/config.ts';
 import { readAlerts } from '../scripts/read-alerts.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));

@@ -10,9 +10,9 @@ import { type Ask, type Operation, type Options } from '../operators/operation.t
 import { NotDone } from '../core/operators/not-done.ts';
 import type { LocationChange, PutLocation } from '../core/locations/put-location.ts';
 import type { SeenLocation, ShownLocation } from '../core/locations/show-location.ts';
-import { WrongFiles, describe } from './failures.ts';
+import { WrongFiles, describe } from '../terminal/failures.ts';
 import { SCHEMA_FILE, locationFileSchema, readLocationFiles, writeLocationFile } from './location-files.ts';
-import { examples, print, sections, table } from './print.ts';
+import { examples, print, sections, table } from '../terminal/print.ts';
 
 const { put, list, show, remove } = LOCATIONS;
 /** Number of locations at the same time. */

@@ -2,8 +2,8 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { PARTS, type Finding, type Part } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf, tableOf } from '../diagnostics/print-checks.ts';
 import { examineDeployment } from '../operators/diagnostic-operations.ts';
-import { asTyped, examples } from './print.ts';
-import { serviceOf, type Service } from './stored-login.ts';
+import { asTyped, examples } from '../terminal/print.ts';
+import { serviceOf, type Service } from '../terminal/stored-login.ts';
 
 export function addDoctorCommand(program: Command): void {
   program

@@ -7,8 +7,8 @@ import { printError } from '../observe/terminal-text.ts';
 import { NotSignedIn, askService, reasonOf } from '../operators/ask-service.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { listProviders } from '../operators/provider-operations.ts';
-import { examples, print } from './print.ts';
-import { forgetLogin, readServiceUrl, storeLogin } from './stored-login.ts';
+import { examples, print } from '../terminal/print.ts';
+import { forgetLogin, readServiceUrl, storeLogin } from '../terminal/stored-login.ts';
 
 const request = boundedFetch();
 const ANSWER_MS = 30_000;

@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import pg from 'pg';
 import { daysPast } from '../core/retention/past-orders.ts';
 import { printError } from '../observe/terminal-text.ts';
-import { readConfigOf } from '../server/config.ts';
-import { examples, print } from './print.ts';
-import { withDatabase } from './settings-rules.ts';
+import { readConfigOf } from '../config/config.ts';
+import { examples, print } from '../terminal/print.ts';
+import { withDatabase } from '../terminal/settings-rules.ts';
 
 const KEPT_DAYS = ['AUDIT_RETENTION_DAYS', 'WEBHOOK_RETENTION_DAYS', 'PII_RETENTION_DAYS', 'HISTORY_DAYS'] as const;
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { readConfigOf } from '../server/config.ts';
+import { readConfigOf } from '../config/config.ts';
 import { planInstallation, type Plan } from './plan-installation.ts';
-import { examples, print, sections, titledFacts } from './print.ts';
+import { examples, print, sections, titledFacts } from '../terminal/print.ts';
 
 const MOST = 10_000_000;
 /** A seventh. */

@@ -1,5 +1,5 @@
 import { daysPast, REST_DAYS } from '../core/retention/past-orders.ts';
-import type { Config } from '../server/config.ts';
+import type { Config } from '../config/config.ts';
 
 export type Load = {
   locations: number;

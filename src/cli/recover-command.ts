@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { examples, PAST, readPast } from './print.ts';
+import { examples, PAST, readPast } from '../terminal/print.ts';
 import type { RecoverOptions } from './run-recovery.ts';
 
 export function addRecoverCommand(program: Command): void {

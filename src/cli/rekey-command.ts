@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { readConfigOf } from '../server/config.ts';
+import { readConfigOf } from '../config/config.ts';
 import { rekey, type Rekeying } from '../core/locations/rekey.ts';
 import { audited } from '../core/operators/audit.ts';
-import { commandLineActor } from './command-line-actor.ts';
-import { examples, print, table } from './print.ts';
-import { withDatabase } from './settings-rules.ts';
+import { commandLineActor } from '../terminal/command-line-actor.ts';
+import { examples, print, table } from '../terminal/print.ts';
+import { withDatabase } from '../terminal/settings-rules.ts';
 
 export function addRekeyCommand(program: Command): void {
   program

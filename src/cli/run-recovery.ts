@@ -10,12 +10,12 @@ import { failed, ok, warning, type Check } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf } from '../diagnostics/print-checks.ts';
 import { orderIdOf } from '../http/pubsub-push.ts';
 import { NotDone } from '../core/operators/not-done.ts';
-import { readConfigOf } from '../server/config.ts';
-import { hasWaiting, readSince } from '../server/pubsub/read-since.ts';
-import { drainOf } from '../server/pubsub/spill-topic.ts';
-import { commandLineActor } from './command-line-actor.ts';
-import { sections, table, titled } from './print.ts';
-import { settingsRules, withDatabase } from './settings-rules.ts';
+import { readConfigOf } from '../config/config.ts';
+import { hasWaiting, readSince } from '../pubsub/read-since.ts';
+import { drainOf } from '../pubsub/spill-topic.ts';
+import { commandLineActor } from '../terminal/command-line-actor.ts';
+import { sections, table, titled } from '../terminal/print.ts';
+import { settingsRules, withDatabase } from '../terminal/settings-rules.ts';
 
 export type RecoverOptions = {
   lostFrom?: Date;

@@ -2,7 +2,7 @@ import type { Status } from '../core/domain/lifecycle.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
 import { webhookPath } from '../core/domain/paths.ts';
 import type { Location } from '../core/locations/locations.ts';
-import { refuseNextStatus } from '../core/placements/test-order.ts';
+import { refuseNextStatus } from '../core/test-orders/test-order.ts';
 import { findWebhook, readWebhook } from '../core/replay/stored-webhook.ts';
 import { awaitStatus, findElsewhere, readStatuses, type Awaited, type Sought } from './await-status.ts';
 import { failed, ok, skipped, type Check } from './check.ts';

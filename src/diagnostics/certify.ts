@@ -5,7 +5,7 @@ import type { KitchenOrder } from '../core/domain/order.ts';
 import { problemOf, type Problem } from '../core/domain/placement-cause.ts';
 import { WrongLocation, type Location } from '../core/locations/locations.ts';
 import { issueToken, revokeToken } from '../core/locations/webhook-tokens.ts';
-import { beginTestOrder, endTestOrder } from '../core/placements/test-order.ts';
+import { beginTestOrder, endTestOrder } from '../core/test-orders/test-order.ts';
 import { certifyStatuses } from './certify-statuses.ts';
 import { forgeOrder, namesTicket, readTicket } from './check-ticket.ts';
 import { failed, ok, type Check } from './check.ts';

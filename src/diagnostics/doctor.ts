@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { WrongEnvironment, readConfig, readConfigOf } from '../server/config.ts';
-import { findWeakVariables } from '../server/find-weak-variables.ts';
+import { WrongEnvironment, readConfig, readConfigOf } from '../config/config.ts';
+import { findWeakVariables } from '../config/find-weak-variables.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { loadProviders } from '../providers/index.ts';

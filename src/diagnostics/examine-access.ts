@@ -1,11 +1,11 @@
 import type { Pool } from 'pg';
 import { IS_ADMIN } from '../core/operators/find-operator.ts';
 import { isPlainElsewhere } from '../core/egress/allowed-hosts.ts';
-import { hasOperators, readConfigOf } from '../server/config.ts';
-import { NAME_PROXIES } from '../server/find-weak-variables.ts';
-import { algorithmsOf } from '../http/issuer-keys.ts';
-import { redirectUri } from '../http/console/oidc-client.ts';
-import { PUBLIC_ALGORITHMS } from '../http/follow/follow-token.ts';
+import { hasOperators, readConfigOf } from '../config/config.ts';
+import { NAME_PROXIES } from '../config/find-weak-variables.ts';
+import { algorithmsOf } from '../identity/issuer-keys.ts';
+import { redirectUri } from '../identity/oidc-client.ts';
+import { PUBLIC_ALGORITHMS } from '../identity/follow-token.ts';
 import { askHttp, hostOf, kindOf } from './ask-http.ts';
 import { failed, ok, warning, type Check } from './check.ts';
 

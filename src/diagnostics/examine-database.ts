@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { checkSchema, SCHEMA, SEQUENCES_BEHIND, WrongSchema } from '../database/check-schema.ts';
 import { isLoopback } from '../core/egress/allowed-hosts.ts';
-import { readConfigOf, type Config } from '../server/config.ts';
+import { readConfigOf, type Config } from '../config/config.ts';
 import { withClient } from '../core/postgres/transactions.ts';
 import { explainDatabaseError } from '../database/explain-database-error.ts';
 import { daysPast, REST_DAYS } from '../core/retention/past-orders.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { WrongEnvironment, readConfigOf } from '../server/config.ts';
+import { WrongEnvironment, readConfigOf } from '../config/config.ts';
 import { describeIssues } from '../core/domain/order.ts';
 import { adoptApplications } from '../core/locations/applications.ts';
 import { checkLocation, type CheckedLocation, type LocationDeps } from '../core/locations/check-location.ts';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { refuseUrl } from '../core/egress/allowed-hosts.ts';
 import { mailProblem, openMail } from '../core/notices/ways.ts';
-import { readConfigOf } from '../server/config.ts';
+import { readConfigOf } from '../config/config.ts';
 import { hostOf } from './ask-http.ts';
 import { failed, ok, warning, type Check } from './check.ts';
 

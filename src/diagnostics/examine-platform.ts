@@ -8,7 +8,7 @@ import {
   type IntrospectionQuery,
 } from 'graphql';
 import type { Pool } from 'pg';
-import { WrongEnvironment, readConfigOf } from '../server/config.ts';
+import { WrongEnvironment, readConfigOf } from '../config/config.ts';
 import type { OrderModule } from '../core/domain/order-module.ts';
 import { answerJudge, askPlatform, type PlatformAnswer, hasValue } from '../core/placements/ask-platform.ts';
 import { headersOf, variablesOf } from '../core/placements/fetch-order-data.ts';

@@ -1,8 +1,8 @@
 import type { PubSub, Subscription, Topic, protos } from '@google-cloud/pubsub';
-import { readConfigOf } from '../server/config.ts';
+import { readConfigOf } from '../config/config.ts';
 import { withTimeout } from '../core/domain/timing.ts';
-import { loadPubsub } from '../server/pubsub/load-pubsub.ts';
-import { drainOf } from '../server/pubsub/spill-topic.ts';
+import { loadPubsub } from '../pubsub/load-pubsub.ts';
+import { drainOf } from '../pubsub/spill-topic.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
 
 const TOPIC = 'SPILL_TOPIC';

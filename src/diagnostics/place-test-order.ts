@@ -3,9 +3,9 @@ import { problemOf, type Problem } from '../core/domain/placement-cause.ts';
 import { attemptLimit } from '../core/domain/timing.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
-import { storeOrderRef } from '../core/placements/placement-outcomes.ts';
-import { endAttempt } from '../core/placements/record-attempt.ts';
-import { beginTestOrder, endTestOrder, type PlacedTest } from '../core/placements/test-order.ts';
+import { storeOrderRef } from '../core/transitions/placement-outcomes.ts';
+import { endAttempt } from '../core/transitions/record-attempt.ts';
+import { beginTestOrder, endTestOrder, type PlacedTest } from '../core/test-orders/test-order.ts';
 import { beginSending, fixForAnswer, openLocation } from './send-test-order.ts';
 import { makeTestOrder } from './test-run.ts';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { facts, print, table } from '../cli/print.ts';
+import { facts, print, table } from '../terminal/print.ts';
 import type { Check, Finding } from './check.ts';
 
 const STATES = ['failed', 'warning', 'skipped', 'ok'] as const;

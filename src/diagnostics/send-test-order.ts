@@ -4,8 +4,8 @@ import { OrderRef, type KitchenOrder } from '../core/domain/order.ts';
 import type { PosContext } from '../core/domain/provider.ts';
 import { askPos, type LocationDeps, type PosDeps } from '../core/locations/check-location.ts';
 import { getLocation, refuseHosts, WrongLocation, type Location } from '../core/locations/locations.ts';
-import { beginAttempt, type AttemptEnd } from '../core/placements/record-attempt.ts';
-import type { TestClaim } from '../core/placements/test-order.ts';
+import { beginAttempt, type AttemptEnd } from '../core/transitions/record-attempt.ts';
+import type { TestClaim } from '../core/test-orders/test-order.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
 /** @returns the location, or why its settings cannot be used. @throws WrongLocation if there is no such location */

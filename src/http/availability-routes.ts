@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
 import type { Observe } from '../core/domain/observed.ts';
-import { readAvailability } from '../core/locations/settle-kitchens.ts';
+import { readAvailability } from '../core/kitchens/settle-kitchens.ts';
 import { digest } from '../core/operators/find-operator.ts';
 import type { Authenticate } from './bound-connections.ts';
 import { sendProblem } from './problem.ts';

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Now } from '../core/postgres/database-clock.ts';
-import { issuerKeys, whyRefused } from './issuer-keys.ts';
+import { issuerKeys, whyRefused } from '../identity/issuer-keys.ts';
 import { Id } from '../core/domain/order.ts';
 import type { Observe, SignalObserved } from '../core/domain/observed.ts';
 import type { Authenticate } from './bound-connections.ts';

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
-import { examples, LIST_LIMIT, LIST_LIMIT_MAX, PAST, print, readLimit, readPast } from '../cli/print.ts';
-import { describe } from '../cli/failures.ts';
-import { serviceOf } from '../cli/stored-login.ts';
+import { examples, LIST_LIMIT, LIST_LIMIT_MAX, PAST, print, readLimit, readPast } from '../terminal/print.ts';
+import { describe } from '../terminal/failures.ts';
+import { serviceOf } from '../terminal/stored-login.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { shapeIssues } from '../core/domain/shape-issues.ts';
 import {

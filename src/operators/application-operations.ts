@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { table } from '../cli/print.ts';
+import { table } from '../terminal/print.ts';
 import { Id } from '../core/domain/order.ts';
 import {
   AdoptedApplication,

@@ -1,6 +1,6 @@
-import { commandLineActor } from '../cli/command-line-actor.ts';
-import { loadProviders, settingsRules, withDatabase } from '../cli/settings-rules.ts';
-import { WrongEnvironment, readConfigOf, type Config } from '../server/config.ts';
+import { commandLineActor } from '../terminal/command-line-actor.ts';
+import { loadProviders, settingsRules, withDatabase } from '../terminal/settings-rules.ts';
+import { WrongEnvironment, readConfigOf, type Config } from '../config/config.ts';
 import { guardedFetch } from '../core/egress/guarded-fetch.ts';
 import { locationDeps } from '../core/locations/location-deps.ts';
 import { membersOf, settingsDecrypter, type SettingsRules } from '../core/locations/locations.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
-import type { Service } from '../cli/stored-login.ts';
+import type { Service } from '../terminal/stored-login.ts';
 import { type Ask, type Operation, type Options, type Tell } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 

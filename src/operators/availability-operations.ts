@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { facts, tableOf, time } from '../cli/print.ts';
+import { facts, tableOf, time } from '../terminal/print.ts';
 import { KITCHEN_STATES } from '../core/domain/availability.ts';
 import { Next } from '../core/domain/next.ts';
 import { Id } from '../core/domain/order.ts';
-import { ShownAvailability, endBusy, makeBusy, showAvailability } from '../core/locations/settle-kitchens.ts';
+import { ShownAvailability, endBusy, makeBusy, showAvailability } from '../core/kitchens/settle-kitchens.ts';
 import { availabilityInWords } from './location-text.ts';
 import { operation, type Operation } from './operation.ts';
 import {

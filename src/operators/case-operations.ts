@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readMinutes } from '../cli/print.ts';
+import { readMinutes } from '../terminal/print.ts';
 import {
   Case,
   Note,
@@ -10,7 +10,7 @@ import {
   snooze,
   takeCase,
   type Subject,
-} from '../core/operators/cases.ts';
+} from '../core/cases/cases.ts';
 import { Typed } from '../core/domain/typed.ts';
 import { operation, type Caller, type CommandAbout, type Operation } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';

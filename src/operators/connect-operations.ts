@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { facts } from '../cli/print.ts';
+import { facts } from '../terminal/print.ts';
 import { makeConnectLink } from '../core/locations/connect-links.ts';
 import { disconnectLocation } from '../core/locations/disconnect-location.ts';
 import { POS, SETTINGS, operation, refusing, type Operation, type Settings } from './operation.ts';

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { readJson, readList } from '../cli/print.ts';
+import { readJson, readList } from '../terminal/print.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import type { Status } from '../core/domain/lifecycle.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIST, readJson, readList, time } from '../cli/print.ts';
+import { LIST, readJson, readList, time } from '../terminal/print.ts';
 import { toCauseText } from '../core/domain/cause-text.ts';
 import { Id } from '../core/domain/order.ts';
 import { CheckedLocation, checkLocation } from '../core/locations/check-location.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { facts, sections, table, tableOf, time, titled, titledFacts } from '../cli/print.ts';
-import type { ShownAvailability } from '../core/locations/settle-kitchens.ts';
+import { facts, sections, table, tableOf, time, titled, titledFacts } from '../terminal/print.ts';
+import type { ShownAvailability } from '../core/kitchens/settle-kitchens.ts';
 import type { LocationRow } from '../core/locations/locations.ts';
 import type { ShownGrant } from '../core/locations/renew-connections.ts';
 import type { ChangedLocation, LocationChange } from '../core/locations/put-location.ts';

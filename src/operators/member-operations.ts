@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { table } from '../cli/print.ts';
+import { table } from '../terminal/print.ts';
 import { Id } from '../core/domain/order.ts';
 import { recordAtOrders } from '../core/operators/audit.ts';
 import { eraseMember } from '../core/retention/erase-members.ts';

@@ -15,7 +15,7 @@ import { findPastOrder, findTombstone } from '../core/retention/past-orders.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
 import type { SpillState } from '../core/spill/spill-webhook.ts';
-import type { Config } from '../server/config.ts';
+import type { Config } from '../config/config.ts';
 
 /** The role that a route needs, and what the audit records about the route. */
 export type Access = {

@@ -1,4 +1,4 @@
-import { facts, sections, table, tableOf, time, titled, titledTable } from '../cli/print.ts';
+import { facts, sections, table, tableOf, time, titled, titledTable } from '../terminal/print.ts';
 import type { ListedOrder } from '../core/orders/list-orders.ts';
 import type { Found } from '../core/orders/search.ts';
 import type { ShownOrder } from '../core/orders/show-order.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { tableOf } from '../cli/print.ts';
+import { tableOf } from '../terminal/print.ts';
 import { CanonicalOrder, Id } from '../core/domain/order.ts';
 import type { Provider } from '../core/domain/provider.ts';
 import { settingsSchema, ShownProvider } from '../core/locations/describe-settings.ts';
-import { PlacedTest } from '../core/placements/test-order.ts';
+import { PlacedTest } from '../core/test-orders/test-order.ts';
 import { placeTestOrder } from '../diagnostics/place-test-order.ts';
 import { POS, operation, type Operation } from './operation.ts';
 import { locationArgument, LocationParams, optionalFields } from './requests.ts';

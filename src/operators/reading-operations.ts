@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { table, tableOf, time } from '../cli/print.ts';
+import { table, tableOf, time } from '../terminal/print.ts';
 import { Id } from '../core/domain/order.ts';
-import type { Care } from '../core/operators/cases.ts';
+import type { Care } from '../core/cases/cases.ts';
 import { FILTER_OUTCOMES, ListedActions, readAudit, type RecordedAction } from '../core/operators/read-audit.ts';
 import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-scorecards.ts';
 import { SpillAnswer } from '../core/spill/spill-webhook.ts';

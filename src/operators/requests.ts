@@ -1,6 +1,6 @@
 /** Schemas of the input of operations, for requests and for commands. */
 import { z } from 'zod';
-import { readMinutes } from '../cli/print.ts';
+import { readMinutes } from '../terminal/print.ts';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
 import { Id, Time } from '../core/domain/order.ts';
 import { PLACEMENT_STATES } from '../core/domain/placement.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { facts, LIST, readFuture, readList, tableOf } from '../cli/print.ts';
+import { facts, LIST, readFuture, readList, tableOf } from '../terminal/print.ts';
 import type { Deed } from '../core/operators/audit.ts';
 import { givenInWords, recordAtEach, rightInWords } from '../core/operators/given-right.ts';
 import { ROLES } from '../core/operators/operator.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { facts, readFuture, tableOf } from '../cli/print.ts';
+import { facts, readFuture, tableOf } from '../terminal/print.ts';
 import { isStorable } from '../core/domain/cause-text.ts';
 import { webhookUrl } from '../core/domain/paths.ts';
 import { listLocations } from '../core/locations/locations.ts';

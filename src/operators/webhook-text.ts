@@ -1,4 +1,4 @@
-import { facts, sections, table, tableOf, time, titled, titledTable } from '../cli/print.ts';
+import { facts, sections, table, tableOf, time, titled, titledTable } from '../terminal/print.ts';
 import type { ListedWebhook } from '../core/replay/list-webhooks.ts';
 import type { Replayed } from '../core/replay/replay-webhook.ts';
 import type { ReplayedMany } from '../core/replay/replay-webhooks.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { hasOperators, type Config } from './config.ts';
+import { hasOperators, type Config } from '../config/config.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
 import { loadUndici } from '../core/egress/guarded-fetch.ts';
@@ -9,7 +9,7 @@ import { boundConnections, mostConnections, type Connections } from '../http/bou
 import type { Readiness } from '../http/health.ts';
 import type { MetricSources } from '../observe/start-observing.ts';
 import { ANSWER_LIMITS, type AnswerLimits } from '../http/webhook-routes.ts';
-import { NAME_PROXIES, findWeakVariables } from './find-weak-variables.ts';
+import { NAME_PROXIES, findWeakVariables } from '../config/find-weak-variables.ts';
 import { jobs, type Modules } from './jobs.ts';
 import { processLifecycle, type Part } from './process-lifecycle.ts';
 import { addEndpoints, buildListener, createListener, listenersOf, type Listeners } from './listener.ts';

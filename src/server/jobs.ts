@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
-import type { Config } from './config.ts';
+import type { Config } from '../config/config.ts';
 import { sweepCancellations } from '../core/cancellations/sweep-cancellations.ts';
 import type { BackgroundWorkName } from '../core/domain/observed.ts';
 import { endUnconfirmed } from '../core/locations/connect-grants.ts';
-import { endPauses } from '../core/locations/pos-pauses.ts';
+import { endPauses } from '../core/kitchens/pos-pauses.ts';
 import { renewConnections } from '../core/locations/renew-connections.ts';
 import { deleteOldCases } from '../core/orders/needs-operator.ts';
 import { scoreHours } from '../core/orders/score-hours.ts';
-import { endLeftTestOrders } from '../core/placements/test-order.ts';
+import { endLeftTestOrders } from '../core/test-orders/test-order.ts';
 import { databaseState } from '../core/postgres/watch-database.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 import { runEvery } from '../core/postgres/loops.ts';

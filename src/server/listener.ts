@@ -9,7 +9,7 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import type { Config } from './config.ts';
+import type { Config } from '../config/config.ts';
 import type { AvailabilityDeps } from '../http/availability-routes.ts';
 import type { Connections, Authenticate } from '../http/bound-connections.ts';
 import type { AnswerDeps } from '../http/answer-routes.ts';

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from './config.ts';
+import type { Config } from '../config/config.ts';
 import { NONE_WAITING } from '../core/spill/spill-webhook.ts';
 import type { Authenticate } from '../http/bound-connections.ts';
-import type { OidcSettings } from '../http/console/oidc-client.ts';
+import type { OidcSettings } from '../identity/oidc-client.ts';
 import type { Readiness } from '../http/health.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
 import type { Live } from './modules/live.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { WrongSchema } from '../database/check-schema.ts';
-import { WrongEnvironment, readConfig } from './config.ts';
+import { WrongEnvironment, readConfig } from '../config/config.ts';
 import { createLog } from '../observe/create-log.ts';
 import { logOutput } from '../observe/log-output.ts';
 import { printError } from '../observe/terminal-text.ts';

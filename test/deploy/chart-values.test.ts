@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { Ajv, type SchemaObject } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { CONFIG_NAMES, SECRETS } from '../../src/server/config.ts';
+import { CONFIG_NAMES, SECRETS } from '../../src/config/config.ts';
 import { documentedValues, FULL_VALUES } from '../support/chart-values.ts';
 import { read, ROOT } from '../support/read-project.ts';
 

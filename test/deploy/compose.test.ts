@@ -11,7 +11,7 @@ import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { buildProgram } from '../../src/cli/program.ts';
-import { CONFIG_NAMES, SECRETS, readConfig, readConfigOf } from '../../src/server/config.ts';
+import { CONFIG_NAMES, SECRETS, readConfig, readConfigOf } from '../../src/config/config.ts';
 import { COMPOSE, readCompose, readDotEnv, type Service } from '../support/read-compose.ts';
 import { read } from '../support/read-project.ts';
 

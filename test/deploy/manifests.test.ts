@@ -7,7 +7,7 @@ import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { describe, expect, it } from 'vitest';
-import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/server/config.ts';
+import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/config/config.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { createDatabase } from '../support/create-database.ts';
@@ -195,7 +195,7 @@ describe('docs/deploy.md', () => {
       'docs/your-first-order.md',
       '.env.example',
       'deploy/google-cloud/set-up.sh',
-      'src/server/config.ts',
+      'src/config/config.ts',
     ];
     const urls = files.flatMap((file) => [...read(file).matchAll(/postgres:\/\/[^\s'"`]*@[^\s'"`]+/g)]);
     expect(urls.length).toBeGreaterThan(8);

@@ -14,7 +14,7 @@ import { examine } from '../../src/diagnostics/doctor.ts';
 import type { Finding, Part } from '../../src/diagnostics/check.ts';
 import { judgeEncryption } from '../../src/diagnostics/examine-database.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { REMOVED } from '../../src/server/config.ts';
+import { REMOVED } from '../../src/config/config.ts';
 import { startHubrise } from '../simulators/start-hubrise.ts';
 import { startLightspeedK } from '../simulators/start-lightspeed-k.ts';
 import type { Simulator } from '../simulators/simulator.ts';

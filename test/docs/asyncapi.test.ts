@@ -5,7 +5,7 @@ import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
-import { makeBusy } from '../../src/core/locations/settle-kitchens.ts';
+import { makeBusy } from '../../src/core/kitchens/settle-kitchens.ts';
 import { sealSpilled } from '../../src/core/spill/spill-webhook.ts';
 import { asyncapi, attentionSchema, kitchenSchema } from '../../scripts/write-asyncapi.ts';
 import { startPos } from '../support/start-pos.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sampleBacklog } from '../../src/core/orders/sample-backlog.ts';
-import type { Config } from '../../src/server/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { createLog } from '../../src/observe/create-log.ts';
 import { createMetrics } from '../../src/observe/create-metrics.ts';
 import { openDatabase } from '../../src/database/open-database.ts';

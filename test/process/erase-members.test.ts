@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { endAttempt } from '../../src/core/placements/record-attempt.ts';
+import { endAttempt } from '../../src/core/transitions/record-attempt.ts';
 import { createLog } from '../../src/observe/create-log.ts';
 import { eraseMembers } from '../../src/core/retention/erase-members.ts';
 import { openDatabase } from '../../src/database/open-database.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readConfigOf } from '../../src/server/config.ts';
+import { readConfigOf } from '../../src/config/config.ts';
 import { runProgram, type Ended } from '../support/run-program.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/google-cloud/set-up.sh', import.meta.url));

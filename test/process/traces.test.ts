@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { traceId, traceparent } from '../../src/core/domain/trace-id.ts';
-import { readConfigOf } from '../../src/server/config.ts';
+import { readConfigOf } from '../../src/config/config.ts';
 import { createTraces } from '../../src/observe/create-traces.ts';
 import { runMain, type MainProcess } from '../support/run-main.ts';
 import { startCollector, type CollectedSpan, type Collector } from '../support/start-collector.ts';

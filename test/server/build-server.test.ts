@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { readConfig } from '../../src/server/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { makeToken } from '../../src/core/domain/make-token.ts';
 import { buildServer } from '../../src/server/build-server.ts';
 import { SHARED_ENV, registryWith } from '../support/fixtures.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Config } from '../../src/server/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { statusAt } from '../../src/core/domain/lifecycle.ts';
 import type { Provider, Registry } from '../../src/core/domain/provider.ts';
 import type { AnswerLimits } from '../../src/http/webhook-routes.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
-import { hasOperators, readConfig } from '../../src/server/config.ts';
+import { hasOperators, readConfig } from '../../src/config/config.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { recordSignal } from '../../src/core/placements/record-signal.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import type { readConfig } from '../../src/server/config.ts';
+import type { readConfig } from '../../src/config/config.ts';
 
 /** In place of what only a deployment knows. */
 export const DEPLOYED_SECRETS: Record<string, string> = {

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { report } from '../../src/cli/failures.ts';
+import { report } from '../../src/terminal/failures.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import type { Ended } from './run-program.ts';
 

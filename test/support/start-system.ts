@@ -1,7 +1,7 @@
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { readConfig } from '../../src/server/config.ts';
-import { findWeakVariables } from '../../src/server/find-weak-variables.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { findWeakVariables } from '../../src/config/find-weak-variables.ts';
 import { createLog } from '../../src/observe/create-log.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';

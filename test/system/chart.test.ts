@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/server/config.ts';
+import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/config/config.ts';
 import { documentedValues, FULL_VALUES } from '../support/chart-values.ts';
 import { copyProject } from '../support/pack-package.ts';
 import {

@@ -1,13 +1,13 @@
 import type { ClientBase, Pool } from 'pg';
 import { CANCEL_WITHIN_S } from '../domain/placement.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
-import { endCancelled, WITHDRAWN } from '../placements/placement-outcomes.ts';
+import { endCancelled, WITHDRAWN } from '../transitions/placement-outcomes.ts';
 import { attemptLease } from '../domain/timing.ts';
 import { describeCause, type Problem } from '../domain/placement-cause.ts';
 import type { Location } from '../locations/locations.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
-import { endingCalls } from '../placements/placement-sql.ts';
-import { type AttemptEnd, attemptEndJson, END_ATTEMPT } from '../placements/record-attempt.ts';
+import { endingCalls } from '../transitions/placement-sql.ts';
+import { type AttemptEnd, attemptEndJson, END_ATTEMPT } from '../transitions/record-attempt.ts';
 import { unlessErased } from './changed-order.ts';
 
 /**

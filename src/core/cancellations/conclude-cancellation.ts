@@ -4,9 +4,14 @@ import type { Problem } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import { HELD_RETRY_MS, backOff } from '../placements/conclude-placement.ts';
-import { WITHDRAWN, endCancelled } from '../placements/placement-outcomes.ts';
-import { lockedFirst } from '../placements/placement-sql.ts';
-import { END_ATTEMPT_PARAMETERS, attemptEndJson, endAttemptIf, type AttemptEnd } from '../placements/record-attempt.ts';
+import { WITHDRAWN, endCancelled } from '../transitions/placement-outcomes.ts';
+import { lockedFirst } from '../transitions/placement-sql.ts';
+import {
+  END_ATTEMPT_PARAMETERS,
+  attemptEndJson,
+  endAttemptIf,
+  type AttemptEnd,
+} from '../transitions/record-attempt.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
 import { refuseCancellation } from './begin-cancellation.ts';
 import { unlessErased } from './changed-order.ts';

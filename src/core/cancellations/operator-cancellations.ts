@@ -4,7 +4,7 @@ import { refused, type Refused } from '../domain/placement-cause.ts';
 import { inTransaction } from '../postgres/transactions.ts';
 import { beginCancellation, refuseCancellation } from './begin-cancellation.ts';
 import { lockOrder, mayHaveTicket } from './changed-order.ts';
-import { endCancelled, storeOrderRef } from '../placements/placement-outcomes.ts';
+import { endCancelled, storeOrderRef } from '../transitions/placement-outcomes.ts';
 
 export const CancellationRequested = z.object({
   serviceOrderId: z.string(),

@@ -6,7 +6,7 @@ import type { Observe, Observed } from '../domain/observed.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { describeError } from '../domain/classify-error.ts';
 import { inTransaction, isDataError } from '../postgres/transactions.ts';
-import { RESTART } from '../placements/placement-sql.ts';
+import { RESTART } from '../transitions/placement-sql.ts';
 import { backOff } from '../placements/conclude-placement.ts';
 import { waitAfter } from '../placements/call-provider.ts';
 import { isRefusal, refetchObserved } from '../placements/refetch-order.ts';

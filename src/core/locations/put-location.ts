@@ -23,7 +23,7 @@ import {
   type SettingsRules,
 } from './locations.ts';
 import { seal, unseal } from './settings-key.ts';
-import { openAgain } from './settle-kitchens.ts';
+import { openAgain } from '../kitchens/settle-kitchens.ts';
 import { findUnfinished } from './unfinished-orders.ts';
 import { judgeTarget, refuseMove, refuseWhiteSpace, type SettingsChange } from './where-settings-lead.ts';
 

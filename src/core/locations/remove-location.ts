@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { inTransaction } from '../postgres/transactions.ts';
 import { CHANGED_MEANWHILE, matches, readConfigured } from './put-location.ts';
-import { closeForever } from './settle-kitchens.ts';
+import { closeForever } from '../kitchens/settle-kitchens.ts';
 import { findUnfinished } from './unfinished-orders.ts';
 
 const RIGHTS = `SELECT FROM operator_grants WHERE $1 = ANY (locations)

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { OLD_TOKEN_STATES } from '../domain/webhook-cause.ts';
 import { describeSettings, ShownSetting } from './describe-settings.ts';
-import { SHOWN_AVAILABILITY, ShownAvailability } from './settle-kitchens.ts';
+import { SHOWN_AVAILABILITY, ShownAvailability } from '../kitchens/settle-kitchens.ts';
 import {
   LOCATION_ROW,
   LocationRow,
@@ -15,7 +15,7 @@ import { etagOf, LocationDetails, readConfigured, type ConfiguredRow } from './p
 import type { SettingsKeys } from './settings-key.ts';
 import type { Registry } from '../domain/provider.ts';
 import { webhookPath } from '../domain/paths.ts';
-import { Care, readCare } from '../operators/cases.ts';
+import { Care, readCare } from '../cases/cases.ts';
 import { readActionsAt, RecordedAction } from '../operators/read-audit.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { readGrant, ShownGrant } from './renew-connections.ts';

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { Contact, type NoticeReason } from '../contacts/contact.ts';
 import { clockOf } from '../kitchens/pause-location.ts';
 import { DOUBT_FOR_OPERATOR, DOUBT_SINCE, PAUSED_CAUSES } from '../orders/needs-operator.ts';
-import { TEST_REASON } from '../placements/test-order.ts';
+import { TEST_REASON } from '../test-orders/test-order.ts';
 import { inBatch, inBatches, LOCK_FIND_NOTICES } from '../postgres/transactions.ts';
 
 /** Minutes after which an order that was due is late. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { AttentionEvent, AttentionKind } from '../domain/attention-event.ts';
 import { isClosed, isSnoozed } from '../domain/settled-case.ts';
-import { TEST_REASON } from '../placements/test-order.ts';
+import { TEST_REASON } from '../test-orders/test-order.ts';
 import { inTransaction, LOCK_ATTENTION, tryLock } from '../postgres/transactions.ts';
 import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
 import {

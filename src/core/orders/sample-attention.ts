@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { RANK_SENT, RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
-import { SnoozedUntil } from '../operators/cases.ts';
+import { SnoozedUntil } from '../cases/cases.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 

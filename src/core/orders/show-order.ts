@@ -16,7 +16,7 @@ import { memberNotified } from '../domain/member-notified.ts';
 import { ESTIMATED, reasonCodeAt } from '../live/outbox.ts';
 import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
-import { Care, careOf } from '../operators/cases.ts';
+import { Care, careOf } from '../cases/cases.ts';
 import { RecordedAction, readActionsAbout } from '../operators/read-audit.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 

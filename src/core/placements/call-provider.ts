@@ -1,7 +1,7 @@
 import type { PosContext } from '../domain/provider.ts';
 import { type Location, WrongLocation } from '../locations/locations.ts';
 import { attemptLimit, stopwatch } from '../domain/timing.ts';
-import { type AttemptEnd, beginAttempt, type CallName } from './record-attempt.ts';
+import { type AttemptEnd, beginAttempt, type CallName } from '../transitions/record-attempt.ts';
 import { classifyError, describeError, failedOutcome, refusedFor } from '../domain/classify-error.ts';
 import { noteRequests } from '../egress/bounded-fetch.ts';
 import { askPos } from '../locations/check-location.ts';
@@ -10,7 +10,7 @@ import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type Decision, failLate } from './conclude-placement.ts';
 import { problemOf } from '../domain/placement-cause.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
-import type { FailsWith } from './placement-outcomes.ts';
+import type { FailsWith } from '../transitions/placement-outcomes.ts';
 import type { ActiveOrder } from './record-order.ts';
 
 /** A call begins at most this long after its attempt's row. A process suspended for longer may have lost its lease. */

@@ -2,8 +2,13 @@ import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
 import { type PlacementCause, problemOf, type Problem } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
-import { NEXT_DOUBT_SINCE, IS_UNFINISHED } from './placement-sql.ts';
-import { type AttemptEnd, attemptEndJson, endAttemptIf, END_ATTEMPT_PARAMETERS } from './record-attempt.ts';
+import { NEXT_DOUBT_SINCE, IS_UNFINISHED } from '../transitions/placement-sql.ts';
+import {
+  type AttemptEnd,
+  attemptEndJson,
+  endAttemptIf,
+  END_ATTEMPT_PARAMETERS,
+} from '../transitions/record-attempt.ts';
 import type { PlacementObserved } from '../domain/observed.ts';
 import type { OrderRef } from '../domain/order.ts';
 import type { Location } from '../locations/locations.ts';
@@ -18,7 +23,7 @@ import {
   skipPlacement,
   storeOrderRef,
   WITHDRAWN,
-} from './placement-outcomes.ts';
+} from '../transitions/placement-outcomes.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 
 const { $, valuesOf } = nameParameters(

@@ -6,9 +6,9 @@ import { callProvider, decideByKind, findUsableLocation, refusalOf, waitAfter } 
 import { concludePlacement, type Decision, observePlacement } from './conclude-placement.ts';
 import type { Claim } from '../domain/placement.ts';
 import { problemOf } from '../domain/placement-cause.ts';
-import { enterDoubt } from './placement-sql.ts';
+import { enterDoubt } from '../transitions/placement-sql.ts';
 import { fetchOnce } from './refetch-order.ts';
-import { beginAttempt, lastExtraMinutes, namedTicketLately } from './record-attempt.ts';
+import { beginAttempt, lastExtraMinutes, namedTicketLately } from '../transitions/record-attempt.ts';
 import type { ActiveOrder } from './record-order.ts';
 import { settleDoubt } from './settle-doubt.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';

@@ -5,7 +5,7 @@ import type { CanonicalOrder, KitchenOrder } from '../domain/order.ts';
 import type { ReadOrder } from '../domain/read-canonical-order.ts';
 import { STORED_LOCATION, type StoredLocation } from '../locations/locations.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
-import { IS_UNFINISHED } from './placement-sql.ts';
+import { IS_UNFINISHED } from '../transitions/placement-sql.ts';
 
 /**
  * The code by which staff call out an order, such as K472. Vowels are excluded, so no code spells a word. Letters that

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { RESTART, IS_UNFINISHED } from './placement-sql.ts';
+import { RESTART, IS_UNFINISHED } from '../transitions/placement-sql.ts';
 
 /**
  * Creates an order's placement at the first signal. A later signal refreshes an order that has not ended, because the

@@ -9,7 +9,7 @@ import { type PlacementCode, problemOf } from '../domain/placement-cause.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 import type { Claim } from '../domain/placement.ts';
 import { stopwatch } from '../domain/timing.ts';
-import { IS_UNFINISHED } from './placement-sql.ts';
+import { IS_UNFINISHED } from '../transitions/placement-sql.ts';
 import { isDataError } from '../postgres/transactions.ts';
 import { forgetPastOrder } from '../retention/past-orders.ts';
 import { type Decision, failLate, REJECTED } from './conclude-placement.ts';

@@ -2,12 +2,12 @@
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import { inTransaction } from '../postgres/transactions.ts';
-import { endCancelled, storeOrderRef, WITHDRAWN } from './placement-outcomes.ts';
+import { endCancelled, storeOrderRef, WITHDRAWN } from '../transitions/placement-outcomes.ts';
 import { LEASE_S, type PlacementState } from '../domain/placement.ts';
 import type { OrderRef } from '../domain/order.ts';
 import { describeCause, refused, problemOf, type Refused } from '../domain/placement-cause.ts';
 import { redriveParked } from '../statuses/redrive-parked.ts';
-import { endingCalls } from './placement-sql.ts';
+import { endingCalls } from '../transitions/placement-sql.ts';
 import { LOOK_UP_AFTER_S } from './settle-doubt.ts';
 
 export const Resolved = z.object({

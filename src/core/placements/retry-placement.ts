@@ -4,7 +4,7 @@ import { memberStateAt, type FulfillmentType } from '../domain/lifecycle.ts';
 import type { PlacementState } from '../domain/placement.ts';
 import { refused, type Refused } from '../domain/placement-cause.ts';
 import { memberNotified } from '../domain/member-notified.ts';
-import { RESTART } from './placement-sql.ts';
+import { RESTART } from '../transitions/placement-sql.ts';
 
 export const Retried = z.object({
   serviceOrderId: z.string(),

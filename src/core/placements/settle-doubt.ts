@@ -6,7 +6,7 @@ import { problemOf, type PlacementCause } from '../domain/placement-cause.ts';
 import { posAccount, type Location } from '../locations/locations.ts';
 import { callProvider, waitAfter } from './call-provider.ts';
 import { failLate, UNREACHED, type Decision } from './conclude-placement.ts';
-import { endAttempt, secondsSinceFirstSent } from './record-attempt.ts';
+import { endAttempt, secondsSinceFirstSent } from '../transitions/record-attempt.ts';
 import type { ActiveOrder } from './record-order.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 

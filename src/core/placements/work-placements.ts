@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { claimPlacements } from './claim-placements.ts';
 import { dueLocations, type Capacity } from './due-locations.ts';
 import { LEASE_S, type Claim } from '../domain/placement.ts';
-import { releaseClaim } from './placement-sql.ts';
+import { releaseClaim } from '../transitions/placement-sql.ts';
 import { placeOrder } from './place-order.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 import type { PlacementDeps } from './placement-job.ts';

@@ -11,7 +11,7 @@ import {
 } from '../domain/webhook.ts';
 import { RANK_FAILED, rankOf } from '../domain/lifecycle.ts';
 import type { StatusEvent } from '../domain/order.ts';
-import { hearingReports } from '../locations/pos-pauses.ts';
+import { hearingReports } from '../kitchens/pos-pauses.ts';
 import { unnestRows, type Column } from '../postgres/sql-rows.ts';
 import { OUTCOME_BY_CODE, applyingEvents, asCompared, asStored, outcomeOf } from './apply-events.ts';
 import { isAwaited } from './redrive-parked.ts';

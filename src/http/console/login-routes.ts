@@ -11,7 +11,7 @@ import { SESSION_TOKEN } from '../operator/identify.ts';
 import type { OperatorDeps } from '../operator/operator-deps.ts';
 import { sendProblem } from '../problem.ts';
 import { actionFrom, addressOf, bearerOf } from '../request.ts';
-import type { OidcSettings } from './oidc-client.ts';
+import type { OidcSettings } from '../../identity/oidc-client.ts';
 import { sessionCookies } from './session-cookie.ts';
 
 type Deps = Pick<OperatorDeps, 'pool' | 'now' | 'identify' | 'judge' | 'translating' | 'oidc'>;

@@ -24,7 +24,7 @@ import {
   openFlow,
   readPerson,
   sealFlow,
-} from './oidc-client.ts';
+} from '../../identity/oidc-client.ts';
 import { sessionCookie, sessionCookies } from './session-cookie.ts';
 
 const Start = z.object({ to: z.string().optional(), again: z.literal('1').optional() });

@@ -8,8 +8,8 @@ import type { Now } from '../../core/postgres/database-clock.ts';
 import { bearerOf, sourceOf } from '../request.ts';
 import type { Authenticate } from '../bound-connections.ts';
 import { formatEvent } from '../format-event.ts';
-import { CannotVerify } from '../issuer-keys.ts';
-import { BadFollowToken, NO_TOKEN, type VerifyFollowToken } from './follow-token.ts';
+import { CannotVerify } from '../../identity/issuer-keys.ts';
+import { BadFollowToken, NO_TOKEN, type VerifyFollowToken } from '../../identity/follow-token.ts';
 import type { MemberStream, MemberStreams } from './member-streams.ts';
 
 export type FollowDeps = {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
-import { mountOperations } from '../../operators/mount-operations.ts';
+import { mountOperations } from './mount-operations.ts';
 import { OPERATIONS } from '../../operators/registry.ts';
 import { answerErrors, takeJson, validatorCompiler } from './answer-errors.ts';
 import { takeLargeInTurn } from './bound-bodies.ts';

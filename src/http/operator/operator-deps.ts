@@ -6,7 +6,7 @@ import type { Ways } from '../../core/notices/ways.ts';
 import type { BoardFeed } from '../../core/orders/board-feed.ts';
 import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
 import type { SpillState } from '../../core/spill/spill-webhook.ts';
-import type { OidcSettings } from '../console/oidc-client.ts';
+import type { OidcSettings } from '../../identity/oidc-client.ts';
 import type { Readiness } from '../health.ts';
 import type { JudgeSlowly } from '../throttle-failures.ts';
 import type { Identify } from './identify.ts';

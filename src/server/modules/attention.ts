@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../config.ts';
+import type { Config } from '../../config/config.ts';
 import {
   ATTENTION_ROW,
   attentionEvent,
@@ -11,7 +11,7 @@ import { publishRows } from '../../core/postgres/publish-rows.ts';
 import type { AttentionEvent } from '../../core/domain/attention-event.ts';
 import { traceId } from '../../core/domain/trace-id.ts';
 import { postSigned } from '../../core/notices/ways.ts';
-import { attentionTopic, attentionType } from '../pubsub/attention-topic.ts';
+import { attentionTopic, attentionType } from '../../pubsub/attention-topic.ts';
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers' | 'pubsub'>;
 

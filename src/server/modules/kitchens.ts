@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../config.ts';
-import { publishKitchens, settleKitchens } from '../../core/locations/settle-kitchens.ts';
-import { findSuspects, probeKitchens } from '../../core/locations/probe-kitchens.ts';
-import { kitchenTopic } from '../pubsub/kitchen-topic.ts';
+import type { Config } from '../../config/config.ts';
+import { publishKitchens, settleKitchens } from '../../core/kitchens/settle-kitchens.ts';
+import { findSuspects, probeKitchens } from '../../core/polling/probe-kitchens.ts';
+import { kitchenTopic } from '../../pubsub/kitchen-topic.ts';
 import type { Orders } from './orders.ts';
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers' | 'pubsub'>;

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { hasOperators, type Config } from '../config.ts';
+import { hasOperators, type Config } from '../../config/config.ts';
 import { orderFeed, type OrderFeed } from '../../core/live/order-feed.ts';
 import { publishLive } from '../../core/live/publish-live.ts';
 import { recordFollowed } from '../../core/live/record-followed.ts';
-import { createFollowTokenVerifier } from '../../http/follow/follow-token.ts';
+import { createFollowTokenVerifier } from '../../identity/follow-token.ts';
 import { memberStreams } from '../../http/follow/member-streams.ts';
-import { statusTopic } from '../pubsub/status-topic.ts';
+import { statusTopic } from '../../pubsub/status-topic.ts';
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'pubsub'>;
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../config.ts';
+import type { Config } from '../../config/config.ts';
 import { findNotices } from '../../core/notices/find-notices.ts';
 import { workNotices } from '../../core/notices/send-notices.ts';
 import { noticeWays } from '../../core/notices/ways.ts';

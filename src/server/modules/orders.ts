@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../config.ts';
+import type { Config } from '../../config/config.ts';
 import { statusPoller } from '../../core/polling/status-poller.ts';
 import { workCancellations } from '../../core/cancellations/work-cancellations.ts';
 import { workRefreshes } from '../../core/cancellations/refresh-order.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Config } from '../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { Log } from '../../core/domain/log.ts';
 import type { Observe } from '../../core/domain/observed.ts';
 import { tokenList, type TokenList } from '../../core/locations/token-list.ts';
@@ -10,8 +10,8 @@ import { NONE_WAITING, type SpillState, type SpillWebhook, webhookSpiller } from
 import type { BatchWebhooks } from '../../core/statuses/batch-webhooks.ts';
 import type { StoreDeps } from '../../core/statuses/store-webhooks.ts';
 import type { TranslateRules } from '../../core/statuses/translate-webhook-request.ts';
-import type { PubsubConnection } from '../pubsub/pubsub-connection.ts';
-import { spillTopic } from '../pubsub/spill-topic.ts';
+import type { PubsubConnection } from '../../pubsub/pubsub-connection.ts';
+import { spillTopic } from '../../pubsub/spill-topic.ts';
 
 type Spill = {
   list: TokenList;

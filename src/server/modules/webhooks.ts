@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { Observed } from '../../core/domain/observed.ts';
 import type { Conflict, PosId } from '../../core/domain/webhook.ts';
 import { tokenAuthenticator } from '../../core/locations/webhook-tokens.ts';

@@ -3,7 +3,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
 import type { Pool } from 'pg';
 import { WrongSchema, checkSchema } from '../../database/check-schema.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../../config/config.ts';
 import { databaseClock, type DatabaseClock } from '../../core/postgres/database-clock.ts';
 import { ensureWebhookPartitions } from '../../core/postgres/ensure-webhook-partitions.ts';
 import { watchDatabase, type DatabaseWatch } from '../../core/postgres/watch-database.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
-import { hasOperators, type Config } from '../config.ts';
+import { hasOperators, type Config } from '../../config/config.ts';
 import { startObserving, type Observing } from '../../observe/start-observing.ts';
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
-import type { Config } from '../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { Registry } from '../../core/domain/provider.ts';
 import { guardedFetch } from '../../core/egress/guarded-fetch.ts';
 import type { LocationDeps } from '../../core/locations/check-location.ts';

@@ -1,7 +1,7 @@
-import { pubsubConnection, type PubsubConnection } from '../pubsub/pubsub-connection.ts';
+import { pubsubConnection, type PubsubConnection } from '../../pubsub/pubsub-connection.ts';
 import type { FastifyInstance } from 'fastify';
 import fp from 'fastify-plugin';
-import type { Config } from '../config.ts';
+import type { Config } from '../../config/config.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {

@@ -7,7 +7,7 @@ import { answerNotice, findAnswerPage, type AnswerPage } from '../../../src/core
 import { findNotices } from '../../../src/core/notices/find-notices.ts';
 import { CODE_OF_COUNT } from '../../../src/core/placements/record-order.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
-import { failPlacement } from '../../../src/core/placements/placement-outcomes.ts';
+import { failPlacement } from '../../../src/core/transitions/placement-outcomes.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { sampleOrder } from '../../support/sample-order.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { classifyError } from '../../../src/core/domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
-import { attemptEndJson } from '../../../src/core/placements/record-attempt.ts';
+import { attemptEndJson } from '../../../src/core/transitions/record-attempt.ts';
 import { decideByKind } from '../../../src/core/placements/call-provider.ts';
 
 it.each<[string, unknown, object]>([

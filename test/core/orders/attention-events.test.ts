@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { closeCase, snooze, takeCase } from '../../../src/core/operators/cases.ts';
+import { closeCase, snooze, takeCase } from '../../../src/core/cases/cases.ts';
 import {
   ATTENTION_ROW,
   attentionEvent,

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { claimPlacements } from '../../../src/core/placements/claim-placements.ts';
 import { concludePlacement } from '../../../src/core/placements/conclude-placement.ts';
 import { recordOrder } from '../../../src/core/placements/record-order.ts';
-import { beginTestOrder, endLeftTestOrders } from '../../../src/core/placements/test-order.ts';
+import { beginTestOrder, endLeftTestOrders } from '../../../src/core/test-orders/test-order.ts';
 import { dueLocations, type DueLocations, type Capacity } from '../../../src/core/placements/due-locations.ts';
 import { shareOf } from '../../../src/core/placements/work-placements.ts';
 import type { SilentLocation } from '../../../src/core/placements/circuit-breaker.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { readConfig } from '../../../src/server/config.ts';
+import { readConfig } from '../../../src/config/config.ts';
 import { createLog } from '../../../src/observe/create-log.ts';
 import { parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';

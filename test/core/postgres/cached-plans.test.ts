@@ -5,8 +5,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { claimCancellations } from '../../../src/core/cancellations/claim-cancellations.ts';
 import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancellations.ts';
-import { findSuspects, probeKitchens } from '../../../src/core/locations/probe-kitchens.ts';
-import { settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
+import { findSuspects, probeKitchens } from '../../../src/core/polling/probe-kitchens.ts';
+import { settleKitchens } from '../../../src/core/kitchens/settle-kitchens.ts';
 import { dueLocations } from '../../../src/core/placements/due-locations.ts';
 import { notifyEstimates } from '../../../src/core/statuses/notify-estimates.ts';
 import { claimQuietOrders } from '../../../src/core/polling/claim-quiet-orders.ts';

@@ -15,7 +15,7 @@ import { issueToken } from '../../../src/core/locations/webhook-tokens.ts';
 import { listOrders } from '../../../src/core/orders/list-orders.ts';
 import { readBoard } from '../../../src/core/orders/read-board.ts';
 import { showOrder, type ShownOrder } from '../../../src/core/orders/show-order.ts';
-import { storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
+import { storeOrderRef } from '../../../src/core/transitions/placement-outcomes.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { notifyEstimates } from '../../../src/core/statuses/notify-estimates.ts';

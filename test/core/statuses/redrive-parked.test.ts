@@ -2,7 +2,7 @@ import pg from 'pg';
 import { beforeAll, expect, it } from 'vitest';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import type { PosId, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
-import { storeOrderRef } from '../../../src/core/placements/placement-outcomes.ts';
+import { storeOrderRef } from '../../../src/core/transitions/placement-outcomes.ts';
 import { ensureWebhookPartitions } from '../../../src/core/postgres/ensure-webhook-partitions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';

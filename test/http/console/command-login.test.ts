@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { seal } from '../../../src/core/locations/settings-key.ts';
-import { readConfig } from '../../../src/server/config.ts';
+import { readConfig } from '../../../src/config/config.ts';
 import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { freePort } from '../../support/free-port.ts';
 import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { SignJWT, exportJWK, generateKeyPair, type JWTPayload } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { readConfig } from '../../../src/server/config.ts';
+import { readConfig } from '../../../src/config/config.ts';
 import { seal } from '../../../src/core/locations/settings-key.ts';
 import {
   type Flow,
@@ -11,7 +11,7 @@ import {
   type OidcSettings,
   readPerson,
   sealFlow,
-} from '../../../src/http/console/oidc-client.ts';
+} from '../../../src/identity/oidc-client.ts';
 import { sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
 import { BEHIND_US } from '../../support/from-elsewhere.ts';
 import { OWN_PAGE, giveRoles } from '../../support/log-in.ts';

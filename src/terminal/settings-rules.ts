@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Registry } from '../core/domain/provider.ts';
-import type { Config } from '../server/config.ts';
+import type { Config } from '../config/config.ts';
 import type { SettingsRules } from '../core/locations/locations.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../database/open-database.ts';
 import { checkSchema, WrongSchema } from '../database/check-schema.ts';

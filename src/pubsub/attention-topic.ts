@@ -1,4 +1,4 @@
-import type { AttentionEvent } from '../../core/domain/attention-event.ts';
+import type { AttentionEvent } from '../core/domain/attention-event.ts';
 import type { PubsubConnection } from './pubsub-connection.ts';
 import { eventTopic } from './event-topic.ts';
 

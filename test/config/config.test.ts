@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { CONFIG_NAMES, REMOVED, readConfig, readConfigOf } from '../../src/server/config.ts';
+import { CONFIG_NAMES, REMOVED, readConfig, readConfigOf } from '../../src/config/config.ts';
 
 const GOOD_KEY = randomBytes(32).toString('base64');
 const env = {

@@ -1,6 +1,6 @@
-import { traceparent } from '../../core/domain/trace-id.ts';
-import type { LiveMessage } from '../../core/domain/live-message.ts';
-import type { Publish } from '../../core/live/publish-live.ts';
+import { traceparent } from '../core/domain/trace-id.ts';
+import type { LiveMessage } from '../core/domain/live-message.ts';
+import type { Publish } from '../core/live/publish-live.ts';
 import type { PubsubConnection } from './pubsub-connection.ts';
 import { eventTopic } from './event-topic.ts';
 

@@ -5,8 +5,8 @@ import { RANK_SENT } from '../domain/lifecycle.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 import { inBatch, LOCK_SUSPECTS } from '../postgres/transactions.ts';
-import { askPos, type PosDeps } from './check-location.ts';
-import { findLocation, type DecryptSettings } from './locations.ts';
+import { askPos, type PosDeps } from '../locations/check-location.ts';
+import { findLocation, type DecryptSettings } from '../locations/locations.ts';
 
 /** Maximum number of probes at the same time in one process. */
 const PROBES = 300;

@@ -2,17 +2,13 @@ import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:cry
 import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { parseFollowKeys } from '../../../src/http/follow/follow-keys.ts';
-import {
-  BadFollowToken,
-  createFollowTokenVerifier,
-  type VerifyFollowToken,
-} from '../../../src/http/follow/follow-token.ts';
-import { CannotVerify } from '../../../src/http/issuer-keys.ts';
-import { anyText } from '../../support/any-text.ts';
-import { SEED } from '../../support/seed.ts';
-import { sendJson, serveHttp, type HttpServer } from '../../support/serve-http.ts';
-import { followSigner, signFollowToken, type FollowSigner } from '../../support/sign-follow-token.ts';
+import { parseFollowKeys } from '../../src/identity/follow-keys.ts';
+import { BadFollowToken, createFollowTokenVerifier, type VerifyFollowToken } from '../../src/identity/follow-token.ts';
+import { CannotVerify } from '../../src/identity/issuer-keys.ts';
+import { anyText } from '../support/any-text.ts';
+import { SEED } from '../support/seed.ts';
+import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
+import { followSigner, signFollowToken, type FollowSigner } from '../support/sign-follow-token.ts';
 
 const AUDIENCE = 'https://expediter.example.com/follow';
 /** In all that a token may carry: no error has it. */
@@ -236,7 +232,7 @@ describe('a follow token', () => {
     for (const wrong of [
       '',
       '.',
-      '..',
+      '../http',
       `${header}.${payload}.`,
       `${token}.`,
       `${token}=`,

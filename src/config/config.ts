@@ -5,7 +5,7 @@ import { Email } from '../core/domain/email.ts';
 import { isSecret } from '../core/domain/standard-webhooks.ts';
 import { isLoopback, isPlainElsewhere, parseAllowedHosts } from '../core/egress/allowed-hosts.ts';
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
-import { parseKeySource } from '../http/follow/follow-keys.ts';
+import { parseKeySource } from '../identity/follow-keys.ts';
 
 const isOneLine = (text: string): boolean => !/\p{Cc}/u.test(text);
 const ONE_LINE = { error: 'has a line break or another control character in it: write it on one line' };

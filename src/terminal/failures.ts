@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { WrongEnvironment } from '../server/config.ts';
+import { WrongEnvironment } from '../config/config.ts';
 import { WrongLocation } from '../core/locations/locations.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { printError, terminalText } from '../observe/terminal-text.ts';

@@ -6,7 +6,7 @@ import type { Observe } from '../domain/observed.ts';
 import { joinLoops, type WorkLoop } from '../postgres/loops.ts';
 import { publishRows } from '../postgres/publish-rows.ts';
 import { inBatch, inTransaction, LOCK_KITCHENS } from '../postgres/transactions.ts';
-import { END_BUSY, OPERATOR_PAUSED_UNTIL, PAUSED_UNTIL, said, type Pause } from '../kitchens/pause-location.ts';
+import { END_BUSY, OPERATOR_PAUSED_UNTIL, PAUSED_UNTIL, said, type Pause } from './pause-location.ts';
 
 const FIELDS = `'locationId', l.location_id, 'integration', l.integration, 'state', coalesce(k.state, 'open'),
   'source', coalesce(k.source, 'inferred'), 'since', coalesce(k.since, l.created_at), 'until', k.until,

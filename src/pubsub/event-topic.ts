@@ -1,4 +1,4 @@
-import { traceId } from '../../core/domain/trace-id.ts';
+import { traceId } from '../core/domain/trace-id.ts';
 import type { PubsubConnection } from './pubsub-connection.ts';
 
 /** A CloudEvent about a subject, which is also its ordering key, and attributes besides those of CloudEvents. */

@@ -1,7 +1,7 @@
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
-import { Id } from '../../core/domain/order.ts';
-import type { Now } from '../../core/postgres/database-clock.ts';
-import { issuerKeys, whyRefused } from '../issuer-keys.ts';
+import { Id } from '../core/domain/order.ts';
+import type { Now } from '../core/postgres/database-clock.ts';
+import { issuerKeys, whyRefused } from './issuer-keys.ts';
 import type { FollowKey, KeySource } from './follow-keys.ts';
 
 /** The token is missing, forged, expired or for another audience. */

@@ -1,11 +1,11 @@
 import type { ClientAuth, Configuration, CustomFetch } from 'openid-client';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import { z } from 'zod';
-import { isLoopback } from '../../core/egress/allowed-hosts.ts';
-import { SESSION_S } from '../../core/operators/operator-sessions.ts';
-import { boundedFetch } from '../../core/egress/bounded-fetch.ts';
-import type { Actor } from '../../core/operators/operator.ts';
-import { seal, type SettingsKeys, unseal } from '../../core/locations/settings-key.ts';
+import { isLoopback } from '../core/egress/allowed-hosts.ts';
+import { SESSION_S } from '../core/operators/operator-sessions.ts';
+import { boundedFetch } from '../core/egress/bounded-fetch.ts';
+import type { Actor } from '../core/operators/operator.ts';
+import { seal, type SettingsKeys, unseal } from '../core/locations/settings-key.ts';
 
 export type OidcSettings = {
   issuer: string;

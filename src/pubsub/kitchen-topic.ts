@@ -1,4 +1,4 @@
-import type { Availability } from '../../core/domain/availability.ts';
+import type { Availability } from '../core/domain/availability.ts';
 import type { PubsubConnection } from './pubsub-connection.ts';
 import { eventTopic } from './event-topic.ts';
 

@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
-import type { PubsubConnection } from '../../src/server/pubsub/pubsub-connection.ts';
-import { gatherMessages } from '../../src/server/pubsub/gather-messages.ts';
+import type { PubsubConnection } from '../../src/pubsub/pubsub-connection.ts';
+import { gatherMessages } from '../../src/pubsub/gather-messages.ts';
 
 it('sends messages in one request, and each alone if Pub/Sub refuses the request', async () => {
   const requests: string[][] = [];

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { OPERATOR_PAUSED_UNTIL, PAUSED_AT, RELEASE_HELD } from '../kitchens/pause-location.ts';
+import { OPERATOR_PAUSED_UNTIL, PAUSED_AT, RELEASE_HELD } from './pause-location.ts';
 
 /**
  * SQL that starts or ends pauses of locations, sets how busy their kitchens are, and marks a location whose restaurant

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Config } from '../../src/server/config.ts';
-import { findWeakVariables } from '../../src/server/find-weak-variables.ts';
+import type { Config } from '../../src/config/config.ts';
+import { findWeakVariables } from '../../src/config/find-weak-variables.ts';
 import { startSystem } from '../support/start-system.ts';
 
 const read = (change: Partial<Config>): string[] =>

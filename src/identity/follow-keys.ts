@@ -1,6 +1,6 @@
 import { createPublicKey, createSecretKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto';
 import { base64url } from 'jose';
-import { KEY_KINDS, algorithmsOf } from '../issuer-keys.ts';
+import { KEY_KINDS, algorithmsOf } from './issuer-keys.ts';
 
 /** A key that verifies follow tokens, and its algorithms. */
 export type FollowKey = { kid: string | undefined; algorithms: readonly string[]; key: KeyObject };

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { parseFollowKeys } from '../../../src/http/follow/follow-keys.ts';
+import { parseFollowKeys } from '../../src/identity/follow-keys.ts';
 
 type Jwk = Record<string, unknown>;
 const both = (pair: { publicKey: { export(o: object): unknown }; privateKey: { export(o: object): unknown } }) => ({

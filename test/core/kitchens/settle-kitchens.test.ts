@@ -10,7 +10,7 @@ import {
   readAvailability,
   settleKitchens,
   showAvailability,
-} from '../../../src/core/locations/settle-kitchens.ts';
+} from '../../../src/core/kitchens/settle-kitchens.ts';
 import { findLocation } from '../../../src/core/locations/locations.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { credentialStore } from '../../../src/core/locations/credential-store.ts';
-import { readAvailability, SETTLE, settleKitchens } from '../../../src/core/locations/settle-kitchens.ts';
+import { readAvailability, SETTLE, settleKitchens } from '../../../src/core/kitchens/settle-kitchens.ts';
 import { settingsDecrypter } from '../../../src/core/locations/locations.ts';
 import { pauseLocation } from '../../../src/core/kitchens/pause-location.ts';
 import {
@@ -16,7 +16,7 @@ import {
   PROBE_TIMES,
   findSuspects,
   probeKitchens,
-} from '../../../src/core/locations/probe-kitchens.ts';
+} from '../../../src/core/polling/probe-kitchens.ts';
 import { patchLocation, putLocation } from '../../../src/core/locations/put-location.ts';
 import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts';
 import { createLog } from '../../../src/observe/create-log.ts';

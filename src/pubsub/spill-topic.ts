@@ -1,5 +1,5 @@
 import type { Message, Subscription } from '@google-cloud/pubsub';
-import type { SpillMessage } from '../../core/spill/drain-spill.ts';
+import type { SpillMessage } from '../core/spill/drain-spill.ts';
 import { gatherMessages } from './gather-messages.ts';
 import { loadPubsub } from './load-pubsub.ts';
 import type { PubsubConnection } from './pubsub-connection.ts';

@@ -1,15 +1,15 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify';
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import { explainError } from '../http/operator/answer-errors.ts';
-import { failures, json } from '../http/operator/answers.ts';
-import { STREAM_HEADERS } from '../http/format-event.ts';
-import { RECHECK_MS, eventStream, type EventStream } from '../http/operator/event-stream.ts';
-import { endActionOf, locationsWithin, operatorOf } from '../http/operator/guard-routes.ts';
-import { has, mayPlace, scopeOf } from '../core/operators/operator.ts';
-import type { OperatorDeps } from '../http/operator/operator-deps.ts';
-import { actionFrom } from '../http/request.ts';
-import { HEADERS, describeApi, perform, type Caller, type Operation, type Options } from './operation.ts';
+import { explainError } from './answer-errors.ts';
+import { failures, json } from './answers.ts';
+import { STREAM_HEADERS } from '../format-event.ts';
+import { RECHECK_MS, eventStream, type EventStream } from './event-stream.ts';
+import { endActionOf, locationsWithin, operatorOf } from './guard-routes.ts';
+import { has, mayPlace, scopeOf } from '../../core/operators/operator.ts';
+import type { OperatorDeps } from './operator-deps.ts';
+import { actionFrom } from '../request.ts';
+import { HEADERS, describeApi, perform, type Caller, type Operation, type Options } from '../../operators/operation.ts';
 
 /** Maximum age of the stream of an operation. The longest operation waits 15 minutes for each of six statuses. */
 const STREAM_MAX_MS = 2 * 3_600_000;

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endPauses } from '../../../src/core/locations/pos-pauses.ts';
+import { endPauses } from '../../../src/core/kitchens/pos-pauses.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { listSeenLocations, type SeenLocation } from '../../../src/core/locations/show-location.ts';
-import { addNote, closeCase, readCare, snooze, takeCase, type Subject } from '../../../src/core/operators/cases.ts';
+import { addNote, closeCase, readCare, snooze, takeCase, type Subject } from '../../../src/core/cases/cases.ts';
 import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';
 import { showOrder } from '../../../src/core/orders/show-order.ts';
 import { eraseMember, eraseMembers } from '../../../src/core/retention/erase-members.ts';
