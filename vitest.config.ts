@@ -15,7 +15,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/process/**', 'test/system/**', 'test/harness/**'],
-    globalSetup: ['test/support/template-database.ts'],
+    globalSetup: ['world/postgres/template-database.ts'],
     setupFiles: ['test/support/reset-module-state.ts'],
     env: {
       // Outside Google Cloud, nobody needs to look for its metadata server.

@@ -10,7 +10,7 @@ export default defineConfig({
     // A browser or the building of an image keeps a core busy by itself.
     maxWorkers: 2,
     // The console in the browser is the one that is written now.
-    globalSetup: ['test/support/template-database.ts', 'scripts/build-console.ts'],
+    globalSetup: ['world/postgres/template-database.ts', 'scripts/build-console.ts'],
     testTimeout: 120_000,
     hookTimeout: 600_000,
   },

@@ -1,7 +1,7 @@
 /** Signs in with wrong tokens at a steady pace, from its own process. */
 import { randomBytes } from 'node:crypto';
-import { OWN_PAGE } from '../test/support/log-in.ts';
-import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
+import { OWN_PAGE } from '../world/system/log-in.ts';
+import { postAtPace, type Answers } from '../world/network/post-at-pace.ts';
 
 export type Guessing = {
   /** The operators' URL. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { makeToken } from '../src/core/domain/make-token.ts';
 import { digest } from '../src/core/operators/find-operator.ts';
-import type { Answers } from '../test/support/post-at-pace.ts';
+import type { Answers } from '../world/network/post-at-pace.ts';
 import type { Sending } from './send-bodies.ts';
 import { setLiveStage } from './set-live-stage.ts';
 import { medianRatio, offerBeside, takePairs } from './take-pairs.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { moveClock, prepareClock } from '../test/support/move-clock.ts';
+import { moveClock, prepareClock } from '../world/processes/move-clock.ts';
 import { compileService } from './compile-service.ts';
 import { forkChild } from './fork-child.ts';
 import type { Evening, EveningResult } from './offer-evening.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { rankOf } from '../src/core/domain/lifecycle.ts';
-import { until } from '../test/support/until.ts';
+import { until } from '../world/processes/until.ts';
 import { findSustained } from './find-sustained.ts';
 import { orderId, seedOrders } from './seed-orders.ts';
 import { setLiveStage, type LiveStage } from './set-live-stage.ts';

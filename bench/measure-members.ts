@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { until } from '../test/support/until.ts';
+import { until } from '../world/processes/until.ts';
 import type { Following, Heard } from './follow-orders.ts';
 import type { Child } from './fork-child.ts';
 import type { Load } from './generate-load.ts';

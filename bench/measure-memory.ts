@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { compileService } from './compile-service.ts';
 import { forkChild } from './fork-child.ts';
-import { postWithAgent } from '../test/support/post-with-agent.ts';
+import { postWithAgent } from '../world/network/post-with-agent.ts';
 import { prepareBenchDatabase, type Sender } from './prepare-bench-database.ts';
 import { residentMb } from './resident-mb.ts';
 import { seedOrders } from './seed-orders.ts';

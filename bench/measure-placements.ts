@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { until } from '../test/support/until.ts';
+import { until } from '../world/processes/until.ts';
 import { compileService } from './compile-service.ts';
 import { findSustained } from './find-sustained.ts';
 import { forkChild, type Child } from './fork-child.ts';

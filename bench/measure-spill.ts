@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
-import { until } from '../test/support/until.ts';
+import { until } from '../world/processes/until.ts';
 import { compileService } from './compile-service.ts';
 import { forkChild, type Child } from './fork-child.ts';
 import type { Load } from './generate-load.ts';

@@ -3,7 +3,7 @@
  * with the result at the end.
  */
 import type { Status } from '../src/core/domain/lifecycle.ts';
-import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
+import { postAtPace, type Answers } from '../world/network/post-at-pace.ts';
 import type { Sender } from './prepare-bench-database.ts';
 import { pushSignals } from './push-signals.ts';
 import { signRequest, type SignedRequest } from './sign-request.ts';

@@ -3,7 +3,7 @@
  * all webhooks are signed. Any second message starts the sending, and is answered with the result.
  */
 import { once } from 'node:events';
-import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
+import { postAtPace, type Answers } from '../world/network/post-at-pace.ts';
 import type { Sender } from './prepare-bench-database.ts';
 import { MOVES, signRequest, type SignedRequest } from './sign-request.ts';
 import { percentile } from './summarize.ts';

@@ -1,5 +1,5 @@
 import { PubSub } from '@google-cloud/pubsub';
-import { startPubsub } from '../test/support/start-pubsub.ts';
+import { startPubsub } from '../world/pubsub/start-pubsub.ts';
 
 export type Topic = {
   /** The value of `PUBSUB_EMULATOR_HOST`. */

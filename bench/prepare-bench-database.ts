@@ -6,7 +6,7 @@ import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { registry } from '../src/providers/index.ts';
-import { allowedHosts } from '../test/support/allowed-loopback.ts';
+import { allowedHosts } from '../world/network/allowed-loopback.ts';
 
 /** A sender of webhooks, with its credentials. */
 export type Sender = { locationId: string; token: string; secret: string };

@@ -1,5 +1,5 @@
 import { PUSH_PATH } from '../src/core/domain/paths.ts';
-import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
+import { postAtPace, type Answers } from '../world/network/post-at-pace.ts';
 import { orderId } from './seed-orders.ts';
 
 /** `sentAt`: the time of each push, in milliseconds since 1970, with fractions. */

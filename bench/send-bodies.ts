@@ -1,5 +1,5 @@
 /** Puts settings of a location without storing them, on several connections in closed loops, from its own process. */
-import type { Answers } from '../test/support/post-at-pace.ts';
+import type { Answers } from '../world/network/post-at-pace.ts';
 
 export type Sending = {
   /** The location's URL. */

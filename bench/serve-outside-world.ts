@@ -5,9 +5,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { sampleOrder } from '../test/support/sample-order.ts';
-import { startOrderingPlatform } from '../test/support/start-ordering-platform.ts';
-import { startPos } from '../test/support/start-pos.ts';
+import { sampleOrder } from '../world/platform/sample-order.ts';
+import { startOrderingPlatform } from '../world/platform/start-ordering-platform.ts';
+import { startPos } from '../world/pos/start-pos.ts';
 import { openTopic } from './open-topic.ts';
 
 /** Values for the service's environment and its locations' settings. */

@@ -1,5 +1,5 @@
 import { totalmem } from 'node:os';
-import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
+import { startPostgres, type Postgres } from '../world/postgres/start-postgres.ts';
 
 /**
  * A quarter of the machine's memory, which Postgres's documentation recommends as a start. The default is for very small

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../test/support/free-port.ts';
+import { freePort } from '../world/network/free-port.ts';
 import { END_WITH_PARENT } from './end-with-parent.ts';
 import { imageEnvironment } from './image-environment.ts';
 import { SETTINGS_KEY } from './prepare-bench-database.ts';
-import { ALLOW_PRIVATE_HOSTS } from '../test/support/allowed-loopback.ts';
+import { ALLOW_PRIVATE_HOSTS } from '../world/network/allowed-loopback.ts';
 
 export type Service = {
   url: string;

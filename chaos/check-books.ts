@@ -9,7 +9,7 @@ import {
   type Status,
 } from '../src/core/domain/lifecycle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
-import type { Message } from '../test/support/queue-messages.ts';
+import type { Message } from '../world/pubsub/queue-messages.ts';
 import { CANCELS_BALANCED, checkCancels } from './check-cancels.ts';
 import type { Phone } from './follow-by-phone.ts';
 import type { Served } from './serve-orders.ts';

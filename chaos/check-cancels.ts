@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { RANK_CANCELLED, RANK_FAILED } from '../src/core/domain/lifecycle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
-import type { Ticket } from '../test/support/start-pos.ts';
+import type { Ticket } from '../world/pos/start-pos.ts';
 import { CHANGED, type Served } from './serve-orders.ts';
 
 export const CANCELS_BALANCED = {

@@ -1,5 +1,5 @@
 import { Agent, request as send, type IncomingMessage, type ServerResponse } from 'node:http';
-import { serveHttp } from '../test/support/serve-http.ts';
+import { serveHttp } from '../world/network/serve-http.ts';
 
 export type CuttingNetwork = {
   url: string;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
+import { startPostgres, type Postgres } from '../world/postgres/start-postgres.ts';
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
 import { ask } from './neighbour.ts';
 

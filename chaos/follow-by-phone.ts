@@ -1,7 +1,7 @@
 import { follow, type Kind, type Update } from '../clients/follow/follow.js';
-import { memberToken } from '../test/support/member-token.ts';
-import type { Message } from '../test/support/queue-messages.ts';
-import { until } from '../test/support/until.ts';
+import { memberToken } from '../world/members/member-token.ts';
+import type { Message } from '../world/pubsub/queue-messages.ts';
+import { until } from '../world/processes/until.ts';
 
 /** The updates that a member's phone got of its order, in order. */
 export type Phone = { told: { update: Update; kind: Kind }[]; ended: boolean };

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import pg from 'pg';
-import type { PlatformFault } from '../test/support/start-ordering-platform.ts';
-import { holdConnections } from '../test/support/hold-connections.ts';
-import type { PosFault, PosRequest } from '../test/support/start-pos.ts';
+import type { PlatformFault } from '../world/platform/start-ordering-platform.ts';
+import { holdConnections } from '../world/network/hold-connections.ts';
+import type { PosFault, PosRequest } from '../world/pos/start-pos.ts';
 import { RANK_SENT } from '../src/core/domain/lifecycle.ts';
 import { chance, pick } from './chance.ts';
 import { cutSometimes } from './choose-cuts.ts';

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { makeToken } from '../src/core/domain/make-token.ts';
-import { moveClock } from '../test/support/move-clock.ts';
-import { until } from '../test/support/until.ts';
-import { sampleOrder } from '../test/support/sample-order.ts';
-import { post, statusWebhook } from '../test/support/start-system.ts';
+import { moveClock } from '../world/processes/move-clock.ts';
+import { until } from '../world/processes/until.ts';
+import { sampleOrder } from '../world/platform/sample-order.ts';
+import { post, statusWebhook } from '../world/system/start-system.ts';
 import { holdBodies } from './hold-bodies.ts';
 import { holdRow } from './hold-row.ts';
 import { holdSnapshot } from './hold-snapshot.ts';

@@ -3,7 +3,7 @@
  * database and process. The result is the ratio of the others' p99. None of their webhooks may be refused.
  */
 import { parseArgs } from 'node:util';
-import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
+import { startPostgres, type Postgres } from '../world/postgres/start-postgres.ts';
 import { SCENARIOS, seedRound, type Measured, type Scenario } from './neighbour-scenarios.ts';
 import { setSmallStage } from './set-small-stage.ts';
 

@@ -1,8 +1,8 @@
 /** A hostile sender in its own process. The first message to it is the `Hostility`. It ends when all is sent. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Target } from '../test/process/hostile/hostile-input.ts';
-import { webhookInputs } from '../test/process/hostile/inputs-by-endpoint.ts';
-import { sendRaw } from '../test/process/hostile/send-raw.ts';
+import type { Target } from '../world/hostile/hostile-input.ts';
+import { webhookInputs } from '../world/hostile/inputs-by-endpoint.ts';
+import { sendRaw } from '../world/hostile/send-raw.ts';
 import { answerParent } from './ask-process.ts';
 
 /** The attack. `token` is valid for the location `club`. */

@@ -1,6 +1,6 @@
 /** A sender in its own process. The first message to it is the `Load`, and its answer is what was `Offered`. */
 import { answerParent } from './ask-process.ts';
-import { postAtPace, type Answers } from '../test/support/post-at-pace.ts';
+import { postAtPace, type Answers } from '../world/network/post-at-pace.ts';
 
 export type Load = {
   /** The URLs, used in turn. */

@@ -1,4 +1,4 @@
-import type { Message } from '../test/support/queue-messages.ts';
+import type { Message } from '../world/pubsub/queue-messages.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { memberStateAt, statusAt } from '../src/core/domain/lifecycle.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runToEnd } from '../test/support/run-program.ts';
+import { runToEnd } from '../world/processes/run-program.ts';
 
 /** A version of the service, ready to run. */
 export type Version = {

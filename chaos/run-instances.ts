@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../test/support/free-port.ts';
-import { spawnMain } from '../test/support/run-main.ts';
+import { freePort } from '../world/network/free-port.ts';
+import { spawnMain } from '../world/processes/run-main.ts';
 import { chance, pick } from './chance.ts';
 import type { History } from './history.ts';
 
@@ -46,7 +46,7 @@ type Instance = ReturnType<typeof spawnMain> & {
 
 /** The limit of open files of each process: the smallest that docs/deploy.md allows. */
 export const FILES = 1_024;
-const CLOCK = new URL('../test/support/shift-clock.ts', import.meta.url).href;
+const CLOCK = new URL('../world/processes/shift-clock.ts', import.meta.url).href;
 const TEN_MINUTES_MS = 600_000;
 /** Time to wait until a replacement is ready. It may take longer, because a start waits for Postgres without limit. */
 const READY_WITHIN_MS = 5_000;

@@ -1,4 +1,4 @@
-import type { Pos, StatusReport } from '../test/support/start-pos.ts';
+import type { Pos, StatusReport } from '../world/pos/start-pos.ts';
 
 /**
  * How a vendor repeats a webhook that was not answered with 2xx. Real pauses are minutes; here they are seconds, so

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { StatusReport } from '../test/support/start-pos.ts';
+import type { StatusReport } from '../world/pos/start-pos.ts';
 import { sendStatus, type Answer, type Kitchen, type Vendor } from './send-status.ts';
 
 const isWorthTwo = (status: number | 'timeout'): boolean =>

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sampleOrder } from '../test/support/sample-order.ts';
-import type { PosFault, StatusReport, Ticket } from '../test/support/start-pos.ts';
+import { sampleOrder } from '../world/platform/sample-order.ts';
+import type { PosFault, StatusReport, Ticket } from '../world/pos/start-pos.ts';
 import type { History } from './history.ts';
 import type { Doing, Script } from './script-order.ts';
 import type { Answer } from './send-status.ts';

@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { migrate } from '../src/database/migrate.ts';
-import { prepareClock } from '../test/support/move-clock.ts';
-import { runMain } from '../test/support/run-main.ts';
-import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
-import { startPos, type Pos } from '../test/support/start-pos.ts';
-import type { Postgres } from '../test/support/start-postgres.ts';
+import { prepareClock } from '../world/processes/move-clock.ts';
+import { runMain } from '../world/processes/run-main.ts';
+import type { OrderingPlatform } from '../world/platform/start-ordering-platform.ts';
+import { startPos, type Pos } from '../world/pos/start-pos.ts';
+import type { Postgres } from '../world/postgres/start-postgres.ts';
 import { askProcess } from './ask-process.ts';
 import { ask } from './neighbour.ts';
 import type { Hostility } from './offer-hostility.ts';

@@ -10,7 +10,7 @@ import { findSuspects, probeKitchens } from '../src/core/polling/probe-kitchens.
 import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { settleKitchens } from '../src/core/kitchens/settle-kitchens.ts';
-import { allowedHosts } from '../test/support/allowed-loopback.ts';
+import { allowedHosts } from '../world/network/allowed-loopback.ts';
 import { chance } from './chance.ts';
 import { startDatabase } from './start-pair.ts';
 

@@ -1,7 +1,7 @@
 import { migrate } from '../src/database/migrate.ts';
-import { prepareClock } from '../test/support/move-clock.ts';
-import { startPostgres, type Postgres } from '../test/support/start-postgres.ts';
-import { startSystem, type System } from '../test/support/start-system.ts';
+import { prepareClock } from '../world/processes/move-clock.ts';
+import { startPostgres, type Postgres } from '../world/postgres/start-postgres.ts';
+import { startSystem, type System } from '../world/system/start-system.ts';
 
 /** Starts a Postgres with our schema, whose clock can be moved. */
 export async function startDatabase(): Promise<Postgres> {

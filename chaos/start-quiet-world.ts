@@ -4,9 +4,9 @@ import { putLocation } from '../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../src/core/locations/settings-key.ts';
 import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { registry } from '../src/providers/index.ts';
-import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../test/support/allowed-loopback.ts';
-import { startOrderingPlatform, type OrderingPlatform } from '../test/support/start-ordering-platform.ts';
-import { startPubsub } from '../test/support/start-pubsub.ts';
+import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../world/network/allowed-loopback.ts';
+import { startOrderingPlatform, type OrderingPlatform } from '../world/platform/start-ordering-platform.ts';
+import { startPubsub } from '../world/pubsub/start-pubsub.ts';
 
 /** A platform and a Pub/Sub without faults. */
 export type QuietWorld = {

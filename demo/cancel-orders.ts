@@ -1,7 +1,7 @@
 import type { Topic } from '@google-cloud/pubsub';
 import type { MemberState } from '../src/core/domain/lifecycle.ts';
-import type { Simulator } from '../test/simulators/simulator.ts';
-import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import type { Simulator } from '../world/pos/simulator.ts';
+import type { OrderingPlatform } from '../world/platform/start-ordering-platform.ts';
 import type { Live } from './follow-live.ts';
 import type { Timeline } from './journey-lines.ts';
 import { signal as signalOrder, type PlaceOrder } from './place-orders.ts';

@@ -1,6 +1,6 @@
 import { memberStateAt, rankOf, type MemberState } from '../src/core/domain/lifecycle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
-import type { Ticket } from '../test/simulators/simulator.ts';
+import type { Ticket } from '../world/pos/simulator.ts';
 import type { PlacedOrder } from './place-orders.ts';
 
 /** What the member and the kitchen saw of one order. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Simulator, Ticket } from '../test/simulators/simulator.ts';
+import type { Simulator, Ticket } from '../world/pos/simulator.ts';
 import type { Timeline } from './journey-lines.ts';
 import { wantedInWords } from './render-tickets.ts';
 

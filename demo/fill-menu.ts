@@ -1,6 +1,6 @@
 import { flattenModifiers } from '../src/core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder } from '../src/core/domain/order.ts';
-import type { Simulator } from '../test/simulators/simulator.ts';
+import type { Simulator } from '../world/pos/simulator.ts';
 
 /** Adds an order's items to a POS's menu, which has only the sample order's. A POS without its own ids has no menu. */
 export function fillMenu({ menu }: Pick<Simulator, 'menu'>, { items }: CanonicalOrder): void {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Postgres } from '../test/support/start-postgres.ts';
-import { until } from '../test/support/until.ts';
+import type { Postgres } from '../world/postgres/start-postgres.ts';
+import { until } from '../world/processes/until.ts';
 import { deliveryIdIn, type WebhookAnswer } from './cook-orders.ts';
 import type { Timeline } from './journey-lines.ts';
 

@@ -5,9 +5,9 @@ import type { Topic } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { makeBusy } from '../src/core/kitchens/settle-kitchens.ts';
 import { pauseLocation } from '../src/core/kitchens/pause-location.ts';
-import { startStandard } from '../test/simulators/start-standard.ts';
-import type { Ticket } from '../test/simulators/simulator.ts';
-import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import { startStandard } from '../world/pos/standard/start-standard.ts';
+import type { Ticket } from '../world/pos/simulator.ts';
+import type { OrderingPlatform } from '../world/platform/start-ordering-platform.ts';
 import { signal as signalOrder, writeDown } from './place-orders.ts';
 import { setUpLocation } from './set-up-location.ts';
 

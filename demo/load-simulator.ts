@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
-import type { StartSimulator } from '../test/simulators/simulator.ts';
-import { POS_NAMES, SIMULATORS } from '../test/simulators/index.ts';
+import type { StartSimulator } from '../world/pos/simulator.ts';
+import { POS_NAMES, SIMULATORS } from '../world/pos/index.ts';
 
 /**
  * Finds the function that starts a simulated POS.

@@ -1,6 +1,6 @@
 import { PubSub, type CreateSubscriptionOptions, type Subscription, type Topic } from '@google-cloud/pubsub';
 import { drainOf } from '../src/pubsub/spill-topic.ts';
-import { startPubsub, type Pubsub } from '../test/support/start-pubsub.ts';
+import { startPubsub, type Pubsub } from '../world/pubsub/start-pubsub.ts';
 
 export type OpenPubsub = {
   /** A description for people. */

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Topic } from '@google-cloud/pubsub';
 import type { FulfillmentType } from '../src/core/domain/lifecycle.ts';
-import { sampleOrder, type SampleOptions } from '../test/support/sample-order.ts';
-import type { OrderingPlatform } from '../test/support/start-ordering-platform.ts';
+import { sampleOrder, type SampleOptions } from '../world/platform/sample-order.ts';
+import type { OrderingPlatform } from '../world/platform/start-ordering-platform.ts';
 import type { Timeline } from './journey-lines.ts';
 
 export type PlacedOrder = {

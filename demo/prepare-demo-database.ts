@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfigOf } from '../src/config/config.ts';
 import { migrate } from '../src/database/migrate.ts';
-import { postgresIn, startPostgres, type Postgres } from '../test/support/start-postgres.ts';
+import { postgresIn, startPostgres, type Postgres } from '../world/postgres/start-postgres.ts';
 
 export type Database = {
   url: string;

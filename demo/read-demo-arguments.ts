@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { POS_NAMES } from '../test/simulators/index.ts';
+import { POS_NAMES } from '../world/pos/index.ts';
 
 export type Arguments = {
   help: boolean;

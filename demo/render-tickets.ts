@@ -1,4 +1,4 @@
-import type { Ticket, TicketLine, TicketModifier } from '../test/simulators/simulator.ts';
+import type { Ticket, TicketLine, TicketModifier } from '../world/pos/simulator.ts';
 
 /** Renders the kitchen's screen as a page, newest ticket first. It reloads itself without a script. */
 export function renderTickets(tickets: readonly Ticket[]): string {

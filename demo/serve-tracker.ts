@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
-import { serveHttp, sendJson, type HttpServer } from '../test/support/serve-http.ts';
+import { serveHttp, sendJson, type HttpServer } from '../world/network/serve-http.ts';
 
 export type Tracker = HttpServer & {
   /** Environment variables that make the service accept this platform's follow tokens, and calls from its page. */

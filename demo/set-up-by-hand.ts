@@ -1,4 +1,4 @@
-import { startPos } from '../test/support/start-pos.ts';
+import { startPos } from '../world/pos/start-pos.ts';
 import { setUpLocation } from './set-up-location.ts';
 
 /** A location whose kitchen accepts orders and reports nothing. The developer sends its webhooks by hand. */

@@ -6,7 +6,7 @@ import { issueToken } from '../src/core/locations/webhook-tokens.ts';
 import { webhookUrl } from '../src/core/domain/paths.ts';
 import type { Registry } from '../src/core/domain/provider.ts';
 import { registry as ours } from '../src/providers/index.ts';
-import { allowedHosts } from '../test/support/allowed-loopback.ts';
+import { allowedHosts } from '../world/network/allowed-loopback.ts';
 
 /** Does what `expediter location put` and `expediter token issue` do. @returns the webhook's URL */
 export async function setUpLocation(about: {

@@ -1,5 +1,5 @@
-import type { Simulator } from '../test/simulators/simulator.ts';
-import { sendJson, serveHttp, type HttpServer } from '../test/support/serve-http.ts';
+import type { Simulator } from '../world/pos/simulator.ts';
+import { sendJson, serveHttp, type HttpServer } from '../world/network/serve-http.ts';
 import { renderTickets } from './render-tickets.ts';
 
 /** Serves the kitchen's screen for a browser. */

@@ -1,4 +1,4 @@
-import { serveHttp, sendJson, type HttpServer } from '../test/support/serve-http.ts';
+import { serveHttp, sendJson, type HttpServer } from '../world/network/serve-http.ts';
 import type { ShownOrder } from '../src/core/orders/show-order.ts';
 import type { PlacedOrder, PlaceOrder } from './place-orders.ts';
 import type { Tracker } from './serve-tracker.ts';

@@ -12,7 +12,7 @@ const REPLACED: Readonly<Record<string, string>> = {
   undici: here('./simulated-undici.ts'),
   '@google-cloud/pubsub': here('./simulated-pubsub.ts'),
 };
-const SERVE_HTTP = here('../test/support/serve-http.ts');
+const SERVE_HTTP = here('../world/network/serve-http.ts');
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 
 /**

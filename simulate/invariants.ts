@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import type { Kitchen } from '../chaos/send-status.ts';
 import { ticketOf } from '../chaos/settle.ts';
 import type { LiveMessage } from '../src/core/domain/live-message.ts';
-import type { Message } from '../test/support/queue-messages.ts';
+import type { Message } from '../world/pubsub/queue-messages.ts';
 import type { Request } from './network.ts';
 import { asSimulator, BEGIN, type Party, type Schedule } from './schedule.ts';
 import { labelOf } from './simulated-pool.ts';

@@ -1,6 +1,6 @@
-/** Takes the place of `test/support/serve-http.ts`: a party serves on the simulated network, without a port. */
+/** Takes the place of `world/network/serve-http.ts`: a party serves on the simulated network, without a port. */
 import type { IncomingMessage } from 'node:http';
-import type { HttpServer } from '../test/support/serve-http.ts';
+import type { HttpServer } from '../world/network/serve-http.ts';
 import { callHandler, theNetwork, type Handle } from './network.ts';
 import { currentParty } from './schedule.ts';
 

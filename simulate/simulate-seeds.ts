@@ -1,4 +1,4 @@
-import { startPostgres } from '../test/support/start-postgres.ts';
+import { startPostgres } from '../world/postgres/start-postgres.ts';
 import { loadCode } from './load-code.ts';
 import { feedModel, type OrderOfRun } from './order-histories.ts';
 import { OURS, runSeed, type RunOptions } from './run.ts';

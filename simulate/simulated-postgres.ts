@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import pg from 'pg';
 import { migrate } from '../src/database/migrate.ts';
-import { rebindDefaults } from '../test/support/move-clock.ts';
+import { rebindDefaults } from '../world/processes/move-clock.ts';
 import { NOTE_SQL } from './order-histories.ts';
 import { asSimulator, type Schedule } from './schedule.ts';
 import { postgresTime } from './virtual-globals.ts';

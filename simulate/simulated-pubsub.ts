@@ -1,6 +1,6 @@
 /** Takes the place of the package `@google-cloud/pubsub`: clients of a broker on the simulated network. */
 import { EventEmitter } from 'node:events';
-import { queueMessages, type Lease, type Message, type MessageQueue } from '../test/support/queue-messages.ts';
+import { queueMessages, type Lease, type Message, type MessageQueue } from '../world/pubsub/queue-messages.ts';
 import { theNetwork, type Answer } from './network.ts';
 import { asParty, currentParty, newParty, theSchedule, type Party } from './schedule.ts';
 

@@ -8,8 +8,8 @@ import type { Served } from '../chaos/serve-orders.ts';
 import { agreesToCancel, ticketOf } from '../chaos/settle.ts';
 import type { Contact } from '../src/core/contacts/contact.ts';
 import type { ToldOrder } from '../src/core/notices/notice-texts.ts';
-import type { Message } from '../test/support/queue-messages.ts';
-import { readBody, serveHttp } from '../test/support/serve-http.ts';
+import type { Message } from '../world/pubsub/queue-messages.ts';
+import { readBody, serveHttp } from '../world/network/serve-http.ts';
 
 export const GATEWAY_SECRET = `whsec_${Buffer.from('the secret of the gateway').toString('base64')}`;
 export const CONTACTS: Contact[] = [{ name: 'Owner', phone: '+49301234567', via: 'webhook' }];

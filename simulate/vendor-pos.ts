@@ -1,10 +1,10 @@
 /** A vendor's simulator as a kitchen of chaos: it reports the same statuses, in the vendor's own words and repeats. */
 import { fillMenu } from '../demo/fill-menu.ts';
 import type { Provider } from '../src/core/domain/provider.ts';
-import { SIMULATORS, type PosName } from '../test/simulators/index.ts';
-import type { Ticket as VendorTicket } from '../test/simulators/simulator.ts';
-import { sampleOrder } from '../test/support/sample-order.ts';
-import type { Pos, StatusReport, Ticket } from '../test/support/start-pos.ts';
+import { SIMULATORS, type PosName } from '../world/pos/index.ts';
+import type { Ticket as VendorTicket } from '../world/pos/simulator.ts';
+import { sampleOrder } from '../world/platform/sample-order.ts';
+import type { Pos, StatusReport, Ticket } from '../world/pos/start-pos.ts';
 
 /** POS systems that take a request to cancel, ask a person, and here get no answer from that person. */
 const ASKS_A_PERSON = new Set<string>(['deliverect']);

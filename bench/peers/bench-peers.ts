@@ -5,7 +5,7 @@ import { fromOn } from '../read-bench-arguments.ts';
 import { recordRun, today, toRecorded } from '../record-figures.ts';
 import { startBenchPostgres } from '../start-bench-postgres.ts';
 import { startContest } from '../start-contest.ts';
-import { installApart } from '../../test/support/install-apart.ts';
+import { installApart } from '../../world/processes/install-apart.ts';
 import { writeTables } from '../write-tables.ts';
 import { comparePeers, IN_JSON, toPeerResults } from './compare-peers.ts';
 import { PEER_FIGURES } from './peer-figures.ts';

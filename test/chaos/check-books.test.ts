@@ -7,9 +7,9 @@ import type { Phone } from '../../chaos/follow-by-phone.ts';
 import type { Served } from '../../chaos/serve-orders.ts';
 import type { Kitchen } from '../../chaos/send-status.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
-import { createDatabase } from '../support/create-database.ts';
-import type { Message } from '../support/queue-messages.ts';
-import type { Ticket } from '../support/start-pos.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import type { Message } from '../../world/pubsub/queue-messages.ts';
+import type { Ticket } from '../../world/pos/start-pos.ts';
 
 let pool: pg.Pool;
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { holdBodies } from '../../chaos/hold-bodies.ts';
-import { serveHttp } from '../support/serve-http.ts';
+import { serveHttp } from '../../world/network/serve-http.ts';
 
 it('hogs that are stopped while they connect are gone, and the run goes on', async () => {
   const server = await serveHttp(() => {});

@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { follow, type Options } from '../../clients/follow/follow.js';
-import { serveHttp, type HttpServer } from '../support/serve-http.ts';
-import { until } from '../support/until.ts';
+import { serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { until } from '../../world/processes/until.ts';
 
 const FOLDER = fileURLToPath(new URL('../../clients/follow/', import.meta.url));
 

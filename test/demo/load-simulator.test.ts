@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadSimulator } from '../../demo/load-simulator.ts';
-import { SIMULATORS } from '../simulators/index.ts';
+import { SIMULATORS } from '../../world/pos/index.ts';
 
 let folder: string;
 beforeAll(async () => {

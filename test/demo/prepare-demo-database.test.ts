@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { deleteDemoDatabase } from '../../demo/prepare-demo-database.ts';
-import { startPostgres } from '../support/start-postgres.ts';
+import { startPostgres } from '../../world/postgres/start-postgres.ts';
 
 it('the database of a demo is deleted for the next one, but not while that demo runs', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'demo-'));

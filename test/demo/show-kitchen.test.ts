@@ -4,8 +4,8 @@ import { KitchenOrder } from '../../src/core/domain/order.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { registry } from '../../src/providers/index.ts';
 import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
-import { POS_NAMES, SIMULATORS, type PosName } from '../simulators/index.ts';
-import { sampleOrder } from '../support/sample-order.ts';
+import { POS_NAMES, SIMULATORS, type PosName } from '../../world/pos/index.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
 
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {

@@ -7,7 +7,7 @@ import { applyWebhooks } from '../../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { withClient } from '../../src/core/postgres/transactions.ts';
-import { createDatabase } from '../support/create-database.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 
 const REQUESTS = 10;
 const LOCATION = { locationId: 'club-1', token: '', secret: '' };

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { commandOf, PARTS, readBenchArguments } from '../../bench/read-bench-arguments.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { runToEnd, type Ended } from '../support/run-program.ts';
-import { MAIN } from '../support/run-main.ts';
-import { until } from '../support/until.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { runToEnd, type Ended } from '../../world/processes/run-program.ts';
+import { MAIN } from '../../world/processes/run-main.ts';
+import { until } from '../../world/processes/until.ts';
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`../../bench/${name}`, import.meta.url));
 

@@ -12,7 +12,7 @@ import {
 } from '../../chaos/plan-faults.ts';
 import { readChaosArguments } from '../../chaos/read-chaos-arguments.ts';
 import { scriptOrder } from '../../chaos/script-order.ts';
-import { runToEnd, type Ended } from '../support/run-program.ts';
+import { runToEnd, type Ended } from '../../world/processes/run-program.ts';
 
 const CHAOS = fileURLToPath(new URL('../../chaos/chaos.ts', import.meta.url));
 

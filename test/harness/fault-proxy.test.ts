@@ -9,8 +9,8 @@ import { cutNext, cutSometimes } from '../../chaos/choose-cuts.ts';
 import { startFaultProxy, type FaultProxy } from '../../chaos/fault-proxy.ts';
 import { watchCommits, type Commit, type CommitWatch, type CutMoment } from '../../chaos/watch-commits.ts';
 import { inTransaction } from '../../src/core/postgres/transactions.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { until } from '../support/until.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { until } from '../../world/processes/until.ts';
 
 let databaseUrl: string;
 /** Past the proxy, to see what is there. */

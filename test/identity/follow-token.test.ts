@@ -7,8 +7,8 @@ import { BadFollowToken, createFollowTokenVerifier, type VerifyFollowToken } fro
 import { CannotVerify } from '../../src/identity/issuer-keys.ts';
 import { anyText } from '../support/any-text.ts';
 import { SEED } from '../support/seed.ts';
-import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
-import { followSigner, signFollowToken, type FollowSigner } from '../support/sign-follow-token.ts';
+import { sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { followSigner, signFollowToken, type FollowSigner } from '../../world/members/sign-follow-token.ts';
 
 const AUDIENCE = 'https://expediter.example.com/follow';
 /** In all that a token may carry: no error has it. */

@@ -5,11 +5,11 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { compileService } from '../../bench/compile-service.ts';
 import { version } from '../../src/core/domain/version.ts';
-import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
-import { runMain, type MainProcess } from '../support/run-main.ts';
-import { runProgram } from '../support/run-program.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { OPERATOR_TOKEN } from '../../world/system/ask-operator.ts';
+import { runMain, type MainProcess } from '../../world/processes/run-main.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 const MAPPER = `
   import { toMinorUnits } from 'expediter-platform';

@@ -10,11 +10,11 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { runDemo } from './demo/run-demo.ts';
-import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
-import { createDatabase } from '../support/create-database.ts';
+import { OPERATOR_TOKEN, sendAsIs } from '../../world/system/ask-operator.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 import { copyProject, link, MODULES, OFFLINE, packPackage, PROJECT, runWell } from '../support/pack-package.ts';
-import { runToEnd } from '../support/run-program.ts';
-import { startSystem } from '../support/start-system.ts';
+import { runToEnd } from '../../world/processes/run-program.ts';
+import { startSystem } from '../../world/system/start-system.ts';
 
 const TEMPLATE = join(PROJECT, 'examples/provider-template');
 

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { runToEnd } from '../support/run-program.ts';
-import { until } from '../support/until.ts';
+import { runToEnd } from '../../world/processes/run-program.ts';
+import { until } from '../../world/processes/until.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../scripts/run-tests.ts', import.meta.url));
 

@@ -5,9 +5,9 @@
 export { providerContract } from './contract.ts';
 export type { Estimate, ProviderFixtures, Rejection, TicketField } from './contract/provider-fixtures.ts';
 export { inMemoryCredentials } from './in-memory-credentials.ts';
-export { deliverWebhook, type Delivery } from '../simulators/deliver-webhook.ts';
-export { jsonIn } from '../simulators/json-in.ts';
-export { sendFault } from '../simulators/send-fault.ts';
+export { deliverWebhook, type Delivery } from '../../world/pos/deliver-webhook.ts';
+export { jsonIn } from '../../world/pos/json-in.ts';
+export { sendFault } from '../../world/pos/send-fault.ts';
 export type {
   Fault,
   Kitchen,
@@ -18,6 +18,6 @@ export type {
   Ticket,
   TicketLine,
   TicketModifier,
-} from '../simulators/simulator.ts';
-export { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
-export { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
+} from '../../world/pos/simulator.ts';
+export { sampleOrder, type SampleOptions } from '../../world/platform/sample-order.ts';
+export { readBody, sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';

@@ -18,7 +18,7 @@ import {
   type Manifest,
   type PodSpec,
 } from '../support/read-manifests.ts';
-import { runProgram } from '../support/run-program.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
 import { read, ROOT } from '../support/read-project.ts';
 import { CHART, faultsOf, HELM, helm, needsHelm, render } from './render-chart.ts';
 

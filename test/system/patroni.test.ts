@@ -4,7 +4,7 @@ import { recordHistory } from '../../chaos/history.ts';
 import { playOut } from '../../chaos/play-out.ts';
 import { scriptOrder } from '../../chaos/script-order.ts';
 import { setStage } from '../../chaos/set-stage.ts';
-import { startPatroni, type PatroniCluster } from '../support/start-patroni.ts';
+import { startPatroni, type PatroniCluster } from '../../world/postgres/start-patroni.ts';
 import { needsPostgres, needsTool } from './needs-tool.ts';
 
 const KILLS = 5;

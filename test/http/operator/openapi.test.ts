@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { buildListener } from '../../../src/server/listener.ts';
 import { ACCESS } from '../../../src/operators/registry.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
-import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../../world/system/ask-operator.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 /** Which do not belong to operators. */

@@ -12,8 +12,8 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sharedTmpdir, unprivilegedUser } from '../../support/unprivileged-user.ts';
-import { until } from '../../support/until.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../../world/postgres/unprivileged-user.ts';
+import { until } from '../../../world/processes/until.ts';
 import { runDemo, type Run } from './run-demo.ts';
 
 const PROJECT = fileURLToPath(new URL('../../..', import.meta.url));

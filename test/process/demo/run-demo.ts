@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { endWithUs } from '../../support/end-with-us.ts';
+import { endWithUs } from '../../../world/processes/end-with-us.ts';
 
 const DEMO = fileURLToPath(new URL('../../../demo/demo.ts', import.meta.url));
 

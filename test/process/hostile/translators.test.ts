@@ -8,12 +8,12 @@ import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import { verifyAndTranslate } from '../../../src/core/statuses/translate-webhook-request.ts';
 import { registry } from '../../../src/providers/index.ts';
 import { inMemoryCredentials } from '../../providers/in-memory-credentials.ts';
-import { SIMULATORS, type PosName } from '../../simulators/index.ts';
+import { SIMULATORS, type PosName } from '../../../world/pos/index.ts';
 import { anyText } from '../../support/any-text.ts';
 import { replacePart } from '../../support/replace-part.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
 import { SEED } from '../../support/seed.ts';
-import { MARKER, SECRET, statusText } from './hostile-input.ts';
+import { MARKER, SECRET, statusText } from '../../../world/hostile/hostile-input.ts';
 
 const RUNS = 500;
 const LONGEST_REASON = 500;

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { GiveUp, NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder, OrderRef } from '../../../src/core/domain/order.ts';
 import type { CancelAnswer } from '../../../src/core/domain/provider.ts';
-import type { Fault, Ticket } from '../../simulators/simulator.ts';
+import type { Fault, Ticket } from '../../../world/pos/simulator.ts';
 import { rejectionOf } from './error-of.ts';
 import type { Stage } from './open-stage.ts';
 import { orderOf, type Claim, type Theatre } from './open-theatre.ts';

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { Poison } from '../../../src/core/domain/errors.ts';
 import { DropCause } from '../../../src/core/domain/webhook-cause.ts';
 import { KitchenReport } from '../../../src/core/domain/webhook.ts';
-import type { Kitchen, SignedWebhook } from '../../simulators/simulator.ts';
+import type { Kitchen, SignedWebhook } from '../../../world/pos/simulator.ts';
 import { partAt, partsOf, withPart } from '../../support/each-part.ts';
 import { replacePart } from '../../support/replace-part.ts';
 import { SEED } from '../../support/seed.ts';

@@ -2,7 +2,7 @@ import type { FulfillmentType, Status } from '../../../src/core/domain/lifecycle
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import type { CancelAnswer } from '../../../src/core/domain/provider.ts';
 import type { ReasonCode } from '../../../src/core/domain/reason-code.ts';
-import type { Kitchen, StartSimulator } from '../../simulators/simulator.ts';
+import type { Kitchen, StartSimulator } from '../../../world/pos/simulator.ts';
 
 /** Fields in which a ticket is compared with its order. */
 export type TicketField =

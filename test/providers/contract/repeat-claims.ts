@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { GiveUp } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
-import type { Fault, Ticket } from '../../simulators/simulator.ts';
+import type { Fault, Ticket } from '../../../world/pos/simulator.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 
 /** The longest possible id, in scripts that no header allows. */

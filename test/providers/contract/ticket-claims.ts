@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import { GiveUp } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
-import type { Ticket, TicketModifier } from '../../simulators/simulator.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import type { Ticket, TicketModifier } from '../../../world/pos/simulator.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
 import type { Stage } from './open-stage.ts';
 import { FULFILLMENTS, orderOf, type Claim, type Theatre } from './open-theatre.ts';
 import type { TicketField } from './provider-fixtures.ts';
