@@ -8,7 +8,9 @@ export default defineConfig({
       // Node resolves it with a hook of the service, which does not apply to what Vitest loads.
       'expediter-platform': fileURLToPath(new URL('src/platform-kit.ts', import.meta.url)),
       // The template uses the packed kit; tests use the kit's source.
-      'expediter-kit/contract': fileURLToPath(new URL('test/providers/provider-contract.ts', import.meta.url)),
+      'expediter-kit/contract': fileURLToPath(
+        new URL('packages/provider-kit/contract/provider-contract.ts', import.meta.url),
+      ),
       'expediter-kit': fileURLToPath(new URL('src/provider-kit.ts', import.meta.url)),
     },
   },

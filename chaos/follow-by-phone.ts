@@ -1,4 +1,4 @@
-import { follow, type Kind, type Update } from '../clients/follow/follow.js';
+import { follow, type Kind, type Update } from '../packages/follow/follow.js';
 import { memberToken } from '../world/members/member-token.ts';
 import type { Message } from '../world/pubsub/queue-messages.ts';
 import { until } from '../world/processes/until.ts';

@@ -17,7 +17,7 @@ const PARTS = [
   'chaos',
   'simulate',
   'demo',
-  'clients',
+  'packages',
   'examples',
   'migrations',
   'package.json',

@@ -27,7 +27,7 @@ const FILES = new Map(
     '/tracker/tracker.css': { file: 'tracker/tracker.css', type: 'text/css' },
     '/tracker/tracker.js': { file: 'tracker/tracker.js', type: 'text/javascript' },
     '/tracker/icon.svg': { file: 'tracker/icon.svg', type: 'image/svg+xml' },
-    '/tracker/follow.js': { file: '../clients/follow/follow.js', type: 'text/javascript' },
+    '/tracker/follow.js': { file: '../packages/follow/follow.js', type: 'text/javascript' },
   }),
 );
 

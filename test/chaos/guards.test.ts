@@ -28,7 +28,7 @@ it('each edit changes the code below its mark, into what can be parsed', () => {
 });
 
 it('what notices that a guard is missing exists', () => {
-  const contract = globSync('test/providers/contract/*.ts', { cwd: ROOT }).map(read).join('');
+  const contract = globSync('packages/provider-kit/contract/*.ts', { cwd: ROOT }).map(read).join('');
   const missing = mutations.filter(({ noticedBy: [program, ...rest] }) => {
     if (program === 'simulate/simulate.ts') return !/^--seeds=\d+$/.test(rest[0] ?? '');
     if (program !== 'chaos/chaos.ts') return !`${read(rest.at(-3) ?? '')}${contract}`.includes(rest.at(-1) ?? '');

@@ -3,7 +3,7 @@ import { showKitchen } from '../../demo/show-kitchen.ts';
 import { KitchenOrder } from '../../src/core/domain/order.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { registry } from '../../src/providers/index.ts';
-import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
+import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
 import { POS_NAMES, SIMULATORS, type PosName } from '../../world/pos/index.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
 

@@ -7,7 +7,7 @@ import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Provider } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { registry } from '../../src/providers/index.ts';
-import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
+import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
 import { signWebhook } from '../../world/pos/sign-webhook.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
 import { POS_NAMES, SIMULATORS, type PosName } from '../../world/pos/index.ts';

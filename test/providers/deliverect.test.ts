@@ -10,7 +10,7 @@ import { checkDeliverectOrder } from '../../world/pos/deliverect/check-deliverec
 import { startDeliverect } from '../../world/pos/deliverect/start-deliverect.ts';
 import { sampleOrder, type SampleOptions } from '../../world/platform/sample-order.ts';
 import { readBody, sendJson, serveHttp } from '../../world/network/serve-http.ts';
-import { errorOf, providerContract, rejectionOf } from './contract.ts';
+import { errorOf, providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { contextAt, expectError, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');

@@ -9,7 +9,7 @@ import { Settings } from '../../src/providers/hubrise/payloads.ts';
 import { writeMoney, writeOrder } from '../../src/providers/hubrise/write-order.ts';
 import { startHubrise, type HubriseSimulator } from '../../world/pos/hubrise/start-hubrise.ts';
 import { readBody, sendJson, serveHttp } from '../../world/network/serve-http.ts';
-import { errorOf, providerContract, rejectionOf } from './contract.ts';
+import { errorOf, providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { burgerWith, contextAt, expectError, first, orderOf, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');

@@ -10,7 +10,7 @@ import { writeOrder } from '../../src/providers/lightspeed-k/write-order.ts';
 import { checkToGoOrder, readToGoOrder } from '../../world/pos/lightspeed-k/check-lightspeed-k-order.ts';
 import { startLightspeedK } from '../../world/pos/lightspeed-k/start-lightspeed-k.ts';
 import { sendJson, serveHttp } from '../../world/network/serve-http.ts';
-import { providerContract, rejectionOf } from './contract.ts';
+import { providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { burgerWith, contextAt, expectError, first, orderOf, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');

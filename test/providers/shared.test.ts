@@ -13,7 +13,7 @@ import { BaseUrl } from '../../src/providers/shared-settings.ts';
 import { kitchenReport, minutesIfAny } from '../../src/providers/kitchen-report.ts';
 import { verifyHmac } from '../../src/providers/verify-hmac.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
-import { inMemoryCredentials } from './in-memory-credentials.ts';
+import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
 
 describe('money', () => {
   it.each([

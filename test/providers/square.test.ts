@@ -9,8 +9,8 @@ import { keyOf, referenceOf } from '../../src/providers/square/write-order.ts';
 import { MERCHANT } from '../../world/pos/square/square-oauth.ts';
 import { startSquare, type SquareSimulator } from '../../world/pos/square/start-square.ts';
 import { sampleOrder, type SampleOptions } from '../../world/platform/sample-order.ts';
-import { inMemoryCredentials } from './in-memory-credentials.ts';
-import { providerContract, rejectionOf } from './contract.ts';
+import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
+import { providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { burgerWith, contextAt, expectError, first, orderOf, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const EVENTS = ['order.fulfillment.updated', 'order.updated', 'oauth.authorization.revoked'];

@@ -13,7 +13,7 @@ import { startStandard } from '../../world/pos/standard/start-standard.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
 import { readBody, sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
 import { signWebhook } from '../../world/pos/sign-webhook.ts';
-import { errorOf, providerContract, rejectionOf } from './contract.ts';
+import { errorOf, providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { contextAt, expectError, first, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 'today').toString('base64')}`;

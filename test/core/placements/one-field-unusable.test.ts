@@ -9,7 +9,7 @@ import { readBoard } from '../../../src/core/orders/read-board.ts';
 import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
 import { runCli } from '../../support/run-cli.ts';
 import { sampleOrder, type SampleOptions } from '../../../world/platform/sample-order.ts';
-import { SEED } from '../../support/seed.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
 import { startPos, type Pos } from '../../../world/pos/start-pos.ts';
 import { startSystem, type System } from '../../../world/system/start-system.ts';
 import { until } from '../../../world/processes/until.ts';

@@ -20,7 +20,7 @@ import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { notifyEstimates } from '../../../src/core/statuses/notify-estimates.ts';
 import { AHEAD, prepareClock } from '../../../world/processes/move-clock.ts';
-import { SEED } from '../../support/seed.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
 import { post, startSystem, type System } from '../../../world/system/start-system.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 

@@ -13,7 +13,7 @@ import { OPERATOR_TOKEN } from '../../../world/system/ask-operator.ts';
 import { SETTINGS, bodiesAt } from '../../support/bodies-of-routes.ts';
 import { OWN_PAGE, giveRoles, logIn, nameToken } from '../../../world/system/log-in.ts';
 import { sampleOrder } from '../../../world/platform/sample-order.ts';
-import { SEED } from '../../support/seed.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
 import { statusWebhook } from '../../../world/pos/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { until } from '../../../world/processes/until.ts';

@@ -17,18 +17,7 @@ import { until } from '../../../world/processes/until.ts';
 import { runDemo, type Run } from './run-demo.ts';
 
 const PROJECT = fileURLToPath(new URL('../../..', import.meta.url));
-const NEEDED = [
-  'src',
-  'clients',
-  'console',
-  'demo',
-  'examples',
-  'migrations',
-  'scripts',
-  'test/support',
-  'test/simulators',
-  'package.json',
-];
+const NEEDED = ['src', 'packages', 'console', 'demo', 'examples', 'migrations', 'scripts', 'world', 'package.json'];
 
 let folder: string;
 let dev: Run | undefined;

@@ -7,12 +7,12 @@ import { DropCause } from '../../../src/core/domain/webhook-cause.ts';
 import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import { verifyAndTranslate } from '../../../src/core/statuses/translate-webhook-request.ts';
 import { registry } from '../../../src/providers/index.ts';
-import { inMemoryCredentials } from '../../providers/in-memory-credentials.ts';
+import { inMemoryCredentials } from '../../../packages/provider-kit/contract/in-memory-credentials.ts';
 import { SIMULATORS, type PosName } from '../../../world/pos/index.ts';
-import { anyText } from '../../support/any-text.ts';
-import { replacePart } from '../../support/replace-part.ts';
+import { anyText } from '../../../world/inputs/any-text.ts';
+import { replacePart } from '../../../world/inputs/replace-part.ts';
 import { sampleOrder } from '../../../world/platform/sample-order.ts';
-import { SEED } from '../../support/seed.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
 import { MARKER, SECRET, statusText } from '../../../world/hostile/hostile-input.ts';
 
 const RUNS = 500;

@@ -1,5 +1,5 @@
-import { NeedsOperator, TryAgain } from '../../src/core/domain/errors.ts';
-import type { Credentials, Grant } from '../../src/core/domain/provider.ts';
+import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
+import type { Credentials, Grant } from '../../../src/core/domain/provider.ts';
 
 /** Stores grants as the service does, for one process and one test. */
 export function inMemoryCredentials(now: () => Date): Credentials {

@@ -4,10 +4,10 @@ import { NotAuthentic, Poison } from '../../../src/core/domain/errors.ts';
 import { StatusEvent } from '../../../src/core/domain/order.ts';
 import type { Webhook } from '../../../src/core/domain/provider.ts';
 import { DropCause } from '../../../src/core/domain/webhook-cause.ts';
-import { anyText } from '../../support/any-text.ts';
-import { partAt, partsOf, withPart } from '../../support/each-part.ts';
-import { replacePart } from '../../support/replace-part.ts';
-import { SEED } from '../../support/seed.ts';
+import { anyText } from '../../../world/inputs/any-text.ts';
+import { partAt, partsOf, withPart } from '../../../world/inputs/each-part.ts';
+import { replacePart } from '../../../world/inputs/replace-part.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
 import { errorOf } from './error-of.ts';
 import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 

@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { follow, type Options } from '../../clients/follow/follow.js';
+import { follow, type Options } from '../../packages/follow/follow.js';
 import { serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
 import { until } from '../../world/processes/until.ts';
 
-const FOLDER = fileURLToPath(new URL('../../clients/follow/', import.meta.url));
+const FOLDER = fileURLToPath(new URL('../../packages/follow/', import.meta.url));
 
 type Play = (response: ServerResponse) => void;
 type Asked = { url: string | undefined; token: string | undefined; behind: string | undefined; at: number };

@@ -1,21 +1,21 @@
 import * as vitest from 'vitest';
-import type { Provider } from '../../src/core/domain/provider.ts';
-import { cancelClaims } from './contract/cancel-claims.ts';
-import { checkClaims } from './contract/check-claims.ts';
-import { errorClaims } from './contract/error-claims.ts';
-import { estimateClaims } from './contract/estimate-claims.ts';
-import { openTheatre, type Claim } from './contract/open-theatre.ts';
-import { kitchenClaims } from './contract/kitchen-claims.ts';
-import type { ProviderFixtures } from './contract/provider-fixtures.ts';
-import { readClaims } from './contract/read-claims.ts';
-import { rejectionClaims } from './contract/rejection-claims.ts';
-import { repeatClaims } from './contract/repeat-claims.ts';
-import { settingsClaims } from './contract/settings-claims.ts';
-import { ticketClaims } from './contract/ticket-claims.ts';
-import { tokenClaims } from './contract/token-claims.ts';
-import { webhookClaims } from './contract/webhook-claims.ts';
+import type { Provider } from '../../../src/core/domain/provider.ts';
+import { cancelClaims } from './cancel-claims.ts';
+import { checkClaims } from './check-claims.ts';
+import { errorClaims } from './error-claims.ts';
+import { estimateClaims } from './estimate-claims.ts';
+import { openTheatre, type Claim } from './open-theatre.ts';
+import { kitchenClaims } from './kitchen-claims.ts';
+import type { ProviderFixtures } from './provider-fixtures.ts';
+import { readClaims } from './read-claims.ts';
+import { rejectionClaims } from './rejection-claims.ts';
+import { repeatClaims } from './repeat-claims.ts';
+import { settingsClaims } from './settings-claims.ts';
+import { ticketClaims } from './ticket-claims.ts';
+import { tokenClaims } from './token-claims.ts';
+import { webhookClaims } from './webhook-claims.ts';
 
-export { errorOf, rejectionOf } from './contract/error-of.ts';
+export { errorOf, rejectionOf } from './error-of.ts';
 
 /** Declares tests: Vitest, or a test of the suite itself, which runs single claims. */
 export type Runner = {

@@ -2,7 +2,7 @@ import type { CanonicalOrder, OrderRef } from '../../../src/core/domain/order.ts
 import type { Credentials, Grant, PosContext, Provider } from '../../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import type { Simulator, StartSimulator } from '../../../world/pos/simulator.ts';
-import { inMemoryCredentials } from '../in-memory-credentials.ts';
+import { inMemoryCredentials } from './in-memory-credentials.ts';
 
 /** Clock advance between two orders, so that no test reaches the POS's limit. */
 const PAUSE_S = 10;
