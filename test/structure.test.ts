@@ -90,7 +90,7 @@ describe('the structure', () => {
   });
 
   it('world imports nothing of a test, and what is no test does not either', () => {
-    const places = ['world', 'bench', 'chaos', 'simulate', 'demo', 'scripts', 'src', 'console'];
+    const places = ['world', 'tools', 'src', 'console'];
     for (const { file, text } of places.flatMap((place) => filesIn(join('..', place)))) {
       const imported = importsOf(text).filter((path) => path.startsWith('.'));
       expect(
@@ -206,7 +206,7 @@ describe('the structure', () => {
   });
 
   it('no two files share a name, but for what every provider has', () => {
-    const names = ['src', 'console', 'bench', 'chaos', 'simulate', 'demo', 'test', 'world']
+    const names = ['src', 'console', 'tools', 'test', 'world', 'packages']
       .flatMap((folder) =>
         readdirSync(join(SRC, '..', folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
       )

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { migrate } from '../../src/database/migrate.ts';
 import { createDatabase } from '../../world/postgres/create-database.ts';
 import { PROJECT, SHARED_ENV } from '../../world/system/fixtures.ts';
-import { blind, findable } from '../support/pos-without-deduplication.ts';
+import { blind, findable } from '../../world/pos/pos-without-deduplication.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runRefused } from '../support/run-refused.ts';
 import { aMinuteLater } from '../support/resolve-a-minute-later.ts';

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
-import { orderId, seedHistory, seedOrders } from '../../bench/seed-orders.ts';
+import { balanceBooks, emptyBooks } from '../../tools/bench/measure/balance-books.ts';
+import { orderId, seedHistory, seedOrders } from '../../tools/bench/load/seed-orders.ts';
 import { uuidV7 } from '../../src/core/domain/uuid-v7.ts';
 import { applyWebhooks } from '../../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../../src/core/domain/webhook.ts';

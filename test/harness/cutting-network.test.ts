@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { startCuttingNetwork, type CuttingNetwork } from '../../chaos/cutting-network.ts';
+import { startCuttingNetwork, type CuttingNetwork } from '../../tools/chaos/cutting-network.ts';
 import { balanceLoad } from '../../world/network/balance-load.ts';
 import { readEvents } from '../support/read-events.ts';
 import { serveHttp, type HttpServer } from '../../world/network/serve-http.ts';

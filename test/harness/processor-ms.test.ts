@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, it } from 'vitest';
-import { postgresMs, processorMs } from '../../bench/processor-ms.ts';
+import { postgresMs, processorMs } from '../../tools/bench/measure/processor-ms.ts';
 import { startPostgres } from '../../world/postgres/start-postgres.ts';
 import { until } from '../../world/processes/until.ts';
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ask } from '../../chaos/neighbour.ts';
+import { ask } from '../../tools/chaos/neighbour.ts';
 import { startPostgres, type Postgres } from '../../world/postgres/start-postgres.ts';
 import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
 

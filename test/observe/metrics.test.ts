@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { blind } from '../support/pos-without-deduplication.ts';
+import { blind } from '../../world/pos/pos-without-deduplication.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
 import { hurried } from '../../world/system/fixtures.ts';

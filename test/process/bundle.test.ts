@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { compileService } from '../../bench/compile-service.ts';
+import { compileService } from '../../tools/bench/stage/compile-service.ts';
 import { version } from '../../src/core/domain/version.ts';
 import { OPERATOR_TOKEN } from '../../world/system/ask-operator.ts';
 import { runMain, type MainProcess } from '../../world/processes/run-main.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startFaultProxy, type FaultProxy } from '../../chaos/fault-proxy.ts';
-import { ask } from '../../chaos/neighbour.ts';
+import { startFaultProxy, type FaultProxy } from '../../tools/chaos/fault-proxy.ts';
+import { ask } from '../../tools/chaos/neighbour.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { startPostgres, type Postgres } from '../../world/postgres/start-postgres.ts';

@@ -432,7 +432,7 @@ describe('a start', () => {
 
   it('after an error that nobody caught says what it was, without what Postgres quotes, drains and exits 1', async () => {
     const module = join(mkdtempSync(join(tmpdir(), 'throws-')), 'throws.ts');
-    const findable = new URL('../support/findable-pos.ts', import.meta.url).href;
+    const findable = new URL('../../world/pos/findable-pos.ts', import.meta.url).href;
     writeFileSync(
       module,
       `export { default } from '${findable}';

@@ -4,7 +4,7 @@ import type { Provider } from '../../src/core/domain/provider.ts';
 import { standard } from '../../src/providers/standard/index.ts';
 import type { Simulator } from '../../world/pos/simulator.ts';
 import { startToast } from '../../world/pos/toast/start-toast.ts';
-import { findable } from '../support/pos-without-deduplication.ts';
+import { findable } from '../../world/pos/pos-without-deduplication.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
 import { startSystem, type System } from '../../world/system/start-system.ts';
 import { until } from '../../world/processes/until.ts';

@@ -1,4 +1,4 @@
-import { findable } from '../support/pos-without-deduplication.ts';
+import { findable } from '../../world/pos/pos-without-deduplication.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
 import { startSystem, type System } from '../../world/system/start-system.ts';
 import { until } from '../../world/processes/until.ts';

@@ -5,7 +5,7 @@ import { countLatency, noLatencies } from '../../src/core/traffic/count-traffic.
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { standard } from '../../src/providers/standard/index.ts';
-import { blind } from '../support/pos-without-deduplication.ts';
+import { blind } from '../../world/pos/pos-without-deduplication.ts';
 import { startPos, type Pos, type PosFault } from '../../world/pos/start-pos.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
 import type { System } from '../../world/system/start-system.ts';

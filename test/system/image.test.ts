@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CONSOLE_PACKAGES } from '../../scripts/runtime-packages.ts';
+import { CONSOLE_PACKAGES } from '../../tools/build/runtime-packages.ts';
 import { OPERATOR_TOKEN, sendAsIs } from '../../world/system/ask-operator.ts';
 import { createEmptyDatabase } from '../../world/postgres/create-database.ts';
 import { freePort } from '../../world/network/free-port.ts';

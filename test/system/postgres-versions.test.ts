@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { postgresMs } from '../../bench/processor-ms.ts';
+import { postgresMs } from '../../tools/bench/measure/processor-ms.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { runProgram } from '../../world/processes/run-program.ts';
 import { startPostgres } from '../../world/postgres/start-postgres.ts';

@@ -19,7 +19,7 @@ import { orderRefetcher, refetchUnlessRefused } from '../../../src/core/placemen
 import { resolveNotThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { aMinuteLater, resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
-import { blind, findable } from '../../support/pos-without-deduplication.ts';
+import { blind, findable } from '../../../world/pos/pos-without-deduplication.ts';
 import { sampleOrder, type SampleOptions } from '../../../world/platform/sample-order.ts';
 import { sendJson, serveHttp } from '../../../world/network/serve-http.ts';
 import type { PlatformFault } from '../../../world/platform/start-ordering-platform.ts';

@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
+import { startFaultProxy, type FaultProxy } from '../../../tools/chaos/fault-proxy.ts';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';

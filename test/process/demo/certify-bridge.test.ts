@@ -10,7 +10,7 @@ import { freePort } from '../../../world/network/free-port.ts';
 import { sharedTmpdir, unprivilegedUser } from '../../../world/postgres/unprivileged-user.ts';
 import { until } from '../../../world/processes/until.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../../demo/certify-bridge.ts', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../../../tools/demo/certify-bridge.ts', import.meta.url));
 const page = readFileSync(new URL('../../../docs/connect-your-pos.md', import.meta.url), 'utf8');
 const codeOf = (language: string): string =>
   new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(page)?.[1] ?? '';

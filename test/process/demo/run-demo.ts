@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { endWithUs } from '../../../world/processes/end-with-us.ts';
 
-const DEMO = fileURLToPath(new URL('../../../demo/demo.ts', import.meta.url));
+const DEMO = fileURLToPath(new URL('../../../tools/demo/demo.ts', import.meta.url));
 
 export type Run = {
   child: ChildProcess;
