@@ -33,7 +33,7 @@ beforeAll(async () => {
   env = {
     ...system.env,
     PROVIDER_MODULES: ['pos-without-deduplication.ts', 'findable-pos.ts']
-      .map((file) => fileURLToPath(new URL(`../support/${file}`, import.meta.url)))
+      .map((file) => fileURLToPath(new URL(`../../world/pos/${file}`, import.meta.url)))
       .join(','),
     DRAIN_DELAY_MS: '300',
   };
