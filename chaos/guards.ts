@@ -445,7 +445,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a follower that reconnects gets the messages that it missed': {
     edits: { 'messages-of-meanwhile': [/, \w+/, ', undefined'] },
-    noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'misses nothing that is kept'),
+    noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'gets every message that is kept'),
   },
   'the feed finds a message that was committed after a later message': {
     edits: { 'slow-commit': [/xmin/, 'xmax'] },
@@ -605,7 +605,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a secret is never shown': {
     edits: { 'secrets-are-not-shown': [/return .*;/, 'return true;'] },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'what it was and what it became, without a secret'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'its state before and after a change'),
   },
   'a right at a group is in the audit of its locations': {
     edits: { 'groups-in-audit': [/ OR groups && \$2::text\[\]/, ''] },
@@ -625,11 +625,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an integrator enters no contact that answers': {
     edits: { 'operator-enters-contacts': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gets them from operators alone'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'changes them only for operators'),
   },
   'contacts are not tested again and again': {
     edits: { 'few-tests': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'has them tested once a minute'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'can test them once a minute'),
   },
   'the days of the audit are those of the owner': {
     edits: { 'days-of-owner': NEVER },
@@ -645,7 +645,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a location joins a group only by who has its roles': {
     edits: { 'groups-give-no-more': [/ && given.*;/, ';'] },
-    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a location that joins only by'),
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a location that joins only if'),
   },
   'a removal names orders to their readers only': {
     edits: { 'orders-for-their-readers': [/namesOrders \?/, 'true ?'] },
@@ -653,11 +653,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a name of a token elsewhere is not told': {
     edits: { 'names-elsewhere': [/same\.counts \?/, 'true ?'] },
-    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is told no name of elsewhere'),
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'does not get the name of another'),
   },
   'a revoked token is not shown again': {
     edits: { 'revoked-is-over': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gives a token again to the same caller'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gives the same caller the same token'),
   },
   'a text that is not secret is no reference': {
     edits: { 'references-in-secrets': NEVER },
@@ -669,7 +669,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a stored secret goes to no other host': {
     edits: { 'secrets-stay-at-host': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'sends no secret to a host'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'sends no secret to another host'),
   },
   'a changed application is used at the next request': {
     edits: { 'opened-with-its-application': [/known\.by === sealedApplication && /, ''] },
@@ -731,15 +731,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'wrong credentials at one door keep nobody out of another': {
     edits: { 'bucket-per-door': [/get\(endpoint\)/, 'values().next().value'] },
-    noticedBy: vitest('test/http/throttle-failures.test.ts', 'each door counts its own'),
+    noticedBy: vitest('test/http/throttle-failures.test.ts', 'each endpoint counts its own'),
   },
   'a credential that nobody can guess is always checked': {
     edits: { 'not-guessable': [/OURS_ONLY.*\) \|\| .*\)\)\) \{/, 'false) {'] },
-    noticedBy: vitest('test/http/throttle-failures.test.ts', 'a named token and a session'),
+    noticedBy: vitest('test/http/throttle-failures.test.ts', 'a new named token and a new session'),
   },
   'a body of many levels or values is refused before it is read': {
     edits: { 'bounded-json': NEVER },
-    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'judged before it is parsed'),
+    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'counted before it is parsed'),
   },
   'large bodies are handled one at a time': {
     edits: { 'large-in-turn': [/turn\(.*\)/, 'Promise.resolve(() => {})'] },
