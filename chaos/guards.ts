@@ -505,7 +505,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a platform that refuses one order does not count as refusing all': {
     edits: { 'refused-alone': [/status === 200 && /, 'status === 201 && '] },
-    noticedBy: vitest('test/platform/order-module.test.ts', 'about this order alone'),
+    noticedBy: vitest('test/platform/order-module.test.ts', 'may concern this order alone'),
   },
   'refused orders do not keep healthy ones from being asked for': {
     edits: { 'probe-with-others': [/= .*/, "= 'refused';"] },
@@ -827,7 +827,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   "a vendor's limit is divided by the processes": {
     edits: { 'divided-limit': [/ \/ liveProcesses\.count/, ''] },
-    noticedBy: vitest('test/providers/shared.test.ts', 'are divided by the processes'),
+    noticedBy: vitest('test/providers/shared.test.ts', 'are divided among the running processes'),
   },
   'a call that our own rate limiter did not allow is no silence of the POS': {
     edits: { 'not-sent': NEVER },
