@@ -132,7 +132,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'findOrder before a retry': {
     edits: { 'ask-before-retry': [/: \w+(\s*\?)/, ': true$1'] },
-    noticedBy: vitest('test/process/process.test.ts', 'POS that can be asked'),
+    noticedBy: vitest('test/process/process.test.ts', 'to a POS with a lookup'),
   },
   'the attempt is committed before the call': {
     edits: { 'attempt-written': ENDED },
@@ -162,11 +162,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an encrypted value can be decrypted in its own row only': {
     edits: { 'sealed-for-its-row': NEVER },
-    noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
+    noticedBy: vitest('test/cli/rekey-command.test.ts', 'encrypted for another row'),
   },
   'decrypted settings of one location are not used for another': {
     edits: { 'opened-for-its-location': [/(\w+) = (\w+)\.get\(.*\)/, '[$1] = $2.values()'] },
-    noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
+    noticedBy: vitest('test/cli/rekey-command.test.ts', 'encrypted for another row'),
   },
   'a grant belongs to its own settings only': {
     edits: { 'grant-of-its-settings': [/\$\{.*\}/, ''] },
@@ -338,11 +338,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'each run of a recovery records what an earlier one did not see': {
     edits: { 'every-run-records': [/\(orders\)/, '(isNew ? orders : [])'] },
-    noticedBy: vitest('test/cli/recover.test.ts', 'records in each run'),
+    noticedBy: vitest('test/cli/recover.test.ts', 'each run records orders'),
   },
   'a repeated command begins no other recovery': {
     edits: { 'recovery-named': NEVER },
-    noticedBy: vitest('test/cli/recover.test.ts', 'continues when its command is repeated'),
+    noticedBy: vitest('test/cli/recover.test.ts', 'a repeated command continues'),
   },
   'parked events are applied when their POS id becomes known': {
     edits: { 'parked-go-on': [/WHERE /, 'WHERE false AND '] },
@@ -661,7 +661,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a text that is not secret is no reference': {
     edits: { 'references-in-secrets': NEVER },
-    noticedBy: vitest('test/cli/apply-command.test.ts', 'reads no reference that stands in a text'),
+    noticedBy: vitest('test/cli/apply-command.test.ts', 'reads no reference in a text'),
   },
   'a secret is read only below a named folder': {
     edits: { 'secrets-below-folder': NEVER },

@@ -27,7 +27,7 @@ describe('what is wrong with a ticket', () => {
     ['all is well', {}, undefined],
     ['it is in doubt', { ...IN_DOUBT, cause: { code: 'pos_silent' } }, 'in doubt: no answer', true],
     [
-      'it may settle itself',
+      'it may be settled automatically',
       { placement: 'in_doubt', cause: { code: 'order_absent_yet' } },
       'in doubt: POS is checked again',
       false,
@@ -50,9 +50,9 @@ describe('what is wrong with a ticket', () => {
       { locationId: 'deaf', memberState: 'preparing' },
       undefined,
     ],
-    ['it is to be cancelled', { cancellation: 'requested' }, 'cancel requested', false],
+    ['its cancel was requested', { cancellation: 'requested' }, 'cancel requested', false],
     ['its POS refused to cancel it', { cancellation: 'refused' }, 'cancel refused', false],
-    ['a person cancels it', { serviceOrderId: 'by-phone', cancellation: 'requested' }, 'cancel by phone', true],
+    ['a person must cancel it', { serviceOrderId: 'by-phone', cancellation: 'requested' }, 'cancel by phone', true],
     ['it was cancelled', { cancellation: 'requested', memberState: 'cancelled', endedAt: at(-5) }, undefined],
     [
       'a webhook contradicts its end',

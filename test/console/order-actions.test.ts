@@ -39,11 +39,11 @@ describe('what can be done about an order', () => {
     ['a held one is retried', story({ state: 'held', problem: 'paused' }), { ...RETRY, tone: 'warn' }],
     ['one that needs an operator is resolved, never retried', story(asks), { ...RESOLVE, tone: 'bad' }],
     [
-      'one in doubt that is resolved automatically is either',
+      'one in doubt that may be settled automatically can be retried and resolved',
       story({ state: 'in_doubt' }),
       { canRetry: true, canResolve: true },
     ],
-    ['one that a worker has is left alone', story({ underWay: true }), NEITHER],
+    ['one that a worker has claimed has no actions', story({ underWay: true }), NEITHER],
     ['also in doubt', story({ ...asks, underWay: true }), { ...NEITHER, tone: 'busy' }],
     [
       'one that failed is final',
@@ -66,7 +66,7 @@ describe('what can be done about an order', () => {
   });
 
   it.each(['location_paused', 'location_paused_by_pos'] as const)(
-    'a pause (%s) offers no retry, which would change nothing',
+    'a pause (%s) offers no retry, which would have no effect',
     (code) => {
       const told = whatToDo(story({ state: 'held', problem: 'paused', cause: { code } }));
       expect(told).toMatchObject({
@@ -78,11 +78,11 @@ describe('what can be done about an order', () => {
     },
   );
 
-  it('the question about a ticket names the order by its code', () => {
+  it("the question about a ticket has the order's code", () => {
     expect(whatToDo(story(asks))).toMatchObject({ sentence: 'Is K472 at the POS?', isProblemLast: true });
   });
 
-  it('nothing about one that is at its POS, or was withdrawn', () => {
+  it('an order that is at its POS or withdrawn has no actions', () => {
     expect(whatToDo(story({ state: 'withdrawn', finishedAt: SOON, nextAttemptAt: null }))).toBeUndefined();
     expect(whatToDo(story(sent))).toBeUndefined();
   });
@@ -97,7 +97,7 @@ describe('what can be done about an order', () => {
     }
   });
 
-  it('a failed one shows what the member was told, as the service states it', () => {
+  it('a failed one shows what the member was notified of, as the service says it', () => {
     for (const order of [{}, null]) {
       const about = { ...story(failed, order), notified: 'The member was notified of a secret.' };
       expect(whatToDo(about)?.advice).toMatch(/^The member was notified of a secret\. /);
@@ -144,10 +144,14 @@ describe('a cancel', () => {
       cancelling({}),
       { canCancel: true, canConclude: false, tone: 'busy' },
     ],
-    ['that a worker has is left alone', cancelling({ underWay: true }), { canCancel: false, canConclude: false }],
-    ['that failed shows when it is retried', cancelling({ problem: 'no answer' }), { tone: 'warn', nextAt: SOON }],
     [
-      'that the POS has yet to confirm is waited for',
+      'that a worker has claimed has no actions',
+      cancelling({ underWay: true }),
+      { canCancel: false, canConclude: false },
+    ],
+    ['that failed shows its next attempt', cancelling({ problem: 'no answer' }), { tone: 'warn', nextAt: SOON }],
+    [
+      'that the POS has yet to confirm has no actions',
       cancelling({ state: 'asked' }),
       { canCancel: false, tone: 'busy' },
     ],
@@ -181,7 +185,7 @@ describe('a cancel', () => {
     });
   });
 
-  it('that is over is not shown, and an ended order is not cancelled', () => {
+  it('that is over is not shown, and an ended order offers no cancel', () => {
     expect(howCancelStands(cancelling({ state: 'cancelled', finishedAt: SOON }))).toBeUndefined();
     const ended = { ...story(sent, { endedAt: SOON }), cancellation: null };
     expect(howCancelStands(ended)).toBeUndefined();
@@ -212,7 +216,7 @@ describe('a cancel', () => {
 });
 
 describe('a confirmation says what will happen', () => {
-  it('a retry: that it is tried now, and that a failure is final', () => {
+  it('a retry: it happens now, and a failure is final', () => {
     for (const state of ['waiting', 'held'] as const) {
       expect(retryMeans(story({ state }), NOW).join(' ')).toMatch(/now.*fails, which is final/);
     }
@@ -233,7 +237,7 @@ describe('a confirmation says what will happen', () => {
     expect(retryMeans(story({ ...past, state: 'in_doubt' }), NOW).join()).not.toContain('fails');
   });
 
-  it('an answer: a second ticket, if you are wrong', () => {
+  it('an answer: a wrong one causes a second ticket', () => {
     const wanted = { ...story(asks), cancellation: null };
     expect(answersMean(wanted, NOW).notThere).toMatch(/sent again at once.*second ticket/);
     expect(answersMean(story(asks), NOW).notThere).toContain('withdrawn');
@@ -247,8 +251,8 @@ describe('a confirmation says what will happen', () => {
   });
 });
 
-describe('a timeline is reloaded', () => {
-  it('the sooner the more is going on', () => {
+describe('the interval of reloading a timeline', () => {
+  it('is shorter the more happens', () => {
     const unpublished = story(sent);
     unpublished.live = sampleStory().live;
     const waits = [unpublished, story(), story(sent), story(sent, { endedAt: SOON })].map(refreshAfterMs);

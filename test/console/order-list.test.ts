@@ -9,7 +9,7 @@ import * as life from '../../src/core/domain/lifecycle.ts';
 import { OrdersQuery } from '../../src/operators/requests.ts';
 
 describe('the filter of a list of orders', () => {
-  it('is what the service takes', () => {
+  it('has the parameters that the service accepts', () => {
     const query = {
       location: 'club-1',
       integration: 'standard',

@@ -32,16 +32,16 @@ describe('the axis of time', () => {
     ['an hour', steps('2027-01-31T17:21:00Z', 60, 60), ['17:30', '17:45', '18:00', '18:15']],
     ['six hours', steps('2027-01-31T12:35:00Z', 300, 72), ['13:00', '14:00', '15:00', '16:00', '17:00', '18:00']],
     ['a day', steps('2027-01-30T18:45:00Z', 900, 96), ['20:00', '00:00', '04:00', '08:00', '12:00', '16:00']],
-  ])('names few enough steps of %s for a phone', (_, at, expected) => {
+  ])('has few enough labels of %s for a phone', (_, at, expected) => {
     expect(named(at)).toEqual(expected);
   });
 
-  it("goes by the reader's clock", () => {
+  it("is in the reader's time zone", () => {
     const at = steps('2027-01-31T12:35:00Z', 300, 72);
     expect(named(at, -330)).toEqual(['13:30', '14:30', '15:30', '16:30', '17:30', '18:30']);
   });
 
-  it('names the first step that begins late', () => {
+  it('labels the first step even if it begins late', () => {
     expect(named(steps('2027-01-31T17:21:30Z', 60, 60))).toEqual(['17:30', '17:45', '18:00', '18:15']);
   });
 
@@ -67,7 +67,7 @@ describe('the axis of durations', () => {
     [[1], [0.5, 1, 2]],
     [[0.0001], [0.001, 0.002]],
     [[9_000], [3_600, 7_200]],
-  ])('of %j is %j', (values, ticks) => {
+  ])('up to %j has the lines %j', (values, ticks) => {
     expect(durationTicks(values)).toEqual(ticks);
   });
 

@@ -172,7 +172,7 @@ describe.each(CASES)('the requests to $what', ({ name, start, settings: others, 
     return pos;
   }
 
-  it('are these, and as documented', async () => {
+  it('have these fields, as documented', async () => {
     const seen = new Set<string>();
     for (const [nth] of DEEDS.entries()) {
       const pos = await doAll(nth, async (request, at) => {
@@ -184,7 +184,7 @@ describe.each(CASES)('the requests to $what', ({ name, start, settings: others, 
     expect([...seen].toSorted()).toEqual(requests);
   });
 
-  it('are refused with one field more, wherever it stands', async () => {
+  it('are refused with an additional field at any place', async () => {
     /** Of each deed, of each of its requests: how many places there are for a field. */
     const places: { deed: number; request: number; place: number; route: string }[] = [];
     for (const [deed] of DEEDS.entries()) {
