@@ -124,7 +124,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'the member is notified of an order that ended before it was placed': {
     edits: { 'early-end-notified': [/$/, ' AND o.ended_at IS NULL'] },
-    noticedBy: vitest('test/core/transitions/store-order-ref.test.ts', 'the member is told why'),
+    noticedBy: vitest('test/core/transitions/store-order-ref.test.ts', 'the member gets the reason'),
   },
   'our key on the call to the POS': {
     edits: { 'pos-key': [/,\s*'idempotency-key': \w+/, ''] },
@@ -565,7 +565,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a cancel of a process that died is in doubt': {
     edits: { 'died-in-doubt': [/= .*? \?/, '= false ?'] },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, where the answer was'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, if the answer was'),
   },
   'a cancel without an answer is in doubt if the POS does not deduplicate cancels': {
     edits: { 'lost-in-doubt': NEVER },
@@ -581,7 +581,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'the member is notified that a cancel was refused': {
     edits: { 'refusal-notified': [/SET .*?, /, 'SET '] },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'beside the same status'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'published with the unchanged status'),
   },
   'an order that was sent once is repeated unchanged': {
     edits: { 'sent-as-it-was': NEVER },

@@ -27,8 +27,8 @@ const inConsole = consolePackages();
 /** All that somebody gets who gets the service. */
 const shipped = [...packages, ...inConsole];
 
-describe('what runs with the service', () => {
-  it('equals an installation without development packages', () => {
+describe('the packages that run with the service', () => {
+  it('equal an installation without development packages', () => {
     const installed = Object.entries(lock)
       // The packages that are made here are links, and their folders.
       .filter(([at, { link }]) => at.startsWith('node_modules/') && !link)
@@ -37,14 +37,14 @@ describe('what runs with the service', () => {
     expect(packages.map(({ at }) => at).sort()).toEqual(installed.sort());
   });
 
-  it('has only permissive licences', () => {
+  it('have only permissive licences', () => {
     expect(shipped.filter(({ licence }) => licence === undefined || !PERMISSIVE.has(licence))).toEqual([]);
     for (const copyleft of ['GPL-3.0', 'AGPL-3.0', 'LGPL-3.0', 'MPL-2.0', 'SSPL-1.0', 'BUSL-1.1']) {
       expect(PERMISSIVE.has(copyleft)).toBe(false);
     }
   });
 
-  it('comes from the registry, with a hash', () => {
+  it('come from the registry, with a hash', () => {
     for (const { at, integrity } of shipped) {
       expect(integrity, at).toMatch(/^sha512-/);
       // Unsaid, it is the registry; a package from a repository or a file would say so.
@@ -52,7 +52,7 @@ describe('what runs with the service', () => {
     }
   });
 
-  it('has exact versions', () => {
+  it('have exact versions', () => {
     const { dependencies, devDependencies, optionalDependencies } = lock[''] ?? {};
     for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies }))
       expect(version, name).toMatch(EXACT);
@@ -82,8 +82,8 @@ it.each([
   for (const [at, { resolved }] of Object.entries(others)) expect(resolved ?? REGISTRY, at).toContain(REGISTRY);
 });
 
-describe('what is in the console', () => {
-  it('is listed, and not installed with the service', () => {
+describe('the packages in the console', () => {
+  it('are listed, and not installed with the service', () => {
     expect(inConsole.map(({ name }) => name)).toEqual(CONSOLE_PACKAGES.toSorted());
     const installed = new Set(packages.map(({ at }) => at));
     expect(inConsole.filter(({ at }) => installed.has(at))).toEqual([]);

@@ -10,7 +10,7 @@ import { readEvents } from './support/read-events.ts';
 import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
 import { until } from './support/until.ts';
 
-// A newer version has steps between ours, and this one works beside it on the same database.
+// A newer version has steps between ours, and this one works next to it on the same database.
 
 const BELOW_SENT = 5;
 const BELOW_RECEIVED = 15;

@@ -242,7 +242,7 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
   ],
   ['a cancel was never recorded', { cancelsLost: 1 }, ({ served, order }) => served.cancelled.add(order)],
   ['a cancel is still under way', { cancelsLost: 1 }, () => cancelIs('asked')],
-  ['a cancelled order goes on, and is cooked', { cancelsLost: 2 }, () => cancelIs('cancelled')],
+  ['a cancelled order continues, and is cooked', { cancelsLost: 2 }, () => cancelIs('cancelled')],
   [
     'a withdrawn order is cooked, and nobody asked to cancel it',
     { ticketsDoubled: 1, cancelsLost: 1 },

@@ -38,7 +38,7 @@ async function actions(...filters: string[]): Promise<Action[]> {
 
 const at = { locationId: 'club-1' };
 const ofOrder = { ...at, serviceOrderId: 'order-1' };
-/** What stands in the audit beside who did what: what it was about, and what came of it. */
+/** The fields of an audit entry in addition to its actor and action: subject and outcome. */
 const ACTS: [line: string, action: Action][] = [
   ['order retry order-1', { ...ofOrder, action: 'retry', outcome: 'refused', before: 'sent' }],
   ['webhook replay WEBHOOK', { ...at, action: 'replay', after: 'duplicate' }],

@@ -401,7 +401,7 @@ describe("the client's module", () => {
   it('has the types of its .d.ts file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'follow-types-'));
     try {
-      // Beside its .d.ts a module is not looked at.
+      // TypeScript does not read a module that has a .d.ts next to it.
       copyFileSync(join(FOLDER, 'follow.js'), join(folder, 'module.js'));
       copyFileSync(join(FOLDER, 'follow.d.ts'), join(folder, 'types.d.ts'));
       writeFileSync(

@@ -128,7 +128,7 @@ it.each([
 });
 
 it.each([
-  ['the one that an example had', 'c2l4dGVlbiB0aW1lcyB0d28gbWFrZXMgMzIgYnl0ZXM='],
+  ['copied from an example', 'c2l4dGVlbiB0aW1lcyB0d28gbWFrZXMgMzIgYnl0ZXM='],
   ['of a few different bytes', Buffer.alloc(32, 'secret').toString('base64')],
 ])('a settings key that is %s is accepted only on this machine, and not printed', (_what, key) => {
   const weak = { ...env, SETTINGS_KEY: `good:${GOOD_KEY},weak:${key}` };

@@ -134,7 +134,7 @@ describe('roles to give', () => {
     });
   });
 
-  it('do not include viewer for an integrator alone, who reads no orders', () => {
+  it('do not include viewer for an integrator without other roles, who reads no orders', () => {
     expect(rightOf({ ...draft, roles: ['integrator'], ids: 'club-1' })?.roles).toEqual(['integrator']);
     expect(rightOf({ ...draft, roles: ['integrator', 'admin'], ids: 'club-1' })?.roles).toContain('viewer');
   });

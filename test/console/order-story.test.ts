@@ -381,7 +381,7 @@ describe('a message to the restaurant', () => {
     ]);
   });
 
-  it('is not listed if nothing was left to tell', () => {
+  it('is not listed if all its orders were settled', () => {
     expect(line({ outcome: 'settled' })).toEqual([]);
   });
 });

@@ -35,7 +35,7 @@ const SCHEMA: Schema = {
     keys: { anyOf: [TEXT, { type: 'array' }], writeOnly: true },
   },
 };
-/** All that is known of a location beside its POS, where nothing is. */
+/** The fields of a location without a value, except its POS. */
 const NOTHING_KNOWN = {
   name: null,
   country: null,

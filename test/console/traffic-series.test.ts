@@ -85,8 +85,8 @@ describe('the axis of durations', () => {
   });
 });
 
-describe('what is drawn', () => {
-  it('is the outcomes that occurred, the worst on top', () => {
+describe('the lines of a chart', () => {
+  it('are the outcomes that occurred, the worst on top', () => {
     const webhooks = { dropped: [0, 1, 0], applied: [1, 2, 3], not_committed: [0, 0, 1] };
     expect(webhookSeries(traffic({ webhooks })).map(({ name }) => name)).toEqual([
       'applied',
@@ -95,13 +95,13 @@ describe('what is drawn', () => {
     ]);
   });
 
-  it('is sent orders, and each other outcome that occurred', () => {
+  it('are sent orders, and each other outcome that occurred', () => {
     const placements = { sent: [0, 0, 0], failed: [0, 0, 0], held: [0, 0, 0], in_doubt: [0, 2, 0] };
     expect(placementSeries(traffic({ placements })).map(({ name }) => name)).toEqual(['sent', 'in doubt']);
     expect(placementSeries(traffic()).map(({ name }) => name)).toEqual(['sent']);
   });
 
-  it('distinguishes p50 and p95 by more than a colour, with gaps without values', () => {
+  it('distinguish p50 and p95 by more than a colour, with gaps without values', () => {
     const series = quantileSeries({ p50: [1, null, 2], p95: [3, null, 4] });
     expect(series.map(({ name, values, isDashed = false }) => ({ name, values, isDashed }))).toEqual([
       { name: 'median', values: [1, null, 2], isDashed: false },
@@ -109,7 +109,7 @@ describe('what is drawn', () => {
     ]);
   });
 
-  it('is also a table of the steps with values, newest first', () => {
+  it('are also in a table of the steps with values, newest first', () => {
     const series = [
       { name: 'a', colour: '--good', values: [0, 1, 0] },
       { name: 'b', colour: '--bad', values: [2, 0, null] },

@@ -128,7 +128,7 @@ describe('a replay of many', () => {
     });
   });
 
-  it('of chosen webhooks goes on after one that cannot be replayed, and continues after an error', async () => {
+  it('of chosen webhooks continues after one that cannot be replayed, and after an error', async () => {
     const asked: string[] = [];
     const replay = async (webhookId: string): Promise<Replayed> => {
       asked.push(webhookId);

@@ -135,7 +135,7 @@ it("through a pooler the role's settings apply, and those of a batch are set in 
     const batch = { locks: '150ms', plans: 'force_generic_plan', commits: 'on' };
     expect(await withSettings(flushPool, shown)).toMatchObject(batch);
     expect(await inTransaction(flushPool, shown)).toMatchObject(batch);
-    // Nothing of it is left for whoever gets the session next.
+    // Nothing of it is left for the next user of the session.
     if (each !== url) expect(await withClient(flushPool, shown)).toMatchObject({ locks: '4s', plans: 'auto' });
     await Promise.all([pool.end(), flushPool.end()]);
   }

@@ -288,8 +288,8 @@ describe('the service', () => {
   });
 });
 
-describe('what is open to the network', () => {
-  it('is only the public side of Caddy, and everything else is open on this machine only', () => {
+describe('the public side', () => {
+  it('is Caddy, and everything else is open on this machine only', () => {
     const ports = services.flatMap(([name, each]) => (each.ports ?? []).map((port) => `${name} ${port}`));
     expect(ports).toEqual([
       'caddy 80:80',

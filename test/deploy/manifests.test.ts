@@ -72,7 +72,7 @@ describe.each(services)('the service on %s', (_where, { containers: [container] 
   it('has every required variable, and no unknown one', () => {
     expect(Object.keys(environment).filter((name) => !(CONFIG_NAMES as readonly string[]).includes(name))).toEqual([]);
     expect(() => readConfig(environment)).not.toThrow();
-    // Optional for the service, and needed by whoever runs it.
+    // Optional for the service, and needed by the people who run it.
     expect(environment).toMatchObject({ PUBLIC_URL: expect.any(String), OPERATOR_TOKEN: expect.any(String) });
     expect(environment['PUSH_AUDIENCE']).toBe(`${environment['PUBLIC_URL']}/pubsub/push`);
     for (const { name, value } of container.env ?? []) if (name in DEPLOYED_SECRETS) expect(value).toBeUndefined();

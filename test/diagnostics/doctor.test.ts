@@ -559,7 +559,7 @@ describe('doctor on the ordering platform', () => {
     servers.push({ url: feast.url, stop: feast.stop } as HttpServer);
     const change = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, ORDER_MODULE: join(EXAMPLE, 'map-order.ts') };
     expect(await wrong('environment', change)).toEqual([]);
-    // Whoever only has a platform yet is told of nothing else.
+    // An installation that only has a platform yet gets no other finding.
     const alone = await examine(change, ['platform']);
     expect(alone.map(({ check, state }) => `${check} ${state}`)).toEqual(['query ok', 'schema ok']);
     expect(await wrong('platform', { ...change, ORDER_API_TOKEN: 'x' })).toEqual([

@@ -22,7 +22,7 @@ let env: Record<string, string>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'platform-'));
-  // Away from this project: nothing of ours is beside it, and Node has to find `expediter-platform` all the same.
+  // Away from this project and its packages. Node has to find `expediter-platform` nevertheless.
   await cp(fileURLToPath(new URL('../../examples/platform-mapper', import.meta.url)), folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{"type": "module"}');
   feast = await servePlatform();

@@ -20,7 +20,7 @@ const chaos = (...args: string[]): Promise<Ended> => runToEnd(CHAOS, {}, args);
 
 describe('twenty seconds of faults', () => {
   it('lose nothing, double nothing, and no order ends at the wrong place', { timeout: 240_000 }, async () => {
-    // How soon it recovers is no claim of a machine that runs other tests beside it.
+    // The time of recovery is not judged on a machine that runs other tests at the same time.
     const { code, out, error } = await chaos('--seconds', '20', '--seed', '61', '--recovery', '30', '--json');
     expect(code, error).toBe(0);
     const result = JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, unknown>;

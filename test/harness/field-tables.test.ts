@@ -15,7 +15,7 @@ import type { Simulator } from '../simulators/simulator.ts';
 import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise.ts';
 import { startSquare } from '../simulators/start-square.ts';
 
-/** Every request that a provider sends, ids left out. Whoever sends a new one adds it here, and its table there. */
+/** Every request that a provider sends, ids left out. A new request is added here, and its table there. */
 const REQUESTS = {
   standard: ['GET /status', 'POST /cancel', 'POST /orders'],
   hubrise: [
@@ -73,7 +73,7 @@ type Case = {
   what: string;
   name: PosName;
   start(): Promise<Simulator>;
-  /** Beside those of the simulator. */
+  /** In addition to those of the simulator. */
   settings?(pos: Simulator): object;
   requests: readonly string[];
 };
@@ -245,7 +245,7 @@ async function withField(request: Request, place: number, { settings }: Simulato
   if (place === 0) url.searchParams.set('unheardOf', '1');
   const text = await request.text();
   const body = place === 0 ? text : text.startsWith('{') ? withFieldAt(text, place) : `${text}&unheardOf=1`;
-  // What is signed is signed anew, or else it would be refused for that.
+  // A signed body is signed again. Otherwise it would be refused for its signature.
   const id = headers.get('webhook-id');
   const signed = id === null ? {} : signWebhook(String(settings['secret']), body, { id });
   const all = { ...Object.fromEntries(headers), ...signed };

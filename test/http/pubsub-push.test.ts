@@ -56,7 +56,7 @@ describe('a push', () => {
     ['the data of a CloudEvent, as a text', wrapped(eventOf(JSON.stringify({ order: { id: 'o-1' } })))],
     ['the data of a CloudEvent, in base64', wrapped({ ...eventOf(undefined), data_base64: base64({ id: 'o-1' }) })],
     ['the message in a CloudEvent', wrapped(eventOf({ message: { data: base64({ id: 'o-1' }), messageId: 'no' } }))],
-    ['an orderId beside the data of a CloudEvent', { ...eventOf({ id: 'no' }), orderId: 'o-1' }],
+    ['an orderId next to the data of a CloudEvent', { ...eventOf({ id: 'no' }), orderId: 'o-1' }],
   ])('is recorded by %s', async (_name, envelope) => {
     expect(await push(port, envelope)).toMatchObject({ status: 204, body: '' });
     expect(recorded).toEqual(['o-1']);
@@ -414,7 +414,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** node:http rather than fetch, which would mend the content types. */
+/** node:http rather than fetch, which would correct the content types. */
 function push(port: number, body: unknown, headers: OutgoingHttpHeaders = {}): Promise<Answer> {
   const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? Buffer.from(body) : JSON.stringify(body);
   const length = headers['transfer-encoding'] === undefined ? { 'content-length': Buffer.byteLength(bytes) } : {};

@@ -127,7 +127,7 @@ const NEEDS_NO_BODY =
   /^(replayWebhook|issueToken|testOrder|certifyLocation|examineDeployment|pauseLocation|(take|close)\w+Case|adoptApplications)$/;
 /** What is given and taken is written down at each of its locations as well. */
 const isOfRights = ({ access: { does = '' } }: Operation): boolean => / (token|roles)$/.test(does);
-/** Whoever types it may have meant the secret that belongs to it. */
+/** The person who types it may have meant the secret that belongs to it. */
 const SECRET = 'exo_hunter2-hunter2-hunter2';
 
 let stage: Stage;

@@ -50,7 +50,7 @@ describe('the example', () => {
   let system: System;
 
   beforeAll(async () => {
-    // Away from this project: nothing of ours is beside it.
+    // Away from this project, so that none of our packages is found.
     await cp(EXAMPLE, join(folder, 'feast'), { recursive: true });
     [feast, pos] = await Promise.all([servePlatform(), startPos()]);
     system = await startSystem({

@@ -1,4 +1,4 @@
-/** A green suite must mean what it feels like: whoever makes a mistake in the guide's template is told of it by name. */
+/** A green suite must mean something: each mistake in the guide's template fails the claim that names it. */
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

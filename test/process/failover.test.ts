@@ -36,7 +36,7 @@ const readyz = async (): Promise<unknown> => {
   const response = await fetch(`${system.urls[0]}/readyz`);
   return [response.status, await response.json()];
 };
-/** Waits until the service has seen by itself what Postgres can do now. */
+/** Waits until the service has noticed what Postgres can do now. */
 const seen = (database: string): Promise<unknown> =>
   until(async () => JSON.stringify(await readyz()) === JSON.stringify([200, { ready: true, database }]));
 const readOnly = async (): Promise<number | undefined> =>

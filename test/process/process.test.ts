@@ -214,7 +214,7 @@ describe('a process with 300 file descriptors', () => {
     ['with half a request header each', { says: HALF_A_HEAD }, undefined],
     // From one address. From as many as they like, they could leave nobody the time to say who he is.
     ['that come again at once', { againMs: 0 }, ELSEWHERE],
-  ])('answers every webhook and operator beside 1,500 strangers %s', async (_what, about, address) => {
+  ])('answers every webhook and operator despite 1,500 strangers %s', async (_what, about, address) => {
     const pos = agent(address);
     const before = await send(pos);
     const anonymous = await holdConnections(port, ANONYMOUS, about);
@@ -239,7 +239,7 @@ describe('a process with 300 file descriptors', () => {
       'webhook token',
       async () => `POST ${(await newToken()).slice(main.url.length)} HTTP/1.1\r\nContent-Length: 0\r\n`,
     ],
-  ])('answers every webhook and /readyz beside 1,500 connections of one %s', async (_what, head) => {
+  ])('answers every webhook and /readyz despite 1,500 connections of one %s', async (_what, head) => {
     const says = `${await head()}Host: x\r\n\r\n`;
     // If they came again at once, they would leave a slow machine no time to answer anybody.
     const ofOne = await holdConnections(port, ANONYMOUS, { says, againMs: 1_000 });

@@ -24,7 +24,7 @@ describe('a vendor whose POS is silent everywhere', () => {
     const before = vendors.opens();
     vendors.silent.behave = () => ({ status: 503 });
     await vendors.openAt(prefix, 12, 2);
-    // One that has not failed yet is tried beside the probes.
+    // A location that has not failed yet is tried in addition to the probes.
     await until(
       async () =>
         (await vendors.count(

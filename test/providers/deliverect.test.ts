@@ -163,10 +163,13 @@ describe('an order for Deliverect', () => {
     ['delivery', 'vendor', { courier: 'restaurant', tip: 0, driverTip: 300 }],
     ['delivery', 'platform', { courier: 'club', tip: 0, driverTip: 300 }],
     ['pickup', 'platform', { courier: 'restaurant', tip: 300 }],
-  ] as const)('names the courier of a %s by %s, and gives the tip to whoever delivers', (type, deliveredBy, named) => {
-    const { courier, tip, driverTip } = written(orderOf({ type }), { deliveredBy, channelName: 'club' });
-    expect({ courier, tip, driverTip }).toEqual(named);
-  });
+  ] as const)(
+    'names the courier of a %s by %s, and gives the tip to the one who delivers',
+    (type, deliveredBy, named) => {
+      const { courier, tip, driverTip } = written(orderOf({ type }), { deliveredBy, channelName: 'club' });
+      expect({ courier, tip, driverTip }).toEqual(named);
+    },
+  );
 
   it('adds address, charge and times for a delivery', () => {
     const order = orderOf({ type: 'delivery' });
@@ -623,7 +626,7 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('gives no reason to the member if the order goes on', () => {
+  it('gives no reason to the member if the order continues', () => {
     const reason = '68e7f01c94e78a7fe9b1: document not found';
     expect(translate({ ...accepted, reason })[0]).not.toHaveProperty('reason', expect.anything());
   });

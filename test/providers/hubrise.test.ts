@@ -207,7 +207,7 @@ describe('an attached customer', () => {
     ['POST', 422, { name: 'NeedsOperator', httpStatus: 422 }],
   ])('that fails with %s answered %i sends no order, and leaves none in doubt', async (method, status, error) => {
     const { pos, context } = await attached();
-    // Whoever is listed is known to be there by a 422.
+    // A 422 says that the customer is in the list.
     pos.failCustomers = (call) => (call.startsWith(method) ? status : 422);
     const failure = await rejectionOf(hubrise.createOrder(orderOf(), context));
     expect(failure).toMatchObject(error);

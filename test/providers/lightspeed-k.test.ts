@@ -649,7 +649,7 @@ describe('a webhook of Lightspeed', () => {
     expect(translate(wrapped(ours, ours))).toHaveLength(1);
   });
 
-  it('is told apart by business location ids beyond 2^53', () => {
+  it('is assigned by business location ids beyond 2^53', () => {
     const bodyOf = (id: string) => `{"status":"SUCCESS","thirdPartyReference":"o","businessLocationId":${id}}`;
     const here = { businessLocationId: INT64 };
     expect(translateText(bodyOf(INT64), here)).toHaveLength(1);
@@ -657,7 +657,7 @@ describe('a webhook of Lightspeed', () => {
     expect(translateText(`\ufeff${bodyOf(INT64)}`, here), 'with a byte order mark').toHaveLength(1);
   });
 
-  it('is told apart on both levels, ignoring other fields of that name', () => {
+  it('is assigned by the business location id on both levels, ignoring other fields of that name', () => {
     const bodyOf = (inside: string, beside: string) =>
       `{"eventType":"x","order":{"status":"READY","thirdPartyReference":"o","businessLocationId":${inside},` +
       `"sender":{"businessLocationId":9223372036854775805}},"businessLocationId":${beside}}`;
@@ -1000,7 +1000,7 @@ function basic(words: string): string {
   return `Basic ${Buffer.from(words).toString('base64')}`;
 }
 
-/** An order as the wrapped form has it, with more inside and beside it. */
+/** An order as the wrapped form has it, with more inside it and next to it. */
 function wrapped(inside: object, beside: object = {}): object {
   return {
     eventType: 'order.updated',

@@ -835,7 +835,7 @@ describe('events of Square', () => {
       ['FAILED', 'CANCELED'],
       ['failed', 'cancelled'],
     ],
-  ])('end no order while its other fulfillment goes on: %j', async (states, statuses) => {
+  ])('end no order while its other fulfillment continues: %j', async (states, statuses) => {
     const moved = states.map((new_state) => ({ old_state: 'RESERVED', new_state }));
     expect(translate(fulfillmentUpdated(moved)).map(({ status }) => status)).toEqual(statuses);
     const { at, order, ref } = await placed();
@@ -1114,7 +1114,7 @@ describe('check', () => {
     expectError(await rejectionOf(at.check({ settings })), NeedsOperator, 'locationId');
   });
 
-  it('fails if the location is closed for good', async () => {
+  it('fails if the location is closed permanently', async () => {
     const at = await stage();
     at.sim.locationStatus = 'INACTIVE';
     expectError(await rejectionOf(at.check()), NeedsOperator, 'the location of locationId is inactive');

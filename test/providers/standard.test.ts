@@ -196,7 +196,7 @@ describe('translateWebhook', () => {
 
   it.each<[string, Order, object]>([
     ['a number as id', { thirdPartyReference: 4711 }, { serviceOrderId: '4711' }],
-    ['an id too long beside another', { id: 'x'.repeat(256) }, { providerOrderId: undefined }],
+    ['an id too long next to another', { id: 'x'.repeat(256) }, { providerOrderId: undefined }],
     ['an invalid time', { occurredAt: 'soon' }, { occurredAt: undefined }],
     ['a time without offset', { occurredAt: '2026-01-31T18:30:00' }, { occurredAt: undefined }],
     ['a time as a number', { occurredAt: 1769880600 }, { occurredAt: undefined }],

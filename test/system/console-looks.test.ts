@@ -1,4 +1,4 @@
-/** How the console looks on a Friday night, to whoever sees it and to whoever does not. */
+/** How the console looks on a Friday night, and how a screen reader finds it. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';

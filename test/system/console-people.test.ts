@@ -290,7 +290,7 @@ it('signing out everywhere ends the open board of another browser, at another pr
   const phone = await signIn('vera');
   await phone.goto(`${other.urls[0]}/console/`);
   await isLive(phone);
-  // Beside the page's own, which the page closes when it hears of the end in another way.
+  // In addition to the page's own, which the page closes when it hears of the end in another way.
   await phone.evaluate(`void (window.ended = new Promise((resolve) => {
     const stream = new EventSource('/console/api/live');
     stream.addEventListener('complete', () => { window.isOpen = true; });

@@ -141,7 +141,7 @@ it('warnings about a change are shown before it is saved, and afterwards', async
   expect(await askAxe(page)).toEqual([]);
 });
 
-it('an integrator alone sees only the locations, and can add one', async () => {
+it('an integrator without other roles sees only the locations, and can add one', async () => {
   const typed = 'operator token issue --name ines --role integrator --location-groups brand-nord';
   const issued = await runJson<{ token: string }>(pass.system.env, typed.split(' '));
   const { page } = await pass.openLoggedOut('/console/');

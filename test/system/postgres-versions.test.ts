@@ -13,7 +13,7 @@ import { startSystem } from '../support/start-system.ts';
 import { needsPostgres } from './needs-tool.ts';
 
 const VITEST = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url));
-/** Postgres as npm has it, beside the pinned one. It lacks the compiler (JIT) that Debian's has. */
+/** Postgres as npm has it, in addition to the pinned one. It lacks the compiler (JIT) that Debian's has. */
 const OLDER = ['15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17'];
 /** What a member, a POS and an operator notice: each test goes through HTTP, or by a command. */
 const FRONT_DOOR = [

@@ -342,7 +342,7 @@ describe('a cancellation at the POS', () => {
     expect(cancels(id)).toBe(1);
   });
 
-  it('an order whose cancel the POS refuses goes on, and the refusal is published beside the same status', async () => {
+  it('an order whose cancel the POS refuses continues, and the refusal is published with the unchanged status', async () => {
     const { order, id } = await sentAt('exact');
     tills.cancel = tooLate;
     await cancel(order);
@@ -396,7 +396,7 @@ describe('a cancellation at the POS', () => {
   );
 
   it.each(['lost', 'died'])(
-    'a POS that does not recognise a repeated cancel is asked once, where the answer was %s',
+    'a POS that does not recognise a repeated cancel is asked once, if the answer was %s',
     async (how) => {
       const { order, id } = await sentAt('blind');
       tills.cancel = how === 'lost' ? lost : refusedUnsent;
@@ -593,7 +593,7 @@ describe('a cancellation of an order in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('where the POS offers neither lookup nor cancel, a person says what became of order and cancel', async () => {
+  it('if the POS offers neither lookup nor cancel, a person says what became of order and cancel', async () => {
     const [gone, made] = [await inDoubtAt('mute'), await inDoubtAt('mute')];
     for (const { order } of [gone, made]) await shop.change(order, CANCELLED);
     // One at a time at each location.

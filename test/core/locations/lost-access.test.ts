@@ -148,7 +148,7 @@ describe('a location that an operator disconnects', () => {
     expect(out).toMatch(/https:\/\/expediter\.test\/connect\/exc_\S+/);
   });
 
-  it('is revoked by its token where the seller is not known', async () => {
+  it('is revoked by its token if the seller is unknown', async () => {
     await patch({ merchantId: null });
     expect(await disconnect()).toMatchObject({ body: { revoked: true } });
     expect(square.oauth.isWithdrawn).toBe(true);

@@ -29,7 +29,7 @@ const listOf = (pool: pg.Pool, now = (): Date => new Date()): TokenList =>
 const through = (query: (ask: () => Promise<unknown>) => Promise<unknown>): pg.Pool =>
   ({ query: (...about: [string, unknown[]?]) => query(() => pool.query(...about)) }) as unknown as pg.Pool;
 
-/** Connects a location anew, as `location put` stores it. */
+/** Connects a location again, as `location put` stores it. */
 const putIntegration = (integration: string): Promise<unknown> =>
   pool.query(`UPDATE locations SET integration = $1, updated_at = now() WHERE location_id = 'club-1'`, [integration]);
 

@@ -218,7 +218,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('of a doubt beside the notice that the order is to be cancelled by phone', async () => {
+  it('of a doubt in addition to the notice that the order is to be cancelled by phone', async () => {
     const id = await seed('in_doubt');
     await stage.query(
       `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at)

@@ -140,7 +140,7 @@ describe('an e-mail', () => {
     expect(await message()).toMatchObject({ outcome: 'gave_up', problem: 'the mail server refused the address (550)' });
   });
 
-  // A server answers 5xx for what is our own fault too, and that can be mended within the hour.
+  // A server answers 5xx for our own faults too, and these can be fixed within the hour.
   it.each([
     [{ mail: '530 5.7.0 Authentication required' }, 'wants a user and a password, or encryption (530)'],
     [{ mail: '550 5.7.1 Sender rejected' }, 'refused our address, MAIL_FROM (550)'],

@@ -32,7 +32,7 @@ import { whileLocked } from '../../support/while-locked.ts';
 /** A POS that recognises a repeat for an hour. */
 const forgetful: Provider = { ...(standard as Provider), integration: 'forgetful', deduplicatesForS: 3_600 };
 
-/** The calls at a POS that does not answer by itself. */
+/** The calls at a POS that answers only when the test says so. */
 const hanging: ((ref: OrderRef) => void)[] = [];
 const hangs: Provider = {
   ...(blind as Provider),

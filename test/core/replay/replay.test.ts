@@ -23,7 +23,7 @@ const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
 const ORDERS_URL = 'http://127.0.0.1:9/orders';
 const PUBLIC_URL = 'https://expediter.test';
 
-/** Nothing runs by itself, so that a test can compare everything in the database. */
+/** Nothing runs automatically, so that a test can compare everything in the database. */
 const STEPPED = ['placements', 'refreshes', 'cancellations', 'relay'] as const;
 
 /** A POS that signs with all that a replay has to bring back: URL, `Authorization`, cookie. */

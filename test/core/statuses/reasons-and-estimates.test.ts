@@ -28,7 +28,7 @@ const MINUTE = 60;
 const LINK = 'https://courier.example/track/1';
 const OPERATOR_TOKEN = 'qSVyRYlhUsFDNZGASocOV27ONR8eazA5fmcjEoYQWmY';
 
-/** What the till answers to an order beside its own id, or how it refuses it, by our id. */
+/** What the till answers to an order in addition to its own id, or how it refuses the order, by our id. */
 const answers = new Map<string, Partial<OrderRef> | GiveUp>();
 /** A till that takes any other order, and sends what it is told to as its webhooks. */
 const till: Provider = {

@@ -753,7 +753,7 @@ describe('a request without access', () => {
 });
 
 describe('a webhook that cannot be stored now', () => {
-  it('is answered 500 with Retry-After if its location floods without signatures, and other locations go on', async () => {
+  it('is answered 500 with Retry-After if its location floods without signatures, and other locations are not affected', async () => {
     const small = await startStage({ limits: { ...UNHURRIED, perSecond: 1 } });
     await small.addLocation('flood', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
     await small.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
@@ -772,7 +772,7 @@ describe('a webhook that cannot be stored now', () => {
       return those.length > 0 && those;
     });
     expect(refused.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
-    // A flood that had to connect anew each time would cost more than one that is let in.
+    // A flood that had to connect again each time would cost more than one that is accepted.
     expect(refused.every(({ headers }) => headers.get('connection') !== 'close')).toBe(true);
     expect((await post(quiet, ignored)).status).toBe(200);
     await small.stop();

@@ -74,7 +74,7 @@ describe('an order without news for a day', () => {
     ['has never been configured', 'nowhere'],
     ['is misconfigured', 'wrong'],
   ])(
-    'ends although it is held because its location %s: its placement fails, and the member is told why',
+    'ends although it is held because its location %s: its placement fails, and the member gets the reason',
     async (_what, at) => {
       const id = await forgotten(at, 'held');
       await endOrders(system.pool);

@@ -58,7 +58,7 @@ const send = async (path: string, headers: Record<string, string>, method: strin
 const sessionId = async (name: string): Promise<string> =>
   String((await stage.query('SELECT session_id FROM operator_sessions WHERE name = $1', [name]))[0]?.['session_id']);
 
-it('a stream ends with the token, session or grant of its reader, and other streams go on', async () => {
+it('a stream ends with the token, session or grant of its reader, and other streams continue', async () => {
   await giveRoles(stage, { group: 'team' }, ['viewer']);
   const bearer = async (name: string): Promise<Record<string, string>> => ({
     authorization: `Bearer ${await nameToken(stage, name)}`,

@@ -68,7 +68,7 @@ describe('the audit', () => {
     });
     const { source: _source, requestId, callOutCode: _code, ...told } = action ?? {};
     expect(((await operator.get('/locations/club-1')).body['actions'] as Action[])[0]).toEqual(told);
-    // For whoever ships the log off the machine, where nobody with the database's password changes it.
+    // For an installation that ships its log to another machine, where nobody with the database's password changes it.
     const lines = stage.logged.map((line) => JSON.parse(line) as object);
     const [auditId, source] = [action?.['auditId'], action?.['source']];
     const line = { ...about, auditId, source, outcome: 'done', after: 'paused', reqId: requestId, message: 'operator' };

@@ -82,7 +82,7 @@ describe('the live stream of an order', () => {
     }
   });
 
-  it('continues after Last-Event-ID, and ends for good for a reader who has all of an ended order', async () => {
+  it('continues after Last-Event-ID, and answers 204 to a reader who has all of an ended order', async () => {
     await system.seedOrder({ serviceOrderId: 'resumed', locationId: 'club-1' });
     for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY']) await report('resumed', status);
     const first = await follow('resumed', '3');

@@ -1,4 +1,4 @@
-/** What is refused before any route is asked: each answer is a problem, whoever refuses it. */
+/** What is refused before any route is asked: each answer is a problem, wherever it is refused. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PROBLEMS } from '../../../src/http/problem.ts';
 import { OPERATOR_TOKEN, mustBeProblem, sendAsIs } from '../../support/ask-operator.ts';

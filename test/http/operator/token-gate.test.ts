@@ -8,7 +8,7 @@ const OF_API = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/loc
   (path) => `/v1${path}`,
 );
 const PATHS = [...OF_API, '/metrics', '/openapi.json'];
-/** A browser sends it by itself, whoever made the request up. */
+/** A browser sends it automatically, even if another page made the request. */
 const BASIC = `Basic ${Buffer.from(`anybody:${OPERATOR_TOKEN}`).toString('base64')}`;
 
 let stage: Stage;

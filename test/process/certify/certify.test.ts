@@ -75,7 +75,7 @@ const optionsOf = (locationId: string, type: 'pickup' | 'delivery' = 'pickup'): 
   signal: new AbortController().signal,
 });
 
-/** Whoever is at the till does what is wanted. */
+/** The person at the till does what certify asks for. */
 async function certifyBridge(
   locationId: string,
   habits: Habits,

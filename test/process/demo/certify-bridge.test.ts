@@ -90,7 +90,7 @@ describe.concurrent('the bridge of the page', () => {
       expect(said()).toContain(`\n${ok} ok; the test order`);
     });
     if (words.length > 0) return;
-    // Nobody listens any more. The bridge need not be told anew.
+    // Nothing listens any more. The bridge needs no new URL.
     await withCertify({ orders, webhooks, data }, async ({ printed }) => expect(printed()).toEqual(first));
   });
 });
