@@ -137,7 +137,7 @@ describe('the rating of a location', () => {
     expect(errorTone(counted)).toBe(tone);
   });
 
-  it('a share of no webhooks is no bar', () => {
+  it('a step without webhooks has no bar', () => {
     expect(stepShares({ webhooks: [0, 4, 2], errors: [0, 1, 2] })).toEqual([0, 0.25, 1]);
   });
 
@@ -212,7 +212,7 @@ describe('a pause', () => {
     expect(at(now, 'morning', timeZone)).toEqual({ until });
   });
 
-  it('is of the one who began it', () => {
+  it('shows who began it', () => {
     expect(pausedBy({ pausedBy: 'Grace', pausedUntil: ago(-5) })).toBe('Grace');
     expect(pausedBy({ pausedBy: null, pausedUntil: ago(-5) })).toBe('its POS');
     expect(pausedBy({ pausedBy: null, pausedUntil: null })).toBe('an operator');

@@ -218,13 +218,13 @@ function withdrawn(): ShownOrder {
   return { ...changed, timeline: orderTimeline(changed as never) } as ShownOrder;
 }
 
-describe('the story is a list of lines', () => {
-  it('with the pause before each, except within the same moment', () => {
+describe('the lines of a timeline', () => {
+  it('show the pause before each line, except within the same moment', () => {
     const waits = storyLines(sampleStory()).map(({ waitMs }) => waitMs);
     expect(waits.slice(0, 6)).toEqual([undefined, 100, undefined, 12, 8, 40]);
   });
 
-  it('each with a unique key that stays when lines are added in between', () => {
+  it('have unique keys that stay when lines are added in between', () => {
     const story = sampleStory();
     const before = storyLines(story).map(({ key }) => key);
     expect(new Set(before).size).toBe(before.length);

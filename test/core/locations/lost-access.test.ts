@@ -190,7 +190,7 @@ describe('a location that an operator disconnects', () => {
     expect(await shown()).toMatchObject({ reconnectNeededAt: null });
   });
 
-  it('needs a vendor with access to revoke', async () => {
+  it('is refused with 409 if its vendor has no access to revoke', async () => {
     await system.addLocation('own', { ordersUrl: 'http://127.0.0.1:9/orders' });
     expect(await disconnect('own')).toMatchObject({ status: 409 });
   });

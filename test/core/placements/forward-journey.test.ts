@@ -218,7 +218,7 @@ describe('try again', () => {
   });
 });
 
-describe('what needs an operator', () => {
+describe('a problem for an operator', () => {
   it('a location without settings holds its orders, and storing its settings sends them', async () => {
     const locationId = `new-${randomUUID()}`;
     const placement = await place({ locationId });

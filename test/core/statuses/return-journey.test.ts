@@ -389,12 +389,12 @@ describe('several events in one webhook', () => {
     ['a cause without its details', { code: 'signature_wrong' }],
     ['a cause that Postgres cannot store', { code: 'signature_wrong', header: 'a\0b' }],
     ['a cause that is too long', { code: 'signature_wrong', header: 'x'.repeat(10_000) }],
-  ])("have the general cause if a provider's cause is not valid (%s)", async (_what, cause) => {
+  ])("are dropped with the general cause if the provider's cause is not valid (%s)", async (_what, cause) => {
     const answer = await post(await urlOf('verbatim'), { fail: 'poison', cause });
     expect(await webhook(answer)).toMatchObject({ outcome: 'dropped', cause: { code: 'unreadable' } });
   });
 
-  it("have the provider's cause if it is in the list, with its known details only", async () => {
+  it("are dropped with the provider's cause if it is in the list, with its known details only", async () => {
     const cause = { code: 'names_no_order', fields: ['a', 'b'] };
     const answer = await post(await urlOf('verbatim'), {
       fail: 'poison',
