@@ -26,7 +26,7 @@ const steps = [workflow, nightly, release, security].flatMap(({ jobs }) =>
 );
 
 describe('the workflow', () => {
-  it('has a job for each tier of tests, the first with the command of the README', () => {
+  it('has a job for each tier of tests, and the first runs the command of the README', () => {
     const [, command = ''] = /^```sh\n(.* npm test)\n```$/m.exec(read('README.md')) ?? [];
     expect(command).not.toBe('');
     const { test, process, system } = workflow.jobs;
@@ -39,7 +39,7 @@ describe('the workflow', () => {
     expect(script.indexOf('npm run test:process')).toBeGreaterThan(script.indexOf(command));
   });
 
-  it('tests on the Node that is pinned, and on the next one, where the pinned one is out of the way', () => {
+  it('tests on the pinned Node and on a later one, without the pinned one in the path', () => {
     const pinned = Number.parseInt(read('.nvmrc'), 10);
     for (const { strategy, steps: all = [] } of [workflow.jobs.test, workflow.jobs.process]) {
       expect(strategy?.matrix.node).toEqual([pinned, pinned + 2]);
@@ -51,7 +51,7 @@ describe('the workflow', () => {
     }
   });
 
-  it('runs the test machinery, chaos and the tests that draw their inputs every night, with a fresh seed that is printed', () => {
+  it('runs the harness, chaos and the property tests every night, with a fresh seed that is printed', () => {
     expect(nightly.on).toHaveProperty('schedule');
     expect(nightly.jobs.harness.steps?.at(-1)?.run).toBe('npm ci && npm run test:harness');
     const { env, steps: drawing } = nightly.jobs.properties;
@@ -68,7 +68,7 @@ describe('the workflow', () => {
     expect(nightly.jobs.chaos.steps?.[0]?.with).toMatchObject({ 'fetch-depth': 0 });
   });
 
-  it('looks for faults, secrets and advisories in what somebody proposes, and every week in what was not changed', () => {
+  it('checks each pull request for faults, secrets and advisories, and everything weekly', () => {
     expect(Object.keys(security.on)).toEqual(expect.arrayContaining(['pull_request', 'schedule']));
     const { codeql, secrets, advisories } = security.jobs;
     expect(codeql.steps?.map(({ uses }) => uses?.split('@', 1)[0])).toContain('github/codeql-action/analyze');
@@ -78,7 +78,7 @@ describe('the workflow', () => {
     expect(codeql.permissions).toEqual({ contents: 'read', 'security-events': 'write' });
   });
 
-  it('uses actions by their commit, which Renovate moves, as it does the digests of images', () => {
+  it('uses actions by commit, and images by digest, which Renovate updates', () => {
     expect(steps.filter(({ uses }) => uses !== undefined).length).toBeGreaterThan(5);
     for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^[\w/-]+@[0-9a-f]{40}$/);
   });
@@ -95,7 +95,7 @@ describe('a release', () => {
     expect(places).toEqual(places.toSorted((a, b) => a - b));
   };
 
-  it('follows all of the tests, and each job may write only what it publishes', () => {
+  it('needs all tests, and each job can write only what it publishes', () => {
     expect(ci.uses).toBe('./.github/workflows/ci.yml');
     expect(workflow.on).toHaveProperty('workflow_call');
     expect([image.needs, publish.needs]).toEqual(['ci', 'image']);
@@ -115,7 +115,7 @@ describe('a release', () => {
     }
   });
 
-  it('is of a commit of main alone whose tag is the version, and waits for who may release', () => {
+  it('is only for a commit of main whose tag is the version, and waits for its reviewers', () => {
     // Only rules of the repository can be relied on to stop who writes a workflow: see CONTRIBUTING.md.
     expect([image.environment, publish.environment]).toEqual(['release', 'release']);
     expect(image.steps?.[0]?.with).toMatchObject({ 'fetch-depth': 0 });
@@ -124,7 +124,7 @@ describe('a release', () => {
     expect(placesOf(image, checks)[0]).toBe(1);
   });
 
-  it('is built once the signatures of all packages hold, of which none ran a script', () => {
+  it("is built after the packages' signatures are checked, without their install scripts", () => {
     expectOrder(image, ['npm ci --ignore-scripts', 'npm audit signatures', 'docker build', 'docker push']);
     expect(runsOf(publish)).toContain('npm ci --ignore-scripts');
     expect(read('Dockerfile')).toContain('RUN npm ci --ignore-scripts');
@@ -141,7 +141,7 @@ describe('a release', () => {
     expect(workflow.jobs.image.strategy?.matrix.runner).toEqual(kinds.map(({ runner }) => runner));
   });
 
-  it('says of the image, the chart and the files where they come from, and what is in the image, before it is announced', () => {
+  it('attests the origin of image, chart and files, and the contents of the image, before it is announced', () => {
     expectOrder(publish, ['imagetools create', 'npm run release', 'helm push', 'actions/attest', 'gh release create']);
     const attested = (publish.steps ?? []).filter(({ uses }) => uses?.startsWith('actions/attest@'));
     const subjects = attested.map(
@@ -163,7 +163,7 @@ describe('a release', () => {
     expect(dry).not.toMatch(/docker (push|login)|helm push|gh release|npm publish (?!--dry-run)/);
   });
 
-  it('names only commands of npm and files that there are', () => {
+  it('uses only existing npm commands and files', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const commands = steps.flatMap(({ run = '' }) => [...run.matchAll(/npm run (?:--silent )?([\w:]+)/g)]);
     expect(commands.length).toBeGreaterThan(5);
@@ -174,11 +174,11 @@ describe('a release', () => {
   });
 });
 
-describe('what a release has besides its image', () => {
+describe('the files of a release', () => {
   const changelog =
     '# Changelog\n\n## 1.10.0 - 2026-12-01\n\nTen, [told](docs/deploy.md#kubernetes) [so](https://x) [here](#c).\n\n## 1.1.0 - 2026-11-30\n\n### Fixed\n\nOne.\n\n## 1.0.0\n\nNo date.\n';
 
-  it('its notes are the section of its version, with links that work outside', () => {
+  it('include notes from its changelog section, with links that work elsewhere', () => {
     expect(releaseNotes(changelog, '1.1.0')).toBe('### Fixed\n\nOne.\n');
     expect(releaseNotes(changelog, '1.10.0', 'https://forge/v1.10.0')).toBe(
       'Ten, [told](https://forge/v1.10.0/docs/deploy.md#kubernetes) [so](https://x) [here](#c).\n',
@@ -186,7 +186,7 @@ describe('what a release has besides its image', () => {
     for (const version of ['1.0.0', '1.1', '2.0.0']) expect(() => releaseNotes(changelog, version)).toThrow(version);
   });
 
-  it('its chart has the image by digest, and every other value and comment as it was', () => {
+  it('include a chart with the image by digest, and all other values and comments unchanged', () => {
     const values = read('deploy/helm/expediter/values.yaml');
     const digest = `sha256:${'0e'.repeat(32)}`;
     const written = valuesWithImage(values, `ghcr.io/acme/expediter@${digest}`);
@@ -197,7 +197,7 @@ describe('what a release has besides its image', () => {
     expect(() => valuesWithImage(values, 'ghcr.io/acme/expediter:1.0.0')).toThrow('no name@sha256:digest');
   });
 
-  it('is there for the version of today: the notes, and packages of the same version', () => {
+  it('exist for the current version: notes, and packages of the same version', () => {
     const versionOf = (file: string): string => (JSON.parse(read(file)) as { version: string }).version;
     const version = versionOf('package.json');
     const { workspaces } = JSON.parse(read('package.json')) as { workspaces: string[] };
@@ -207,7 +207,7 @@ describe('what a release has besides its image', () => {
   });
 });
 
-it('.nvmrc, the packages for Linux and Windows and the image have one Node, the image by its digest', () => {
+it('.nvmrc, the packages for Linux and Windows and the image have the same Node, the image by digest', () => {
   const wanted = read('.nvmrc').trim();
   const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> };
   const pinned = Object.entries(optionalDependencies).filter(([name]) => name.startsWith('node-'));

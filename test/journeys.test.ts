@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
 
-it('a path with a slash more takes its signal and its webhook', async () => {
+it('a signal and a webhook are accepted with additional slashes in the path', async () => {
   for (const path of ['/pubsub/push/', '//pubsub/push', '//pubsub//push/']) {
     const order = sampleOrder();
     system.platform.orders.set(order.serviceOrderId, order);
@@ -44,7 +44,7 @@ describe('an order from the member to the kitchen and back', () => {
       ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED'],
     ],
   ] as const)(
-    'a %s order becomes one ticket and the member sees every step, numbered',
+    'a %s order becomes one ticket, and the member gets every step with its number',
     async (type, states, statuses) => {
       const { serviceOrderId } = await system.placeOrder({ type });
       await system.round('placements');
@@ -74,7 +74,7 @@ describe('an order from the member to the kitchen and back', () => {
   );
 });
 
-describe('what goes out is what its JSON Schema says', () => {
+describe('the JSON Schema accepts', () => {
   async function validatorOf(file: string): Promise<ValidateFunction> {
     const schema = await readFile(new URL(`../docs/${file}`, import.meta.url), 'utf8');
     return new Ajv2020({ validateFormats: false }).compile(JSON.parse(schema) as object);

@@ -74,7 +74,7 @@ const loopsWrittenBy = (text: string): string[] =>
   ].flatMap(([, table = '']) => WRITERS[table] ?? []);
 
 describe('the structure', () => {
-  it('core is rooms, and each imports only rooms below it', () => {
+  it('core has rooms, and each imports only rooms of lower floors', () => {
     const files = filesIn('core');
     const roomOf = (path: string): string => path.split('/')[1] ?? '';
     expect(new Set(files.map(({ file }) => roomOf(file)))).toEqual(new Set(FLOORS.flat()));
@@ -109,7 +109,7 @@ describe('the structure', () => {
     }
   });
 
-  it('each folder and file of src has a row, and imports exactly what its row says, which comes before it', () => {
+  it('each folder and file of src has a row, and imports exactly what the row allows', () => {
     const names = Object.keys(ROWS);
     expect(names.toSorted()).toEqual(readdirSync(SRC).toSorted());
     const topOf = (path: string): string => path.split('/')[0] ?? '';
@@ -123,7 +123,7 @@ describe('the structure', () => {
     }
   });
 
-  it('a provider knows the core, what providers share, zod and Node, and no other provider', () => {
+  it('a provider imports only core, what providers share, zod and Node, and no other provider', () => {
     const allowed = /^(\.\/[\w-]+\.ts|\.\.\/[\w-]+\.ts|\.\.\/\.\.\/core\/domain\/[\w-]+\.ts|node:\w+|zod)$/;
     const files = filesIn('providers').filter(({ file }) => file.split('/').length > 2);
     expect(new Set(files.map(({ file }) => file.split('/')[1])).size).toBe(registry.size);
@@ -135,7 +135,7 @@ describe('the structure', () => {
     }
   });
 
-  it('only core/egress sends requests, which are bounded and follow no redirect', () => {
+  it('only core/egress sends requests, with limits and without redirects', () => {
     const sends =
       /(?<![\w.'])fetch\(|globalThis|= fetch\b|['"](undici|node:(https|http2))['"]|import \{[^}]*\} from 'node:http'/;
     const files = filesIn('.').filter(({ text }) => sends.test(text.replaceAll(/^\s*(\/\/|\/?\*).*$/gm, '')));
@@ -145,7 +145,7 @@ describe('the structure', () => {
     ]);
   });
 
-  it('providers are called in two places only, which hide secrets in what they give', () => {
+  it('providers are called in only two places, which hide secrets in their answers', () => {
     const calls = /\bfetch: posFetch\b|\.(translateWebhook|readKitchen)(\?\.)?\(/;
     const places = filesIn('core').filter(({ text }) => calls.test(text));
     expect(places.map(({ file }) => file).toSorted()).toEqual([
@@ -155,13 +155,13 @@ describe('the structure', () => {
     for (const { text } of places) expect(text).toMatch(/\bhideSecrets\(/);
   });
 
-  it('only core/egress says what this machine is, because 127.evil.example is another', () => {
+  it('only core/egress decides which host is this machine, because 127.evil.example is not', () => {
     const judges = /127\\\.|'127\.'|localhost[|)]|'localhost',|\[::1|=== '(localhost|127\.0\.0\.1|::1)'/;
     const files = filesIn('.').filter(({ text }) => judges.test(text.replaceAll(/^\s*(\/\/|\/?\*).*$/gm, '')));
     expect(files.map(({ file }) => file)).toEqual([]);
   });
 
-  it('lint refuses to look up a text of somebody else in a plain object, where constructor is found', async () => {
+  it('lint refuses look-ups of foreign text in a plain object, which has a constructor', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'lookups-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const judge = (code: string): string[] => {
@@ -177,7 +177,7 @@ describe('the structure', () => {
     expect(judge("export const a = (it: object) => 'b' in it && Object.hasOwn(WORDS, 'c') && WORDS.a;")).toEqual([]);
   });
 
-  it('what is printed goes through one function on each stream, so that no text from outside steers the terminal', () => {
+  it('output goes through one function for each stream, so that no text controls the terminal', () => {
     const prints = filesIn('.').filter(({ text }) => /process\.std(out|err)\.write|console\.\w+\(/.test(text));
     // require-node.ts has no imports, and only words of its own.
     expect(prints.map(({ file }) => file).toSorted()).toEqual([
@@ -197,7 +197,7 @@ describe('the structure', () => {
     }
   });
 
-  it("the package's entry gives a provider of its own all that ours share, and no provider", () => {
+  it('the package exports to providers everything that ours share, and no provider', () => {
     const shared = readdirSync(join(SRC, 'providers'), { withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name !== 'index.ts')
       .map(({ name }) => `./providers/${name}`);
@@ -205,7 +205,7 @@ describe('the structure', () => {
     expect(importsOf(entry).filter((path) => path.startsWith('./providers/'))).toEqual(shared.sort());
   });
 
-  it('no two files share a name, but for what every provider has', () => {
+  it('file names are unique, except those that every provider has', () => {
     const names = ['src', 'console', 'tools', 'test', 'world', 'packages']
       .flatMap((folder) =>
         readdirSync(join(SRC, '..', folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
@@ -218,7 +218,7 @@ describe('the structure', () => {
     expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
   });
 
-  it('every test that draws its inputs draws them by the one seed', () => {
+  it('every test with random inputs uses the one seed', () => {
     const files = filesIn('../test').map(({ file, text }) => ({
       file,
       draws: text.match(/\bfc\s*\.(assert|check|sample)\(/g)?.length ?? 0,
@@ -231,7 +231,7 @@ describe('the structure', () => {
   /** The files of `npm test`. */
   const tests = filesIn('../test').filter(({ file }) => !/^\.\.\/test\/(process|system|harness)\//.test(file));
 
-  it('no test sleeps before it looks: it waits for an event, or steps what would do it', () => {
+  it('no test sleeps before it looks', () => {
     const looks = tests.filter(({ text }) => /\bawait sleep\(.*\n(.*\n){0,2}.*\bexpect\(/.test(text));
     expect(looks.map(({ file }) => file)).toEqual([]);
   });

@@ -32,8 +32,8 @@ const inConsole = consolePackages();
 /** All that somebody gets who gets the service. */
 const shipped = [...packages, ...inConsole];
 
-describe('what runs with the service', () => {
-  it('is all that an installation without tools for developers has', () => {
+describe('the packages that run with the service', () => {
+  it('equal an installation without development packages', () => {
     const installed = Object.entries(lock)
       // The packages that are made here are links, and their folders.
       .filter(([at, { link }]) => at.startsWith('node_modules/') && !link)
@@ -42,14 +42,14 @@ describe('what runs with the service', () => {
     expect(packages.map(({ at }) => at).sort()).toEqual(installed.sort());
   });
 
-  it('is under licences that ask for no more than their text', () => {
+  it('have only permissive licences', () => {
     expect(shipped.filter(({ licence }) => licence === undefined || !PERMISSIVE.has(licence))).toEqual([]);
     for (const copyleft of ['GPL-3.0', 'AGPL-3.0', 'LGPL-3.0', 'MPL-2.0', 'SSPL-1.0', 'BUSL-1.1']) {
       expect(PERMISSIVE.has(copyleft)).toBe(false);
     }
   });
 
-  it('comes from the registry, with a hash', () => {
+  it('come from the registry, with a hash', () => {
     for (const { at, integrity } of shipped) {
       expect(integrity, at).toMatch(/^sha512-/);
       // Unsaid, it is the registry; a package from a repository or a file would say so.
@@ -57,7 +57,7 @@ describe('what runs with the service', () => {
     }
   });
 
-  it('is at exact versions', () => {
+  it('have exact versions', () => {
     const { dependencies, devDependencies, optionalDependencies } = lock[''] ?? {};
     for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies }))
       expect(version, name).toMatch(EXACT);
@@ -69,7 +69,7 @@ const scripted = Object.entries(lock).flatMap(([at, { hasInstallScript }]) =>
   hasInstallScript ? [at.replace(/^.*node_modules\//, '')] : [],
 );
 
-it('no package runs a script while it is installed, and one that would like to is looked at first', () => {
+it('no package runs an install script, and a new one that has one is noticed', () => {
   const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts?: Record<string, boolean> };
   expect(allowScripts).toEqual(Object.fromEntries(scripted.map((name) => [name, false])));
   expect(read('.npmrc')).toMatch(/^strict-allow-scripts=true$/m);
@@ -78,7 +78,7 @@ it('no package runs a script while it is installed, and one that would like to i
 it.each([
   ['the benchmark compares with', 'tools/bench/peers'],
   ['renders and checks the chart', 'test/system/chart-tools'],
-])('what %s is apart, at exact versions, and comes from the registry', (_what, folder) => {
+])('what %s is apart, has exact versions, and comes from the registry', (_what, folder) => {
   const { '': self, ...others } = readLock(`${folder}/package-lock.json`);
   for (const [name, version] of Object.entries(self?.dependencies ?? {})) {
     expect(version, name).toMatch(EXACT);
@@ -87,8 +87,8 @@ it.each([
   for (const [at, { resolved }] of Object.entries(others)) expect(resolved ?? REGISTRY, at).toContain(REGISTRY);
 });
 
-describe('what is in the console', () => {
-  it('is known, and no part of what is installed where the service runs', () => {
+describe('the packages in the console', () => {
+  it('are listed, and not installed with the service', () => {
     expect(inConsole.map(({ name }) => name)).toEqual(CONSOLE_PACKAGES.toSorted());
     const installed = new Set(packages.map(({ at }) => at));
     expect(inConsole.filter(({ at }) => installed.has(at))).toEqual([]);
@@ -105,7 +105,7 @@ describe('docs/dependencies.md', () => {
   const licencesOf = (told: readonly { name: string; licence: string | undefined }[]) =>
     Object.fromEntries(told.map(({ name, licence }) => [name, licence]));
 
-  it('has every package that was chosen, with its licence and why it is there', () => {
+  it('has every chosen package, with its licence and reason', () => {
     const chosen = packages.filter(({ name, at }) => at === `node_modules/${name}` && name in directDependencies());
     expect(licencesOf(rows(service))).toEqual(licencesOf(chosen));
     expect(licencesOf(rows(inBrowser))).toEqual(licencesOf(inConsole));
@@ -116,7 +116,7 @@ describe('docs/dependencies.md', () => {
     for (const licence of new Set(shipped.map((each) => each.licence ?? ''))) expect(others).toContain(licence);
   });
 
-  it('names every package that runs a script when it is installed', () => {
+  it('names every package with an install script', () => {
     const [, section = ''] = /^## Scripts at installation\n(.*?)^## /ms.exec(others) ?? [];
     const told = [...section.matchAll(/^- (.*?)(?:,? which )/gms)].flatMap(([, names = '']) =>
       [...names.matchAll(/`([^`]+)`/g)].map(([, name]) => name),
@@ -128,7 +128,7 @@ describe('docs/dependencies.md', () => {
 describe('the bill of materials', () => {
   const bill = sbom();
 
-  it('has every package once, with licence and hash, and what needs what', () => {
+  it('has every package once, with licence, hash and dependencies', () => {
     const names = new Set(shipped.map(({ name, version }) => `${name}@${version}`));
     expect(bill.components.map(({ name, version }) => `${name}@${version}`).sort()).toEqual([...names].sort());
     for (const { licenses, hashes, purl } of bill.components) {
@@ -143,5 +143,5 @@ describe('the bill of materials', () => {
     expect(own?.dependsOn).toHaveLength(Object.keys(directDependencies()).length + inConsole.length);
   });
 
-  it('is the same each time', () => expect(JSON.stringify(sbom())).toBe(JSON.stringify(bill)));
+  it('is reproducible', () => expect(JSON.stringify(sbom())).toBe(JSON.stringify(bill)));
 });

@@ -10,7 +10,7 @@ import { readEvents } from './support/read-events.ts';
 import { post, startSystem, statusWebhook, type System } from '../world/system/start-system.ts';
 import { until } from '../world/processes/until.ts';
 
-// A newer version has steps between ours, and this one works beside it on the same database.
+// A newer version has steps between ours, and this one works next to it on the same database.
 
 const BELOW_SENT = 5;
 const BELOW_RECEIVED = 15;
@@ -59,8 +59,8 @@ async function park(providerOrderId: string, rank: number): Promise<void> {
   );
 }
 
-describe('an order at a rank that this version does not know', () => {
-  it('is shown and listed as at the last step before it, with the words of its history as they are', async () => {
+describe('an order at an unknown rank', () => {
+  it("is shown and listed at the last known step before it, with the history's own words", async () => {
     const id = await orderAt(PLATED);
     const seen = { status: 'in_progress', memberState: 'preparing' };
     const shown = await operator.get(`/orders/${id}`);
@@ -78,7 +78,7 @@ describe('an order at a rank that this version does not know', () => {
     }
   });
 
-  it('is on the board, and what contradicts it is told', async () => {
+  it('is on the board with its conflicts', async () => {
     const id = await orderAt(PLATED);
     const board = await readEvents(`${system.urls[0]}/v1/live`, { authorization: `Bearer ${OPERATOR_TOKEN}` });
     const told = (event: string): unknown[] =>
@@ -94,7 +94,7 @@ describe('an order at a rank that this version does not know', () => {
     board.leave();
   });
 
-  it('is moved by what lies above it, and by nothing else', async () => {
+  it('is moved by higher ranks, and by nothing else', async () => {
     const id = await orderAt(PLATED);
     expect(await report(id, 'IN_PROGRESS')).toBe('stale');
     expect(await system.order(id)).toMatchObject({ rank: PLATED, sequence: 3 });
@@ -104,7 +104,7 @@ describe('an order at a rank that this version does not know', () => {
     expect(system.live(id)).toMatchObject([{ sequence: 4, status: 'ready' }]);
   });
 
-  it('has ended where the step before it is the end: what contradicts that is a conflict', async () => {
+  it('has ended if the step before it is the end, and then a contradiction is a conflict', async () => {
     const id = await orderAt(RATED);
     expect(await report(id, 'COMPLETED')).toBe('stale');
     expect(await report(id, 'FAILED')).toBe('applied');
@@ -118,7 +118,7 @@ describe('an order at a rank that this version does not know', () => {
     ]);
   });
 
-  it('before `sent` is sent once its ticket is known to be at the POS', async () => {
+  it('before `sent` is sent when its ticket is known to be at the POS', async () => {
     const [answered, reported] = [await orderAt(BELOW_SENT), await orderAt(BELOW_SENT)];
     await system.query(
       `UPDATE placements SET state = 'in_doubt', finished_at = NULL, next_attempt_at = 'infinity'
@@ -134,8 +134,8 @@ describe('an order at a rank that this version does not know', () => {
   });
 });
 
-describe('what waits at a rank that this version does not know', () => {
-  it('goes out to the topic as at the last step before it', async () => {
+describe('a queued row at an unknown rank', () => {
+  it('is published at the last known step before it', async () => {
     const id = await orderAt(PLATED);
     await system.query('INSERT INTO outbox (service_order_id, sequence, rank) VALUES ($1, 3, $2)', [id, PLATED]);
     await system.finish('relay');
@@ -145,9 +145,9 @@ describe('what waits at a rank that this version does not know', () => {
   });
 
   it.each([
-    ['between two that a POS reports', PLATED, 'in_progress'],
-    ['below all that a POS reports', BELOW_RECEIVED, 'received'],
-  ])('for its POS id moves its order to that rank: %s', async (_what, rank, status) => {
+    ['between two ranks that a POS reports', PLATED, 'in_progress'],
+    ['below all ranks that a POS reports', BELOW_RECEIVED, 'received'],
+  ])('with a POS id moves its order to that rank: %s', async (_what, rank, status) => {
     const serviceOrderId = `order-${randomUUID()}`;
     const providerOrderId = `pos-${serviceOrderId}`;
     await system.seedOrder({ serviceOrderId, locationId: 'club-1', providerOrderId });

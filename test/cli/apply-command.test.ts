@@ -66,7 +66,7 @@ describe.each([
     expect(await stored()).toEqual(before);
   });
 
-  it('shows what changes, but no secret', async () => {
+  it('shows changes without secrets', async () => {
     await write({ 'a.yaml': file('club-1') });
     await apply('--yes');
     await write({ 'a.yaml': file('club-1', 'secret: stdin:NEW', 'Other name') });
@@ -77,7 +77,7 @@ describe.each([
     expect(out).not.toContain('whsec');
   });
 
-  it('with --prune, removes what no file describes, within a group', async () => {
+  it('removes with --prune what no file describes, within a group', async () => {
     await write({
       'a.yaml': file('club-1'),
       'b.yaml': file('club-2'),
@@ -91,7 +91,7 @@ describe.each([
     expect((await stored()).map((row) => row['location_id'])).toEqual(['club-1', 'club-3']);
   });
 
-  it('prints what is unusual of each location, in the plan and when it is done', async () => {
+  it('prints warnings for each location, in the plan and afterwards', async () => {
     const guid = '9c59d4ab-8242-450f-8f36-b16e1b3ab802';
     const ids = `restaurantGuid: ${guid}\n  diningOptionGuids: { pickup: ${guid}, delivery: ${guid} }`;
     const baseUrl = 'baseUrl: https://pos.example.com';
@@ -106,7 +106,7 @@ describe.each([
     expect((await apply()).out).not.toContain('Warning');
   });
 
-  it('changes nothing if a location cannot be removed, and names its orders, nor its integration changed, but --anyway', async () => {
+  it('changes nothing if a location has open orders and is removed or moved to another POS, without --anyway', async () => {
     await write({ 'a.yaml': file('club-1'), 'b.yaml': file('busy') });
     await apply('--yes');
     await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'busy' });
@@ -132,24 +132,24 @@ describe.each([
       { 'a.yaml': withSecret(SECRET) },
       /a\.yaml: club-1: settings\.secret: is a secret: write env:/,
     ],
-    ['a variable that is not set', { 'a.yaml': withSecret('env:NOWHERE') }, /the variable NOWHERE is not set/],
+    ['an unset variable', { 'a.yaml': withSecret('env:NOWHERE') }, /the variable NOWHERE is not set/],
+    ['a missing file', { 'a.yaml': withSecret('file:nowhere.txt') }, /the file nowhere\.txt cannot be read \(ENOENT\)/],
     [
-      'a file that is not there',
-      { 'a.yaml': withSecret('file:nowhere.txt') },
-      /the file nowhere\.txt cannot be read \(ENOENT\)/,
+      'a line that is missing in the input',
+      { 'a.yaml': withSecret('stdin:NOWHERE') },
+      /standard input has no line NOWHERE=/,
     ],
-    ['a line that input lacks', { 'a.yaml': withSecret('stdin:NOWHERE') }, /standard input has no line NOWHERE=/],
     ['wrong YAML', { 'a.yaml': 'id: [club-1' }, /a\.yaml:\d+: this is not valid YAML/],
-    ['a field that nobody knows', { 'a.yaml': `${file('club-1')}colour: hunter2` }, /a\.yaml: .*colour/],
+    ['an unknown field', { 'a.yaml': `${file('club-1')}colour: hunter2` }, /a\.yaml: .*colour/],
     ['one location twice', { 'a.yaml': file('club-1'), 'b.yaml': file('club-1') }, /club-1 is also in .*a\.yaml/],
     [
-      'all that is wrong at once',
+      'several faults at once',
       { 'a.yaml': withSecret('env:NOWHERE'), 'b.yaml': withSecret('env:NEITHER', 'club-2') },
       /variable NOWHERE.*\n.*variable NEITHER/,
     ],
     ['no location', { 'a.txt': 'x' }, /no file describes a location/],
-    ['settings that the POS would not take', { 'a.yaml': file('club-1', 'unsigned: false') }, /Nothing was changed/],
-  ])('refuses %s, says where, and changes nothing', async (_name, files, words) => {
+    ['settings that the POS would refuse', { 'a.yaml': file('club-1', 'unsigned: false') }, /Nothing was changed/],
+  ])('refuses %s, with its place, and changes nothing', async (_name, files, words) => {
     await write(files);
     const { code, out, error } = await apply('--yes');
     expect(code).toBe(1);
@@ -158,7 +158,7 @@ describe.each([
     expect(await stored()).toEqual([]);
   });
 
-  it('export writes what apply reads, with variables for secrets and a schema that fits', async () => {
+  it('export writes files that apply reads, with variables for secrets and a schema that fits', async () => {
     await write({
       'a.yaml': `${file('club-1')}\naddress: Hafenstr. 1\nbackOfficeUrl: https://pos.example.com/nord\n`,
       'key.txt': `${SECRET}\n`,
@@ -192,7 +192,7 @@ describe.each([
     expect(await runRefused(1, envOf(), ['export', '--to', to])).toContain('EEXIST');
   });
 
-  it('reads no reference that stands in a text which is not secret, and export keeps such a text a text', async () => {
+  it('reads no reference in a text that is not secret, and export writes such a text as a text', async () => {
     const more = { DEPLOY_KEY: OTHER, LOCATION_CLUB_1__ACCESS_TOKEN: 'token' };
     await writeFile(join(folder, 'key'), OTHER);
     const mapped = { pizza: `file:${join(folder, 'key')}`, pasta: 'text:stdin:A', soup: 'file' };
@@ -219,7 +219,7 @@ describe.each([
     expect(out + error).not.toContain(OTHER);
   });
 
-  it('reads a secret only from a file below the folder of --files or of --secrets, also by a symbolic link', async () => {
+  it('reads a secret only from a file below the folder of --files or --secrets, also through a symbolic link', async () => {
     const elsewhere = await mkdtemp(join(tmpdir(), 'expediter-secrets-'));
     onTestFinished(() => rm(elsewhere, { recursive: true }));
     await writeFile(join(elsewhere, 'key'), SECRET);
@@ -247,7 +247,7 @@ describe.each([
     expect((await planOf('key', '--secrets', join(folder, 'none'))).error).toMatch(/none cannot be read \(ENOENT\)/);
   });
 
-  it('export writes each location, however long its id, and says which one it could not read', async () => {
+  it('export writes each location with any id, and names one that it could not read', async () => {
     const ids = ['/'.repeat(255), `${'/'.repeat(254)}x`, '..', 'club-1', 'Club-1', 'CLUB-1'];
     for (const id of ids) await stage.addLocation(`${id}?`.slice(0, 255), { ordersUrl: 'http://127.0.0.1:9/' });
     await expect(stage.addLocation('..', { ordersUrl: 'http://127.0.0.1:9/' })).rejects.toThrow('cannot be an id');
@@ -276,7 +276,7 @@ describe.each([
   });
 });
 
-it('export names no two secrets, and nothing else in an environment, by one variable', () => {
+it('export gives each secret a variable of its own, which is not in use otherwise', () => {
   const about = {
     integration: 'standard',
     name: null,
@@ -310,7 +310,7 @@ it('export names no two secrets, and nothing else in an environment, by one vari
   expect(new Set([usual, ...names]).size).toBe(10);
 });
 
-it('an integrator of a group applies only within it', async () => {
+it('an integrator of a group can apply only within it', async () => {
   const right = ['--role', 'integrator', '--location-groups', 'nord'];
   const issued = await runJson(stage.env, ['operator', 'token', 'issue', '--name', 'of nord', ...right]);
   const { token } = issued as { token: string };

@@ -38,7 +38,7 @@ async function actions(...filters: string[]): Promise<Action[]> {
 
 const at = { locationId: 'club-1' };
 const ofOrder = { ...at, serviceOrderId: 'order-1' };
-/** What stands in the audit beside who did what: what it was about, and what came of it. */
+/** The fields of an audit entry in addition to its actor and action: subject and outcome. */
 const ACTS: [line: string, action: Action][] = [
   ['order retry order-1', { ...ofOrder, action: 'retry', outcome: 'refused', before: 'sent' }],
   ['webhook replay WEBHOOK', { ...at, action: 'replay', after: 'duplicate' }],
@@ -69,27 +69,27 @@ const leaves = (command: Command, path: string[] = []): string[] =>
     : visible(command).flatMap((each) => leaves(each, [...path, each.name()]));
 
 describe('the command line', () => {
-  it('takes no name that cannot be read', async () => {
+  it('refuses a name that cannot be read', async () => {
     for (const name of ['', 'a\nb', 'x'.repeat(101)]) {
       const error = await runRefused(2, stage.env, ['location', 'pause', 'club-1', '--as', name]);
       expect(error).toContain('1 to 100 characters');
     }
   });
 
-  it('has no command of which nobody said whether it is an act', () => {
+  it('has for every command a note whether it is recorded in the audit', () => {
     const operations = OPERATIONS.flatMap(({ command }) => command?.name ?? []);
     const others = leaves(buildProgram()).filter((path) => !operations.includes(path));
     expect(others.toSorted()).toEqual(['apply', 'recover', 'rekey', ...READS].toSorted());
   });
 
-  it.each(ACTS)('%s is written down with who did it', async (line, action) => {
+  it.each(ACTS)('%s is recorded with its actor', async (line, action) => {
     await cli(line.replace('WEBHOOK', webhookId).split(' '));
     const [last] = await actions('--limit', '1');
     expect(last).toMatchObject({ ...action, by: BY, source: null });
     expect(last?.['outcome']).not.toBeNull();
   });
 
-  it('replays many as one act, and as one for each', async () => {
+  it('records a replay of many as one action, and one for each webhook', async () => {
     const since = new Date(Date.now() - 60_000).toISOString();
     await cli(['webhook', 'replay', '--since', since, '--location', 'club-1', '--again']);
     expect((await actions('--limit', '2')).toReversed()).toMatchObject([
@@ -98,13 +98,13 @@ describe('the command line', () => {
     ]);
   });
 
-  it('writes down no dry run', async () => {
+  it('records no dry run', async () => {
     const before = await actions();
     for (const line of ['webhook replay --outcome dropped', 'rekey']) await cli([...line.split(' '), '--dry-run']);
     expect(await actions()).toEqual(before);
   });
 
-  it('tells it in the story of an order and of a location', async () => {
+  it('shows the actions in the timeline of an order and of a location', async () => {
     for (const line of ['order show order-1', 'location show club-1']) {
       const { out } = await cli(line.split(' '));
       expect(out).toMatch(/\n\nWhat operators did\nat +by .*\n(.*\n)*.*grace \(command line\) +replay /);
@@ -117,13 +117,13 @@ describe('expediter audit list', () => {
     [['--actor', BY.name, '--action', 'rekey'], 'rekey'],
     [['--order', 'order-1', '--action', 'retry'], 'retry'],
     [['--location', 'club-1', '--outcome', 'refused', '--action', 'remove', '--since', '1h'], 'remove'],
-  ])('%j finds what matches', async (filters, action) => {
+  ])('%j finds its matches', async (filters, action) => {
     expect((await actions(...filters)).map((action) => action['action'])).toEqual([action]);
     const { out } = await cli(['audit', 'list', ...filters]);
     expect(out).toMatch(new RegExp(`^at +by +.*\\n.*grace \\(command line\\) +${action} `));
   });
 
-  it('goes on behind the last', async () => {
+  it('continues after the last action of a page', async () => {
     const all = await actions();
     const [first] = await actions('--limit', '1');
     expect(await actions('--after', String(first?.['auditId']))).toEqual(all.slice(1));

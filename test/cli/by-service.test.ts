@@ -62,7 +62,7 @@ describe.each<[name: string, args: () => string[], input?: string]>([
   });
 });
 
-it('changes what it says, as the holder of the token', async () => {
+it('a command changes the service with the rights of its token', async () => {
   const { code, out } = await runCli(byService(), 'token issue --location club-2 --label till --json'.split(' '));
   expect(code).toBe(0);
   const { tokenId, url: webhook } = JSON.parse(out) as Record<string, string>;
@@ -75,14 +75,14 @@ it('changes what it says, as the holder of the token', async () => {
 });
 
 it.each(['http://127.evil.example', 'http://127.0.0.1.evil.example', 'http://localhost.evil.example'])(
-  'a token is never sent in clear to %s, which is not this machine',
+  'a token is never sent without TLS to %s, which is not this machine',
   async (elsewhere) => {
     const { error } = await runCli({ ...byService(), EXPEDITER_URL: elsewhere }, ['location', 'list']);
     expect(error).toContain('must begin with https://');
   },
 );
 
-it('the doctor checks this machine if that is wanted', async () => {
+it('doctor checks this machine with --local', async () => {
   const here = { ...byService(), DATABASE_URL: 'postgres://127.0.0.1:9/nobody' };
   const examined = async (...more: string[]): Promise<string> =>
     (await runCli(here, ['doctor', '--only', 'database', '--json', ...more])).out;
@@ -90,7 +90,7 @@ it('the doctor checks this machine if that is wanted', async () => {
   expect(await examined('--local')).toContain('ECONNREFUSED');
 });
 
-it.each(['location list', 'order show x', 'login'])('%s prints no text that steers a terminal', async (name) => {
+it.each(['location list', 'order show x', 'login'])('%s prints no control sequences of a terminal', async (name) => {
   const says = '\u001b]0;owned\u0007\u009b2J\u202e\rerror: none';
   const service = await serveHttp((_request, response) =>
     sendJson(response, 409, { type: says, title: says, status: 409, detail: says, code: says }),

@@ -61,7 +61,7 @@ function unknownIn(words: readonly string[]): string | undefined {
 }
 
 describe('every command', () => {
-  it.each(known)('$path explains itself: what it is, with examples that exist', ({ command }) => {
+  it.each(known)('$path has a help text, with examples that exist', ({ command }) => {
     expect(command.description()).not.toBe('');
     const help = helpOf(command);
     expect(help).toMatch(/\nExamples:\n {2}\$ /);
@@ -72,12 +72,12 @@ describe('every command', () => {
     for (const option of command.options) expect(option.description, option.flags).not.toBe('');
   });
 
-  it('says in its root help what exit codes mean', () => {
+  it('has the meaning of exit codes in its root help', () => {
     expect(helpOf(buildProgram())).toMatch(/Exit codes: 0 .* 1 .* 2 .* 3 /);
   });
 });
 
-it('every command that any page names is there, with its options', async () => {
+it('every command on a page exists, with its options', async () => {
   const pages = (await readdir(DOCS, { recursive: true })).filter((name) => name.endsWith('.md'));
   const texts = await Promise.all(pages.map((name) => readFile(new URL(name, DOCS), 'utf8')));
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
@@ -88,7 +88,7 @@ it('every command that any page names is there, with its options', async () => {
   expect(found.map(unknownIn).filter((each) => each !== undefined)).toEqual([]);
 });
 
-describe('as docs/cli.md has it', () => {
+describe('docs/cli.md', () => {
   /** The files that its commands read. */
   const FILES: Record<string, string> = {
     'club-1.json':

@@ -54,12 +54,12 @@ describe('expediter migrate', () => {
   });
   afterAll(() => pool?.end());
 
-  it('is asked for by every other command while the schema is not there', async () => {
+  it('is named by every other command while there is no schema', async () => {
     const error = await refused(1, { DATABASE_URL: url }, ['location', 'list']);
     expect(error).toMatch(/^error: The schema lacks .*Run: expediter migrate\n$/);
   });
 
-  it('makes the schema and the partitions of the days around now, and once more changes nothing', async () => {
+  it('creates the schema and the partitions of the days around now, and changes nothing when repeated', async () => {
     const { migrated } = await json<{ migrated: string[] }>({ DATABASE_URL: url }, ['migrate']);
     expect(migrated.length).toBeGreaterThan(0);
     const partitions = `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -74,7 +74,7 @@ describe('expediter migrate', () => {
     expect(await json({ DATABASE_URL: url }, ['location', 'list'])).toEqual([]);
   });
 
-  it('refuses a schema from which a newer version took something away', async () => {
+  it('refuses a schema that a newer version has narrowed', async () => {
     await pool.query(`INSERT INTO schema_migrations (name, run_on) VALUES ('9999-from-tomorrow.breaking', now())`);
     const error = await refused(1, { DATABASE_URL: url }, ['migrate']);
     expect(error).toMatch(/^error: The schema is too new .*9999-from-tomorrow\.breaking.*\n$/);
@@ -88,7 +88,7 @@ describe('the command line', () => {
     ({ env } = stage);
   });
 
-  it('seals settings, and never prints a secret', async () => {
+  it('encrypts settings, and never prints a secret', async () => {
     const otherKey = `other:${Buffer.alloc(32, 7).toString('base64')}`;
     const said = [
       await put(env, 'sealed', { ordersUrl, secret: SECRET }),
@@ -137,13 +137,9 @@ describe('the command line', () => {
     ['a field that is wrong', { ordersUrl, secret: 'hunter2-hunter2' }, /settings\.secret is not a Standard Webhooks/],
     ['a field that is missing', {}, /settings\.ordersUrl is missing; a string is required$/m],
     ['a secret that is forgotten', { ordersUrl }, /settings\.secret is missing, .*"unsigned": true$/m],
-    [
-      'a secret beside the word that there is none',
-      { ...SETTINGS, secret: SECRET },
-      /settings\.unsigned contradicts secret/,
-    ],
-    ['a field that nobody knows', { ...SETTINGS, colour: 'hunter2' }, /settings has no field colour$/m],
-    ['no object at all', 'hunter2', /settings is a string; an object is required/],
+    ['a secret with unsigned: true', { ...SETTINGS, secret: SECRET }, /settings\.unsigned contradicts secret/],
+    ['an unknown field', { ...SETTINGS, colour: 'hunter2' }, /settings has no field colour$/m],
+    ['an array instead of an object', 'hunter2', /settings is a string; an object is required/],
     [
       'a URL without TLS',
       { ordersUrl: 'http://pos.example.com/hunter2', unsigned: true },
@@ -167,22 +163,22 @@ describe('the command line', () => {
     ['settings that are not JSON', putting('x'), /--settings: .* not valid JSON/],
     ['a file that is not there', putting('x', '/nowhere'), /--settings: .*ENOENT/],
     ['an option that is missing', ['location', 'put', '--location', 'x'], /--integration/],
-    ['an option that nobody knows', ['token', 'list', '--secret=hunter2'], /unknown option '--secret'/],
-    ['a command that nobody knows', ['location', 'shwo'], /unknown command/],
+    ['an unknown option', ['token', 'list', '--secret=hunter2'], /unknown option '--secret'/],
+    ['an unknown command', ['location', 'shwo'], /unknown command/],
     ['no command', [], /Usage/],
     ['half a command', ['order'], /Usage/],
-    ['an expiry that is none', ['token', 'issue', '--location', 'x', '--expires', 'soon'], /90d/],
-    ['an expiry that is past', ['token', 'issue', '--location', 'x', '--expires', '2020-01-01T00:00:00Z'], /future/],
-    ['no word on what was seen', ['order', 'resolve', 'x'], /--there .* --not-there/],
-    ['both words on what was seen', ['order', 'resolve', 'x', '--there', '--not-there'], /cannot be used with/],
-    ['a POS id of nothing', ['order', 'resolve', 'x', '--not-there', '--pos-id', '1'], /cannot be used with/],
+    ['an invalid expiry', ['token', 'issue', '--location', 'x', '--expires', 'soon'], /90d/],
+    ['an expiry in the past', ['token', 'issue', '--location', 'x', '--expires', '2020-01-01T00:00:00Z'], /future/],
+    ['neither --there nor --not-there', ['order', 'resolve', 'x'], /--there .* --not-there/],
+    ['both --there and --not-there', ['order', 'resolve', 'x', '--there', '--not-there'], /cannot be used with/],
+    ['an empty POS id', ['order', 'resolve', 'x', '--not-there', '--pos-id', '1'], /cannot be used with/],
   ])('exits 2 on %s', async (_, args, problem) => {
     const error = await refused(2, env, args, '{"secret": hunter2}');
     expect(error).toMatch(problem);
     expect(error).not.toContain('hunter2');
   });
 
-  it('exits 2 on an integration that nobody knows, and says which there are', async () => {
+  it('exits 2 for an unknown integration, and lists the known ones', async () => {
     const args = putting('x').map((word) => word.replace('standard', 'abacus'));
     expect(await refused(2, env, args, '{}')).toMatch(/"abacus"; there are .*standard/);
   });
@@ -191,11 +187,11 @@ describe('the command line', () => {
     [['token', 'list', '--location', 'nowhere']],
     [['webhook', 'list', '--order', 'nowhere']],
     [['provider', 'schema', 'nowhere']],
-  ])('exits 3 where there is nothing: %j', async (args) => {
+  ])('exits 3 if there is no such thing: %j', async (args) => {
     expect(await refused(3, env, args)).toMatch(/^error: [^\n]+\n$/);
   });
 
-  it('exits 1 when Postgres cannot be reached, and says where it looked and what to do', async () => {
+  it('exits 1 if Postgres cannot be reached, with its address and what to do', async () => {
     const nowhere = { ...env, DATABASE_URL: 'postgres://expediter:hunter2@127.0.0.1:9/expediter' };
     for (const args of [['location', 'list'], ['migrate']]) {
       const error = await refused(1, nowhere, args);
@@ -206,7 +202,7 @@ describe('the command line', () => {
     }
   });
 
-  it('says every problem of the environment that it needs, each with an example, and of no other', async () => {
+  it('lists every problem of the variables that it needs, each with an example, and no other problem', async () => {
     const error = await refused(1, { SETTINGS_KEY: 'none', PORT: 'eighty' }, ['location', 'show', 'x']);
     expect(error).toMatch(/^ {2}DATABASE_URL: is required\. Example: postgres:\/\//m);
     expect(error).toMatch(/^ {2}SETTINGS_KEY: .+\. Example: 2026-01:/m);
@@ -214,7 +210,7 @@ describe('the command line', () => {
     expect(error).not.toMatch(/PORT|ORDER_API_URL/);
   });
 
-  it('lets events that waited for a ticket go on by itself, with no service running', async () => {
+  it('applies parked events of an order that it resolves, without a running service', async () => {
     await stage.query(`
       WITH p AS (
         INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at)
@@ -237,7 +233,7 @@ describe('the command line', () => {
     });
   });
 
-  it('knows its integrations without a database', async () => {
+  it('lists its integrations without a database', async () => {
     expect(await json({}, ['provider', 'list'])).toContainEqual(
       expect.objectContaining({ integration: 'standard', deduplicates: true, canBeAsked: false }),
     );
@@ -264,7 +260,7 @@ describe('a token', () => {
   const issue = (...more: string[]): Promise<Issued> =>
     json<Issued>(env, ['token', 'issue', '--location', locationId, ...more]);
 
-  it('opens the door beside an earlier one, until it is revoked', async () => {
+  it('works in addition to an earlier token, until it is revoked', async () => {
     const first = await issue('--label', 'till, old');
     const second = await issue('--expires', '90d');
     expect(first.url).toBe(`${env['PUBLIC_URL']}webhook/standard/club%201%2FS%C3%BCd%3F?token=${first.token}`);
@@ -358,7 +354,7 @@ describe('an operator', () => {
     expect(await refused(1, env, ['order', 'retry', id])).toContain('at the POS already');
   });
 
-  it('cannot retry an order that failed: that is final', async () => {
+  it('cannot retry a failed order, because that is final', async () => {
     const id = await place('paper-1', () => Promise.reject(new GiveUp('no such burger', { reason: 'Sold out' })));
     await expectState(id, 'failed');
     expect(await refused(1, env, ['order', 'retry', id])).toMatch(/^error: .*failed, which is final/);
@@ -366,7 +362,7 @@ describe('an operator', () => {
     expect(callsFor(id)).toBe(1);
   });
 
-  it('begins one again that failed before it was read: no ticket can exist', async () => {
+  it('starts an order again that failed before it was read, because it cannot have a ticket', async () => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
     const id = await place('paper-1', async () => ({ providerOrderId: 'again-1' }));
     await expectState(id, 'failed');
@@ -375,7 +371,7 @@ describe('an operator', () => {
     await expectState(id, 'sent');
   });
 
-  it('ends the doubt about a call whose process died, too', async () => {
+  it('ends the doubt about a call whose process died', async () => {
     const id = await place('paper-1', noAnswer);
     await expectState(id, 'in_doubt');
     await system.query(
@@ -391,7 +387,7 @@ describe('an operator', () => {
     ).toEqual([]);
   });
 
-  it('hears that an order past its deadline fails when its ticket is not there', async () => {
+  it('sees that an order past its deadline fails if there is no ticket', async () => {
     const id = await place('paper-1', noAnswer);
     await expectState(id, 'in_doubt');
     await system.query('UPDATE placements SET deadline_at = now() WHERE service_order_id = $1', [id]);
@@ -401,7 +397,7 @@ describe('an operator', () => {
     expect(callsFor(id)).toBe(1);
   });
 
-  it('cannot settle a doubt while a call about it is under way', async () => {
+  it('cannot end a doubt during a call about it', async () => {
     const answered = Promise.withResolvers<OrderRef>();
     const id = await place('careful-1', noAnswer, () => answered.promise);
     await expectState(id, 'in_doubt');
@@ -422,7 +418,7 @@ describe('an operator', () => {
     await expectState(id, 'sent');
   });
 
-  it('sees everything about an order but who ordered what', async () => {
+  it('sees everything about an order except its member and contents', async () => {
     const id = await place('paper-1', noAnswer);
     await expectState(id, 'in_doubt');
     const words = await cli(env, ['order', 'show', id]);
@@ -446,7 +442,7 @@ describe('an operator', () => {
     expect(inWords.out).toMatch(/^History\nrecorded/m);
   });
 
-  it('sees live messages that the topic does not have yet', async () => {
+  it('sees live messages that are not yet published', async () => {
     await system.seedOrder({ serviceOrderId: 'unheard', locationId: 'paper-1' });
     await system.query(
       `INSERT INTO outbox (service_order_id, sequence, rank, lease_until)

@@ -25,7 +25,7 @@ const put = (locationId: string): Promise<Ended> =>
   );
 
 describe('expediter location put', () => {
-  it('asks for a token where none is valid, and nowhere else', async () => {
+  it('suggests a token only if there is no valid one', async () => {
     const said = async (): Promise<string> => (await put('new')).out;
     const asking = 'new is served by standard. For its webhooks, run: expediter token issue --location new\n';
     expect(await said()).toBe(asking);
@@ -37,7 +37,7 @@ describe('expediter location put', () => {
 });
 
 describe('expediter location remove', () => {
-  it('refuses one that takes orders, and says what to do first', async () => {
+  it('refuses a location that takes orders, and says what to do first', async () => {
     await put('open');
     expect(await runRefused(1, env, ['location', 'remove', 'open'])).toBe(
       'error: open cannot be removed: it takes orders. Pause it first: expediter location pause open\n',
@@ -45,7 +45,7 @@ describe('expediter location remove', () => {
     expect(await runJson(env, ['location', 'show', 'open'])).toMatchObject({ locationId: 'open' });
   });
 
-  it('refuses one whose orders have not ended, and names them with where they are', async () => {
+  it('refuses a location with open orders, and names them with their state', async () => {
     await put('busy');
     await runJson(env, ['location', 'pause', 'busy']);
     for (const id of ['held', ...Array.from({ length: 6 }, (_, n) => `busy-${n}`)])
@@ -56,7 +56,7 @@ describe('expediter location remove', () => {
     expect(error).toContain(' and 2 more. ');
   });
 
-  it('removes a paused one: its webhooks are 401 after a moment, and its orders can still be read', async () => {
+  it('removes a paused location: its webhooks get 401, and its orders can still be read', async () => {
     await put('gone');
     await stage.seedOrder({ serviceOrderId: 'past', locationId: 'gone' });
     const path = await stage.webhookPath('gone');
@@ -81,7 +81,7 @@ describe('expediter location remove', () => {
     expect(await runJson(env, ['location', 'show', 'gone'])).toMatchObject({ paused: false, validTokens: 0 });
   });
 
-  it('removes one whose settings nobody can open any more', async () => {
+  it('removes a location whose settings cannot be decrypted', async () => {
     await put('sealed');
     await runJson(env, ['location', 'pause', 'sealed']);
     const other = `other:${Buffer.alloc(32, 9).toString('base64')}`;
@@ -92,7 +92,7 @@ describe('expediter location remove', () => {
 });
 
 describe('expediter token list', () => {
-  it('shows until when a token is valid, and when a webhook came with it last', async () => {
+  it('shows the expiry and the last use of a token', async () => {
     await put('tokens');
     await issueToken(stage.pool, { locationId: 'tokens', expiresAt: new Date(Date.now() + 86_400_000) });
     await stage.query(`UPDATE webhook_tokens SET last_used_at = now() WHERE location_id = 'tokens'`);

@@ -96,7 +96,7 @@ describe('expediter member erase', () => {
     expect(await placesOf(system, mark)).toEqual(before);
   });
 
-  it('leaves no word of the member anywhere, and every word of the others, though the POS goes on', async () => {
+  it('leaves no data of the member anywhere, and all of others, although webhooks continue', async () => {
     const waiting = await place({ notes: 'busy' });
     expect(await placesOf(system, mark)).toContain('placements.problem');
     expect(await documentedPlaces()).toEqual(expect.arrayContaining(await placesOf(system, mark)));
@@ -117,7 +117,7 @@ describe('expediter member erase', () => {
     expect(await placesOf(system, otherMark)).toEqual(ofOthers);
   });
 
-  it('keeps the tombstone: the order is moved by its statuses, and another signal fetches nothing', async () => {
+  it('keeps the order without its contents: statuses move it, and a signal fetches nothing', async () => {
     const asked = system.platform.requests.length;
     expect(await system.signal(open)).toBe(204);
     expect(await tell(open, 'ready', mark)).toBe('applied');
@@ -128,7 +128,7 @@ describe('expediter member erase', () => {
     expect(await runJson(env, ['order', 'show', open])).toMatchObject({ order: { status: 'ready', reason: null } });
   });
 
-  it('waits for whoever has the order at that moment', async () => {
+  it('waits for a process that has locked the order', async () => {
     const id = await place();
     const holder = await system.pool.connect();
     await holder.query('BEGIN');
@@ -145,18 +145,18 @@ describe('expediter member erase', () => {
     expect(await erasing).toEqual({ dryRun: false, erased: [id], left: [] });
   });
 
-  it('says that nothing names the member, and exits 0: what was wanted is so', async () => {
+  it('says that there is no data of the member, and exits 0', async () => {
     const { code, out } = await runCli(env, ['member', 'erase', member.id]);
     expect(code).toBe(0);
     expect(out).toMatch(/^No order .* names this member/);
     expect(await runJson(env, ['member', 'erase', member.id])).toEqual({ dryRun: false, erased: [], left: [] });
   });
 
-  it('exits 2 on an id that is none', async () => {
+  it('exits 2 for an invalid id', async () => {
     expect(await runRefused(2, env, ['member', 'erase', '-'], '\n')).toMatch(/^error: memberId /);
   });
 
-  it('finds the orders of a member without reading them all', async () => {
+  it("finds a member's orders by an index", async () => {
     await system.query(
       `INSERT INTO order_contents SELECT 'many-' || n, jsonb_build_object('member', jsonb_build_object('id', 'm-' || n))
        FROM generate_series(1, 5000) AS n`,

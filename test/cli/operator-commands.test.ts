@@ -21,7 +21,7 @@ const json = <Value>(...args: string[]): Promise<Value> => runJson<Value>(stage.
 const statusOf = async (token: string, path: string): Promise<number> =>
   (await sendAsIs(stage.app, path, { headers: { authorization: `Bearer ${token}` } })).status;
 
-it('a named token opens what its roles say, and is shown this once', async () => {
+it('a named token has the rights of its roles, and is printed once', async () => {
   const args = ['token', 'issue', '--name', 'anna', '--role', 'operator,viewer', '--role', 'member-data'];
   const { token, tokenId } = await json<Issued>(...args, '--locations', 'club-1', '--expires', '90d');
   expect(await statusOf(token, '/v1/locations/club-1')).toBe(200);
@@ -39,8 +39,8 @@ it('a named token opens what its roles say, and is shown this once', async () =>
 });
 
 it.each<[string, string[], number | null]>([
-  ['ends in 90 days unless it is said', [], 90 * 86_400],
-  ['may never end', ['--expires', 'never'], null],
+  ['expires in 90 days by default', [], 90 * 86_400],
+  ['never expires if requested', ['--expires', 'never'], null],
 ])('a named token %s', async (_what, expires, seconds) => {
   const args = ['token', 'issue', '--name', `kim ${expires.length}`, '--role', 'viewer', ...expires];
   const { createdAt, expiresAt } = await json<Issued>(...args);
@@ -49,14 +49,14 @@ it.each<[string, string[], number | null]>([
 
 it.each([
   ['a name that is taken', ['--role', 'viewer'], 1, /^error: a valid token is called "ben": [^\n]+\n$/],
-  ['a role that there is not', ['--role', 'viewer,root'], 2, /^error: roles\.1 must be one of viewer, [^\n]+\n$/],
+  ['an unknown role', ['--role', 'viewer,root'], 2, /^error: roles\.1 must be one of viewer, [^\n]+\n$/],
   ['no role', [], 2, /--role/],
-  ['an end in the past', ['--role', 'viewer', '--expires', '2020-01-31'], 2, /in the future/],
+  ['an expiry in the past', ['--role', 'viewer', '--expires', '2020-01-31'], 2, /in the future/],
 ])('no token is issued for %s', async (_what, args, code, says) => {
   expect(await runRefused(code, stage.env, ['operator', 'token', 'issue', '--name', 'ben', ...args])).toMatch(says);
 });
 
-it('roles are given to an address and to a group, listed, and taken', async () => {
+it('roles are granted to an address and to a group, listed and removed', async () => {
   const add = ['grant', 'add', '--role', 'viewer'];
   const anna = await json<{ grantId: string }>(...add, '--email', 'Anna@Example.com', '--locations', 'club-1');
   const group = await json<{ grantId: string }>(...add, '--group', 'kitchen managers');
@@ -67,7 +67,7 @@ it('roles are given to an address and to a group, listed, and taken', async () =
   expect(await json('grant', 'list')).toMatchObject([{ grantId: group.grantId }]);
 });
 
-it('who is signed in is listed, and a browser is shut out', async () => {
+it('people who are signed in are listed, and one is signed out', async () => {
   const { token } = await json<Issued>('token', 'issue', '--name', 'laptop', '--role', 'viewer');
   const cookie = await logIn(await stage.listen(), token);
   const opens = async (): Promise<boolean> =>

@@ -45,14 +45,14 @@ describe('expediter order list', () => {
     expect(ids.join(' ')).toBe(expected);
   });
 
-  it('says why as data, too', async () => {
+  it('has the reason in JSON too', async () => {
     const listed = await runJson(stage.env, ['order', 'list', '--needs-operator']);
     expect(listed).toMatchObject([{ problem: 'the POS may have it', cause: { code: 'restored' } }]);
     const shown = await runJson(stage.env, ['order', 'show', 'order-2']);
     expect(shown).toMatchObject({ placement: { cause: { code: 'restored' } } });
   });
 
-  it('shows a table, what waits for a person, and how to go on', async () => {
+  it('prints a table, which orders need a person, and how to see more', async () => {
     const { out } = await cli('order', 'list', '--limit', '3');
     expect(out).toMatch(/^code {2}order {4,}signalled .*location .*placement/);
     expect(out).toMatch(/^K472 {2}order-2 .*in doubt: needs you.*the POS may have it$/m);
@@ -71,7 +71,7 @@ describe('expediter order list', () => {
 });
 
 describe('expediter order show', () => {
-  it('has when it is wanted, the webhooks and the live messages, with when the topic had them', async () => {
+  it('has the requested time, the webhooks, and the live messages with the time of publishing', async () => {
     const answer = await stage.post(
       await stage.webhookPath('club-1'),
       statusWebhook({ serviceOrderId: 'order-3', status: 'READY' }),
@@ -87,7 +87,7 @@ describe('expediter order show', () => {
 });
 
 describe('expediter order cancel', () => {
-  it('has an order cancelled, and says what the restaurant said on the telephone', async () => {
+  it('requests a cancel, and records what the restaurant said on the phone', async () => {
     await stage.seedOrder({ serviceOrderId: 'to-cancel', locationId: 'club-1' });
     await stage.seedOrder({ serviceOrderId: 'asked', locationId: 'club-1' });
     expect((await cli('order', 'cancel', 'asked')).out).toContain('its POS is asked');

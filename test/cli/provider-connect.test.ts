@@ -41,7 +41,7 @@ const shown = ({ out }: Ended): Shown => JSON.parse(out) as Shown;
 const tokensOf = (locationId: string): Promise<Record<string, unknown>[]> =>
   system.query('SELECT token_id, label, revoked_at FROM webhook_tokens WHERE location_id = $1', [locationId]);
 
-it('registers the webhook where the POS can be told, and never shows its token', async () => {
+it('registers the webhook if the POS has an API for that, and never prints its token', async () => {
   const pos = await startHubrise();
   started.push(pos);
   await system.addLocation('hub', pos.settings, 'hubrise');
@@ -60,7 +60,7 @@ it('registers the webhook where the POS can be told, and never shows its token',
   await until(() => system.live(order.serviceOrderId).some((message) => message.memberState === 'confirmed'));
 });
 
-it('keeps what the POS gives in return: webhooks that were dropped before it verify from then on', async () => {
+it('stores what the POS returns, so that earlier dropped webhooks can be verified', async () => {
   const pos = await startSquare();
   started.push(pos);
   const { signatureKey: _none, notificationUrl: _neither, ...settings } = pos.settings;
@@ -79,7 +79,7 @@ it('keeps what the POS gives in return: webhooks that were dropped before it ver
   expect(await report()).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
 });
 
-it('takes a restaurant from the application alone to orders by a code that is copied from the browser', async () => {
+it('connects a restaurant with a code that is copied from the browser', async () => {
   const pos = await startSquare({ byOauth: true });
   started.push(pos);
   const { refreshToken, ...settings } = pos.settings;
@@ -102,7 +102,7 @@ it('takes a restaurant from the application alone to orders by a code that is co
   expect(out).not.toContain('authorizationCode');
 });
 
-it('says what to do by hand where the POS cannot be told', async () => {
+it('says what to do by hand if the POS has no API for that', async () => {
   await system.addLocation('plain', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const { todo } = shown(await connect('plain'));
   expect(todo).toEqual([
@@ -110,7 +110,7 @@ it('says what to do by hand where the POS cannot be told', async () => {
   ]);
 });
 
-it('leaves no token that opens something when the POS refuses', async () => {
+it('leaves no valid token if the POS refuses', async () => {
   const pos = await startHubrise();
   started.push(pos);
   await system.addLocation('refused', { ...pos.settings, accessToken: 'another-token' }, 'hubrise');
@@ -123,7 +123,7 @@ it('leaves no token that opens something when the POS refuses', async () => {
 it.each([
   ['no such location', 'nowhere', {}, 3, 'nowhere: No location has this id.'],
   ['no PUBLIC_URL', 'plain', { PUBLIC_URL: '' }, 1, 'PUBLIC_URL is not set'],
-])('refuses %s, and says so', async (_name, locationId, env, code, words) => {
+])('refuses %s with an explanation', async (_name, locationId, env, code, words) => {
   const args = ['provider', 'connect', locationId];
   expect(await runRefused(code, { ...system.env, ...env }, args)).toContain(words);
 });

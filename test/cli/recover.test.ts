@@ -208,7 +208,7 @@ function sequencesOf(id: string): number[] {
     .map(({ attributes }) => Number(attributes['sequence']));
 }
 
-it('while the service runs, it begins only if it is told to', async () => {
+it('while the service runs, recover begins only with --running', async () => {
   const database = await createDatabase();
   await play(database, [], async ({ env }) => {
     const begin = ['recover', '--lost-from', '1h', ...SOURCES];
@@ -217,7 +217,7 @@ it('while the service runs, it begins only if it is told to', async () => {
   });
 });
 
-it('records in each run what an earlier run did not see, and fails if no order is named', async () => {
+it('each run records orders that earlier runs did not see, and a run without any order fails', async () => {
   const id = `lost-blind-${randomUUID()}`;
   const lostFrom = new Date().toISOString();
   const database = await createDatabase();
@@ -241,7 +241,7 @@ it('records in each run what an earlier run did not see, and fails if no order i
   expect(ticketsOf(id)).toBe(1);
 });
 
-it('continues when its command is repeated, and begins another recovery only with --new', async () => {
+it('a repeated command continues its recovery, and begins another only with --new', async () => {
   await play(await createDatabase(), [], async (system) => {
     const command = ['recover', '--running', '--signals', 'empty-replay', '--quiet', '0.5', '--lost-from'];
     expect((await runCli(system.env, [...command, '2h'])).error).toBe('');

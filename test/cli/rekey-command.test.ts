@@ -87,7 +87,7 @@ describe('expediter rekey', () => {
     expect(await sealedTexts()).toEqual(before);
   });
 
-  it('names the key that is missing, leaves what it cannot open, and exits 1', async () => {
+  it('names the missing key, leaves what it cannot decrypt, and exits 1', async () => {
     const before = await sealedTexts();
     const { code, out, error } = await runCli({ ...env, SETTINGS_KEY: NEW }, ['rekey', '--json']);
     expect({ code, error }).toEqual({
@@ -98,13 +98,13 @@ describe('expediter rekey', () => {
     expect(await sealedTexts()).toEqual(before);
   });
 
-  it('says so where a key of the same id has other bytes', async () => {
+  it('names a key with the same id and other bytes', async () => {
     const other = `old:${Buffer.alloc(32, 9).toString('base64')}`;
     const { code, error } = await runCli({ ...env, SETTINGS_KEY: other }, ['rekey']);
     expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('has other bytes under that id') });
   });
 
-  it('loses to whoever writes the same text meanwhile', async () => {
+  it('keeps a text that somebody else writes meanwhile', async () => {
     const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' }, 'locations/club-2');
     const done = await rekey(overtakenAt('club-2', theirs), parseSettingsKeys(BOTH), false);
     expect(done.settings).toEqual({ rewritten: 2, current: 1, unreadable: 0 });
@@ -112,7 +112,7 @@ describe('expediter rekey', () => {
     expect(row).toEqual({ settings: theirs });
   });
 
-  it('names the key of what somebody wrote meanwhile, where that is the one that it lacks', async () => {
+  it('names the missing key of a text that somebody else wrote meanwhile', async () => {
     const next = parseSettingsKeys(`next:${Buffer.alloc(32, 3).toString('base64')}`);
     const [row] = await stage.query(`SELECT settings FROM locations WHERE location_id = 'club-1'`);
     const put = (settings: unknown): Promise<unknown> =>
@@ -124,14 +124,14 @@ describe('expediter rekey', () => {
     await put(row?.['settings']);
   });
 
-  it('finds everything done the second time, while the service of the old key goes on to be there', async () => {
+  it('has nothing to do the second time, while the service with the old key still runs', async () => {
     expect(await runJson(env, ['rekey'])).toEqual(counted('current'));
     const inWords = await runCli(env, ['rekey']);
     expect(inWords.out).toMatch(/^settings of locations and applications +0 +3 +0$/m);
     expect(await keysInUse(stage.pool)).toEqual(new Map([['new', 6]]));
   });
 
-  it('what is in the row of another is left as it is, opens there for nobody, and is named', async () => {
+  it('leaves a text that was encrypted for another row, which is not decrypted there, and names it', async () => {
     const swap = `UPDATE locations l SET settings = o.settings FROM locations o WHERE l.location_id <> o.location_id`;
     const rules = { registry, keys: parseSettingsKeys(BOTH), publicUrl: undefined };
     const open = settingsDecrypter(rules);
@@ -159,7 +159,7 @@ describe('expediter rekey', () => {
     expect(await runJson(env, ['location', 'show', 'club-1'])).toMatchObject(READABLE);
   });
 
-  it('lets the old key be dropped: the service takes webhooks, and one dropped before can be replayed', async () => {
+  it('makes the old key unnecessary: the service accepts webhooks, and replays earlier dropped ones', async () => {
     const alone = { ...env, SETTINGS_KEY: NEW };
     expect(await runJson(alone, ['location', 'show', 'club-1'])).toMatchObject(READABLE);
     const service = await startStage({ databaseUrl: stage.databaseUrl, env: { SETTINGS_KEY: NEW } });

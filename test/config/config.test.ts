@@ -15,7 +15,7 @@ const env = {
   SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}`,
 };
 
-it('takes every variable with white space around it as without', () => {
+it('ignores white space around every variable', () => {
   const full = {
     ...env,
     ORDER_API_TOKEN: 'token',
@@ -28,7 +28,7 @@ it('takes every variable with white space around it as without', () => {
   expect(readConfig({ ...env, SPILL_TOPIC: '\n' })).toEqual(readConfig(env));
 });
 
-it.each(CONFIG_NAMES)('refuses %s in quotation marks, as some tools leave them', (name) => {
+it.each(CONFIG_NAMES)('refuses %s in quotation marks, which some tools leave', (name) => {
   for (const mark of ['"', "'"]) {
     expect(() => readConfig({ ...env, [name]: `${mark}hidden${mark}` })).toThrow(`${name}: is in quotation marks`);
     expect(() => readConfig({ ...env, [name]: `${mark}hidden${mark}` })).not.toThrow('hidden');
@@ -42,7 +42,7 @@ it.each([
   ['OIDC_CLIENT_SECRET', 'hidden\nhidden'],
   ['ORDER_MODULE', '/etc/expediter/\nmap-order.ts'],
   ['DATABASE_URL', 'postgres://expediter@db/\nexpediter'],
-])('refuses %s with a line break in it, as a terminal or a file wraps it', (name, value) => {
+])('refuses %s with a line break, which a terminal or a file may add', (name, value) => {
   expect(() => readConfig({ ...env, [name]: value })).toThrow(`${name}: has a line break`);
   expect(() => readConfig({ ...env, [name]: value })).not.toThrow('hidden');
 });
@@ -77,11 +77,11 @@ it.each([
   'postgres://expediter@%2Frun%2Fpostgresql/expediter',
   'postgres:///expediter?host=/run/postgresql',
   'postgres://expediter:%23%2F%40@[::1]:5432/expediter',
-])('takes %s', (url) => {
+])('accepts %s', (url) => {
   expect(readConfig({ ...env, DATABASE_URL: url }).DATABASE_URL).toBe(url);
 });
 
-it('keeps webhooks for 14 days and member data for 30 unless it says otherwise', () => {
+it('keeps webhooks for 14 days and member data for 30 by default', () => {
   expect(readConfig(env)).toMatchObject({ WEBHOOK_RETENTION_DAYS: 14, PII_RETENTION_DAYS: 30 });
   expect(readConfig({ ...env, PII_RETENTION_DAYS: '14' })).toMatchObject({ PII_RETENTION_DAYS: 14 });
 });
@@ -90,12 +90,16 @@ it.each([
   ['less than the webhooks', { PII_RETENTION_DAYS: '13' }, 'PII_RETENTION_DAYS: is less than WEBHOOK_RETENTION_DAYS'],
   ['less than the webhooks, by the other variable', { WEBHOOK_RETENTION_DAYS: '31' }, 'PII_RETENTION_DAYS: is less'],
   ['no number', { PII_RETENTION_DAYS: 'a month' }, 'PII_RETENTION_DAYS: is not a whole number'],
-  ['less than what is unmatched', { WEBHOOK_RETENTION_DAYS: '1' }, 'WEBHOOK_RETENTION_DAYS: is less than 2'],
-])('names a retention that is %s', (_what, wrong, message) => {
+  [
+    'shorter than that of unmatched webhooks',
+    { WEBHOOK_RETENTION_DAYS: '1' },
+    'WEBHOOK_RETENTION_DAYS: is less than 2',
+  ],
+])('refuses a retention that is %s', (_what, wrong, message) => {
   expect(() => readConfig({ ...env, ...wrong })).toThrow(message);
 });
 
-it('takes a share of orders to trace from 0 to 1, and all of them unless it says otherwise', () => {
+it('takes a share of traced orders from 0 to 1, and 1 by default', () => {
   expect(readConfig(env)).toMatchObject({ OTEL_TRACES_SAMPLER_ARG: 1 });
   expect(readConfig({ ...env, OTEL_TRACES_SAMPLER_ARG: '0.05' })).toMatchObject({ OTEL_TRACES_SAMPLER_ARG: 0.05 });
   for (const wrong of ['-0.1', '1.01', 'all', 'NaN']) {
@@ -116,7 +120,7 @@ it('a removed variable stops the start, and the error says what to do instead', 
 
 it.each([
   ['short enough to be guessed', 'x'.repeat(23), 'OPERATOR_TOKEN: has fewer than 43 characters'],
-  ['nothing that a header can carry', `${'x'.repeat(43)} y`, 'OPERATOR_TOKEN: has a space or another character'],
+  ['not possible in a header', `${'x'.repeat(43)} y`, 'OPERATOR_TOKEN: has a space or another character'],
 ])('an operator token that is %s is refused, and not printed', (_what, token, message) => {
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).toThrow(message);
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).not.toThrow(token);
@@ -124,9 +128,9 @@ it.each([
 });
 
 it.each([
-  ['the one that an example had', 'c2l4dGVlbiB0aW1lcyB0d28gbWFrZXMgMzIgYnl0ZXM='],
+  ['copied from an example', 'c2l4dGVlbiB0aW1lcyB0d28gbWFrZXMgMzIgYnl0ZXM='],
   ['of a few different bytes', Buffer.alloc(32, 'secret').toString('base64')],
-])('a settings key that is %s is for the machine itself alone, and not printed', (_what, key) => {
+])('a settings key that is %s is accepted only on this machine, and not printed', (_what, key) => {
   const weak = { ...env, SETTINGS_KEY: `good:${GOOD_KEY},weak:${key}` };
   expect(() => readConfig(weak)).not.toThrow();
   const beyond = {
@@ -141,20 +145,24 @@ it.each([
   expect(() => readConfig({ ...beyond, SETTINGS_KEY: `good:${GOOD_KEY}` })).not.toThrow();
 });
 
-it('.env.example has no key that works', () => {
+it('.env.example has no working key', () => {
   expect(readFileSync(new URL('../../.env.example', import.meta.url), 'utf8')).not.toMatch(/^SETTINGS_KEY=/m);
 });
 
 it.each<[string, Record<string, string>, string | undefined]>([
-  ['all that it takes', {}, undefined],
+  ['all variables', {}, undefined],
   ['a group in place of a domain', { OIDC_ALLOWED_DOMAINS: '', OIDC_ALLOWED_GROUPS: 'team' }, undefined],
   ['an issuer on this machine', { OIDC_ISSUER: 'http://127.0.0.1:8090' }, undefined],
   ['an issuer over plain http', { OIDC_ISSUER: 'http://issuer.example.com' }, 'OIDC_ISSUER: is not https'],
   ['an issuer that is no URL', { OIDC_ISSUER: 'http:nothing at all' }, 'OIDC_ISSUER: is not an http or https URL'],
   ['scopes without openid', { OIDC_SCOPES: 'email openids' }, 'OIDC_SCOPES: leaves out openid'],
-  ['no client', { OIDC_CLIENT_ID: '' }, 'OIDC_CLIENT_ID: and OIDC_ISSUER must both be set'],
-  ['no place of the console', { CONSOLE_URL: '' }, 'CONSOLE_URL: is required with OIDC_ISSUER'],
-  ['nobody who may sign in', { OIDC_ALLOWED_DOMAINS: '' }, 'OIDC_ALLOWED_DOMAINS: and OIDC_ALLOWED_GROUPS are unset'],
+  ['no client id', { OIDC_CLIENT_ID: '' }, 'OIDC_CLIENT_ID: and OIDC_ISSUER must both be set'],
+  ['no CONSOLE_URL', { CONSOLE_URL: '' }, 'CONSOLE_URL: is required with OIDC_ISSUER'],
+  [
+    'no allowed domain or group',
+    { OIDC_ALLOWED_DOMAINS: '' },
+    'OIDC_ALLOWED_DOMAINS: and OIDC_ALLOWED_GROUPS are unset',
+  ],
 ])('sign-in by OIDC with %s', (_what, change, problem) => {
   const read = (): unknown =>
     readConfig({
@@ -170,7 +178,7 @@ it.each<[string, Record<string, string>, string | undefined]>([
 });
 
 it.each(['10.0.0.0/33', 'https://pos.lan', 'pos.lan:8080', '*.lan', '2130706433', 'pos lan', '10.0.0/8', '::1%lo'])(
-  'refuses a private host that is none, and does not print it: %s',
+  'refuses an invalid private host without printing it: %s',
   (wrong) => {
     const problem = { ...env, ALLOW_PRIVATE_HOSTS: `pos.lan,${wrong}` };
     expect(() => readConfig(problem)).toThrow('ALLOW_PRIVATE_HOSTS: entry 2 is not a host name, address or range');
@@ -178,7 +186,7 @@ it.each(['10.0.0.0/33', 'https://pos.lan', 'pos.lan:8080', '*.lan', '2130706433'
   },
 );
 
-it('takes PUBLIC_URL with a slash at its end or without: paths go behind it', () => {
+it('takes PUBLIC_URL with or without a slash at its end', () => {
   const publicUrl = 'https://expediter.example.com';
   expect(readConfig({ ...env, PUBLIC_URL: `${publicUrl}/` }).PUBLIC_URL).toBe(publicUrl);
   expect(readConfig({ ...env, PUBLIC_URL: publicUrl }).PUBLIC_URL).toBe(publicUrl);
@@ -188,13 +196,13 @@ it.each([
   ['10.0.0.1, 10.0.0.0/33', 'TRUSTED_PROXIES: entry 2 is not an address or a network'],
   ['0.0.0.0/0', 'TRUSTED_PROXIES: entry 1 is every address: name only your own proxies'],
   ['::1, ::/0', 'TRUSTED_PROXIES: entry 2 is every address'],
-])('names the wrong entry of proxies: %s', (TRUSTED_PROXIES, message) => {
+])('names the wrong entry of TRUSTED_PROXIES: %s', (TRUSTED_PROXIES, message) => {
   expect(() => readConfig({ ...env, TRUSTED_PROXIES })).toThrow(message);
 });
 
 const OPERATOR_TOKEN = 'hg4WDwc6QGYGEkFfoQhXj0cy0hXAyjLpln7fnmbGCXg';
 
-it('operators beyond this machine have a port, which is named', () => {
+it('operators need OPERATOR_PORT if HOST is not this machine', () => {
   const beyond = { ...env, OPERATOR_TOKEN, HOST: '10.0.0.5' };
   expect(() => readConfig(beyond)).toThrow('OPERATOR_PORT: is unset, and HOST is not a loopback');
   expect(() => readConfig({ ...beyond, OPERATOR_PORT: '8081' })).not.toThrow('OPERATOR_PORT');
@@ -202,7 +210,7 @@ it('operators beyond this machine have a port, which is named', () => {
   expect(() => readConfig({ ...beyond, OPERATOR_PORT: '8080', PORT: '8080' })).not.toThrow('OPERATOR_PORT');
 });
 
-it('operators on this machine may be at the port of webhooks', () => {
+it('operators on this machine may share the port of webhooks', () => {
   expect(readConfig({ ...env, OPERATOR_TOKEN, HOST: '127.0.0.1' }).OPERATOR_PORT).toBeUndefined();
 });
 
@@ -219,7 +227,7 @@ describe('a secret in a file', () => {
   });
 
   it.each(['DATABASE_URL', 'NOTIFY_WEBHOOK_URL', 'ATTENTION_WEBHOOK_URL'] as const)(
-    'is judged as in the variable, and not printed: %s',
+    'is checked like the variable, and not printed: %s',
     (name) => {
       writeFileSync(file, 'mysql://db.internal/secret-name');
       const read = (): unknown => readConfigOf({ [`${name}_FILE`]: file }, name);
@@ -228,12 +236,12 @@ describe('a secret in a file', () => {
     },
   );
 
-  it('is read only by what needs it', () => {
+  it('is read only by a command that needs it', () => {
     expect(readConfigOf({ SETTINGS_KEY_FILE: '/not/there' }, 'LOG_LEVEL')).toEqual({ LOG_LEVEL: 'info' });
   });
 
   it.each([
-    ['beside its variable', 'x', { OPERATOR_TOKEN }, 'OPERATOR_TOKEN_FILE: is set, and so is OPERATOR_TOKEN'],
+    ['next to its variable', 'x', { OPERATOR_TOKEN }, 'OPERATOR_TOKEN_FILE: is set, and so is OPERATOR_TOKEN'],
     ['that is empty', '\n', {}, 'OPERATOR_TOKEN_FILE: names an empty file'],
     ['that is not there', undefined, {}, 'OPERATOR_TOKEN_FILE: names a file that cannot be read (ENOENT)'],
   ])('%s is refused with all other problems', (_what, text, more, problem) => {
@@ -245,7 +253,7 @@ describe('a secret in a file', () => {
   });
 });
 
-it('the spill is not longer than what it brings is kept', () => {
+it('SPILL_TOPIC needs webhooks to be kept for at least eight days', () => {
   const spill = { SPILL_TOPIC: 'spill' };
   expect(() => readConfig({ ...env, ...spill, WEBHOOK_RETENTION_DAYS: '7' })).toThrow(
     'WEBHOOK_RETENTION_DAYS: is less than 8 days',
@@ -258,25 +266,25 @@ describe('keys of follow tokens', () => {
   const url = { FOLLOW_TOKEN_KEYS: 'https://orders.example.com/jwks' };
   const audience = { FOLLOW_TOKEN_AUDIENCE: 'follow' };
 
-  it.each([keys, url])('are enough, with an audience', (either) => {
+  it.each([keys, url])('need only an audience', (either) => {
     const message = 'FOLLOW_TOKEN_AUDIENCE: is required with FOLLOW_TOKEN_KEYS';
     expect(() => readConfig({ ...env, ...either })).toThrow(message);
     expect(readConfig({ ...env, ...either, ...audience })).toMatchObject({ ...audience, FOLLOW_STREAMS_MAX: 10_000 });
   });
 
-  it('may be a URL, which is checked as such', () => {
+  it('may be at a URL, which is checked', () => {
     const wrong = { ...env, ...audience, FOLLOW_TOKEN_KEYS: 'https://' };
     expect(() => readConfig(wrong)).toThrow('FOLLOW_TOKEN_KEYS: is not a URL');
   });
 
-  it('that are wrong are told, and not printed', () => {
+  it('that are wrong are named without being printed', () => {
     const wrong = { ...env, ...audience, FOLLOW_TOKEN_KEYS: keys.FOLLOW_TOKEN_KEYS.replace('oct', 'RSA') };
     expect(() => readConfig(wrong)).toThrow('FOLLOW_TOKEN_KEYS: key 1 is not a public key');
     expect(() => readConfig(wrong)).not.toThrow('xxx');
   });
 });
 
-it('takes the origins of pages, and of apps, as browsers send them', () => {
+it('accepts origins of pages and apps as browsers send them', () => {
   expect(readConfig(env).MEMBER_ORIGINS).toEqual([]);
   const origins = ['https://order.example.com', 'capacitor://localhost', 'http://127.0.0.1:5173', 'http://[::1]:5173'];
   expect(readConfig({ ...env, MEMBER_ORIGINS: origins.join(' , ') }).MEMBER_ORIGINS).toEqual(origins);
@@ -295,7 +303,7 @@ it.each([
   'file:///',
   'null',
   '*',
-])('refuses an origin that no browser sends: %s', (wrong) => {
+])('refuses an invalid origin: %s', (wrong) => {
   const origins = { ...env, MEMBER_ORIGINS: `https://order.example.com,${wrong}` };
   expect(() => readConfig(origins)).toThrow('MEMBER_ORIGINS: entry 2 is not an origin');
 });

@@ -28,7 +28,7 @@ it.each([
   expect(read({ NOTIFY_WEBHOOK_SECRET })).toEqual(['NOTIFY_WEBHOOK_SECRET']);
 });
 
-it('random bytes are not weak, however they are written', () => {
+it('random bytes are not weak, in any encoding', () => {
   for (let nth = 0; nth < 2_000; nth += 1) {
     for (const encoding of ['base64', 'base64url', 'hex'] as const) {
       const token = randomBytes(32).toString(encoding);
@@ -46,11 +46,11 @@ it.each([
   ['fc00::/7', false],
   ['127.0.0.1', false],
   ['::1', false],
-])('proxies in %s: too many is %s', (proxy, isWide) => {
+])('proxies in %s are too many: %s', (proxy, isWide) => {
   expect(read({ TRUSTED_PROXIES: [proxy] })).toEqual(isWide ? ['TRUSTED_PROXIES'] : []);
 });
 
-it('the service starts with weak variables, and its log names each, but no value', async () => {
+it('the service starts with weak variables, and logs each without its value', async () => {
   const token = 'operator-token-'.repeat(3);
   const env = { OPERATOR_TOKEN: token, TRUSTED_PROXIES: '128.0.0.0/1' };
   const system = await startSystem({ env, isWeak: true });

@@ -137,7 +137,7 @@ describe('the rating of a location', () => {
     expect(errorTone(counted)).toBe(tone);
   });
 
-  it('a share of no webhooks is no bar', () => {
+  it('a step without webhooks has no bar', () => {
     expect(stepShares({ webhooks: [0, 4, 2], errors: [0, 1, 2] })).toEqual([0, 0.25, 1]);
   });
 
@@ -168,7 +168,7 @@ describe('revoking a token', () => {
       'a',
       [token('a', { lastUsedAt: ago(8 * 24 * 60) }), token('b', { lastUsedAt: null })],
     ],
-    ['it is not valid anyway', 'a', [token('a', { state: 'of another integration' }), token('b')]],
+    ['it is not valid', 'a', [token('a', { state: 'of another integration' }), token('b')]],
   ])('needs no warning where %s', (_, tokenId, tokens) => {
     expect(lostWith(tokenId, tokens, NOW)).toBeUndefined();
   });
@@ -212,20 +212,20 @@ describe('a pause', () => {
     expect(at(now, 'morning', timeZone)).toEqual({ until });
   });
 
-  it('is of the one who began it', () => {
+  it('shows who began it', () => {
     expect(pausedBy({ pausedBy: 'Grace', pausedUntil: ago(-5) })).toBe('Grace');
     expect(pausedBy({ pausedBy: null, pausedUntil: ago(-5) })).toBe('its POS');
     expect(pausedBy({ pausedBy: null, pausedUntil: null })).toBe('an operator');
   });
 
-  it('is not the only reason why orders wait', () => {
+  it('does not hide other reasons why orders wait', () => {
     expect(stateOfOrders(location('a'))).toBe('taking orders');
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5) }))).toBe('access ended');
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5), pausedAt: ago(3) }))).toBe('paused');
   });
 });
 
-it('says of a kitchen whether it takes orders, and who said it', () => {
+it("a kitchen's state is described with its source", () => {
   expect(kitchenInShort({ state: 'busy', extraMinutes: 20 })).toBe('busy, 20 minutes more');
   expect(kitchenInShort({ state: 'closed', extraMinutes: null })).toBe('closed');
   expect(saidBy({ source: 'operator', state: 'busy', by: 'Grace' })).toBe('as Grace said');

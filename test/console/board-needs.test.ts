@@ -53,8 +53,8 @@ function needs(some: Partial<Lists>, attention?: Attention, filter: Partial<Filt
   return needsOf(lists, attention, { location: '', integration: '', text: '', ...filter }, now);
 }
 
-describe('what needs a person', () => {
-  it('is empty without needs', () => {
+describe('the list of what needs a person', () => {
+  it('is empty if nothing needs a person', () => {
     expect(needs({})).toEqual([]);
     expect(needs({}, NO_ATTENTION)).toEqual([]);
   });
@@ -145,7 +145,7 @@ describe('what needs a person', () => {
     expect(needs({}, attention, { text: 'order-6' })).toMatchObject([{ count: 1 }]);
   });
 
-  it('also has the location and the reason in a few words, and for one on hold the words of the problem', () => {
+  it('has the location, and the cause in a few words for a failed order or the stored problem for held orders', () => {
     const about = { problem: 'the POS answered 404: check ordersUrl', cause: { code: 'pos_set_up_wrong' } as const };
     const held = [ticket('a', { ...HELD, ...about })];
     const failed = [ticket('b', { placement: 'failed', ...about })];

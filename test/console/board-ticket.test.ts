@@ -12,7 +12,7 @@ import { NOW, at, boardOf, sampleBoardOrder as order } from './sample-board-orde
 const HELD = { needsOperator: true, placement: 'held' } as const;
 const IN_DOUBT = { needsOperator: true, placement: 'in_doubt' } as const;
 
-describe('what is wrong with a ticket', () => {
+describe('the problem on a ticket', () => {
   it('has words for every cause that fit on a ticket', () => {
     for (const code of PLACEMENT_CODES) {
       const words = inShort({ code });
@@ -27,7 +27,7 @@ describe('what is wrong with a ticket', () => {
     ['all is well', {}, undefined],
     ['it is in doubt', { ...IN_DOUBT, cause: { code: 'pos_silent' } }, 'in doubt: no answer', true],
     [
-      'it may settle itself',
+      'it may be settled automatically',
       { placement: 'in_doubt', cause: { code: 'order_absent_yet' } },
       'in doubt: POS is checked again',
       false,
@@ -50,9 +50,9 @@ describe('what is wrong with a ticket', () => {
       { locationId: 'deaf', memberState: 'preparing' },
       undefined,
     ],
-    ['it is to be cancelled', { cancellation: 'requested' }, 'cancel requested', false],
+    ['its cancel was requested', { cancellation: 'requested' }, 'cancel requested', false],
     ['its POS refused to cancel it', { cancellation: 'refused' }, 'cancel refused', false],
-    ['a person cancels it', { serviceOrderId: 'by-phone', cancellation: 'requested' }, 'cancel by phone', true],
+    ['a person must cancel it', { serviceOrderId: 'by-phone', cancellation: 'requested' }, 'cancel by phone', true],
     ['it was cancelled', { cancellation: 'requested', memberState: 'cancelled', endedAt: at(-5) }, undefined],
     [
       'a webhook contradicts its end',
@@ -92,7 +92,7 @@ describe('what is wrong with a ticket', () => {
   });
 });
 
-describe('what was ordered', () => {
+describe('the items on a ticket', () => {
   const ordered = (...names: string[]): NonNullable<BoardOrder['ordered']> => ({
     items: names.slice(0, 3).map((name) => ({ name, quantity: 2 })),
     lines: names.length,
@@ -110,7 +110,7 @@ describe('what was ordered', () => {
     [['Tagliatelle al ragù', 'Cola'], 2, ['2 items']],
     [['Donaudampfschifffahrtsgesellschaft'], 1, ['1 item']],
     [['Cola'], 0, []],
-  ])('of %j in %d lines: %j, and never half of one', (names, lines, said) => {
+  ])('%j in %d lines are %j, and no item is cut', (names, lines, said) => {
     expect(itemsThatFit(ordered(...names), { chars: 18, lines })).toEqual(said);
   });
 });

@@ -26,18 +26,18 @@ const NASTY = [
   '&amp; %20 %2F/../x',
 ];
 
-test('a quoted id comes through a shell as it is', async () => {
+test('a quoted id passes through a shell unchanged', async () => {
   const script = NASTY.map((id) => `printf '%s\\0' ${quote(id)}`).join('\n');
   const { out, error } = await runProgram('sh', ['-c', script], {});
   expect(error).toBe('');
   expect(out.split('\0')).toEqual([...NASTY, '']);
 });
 
-test('what a terminal would obey, or nobody would see, is not in a command', () => {
+test('a command has no control characters and no invisible ones', () => {
   for (const id of NASTY) expect(quote(id)).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
 });
 
-test('an id that needs no quotes is left as it is', () => {
+test('an id that needs no quotes stays as it is', () => {
   expect(quote('club-1')).toBe('club-1');
   expect(quote('')).toBe("''");
 });
@@ -52,7 +52,7 @@ test('the commands are those of the documentation', () => {
   });
 });
 
-test('the commands do what they say, at the command line, for whatever a location is called', async () => {
+test('the commands do in the command line what they say, with any name of a location', async () => {
   const DATABASE_URL = asService(await createDatabase());
   const env = { DATABASE_URL, SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}` };
   const settings = '{"ordersUrl": "https://pos.example.com/orders", "unsigned": true}';

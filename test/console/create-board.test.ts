@@ -31,35 +31,35 @@ describe('the columns', () => {
 
 describe('the due time', () => {
   it.each<[string, Partial<BoardOrder>, { words: string; tone: string } | undefined]>([
-    ['is not there for as soon as possible', { requestedAt: null }, undefined],
+    ['is missing for as soon as possible', { requestedAt: null }, undefined],
     ['is far', { requestedAt: at(75) }, { words: 'due in 75 min', tone: 'plain' }],
     ['is very far', { requestedAt: at(200) }, { words: 'due in 3 h', tone: 'plain' }],
     ['is near', { requestedAt: at(8.5) }, { words: 'due in 8 min', tone: 'warn' }],
     ['is now', { requestedAt: at(-0.5) }, { words: 'due now', tone: 'warn' }],
-    ['is what the POS says', { estimatedAt: at(20), requestedAt: at(-5) }, { words: 'due in 20 min', tone: 'plain' }],
-    ['is past, if that is', { estimatedAt: at(-2), requestedAt: null }, { words: 'late by 2 min', tone: 'bad' }],
+    ["is the POS's estimate", { estimatedAt: at(20), requestedAt: at(-5) }, { words: 'due in 20 min', tone: 'plain' }],
+    ['is past if the estimate is', { estimatedAt: at(-2), requestedAt: null }, { words: 'late by 2 min', tone: 'bad' }],
     ['is past', { requestedAt: at(-1) }, { words: 'late by 1 min', tone: 'bad' }],
     [
-      'was kept by a pickup that waits, however long it waits',
+      'was met by a pickup that waits, however long',
       { requestedAt: at(-30), memberState: 'ready_for_pickup', updatedAt: at(-34) },
       { words: '4 min early', tone: 'good' },
     ],
     [
-      'is not kept by a delivery that is only ready',
+      'is not met by a delivery that is only ready',
       { requestedAt: at(-3), memberState: 'ready_for_delivery', updatedAt: at(-9) },
       { words: 'late by 3 min', tone: 'bad' },
     ],
     [
-      'was missed for good',
+      'was missed finally',
       { requestedAt: at(-30), memberState: 'delivered', endedAt: at(-18) },
       { words: '12 min late', tone: 'warn' },
     ],
     [
-      'was kept to the minute',
+      'was met to the minute',
       { requestedAt: at(-30), memberState: 'picked_up', endedAt: at(-30.5) },
       { words: 'on time', tone: 'good' },
     ],
-    ['is none for a failed one', { requestedAt: at(-30), memberState: 'failed', endedAt: at(-18) }, undefined],
+    ['is missing for a failed order', { requestedAt: at(-30), memberState: 'failed', endedAt: at(-18) }, undefined],
   ])('%s', (_, some, said) => {
     expect(due(ticketOf(order('order-1', some), NOW, 0), NOW)).toEqual(said);
   });

@@ -64,7 +64,7 @@ describe('an action', () => {
     expect(by('nobody', 'nobody')).toBe('An anonymous caller retried the order');
   });
 
-  it('that only read is no change', () => {
+  it('that only read does not look like a change', () => {
     expect(describeAction({ ...action, action: 'read contents' }).isChange).toBe(false);
   });
 });
@@ -83,7 +83,7 @@ describe('a list of actions', () => {
     expect(grouped({ action: 'cancel' }, { action: 'retry' }, { action: 'cancel' })).toEqual(['0', '1', '2']);
   });
 
-  it('has a replay of all that match together with its replays', () => {
+  it('puts a replay of all matches together with its replays', () => {
     expect(grouped({ action: 'replay' }, { action: 'replay' }, { action: 'replay many' })).toEqual(['0 1 2']);
   });
 });
@@ -108,7 +108,7 @@ describe('a browser', () => {
     expect(browserOf(userAgent)).toBe(name);
   });
 
-  it('may be unknown', () => {
+  it('unknown to us has a general name', () => {
     expect(browserOf(null)).toBe('A browser');
   });
 });
@@ -134,7 +134,7 @@ describe('roles to give', () => {
     });
   });
 
-  it('do not include viewer for an integrator alone, who reads no orders', () => {
+  it('do not include viewer for an integrator without other roles, who reads no orders', () => {
     expect(rightOf({ ...draft, roles: ['integrator'], ids: 'club-1' })?.roles).toEqual(['integrator']);
     expect(rightOf({ ...draft, roles: ['integrator', 'admin'], ids: 'club-1' })?.roles).toContain('viewer');
   });

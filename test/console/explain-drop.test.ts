@@ -78,7 +78,7 @@ const signed = (headers: Record<string, string>): Record<string, string> => ({
   ...headers,
 });
 
-describe('why it was dropped', () => {
+describe('the explanation of a dropped webhook', () => {
   it.each(POS_NAMES)(
     'an unsigned webhook of %s is explained differently from one with a wrong signature',
     (integration) => {
@@ -176,7 +176,7 @@ describe('why it was dropped', () => {
     expect([what, ...details, ...toDo.map(({ say }) => say)].join()).not.toMatch(/undefined|NaN|\[object/);
   });
 
-  it('of a body that was too large has the limit', () => {
+  it('has the limit if the body was too large', () => {
     const tooLarge = { cause: { code: 'too_large', limit: 2_000 }, reason: null };
     const details = ['It has more than 2,000 bytes. Only its beginning is stored.'];
     expect(explainDrop(tooLarge, ABOUT)).toMatchObject({ what: 'Too large', details });
@@ -189,10 +189,13 @@ describe('why it was dropped', () => {
     [null, null, NOT_KNOWN, 'No reason is stored.'],
     [{ code: 'not_authentic' }, 'not authentic: the moon is not full', NOT_PROVEN, 'the moon is not full'],
     [{ code: 'unreadable' }, 'unreadable: half of it is missing', NOT_READ, 'half of it is missing'],
-  ])('of an unknown code or of a third-party provider quotes the reason: %j, %j', (cause, reason, what, quoted) => {
-    const details = [expect.stringContaining(quoted)];
-    expect(explainDrop({ cause: cause as Drop['cause'], reason }, ABOUT)).toMatchObject({ what, details });
-  });
+  ])(
+    'quotes the stored reason for an unknown code or a third-party provider: %j, %j',
+    (cause, reason, what, quoted) => {
+      const details = [expect.stringContaining(quoted)];
+      expect(explainDrop({ cause: cause as Drop['cause'], reason }, ABOUT)).toMatchObject({ what, details });
+    },
+  );
 
   it('uses what the provider declares about authentication, and otherwise mentions only the secret', () => {
     const said = (code: string, webhookAuth: WebhookAuth | null): string =>
@@ -219,14 +222,14 @@ describe('why it was dropped', () => {
   });
 });
 
-describe('why it cannot be replayed', () => {
+describe('the explanation of a refused replay', () => {
   it.each(ReplayCause.options.map(({ shape }) => shape.code.value))('has words for the code %s', (code) => {
     const { what, details = [] } = explainRefusal({ cause: ReplayCause.parse(sample(code)), refused: 'it' }, ABOUT);
     expect(what).not.toBe(NOT_REPLAYABLE);
     expect([what, ...details].join()).not.toMatch(/undefined|NaN|\[object/);
   });
 
-  it('quotes the reason of an unknown code', () => {
+  it('quotes the stored reason for an unknown code', () => {
     expect(explainRefusal({ cause: { code: 'of_a_newer_version' }, refused: 'a new one' }, ABOUT)).toMatchObject({
       what: NOT_REPLAYABLE,
       details: ['The service reports: a new one.'],

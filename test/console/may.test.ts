@@ -39,8 +39,8 @@ const SETS: Given[][] = [
   [{ roles: ['viewer', 'operator', 'member-data', 'admin'], locations: null }],
 ];
 
-describe('what is offered', () => {
-  it('is what the service allows, for each role and location', () => {
+describe('the offered actions', () => {
+  it('are those that the service allows, for each role and location', () => {
     for (const rights of SETS) {
       signIn(...rights);
       for (const role of ROLES) {
@@ -52,16 +52,16 @@ describe('what is offered', () => {
     }
   });
 
-  it('in a list is what the operator may do at any location', () => {
+  it('in a list are those that the operator may do at any location', () => {
     signIn({ roles: ['operator'], locations: ['club-1'] });
     expect([may('operator', { anywhere: true }), may('admin', { anywhere: true })]).toEqual([true, false]);
   });
 
-  it('is nothing without a session', () => {
+  it('are none without a session', () => {
     expect(may('viewer', 'club-1')).toBe(false);
   });
 
-  it('of roles to give are the locations and groups of which the operator is an admin', () => {
+  it('for giving roles are limited to locations and groups of which the operator is an admin', () => {
     signIn(
       { roles: ['viewer'], locations: null },
       { roles: ['admin'], locations: ['club-2', 'club-3'], locationGroups: ['brand'] },
@@ -71,7 +71,7 @@ describe('what is offered', () => {
     expect(scopeOf('admin')).toBeNull();
   });
 
-  it('to an integrator alone is nothing about orders', () => {
+  it('of an integrator without other roles have nothing about orders', () => {
     signIn({ roles: ['integrator'], locations: null });
     expect(onlyConfigures()).toBe(true);
     signIn({ roles: ['integrator'], locations: ['club-1'] }, { roles: ['viewer'], locations: ['club-2'] });

@@ -33,25 +33,25 @@ const RETRY = { canRetry: true, canResolve: false } as const;
 const RESOLVE = { canRetry: false, canResolve: true } as const;
 const NEITHER = { canRetry: false, canResolve: false } as const;
 
-describe('what can be done about an order', () => {
+describe('the actions of an order', () => {
   it.each([
-    ['a waiting one is retried', story(), { ...RETRY, nextAt: SOON }],
-    ['a held one is retried', story({ state: 'held', problem: 'paused' }), { ...RETRY, tone: 'warn' }],
-    ['one that needs an operator is resolved, never retried', story(asks), { ...RESOLVE, tone: 'bad' }],
+    ['a waiting order can be retried', story(), { ...RETRY, nextAt: SOON }],
+    ['a held order can be retried', story({ state: 'held', problem: 'paused' }), { ...RETRY, tone: 'warn' }],
+    ['an order that needs an operator can be resolved, but not retried', story(asks), { ...RESOLVE, tone: 'bad' }],
     [
-      'one in doubt that is resolved automatically is either',
+      'an order in doubt that may be settled automatically can be retried and resolved',
       story({ state: 'in_doubt' }),
       { canRetry: true, canResolve: true },
     ],
-    ['one that a worker has is left alone', story({ underWay: true }), NEITHER],
-    ['also in doubt', story({ ...asks, underWay: true }), { ...NEITHER, tone: 'busy' }],
+    ['an order that a worker has claimed has no actions', story({ underWay: true }), NEITHER],
+    ['a claimed order in doubt has no actions', story({ ...asks, underWay: true }), { ...NEITHER, tone: 'busy' }],
     [
-      'one that failed is final',
+      'a failed order has no actions',
       story({ ...failed, problem: 'unknown item' }),
       { ...NEITHER, tone: 'bad', problem: 'unknown item' },
     ],
     [
-      'one that failed before it was fetched starts again',
+      'an order that failed before it was fetched can be retried',
       story({ ...failed, problem: 'no such order' }, null),
       { ...RETRY, tone: 'bad', sentence: 'The order failed before it could be read' },
     ],
@@ -59,14 +59,14 @@ describe('what can be done about an order', () => {
     expect(whatToDo(story)).toMatchObject(expected);
   });
 
-  it('with what to do about its cause', () => {
+  it('come with the next step for the cause of the problem', () => {
     const held = story({ state: 'held', problem: 'no', cause: { code: 'pos_refused_us' } });
     expect(whatToDo(held)?.toDo[0]?.say).toContain('Check at the POS that our access is still granted');
     expect(whatToDo(story({ state: 'held', problem: 'paused' }))?.toDo).toEqual([]);
   });
 
   it.each(['location_paused', 'location_paused_by_pos'] as const)(
-    'a pause (%s) offers no retry, which would change nothing',
+    'a pause (%s) offers no retry, which would have no effect',
     (code) => {
       const told = whatToDo(story({ state: 'held', problem: 'paused', cause: { code } }));
       expect(told).toMatchObject({
@@ -78,11 +78,11 @@ describe('what can be done about an order', () => {
     },
   );
 
-  it('the question about a ticket names the order by its code', () => {
+  it("the question about a ticket has the order's code", () => {
     expect(whatToDo(story(asks))).toMatchObject({ sentence: 'Is K472 at the POS?', isProblemLast: true });
   });
 
-  it('nothing about one that is at its POS, or was withdrawn', () => {
+  it('an order that is at its POS or withdrawn has no actions', () => {
     expect(whatToDo(story({ state: 'withdrawn', finishedAt: SOON, nextAttemptAt: null }))).toBeUndefined();
     expect(whatToDo(story(sent))).toBeUndefined();
   });
@@ -97,7 +97,7 @@ describe('what can be done about an order', () => {
     }
   });
 
-  it('a failed one shows what the member was told, as the service states it', () => {
+  it('a failed order shows what the member was notified of, in the words of the service', () => {
     for (const order of [{}, null]) {
       const about = { ...story(failed, order), notified: 'The member was notified of a secret.' };
       expect(whatToDo(about)?.advice).toMatch(/^The member was notified of a secret\. /);
@@ -106,7 +106,7 @@ describe('what can be done about an order', () => {
     expect(whatToDo(story(failed, null))?.advice).toContain('starts again');
   });
 
-  it('one that waits or is held shows when it fails, one in doubt does not fail automatically', () => {
+  it('an order that waits or is held shows when it fails; an order in doubt does not fail automatically', () => {
     const { deadlineAt } = story().placement;
     for (const state of ['waiting', 'held'] as const) expect(whatToDo(story({ state }))?.failsAt).toBe(deadlineAt);
     expect(whatToDo(story({ state: 'in_doubt' }))).not.toHaveProperty('failsAt');
@@ -144,10 +144,14 @@ describe('a cancel', () => {
       cancelling({}),
       { canCancel: true, canConclude: false, tone: 'busy' },
     ],
-    ['that a worker has is left alone', cancelling({ underWay: true }), { canCancel: false, canConclude: false }],
-    ['that failed shows when it is retried', cancelling({ problem: 'no answer' }), { tone: 'warn', nextAt: SOON }],
     [
-      'that the POS has yet to confirm is waited for',
+      'that a worker has claimed has no actions',
+      cancelling({ underWay: true }),
+      { canCancel: false, canConclude: false },
+    ],
+    ['that failed shows its next attempt', cancelling({ problem: 'no answer' }), { tone: 'warn', nextAt: SOON }],
+    [
+      'that the POS has yet to confirm has no actions',
       cancelling({ state: 'asked' }),
       { canCancel: false, tone: 'busy' },
     ],
@@ -181,7 +185,7 @@ describe('a cancel', () => {
     });
   });
 
-  it('that is over is not shown, and an ended order is not cancelled', () => {
+  it('that is over is not shown, and an ended order offers no cancel', () => {
     expect(howCancelStands(cancelling({ state: 'cancelled', finishedAt: SOON }))).toBeUndefined();
     const ended = { ...story(sent, { endedAt: SOON }), cancellation: null };
     expect(howCancelStands(ended)).toBeUndefined();
@@ -211,8 +215,8 @@ describe('a cancel', () => {
   });
 });
 
-describe('a confirmation says what will happen', () => {
-  it('a retry: that it is tried now, and that a failure is final', () => {
+describe('a confirmation', () => {
+  it('of a retry says that it happens now, and that a failure is final', () => {
     for (const state of ['waiting', 'held'] as const) {
       expect(retryMeans(story({ state }), NOW).join(' ')).toMatch(/now.*fails, which is final/);
     }
@@ -224,7 +228,7 @@ describe('a confirmation says what will happen', () => {
     expect(retryMeans(story({ state: 'failed' }, null), NOW).join()).toContain('starts again');
   });
 
-  it('a retry past the deadline: that it fails, unless the POS may have it', () => {
+  it('of a retry past the deadline says that the order fails, unless the POS may have it', () => {
     const past = { deadlineAt: '2027-01-31T18:00:00+00:00' };
     for (const state of ['waiting', 'held'] as const) {
       expect(retryMeans(story({ ...past, state }), NOW)[0]).toMatch(/not sent any more.*fails.*the member is notified/);
@@ -233,22 +237,22 @@ describe('a confirmation says what will happen', () => {
     expect(retryMeans(story({ ...past, state: 'in_doubt' }), NOW).join()).not.toContain('fails');
   });
 
-  it('an answer: a second ticket, if you are wrong', () => {
+  it('of an answer says that a wrong answer causes a second ticket', () => {
     const wanted = { ...story(asks), cancellation: null };
     expect(answersMean(wanted, NOW).notThere).toMatch(/sent again at once.*second ticket/);
     expect(answersMean(story(asks), NOW).notThere).toContain('withdrawn');
     expect(answersMean(story(asks), NOW).there).toContain('nobody cooks it');
   });
 
-  it('past its deadline or its end no order is sent again', () => {
+  it('of an answer says that an order past its deadline or its end is not sent again', () => {
     const late = { ...story({ ...asks, deadlineAt: '2027-01-31T18:00:00+00:00' }), cancellation: null };
     expect(answersMean(late, NOW).notThere).toMatch(/not sent any more.*fails/);
     expect(answersMean(story(asks, { endedAt: '2027-01-31T18:00:00+00:00' }), NOW).notThere).toContain('not sent');
   });
 });
 
-describe('a timeline is reloaded', () => {
-  it('the sooner the more is going on', () => {
+describe('the interval of reloading a timeline', () => {
+  it('is shorter the more happens', () => {
     const unpublished = story(sent);
     unpublished.live = sampleStory().live;
     const waits = [unpublished, story(), story(sent), story(sent, { endedAt: SOON })].map(refreshAfterMs);

@@ -9,7 +9,7 @@ import * as life from '../../src/core/domain/lifecycle.ts';
 import { OrdersQuery } from '../../src/operators/requests.ts';
 
 describe('the filter of a list of orders', () => {
-  it('is what the service takes', () => {
+  it('has the parameters that the service accepts', () => {
     const query = {
       location: 'club-1',
       integration: 'standard',
@@ -46,7 +46,7 @@ describe('the filter of a list of orders', () => {
   });
 });
 
-describe('a list is read on', () => {
+describe('reading more of a list', () => {
   const row = { serviceOrderId: 'order-1' } as ListedOrders['orders'][number];
   const pages = (...all: ListedOrders[]) => {
     const asked: (string | undefined)[] = [];
@@ -57,26 +57,26 @@ describe('a list is read on', () => {
     return { asked, read };
   };
 
-  it('past pages that are empty, to the first order', async () => {
+  it('skips empty pages up to the first order', async () => {
     const { asked, read } = pages({ orders: [], next: 'a' }, { orders: [], next: 'b' }, { orders: [row], next: 'c' });
     expect(await readOn(read, 'start')).toEqual({ orders: [row], next: 'c' });
     expect(asked).toEqual(['start', 'a', 'b']);
   });
 
-  it('to its end, and no further', async () => {
+  it('stops at the end of the list', async () => {
     const { asked, read } = pages({ orders: [], next: 'a' }, { orders: [], next: null });
     expect(await readOn(read, undefined)).toEqual({ orders: [], next: null });
     expect(asked).toEqual([undefined, 'a']);
   });
 
-  it('not for ever: the reader decides whether to continue', async () => {
+  it('stops after five empty pages, so that the reader decides whether to continue', async () => {
     const { asked, read } = pages();
     expect((await readOn(read, undefined)).next).toBe('after-5');
     expect(asked.length).toBe(5);
   });
 });
 
-describe('money is shown', () => {
+describe('a sum of money', () => {
   it.each([
     [1290, 'EUR', '€12.90'],
     [5, 'EUR', '€0.05'],
@@ -84,20 +84,20 @@ describe('money is shown', () => {
     [1290, 'KWD', 'KWD 1.290'],
     [1290, 'IQD', 'IQD 1.290'],
     [9_007_199_254_740_991, 'EUR', '€90,071,992,547,409.91'],
-  ])('%i minor units of %s are %s', (minorUnits, currency, shown) => {
+  ])('of %i minor units of %s is shown as %s', (minorUnits, currency, shown) => {
     expect(showMoney(minorUnits, currency, 'en').replace('\u00a0', ' ')).toBe(shown);
   });
 });
 
 describe('a time in a filter', () => {
-  it('is the reader’s own on screen, and the same instant in the address', () => {
+  it('is in the time zone of the reader on screen, and the same instant in the address', () => {
     const local = '2027-01-31T18:05';
     expect(toLocalTime(fromLocalTime(local))).toBe(local);
     expect(fromLocalTime(local)).toBe(new Date(local).toISOString().replace('.000', ''));
     expect(toLocalTime('2027-01-31T18:05:59.999999+00:00')).toMatch(/^2027-0[12]-\d\dT\d\d:05$/);
   });
 
-  it('is empty for none', () => {
+  it('is empty if no time was given', () => {
     expect([toLocalTime(''), toLocalTime('soon'), fromLocalTime('')]).toEqual(['', '', '']);
   });
 });

@@ -31,11 +31,11 @@ const reported = (about: object): ReturnType<typeof tell> =>
   });
 const webhook = { webhookId, integration: 'standard', outcome: 'applied', events: 1, reason: null, replayOf: null };
 
-describe('a happening is described in words', () => {
+describe('an event in a timeline', () => {
   const story = sampleStory();
   const lines = storyLines(story);
 
-  it('each kind in one sentence that says more than its name', () => {
+  it('of each kind has one sentence that says more than its name', () => {
     expect(new Set(story.timeline.map(({ what }) => what))).toEqual(new Set(HAPPENINGS));
     for (const line of lines) {
       expect(line.sentence).not.toBe(line.what);
@@ -44,7 +44,7 @@ describe('a happening is described in words', () => {
     }
   });
 
-  it('in the order of the timeline, from the signal to the end', () => {
+  it('stands in the order of the timeline, from the signal to the end', () => {
     expect(lines.map(({ sentence }) => sentence)).toEqual([
       'The platform signalled the order',
       'The order was fetched from the platform',
@@ -218,13 +218,13 @@ function withdrawn(): ShownOrder {
   return { ...changed, timeline: orderTimeline(changed as never) } as ShownOrder;
 }
 
-describe('the story is a list of lines', () => {
-  it('with the wait before each, except within the same moment', () => {
+describe('the lines of a timeline', () => {
+  it('show the pause before each line, except within the same moment', () => {
     const waits = storyLines(sampleStory()).map(({ waitMs }) => waitMs);
     expect(waits.slice(0, 6)).toEqual([undefined, 100, undefined, 12, 8, 40]);
   });
 
-  it('each with a unique key that stays when lines are added in between', () => {
+  it('have unique keys that stay when lines are added in between', () => {
     const story = sampleStory();
     const before = storyLines(story).map(({ key }) => key);
     expect(new Set(before).size).toBe(before.length);
@@ -239,7 +239,7 @@ describe('the story is a list of lines', () => {
   });
 });
 
-describe('a POS that refuses us for an hour', () => {
+describe('an hour of refusals by a POS', () => {
   const storyOf = (...errors: string[]): ShownOrder => {
     const story = sampleStory();
     const [first] = story.attempts;
@@ -255,7 +255,7 @@ describe('a POS that refuses us for an hour', () => {
     foldTries(storyLines(storyOf(...errors))).map(({ sentence }) => sentence);
   const again = ['The order is sent to the POS', 'There was no usable answer'];
 
-  it('is one line between its first and its last try, until it answers something else', () => {
+  it('is one line between the first and the last attempt, until the POS answers something else', () => {
     const busy = Array.from({ length: 20 }, () => 'busy');
     expect(fold(...busy)).toEqual([...again, '18 more tries ended the same way', ...again]);
     expect(fold(...busy, 'closed', ...busy).filter((sentence) => sentence.includes('the same way'))).toHaveLength(2);
@@ -263,7 +263,7 @@ describe('a POS that refuses us for an hour', () => {
     expect(many).toMatchObject({ waitMs: 59_000, more: ['within 17 min'] });
   });
 
-  it('is shown in full while there are few', () => {
+  it('is shown in full if there are few', () => {
     expect(fold('busy', 'busy', 'busy', 'busy')).toEqual([...again, ...again, ...again, ...again]);
     expect(fold('busy', 'closed', 'busy', 'closed', 'busy', 'closed')).toHaveLength(12);
     expect(foldTries([])).toEqual([]);
@@ -276,10 +276,10 @@ describe('a POS that refuses us for an hour', () => {
   });
 });
 
-describe('in short', () => {
+describe('a short timeline', () => {
   const brief = (story = sampleStory()): Essential[] => essentials(foldTries(storyLines(story)), story);
 
-  it('only what matters to an operator is shown', () => {
+  it('has only what matters to an operator', () => {
     expect(brief().map(({ sentence, notified }) => [sentence, ...(notified ? [notified.sentence] : [])])).toEqual([
       ['The platform signalled the order', 'Member notified: placed'],
       ['There was no usable answer'],
@@ -295,7 +295,7 @@ describe('in short', () => {
     expect(JSON.stringify(brief())).not.toContain('8F2K');
   });
 
-  it('a notification that is much later, or has no status, is a separate line', () => {
+  it('has a separate line for a notification that is much later, or has no status', () => {
     const story = sampleStory();
     story.live = story.live.map((each) =>
       each.sequence === 1 ? { ...each, appliedAt: '2027-01-31T18:00:11+00:00' } : each,
@@ -304,20 +304,20 @@ describe('in short', () => {
     expect(brief(story).map(({ sentence }) => sentence)).toContain('Member notified: placed');
   });
 
-  it('an unpublished message is not hidden', () => {
+  it('shows an unpublished message', () => {
     const story = sampleStory();
     story.live = story.live.map((each) => (each.sequence === 3 ? { ...each, attempts: 4 } : each));
     const told = brief(story).find(({ sentence }) => sentence === 'The POS reported: cancelled')?.notified;
     expect(told).toMatchObject({ tone: 'warn', more: ['not published yet, after 4 tries'] });
   });
 
-  it('several POS ids are shown where they came from', () => {
+  it('shows several POS ids at their webhooks', () => {
     const story = sampleStory();
     story.posIds = [...story.posIds, ...story.posIds.map((each) => ({ ...each, providerOrderId: '9G3L' }))];
     expect(JSON.stringify(brief(story))).toContain('POS id 8F2K');
   });
 
-  it('a running call is shown', () => {
+  it('shows a running call', () => {
     const story = sampleStory();
     story.attempts = story.attempts.map((each) => (each.attempt === 2 ? { ...each, endedAt: null } : each));
     story.placement = { ...story.placement, underWay: true, finishedAt: null, state: 'waiting' };
@@ -353,7 +353,7 @@ it.each<[string, Partial<ShownOrder>, string]>([
   ['of a skipped order', { live: [], actions: retriedFrom('withdrawn') }, 'The order was started again'],
   ['of a waiting order', { live: [], actions: retriedFrom('waiting') }, 'The platform signalled the order'],
   ['by a signal after a message', { actions: [] }, 'The order was started again'],
-])('a retry %s is told as what it is', (_what, about, sentence) => {
+])('a retry %s is described as such', (_what, about, sentence) => {
   expect(tell('signalled', {}, { ...sampleStory(), ...about }).sentence).toBe(sentence);
 });
 
@@ -381,7 +381,7 @@ describe('a message to the restaurant', () => {
     ]);
   });
 
-  it('is not listed if nothing was left to tell', () => {
+  it('is not listed if all its orders were settled', () => {
     expect(line({ outcome: 'settled' })).toEqual([]);
   });
 });

@@ -35,7 +35,7 @@ const SCHEMA: Schema = {
     keys: { anyOf: [TEXT, { type: 'array' }], writeOnly: true },
   },
 };
-/** All that is known of a location beside its POS, where nothing is. */
+/** The fields of a location without a value, except its POS. */
 const NOTHING_KNOWN = {
   name: null,
   country: null,
@@ -55,7 +55,7 @@ const read = (written: Record<string, unknown>, base: object = {}) =>
   readDraft(fields, { ...draftOf(fields, base), ...written } as ReturnType<typeof draftOf>, base);
 
 describe('the form of a schema', () => {
-  it('has an input for each kind of setting, the required ones first and those with a default last', () => {
+  it('has an input for each kind of setting, with required ones first and those with a default last', () => {
     const kinds = Object.fromEntries(fields.map(({ id, kind }) => [id, kind]));
     expect(kinds).toEqual({
       ordersUrl: 'url',
@@ -79,7 +79,7 @@ describe('the form of a schema', () => {
     expect(find('unsigned').options.map(({ value }) => value)).toEqual(['', 'true']);
   });
 
-  it('can be made of the schema of every integration, and never shows a secret', () => {
+  it('can be built from the schema of every integration, and never shows a secret', () => {
     for (const provider of registry.values()) {
       const schema = settingsSchema(provider) as Schema;
       // Our mark for what is shown is none of JSON Schema.
@@ -109,8 +109,8 @@ describe('the form of a schema', () => {
   });
 });
 
-describe('what was typed', () => {
-  it('becomes settings of the right kinds, and what is empty is left out', () => {
+describe('typed settings', () => {
+  it('have the right types, without empty ones', () => {
     const written = {
       ordersUrl: ' https://pos.example.com ',
       secret: ' kept as it is ',
@@ -154,11 +154,11 @@ describe('what was typed', () => {
       ],
       /same left side/,
     ],
-  ])('is refused where it cannot be read: %s %j', (id, written, problem) => {
+  ])('are refused if they cannot be read: %s %j', (id, written, problem) => {
     expect(read({ [id]: written }).problems[id]).toMatch(problem);
   });
 
-  it('leaves alone what was not touched, also what a form would write differently', () => {
+  it('leave untouched settings as they are, even those that a form would write differently', () => {
     const base = { account: 17, minutes: { pickup: 5 }, unknown: [1], itemMap: { a: 'b' } };
     expect(read({}, base).settings).toEqual({ ...base, ids: {} });
     expect(read({ 'minutes.pickup': '' }, base).settings).not.toHaveProperty('minutes');
@@ -184,7 +184,7 @@ describe('a change', () => {
     patchOf({ ...edit, about: { ...edit.about, ...about }, settings: { ...edit.settings, ...settings } }, base, known)
       .patch;
 
-  it('sends only what changes, and secrets only if they were typed anew', () => {
+  it('sends only changed settings, and secrets only if they were typed', () => {
     expect(patch({}, {})).toEqual({});
     expect(patch({ name: ' Süd ', groups: 'a\nb' }, {})).toEqual({ name: 'Süd' });
     expect(patch({}, { 'ids.delivery': '', itemMap: [['b', '3']] })).toEqual({
@@ -200,7 +200,7 @@ describe('a change', () => {
     expect(patchOf(to, base, other).patch).toEqual({ integration: 'other', settings: { key: 'k' } });
   });
 
-  it('moves to what somebody else stored meanwhile, and what was typed stays', () => {
+  it('is applied to what somebody else stored meanwhile, with the typed settings', () => {
     const typed = { ...edit, about: { ...edit.about, name: 'Mine' }, settings: { ...edit.settings, secret: 'typed' } };
     const theirs = {
       ...base,
@@ -224,10 +224,10 @@ describe('a change', () => {
   });
 });
 
-describe('what is wrong', () => {
+describe('an error in the form', () => {
   const issue = (path: string, says: string) => ({ path, received: 'string' as const, says });
 
-  it('stands next to its input, or above all if no input is meant', () => {
+  it('is next to its input, or at the top if it belongs to none', () => {
     const ids = ['name', 'groups', ...idsOf(fields)];
     expect(
       problemsOf(
@@ -251,14 +251,14 @@ describe('what is wrong', () => {
     });
   });
 
-  it('goes away when its input changes, and only then', () => {
+  it('disappears when its input changes, and only then', () => {
     const problems = { name: 'x', 'settings.a': 'y' };
     expect(withoutChanged(problems, { name: '1' }, { name: '2' })).toEqual({ 'settings.a': 'y' });
     expect(withoutChanged(problems, { a: '1', name: '1' }, { a: '2', name: '1' }, 'settings.')).toEqual({ name: 'x' });
   });
 });
 
-it('a setting is called by its name in words', () => {
+it('a setting has its name in words', () => {
   expect(['ordersUrl', 'clientId', 'diningOptionGuids', 'oauthUrl', 'closedMeansCompleted'].map(labelOf)).toEqual([
     'Orders URL',
     'Client ID',
@@ -279,7 +279,7 @@ it('a price is read in the minor units of its currency', () => {
   ]).toEqual([1290, 1290, 500, 1290, undefined, undefined]);
 });
 
-it('empty texts about a location are sent as nothing', () => {
+it('empty texts of a location are sent as null', () => {
   const contacts = [
     { ...NO_CONTACT, name: 'Ada' },
     { ...NO_CONTACT, email: ' ' },
@@ -292,7 +292,7 @@ it('empty texts about a location are sent as nothing', () => {
   });
 });
 
-it('how a contact is told about orders is sent as it was read, in English and about everything by default', () => {
+it("a contact's notices are sent as they were read, in English and about everything by default", () => {
   const contacts = [
     {
       name: 'Kitchen',

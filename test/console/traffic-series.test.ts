@@ -32,16 +32,16 @@ describe('the axis of time', () => {
     ['an hour', steps('2027-01-31T17:21:00Z', 60, 60), ['17:30', '17:45', '18:00', '18:15']],
     ['six hours', steps('2027-01-31T12:35:00Z', 300, 72), ['13:00', '14:00', '15:00', '16:00', '17:00', '18:00']],
     ['a day', steps('2027-01-30T18:45:00Z', 900, 96), ['20:00', '00:00', '04:00', '08:00', '12:00', '16:00']],
-  ])('names few enough steps of %s for a phone', (_, at, expected) => {
+  ])('has few enough labels of %s for a phone', (_, at, expected) => {
     expect(named(at)).toEqual(expected);
   });
 
-  it("goes by the reader's clock", () => {
+  it("is in the reader's time zone", () => {
     const at = steps('2027-01-31T12:35:00Z', 300, 72);
     expect(named(at, -330)).toEqual(['13:30', '14:30', '15:30', '16:30', '17:30', '18:30']);
   });
 
-  it('names the first step that begins late', () => {
+  it('labels the first step even if it begins late', () => {
     expect(named(steps('2027-01-31T17:21:30Z', 60, 60))).toEqual(['17:30', '17:45', '18:00', '18:15']);
   });
 
@@ -67,7 +67,7 @@ describe('the axis of durations', () => {
     [[1], [0.5, 1, 2]],
     [[0.0001], [0.001, 0.002]],
     [[9_000], [3_600, 7_200]],
-  ])('of %j is %j', (values, ticks) => {
+  ])('up to %j has the lines %j', (values, ticks) => {
     expect(durationTicks(values)).toEqual(ticks);
   });
 
@@ -85,8 +85,8 @@ describe('the axis of durations', () => {
   });
 });
 
-describe('what is drawn', () => {
-  it('is the outcomes that occurred, the worst on top', () => {
+describe('the lines of a chart', () => {
+  it('are the outcomes that occurred, the worst on top', () => {
     const webhooks = { dropped: [0, 1, 0], applied: [1, 2, 3], not_committed: [0, 0, 1] };
     expect(webhookSeries(traffic({ webhooks })).map(({ name }) => name)).toEqual([
       'applied',
@@ -95,13 +95,13 @@ describe('what is drawn', () => {
     ]);
   });
 
-  it('is sent orders, and each other outcome that occurred', () => {
+  it('are sent orders, and each other outcome that occurred', () => {
     const placements = { sent: [0, 0, 0], failed: [0, 0, 0], held: [0, 0, 0], in_doubt: [0, 2, 0] };
     expect(placementSeries(traffic({ placements })).map(({ name }) => name)).toEqual(['sent', 'in doubt']);
     expect(placementSeries(traffic()).map(({ name }) => name)).toEqual(['sent']);
   });
 
-  it('distinguishes p50 and p95 by more than a colour, with gaps without values', () => {
+  it('distinguish p50 and p95 by more than a colour, with gaps without values', () => {
     const series = quantileSeries({ p50: [1, null, 2], p95: [3, null, 4] });
     expect(series.map(({ name, values, isDashed = false }) => ({ name, values, isDashed }))).toEqual([
       { name: 'median', values: [1, null, 2], isDashed: false },
@@ -109,7 +109,7 @@ describe('what is drawn', () => {
     ]);
   });
 
-  it('is also a table of the steps with values, newest first', () => {
+  it('are also in a table of the steps with values, newest first', () => {
     const series = [
       { name: 'a', colour: '--good', values: [0, 1, 0] },
       { name: 'b', colour: '--bad', values: [2, 0, null] },

@@ -8,7 +8,7 @@ import { Refused } from '../../console/call.ts';
 import type { ReplayMany, Replayed, ReplayedMany } from '../../console/wire.ts';
 
 describe('pretty JSON', () => {
-  it('has a line for each value, and every value as it came', () => {
+  it('has a line for each value, and every value unchanged', () => {
     const text = String.raw`{"id":45454565682155678901,"id":1.0,"n":{"a":[],"b":{}, "c":[1, "x,{\"y\\"]},"e":1E2}`;
     expect(prettyJson(text)).toBe(
       String.raw`{
@@ -27,15 +27,15 @@ describe('pretty JSON', () => {
     );
   });
 
-  it.each(['""', '7', '[]', '{}', ' [ ] ', 'null', '"a b"'])('of %s is itself', (text) => {
+  it.each(['""', '7', '[]', '{}', ' [ ] ', 'null', '"a b"'])('of %s is the text itself', (text) => {
     expect(prettyJson(text)).toBe(text.replaceAll(/\s+(?=[[\]]|$)|^\s+/g, ''));
   });
 
-  it.each(['', 'status=READY', '{"a":}', '{', "{'a': 1}"])('there is none of %s', (text) => {
+  it.each(['', 'status=READY', '{"a":}', '{', "{'a': 1}"])('is missing for %s', (text) => {
     expect(prettyJson(text)).toBeUndefined();
   });
 
-  it('of brackets alone is no larger than a page can hold', () => {
+  it('of brackets only is not larger than a page can hold', () => {
     const deep = 20_000;
     expect(prettyJson('['.repeat(deep) + ']'.repeat(deep))?.length).toBeLessThan(2 * deep * 50);
   });
@@ -128,7 +128,7 @@ describe('a replay of many', () => {
     });
   });
 
-  it('of chosen webhooks goes on after one that cannot be replayed, and continues after an error', async () => {
+  it('of chosen webhooks continues after one that cannot be replayed, and after an error', async () => {
     const asked: string[] = [];
     const replay = async (webhookId: string): Promise<Replayed> => {
       asked.push(webhookId);

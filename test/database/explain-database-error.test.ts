@@ -18,14 +18,14 @@ async function failureAt(url: string): Promise<unknown> {
   throw new Error('it can be connected to');
 }
 
-it('a Postgres that nobody started is to be started, at however many addresses it was looked for', async () => {
+it('an ECONNREFUSED, at one address or two, says to start Postgres or to correct host and port', async () => {
   const port = await freePort();
   const { found, toDo } = explainDatabaseError(await failureAt(`postgres://x:hunter2@localhost:${port}/x`));
   expect(found).toMatch(/^connect ECONNREFUSED \S+(, connect ECONNREFUSED \S+)?$/);
   expect(toDo).toBe('start Postgres, or correct host and port in DATABASE_URL');
 });
 
-it('a database, a role or a host that is not there is named', async () => {
+it('a missing database, role or host is named', async () => {
   const url = new URL(await createDatabase());
   const withPart = (part: object): string => Object.assign(new URL(url), part).href;
   expect(explainDatabaseError(await failureAt(withPart({ pathname: '/no-such' })))).toEqual({
@@ -38,14 +38,14 @@ it('a database, a role or a host that is not there is named', async () => {
   });
 });
 
-it('a file of a certificate that is not there is not a Postgres that is away', async () => {
+it('a missing certificate file is not reported as an absent Postgres', async () => {
   const failure = await failureAt('postgres://x@127.0.0.1:1/x?sslrootcert=/no/ca.pem').catch((error: unknown) => error);
   const { found, toDo } = explainDatabaseError(failure);
   expect(found).toMatch(/no such file or directory, open '\/no\/ca\.pem'/);
   expect(toDo).toMatch(/^correct sslrootcert, /);
 });
 
-it('a role that may not log in needs another right than one that may not read a table', async () => {
+it('a role that may not log in and a role that may not read a table get different advice', async () => {
   const url = await createDatabase();
   const database = new URL(url).pathname.slice(1);
   const role = `locked-${randomUUID().slice(0, 8)}`;

@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 describe('expediter migrate, with OWNER_DATABASE_URL', () => {
-  it('that may make no role says which to make, and what it migrated stays', async () => {
+  it('names the role to create if the owner may not create roles, and keeps what it migrated', async () => {
     expect(await migrate(service)).toEqual({
       code: 1,
       out: '',
@@ -54,7 +54,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     });
   });
 
-  it('makes the role of DATABASE_URL, keeps its password to itself, and gives it what the service needs and no more', async () => {
+  it('creates the role of DATABASE_URL without sending its password, with exactly the rights that the service needs', async () => {
     await query(url, `ALTER ROLE "${owner}" CREATEROLE`);
     expect(await migrate(service)).toEqual({ code: 0, out: 'the schema is up to date\n', error: '' });
     const [kept] = await query(url, 'SELECT rolpassword FROM pg_authid WHERE rolname = $1', [service]);
@@ -70,7 +70,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(findings.map(({ check }) => check)).toEqual(expect.arrayContaining(['privileges', 'least privilege']));
   });
 
-  it('needs one connection of its role', async () => {
+  it('needs only one connection of its owner', async () => {
     await query(url, `CREATE ROLE "${single}" LOGIN CONNECTION LIMIT 1 IN ROLE "${owner}"`);
     expect(await runCli({ OWNER_DATABASE_URL: as(single), DATABASE_URL: as(service, PASSWORD) }, ['migrate'])).toEqual({
       code: 0,
@@ -79,7 +79,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     });
   });
 
-  it('lets the role connect where no role may by default, or says what an administrator has to run', async () => {
+  it('lets the role connect where it may not by default, or says what an administrator has to run', async () => {
     const database = new URL(url).pathname.slice(1);
     await query(url, `REVOKE ALL ON DATABASE ${database} FROM PUBLIC`);
     expect(await query(as(owner), 'SELECT')).toHaveLength(1);
@@ -100,7 +100,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     );
   });
 
-  it('says whose the schema is to a role that may not look into it, as after a dump that another role restores', async () => {
+  it('names the owner of the schema to a role that may not see it, as after a restore by another role', async () => {
     const database = new URL(url).pathname;
     const refused = await runCli(
       { OWNER_DATABASE_URL: as(other), DATABASE_URL: `postgres://${service}@127.0.0.1:1${database}` },
@@ -112,7 +112,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     );
   });
 
-  it('has both roles find the tables, which are in a schema of their own, by their plain names', async () => {
+  it('makes both roles find the tables by their plain names', async () => {
     for (const role of [owner, service]) {
       expect(await query(as(role), 'SHOW search_path')).toEqual([{ search_path: 'expediter' }]);
     }
@@ -134,7 +134,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect((await unreachable()).code).toBe(0);
   });
 
-  it('has the role set its search_path itself if the owner may not, or says what an administrator has to run', async () => {
+  it('lets the role set its search_path itself if the owner may not, or says what an administrator has to run', async () => {
     await query(url, setPath.replace(/SET (.*) = .*/, 'RESET $1'));
     expect(await unreachable()).toEqual({
       code: 1,
@@ -150,19 +150,19 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(await query(as(service), 'SHOW search_path')).toEqual([{ search_path: 'expediter' }]);
   });
 
-  it('fails if the service can be reached and does not find the tables', async () => {
+  it("fails if the service's database has no tables", async () => {
     const empty = Object.assign(new URL(inject('postgresUrl')), { username: service }).href;
     const failed = { code: 1, error: expect.stringMatching(/^error: The schema lacks 0001/) };
     expect(await migrateFor(empty)).toMatchObject(failed);
   });
 
-  it('gives what a later version needs at its next run, of a role that is there as well', async () => {
+  it('gives an existing role the rights that a later version needs, at its next run', async () => {
     await query(url, `REVOKE INSERT ON orders FROM "${service}"`);
     expect((await migrate(service)).code).toBe(0);
     expect(await query(as(service), `SELECT has_table_privilege('orders', 'INSERT') AS may`)).toEqual([{ may: true }]);
   });
 
-  it('takes from the role what an earlier version gave it of a table that it may only add columns to', async () => {
+  it('revokes from the role the rights of an earlier version that are too wide', async () => {
     await query(url, `GRANT INSERT, UPDATE ON audit, audit_outcomes, status_events TO "${service}"`);
     expect((await migrate(service)).code).toBe(0);
     const [may] = await query(
@@ -174,7 +174,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(may).toEqual({ ids: false, ends: false, history: false, actions: true });
   });
 
-  it('run as the service alone finds nothing to do, or says whose URL is missing', async () => {
+  it('has nothing to do when it runs as the service, or says which URL is missing', async () => {
     const last = (await query(url, 'SELECT max(name) AS name FROM schema_migrations'))[0]?.['name'];
     expect((await runCli({ DATABASE_URL: as(service) }, ['migrate'])).code).toBe(0);
     await query(url, 'DELETE FROM schema_migrations WHERE name = $1', [last]);
@@ -255,7 +255,7 @@ describe("the service's role", () => {
     expect(await since('30')).toEqual(null);
   });
 
-  it('makes and drops days of webhooks, whatever it has put in the way', async () => {
+  it('can create and drop days of webhooks, even if it has created a table of that name', async () => {
     const client = new pg.Client(as(service));
     await client.connect();
     await client.query(`CREATE TEMP TABLE webhooks (day date); CREATE TEMP TABLE pg_inherits (inhparent oid);
@@ -277,7 +277,7 @@ describe("the service's role", () => {
     await client.end();
   });
 
-  it('is who may do so, and nobody else', async () => {
+  it('is the only role that can do so', async () => {
     await query(url, `GRANT USAGE ON SCHEMA expediter TO "${other}"`);
     for (const each of ['ensure_webhook_partition', 'drop_webhook_partition']) {
       await expect(query(as(other), `SELECT expediter.${each}('2030-12-02')`)).rejects.toThrow(
@@ -288,7 +288,7 @@ describe("the service's role", () => {
 });
 
 describe('the list of rights', () => {
-  it('has every table of the schema, and every function that runs as the owner', async () => {
+  it('covers every table of the schema, and every function that runs as the owner', async () => {
     const tables = await query(
       url,
       `SELECT relname FROM pg_class WHERE relnamespace = 'expediter'::regnamespace AND relkind IN ('r', 'p')

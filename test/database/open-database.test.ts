@@ -27,7 +27,7 @@ const TERMINATED = message(
   Buffer.from('SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'),
 );
 
-it('a connection that is ended in the moment it is made costs its query, not the process', async () => {
+it('a connection that ends at its beginning fails its query, and not the process', async () => {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     // In one packet, so that nothing comes between the two.
@@ -47,7 +47,7 @@ it('a connection that is ended in the moment it is made costs its query, not the
   expect(died).toEqual([]);
 });
 
-it('a connection whose prepared statement a migration made stale costs one query, and is not lent again', async () => {
+it('a connection with a prepared statement that a migration made stale fails one query, and is closed', async () => {
   // One of each pool.
   const { pool, flushPool } = openDatabase(await createDatabase(), 1 + WRITER_CONNECTIONS, () => {});
   const ask = (): Promise<unknown> =>
@@ -59,7 +59,7 @@ it('a connection whose prepared statement a migration made stale costs one query
   await Promise.all([pool.end(), flushPool.end()]);
 });
 
-it('a database whose settings write values in another way is used as any other', async () => {
+it('a database with other settings for dates and numbers works like any other', async () => {
   const url = await createDatabase();
   const name = new URL(url).pathname.slice(1);
   const theirs = {
@@ -94,7 +94,7 @@ it('a database whose settings write values in another way is used as any other',
   await Promise.all([system.stop(), pos.stop()]);
 });
 
-it('a process refuses a pooler that drops the settings of a connection: they say that a 200 is on disk', async () => {
+it('a process refuses a pooler that drops connection settings, because one of them makes a 200 durable', async () => {
   const url = await createDatabase();
   const pooler = await startPooler(url);
   const refused = vi.fn();
@@ -117,7 +117,7 @@ it('a process refuses a pooler that drops the settings of a connection: they say
   await pooler.stop();
 });
 
-it('through a pooler, the settings are those of the role, and those of a batch are set for its transaction', async () => {
+it("through a pooler the role's settings apply, and those of a batch are set in its transaction", async () => {
   const url = await createDatabase();
   const pooler = await startPooler(url, { options: 'dropped' });
   await queryOnce(url, setForRole('postgres', new URL(url).pathname.slice(1), SETTINGS));
@@ -135,7 +135,7 @@ it('through a pooler, the settings are those of the role, and those of a batch a
     const batch = { locks: '150ms', plans: 'force_generic_plan', commits: 'on' };
     expect(await withSettings(flushPool, shown)).toMatchObject(batch);
     expect(await inTransaction(flushPool, shown)).toMatchObject(batch);
-    // Nothing of it is left for whoever gets the session next.
+    // Nothing of it is left for the next user of the session.
     if (each !== url) expect(await withClient(flushPool, shown)).toMatchObject({ locks: '4s', plans: 'auto' });
     await Promise.all([pool.end(), flushPool.end()]);
   }
@@ -143,7 +143,7 @@ it('through a pooler, the settings are those of the role, and those of a batch a
   await pooler.stop();
 });
 
-it('a process whose pooler begins to drop settings is not served by it, and says why', async () => {
+it('a process stops using a pooler that begins to drop settings, and says why', async () => {
   const url = await createDatabase();
   const pooler = await startPooler(url);
   const system = await startSystem({ databaseUrl: pooler.through(url) });
@@ -206,7 +206,7 @@ it.each([
   await Promise.all([pool.end(), flushPool.end()]);
 });
 
-it('both sides of a connection notice within seconds that the other is gone', async () => {
+it('both sides of a connection notice within seconds when the other is gone', async () => {
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
   onTestFinished(() => keepAlive.mockRestore());
   const pools = openDatabase(await createDatabase(), 1 + WRITER_CONNECTIONS, () => {});

@@ -52,10 +52,10 @@ function schemaLeaves({ properties = {} }: Schema, at: string[] = []): string[] 
   });
 }
 
-describe('the values', () => {
+describe('the values of the chart', () => {
   const inValues = leavesOf(values).sort();
 
-  it('of the documentation, and others for each of them, are accepted', () => {
+  it('are accepted if they are those of the documentation, also with others changed', () => {
     for (const each of [documentedValues(), FULL_VALUES]) {
       accepts(merge(values, each));
       expect(accepts.errors).toBe(null);
@@ -69,21 +69,21 @@ describe('the values', () => {
     ['a variable that the service does not have', { config: { POOLSIZE: 5 } }, ['/config additionalProperties']],
     ['a secret among the variables', { config: { DATABASE_URL: 'x' } }, ['/config additionalProperties']],
     ['a port, which the chart sets', { config: { PORT: 1 } }, ['/config additionalProperties']],
-    ['no URL for the outside', { config: { PUBLIC_URL: null } }, ['/config required']],
+    ['no PUBLIC_URL', { config: { PUBLIC_URL: null } }, ['/config required']],
     [
       'a URL with a path, which no route would have',
       { config: { PUBLIC_URL: 'https://a/b' } },
       ['/config/PUBLIC_URL pattern'],
     ],
     [
-      'keys of members in the clear',
+      'unencrypted keys of follow tokens',
       { config: { FOLLOW_TOKEN_KEYS: '{"keys":[]}' } },
       ['/config/FOLLOW_TOKEN_KEYS pattern'],
     ],
     ['a list as a variable', { config: { MEMBER_ORIGINS: [] } }, ['/config/MEMBER_ORIGINS type']],
     ['no image', { image: { repository: '' } }, ['/image/repository minLength']],
-    ['a tag that YAML takes for a number', { image: { tag: 1.2 } }, ['/image/tag type']],
-    ['a digest that is none', { image: { digest: 'latest' } }, ['/image/digest pattern']],
+    ['a tag that YAML reads as a number', { image: { tag: 1.2 } }, ['/image/tag type']],
+    ['an invalid digest', { image: { digest: 'latest' } }, ['/image/digest pattern']],
     ['no pod', { replicas: 0 }, ['/replicas minimum']],
     ['no Secret', { existingSecret: '' }, ['/existingSecret minLength']],
     [
@@ -92,13 +92,13 @@ describe('the values', () => {
       ['/externalSecrets/secretStoreRef/name minLength', '/externalSecrets if'],
     ],
     [
-      'a secret in the clear',
+      'an unencrypted secret',
       { externalSecrets: { remoteRefs: { SETTINGS_KEY: 'x' } } },
       ['/externalSecrets/remoteRefs/SETTINGS_KEY type'],
     ],
   ])('%s is refused', (_what, over, told) => expect(refuses(over)).toEqual(told));
 
-  it('are each in the schema and in a template, and no template has another', () => {
+  it('are all in the schema and in a template, and no template has others', () => {
     const used = new Set<string>();
     for (const { text } of templates) {
       // `with` and `range` shorten what follows; the chart keeps a part of its values under another name once each.
@@ -115,7 +115,7 @@ describe('the values', () => {
     expect(schemaLeaves(schema).sort()).toEqual([...inValues, 'global'].sort());
   });
 
-  it('take every variable that is neither secret nor of the chart, and have a reference for each secret', () => {
+  it('accept every variable that is not secret, and have a reference for each secret', () => {
     const { config, externalSecrets } = schema.properties ?? {};
     const own = ['PORT', 'OPERATOR_PORT'];
     // The keys of members may be a URL, and a URL may have no token: these may be in either place.
@@ -129,7 +129,7 @@ describe('the values', () => {
     for (const name of SECRETS) expect(deployment).toContain(name);
   });
 
-  it('name in the store what set-up.sh makes there', () => {
+  it('have the names of secrets that set-up.sh creates', () => {
     const script = read('deploy/google-cloud/set-up.sh');
     const { remoteRefs } = values['externalSecrets'] as { remoteRefs: Record<string, { key: string }> };
     for (const { key } of Object.values(remoteRefs)) expect(script).toContain(key);
@@ -146,7 +146,7 @@ describe('the chart', () => {
     expect(ports).toEqual([exposed, /name: OPERATOR_PORT\n +value: '(\d+)'/.exec(deployment)?.[1]]);
   });
 
-  it('has the rules and the dashboard themselves, and no copies', () => {
+  it('has the same rules and dashboard as deploy/monitoring', () => {
     for (const file of ['alerts.yaml', 'dashboard.json']) {
       expect(readChart(`files/${file}`)).toBe(read(`deploy/monitoring/${file}`));
     }
@@ -157,19 +157,19 @@ describe('the chart', () => {
     ).toEqual([]);
   });
 
-  it('lets Envoy log no path, query or header: the path of an answer is its token', () => {
+  it('makes Envoy log no path, query or header, because a path may be a token', () => {
     const [, format = ''] = /accessLog:[^]*? text: "(.*)"$/m.exec(readChart('templates/gateway.yaml')) ?? [];
     expect(format.match(/\w+\(.*?\)/g)).toEqual(['REQ(:METHOD)']);
     expect(format).not.toMatch(/PATH|QUERY|URI/);
   });
 
-  it('leads the same paths to the service by a Gateway as by an Ingress', () => {
+  it('routes the same paths through a Gateway and an Ingress', () => {
     const byGateway = [...readChart('templates/gateway.yaml').matchAll(/^ +value: (\/.*)$/gm)].map(([, path]) => path);
     const [, byIngress = ''] = /range list (.*) }}/.exec(readChart('templates/ingress.yaml')) ?? [];
     expect(byIngress.split(' ')).toEqual(byGateway.map((path) => `"${path}"`));
   });
 
-  it('lets Envoy hold more streams than all pods may have, and close idle connections before the service does', () => {
+  it('lets Envoy hold more streams than all pods have, and close idle connections before the service does', () => {
     const gateway = readChart('templates/gateway.yaml');
     const numberOf = (pattern: RegExp, text: string): number => Number(pattern.exec(text)?.[1]?.replaceAll('_', ''));
     const keepAliveMs = numberOf(/KEEP_ALIVE_MS = ([\d_]+)/, read('src/server/listener.ts'));

@@ -77,7 +77,7 @@ describe('variables', () => {
   });
 
   it.each(['SETTINGS_KEY', 'OWNER_PASSWORD', 'SERVICE_PASSWORD', 'GRAFANA_PASSWORD'])(
-    '%s has no default: without it Compose stops and says where to look',
+    '%s has no default, so that Compose stops and says where to look',
     (name) => {
       expect(example).toMatch(new RegExp(`^# (openssl|echo) .*\n(#.*\n)?${name}=$`, 'm'));
       expect(env).toHaveProperty(name);
@@ -106,7 +106,7 @@ describe('variables', () => {
     }
   });
 
-  it('are, for the service, those that it reads, and it starts with them', () => {
+  it('of the service are known to the service, which starts with them', () => {
     for (const name of ['expediter-1', 'expediter-2']) {
       const given = serviceOf(name).environment ?? {};
       const unknown = Object.keys(given).filter((each) => !(CONFIG_NAMES as readonly string[]).includes(each));
@@ -126,7 +126,7 @@ describe('variables', () => {
     expect(migrate['DATABASE_URL']).toBe(serviceOf('expediter-1').environment?.['DATABASE_URL']);
   });
 
-  it('lead to Google without the lines of the emulator', () => {
+  it("without the emulator's lines lead to Google", () => {
     const { COMPOSE_PROFILES, PUBSUB_EMULATOR_HOST, ...google } = env;
     expect([COMPOSE_PROFILES, PUBSUB_EMULATOR_HOST]).toEqual(['emulator', 'pubsub:8085']);
     const config = readConfig(readCompose(google).services['expediter-1']?.environment ?? {});
@@ -176,14 +176,14 @@ describe.each(services)('%s', (name, service) => {
     expect(mebibytes(service.deploy?.resources.limits.memory)).toBeGreaterThanOrEqual(256);
   });
 
-  it('may change neither its root nor its rights', () => {
+  it('has a read-only root and no extra rights', () => {
     expect(service.read_only).toBe(name !== 'pubsub');
     expect(service.cap_drop).toEqual(['ALL']);
     expect(service.cap_add).toEqual(name === 'caddy' ? ['NET_BIND_SERVICE'] : undefined);
     expect(service.security_opt).toEqual(['no-new-privileges:true']);
   });
 
-  it('mounts files that are there, and volumes that are named', () => {
+  it('mounts existing files and named volumes', () => {
     for (const volume of service.volumes ?? []) {
       const source = typeof volume === 'string' ? (volume.split(':')[0] ?? '') : volume.source;
       if (!source.startsWith('.')) {
@@ -199,14 +199,14 @@ describe.each(services)('%s', (name, service) => {
     }
   });
 
-  it('depends on services that are there, and waits until they work', () => {
+  it('depends on existing services, and waits until they work', () => {
     for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
       expect(compose.services).toHaveProperty([other]);
       expect(condition).toBe(other === 'migrate' ? 'service_completed_successfully' : 'service_healthy');
     }
   });
 
-  it('is in networks that are there', () => {
+  it('is in existing networks', () => {
     const { networks = [], network_mode: mode } = service;
     const names = Array.isArray(networks) ? networks : Object.keys(networks);
     for (const network of names) expect(compose.networks).toHaveProperty([network]);
@@ -227,7 +227,7 @@ describe('the service', () => {
     expect(one).toEqual(two);
   });
 
-  it('is reached at the ports at which it listens, and asked where it answers', () => {
+  it('is reached at the ports where it listens, and its health check asks them', () => {
     const exposed = /^EXPOSE (\d+)$/m.exec(read('Dockerfile'))?.[1];
     expect(String(config.PORT)).toBe(exposed);
     expect(caddyfile).toContain(`{$PUBLIC_UPSTREAMS:expediter-1:${config.PORT} expediter-2:${config.PORT}}`);
@@ -243,7 +243,7 @@ describe('the service', () => {
     }
   });
 
-  it('has time to drain after Caddy has seen it, and to finish', () => {
+  it('has time to drain after Caddy has noticed, and to finish', () => {
     const [, interval] = /health_interval (\d+)s/.exec(caddyfile) ?? [];
     const [, timeout] = /health_timeout (\d+)s/.exec(caddyfile) ?? [];
     expect(config.DRAIN_DELAY_MS).toBeGreaterThan((Number(interval) + Number(timeout)) * 1_000);
@@ -260,12 +260,12 @@ describe('the service', () => {
     expect(serviceOf('caddy').ulimits?.nofile).toBeGreaterThan(4 * config.FOLLOW_STREAMS_MAX);
   });
 
-  it('trusts the source that Caddy names, and nobody else', () => {
+  it("trusts only Caddy's network as proxy", () => {
     const { ipam } = compose.networks['front'] as { ipam: { config: { subnet: string }[] } };
     expect(config.TRUSTED_PROXIES).toEqual(ipam.config.map(({ subnet }) => subnet));
   });
 
-  it('reaches Postgres by a socket, as a role that owns nothing', () => {
+  it('reaches Postgres through a socket, as a role that owns nothing', () => {
     const url = new URL(environment['DATABASE_URL'] ?? '');
     const folder = url.searchParams.get('host');
     expect(url.username).toBe('expediter');
@@ -288,8 +288,8 @@ describe('the service', () => {
   });
 });
 
-describe('what is open to the network', () => {
-  it('is the public side of Caddy. Everything else is open on the machine alone', () => {
+describe('the public side', () => {
+  it('is Caddy, and everything else is open on this machine only', () => {
     const ports = services.flatMap(([name, each]) => (each.ports ?? []).map((port) => `${name} ${port}`));
     expect(ports).toEqual([
       'caddy 80:80',
@@ -301,7 +301,7 @@ describe('what is open to the network', () => {
     ]);
   });
 
-  it('is in no log with its token: neither the URL, nor a header that has it', () => {
+  it('is logged without tokens, neither in URLs nor in headers', () => {
     const [, fields] = /^\t\t\tfields \{([^}]*)\}/m.exec(caddyfile) ?? [];
     expect(
       fields
@@ -314,7 +314,7 @@ describe('what is open to the network', () => {
     expect(nginx.match(/\$\w+/g)?.join(' ')).toBe('$remote_addr $time_local $request_method $status');
   });
 
-  it('are the public paths of docs/deploy.md, and no path of operators', () => {
+  it('has the public paths of docs/deploy.md, and no path of operators', () => {
     const [, paths = ''] = /^\t@public path (.*)$/m.exec(caddyfile) ?? [];
     expect(paths).toBe('/webhook/* /answer/* /pubsub/push /readyz /follow /availability');
     const [, upstream = ''] = /handle @public \{\n\t+reverse_proxy (.*) \{/.exec(caddyfile) ?? [];
@@ -326,7 +326,7 @@ it('every secret that the service may read from a file is no variable with a val
   for (const name of SECRETS) expect(example).not.toMatch(new RegExp(`^${name}=.`, 'm'));
 });
 
-it('pins each image of others by the digest that its registry tells, and names those it could not pin', () => {
+it('pins each third-party image by the digest from its registry, and names those that it could not pin', () => {
   const folder = mkdtempSync(join(tmpdir(), 'expediter-pins-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const name of ['compose.yaml', 'pin-images.sh']) cpSync(join(COMPOSE, name), join(folder, name));
@@ -352,7 +352,7 @@ it('pins each image of others by the digest that its registry tells, and names t
   expect(images()).toEqual(before.map((name) => `${name}@sha256:${'2'.repeat(64)}`));
 });
 
-it('a folder in memory that an image does not have belongs to the user of the image: a restart forgets its mode', () => {
+it("a tmpfs that the image lacks belongs to the image's user, because a restart forgets its mode", () => {
   for (const [name, { tmpfs = [] }] of services) {
     for (const each of tmpfs.filter((path) => path !== '/tmp')) expect(each, name).toMatch(/:uid=\d+,gid=\d+$/);
   }

@@ -69,23 +69,23 @@ const services: [string, PodSpec, Record<string, string>][] = [
 ];
 
 describe.each(services)('the service on %s', (_where, { containers: [container] }, environment) => {
-  it('has every variable that is required, and none that the service does not read', () => {
+  it('has every required variable, and no unknown one', () => {
     expect(Object.keys(environment).filter((name) => !(CONFIG_NAMES as readonly string[]).includes(name))).toEqual([]);
     expect(() => readConfig(environment)).not.toThrow();
-    // Optional for the service, and needed by whoever runs it.
+    // Optional for the service, and needed by the people who run it.
     expect(environment).toMatchObject({ PUBLIC_URL: expect.any(String), OPERATOR_TOKEN: expect.any(String) });
     expect(environment['PUSH_AUDIENCE']).toBe(`${environment['PUBLIC_URL']}/pubsub/push`);
     for (const { name, value } of container.env ?? []) if (name in DEPLOYED_SECRETS) expect(value).toBeUndefined();
     expect(environment, 'the owner of the tables is for the migration').not.toHaveProperty('OWNER_DATABASE_URL');
   });
 
-  it('is probed where it answers', () => expectProbes(container));
+  it('has probes at the routes that answer', () => expectProbes(container));
 
-  it('gets the memory that the image lets V8 take, and half as much again', () => expectMemory(container));
+  it('gets one and a half times the memory that V8 may use', () => expectMemory(container));
 });
 
 describe('the public side has no route of operators', () => {
-  it('on Cloud Run: it leads to the port of webhooks, and Google lets in whom it knows where operators are', () => {
+  it('on Cloud Run leads to the port of webhooks, and operators need a Google account', () => {
     const [outside, operators] = ['service', 'operator-service'].map(
       (file) => manifests(`cloud-run/${file}.yaml`)[0]?.metadata ?? { name: '' },
     );
@@ -114,7 +114,7 @@ describe('the streams to members', () => {
   const numberIn = (file: string, name: string): number =>
     Number(new RegExp(`${name} = ([\\d_]+)`).exec(read(file))?.[1]?.replaceAll('_', ''));
 
-  it('on Cloud Run: a stream ends by itself before it is cut', () => {
+  it('on Cloud Run end before Cloud Run cuts them', () => {
     const { timeoutSeconds } = cloudRun.template.spec as { timeoutSeconds?: number };
     const minutes = numberIn('src/http/follow/member-streams.ts', 'MAX_AGE_MS');
     expect(minutes).toBe(30);
@@ -134,7 +134,7 @@ describe('the service on Cloud Run', () => {
     expect(stopsWithinS(readConfig(services[0]?.[2] ?? {}))).toBeLessThan(10);
   });
 
-  it('needs fewer connections than the Postgres has that the script makes, with two revisions of each service', () => {
+  it("needs fewer connections than the script's Postgres has, with two revisions of each service", () => {
     const perService = [cloudRun, cloudRunOperators].map(({ template }, nth) => {
       const most = Number(template.metadata.annotations['autoscaling.knative.dev/maxScale']);
       return most * readConfig(services[nth]?.[2] ?? {}).POOL_SIZE;
@@ -142,7 +142,7 @@ describe('the service on Cloud Run', () => {
     expect(2 * perService.reduce((all, each) => all + each, 0)).toBeLessThan(connectionsOfSetUp());
   });
 
-  it('is waited for no longer than Cloud Run allows', () => {
+  it("has a startup probe within Cloud Run's limit", () => {
     const probe = cloudRun.template.spec.containers[0].startupProbe;
     expect((probe?.periodSeconds ?? 0) * (probe?.failureThreshold ?? 0)).toBeLessThanOrEqual(240);
   });
@@ -151,14 +151,14 @@ describe('the service on Cloud Run', () => {
 describe('the migration on Cloud Run', () => {
   const [container] = cloudRunJob.template.spec.template.spec.containers;
 
-  it('is `expediter migrate`, with the database alone, of which it has both roles', () => {
+  it('is `expediter migrate` with only the database variables of both roles', () => {
     expect(container.command).toEqual(['expediter', 'migrate']);
     const environment = environmentOf(container);
     expect(Object.keys(environment)).toEqual(['DATABASE_URL', 'OWNER_DATABASE_URL']);
     expect(() => readConfigOf(environment, 'DATABASE_URL', 'OWNER_DATABASE_URL')).not.toThrow();
   });
 
-  it('runs as somebody whose secrets the service cannot read', () => {
+  it('runs as an account with secrets that the service cannot read', () => {
     const secretOf = (name: string): string =>
       container.env?.find((each) => each.name === name)?.valueFrom?.secretKeyRef.name ?? '';
     const [own, shared] = [secretOf('OWNER_DATABASE_URL'), secretOf('DATABASE_URL')];
@@ -173,7 +173,7 @@ describe('the migration on Cloud Run', () => {
 describe('docs/deploy.md', () => {
   const document = read('docs/deploy.md');
 
-  it('has shell in every block of shell', () => {
+  it('has valid shell in every block', () => {
     const blocks = [...document.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, block = '']) => block);
     expect(blocks.length).toBeGreaterThan(15);
     for (const block of blocks) {
@@ -182,14 +182,14 @@ describe('docs/deploy.md', () => {
     }
   });
 
-  it('leads to files that are there', () => {
+  it('names existing files', () => {
     const paths = [...document.matchAll(/(?<![\w./-])deploy\/[\w./-]+\w/g)].map(([path]) => path);
     for (const path of paths.filter((each) => each !== 'deploy/expediter')) {
       expect(existsSync(join(ROOT, path)), path).toBe(true);
     }
   });
 
-  it('verifies who Postgres is wherever the way leads over a network', () => {
+  it("verifies Postgres's certificate wherever the connection crosses a network", () => {
     const files = [
       'docs/deploy.md',
       'docs/your-first-order.md',
@@ -202,7 +202,7 @@ describe('docs/deploy.md', () => {
     for (const [url] of urls) expect(url).toMatch(/[?&](sslmode=verify-full|host=\/)|@127\.0\.0\.1/);
   });
 
-  it('names secrets, accounts and topics as the script makes them', () => {
+  it('has the names of secrets, accounts and topics that the script creates', () => {
     const script = read('deploy/google-cloud/set-up.sh');
     const topics = services.flatMap(([, , environment]) =>
       Object.entries(environment).flatMap(([name, topic]) => (name.endsWith('_TOPIC') ? topic : [])),
@@ -218,7 +218,7 @@ describe('docs/deploy.md', () => {
   });
 });
 
-it('reaches Postgres over a socket by the URL that the script writes', async () => {
+it('the URL that the script writes reaches Postgres through a socket', async () => {
   const folder = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'socket-'));
   chmodSync(folder, 0o777);
   const postgres = await startPostgres({ settings: { unix_socket_directories: folder, listen_addresses: '' } });
@@ -237,7 +237,7 @@ it('reaches Postgres over a socket by the URL that the script writes', async () 
   }
 });
 
-it('what people read with goes against a standby', async () => {
+it('commands that only read work on a standby', async () => {
   const url = new URL(await createDatabase());
   url.searchParams.set('options', '-c default_transaction_read_only=on');
   const run = (...args: string[]): Promise<Ended> => runCli({ DATABASE_URL: url.href }, args);

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 
 describe('an alert', () => {
-  it('says how urgent it is, what is wrong in words with its figures, and where to read on', () => {
+  it('has its urgency, a sentence with figures, and a link to the runbook', () => {
     expect(alerts.length).toBeGreaterThan(20);
     for (const { alert, labels, annotations } of alerts) {
       expect(alert).toMatch(/^Expediter[A-Z][A-Za-z]+$/);
@@ -38,7 +38,7 @@ describe('an alert', () => {
     expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
   });
 
-  it('is shown to fire and to stay silent', async () => {
+  it('is shown to fire and not to fire', async () => {
     const shown = await readAlertTests();
     expect(new Set(shown.keys())).toEqual(new Set(alerts.map(({ alert }) => alert)));
     for (const [alert, about] of shown) expect({ alert, ...about }).toEqual({ alert, fires: true, stays: true });
@@ -76,7 +76,7 @@ describe('alerts and dashboard', () => {
     });
   });
 
-  it('ask for nothing that the service does not tell: names, labels and what they are compared with', () => {
+  it('use only names, labels and values that the service has', () => {
     for (const { from, expr } of asked) {
       const selectors = selectorsOf(expr).filter(({ name }) => !ITS_OWN_SERIES.includes(name));
       for (const { name, matchers } of selectors) {
@@ -93,7 +93,7 @@ describe('alerts and dashboard', () => {
     }
   });
 
-  it('leave nothing of ours unwatched', () => {
+  it('use every series of ours', () => {
     const watched = asked
       .flatMap(({ expr }) => selectorsOf(expr))
       .map(({ name }) => name.replace(/_(bucket|sum|count)$/, ''));
@@ -108,7 +108,7 @@ describe('alerts and dashboard', () => {
     expect(new Set(used)).toEqual(new Set(recorded));
   });
 
-  it('have no label by which a location could be told from another', () => {
+  it('have no label that distinguishes locations', () => {
     for (const [name, labels] of told)
       expect(
         [...labels.keys()].filter((label) => /location|order|member/.test(label)),

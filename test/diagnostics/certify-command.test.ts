@@ -67,7 +67,7 @@ function certify(locationId: string, ...words: string[]): Promise<Ended> {
 it.each([
   { by: 'the database', locationId: 'fine', byWhom: () => env },
   { by: 'the API', locationId: 'fine-too', byWhom: () => elsewhere },
-])('says by $by that a POS does all that it has to, in words as it goes on, and exits 0', async (about) => {
+])('certifies a complete POS by $by, prints each step as it is done, and exits 0', async (about) => {
   const { locationId, byWhom } = about;
   const file = join(folder, 'order.json');
   const wanted = sampleOrder({ type: 'delivery' });
@@ -98,7 +98,7 @@ it.each([
   });
 });
 
-it('exits 1 with the request, what was expected and what to do, in words and in JSON', async () => {
+it('prints the request, what was expected and what to do for a failed step, in words and in JSON, and exits 1', async () => {
   await open('wrong', { answer: (response) => void response.writeHead(404).end() });
   const ended = await certify('wrong');
   expect(ended.code).toBe(1);
@@ -125,7 +125,7 @@ it('exits 1 with the request, what was expected and what to do, in words and in 
   });
 });
 
-it('refuses what it cannot use, before anything is sent', async () => {
+it('refuses wrong options before anything is sent', async () => {
   await system.addLocation('unused', { ordersUrl: 'http://127.0.0.1:9/' });
   const file = join(folder, 'wrong.json');
   await writeFile(file, '{"items": []}');
@@ -140,7 +140,7 @@ it('refuses what it cannot use, before anything is sent', async () => {
   expect(await system.query(`SELECT FROM placements WHERE location_id = 'unused'`)).toEqual([]);
 });
 
-describe('by the API, an answer that goes on for minutes', () => {
+describe('certify by the API, with a long answer', () => {
   const AUTHORIZATION = { authorization: `Bearer ${OPERATOR_TOKEN}` };
   type Run = { text: () => string; leave: () => void; ended: Promise<unknown> };
   /** Nobody is at the till. */
@@ -184,7 +184,7 @@ describe('by the API, an answer that goes on for minutes', () => {
     expect(tokens).toEqual([{ revoked_at: expect.any(Date) as Date }]);
   });
 
-  it('is given once at a time in one process', async () => {
+  it('runs once at a time in one process', async () => {
     const run = await begin('first');
     const operator = await askOperator(system.urls[0] ?? '');
     expect(await operator.post('/locations/first/certify')).toMatchObject({ status: 409 });
@@ -193,7 +193,7 @@ describe('by the API, an answer that goes on for minutes', () => {
     await until(async () => (await endOf('first')) !== null);
   });
 
-  it('shows nothing of a webhook that is about somebody else, though it names the same ticket', async () => {
+  it('shows nothing of a webhook about another order, although it names the same ticket', async () => {
     const secret = 'the member of another order';
     await open('curious');
     const ended = certify('curious', '--wait', '10s', '--json');
@@ -205,7 +205,7 @@ describe('by the API, an answer that goes on for minutes', () => {
     expect(out).not.toContain(secret);
   });
 
-  it('ends with a problem when its process stops, and the test order with it', async () => {
+  it('ends with a problem when its process stops, and ends the test order', async () => {
     const run = await begin('drained', 1);
     await system.drain(1);
     await run.ended;

@@ -20,7 +20,7 @@ it.each([
   expect(compareSums(sampleOrder({ items, money }))).toEqual([]);
 });
 
-it('says what does not, with the digits of the currency', () => {
+it('reports each sum that does not add up, with the digits of the currency', () => {
   const odd = { ...money, subtotal: 3000, currency: 'KWD' };
   expect(compareSums(sampleOrder({ items, money: odd }))).toEqual([
     { path: 'money.subtotal', says: 'is 3.000 KWD, but the items with their modifiers add up to 3.810 KWD' },

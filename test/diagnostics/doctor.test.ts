@@ -125,8 +125,8 @@ async function onAdmin(sql: string): Promise<void> {
   await client.end();
 }
 
-describe('expediter doctor', () => {
-  it('finds nothing wrong where nothing is, in words and in JSON, and exits 0', async () => {
+describe('doctor', () => {
+  it('finds nothing wrong with a healthy service, in words and in JSON, and exits 0', async () => {
     const { code, out, error } = await runCli(env, ['doctor']);
     expect({ code, error, out }).toEqual({ code: 0, error: '', out: expect.stringMatching(/\n\n\d+ ok\n$/) });
     expect(out).toMatch(/^ok +database +connection +Postgres \d+\.\d+, directly$/m);
@@ -140,7 +140,7 @@ describe('expediter doctor', () => {
     expect(pos.requests).toBe(0);
   });
 
-  it('exits 1 where something failed, names every variable that is wrong and no value of one', async () => {
+  it('exits 1 after a failed finding, and names every wrong variable without its value', async () => {
     const broken = { ...env, SETTINGS_KEY: 'id:hunter2', POOL_SIZE: 'hunter2', ORDER_API_URL: '' };
     const { code, out, error } = await runCli(broken, ['doctor', '--json']);
     expect({ code, error }).toEqual({ code: 1, error: '' });
@@ -155,7 +155,7 @@ describe('expediter doctor', () => {
     expect(findings).toContainEqual(expect.objectContaining({ part: 'platform', state: 'skipped' }));
   });
 
-  it('looks at parts alone, and knows no others', async () => {
+  it('checks only the named parts, and refuses unknown ones', async () => {
     const { code, out } = await runCli(env, ['doctor', '--only', 'topic,push', '--json']);
     const { findings } = JSON.parse(out) as { findings: Finding[] };
     expect({ code, parts: findings.map((each) => each.part) }).toEqual({ code: 0, parts: ['topic', 'push'] });
@@ -166,14 +166,14 @@ describe('expediter doctor', () => {
     ]);
   });
 
-  it('lets a warning pass', async () => {
+  it('exits 0 after a warning', async () => {
     const { code, out } = await runCli({ ...env, PUBLIC_URL: '' }, ['doctor', '--only', 'public-url']);
     expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('1 warning') });
   });
 });
 
-describe('of the environment', () => {
-  it('weak secrets and wide networks of proxies are told', async () => {
+describe('doctor on the environment', () => {
+  it('warns of a weak OPERATOR_TOKEN and of wide networks in TRUSTED_PROXIES', async () => {
     const change = { OPERATOR_TOKEN: 'x'.repeat(43), TRUSTED_PROXIES: '10.0.0.0/8, 0.0.0.0/1' };
     expect(await wrong('environment', change)).toEqual([
       warning('OPERATOR_TOKEN', /can be guessed/, /openssl rand -base64 32/),
@@ -181,13 +181,13 @@ describe('of the environment', () => {
     ]);
   });
 
-  it('a removed variable fails, with what replaces it', async () => {
+  it('fails if a removed variable is set, and names its replacement', async () => {
     const [name = '', instead = ''] = Object.entries(REMOVED)[0] ?? [];
     const found = await wrong('environment', { [name]: 'x' });
     expect(found).toMatchObject([{ check: name, found: `was removed: ${instead}`, toDo: 'remove it' }]);
   });
 
-  it('it loads the module and the providers that it names', async () => {
+  it('fails if ORDER_MODULE or PROVIDER_MODULES cannot be loaded', async () => {
     expect(await wrong('environment', { ORDER_MODULE: '/nowhere', PROVIDER_MODULES: 'no-such-provider' })).toEqual([
       failed('ORDER_MODULE', /\/nowhere cannot be loaded/),
       failed('PROVIDER_MODULES', /no-such-provider cannot be loaded/),
@@ -198,8 +198,8 @@ describe('of the environment', () => {
   });
 });
 
-describe('of the database', () => {
-  it('one that cannot be reached fails, and what is in it is not looked at', async () => {
+describe('doctor on the database', () => {
+  it('fails if Postgres cannot be reached, and skips all checks that need it', async () => {
     const nowhere = 'postgres://expediter:hunter2@127.0.0.1:9/expediter';
     const findings = await examine({ ...env, DATABASE_URL: nowhere }, ['database', 'clock', 'keys', 'locations']);
     expect(findings.map(({ part, state }) => [part, state])).toEqual([
@@ -212,7 +212,7 @@ describe('of the database', () => {
     expect(JSON.stringify(findings)).not.toMatch(SECRETS);
   });
 
-  it('a pooler that drops settings is used if the role has them', async () => {
+  it('accepts a pooler that drops settings if the role has these settings', async () => {
     const pooler = await startPooler(postgres.url, { options: 'dropped' });
     onTestFinished(() => pooler.stop());
     const DATABASE_URL = pooler.through(env['DATABASE_URL'] ?? '');
@@ -233,7 +233,7 @@ describe('of the database', () => {
     ]);
   });
 
-  it('one without our schema is migrated', async () => {
+  it('fails if the schema is missing, and names expediter migrate', async () => {
     await onAdmin('CREATE DATABASE empty');
     const empty = Object.assign(new URL(postgres.url), { pathname: '/empty' }).href;
     expect(await wrong('database', { DATABASE_URL: empty })).toEqual([
@@ -241,13 +241,13 @@ describe('of the database', () => {
     ]);
   });
 
-  it('one without fsync keeps no promise', async () => {
+  it('fails if Postgres runs without fsync', async () => {
     expect(await wrong('database', { DATABASE_URL: asService(await createDatabase()) })).toEqual([
       failed('writing', /fsync/),
     ]);
   });
 
-  it('one in which not everything can be written is told', async () => {
+  it('fails if the encoding of the database cannot store every text', async () => {
     // As somebody may have migrated it who did not know yet; today that is refused.
     const latin = await createEmptyDatabase('LATIN1');
     const [first = ''] = await migrationsIn(MIGRATIONS);
@@ -265,7 +265,7 @@ describe('of the database', () => {
     ]);
   });
 
-  it('what an upgrade or a crashed client leaves behind is told', async () => {
+  it('reports what an upgrade or a crashed client has left behind', async () => {
     await onAdmin(`SELECT setval('expediter.schema_migrations_id_seq', 1, false)`);
     await onAdmin(`ALTER TABLE expediter.cases REPLICA IDENTITY DEFAULT; CREATE PUBLICATION everything FOR ALL TABLES`);
     await onAdmin(`BEGIN; LOCK TABLE expediter.kept_days IN ACCESS SHARE MODE; PREPARE TRANSACTION 'left over'`);
@@ -284,7 +284,7 @@ describe('of the database', () => {
     expect(await wrong('database')).toEqual([]);
   });
 
-  it('a role that may only read is not enough, and one with few connections is short of them', async () => {
+  it('fails if the role may only read, and warns if it may open too few connections', async () => {
     await onAdmin(`CREATE ROLE reader LOGIN CONNECTION LIMIT 8; GRANT USAGE ON SCHEMA expediter TO reader;
                    GRANT SELECT ON ALL TABLES IN SCHEMA expediter TO reader;
                    ALTER ROLE reader SET search_path = expediter;
@@ -301,7 +301,7 @@ describe('of the database', () => {
     ]);
   });
 
-  it('a role with one right too few is not enough, whichever it is', async () => {
+  it('fails if the role lacks any one right', async () => {
     await onAdmin(`REVOKE UPDATE (reason) ON status_events FROM expediter;
                    REVOKE EXECUTE ON FUNCTION drop_webhook_partition FROM expediter`);
     expect(await wrong('database')).toEqual([
@@ -314,7 +314,7 @@ describe('of the database', () => {
     expect(await wrong('database')).toEqual([]);
   });
 
-  it('a role that may do more than the service does is told', async () => {
+  it('warns if the role has more rights than the service needs', async () => {
     expect(await wrong('database', { DATABASE_URL: postgres.url })).toEqual([
       warning('least privilege', /^the role is a superuser: /, /another role own the tables/),
     ]);
@@ -338,7 +338,7 @@ describe('of the database', () => {
     await onAdmin('ALTER TABLE webhooks OWNER TO postgres');
   });
 
-  it('a connection that somebody on the way could read, or answer, is told', async () => {
+  it('warns if the connection could be read or answered by somebody in between', async () => {
     // This machine, by an address that is none of its own.
     const at = (query = ''): string => `${env['DATABASE_URL']?.replace('127.0.0.1', '0.0.0.0')}${query}`;
     expect(await wrong('database', { DATABASE_URL: at() })).toEqual([
@@ -370,17 +370,17 @@ describe('of the database', () => {
     ['127.0.0.2', 'ok'],
     ['10.0.0.5', 'warning'],
     ['localhost.example.com', 'warning'],
-  ])('without encryption, %s is %s', (host, state) => {
+  ])('judges a connection to %s without encryption: %s', (host, state) => {
     expect(judgeEncryption({ host, ssl: false, encrypted: false }, {})).toMatchObject({ state });
   });
 
-  it('a Node that verifies no certificate is told', () => {
+  it('warns if Node verifies no certificates', () => {
     const link = { host: 'db.internal', ssl: true, encrypted: true };
     expect(judgeEncryption(link, {}).state).toBe('ok');
     expect(judgeEncryption(link, { NODE_TLS_REJECT_UNAUTHORIZED: '0' }).state).toBe('warning');
   });
 
-  it('days without a table, days and months that should be gone, and orders that should be erased or moved are told', async () => {
+  it('reports missing partitions, partitions that should be dropped, and orders that should be erased or moved', async () => {
     await system.query(
       `WITH o AS (
          INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, ended_at, erased_at)
@@ -415,14 +415,14 @@ describe('of the database', () => {
   });
 });
 
-describe('of the clocks', () => {
-  it('this one being off is told', async () => {
+describe('doctor on the clocks', () => {
+  it("warns if this machine's clock is wrong", async () => {
     const now = Date.now.bind(Date);
     vi.spyOn(Date, 'now').mockImplementation(() => now() - 5_000);
     expect(await wrong('clock')).toEqual([warning('this machine', /^[45]\.\d s behind /)]);
   });
 
-  it("the platform's being off is told", async () => {
+  it("warns if the platform's clock is wrong", async () => {
     const url = await serve((_request, response) => {
       response.setHeader('date', new Date(Date.now() + 60_000).toUTCString());
       sendJson(response, 200, { data: { order: null } });
@@ -433,8 +433,8 @@ describe('of the clocks', () => {
   });
 });
 
-describe('of the keys', () => {
-  it('one that is still in use, one that is not, and one that is missing are told apart', async () => {
+describe('doctor on the keys', () => {
+  it('distinguishes keys that are still in use, unused and missing', async () => {
     const key = (id: string): string => `${id}:${Buffer.alloc(32, id).toString('base64')}`;
     const { SETTINGS_KEY = '' } = env;
     expect(await wrong('keys', { SETTINGS_KEY: `${key('new')},${SETTINGS_KEY},${key('idle')}` })).toEqual([
@@ -450,7 +450,7 @@ describe('of the keys', () => {
   });
 });
 
-describe('of the ordering platform', () => {
+describe('doctor on the ordering platform', () => {
   const answering = (handle: Handler): Promise<object[]> =>
     serve(handle).then((url) => wrong('platform', { ORDER_API_URL: `${url}/graphql?key=hunter2` }));
   const answeringJson = (status: number, body: unknown): Promise<object[]> =>
@@ -462,13 +462,13 @@ describe('of the ordering platform', () => {
       (_, response) => void response.writeHead(301, { location: 'http://127.0.0.1:9/?token=hunter2' }).end(),
       failed('query', /redirects \(301\)/, /ORDER_API_URL/),
     ],
-    ['an answer without an end', (_, response) => sendEndless(response), failed('query', /larger than 1048576 bytes/)],
+    ['an endless answer', (_, response) => sendEndless(response), failed('query', /larger than 1048576 bytes/)],
     [
       'a page',
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hunter2</h1>'),
       failed('query', /answers 200 with text\/html, not GraphQL/, /GraphQL endpoint/),
     ],
-  ])('%s is told', async (_, handle, finding) => {
+  ])('reports %s', async (_, handle, finding) => {
     expect(await answering(handle)).toEqual([finding]);
   });
 
@@ -483,7 +483,7 @@ describe('of the ordering platform', () => {
       { data: { order }, errors: [errorOf('FORBIDDEN')] },
       failed('query', /refuses us/, /ORDER_API_TOKEN/),
     ],
-    ['an id that is none', { errors: [errorOf('BAD_USER_INPUT')] }, warning('query', /made-up order id invalid/)],
+    ['an id that is missing', { errors: [errorOf('BAD_USER_INPUT')] }, warning('query', /made-up order id invalid/)],
     [
       'an id of another kind',
       { data: { order }, errors: [invalidId] },
@@ -502,20 +502,20 @@ describe('of the ordering platform', () => {
     ],
     ['no field of that name', { data: { purchase: null } }, failed('query', /no field "order"/, /ORDER_MODULE/)],
     [
-      'an order for whatever id',
+      'an order for any id',
       { data: { order: { member: { name: 'hunter2' } } } },
       warning('query', /has an order for a made-up id/),
     ],
-  ])('%s is told', async (_, body, finding, status = 200) => {
+  ])('reports %s', async (_, body, finding, status = 200) => {
     expect(await answeringJson(status, body)).toEqual([finding]);
   });
 
-  it('NOT_FOUND is as good as null', async () => {
+  it('accepts NOT_FOUND like null', async () => {
     const errors = [{ path: ['order'], ...errorOf('NOT_FOUND') }];
     expect(await answeringJson(200, { data: { order }, errors })).toEqual([]);
   });
 
-  it('a token that it refuses is told, and a query that does not fit its schema in its own words', async () => {
+  it('reports a refused token, and what the schema says of a wrong query', async () => {
     expect(await wrong('platform', { ORDER_API_TOKEN: 'hunter2' })).toEqual([failed('query', /refuses us \(401\)/)]);
     const wrongQuery = join(folder, 'wrong-query.mjs');
     await writeFile(
@@ -529,7 +529,7 @@ describe('of the ordering platform', () => {
     ]);
   });
 
-  it('a schema that the default query does not fit is told, with the way to a module', async () => {
+  it('fails if the schema does not fit the default query, and names platform init', async () => {
     const schema = buildSchema(await readFile(join(EXAMPLE, 'schema.graphql'), 'utf8'));
     const url = await serve(async (request, response) => {
       const { query } = JSON.parse((await readBody(request)).toString()) as { query: string };
@@ -541,7 +541,7 @@ describe('of the ordering platform', () => {
     ]);
   });
 
-  it('a schema that is not valid in itself, as large ones are, is compared all the same', async () => {
+  it('compares the query with a schema that is not valid, as large ones are', async () => {
     const schema = buildSchema(await readFile(join(EXAMPLE, 'schema.graphql'), 'utf8'));
     const told = JSON.stringify(introspectionFromSchema(schema)).replaceAll('"houseNumber"', '"__reserved"');
     const url = await serve(async (request, response) => {
@@ -554,12 +554,12 @@ describe('of the ordering platform', () => {
     ]);
   });
 
-  it('a module is tried with what it sends, and its query compared with the schema', async () => {
+  it('sends the query and headers of a module, and compares the query with the schema', async () => {
     const feast = await servePlatform();
     servers.push({ url: feast.url, stop: feast.stop } as HttpServer);
     const change = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, ORDER_MODULE: join(EXAMPLE, 'map-order.ts') };
     expect(await wrong('environment', change)).toEqual([]);
-    // Whoever only has a platform yet is told of nothing else.
+    // An installation that only has a platform yet gets no other finding.
     const alone = await examine(change, ['platform']);
     expect(alone.map(({ check, state }) => `${check} ${state}`)).toEqual(['query ok', 'schema ok']);
     expect(await wrong('platform', { ...change, ORDER_API_TOKEN: 'x' })).toEqual([
@@ -591,7 +591,7 @@ describe('of the ordering platform', () => {
     ]);
   });
 
-  it('nobody there, and nobody who answers in time, are told', async () => {
+  it('fails if no service listens at ORDER_API_URL, or if it does not answer in time', async () => {
     expect(await wrong('platform', { ORDER_API_URL: nobody })).toEqual([failed('query', /no service listens there/)]);
     const timeout = AbortSignal.timeout.bind(AbortSignal);
     vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms / 20));
@@ -599,14 +599,17 @@ describe('of the ordering platform', () => {
   });
 });
 
-describe('of the topic', () => {
-  it.each(['STATUS_TOPIC', 'KITCHEN_TOPIC'])('%s that is not there is made', async (name) => {
-    expect(await wrong('topic', { [name]: 'elsewhere' })).toEqual([
-      failed(name, /there is no "elsewhere"/, /gcloud pubsub topics create elsewhere/),
-    ]);
-  });
+describe('doctor on the topic', () => {
+  it.each(['STATUS_TOPIC', 'KITCHEN_TOPIC'])(
+    'fails if %s does not exist, and prints the command that creates it',
+    async (name) => {
+      expect(await wrong('topic', { [name]: 'elsewhere' })).toEqual([
+        failed(name, /there is no "elsewhere"/, /gcloud pubsub topics create elsewhere/),
+      ]);
+    },
+  );
 
-  it('one that we may not publish to fails, and nothing is ever published', async () => {
+  it('fails if the service may not publish to the topic, and never publishes', async () => {
     const before = system.pubsub.published('order-status').length;
     system.pubsub.faults.permissions = [];
     expect(await wrong('topic')).toEqual([failed('STATUS_TOPIC', /may not publish/, /roles\/pubsub\.publisher/)]);
@@ -616,7 +619,7 @@ describe('of the topic', () => {
     expect(system.pubsub.published('order-status')).toHaveLength(before);
   });
 
-  it('an emulator asks for no credentials, and none are looked for', async () => {
+  it('does not look for credentials if an emulator is set', async () => {
     let asked = 0;
     const metadata = await serve((_, response) => {
       asked += 1;
@@ -627,7 +630,7 @@ describe('of the topic', () => {
     expect({ code, error, asked }).toEqual({ code: 0, error: '', asked: 0 });
   });
 
-  it('nobody there is told, and so is who Google does not know', async () => {
+  it('fails if Pub/Sub cannot be reached, or if there are no valid credentials', async () => {
     const run = async (change: Record<string, string>): Promise<string> => {
       const { code, out, error } = await runCli({ ...env, ...change }, ['doctor', '--only', 'topic']);
       expect(code).toBe(1);
@@ -641,7 +644,7 @@ describe('of the topic', () => {
   });
 });
 
-describe('of the spill', () => {
+describe('doctor on the spill', () => {
   const change = { SPILL_TOPIC: 'spill' };
   /** A subscription with nothing wrong. */
   const fine: CreateSubscriptionOptions = {
@@ -667,7 +670,7 @@ describe('of the spill', () => {
     return wrong('spill', { SPILL_TOPIC });
   }
 
-  it('where there is none, what that means is said in one line', async () => {
+  it('says in one line what it means that SPILL_TOPIC is unset', async () => {
     expect(await examine(env, ['spill'])).toEqual([
       {
         part: 'spill',
@@ -678,7 +681,7 @@ describe('of the spill', () => {
     ]);
   });
 
-  it('what is not there is made', async () => {
+  it('fails if topic and subscription do not exist, and prints the commands that create them', async () => {
     expect(await wrong('spill', change)).toEqual([]);
     expect(await wrong('spill', { SPILL_TOPIC: 'no-spill' })).toEqual([
       failed('SPILL_TOPIC', /there is no "no-spill"/, /gcloud pubsub topics create no-spill/),
@@ -690,7 +693,7 @@ describe('of the spill', () => {
     ]);
   });
 
-  it('one that we may not publish to or read from fails; where we may not look, that is said', async () => {
+  it('fails without the rights to publish and to read, and says if it lacks the right to check the settings', async () => {
     const { faults } = system.pubsub;
     faults.permissions = [];
     expect(await wrong('spill', change)).toEqual([
@@ -713,25 +716,37 @@ describe('of the spill', () => {
 
   const fewAttempts = { ...fine.deadLetterPolicy, maxDeliveryAttempts: 5 };
   it.each<[string, CreateSubscriptionOptions, state: string, found: RegExp, toDo?: RegExp]>([
-    ['a filter', { filter: 'attributes.club = "1"' }, 'failed', /has a filter/, /another subscription/],
+    [
+      'a filter on the subscription',
+      { filter: 'attributes.club = "1"' },
+      'failed',
+      /has a filter/,
+      /another subscription/,
+    ],
     ['pushes', { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/' } }, 'failed', /pushes to an/, /--push-endpoint=/],
-    ['a table that it fills', { bigqueryConfig: { table: 'p.d.t' } }, 'failed', /pushes to an endpoint/],
+    ['a table that the subscription fills', { bigqueryConfig: { table: 'p.d.t' } }, 'failed', /pushes to an endpoint/],
     ['too short a deadline', { ackDeadlineSeconds: 10 }, 'warning', /ack deadline is 10 s/, /--ack-deadline 60/],
     ['too long a deadline', { ackDeadlineSeconds: 600 }, 'warning', /ack deadline is 600 s/],
     [
-      'a short memory',
+      'too short a retention',
       { messageRetentionDuration: 86_400 },
       'warning',
       /for 86400 s/,
       /--message-retention-duration 7d/,
     ],
-    ['no dead letter', { deadLetterPolicy: null }, 'warning', /no dead-letter topic/, /--dead-letter-topic/],
-    ['few attempts', { deadLetterPolicy: fewAttempts }, 'warning', /after 5 deliveries/, /--max-delivery-attempts 100/],
-  ])('%s is told', async (_, otherwise, state, found, toDo) => {
+    ['no dead letter topic', { deadLetterPolicy: null }, 'warning', /no dead-letter topic/, /--dead-letter-topic/],
+    [
+      'too few attempts',
+      { deadLetterPolicy: fewAttempts },
+      'warning',
+      /after 5 deliveries/,
+      /--max-delivery-attempts 100/,
+    ],
+  ])('reports %s', async (_, otherwise, state, found, toDo) => {
     expect(await wrongWith(otherwise)).toEqual([{ ...failed('spill subscription', found, toDo), state }]);
   });
 
-  it('the subscription of another topic is told', async () => {
+  it('fails if the subscription belongs to another topic', async () => {
     const found = /belongs to projects\/test-project\/topics\/order-status/;
     expect(await wrongWith({}, 'order-status')).toEqual([
       failed('spill subscription', found, /another subscription on "spill-\d+"/),
@@ -739,7 +754,7 @@ describe('of the spill', () => {
   });
 });
 
-describe('of pushes', () => {
+describe('doctor on pushes', () => {
   it.each<[string, Handler, RegExp]>([
     ['no key set', (_, response) => sendJson(response, 200, {}), /200 with other JSON, not a key set/],
     ['an error', (_, response) => sendJson(response, 404, { keys: [] }), /404 with other JSON/],
@@ -748,11 +763,11 @@ describe('of pushes', () => {
       (_, response) => sendJson(response, 200, { keys: [{ kty: 'EC' }, { kty: 'RSA', use: 'enc' }] }),
       /keys for RS256: none of 2$/,
     ],
-  ])('%s is told', async (_, handle, found) => {
+  ])('fails if PUSH_JWKS_URL answers %s', async (_, handle, found) => {
     expect(await wrong('push', { PUSH_JWKS_URL: await serve(handle) })).toEqual([failed('PUSH_JWKS_URL', found)]);
   });
 
-  it('nobody there is told, and that anybody can push', async () => {
+  it('fails if nothing listens at PUSH_JWKS_URL, and warns if PUSH_AUTH is off', async () => {
     expect(await wrong('push', { PUSH_JWKS_URL: nobody })).toEqual([
       failed('PUSH_JWKS_URL', /no service listens there/),
     ]);
@@ -760,16 +775,20 @@ describe('of pushes', () => {
   });
 });
 
-describe('of follow tokens', () => {
+describe('doctor on follow tokens', () => {
   it.each<[string, object[], RegExp]>([
-    ['no key at all', [], /keys for ES256, EdDSA, Ed25519, RS256: none of 0$/],
-    ['none of its algorithms', [{ kty: 'oct' }, { kty: 'EC', crv: 'P-384' }, { kty: 'RSA', use: 'enc' }], /none of 3$/],
-  ])('%s is told', async (_, keys, found) => {
+    ['no keys at all', [], /keys for ES256, EdDSA, Ed25519, RS256: none of 0$/],
+    [
+      'no key for a supported algorithm',
+      [{ kty: 'oct' }, { kty: 'EC', crv: 'P-384' }, { kty: 'RSA', use: 'enc' }],
+      /none of 3$/,
+    ],
+  ])('fails if FOLLOW_TOKEN_KEYS has %s', async (_, keys, found) => {
     const FOLLOW_TOKEN_KEYS = await serve((_request, response) => sendJson(response, 200, { keys }));
     expect(await wrong('follow', { FOLLOW_TOKEN_KEYS })).toEqual([failed('FOLLOW_TOKEN_KEYS', found)]);
   });
 
-  it('keys by URL, keys at hand and none at all are well', async () => {
+  it('accepts keys by URL, keys in the variable, and no keys', async () => {
     const keys = { keys: [{ kty: 'oct', k: 'x'.repeat(43) }] };
     const FOLLOW_TOKEN_KEYS = await serve((_, response) =>
       sendJson(response, 200, { keys: [{ kty: 'EC', crv: 'P-256' }] }),
@@ -779,7 +798,7 @@ describe('of follow tokens', () => {
     expect(await wrong('follow')).toEqual([]);
   });
 
-  it('nobody there is told, and keys that anybody in between can change', async () => {
+  it('fails if nothing listens at FOLLOW_TOKEN_KEYS, and warns if the URL is not https', async () => {
     const check = 'FOLLOW_TOKEN_KEYS';
     expect(await wrong('follow', { [check]: nobody })).toEqual([failed(check, /no service listens there/)]);
     expect(await wrong('follow', { [check]: 'http://platform.invalid/jwks' })).toEqual([
@@ -789,8 +808,8 @@ describe('of follow tokens', () => {
   });
 });
 
-describe('of messages to restaurants', () => {
-  it('a mail server that works is told from one that does not, and a gateway that must not be called', async () => {
+describe('doctor on messages to restaurants', () => {
+  it('accepts a working mail server, and fails for one that does not answer and for a forbidden gateway', async () => {
     const mail = await startMailServer();
     servers.push(mail);
     const set = { SMTP_URL: mail.url, NOTIFY_WEBHOOK_URL: 'https://sms.example.com' };
@@ -802,7 +821,7 @@ describe('of messages to restaurants', () => {
     ]);
   });
 
-  it('a contact whose way is not set up is told', async () => {
+  it("warns if a contact's way is not set up", async () => {
     const contacts = (value: object[]): Promise<unknown> =>
       system.query(`UPDATE locations SET contacts = $1`, [JSON.stringify(value)]);
     await contacts([{ email: 'kitchen@nord.example', via: 'email' }]);
@@ -812,8 +831,8 @@ describe('of messages to restaurants', () => {
   });
 });
 
-describe('of PUBLIC_URL', () => {
-  it('somebody else there, nobody there, and a service that starts are told apart', async () => {
+describe('doctor on PUBLIC_URL', () => {
+  it('distinguishes another service, no service, and a service that is starting', async () => {
     const page = await serve(
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('hello'),
     );
@@ -825,7 +844,7 @@ describe('of PUBLIC_URL', () => {
     expect(await wrong('public-url', { PUBLIC_URL: starting })).toEqual([warning('readyz', /starting or stopping/)]);
   });
 
-  it('a door that leads to operators is told, where they have a port of their own', async () => {
+  it("fails if PUBLIC_URL leads to the operators' routes although they have a port of their own", async () => {
     const change = { PUBLIC_URL: system.operatorUrls[0] ?? '' };
     expect(await wrong('public-url', change)).toEqual([
       failed(
@@ -837,7 +856,7 @@ describe('of PUBLIC_URL', () => {
     expect(await wrong('public-url', { ...change, OPERATOR_PORT: '' })).toEqual([]);
   });
 
-  it('a proxy that is not trusted is told, once requests came by it or if PUBLIC_URL is https', async () => {
+  it('warns of an untrusted proxy, after a request through it or if PUBLIC_URL is https', async () => {
     const told = warning('TRUSTED_PROXIES', /a proxy is in front/, /who-is-in-front/);
     const change = { PUBLIC_URL: 'https://expediter.invalid' };
     const unreachable = failed('readyz', /cannot be resolved/);
@@ -855,7 +874,7 @@ describe('of PUBLIC_URL', () => {
     expect(system.logged.filter((line) => line.includes('a proxy that is not trusted'))).toHaveLength(1);
   });
 
-  it('no TLS is told', async () => {
+  it('warns if PUBLIC_URL is not https', async () => {
     expect(await wrong('public-url', { PUBLIC_URL: 'http://expediter.invalid' })).toEqual([
       warning('PUBLIC_URL', /not https/),
       failed('readyz', /cannot be resolved/),
@@ -863,7 +882,7 @@ describe('of PUBLIC_URL', () => {
   });
 });
 
-describe('of operators', () => {
+describe('doctor on operators', () => {
   const CONSOLE_URL = 'https://console.example.com';
   const issuerSaying = async (change: object): Promise<string> => {
     const url = await serve((request, response) =>
@@ -882,7 +901,7 @@ describe('of operators', () => {
   const noAdmins = failed('admins', /there is no admin/, /operator token issue .* --role admin/);
   const noGrants = warning('grants', /no one can sign in/, /operator grant add .* --role admin/);
 
-  it('an issuer that people can sign in at is well, and the callback to register is told', async () => {
+  it('accepts an issuer where people can sign in, and prints the callback to register', async () => {
     const OIDC_ISSUER = await issuerSaying({});
     expect(await wrong('operators', { OIDC_ISSUER, CONSOLE_URL })).toEqual([noGrants]);
     const found = await examine({ ...env, OIDC_ISSUER, CONSOLE_URL }, ['operators']);
@@ -893,16 +912,16 @@ describe('of operators', () => {
   });
 
   it.each<[string, object, RegExp]>([
-    ['that says it is another', { issuer: 'https://accounts.google.com' }, /another issuer/],
-    ['without the code flow', { response_types_supported: ['id_token'] }, /not offer the authorization code flow/],
-    ['without PKCE', { code_challenge_methods_supported: ['plain'] }, /not offer PKCE with S256/],
-    ['that is none', { jwks_uri: undefined }, /not as an OpenID issuer/],
-  ])('one %s is told', async (_what, change, found) => {
+    ['names another issuer', { issuer: 'https://accounts.google.com' }, /another issuer/],
+    ['lacks the code flow', { response_types_supported: ['id_token'] }, /not offer the authorization code flow/],
+    ['lacks PKCE', { code_challenge_methods_supported: ['plain'] }, /not offer PKCE with S256/],
+    ['is not an OpenID provider', { jwks_uri: undefined }, /not as an OpenID issuer/],
+  ])('fails if the issuer %s', async (_what, change, found) => {
     const OIDC_ISSUER = await issuerSaying(change);
     expect(await wrong('operators', { OIDC_ISSUER, CONSOLE_URL })).toContainEqual(failed('OIDC_ISSUER', found));
   });
 
-  it('nobody there is told, and a console over plain http', async () => {
+  it('fails if nothing listens at OIDC_ISSUER, and if CONSOLE_URL is not https', async () => {
     const change = { OIDC_ISSUER: nobody, CONSOLE_URL: 'http://console.example.com' };
     expect(await wrong('operators', change)).toEqual([
       failed('OIDC_ISSUER', /no service listens/),
@@ -911,7 +930,7 @@ describe('of operators', () => {
     ]);
   });
 
-  it('nobody who may give roles is told, and OPERATOR_TOKEN beside names', async () => {
+  it('warns if nobody has the role admin, and if OPERATOR_TOKEN is set although somebody has', async () => {
     const change = { OIDC_ISSUER: await issuerSaying({}), CONSOLE_URL };
     const grant = (roles: string, locations: string): Promise<unknown> =>
       system.query(
@@ -932,7 +951,7 @@ describe('of operators', () => {
     }
   });
 
-  it('that nobody can be an admin fails, until a token is one, at all locations and while it is valid', async () => {
+  it('fails if nobody can become admin, until a token has this role at all locations and is valid', async () => {
     const change = withoutToken;
     expect(await wrong('operators', change)).toEqual([noAdmins]);
     expect(await wrong('operators', { ...change, OPERATOR_PORT: '' })).toEqual([]);
@@ -951,8 +970,8 @@ describe('of operators', () => {
   });
 });
 
-describe('of the locations', () => {
-  it('one that its POS refuses, one without a token, one whose last token expires soon are told', async () => {
+describe('doctor on the locations', () => {
+  it('reports a location that its POS refuses, one without a token, and one whose last token expires soon', async () => {
     await system.addLocation('club-2', { ...pos.settings, accessToken: 'hunter2' }, 'hubrise');
     await system.addLocation('club-3', { ordersUrl: 'http://127.0.0.1:9/' });
     const keys = parseSettingsKeys(String(env['SETTINGS_KEY']));
@@ -973,7 +992,7 @@ describe('of the locations', () => {
     await system.query(`DELETE FROM locations WHERE location_id <> 'club-1'`);
   });
 
-  it('one whose tills are closed is fine, and says so', async () => {
+  it('accepts a location whose tills are closed, and says so', async () => {
     const closed = await startLightspeedK();
     servers.push(closed);
     closed.tills.salesPeriod = 'CLOSED';
@@ -985,21 +1004,21 @@ describe('of the locations', () => {
     expect(findings).toContainEqual({ part: 'locations', check: 'closed', state: 'ok', found });
   });
 
-  it('one whose settings no key opens is told', async () => {
+  it('fails for a location whose settings cannot be decrypted', async () => {
     const other = `other:${Buffer.alloc(32, 9).toString('base64')}`;
     expect(await wrong('locations', { SETTINGS_KEY: other })).toEqual([
       failed('club-1', /SETTINGS_KEY has no key with id "test"/, /SETTINGS_KEY/),
     ]);
   });
 
-  it('none at all is told', async () => {
+  it('warns if there are no locations', async () => {
     const DATABASE_URL = asService(await createDatabase());
     expect(await wrong('locations', { DATABASE_URL })).toEqual([
       warning('any', /there are no locations/, /location put/),
     ]);
   });
 
-  it('those that hang are given up, and when time is up the rest is left out and said to be', async () => {
+  it('gives up a location that hangs, and lists the locations that it skipped for lack of time', async () => {
     const url = await serve(() => {});
     for (let n = 0; n < 9; n++) {
       await system.addLocation(`hangs-${n}`, { ...pos.settings, baseUrl: url }, 'hubrise');

@@ -27,7 +27,7 @@ function check(locationId: string, ...words: string[]): Promise<Ended> {
   return runCli(stage.env, ['provider', 'check', locationId, ...words]);
 }
 
-it('says that settings reach their POS, where nothing comes of it', async () => {
+it('says that the settings reach their POS, without creating an order', async () => {
   const pos = await start();
   await stage.addLocation('fine', pos.settings, 'hubrise');
   expect(await check('fine')).toEqual({ code: 0, out: 'ok       fine: reaches its POS\n', error: '' });
@@ -50,7 +50,7 @@ it('exits 1 with what is wrong and what to do, and shows no secret', async () =>
   expect(JSON.parse(json.out)).toMatchObject({ locationId: 'wrong', state: 'failed' });
 });
 
-it('leads nowhere that ALLOW_PRIVATE_HOSTS does not name, and says so', async () => {
+it('refuses a host that is not in ALLOW_PRIVATE_HOSTS, and says so', async () => {
   const pos = await start();
   await stage.addLocation('private', pos.settings, 'hubrise');
   // Whether or not its POS could be asked.
@@ -63,7 +63,7 @@ it('leads nowhere that ALLOW_PRIVATE_HOSTS does not name, and says so', async ()
   }
 });
 
-it('is honest where it cannot ask', async () => {
+it('says that it tried nothing if the POS has no call for a check', async () => {
   await stage.addLocation('plain', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const { code, out } = await check('plain');
   expect(code).toBe(0);

@@ -32,14 +32,14 @@ const wrongWith = (schema: object | undefined, value: unknown): unknown => {
   return validate(value) ? undefined : validate.errors;
 };
 
-it('is what the code has', () => {
+it('docs/asyncapi.yaml equals what the code generates', () => {
   // Where it is not: npm run asyncapi
   expect(parse(text)).toEqual(asyncapi());
   expect(JSON.parse(read('docs/kitchen-availability.schema.json'))).toEqual(kitchenSchema());
   expect(JSON.parse(read('docs/attention-event.schema.json'))).toEqual(attentionSchema());
 });
 
-it("is right by AsyncAPI's own parser, which finds what is wrong", async () => {
+it("docs/asyncapi.yaml passes AsyncAPI's own parser, which finds faults", async () => {
   const { document, diagnostics } = await new Parser().parse(text);
   expect(diagnostics).toEqual([]);
   expect(document?.channels().all()).toHaveLength(5);
@@ -64,7 +64,7 @@ describe('the service', () => {
   });
   afterAll(() => system?.stop());
 
-  it('tells what is described, and no attribute more', async () => {
+  it('publishes messages with the described attributes, and no others', async () => {
     await system.seedOrder({ serviceOrderId: 'told', locationId: 'club-1' });
     await system.placeOrder({ serviceOrderId: 'placed', locationId: 'club-1' });
     const status = statusWebhook({ serviceOrderId: 'told', status: 'CANCELLED', reason: 'the oven is cold' });
@@ -81,7 +81,7 @@ describe('the service', () => {
     ['orderPlaced', 'orderPlacedByAttribute'].flatMap((name) =>
       (messages[name]?.examples ?? []).map((example) => ({ name, ...example })),
     ),
-  )('takes the signal $payload $headers', async ({ name, payload, headers }) => {
+  )('accepts the signal $payload $headers', async ({ name, payload, headers }) => {
     expect(wrongWith(messages[name]?.payload, payload)).toBeUndefined();
     expect(wrongWith(messages[name]?.headers, headers ?? {})).toBeUndefined();
     const token = await system.pubsub.signPushToken({ aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true });
@@ -96,7 +96,7 @@ describe('the service', () => {
     expect(await system.placement(id)).toBeDefined();
   });
 
-  it('publishes an availability as it is described', async () => {
+  it('publishes an availability as described', async () => {
     await makeBusy({ pool: system.pool, observe() {} }, 'club-1', { extraMinutes: 20, by: 'Anna' });
     await system.round('availability of kitchens');
     await system.finish('kitchens');
@@ -105,7 +105,7 @@ describe('the service', () => {
     expect(message?.orderingKey).toBe('club-1');
   });
 
-  it('publishes what needs a person as it is described', async () => {
+  it('publishes a need as described', async () => {
     const pos = await startPos();
     onTestFinished(() => pos.stop());
     pos.behave = () => ({ status: 404 });
@@ -131,7 +131,7 @@ describe('the service', () => {
   }
 });
 
-it('a webhook in the spill is what is described', async () => {
+it('a spilled webhook is as described', async () => {
   const keys = parseSettingsKeys(`k1:${randomBytes(32).toString('base64')}`);
   const sealed = await sealSpilled(keys, {
     id: '019aab12-0000-7000-8000-000000000000',

@@ -25,11 +25,11 @@ it('each figure is recorded once, in its unit, with the day, the machine and the
 });
 
 // Where it is not: npm run docs
-it('the chart is drawn from the record', () => {
+it('the chart is drawn from the records', () => {
   expect(read('docs/benchmark.svg')).toBe(figureChart());
 });
 
-it('a number that a page marks with a figure is that figure', () => {
+it('a number that a page marks with a figure equals that figure', () => {
   const numbers = quotable();
   for (const page of globSync('{*.md,docs/**/*.md,deploy/**/*.md}', { cwd: ROOT })) {
     for (const [, name = '', said] of read(page).matchAll(QUOTE)) {
@@ -40,7 +40,7 @@ it('a number that a page marks with a figure is that figure', () => {
   }
 });
 
-it('what one process holds is quoted, line by line', () => {
+it('the limits of one process are quoted line by line', () => {
   const [, after = ''] = read('docs/scaling.md').split('\n## How much one process holds\n');
   const bullets = after.split('\n## ')[0]?.match(/^- .*(?:\n {2}.*)*/gm) ?? [];
   expect(bullets.length).toBeGreaterThan(5);

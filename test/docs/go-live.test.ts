@@ -72,7 +72,7 @@ it.each([...registry.keys()])('the page of %s says what differs, under the headi
   }
 });
 
-it('the test order of the page can be ordered, and its sums add up', () => {
+it('the test order of the page is a valid order, and its sums add up', () => {
   const [, json = ''] = /^```json\n(.*?)^```$/ms.exec(read('docs/go-live.md')) ?? [];
   const contents = CanonicalOrder.pick({ items: true, fulfillment: true, money: true })
     .strict()

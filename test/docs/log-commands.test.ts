@@ -72,7 +72,7 @@ async function run(command: string): Promise<string[]> {
   return out.trimEnd().split('\n');
 }
 
-it('the commands that read the log are known', () => {
+it('the tested commands are all that read the log', () => {
   expect({ ofShell: ofShell.length, ofGoogle: ofGoogle.length }).toEqual({ ofShell: 5, ofGoogle: 2 });
 });
 
@@ -80,14 +80,14 @@ it.each(ofShell)('%s finds something', async (command) => {
   expect((await run(command)).filter((line) => /order|operator|club-1|message/.test(line))).not.toEqual([]);
 });
 
-it('what one order went through is found, and nothing of another', async () => {
+it('the log lines of one order are found, and no others', async () => {
   const found = await run(ofShell.find((command) => command.includes('order-4711')) ?? '');
   expect(found.map((line) => JSON.parse(line) as unknown)).toEqual(
     lines.filter((line) => JSON.stringify(line).includes('order-4711')),
   );
 });
 
-it('warnings are counted by what they say', async () => {
+it('warnings are counted by their text', async () => {
   const found = await run(ofShell.find((command) => command.includes('uniq')) ?? '');
   const counts = Map.groupBy(
     lines.filter(({ level }) => Number(level) >= 40),
@@ -99,18 +99,18 @@ it('warnings are counted by what they say', async () => {
   expect(counts.size).toBeGreaterThan(1);
 });
 
-it('who floods is named', async () => {
+it('a location that floods is named', async () => {
   expect(await run(ofShell.find((command) => command.includes('floods')) ?? '')).toEqual(['"locationId":"club-1"']);
 });
 
-it('what an operator did is found', async () => {
+it("an operator's actions are found", async () => {
   const found = await run(ofShell.find((command) => command.includes('"operator"')) ?? '');
   expect(found.map((line) => JSON.parse(line) as unknown)).toContainEqual(
     expect.objectContaining({ action: 'read contents', serviceOrderId: 'order-4711' }),
   );
 });
 
-it.each(ofGoogle)('%s finds something, by names that a line has', (command) => {
+it.each(ofGoogle)('%s finds lines, by field names that exist', (command) => {
   const [, filter = ''] = /^gcloud logging read '([^']+)' --freshness=\d+[mhd]$/.exec(command) ?? [];
   const clauses = filter.split(' ').map((clause) => /^([\w.]+)(>=|=)(\d+|"[^"]*")$/.exec(clause) ?? [clause]);
   const holds = (line: Record<string, unknown>): boolean =>
@@ -129,7 +129,7 @@ it.each(ofGoogle)('%s finds something, by names that a line has', (command) => {
   expect(found.length).toBeLessThan(lines.length);
 });
 
-it('every text that the pages look for in the log is one that the service writes', () => {
+it('every text that the pages search for is one that the service logs', () => {
   const source = globSync('src/**/*.ts', { cwd: ROOT }).map(read).join('\n');
   const texts = pages.flatMap((page) =>
     [...read(page).matchAll(/\b(?:Log|The log|the log): ((?:[^`.]|`[^`]+`)+)/g)].flatMap(([, sentence = '']) =>

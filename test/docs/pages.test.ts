@@ -43,7 +43,7 @@ function deadEnd(from: string, target: string): string | undefined {
 const isOutside = (target: string): boolean => /^[a-z]+:/.test(target);
 
 describe('the pages', () => {
-  it('link only to what is there: files, folders and headings', () => {
+  it('link only to existing files, folders and headings', () => {
     const links = pages.flatMap((page) =>
       [...withoutCode(read(page)).matchAll(/\]\(<?([^)\s>]+)>?\)/g)].map(([, target = '']) => ({ page, target })),
     );
@@ -52,7 +52,7 @@ describe('the pages', () => {
     expect(inside.map(({ page, target }) => deadEnd(page, target)).filter((each) => each !== undefined)).toEqual([]);
   });
 
-  it('are where the code says that they are', () => {
+  it('are at the paths that the code names', () => {
     const files = find('{src,console,test,deploy,demo,bench,chaos,scripts,migrations,examples,clients}/**/*.*');
     const named = files
       .filter((file) => !file.endsWith('.md'))
@@ -63,7 +63,7 @@ describe('the pages', () => {
     expect([...new Set(named)].map((target) => deadEnd('', target)).filter((each) => each !== undefined)).toEqual([]);
   });
 
-  it('in docs are all in its index', () => {
+  it('in docs are all in the index', () => {
     const linksOf = (page: string): string[] =>
       [...read(page).matchAll(/\]\(([^)#]+)\)/g)].map(([, target = '']) => join(dirname(page), target));
     // The page of a POS is listed once, in the README's table of integrations.
@@ -77,7 +77,7 @@ describe('the pages', () => {
 describe('the README', () => {
   const text = read('README.md');
 
-  it('has the two commands as they are typed', () => {
+  it('has its two commands exactly', () => {
     for (const command of ['npm ci && npm run demo', 'npm ci && npm test']) {
       expect(text).toContain(`\n\`\`\`sh\n${command}\n\`\`\`\n`);
     }
@@ -90,7 +90,7 @@ it('the glossary has no more than 20 words', () => {
   expect(words.length).toBeLessThanOrEqual(20);
 });
 
-it('each of the twelve invariants names what fails without it', () => {
+it('each of the twelve invariants names its test', () => {
   const [, text = ''] = read('ARCHITECTURE.md').split('\n## Invariants\n');
   const invariants =
     text

@@ -37,11 +37,11 @@ describe('the runbook', () => {
     ...[...text.matchAll(/`expediter ([^`]+)`/g)].map(([, words = '']) => words),
   ];
 
-  it('names commands', () => {
+  it('names existing commands', () => {
     expect(commands.length).toBeGreaterThan(60);
   });
 
-  it.each([...new Set(commands)])('expediter %s can be typed as it stands', async (words) => {
+  it.each([...new Set(commands)])('expediter %s is a valid command', async (words) => {
     const program = withoutActions(buildProgram());
     const args = [...words.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word);
     // A command that is only named may leave its arguments to the reader.

@@ -56,13 +56,13 @@ const about = { from: 0, requests: REQUESTS, answers: all200, plan: 'spread' } a
 const expectUnbalanced = (books: Parameters<typeof balanceBooks>[1]): Promise<void> =>
   expect(balanceBooks(databaseUrl, books)).rejects.toThrow('do not balance');
 
-it('balance when every webhook was answered and is everywhere', async () => {
+it('books balance when every webhook was answered and is in all tables', async () => {
   const before = await load();
   await balanceBooks(databaseUrl, { ...before, ...about });
   expect(await emptyBooks(databaseUrl)).toEqual({ steps: before.steps + REQUESTS });
 });
 
-it('balance on orders with a history, which is counted once', async () => {
+it('books balance for orders with a history, which is counted once', async () => {
   const before = await load({}, 3);
   await balanceBooks(databaseUrl, { ...before, ...about, history: 3 * REQUESTS });
   await expectUnbalanced({ ...before, ...about });
@@ -70,7 +70,7 @@ it('balance on orders with a history, which is counted once', async () => {
   await expectUnbalanced({ ...without, ...about, history: 3 * REQUESTS });
 });
 
-it('balance when the poison was dropped, and only then', async () => {
+it('books balance when the poison was dropped, and only then', async () => {
   const poisoned = { ...about, from: 41, plan: 'poison' } as const;
   const before = await load(DROPPED);
   await balanceBooks(databaseUrl, { ...before, ...poisoned });
@@ -80,12 +80,12 @@ it('balance when the poison was dropped, and only then', async () => {
   await expectUnbalanced({ ...all, ...poisoned });
 });
 
-describe('do not balance when', () => {
+describe('books do not balance when', () => {
   const answers: [string, Record<string, number>][] = [
     ['an answer is missing', { 200: REQUESTS - 1 }],
-    ['there is an answer too much', { 200: REQUESTS + 1 }],
-    ['one was refused', { 200: REQUESTS - 1, 500: 1 }],
-    ['nothing was answered', {}],
+    ['there is one answer too many', { 200: REQUESTS + 1 }],
+    ['a webhook was refused', { 200: REQUESTS - 1, 500: 1 }],
+    ['no webhook was answered', {}],
   ];
   it.each(answers)('%s', async (_, given) => {
     const before = await load();
@@ -96,38 +96,38 @@ describe('do not balance when', () => {
   const rows: [string, string][] = [
     ['a webhook is missing', `DELETE FROM webhooks WHERE id = (SELECT max(id::text)::uuid FROM webhooks)`],
     [
-      'there is a webhook too much',
+      'there is one webhook too many',
       `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
        VALUES (now()::date, 'club-1', gen_random_uuid(), 'standard', now(), '{}', '', 1, 'applied')`,
     ],
     [
-      'one was dropped that is no poison',
+      'a webhook was dropped that is no poison',
       `UPDATE webhooks SET outcome = 'dropped' WHERE id = (SELECT max(id::text)::uuid FROM webhooks)`,
     ],
     ['a row of the history is missing', `DELETE FROM status_events WHERE ${one}`],
     [
-      'there is a row of the history too much',
+      'there is one row of the history too many',
       `INSERT INTO status_events (service_order_id, status, native_status, outcome)
        VALUES ('${orderId(3)}', 'received', 'received', 'stale')`,
     ],
     [
-      'one moved nothing',
+      'a webhook moved nothing',
       `WITH e AS (UPDATE status_events SET outcome = 'stale' WHERE ${one}), b AS (DELETE FROM outbox WHERE ${one})
        UPDATE orders SET sequence = sequence - 1 WHERE ${one}`,
     ],
     [
-      'one is kept, and nothing else came of it',
+      'a webhook is stored without effect',
       `WITH e AS (DELETE FROM status_events WHERE ${one}), b AS (DELETE FROM outbox WHERE ${one})
        UPDATE orders SET sequence = sequence - 1 WHERE ${one}`,
     ],
     ['a row of the outbox is missing', `DELETE FROM outbox WHERE ${one}`],
     ['the outbox is empty', 'DELETE FROM outbox'],
     [
-      'there is a row of the outbox too much',
+      'there is one row of the outbox too many',
       `INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('${orderId(3)}', 9, 40)`,
     ],
-    ['an order took no step', `UPDATE orders SET sequence = sequence - 1 WHERE ${one}`],
-    ['an order took a step too much', `UPDATE orders SET sequence = sequence + 1 WHERE ${one}`],
+    ['an order did not move', `UPDATE orders SET sequence = sequence - 1 WHERE ${one}`],
+    ['an order moved once too often', `UPDATE orders SET sequence = sequence + 1 WHERE ${one}`],
   ];
   it.each(rows)('%s', async (_, sql) => {
     const before = await load();

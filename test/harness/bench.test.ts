@@ -13,7 +13,7 @@ const fileOf = (name: string): string => fileURLToPath(new URL(`../../tools/benc
 const bench = (...args: string[]): Promise<Ended> => runToEnd(fileOf('bench.ts'), {}, args);
 
 describe('npm run bench', () => {
-  it('explains itself', async () => {
+  it('prints its help', async () => {
     const { code, out } = await bench('--help');
     expect(code).toBe(0);
     for (const word of ['--quick', '--rounds', '--memory', '--record', ...PARTS]) expect(out).toContain(word);
@@ -23,11 +23,11 @@ describe('npm run bench', () => {
     [['--only', 'compare,weather'], 1, 'There is no part "weather"'],
     [['--memory', '1'], 1, 'from 2 to 1000'],
     [['--quick', '--record'], 2, '--record needs longer measurements than --quick'],
-  ])('refuses %j and says why', async (args, code, why) => {
+  ])('refuses %j with an explanation', async (args, code, why) => {
     expect(await bench(...args)).toMatchObject({ code, error: expect.stringContaining(why) });
   });
 
-  it('measures what it is told to, and what takes long only when asked', () => {
+  it('measures what its options name, and slow figures only on request', () => {
     expect(readBenchArguments([])).toMatchObject({
       rounds: 5,
       only: ['compare', 'live', 'placements', 'claims', 'start', 'spill'],
@@ -55,7 +55,7 @@ describe('npm run bench', () => {
 });
 
 describe('a harness that is killed', () => {
-  it('leaves neither a child nor a service behind', async () => {
+  it('leaves no child process and no service', async () => {
     const program = `
       import { forkChild } from ${JSON.stringify(fileOf('stage/fork-child.ts'))};
       import { startService } from ${JSON.stringify(fileOf('stage/start-service.ts'))};

@@ -20,7 +20,7 @@ const chaos = (...args: string[]): Promise<Ended> => runToEnd(CHAOS, {}, args);
 
 describe('twenty seconds of faults', () => {
   it('lose nothing, double nothing, and no order ends at the wrong place', { timeout: 240_000 }, async () => {
-    // How soon it recovers is no claim of a machine that runs other tests beside it.
+    // The time of recovery is not judged on a machine that runs other tests at the same time.
     const { code, out, error } = await chaos('--seconds', '20', '--seed', '61', '--recovery', '30', '--json');
     expect(code, error).toBe(0);
     const result = JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, unknown>;
@@ -93,7 +93,7 @@ describe('a seed', () => {
 });
 
 describe('--only', () => {
-  it('leaves the other faults out', () => {
+  it('starts no other faults', () => {
     const only = new Set(['kill', 'early'] as const);
     const plan = planFaults({ seed: 7, seconds: 300, only, kills: 6, awayS: 10 });
     expect(new Set(plan.map(({ kind }) => kind))).toEqual(new Set(['kill']));
@@ -101,7 +101,7 @@ describe('--only', () => {
     expect(new Set(scripts.flatMap(({ faults }) => faults))).toEqual(new Set(['early']));
   });
 
-  it('with away takes Postgres away for the whole time, and leaves one process that has seen it', () => {
+  it('with away keeps Postgres away for the whole time, with one process that has seen it', () => {
     const only = new Set(['away'] as const);
     for (const awayS of [1, 10, 60, 600]) {
       const seconds = Math.max(60, secondsToBeAway(awayS));
@@ -117,7 +117,7 @@ describe('--only', () => {
     }
   });
 
-  it('with away takes as long as the outage needs, and refuses less', () => {
+  it('with away runs as long as the outage needs, and refuses shorter times', () => {
     const read = (...args: string[]) => readChaosArguments(['--only', 'away', ...args]);
     expect(read()).toMatchObject({ seconds: 60, awayS: 10 });
     expect(read('--away', '600')).toMatchObject({ seconds: 615, awayS: 600 });
@@ -134,7 +134,7 @@ describe('--only', () => {
     expect(() => read('kill,phones')).toThrow('no other fault goes with "phones"');
   });
 
-  it('names the faults there are when one is unknown', async () => {
+  it('lists the known faults if one is unknown', async () => {
     const { code, error } = await chaos('--only', 'kill,meteor');
     expect(code).toBe(2);
     expect(error).toContain('there is no fault "meteor"');

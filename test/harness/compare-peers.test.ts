@@ -11,14 +11,14 @@ const BENCH_PEERS = fileURLToPath(new URL('../../tools/bench/peers/bench-peers.t
 const benchPeers = (...args: string[]): Promise<Ended> => runToEnd(BENCH_PEERS, {}, args);
 
 describe('npm run bench:peers', () => {
-  it('explains itself', async () => {
+  it('prints its help', async () => {
     const { code, out } = await benchPeers('--help');
     expect(code).toBe(0);
     for (const word of ['--rounds', '--record', '--json', 'node-red', 'pg-boss', 'graphile-worker'])
       expect(out).toContain(word);
   });
 
-  it('refuses what it does not know, and says why', async () => {
+  it('refuses unknown options with an explanation', async () => {
     expect(await benchPeers('--rounds', '0')).toMatchObject({
       code: 1,
       error: expect.stringContaining('from 1 to 1000'),
@@ -26,7 +26,7 @@ describe('npm run bench:peers', () => {
     expect(await benchPeers('--quick')).toMatchObject({ code: 1, error: expect.stringContaining('--quick') });
   });
 
-  it('measures each peer beside the service at every number of connections, and gives five ratios', async () => {
+  it('measures each peer and the service with every number of connections, and prints five ratios', async () => {
     const rates: Record<string, number> = { service: 6_000, 'node-red': 4_000, 'pg-boss': 1_500 };
     const measured: string[] = [];
     const contest = {
@@ -53,7 +53,7 @@ describe('npm run bench:peers', () => {
   });
 });
 
-it("a peer's 200 without a row, or a row without its 200, ends the run", async () => {
+it('a run ends if a peer answers 200 without a row, or has a row without a 200', async () => {
   const databaseUrl = await createDatabase();
   const client = new pg.Client(databaseUrl);
   await client.connect();

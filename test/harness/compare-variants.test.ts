@@ -54,8 +54,8 @@ async function compare(about: { rounds: number; quick: boolean; tenMillion: bool
   return { compared, measured };
 }
 
-describe('a comparison', () => {
-  it('is of what was measured in the same round', async () => {
+describe('a comparison of variants', () => {
+  it('uses figures of the same round', async () => {
     const { compared } = await compare({ rounds: 3, quick: false, tenMillion: false });
     expect(compared.ratios.get('vsNaive64')).toEqual([8, 8, 8]);
     expect(compared.ratios.get('vsOneStatement64')).toEqual([1, 0.5, 0.25]);
@@ -66,7 +66,7 @@ describe('a comparison', () => {
     expect(median(compared.ratios.get('poisonLoss') ?? [])).toBeCloseTo(0.1);
   });
 
-  it('of what grows is with what does not, and a latency stands for itself', async () => {
+  it('compares growing with fixed figures, and leaves a latency alone', async () => {
     const { ratios } = await measureGrow(slowingDown(), { rounds: 2 }, () => {});
     const { body200kP99Ms, locations20000, ...others } = Object.fromEntries(ratios);
     expect(body200kP99Ms).toEqual([5, 10]);
@@ -75,7 +75,7 @@ describe('a comparison', () => {
     for (const figure of Object.values(others)) expect(figure).toEqual([1, 1]);
   });
 
-  it('measures every way as often, in turn, there and back, after all were warm', async () => {
+  it('measures all variants equally often, in alternating order, after warming all up', async () => {
     const { compared, measured } = await compare({ rounds: 2, quick: true, tenMillion: false });
     const ways = [...compared.cells.keys()];
     expect(ways.length).toBeGreaterThan(5);
@@ -83,7 +83,7 @@ describe('a comparison', () => {
     for (const { rounds } of compared.cells.values()) expect(rounds.length).toBe(2);
   });
 
-  it('leaves out what was not asked for', async () => {
+  it('leaves out what was not requested', async () => {
     const { compared: quick } = await compare({ rounds: 1, quick: true, tenMillion: false });
     expect([...quick.cells.values()].filter(({ cell }) => cell.plan !== 'spread' || cell.orders > 100_000)).toEqual([]);
     const figures = async (tenMillion: boolean): Promise<string[]> => [
@@ -94,8 +94,8 @@ describe('a comparison', () => {
   });
 });
 
-describe('results', () => {
-  it('hold every figure, null where there is no number', () => {
+describe('the results', () => {
+  it('have every figure, and null for a missing number', () => {
     const results = toResults({ vsNaive64: 8.5, vsNaive8: Number.NaN, rssMb: Number.POSITIVE_INFINITY, startMs: 0 });
     expect(Object.keys(results)).toEqual(Object.keys(FIGURES));
     const { vsNaive64, startMs, ...others } = results;
@@ -105,7 +105,7 @@ describe('results', () => {
 });
 
 describe('the chart', () => {
-  it('is well-formed, with the median of each way by connections, and bars to the same scale', async () => {
+  it('is well-formed, with the median of each variant by connections, and bars on one scale', async () => {
     const { compared } = await compare({ rounds: 3, quick: false, tenMillion: false });
     const svg = drawBars((figure) => median(compared.ratios.get(figure) ?? []));
     expect(unclosed(svg)).toEqual([]);

@@ -34,7 +34,7 @@ const untilCut = (times: number): Promise<boolean> =>
     return network.cuts.network === times;
   });
 
-it('a stream whose process dies is cut, and one whose process closes it', async () => {
+it('a stream is cut when its process dies, or closes it', async () => {
   const first = await follow();
   response?.end();
   await first.ended;
@@ -45,7 +45,7 @@ it('a stream whose process dies is cut, and one whose process closes it', async 
   expect(network.cuts).toEqual({ network: 0, died: 1, drained: 1 });
 });
 
-it('a stream that is over is not cut', async () => {
+it('a stream that has ended is not cut', async () => {
   const followed = await follow();
   response?.end('event: end\ndata: {}\n\n');
   await followed.ended;

@@ -13,13 +13,13 @@ it('a synchronous standby loses nothing', { timeout: 240_000 }, async () => {
   expect(judgeDrill(drilled)).toEqual([]);
 });
 
-it('what a restore has lost is settled', { timeout: 300_000 }, async () => {
+it('a recovery settles what a restore has lost', { timeout: 300_000 }, async () => {
   const drilled = await drill('base backup and WAL');
   expect(drilled.ordersLost).toBeGreaterThan(0);
   expect(judgeDrill(drilled)).toEqual([]);
 });
 
-it('without the recovery, the drill says what is lost', { timeout: 300_000 }, async () => {
+it('without a recovery, the drill prints what is lost', { timeout: 300_000 }, async () => {
   const drilled = await drill('base backup and WAL', false);
   expect(judgeDrill(drilled)).toEqual(
     ['orders are not settled', 'statuses that were answered 200 are lost'].map(

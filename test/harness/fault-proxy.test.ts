@@ -46,7 +46,7 @@ const works = (): Promise<boolean> =>
   );
 
 describe('a fault proxy', () => {
-  it('that is left alone changes nothing, big statements and big answers included', async () => {
+  it('that is left alone changes nothing, with large statements and answers', async () => {
     const attachment = Buffer.alloc(3 * 2 ** 20, 'x');
     await write(pool, 'big', attachment);
     const { rows } = await pool.query<{ attachment: Buffer }>("SELECT attachment FROM notes WHERE note = 'big'");
@@ -55,12 +55,12 @@ describe('a fault proxy', () => {
     expect(proxy.cuts).toEqual([]);
   });
 
-  it('lets a client ask for encryption, and hear that there is none', async () => {
+  it('passes on a request for encryption, and the answer that there is none', async () => {
     const client = new pg.Client({ connectionString: proxy.through(databaseUrl), ssl: true });
     await expect(client.connect()).rejects.toThrow('does not support SSL');
   });
 
-  it('takes its time in each direction, and no longer than it is told to', async () => {
+  it('delays each direction for the requested time', async () => {
     await works();
     proxy.faults.latencyMs = 60;
     const began = performance.now();
@@ -72,7 +72,7 @@ describe('a fault proxy', () => {
     expect(performance.now() - later).toBeLessThan(60);
   });
 
-  it('swallows everything as a black hole, and yields it when that is over', async () => {
+  it('holds everything back as a black hole, and passes it on afterwards', async () => {
     await works();
     proxy.faults.blackhole = true;
     const swallowed = write(pool, 'swallowed');
@@ -84,7 +84,7 @@ describe('a fault proxy', () => {
     expect(await isThere('swallowed')).toBe(true);
   });
 
-  it('hides from Postgres, as a black hole, that the client is gone, with its locks', async () => {
+  it('as a black hole hides from Postgres that the client is gone, so that its locks stay', async () => {
     const client = new pg.Client({ connectionString: proxy.through(databaseUrl) });
     client.on('error', () => {});
     await client.connect();
@@ -101,7 +101,7 @@ describe('a fault proxy', () => {
     await until(() => proxy.connections === 0);
   });
 
-  it('refuses who comes, lets those go on who are there, and listens again at the same port', async () => {
+  it('refuses new connections, keeps existing ones, and listens again at the same port', async () => {
     const client = await pool.connect();
     const { port } = proxy;
     proxy.refuse();
@@ -126,7 +126,7 @@ describe('a fault proxy', () => {
     expect(await works()).toBe(true);
   });
 
-  it('takes only so much for a black hole, and loses nothing of it', async () => {
+  it('holds back a limited amount as a black hole, and loses none of it', async () => {
     const received = createHash('sha256');
     let reading: Socket | undefined;
     const target = createServer({ pauseOnConnect: true }, (socket) => {
@@ -151,7 +151,7 @@ describe('a fault proxy', () => {
     target.close();
   });
 
-  it('can reset a connection in the very moment in which it ends', async () => {
+  it('can reset a connection at the moment of its end', async () => {
     const socket = connect(proxy.port, '127.0.0.1');
     await once(socket, 'connect');
     const closed = once(socket, 'close');
@@ -161,7 +161,7 @@ describe('a fault proxy', () => {
     await closed;
   });
 
-  it('resets every connection at once: who waits hears of it, the pool recovers, Postgres lets go', async () => {
+  it('resets every connection at once: clients get an error, the pool recovers, and Postgres frees its locks', async () => {
     const waiting = [1, 2].map(() => pool.query("SELECT pg_sleep(30), 'reset me'"));
     const outcomes = Promise.allSettled(waiting);
     await until(() => proxy.connections === 2);
@@ -172,14 +172,14 @@ describe('a fault proxy', () => {
     expect(proxy.connections).toBe(1);
   });
 
-  it('shows a Postgres that is down as a reset', async () => {
+  it('turns a Postgres that is down into a reset', async () => {
     const nowhere = await startFaultProxy({ targetPort: 1 });
     const client = new pg.Client(nowhere.through(databaseUrl));
     await expect(client.connect()).rejects.toThrow();
     await nowhere.stop();
   });
 
-  it('that stops leaves no connection, not even one that nobody would ever end', async () => {
+  it('leaves no connection when it stops, not even one that nobody ends', async () => {
     const silent = connect(proxy.port, '127.0.0.1');
     silent.on('error', () => {});
     await once(silent, 'connect');
@@ -195,7 +195,7 @@ describe('a fault proxy', () => {
 });
 
 describe('a connection that is cut after a commit', () => {
-  it('has committed a statement that stands alone, though the client got an error', async () => {
+  it('has committed a single statement, although the client got an error', async () => {
     proxy.faults.cutAfterCommit = cutNext(2, 'answered');
     await expect(write(pool, 'alone')).rejects.toThrow();
     // Once more: now the connection has the statement prepared, or is a new one.
@@ -210,7 +210,7 @@ describe('a connection that is cut after a commit', () => {
     expect(await isThere('next')).toBe(true);
   });
 
-  it('has committed a transaction, though the client got an error', async () => {
+  it('has committed a transaction, although the client got an error', async () => {
     proxy.faults.cutAfterCommit = cutNext(1, 'answered');
     await expect(inTransaction(pool, (client) => write(client, 'in a transaction'))).rejects.toThrow();
     expect(await isThere('in a transaction')).toBe(true);
@@ -222,13 +222,13 @@ describe('a connection that is cut after a commit', () => {
     ['WITH', "WITH n AS (SELECT 'cte' AS note) INSERT INTO notes SELECT note FROM n RETURNING note"],
     ['INSERT', "-- by hand\n INSERT INTO notes VALUES ('plain')"],
     ['DELETE', "DELETE FROM notes WHERE note = 'no such'"],
-  ])('is recognised by its first word as well: %s', async (statement, text) => {
+  ])('is recognised by its first word: %s', async (statement, text) => {
     proxy.faults.cutAfterCommit = cutNext(1, 'answered');
     await expect(pool.query(text)).rejects.toThrow();
     expect(proxy.cuts).toEqual([{ statement, moment: 'answered' }]);
   });
 
-  it('may be cut as soon as the request is on its way, as one who hangs up at once does', async () => {
+  it('may be cut when the request is under way, like a client that hangs up', async () => {
     proxy.faults.cutAfterCommit = cutNext(20, 'sent');
     for (let nth = 0; nth < 20; nth += 1) await expect(write(pool, `sent ${nth}`)).rejects.toThrow();
     expect(proxy.cuts).toHaveLength(20);
@@ -237,7 +237,7 @@ describe('a connection that is cut after a commit', () => {
     await until(() => isThere('sent 19'));
   });
 
-  it('may be cut before it commits, and looks just the same to the client', async () => {
+  it('may be cut before the commit, which looks the same to the client', async () => {
     proxy.faults.cutAfterCommit = cutNext(3, 'unsent');
     await expect(write(pool, 'unsent')).rejects.toThrow();
     await expect(write(pool, 'unsent', Buffer.alloc(2 ** 20))).rejects.toThrow();
@@ -247,7 +247,7 @@ describe('a connection that is cut after a commit', () => {
     await write(pool, 'unsent');
   });
 
-  it('is never one that only reads', async () => {
+  it('is never a connection that only reads', async () => {
     proxy.faults.cutAfterCommit = () => 'answered';
     await pool.query('SELECT 1');
     await pool.query({ name: 'read', text: 'SELECT $1::int', values: [1] });
@@ -257,7 +257,7 @@ describe('a connection that is cut after a commit', () => {
     expect(proxy.cuts).toEqual([]);
   });
 
-  it('is never one that committed nothing: the client hears what was wrong', async () => {
+  it('is never a connection without a commit, and its client gets the error', async () => {
     await write(pool, 'once');
     proxy.faults.cutAfterCommit = () => 'answered';
     await expect(write(pool, 'once')).rejects.toMatchObject({ code: '23505' });
@@ -273,7 +273,7 @@ describe('a connection that is cut after a commit', () => {
     expect(proxy.cuts).toEqual([]);
   });
 
-  it('is not one that Postgres ended first: the client hears why', async () => {
+  it('is not one that Postgres ended first, and its client gets the reason', async () => {
     proxy.faults.cutAfterCommit = () => 'answered';
     const slow = pool.query("INSERT INTO notes SELECT 'slow' FROM pg_sleep(30)");
     const heard = expect(slow).rejects.toMatchObject({ code: '57P01' });
@@ -283,7 +283,7 @@ describe('a connection that is cut after a commit', () => {
     expect(proxy.cuts).toEqual([]);
   });
 
-  it('comes by chance where the caller has some, the same for the same seed', () => {
+  it("is chosen by the caller's random numbers, equally for the same seed", () => {
     const chances = (): (() => number) => {
       let at = 0;
       const numbers = [0.1, 0.7, 0.9, 0.2, 0.29, 0.4];
@@ -297,7 +297,7 @@ describe('a connection that is cut after a commit', () => {
     expect(draw()).toEqual(draw());
   });
 
-  it('is cut once, whatever was still to come', async () => {
+  it('is cut once', async () => {
     const client = await pool.connect();
     client.on('error', () => {});
     proxy.faults.latencyMs = 60;
@@ -314,7 +314,7 @@ describe('a connection that is cut after a commit', () => {
 });
 
 /** With everything a client and a server may say before it comes to the point. */
-describe('what is sent and answered', () => {
+describe('the traffic of a fault proxy', () => {
   const text = (...strings: string[]): Buffer => Buffer.from(strings.map((string) => `${string}\0`).join(''));
   const untyped = (body: Buffer): Buffer => {
     const length = Buffer.alloc(4);
@@ -389,7 +389,7 @@ describe('what is sent and answered', () => {
     expect(watch.answered(end)).toEqual({ statement: 'write', moment: 'answered' });
   });
 
-  it('is passed on as it is once it is encrypted, or is not Postgres at all', () => {
+  it("is passed on unchanged if it is encrypted, or is not Postgres's protocol", () => {
     const encrypted = watchCommits(() => 'answered');
     encrypted.sent(untyped(code(80_877_103)));
     expect(encrypted.answered(Buffer.from('S'))).toEqual([Buffer.from('S')]);
@@ -405,7 +405,7 @@ describe('what is sent and answered', () => {
     expect(other.answered(answer)).toEqual([answer]);
   });
 
-  it('is not judged where a client sends ahead of the answers', () => {
+  it('is not judged if a client sends before the answers', () => {
     const watch = watchCommits(() => 'sent');
     watch.sent(Buffer.concat(talk[1]?.sent ?? []));
     watch.answered(ready('I'));
@@ -413,7 +413,7 @@ describe('what is sent and answered', () => {
     expect(watch.sent(Buffer.concat([message('Q', text('BEGIN')), message('Q', text(insert))]))).toBeUndefined();
   });
 
-  it('reaches the client as far as it came when Postgres hangs up in the middle of an answer', () => {
+  it('reaches the client as far as Postgres sent it before hanging up', () => {
     const watch = watchCommits(() => 'answered');
     watch.sent(Buffer.concat(talk[1]?.sent ?? []));
     watch.answered(ready('I'));

@@ -15,7 +15,7 @@ import type { Simulator } from '../../world/pos/simulator.ts';
 import { startHubrise, type HubriseSimulator } from '../../world/pos/hubrise/start-hubrise.ts';
 import { startSquare } from '../../world/pos/square/start-square.ts';
 
-/** Every request that a provider sends, ids left out. Whoever sends a new one adds it here, and its table there. */
+/** Every request that a provider sends, ids left out. A new request is added here, and its table there. */
 const REQUESTS = {
   standard: ['GET /status', 'POST /cancel', 'POST /orders'],
   hubrise: [
@@ -73,7 +73,7 @@ type Case = {
   what: string;
   name: PosName;
   start(): Promise<Simulator>;
-  /** Beside those of the simulator. */
+  /** In addition to those of the simulator. */
   settings?(pos: Simulator): object;
   requests: readonly string[];
 };
@@ -172,7 +172,7 @@ describe.each(CASES)('the requests to $what', ({ name, start, settings: others, 
     return pos;
   }
 
-  it('are these, and as documented', async () => {
+  it('have these fields, as documented', async () => {
     const seen = new Set<string>();
     for (const [nth] of DEEDS.entries()) {
       const pos = await doAll(nth, async (request, at) => {
@@ -184,7 +184,7 @@ describe.each(CASES)('the requests to $what', ({ name, start, settings: others, 
     expect([...seen].toSorted()).toEqual(requests);
   });
 
-  it('are refused with one field more, wherever it stands', async () => {
+  it('are refused with an additional field at any place', async () => {
     /** Of each deed, of each of its requests: how many places there are for a field. */
     const places: { deed: number; request: number; place: number; route: string }[] = [];
     for (const [deed] of DEEDS.entries()) {
@@ -245,7 +245,7 @@ async function withField(request: Request, place: number, { settings }: Simulato
   if (place === 0) url.searchParams.set('unheardOf', '1');
   const text = await request.text();
   const body = place === 0 ? text : text.startsWith('{') ? withFieldAt(text, place) : `${text}&unheardOf=1`;
-  // What is signed is signed anew, or else it would be refused for that.
+  // A signed body is signed again. Otherwise it would be refused for its signature.
   const id = headers.get('webhook-id');
   const signed = id === null ? {} : signWebhook(String(settings['secret']), body, { id });
   const all = { ...Object.fromEntries(headers), ...signed };

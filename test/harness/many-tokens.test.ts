@@ -69,7 +69,7 @@ async function longestTurn(work: () => Promise<void>): Promise<number> {
 const warnings: object[] = [];
 let list: TokenList;
 
-it('100,000 tokens take less than 40 MB, and no turn of the event loop more than an eighth of their reading', async () => {
+it('100,000 tokens take less than 40 MB, and block the event loop for at most an eighth of their loading', async () => {
   await issue(1, 100_000);
   await pool.query('SELECT 1');
   const before = await usedMb();
@@ -86,7 +86,7 @@ it('100,000 tokens take less than 40 MB, and no turn of the event loop more than
   expect(warnings).toEqual([]);
 }, 120_000);
 
-it('500,000 tokens are kept and no more, and those that are left out are told', async () => {
+it('500,000 tokens are kept and no more, and the rest is reported', async () => {
   await issue(100_001, 500_003);
   await list.load();
   expect(list.size()).toBe(500_000);

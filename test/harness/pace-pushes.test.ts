@@ -46,7 +46,7 @@ const gaps = (pushes: readonly Push[]): number[] =>
   pushes.slice(1).map(({ at }, index) => at - (pushes[index]?.at ?? 0));
 
 describe('a push subscription', () => {
-  it('that is refused waits longer and longer, and not only with what was refused', async () => {
+  it('that is refused waits longer and longer, with all its messages', async () => {
     const { pushes, publish } = await subscribe((text) => (text === 'poison' ? 500 : 204));
     await publish('poison');
     await until(() => pushes.length >= 6);
@@ -59,7 +59,7 @@ describe('a push subscription', () => {
     expect(performance.now() - published).toBeGreaterThan(SLOWDOWN.maxMs / 4);
   });
 
-  it('begins with few requests at a time and doubles them from round to round', async () => {
+  it('begins with few requests at a time, and doubles them each round', async () => {
     let held: ServerResponse[] = [];
     const { pushes, publish } = await subscribe((_, response) => {
       held.push(response);
@@ -79,7 +79,7 @@ describe('a push subscription', () => {
     for (const response of held) response.writeHead(204).end();
   });
 
-  it('goes at full speed whatever is answered, unless it was asked to slow down', async () => {
+  it('runs at full speed whatever the answers, unless it should slow down', async () => {
     const fast = await connectPubsub({ pushBackoff });
     onTestFinished(() => fast.stop());
     let pushes = 0;
@@ -95,7 +95,7 @@ describe('a push subscription', () => {
 });
 
 describe('the window of a push subscription', () => {
-  it('widens only with quick answers, up to its widest, and halves with every refusal', () => {
+  it('grows only after quick answers up to its limit, and halves after every refusal', () => {
     const pace = pacePushes({ minMs: 1, maxMs: 1 }, 5, () => {});
     expect(pace.window()).toBe(3);
     pace.acknowledged(1000);
@@ -109,7 +109,7 @@ describe('the window of a push subscription', () => {
     pace.stop();
   });
 
-  it('never waits for longer than the longest, and forgets how often it was refused meanwhile', async () => {
+  it('never waits longer than its limit, and forgets earlier refusals', async () => {
     const over = Promise.withResolvers<void>();
     const pace = pacePushes({ minMs: 100, maxMs: 110 }, 100, over.resolve);
     for (let nth = 0; nth < 10; nth += 1) pace.refused();
@@ -121,7 +121,7 @@ describe('the window of a push subscription', () => {
     pace.stop();
   });
 
-  it('is a single request for as long as there are waits', async () => {
+  it('is a single request during the waits', async () => {
     const over = Promise.withResolvers<void>();
     const pace = pacePushes({ minMs: 5, maxMs: 20 }, 100, over.resolve);
     for (let nth = 0; nth < 10; nth += 1) pace.acknowledged(1);

@@ -84,7 +84,7 @@ async function rowsOf({ databaseUrl }: Place): Promise<Record<string, unknown[]>
   return tables;
 }
 
-it('the service, one statement and the naive way write the same of the same webhooks', async () => {
+it('the service, one statement and the naive variant write the same rows for the same webhooks', async () => {
   const told = {} as Record<string, string[]>;
   const rows = {} as Record<string, Record<string, unknown[]>>;
   const play = async (variant: Name): Promise<void> => {
@@ -126,7 +126,7 @@ it('the service, one statement and the naive way write the same of the same webh
   }
 });
 
-it('a load leaves the same rows and balanced books with all ways but the one without a database', async () => {
+it('all variants with a database leave the same rows and balanced books after a load', async () => {
   const requests = MOVES.length * ORDERS;
   const load = { requests, from: 0, plan: 'spread', orders: ORDERS } as const;
   const connections = 8;

@@ -24,13 +24,13 @@ function post(pos: Pos, serviceOrderId: string, signWith = secret): Promise<Resp
   });
 }
 
-test('takes nothing that is not signed with its secret', async () => {
+test('a simulated POS accepts only orders that are signed with its secret', async () => {
   const pos = await started();
   expect((await post(pos, 'order-1', `whsec_${randomBytes(32).toString('base64')}`)).status).toBe(401);
   expect(pos).toMatchObject({ tickets: [], requests: 1 });
 });
 
-test('one that cannot deduplicate makes a ticket each time, and can be asked first', async () => {
+test('a simulated POS that cannot deduplicate makes a ticket each time, and can look an order up', async () => {
   const pos = await started({ secret, deduplicates: false });
   const lookUp = () => fetch(`${pos.ordersUrl}?reference=order-1`);
   expect((await lookUp()).status).toBe(404);

@@ -36,7 +36,7 @@ async function started(options: Parameters<typeof startPostgres>[0] = {}): Promi
   return postgres;
 }
 
-test('it is a real Postgres with the settings asked for, and stop leaves nothing behind', async () => {
+test('the started Postgres is real, has the requested settings, and leaves nothing after its stop', async () => {
   const postgres = await started({ settings: { work_mem: '5MB' } });
   const rows = await query(
     postgres,
@@ -52,7 +52,7 @@ test('it is a real Postgres with the settings asked for, and stop leaves nothing
   await postgres.stop();
 });
 
-test('a directory keeps its data, and a second Postgres in it is refused', async () => {
+test('a directory keeps its data, and a second Postgres there is refused', async () => {
   const dir = newDir();
   const first = await started({ dir });
   const word = randomBytes(4).toString('hex');
@@ -68,7 +68,7 @@ test('a directory keeps its data, and a second Postgres in it is refused', async
   expect(existsSync(dir)).toBe(true);
 });
 
-test.runIf(process.getuid?.() === 0)('as root, a directory closed to everybody else will do', async () => {
+test.runIf(process.getuid?.() === 0)('a directory that is closed to others works for root', async () => {
   const parent = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'expediter-test-'));
   onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
   const dir = join(parent, 'data');
@@ -79,7 +79,7 @@ test.runIf(process.getuid?.() === 0)('as root, a directory closed to everybody e
   expect(await query(await started({ dir }), 'SELECT * FROM kept')).toEqual([]);
 });
 
-test('a lock file whose process id now belongs to another program does not stand in the way', async () => {
+test('a lock file with the process id of another program does not prevent a start', async () => {
   const dir = newDir();
   const first = await started({ dir });
   await first.kill();
@@ -91,7 +91,7 @@ test('a lock file whose process id now belongs to another program does not stand
   expect(await query(await started({ dir }), 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
-test('ends with the process that started it, even by kill -9', async () => {
+test('Postgres ends with the process that started it, even after kill -9', async () => {
   const script = `
     const { startPostgres } = await import(${JSON.stringify(new URL('../../world/postgres/start-postgres.ts', import.meta.url).href)});
     const postgres = await startPostgres();
@@ -107,7 +107,7 @@ test('ends with the process that started it, even by kill -9', async () => {
   await vi.waitFor(() => expect(query({ url }, 'SELECT 1')).rejects.toThrow('ECONNREFUSED'), 5000);
 });
 
-test('an error carries what Postgres said', async () => {
+test("an error has Postgres's own message", async () => {
   await expect(startPostgres({ settings: { nonsense: '1' } })).rejects.toThrow(
     'unrecognized configuration parameter "nonsense"',
   );

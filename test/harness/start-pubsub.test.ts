@@ -34,7 +34,7 @@ function listen(subscription: Subscription, take: (message: Message) => void): v
   onTestFinished(() => subscription.close());
 }
 
-test('the unmodified client receives in order what it published in order, refused messages included', async () => {
+test('the real client receives messages in the order of their publishing, including refused ones', async () => {
   const topic = await newTopic();
   const [subscription] = await topic.createSubscription('in-order', { enableMessageOrdering: true });
   const received: Record<string, number[]> = { a: [], b: [] };
@@ -66,7 +66,7 @@ test('the unmodified client receives in order what it published in order, refuse
   expect(pubsub.published(topic.name)).toHaveLength(100);
 });
 
-test('a message whose lease runs out comes again', async () => {
+test('a message whose lease has expired is delivered again', async () => {
   const topic = await newTopic();
   const [subscription] = await topic.createSubscription('leased', { ackDeadlineSeconds: 10 });
   await topic.publishMessage({ data: Buffer.from('soup'), attributes: { table: '7' } });
@@ -87,7 +87,7 @@ test('a message whose lease runs out comes again', async () => {
   expect(second.answer).toMatchObject([{ message: { messageId: first.answer?.[0]?.message?.messageId } }]);
 });
 
-test('a push carries the envelope and a token that verifies, and comes again until it is acknowledged', async () => {
+test('a push has the envelope and a valid token, and is repeated until it is acknowledged', async () => {
   const pushes: { body: unknown; authorization: string | undefined }[] = [];
   const answers = [500, 302, 401, 204];
   const endpoint = await serveEndpoint(async (request, response) => {
@@ -127,7 +127,7 @@ test('a push carries the envelope and a token that verifies, and comes again unt
   expect(payload).toMatchObject({ email: 'push@test.iam.gserviceaccount.com', email_verified: true });
 });
 
-test('an answer on the way to the answer decides nothing', async () => {
+test('a 1xx answer does not acknowledge a push', async () => {
   const answers = [500, 204];
   let pushes = 0;
   const endpoint = await serveEndpoint((_, response) => {
@@ -143,7 +143,7 @@ test('an answer on the way to the answer decides nothing', async () => {
   expect(pushes).toBe(2);
 });
 
-test('what was pushed in vain five times goes to the dead-letter topic, says where from, and comes no more', async () => {
+test('a message that was pushed in vain five times goes to the dead-letter topic with its origin', async () => {
   const attempts: unknown[] = [];
   const endpoint = await serveEndpoint(async (request, response) => {
     const body = JSON.parse((await readBody(request)).toString()) as { deliveryAttempt: unknown };
@@ -177,7 +177,7 @@ test('what was pushed in vain five times goes to the dead-letter topic, says whe
   ]);
 });
 
-test('a dead letter makes way for what waits behind it', async () => {
+test('a dead letter does not block later messages', async () => {
   const pushed: string[] = [];
   const endpoint = await serveEndpoint(async (request, response) => {
     const { message } = JSON.parse((await readBody(request)).toString()) as { message: { data: string } };
@@ -199,7 +199,7 @@ test('a dead letter makes way for what waits behind it', async () => {
   expect(pubsub.published(dead.name)).toHaveLength(1);
 });
 
-test('who pulls is told the attempt, and a nack counts as one', async () => {
+test('a puller gets the number of the attempt, and a nack counts as one', async () => {
   const [topic, dead] = [await newTopic(), await newTopic()];
   const [subscription] = await topic.createSubscription('told', { deadLetterPolicy: { deadLetterTopic: dead.name } });
   const attempts: number[] = [];
@@ -212,7 +212,7 @@ test('who pulls is told the attempt, and a nack counts as one', async () => {
   expect(attempts).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('a message is unacknowledged until it is acknowledged, and again if one before it comes again', async () => {
+test('a message is unacknowledged until its acknowledgement, and again if an earlier one is repeated', async () => {
   const topic = await newTopic();
   const [subscription] = await topic.createSubscription('counted', { enableMessageOrdering: true });
   const held: Message[] = [];
@@ -229,7 +229,7 @@ test('a message is unacknowledged until it is acknowledged, and again if one bef
   await vi.waitFor(() => expect(pubsub.unacknowledged('counted')).toBe(0));
 });
 
-test('a message outlives a dead-letter topic that is gone', async () => {
+test('a message stays if the dead-letter topic is missing', async () => {
   let pushes = 0;
   const endpoint = await serveEndpoint((_, response) => {
     pushes += 1;
@@ -243,7 +243,7 @@ test('a message outlives a dead-letter topic that is gone', async () => {
   await vi.waitFor(() => expect(pushes).toBe(8), 5000);
 });
 
-test('a dead-letter policy needs a topic that is there, and five to a hundred attempts', async () => {
+test('a dead-letter policy needs an existing topic, and five to a hundred attempts', async () => {
   const topic = await newTopic();
   const create = (deadLetterTopic: string, maxDeliveryAttempts: number) =>
     topic.createSubscription('refused', { deadLetterPolicy: { deadLetterTopic, maxDeliveryAttempts } });

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { median, percentile, summarize } from '../../tools/bench/measure/summarize.ts';
 
 describe('median', () => {
-  it('is the one in the middle, or the mean of the two there', () => {
+  it('is the middle value, or the mean of the two middle ones', () => {
     expect(median([9, 1, 5])).toBe(5);
     expect(median([9, 1, 5, 7])).toBe(6);
     expect(median([4])).toBe(4);
     expect(median([])).toBeNaN();
   });
 
-  it('leaves what it is given in its order', () => {
+  it('does not change the order of its input', () => {
     const given = [3, 1, 2];
     median(given);
     percentile(given, 0.5);
@@ -18,7 +18,7 @@ describe('median', () => {
 });
 
 describe('percentile', () => {
-  it('is one of the values: so large a share of them is smaller', () => {
+  it('is one of the values, above the given share of them', () => {
     const values = Array.from({ length: 100 }, (_, nth) => 100 - nth);
     expect(percentile(values, 0.5)).toBe(51);
     expect(percentile(values, 0.99)).toBe(100);
@@ -29,7 +29,7 @@ describe('percentile', () => {
   });
 });
 
-it('a summary counts by what was answered, in the time that took', () => {
+it('a summary counts answers by status, within the time that they took', () => {
   const latencies = Array.from({ length: 200 }, (_, nth) => nth + 1);
   expect(summarize(latencies, 4_000, { 200: 200 })).toEqual({
     answers: { 200: 200 },

@@ -69,7 +69,7 @@ const cancellation = async (): Promise<unknown> =>
   (await stage.query('SELECT state FROM cancellations WHERE service_order_id = $1', [order]))[0]?.['state'];
 
 it.each(['constructor', '__proto__', 'toString;q=1', 'hasOwnProperty-x'])(
-  'a browser that reads the language "%s" gets every page in English',
+  'a browser with the language "%s" gets every page in English',
   async (language) => {
     const headers = { 'accept-language': language };
     const unknown = await sendAsIs(stage.app, '/answer/exa_wrong', { headers });
@@ -79,7 +79,7 @@ it.each(['constructor', '__proto__', 'toString;q=1', 'hasOwnProperty-x'])(
   },
 );
 
-describe('the page of a link', () => {
+describe('the page of an answer link', () => {
   it('asks about the order in the language of the contact, without a script', async () => {
     const { Kitchen = '', 'Owner <b>': owner = '' } = await tell('in_doubt', [KITCHEN, OWNER]);
     const page = await read(Kitchen);
@@ -96,7 +96,7 @@ describe('the page of a link', () => {
     expect(german.text).toContain('Sie ist nicht da');
   });
 
-  it('changes nothing when it is read, so a program that opens links in e-mail does no harm', async () => {
+  it('changes nothing when it is opened, so that programs that open links in e-mails do no harm', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     for (const method of ['GET', 'HEAD', 'GET', 'OPTIONS']) await sendAsIs(stage.app, Kitchen, { method });
     expect(await audits()).toEqual([]);
@@ -118,8 +118,8 @@ describe('the page of a link', () => {
   });
 });
 
-describe('an answer', () => {
-  it('that the order is there settles the doubt, in the audit as the contact', async () => {
+describe('an answer of a contact', () => {
+  it('that the ticket is there settles the doubt, with the contact in the audit', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     const before = stage.woken();
     const answered = await press(Kitchen, 'there');
@@ -137,7 +137,7 @@ describe('an answer', () => {
     ]);
   });
 
-  it('that it is not there lets the order be sent again', async () => {
+  it('that the ticket is not there lets the order be sent again', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     await press(Kitchen, 'not_there');
     expect(await stage.placement(order)).toMatchObject({ state: 'waiting', finished_at: null });
@@ -146,7 +146,7 @@ describe('an answer', () => {
   it.each([
     ['cancelled', 'cancelled'],
     ['too_late', 'refused'],
-  ])('about a cancellation (%s) ends it', async (answer, state) => {
+  ])('about a cancellation (%s) settles it', async (answer, state) => {
     const { Kitchen = '' } = await tell('cancel_by_phone');
     expect(buttonsOf(await read(Kitchen))).toEqual(['cancelled', 'too_late']);
     await press(Kitchen, answer);
@@ -154,18 +154,15 @@ describe('an answer', () => {
     expect(await audits()).toMatchObject([{ action: 'conclude cancel', after: answer }]);
   });
 
-  it.each(['late', 'failed'] as const)(
-    'that a contact knows of an order that is %s changes nothing else',
-    async (reason) => {
-      const { Kitchen = '' } = await tell(reason);
-      const before = await stage.placement(order);
-      await press(Kitchen, 'seen');
-      expect(await stage.placement(order)).toEqual(before);
-      expect((await read(Kitchen)).text).toMatch(/Kitchen answered at \d\d:\d\d: “I know”\./);
-    },
-  );
+  it.each(['late', 'failed'] as const)('"I know" about an order that is %s changes nothing else', async (reason) => {
+    const { Kitchen = '' } = await tell(reason);
+    const before = await stage.placement(order);
+    await press(Kitchen, 'seen');
+    expect(await stage.placement(order)).toEqual(before);
+    expect((await read(Kitchen)).text).toMatch(/Kitchen answered at \d\d:\d\d: “I know”\./);
+  });
 
-  it('is taken once: a second one shows the first, whoever gave it', async () => {
+  it('counts once: a second answer shows the first, whichever contact gave it', async () => {
     const { Kitchen = '', 'Owner <b>': owner = '' } = await tell('in_doubt', [KITCHEN, OWNER]);
     const [mine, other] = [noticeIn(await read(Kitchen)), noticeIn(await read(owner))];
     await post(owner, other, 'there');
@@ -193,7 +190,7 @@ describe('an answer', () => {
     expect(answers).toEqual([{ answer: state === 'sent' ? 'there' : 'not_there' }]);
   });
 
-  it('about a cancellation at the same moment as another counts once: the member hears one end', async () => {
+  it('about a cancellation at the same moment as another counts once', async () => {
     const links = Object.values(await tell('cancel_by_phone', [KITCHEN, OWNER]));
     // Both pages are read before the first answer is stored.
     const pages = await Promise.all(links.map((link) => findAnswerPage(stage.pool, link.replace('/answer/', ''))));
@@ -205,7 +202,7 @@ describe('an answer', () => {
     expect(await audits()).toMatchObject([{ outcome: 'done' }, { outcome: 'refused' }]);
   });
 
-  it('is not needed once an operator has settled the order', async () => {
+  it('is not needed after an operator has settled the order', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     const notice = noticeIn(await read(Kitchen));
     await stage.query(`UPDATE placements SET state = 'sent', finished_at = now() WHERE service_order_id = $1`, [order]);
@@ -214,7 +211,7 @@ describe('an answer', () => {
     expect(await audits()).toEqual([]);
   });
 
-  it('waits while the order is being worked on', async () => {
+  it('is refused for a minute while the service is working on the order', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     await stage.query(`UPDATE placements SET lease_until = now() + interval '1 min' WHERE service_order_id = $1`, [
       order,
@@ -244,11 +241,11 @@ describe('an answer', () => {
   });
 });
 
-it('no link is in a log line', () => {
+it('no answer link is in a log line', () => {
   expect(stage.logged.filter((line) => line.includes('exa_'))).toEqual([]);
 });
 
-it('a page is shown to a source that tries many wrong links', async () => {
+it('a page is shown even to a source that tries many wrong links', async () => {
   const { Kitchen = '' } = await tell('in_doubt');
   const wrong = (nth: number): string => (nth % 2 === 0 ? `/answer/${makeToken('exa_')}` : '/answer/exa_wrong');
   const tries = await Promise.all(Array.from({ length: 3 * BURST }, (_, nth) => read(wrong(nth))));

@@ -48,7 +48,7 @@ function fallBehind(milliseconds = 200): void {
   pass(20);
 }
 
-it('a location that floods is held back once the process falls behind, and nobody else is', () => {
+it('a location that floods is held back when the process falls behind, and no other location is', () => {
   send('quiet', 1);
   expect(send('flood', 1_000)).toBe(1_000);
   fallBehind();
@@ -58,7 +58,7 @@ it('a location that floods is held back once the process falls behind, and nobod
   expect(heldBack).toEqual(['flood']);
 });
 
-it('how far the process fell behind before a time in which nobody sent counts no more', () => {
+it('a delay of the process before a quiet time does not count', () => {
   send('flood', 1);
   fallBehind(1_100);
   pass(600);
@@ -66,7 +66,7 @@ it('how far the process fell behind before a time in which nobody sent counts no
   expect(send('flood', 1_000)).toBe(1_000);
 });
 
-it('it stays held back when the process has caught up, with its share of 100 a second', () => {
+it('a location that was held back keeps its share of 100 a second after the process has caught up', () => {
   send('flood', 1_000);
   fallBehind();
   send('quiet', 1);
@@ -78,13 +78,13 @@ it('it stays held back when the process has caught up, with its share of 100 a s
   expect(taken).toBeLessThan(250);
 });
 
-it('alone, a location may send as much as it likes', () => {
+it('a location that sends alone is not limited', () => {
   send('flood', 1_000);
   fallBehind();
   expect(send('flood', 1_000)).toBe(1_000);
 });
 
-it('where all send much nobody floods', () => {
+it('no location counts as flooding while all send much', () => {
   const all = Array.from({ length: 10 }, (_, nth) => `club-${nth}`);
   for (const locationId of all) send(locationId, 1_000);
   fallBehind();
@@ -92,14 +92,14 @@ it('where all send much nobody floods', () => {
   expect(all.map((locationId) => send(locationId, 500))).toEqual(all.map(() => 500));
 });
 
-it('large bodies count for more', () => {
+it('large bodies count more than small ones', () => {
   send('large', 20, 2 ** 20);
   fallBehind();
   send('quiet', 1);
   expect(send('large', 100, 2 ** 20)).toBe(0);
 });
 
-it('a location that proves nothing is held to its share, though the process keeps up', () => {
+it('a location without valid signatures is limited to its share even if the process keeps up', () => {
   share.distrust('forged');
   send('quiet', 1);
   expect(send('forged', 100, 2 ** 20)).toBeLessThan(20);

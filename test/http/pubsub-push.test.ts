@@ -43,12 +43,12 @@ describe('a push', () => {
     ['data.order.id', wrapped({ order: { id: 'o-1' }, id: 'no' })],
     ['data.id', wrapped({ id: 'o-1' })],
     [
-      'the next where one is empty',
+      'the next place if one is empty',
       wrapped({ orderId: 7, order: { id: 'x'.repeat(256) }, id: 'o-1' }, { orderId: '' }),
     ],
-    ['the next where one cannot be stored', wrapped({ orderId: 'a\0', order: { id: '\ud800' }, id: 'o-1' })],
+    ['the next place if an id cannot be stored', wrapped({ orderId: 'a\0', order: { id: '\ud800' }, id: 'o-1' })],
     ['the body itself, unwrapped', { order: { id: 'o-1' } }],
-    ['an unwrapped body that is a message in its own right', { id: 'o-1', message: 'hello' }],
+    ['an unwrapped body that looks like a message', { id: 'o-1', message: 'hello' }],
     ['an unwrapped body with a field message', { orderId: 'o-1', message: { text: 'no onions', id: 'no' } }],
     ['an unwrapped body with a field message that has data', { id: 'o-1', message: { data: 'no onions' } }],
     ['the data of a CloudEvent', wrapped(eventOf({ orderId: 'o-1' }))],
@@ -56,41 +56,41 @@ describe('a push', () => {
     ['the data of a CloudEvent, as a text', wrapped(eventOf(JSON.stringify({ order: { id: 'o-1' } })))],
     ['the data of a CloudEvent, in base64', wrapped({ ...eventOf(undefined), data_base64: base64({ id: 'o-1' }) })],
     ['the message in a CloudEvent', wrapped(eventOf({ message: { data: base64({ id: 'o-1' }), messageId: 'no' } }))],
-    ['an orderId beside the data of a CloudEvent', { ...eventOf({ id: 'no' }), orderId: 'o-1' }],
+    ['an orderId next to the data of a CloudEvent', { ...eventOf({ id: 'no' }), orderId: 'o-1' }],
   ])('is recorded by %s', async (_name, envelope) => {
     expect(await push(port, envelope)).toMatchObject({ status: 204, body: '' });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('is recorded by the longest id', async () => {
+  it('is recorded with the longest id', async () => {
     await push(port, wrapped({ id: 'x'.repeat(255) }));
     expect(recorded).toEqual(['x'.repeat(255)]);
   });
 
-  it('is recorded by the attributes an unwrapped one writes as headers, before its body', async () => {
+  it('is recorded by the attributes in the headers of an unwrapped push, before its body', async () => {
     const headers = { orderId: 'o-1', 'x-goog-pubsub-message-id': '17' };
     expect(await push(port, { id: 'no' }, headers)).toMatchObject({ status: 204 });
     expect(await push(port, '', headers)).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1', 'o-1']);
   });
 
-  it('is unwrapped where the metadata says so, whatever its body looks like', async () => {
+  it('is read as unwrapped if the headers say so, whatever its body looks like', async () => {
     const headers = { 'x-goog-pubsub-message-id': '17' };
     await push(port, { id: 'o-1', message: { attributes: { orderId: 'no' } } }, headers);
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('is read as a wrapped one where the metadata say that it is unwrapped, and it has no id', async () => {
+  it('is read as wrapped if the headers say unwrapped, but give no id', async () => {
     await push(port, wrapped({ id: 'o-1' }), { 'x-goog-pubsub-message-id': '17' });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('takes no id from the headers of a wrapped one', async () => {
+  it('takes no id from the headers of a wrapped push', async () => {
     await push(port, wrapped({ id: 'o-1' }), { orderId: 'no' });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('is acknowledged when it is known already', async () => {
+  it('is acknowledged if the signal is known already', async () => {
     expect(await push(port, wrapped({ id: 'known' }))).toMatchObject({ status: 204 });
   });
 
@@ -100,16 +100,16 @@ describe('a push', () => {
     ['bytes that are not UTF-8', Buffer.from('{"id":"secret\xff"}', 'latin1'), undefined],
     ['null', 'null', undefined],
     ['a list', ['secret'], undefined],
-    ['an envelope with nothing in it', { message: {}, subscription: 's' }, undefined],
+    ['an empty envelope', { message: {}, subscription: 's' }, undefined],
     ['data that is no base64 of JSON', { message: { data: 'secret', messageId: 'm-1' } }, 'm-1'],
     ['data that is no string', { message: { data: { id: 'secret' }, messageId: 'm-1' } }, 'm-1'],
     ['no id in it', wrapped({ secret: 'secret' }), 'm-1'],
-    ['a CloudEvent that has only its own id', { ...eventOf({ secret: 1 }), id: 'secret' }, undefined],
+    ['a CloudEvent with only its own id', { ...eventOf({ secret: 1 }), id: 'secret' }, undefined],
     ['a CloudEvent within another', eventOf({ ...eventOf({ id: 'secret' }), id: 'secret' }), undefined],
-    ['an id of its prototype', '{"__proto__":{"id":"secret"}}', undefined],
-    ['attributes that are none', { message: { attributes: 'secret', messageId: 7 } }, undefined],
-    ['100,000 lists', '['.repeat(100_000) + ']'.repeat(100_000), undefined],
-  ])('is acknowledged and logged when it is poison: %s', async (_name, body, messageId) => {
+    ['an id on its prototype', '{"__proto__":{"id":"secret"}}', undefined],
+    ['attributes of a wrong type', { message: { attributes: 'secret', messageId: 7 } }, undefined],
+    ['100,000 nested lists', '['.repeat(100_000) + ']'.repeat(100_000), undefined],
+  ])('is acknowledged and logged if it is poison: %s', async (_name, body, messageId) => {
     expect(await push(port, body)).toMatchObject({ status: 204, body: '' });
     expect(recorded).toEqual([]);
     const warnings = logged.filter(({ level }) => level === 40);
@@ -126,12 +126,12 @@ describe('a push', () => {
     ';;;',
     '',
     'application/json; charset',
-  ])('may call itself anything: %j', async (type) => {
+  ])('may have any Content-Type: %j', async (type) => {
     expect(await push(port, wrapped({ id: 'o-1' }), { 'content-type': type })).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('may call itself nothing, and come in chunks', async () => {
+  it('may have no Content-Type, and come in chunks', async () => {
     const headers = { 'content-type': undefined, 'transfer-encoding': 'chunked' };
     expect(await push(port, wrapped({ id: 'o-1' }), headers)).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1']);
@@ -151,7 +151,7 @@ describe('a push', () => {
     expect(recorded).toEqual([]);
   });
 
-  it('has no end to send: reading stops at twice the limit', async () => {
+  it('with an endless body is read up to twice the limit', async () => {
     const { answer, bytes } = await new Promise<{ answer: string; bytes: number }>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
         socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -173,7 +173,7 @@ describe('a push', () => {
     expect(await push(port, { id: 'o-2' })).toMatchObject({ status: 204 });
   });
 
-  it('that breaks off is not recorded, and the door stays open', async () => {
+  it('that breaks off is not recorded, and the next one is', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"id":"o-1"}');
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -183,7 +183,7 @@ describe('a push', () => {
     expect(await push(port, { id: 'o-2' })).toMatchObject({ status: 204 });
   });
 
-  it('is asked for again when it could not be recorded', async () => {
+  it('is answered 503 with Retry-After if it cannot be recorded', async () => {
     failing = true;
     expect(await push(port, wrapped({ id: 'o-1' }))).toMatchObject({
       status: 503,
@@ -209,7 +209,7 @@ describe('the token of a push', () => {
     port = await serveWith(jwks.url);
   });
 
-  it('without its signature, which Cloud Run removes, is refused with the cure', async () => {
+  it('without its signature, which Cloud Run removes, is refused with a hint', async () => {
     const unsigned = (await token()).replace(/[^.]*$/, 'SIGNATURE_REMOVED_BY_GOOGLE');
     expect(await pushWith(unsigned)).toMatchObject({ status: 401 });
     expect(logged).toContainEqual(
@@ -217,12 +217,12 @@ describe('the token of a push', () => {
     );
   });
 
-  it('is taken when everything in it is right', async () => {
+  it('is accepted if everything in it is right', async () => {
     expect(await pushWith(await token())).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('may name Google without its scheme', async () => {
+  it('may have Google as issuer without https://', async () => {
     expect(await pushWith(await token({ iss: 'accounts.google.com' }))).toMatchObject({ status: 204 });
   });
 
@@ -230,20 +230,20 @@ describe('the token of a push', () => {
     ['another issuer', { iss: 'https://accounts.example.com' }],
     ['no issuer', { iss: undefined }],
     ['another audience', { aud: 'https://other.example.com/pubsub/push' }],
-    ['an audience that ours begins', { aud: `${AUDIENCE}/` }],
+    ['an audience that begins with ours', { aud: `${AUDIENCE}/` }],
     ['several audiences', { aud: [AUDIENCE, 'https://other.example.com'] }],
-    ['a list of our audience', { aud: [AUDIENCE] }],
+    ['a list with our audience', { aud: [AUDIENCE] }],
     ['no audience', { aud: undefined }],
     ['another account', { email: 'push@evil.iam.gserviceaccount.com' }],
-    ['an account that ours begins', { email: `${ACCOUNT}.evil.example` }],
-    ['an account that ours ends', { email: `x${ACCOUNT}` }],
+    ['an account that begins with ours', { email: `${ACCOUNT}.evil.example` }],
+    ['an account that ends with ours', { email: `x${ACCOUNT}` }],
     ['no account', { email: undefined }],
     ['an unverified account', { email_verified: false }],
-    ['an account verified in words', { email_verified: 'true' }],
-    ['an account of unknown standing', { email_verified: undefined }],
-    ['its time over', { exp: Math.floor(Date.now() / 1000) - 1 }],
+    ['an account verified as a text', { email_verified: 'true' }],
+    ['an account without email_verified', { email_verified: undefined }],
+    ['an expiry in the past', { exp: Math.floor(Date.now() / 1000) - 1 }],
     ['no end', { exp: undefined }],
-    ['its time to come', { nbf: Math.floor(Date.now() / 1000) + 600 }],
+    ['a beginning in the future', { nbf: Math.floor(Date.now() / 1000) + 600 }],
   ])('is refused with %s', async (_name, wrong) => {
     await refused(await token(wrong));
   });
@@ -274,7 +274,7 @@ describe('the token of a push', () => {
   });
 
   it.each([undefined, '', 'Bearer', 'Bearer  ', 'Basic dXNlcjp3b3Jk', 'Bearer a b', 'Bearer a.b.c', 'Bearer x'])(
-    'is refused when there is none: %j',
+    'is missing and refused: %j',
     async (authorization) => {
       const answer = await push(port, wrapped({ id: 'o-1' }), { authorization });
       expect(answer).toMatchObject({ status: 401, body: '' });
@@ -294,7 +294,7 @@ describe('the token of a push', () => {
     expect(answer).toMatch(/connection: close/i);
   });
 
-  it('is refused with a body of any size, and reading stops', async () => {
+  it('is refused with a large body, which is not read to its end', async () => {
     const body = { id: 'o-1', padding: 'x'.repeat(8 * 2 ** 20) };
     // The reset of a socket that is closed unread may overtake the answer.
     await until(async () => {
@@ -303,7 +303,7 @@ describe('the token of a push', () => {
     });
   });
 
-  it('cannot be judged while the keys cannot be had, and can be once they are', async () => {
+  it('cannot be judged while the keys cannot be fetched, and can be after that', async () => {
     jwks.status = 500;
     expect(await pushWith(await token())).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
     jwks.status = 200;
@@ -311,7 +311,7 @@ describe('the token of a push', () => {
     expect(jwks.hits).toBe(2);
   });
 
-  it('cannot be judged by keys of more than 1 MiB: no more is read of them', async () => {
+  it('cannot be judged if the keys are over 1 MiB, which are not read', async () => {
     const large = [{ ...(await exportJWK(publicKey)), kid: 'k-1', alg: 'RS256' }, { n: 'x'.repeat(2 ** 20) }];
     port = await serveWith((await serveKeys(large)).url);
     expect(await pushWith(await token())).toMatchObject({ status: 503 });
@@ -414,7 +414,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** node:http rather than fetch, which would mend the content types. */
+/** node:http rather than fetch, which would correct the content types. */
 function push(port: number, body: unknown, headers: OutgoingHttpHeaders = {}): Promise<Answer> {
   const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? Buffer.from(body) : JSON.stringify(body);
   const length = headers['transfer-encoding'] === undefined ? { 'content-length': Buffer.byteLength(bytes) } : {};

@@ -14,7 +14,7 @@ it('callers take turns, so a caller with much work delays another one by one pie
   expect(done.join('')).toBe('aabcaba');
 });
 
-it('no more run at once than may, and a turn that ends makes room', async () => {
+it('no more pieces run at once than allowed, and the end of one starts the next', async () => {
   const turn = takeTurns(2);
   const ends = await Promise.all([turn('a'), turn('b')]);
   let isThird = false;

@@ -60,8 +60,8 @@ async function count(endpoint: string, outcome: string): Promise<number> {
   );
 }
 
-describe.each(WAYS)('wrong ones by %s', (endpoint, way) => {
-  it('are judged at under five a second, whatever comes; the others are told when to come, and not looked at', async () => {
+describe.each(WAYS)('wrong credentials by %s', (endpoint, way) => {
+  it('are judged at under five a second, and the rest is answered 429 without a look', async () => {
     const from = fromElsewhere();
     const before = [await count(endpoint, 'refused'), await count(endpoint, 'slowed')];
     const statuses: number[] = [];
@@ -89,14 +89,14 @@ describe.each(WAYS)('wrong ones by %s', (endpoint, way) => {
   });
 });
 
-describe('beside a flood of wrong ones', () => {
-  it('a right one of another source is not slowed, by any door', async () => {
+describe('during a flood of wrong credentials', () => {
+  it('a valid credential from another source is not slowed, at any endpoint', async () => {
     await spend(bearer, fromElsewhere());
     expect((await bearer(await newToken(), fromElsewhere())).status).toBe(200);
     expect((await sendLogin(url, await newToken(), { ...OWN_PAGE, origin: url, ...fromElsewhere() })).status).toBe(204);
   });
 
-  it('one of the same source that was right lately is not slowed: Prometheus, and who sits behind the same address', async () => {
+  it("a credential that the same source used lately is not slowed, such as Prometheus's", async () => {
     const from = fromElsewhere();
     const token = await newToken();
     const cookie = (await logIn(url)).split('=')[1] ?? '';
@@ -109,7 +109,7 @@ describe('beside a flood of wrong ones', () => {
     }
   });
 
-  it('a named token and a session of the same source are let in at once, although they are new', async () => {
+  it('a new named token and a new session from the same source are accepted at once', async () => {
     const from = fromElsewhere();
     const cookie = (await logIn(url)).split('=')[1] ?? '';
     await spend(bearer, from);
@@ -119,7 +119,7 @@ describe('beside a flood of wrong ones', () => {
     expect((await asSession('/console/session', cookie, from)).status).toBe(200);
   });
 
-  it('wrong ones that nobody could guess are all judged', async () => {
+  it('wrong credentials that are too long to guess are all judged', async () => {
     const from = fromElsewhere();
     const answers = await Promise.all(
       Array.from({ length: 4 * BURST }, async (_, nth) =>
@@ -129,7 +129,7 @@ describe('beside a flood of wrong ones', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
   });
 
-  it('OPERATOR_TOKEN of the same source that is new is told to come again, and gets in after the end', async () => {
+  it('OPERATOR_TOKEN, new from the same source, is answered 429, and accepted after the flood', async () => {
     const from = await until(async () => {
       const from = fromElsewhere();
       await spend(bearer, from);
@@ -138,20 +138,20 @@ describe('beside a flood of wrong ones', () => {
     await until(async () => (await bearer(OPERATOR_TOKEN, from)).status === 200);
   });
 
-  it('OPERATOR_TOKEN at another door is let in at once: each door counts its own', async () => {
+  it('OPERATOR_TOKEN at another endpoint is accepted at once, because each endpoint counts its own failures', async () => {
     const from = fromElsewhere();
     await spend(bearer, from);
     expect((await signIn(OPERATOR_TOKEN, from)).status).toBe(204);
   });
 
-  it('a hundred that are right and new at once are let in, all of them', async () => {
+  it('a hundred new valid credentials at once are all accepted', async () => {
     const from = fromElsewhere();
     const tokens = await Promise.all(Array.from({ length: 100 }, newToken));
     const answers = await Promise.all(tokens.map((token) => bearer(token, from)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  it('who shows nothing has guessed nothing', async () => {
+  it('requests without a credential do not count as guesses', async () => {
     const from = fromElsewhere();
     for (let nth = 0; nth < 2 * BURST; nth += 1) {
       expect((await sendAsIs(url, '/v1/orders', { headers: from })).status).toBe(401);
@@ -162,7 +162,7 @@ describe('beside a flood of wrong ones', () => {
 });
 
 describe('the source of a request', () => {
-  it('is what a trusted proxy says; of what the sender wrote before that nothing counts', async () => {
+  it('is what a trusted proxy reports, without the parts that the sender wrote', async () => {
     const { 'x-forwarded-for': address } = fromElsewhere();
     let nth = 0;
     const forged = (token: string): Promise<OperatorAnswer> =>
@@ -171,7 +171,7 @@ describe('the source of a request', () => {
     expect((await bearer(WRONG, { 'x-forwarded-for': '198.51.100.7' })).status).toBe(401);
   });
 
-  it('is its address where nobody is trusted, whatever it says', async () => {
+  it("is the connection's address if no proxy is trusted", async () => {
     const bare = await startSystem({ env: { OPERATOR_TOKEN }, databaseUrl: system.databaseUrl });
     onTestFinished(() => bare.stop());
     const ask = (nth: number): Promise<OperatorAnswer> => {
@@ -184,7 +184,7 @@ describe('the source of a request', () => {
     expect(answers.map(({ status }) => status)).toContain(429);
   });
 
-  it('is a /64 of IPv6, which whoever has an address has whole, and no text', async () => {
+  it('is a /64 of IPv6, which one customer has as a whole', async () => {
     const lines = await toldBy(async (at) => {
       for (const address of [
         '2001:db8::1',
@@ -207,8 +207,8 @@ describe('the source of a request', () => {
   });
 });
 
-describe('what is told', () => {
-  it('is one line for a source and door, and one row in the audit for a source; no credential is in either', async () => {
+describe('the report of failures', () => {
+  it('is one log line for each source and endpoint, and one row in the audit for each source, without credentials', async () => {
     const from = fromElsewhere();
     const source = from['x-forwarded-for'];
     const sent = `exw_${'s'.repeat(49)}`;
@@ -241,7 +241,7 @@ describe('what is told', () => {
     expect(rows).toEqual([{ actor_kind: 'nobody', action: 'sign in', outcome: 'refused', after }]);
   });
 
-  it('of hundreds of sources is the busiest, and the others as one', async () => {
+  it('lists the busiest of hundreds of sources, and sums up the others', async () => {
     const lines = await toldBy(async (at) => {
       for (let nth = 0; nth < 100; nth += 1) {
         const from = { 'x-forwarded-for': `172.16.0.${nth}` };
@@ -260,8 +260,8 @@ describe('what is told', () => {
   });
 });
 
-describe('the sources', () => {
-  it('are bounded, and none that guesses is forgotten: those beyond share what one has', async () => {
+describe('the table of sources', () => {
+  it('is bounded, and forgets no source that guesses: further sources share one entry', async () => {
     const observed: FailedAuthObserved[] = [];
     let now = 0;
     const judge = throttleFailures({
@@ -290,7 +290,7 @@ describe('the sources', () => {
     expect(observed.filter(({ outcome }) => outcome === 'slowed')).toHaveLength(1_000 - BURST + 3);
   });
 
-  it('lose nothing by what could not be judged', async () => {
+  it('does not count credentials that could not be judged', async () => {
     const judge = throttleFailures({ observe: () => {}, now: () => 0 });
     const request = { ip: '10.0.0.1', raw: { socket: {} } } as FastifyRequest;
     for (let nth = 0; nth < 2 * BURST; nth += 1) {

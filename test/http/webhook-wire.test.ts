@@ -47,7 +47,7 @@ const statusOf = (answer: string): string | undefined => /^HTTP\/1\.1 (\d+)/.exe
 const head = (...lines: string[]): string => `${[`POST ${target} HTTP/1.1`, 'Host: x', ...lines].join('\r\n')}\r\n\r\n`;
 const ping = '{"eventType":"ping"}';
 
-describe('on the wire a webhook is answered 200, 401 or 500', () => {
+describe('a webhook request on the wire is answered 200, 401 or 500', () => {
   it.each<[string, () => string, string]>([
     ['a plain request', () => head(`Content-Length: ${ping.length}`) + ping, '200'],
     [
@@ -56,25 +56,25 @@ describe('on the wire a webhook is answered 200, 401 or 500', () => {
       '200',
     ],
     ['no Host', () => head(`Content-Length: ${ping.length}`).replace('Host: x\r\n', '') + ping, '200'],
-    ['an expectation nobody knows', () => head(`Content-Length: ${ping.length}`, 'Expect: a-miracle') + ping, '200'],
+    ['an unknown expectation', () => head(`Content-Length: ${ping.length}`, 'Expect: a-miracle') + ping, '200'],
     ['no length and no body', () => head(), '200'],
-    ['a chunk that is none', () => `${head('Transfer-Encoding: chunked')}zz\r\n`, '500'],
-    ['a coding nobody asked for', () => `${head('Transfer-Encoding: gzip')}abc`, '500'],
+    ['an invalid chunk', () => `${head('Transfer-Encoding: chunked')}zz\r\n`, '500'],
+    ['an unknown coding', () => `${head('Transfer-Encoding: gzip')}abc`, '500'],
     ['two lengths', () => `${head('Content-Length: 3', 'Content-Length: 4')}abc`, '500'],
     ['a length and chunks', () => `${head('Content-Length: 3', 'Transfer-Encoding: chunked')}0\r\n\r\n`, '500'],
-    ['a length that is none', () => `${head('Content-Length: many')}abc`, '500'],
+    ['an invalid length', () => `${head('Content-Length: many')}abc`, '500'],
     ['a NUL in a header', () => head('X: a\0b'), '500'],
     ['a head of 20 kB', () => head(`X: ${'x'.repeat(20_000)}`), '401'],
   ])('%s', async (_what, text, status) => {
     expect(statusOf(await say(text()))).toBe(status);
   });
 
-  it('two in one packet are both answered', async () => {
+  it('two requests in one packet are both answered', async () => {
     const one = head(`Content-Length: ${ping.length}`) + ping;
     expect((await say(one + one, { answers: 2 })).match(/HTTP\/1\.1 200/g)).toHaveLength(2);
   });
 
-  it('nothing of what was unreadable is in the log, at its most talkative', () => {
+  it('no part of an unreadable request is in the log, even at level trace', () => {
     const token = new URL(url).searchParams.get('token') ?? 'none';
     const bytes = JSON.stringify([...Buffer.from(token.slice(0, 12))]).slice(1, -1);
     expect(stage.logged.join('')).not.toContain(token);
@@ -82,8 +82,8 @@ describe('on the wire a webhook is answered 200, 401 or 500', () => {
   });
 });
 
-describe('a body that does not come', () => {
-  it('is cut off, and its neighbour is served meanwhile', async () => {
+describe('a body that does not arrive', () => {
+  it('is cut off, and other webhooks are answered meanwhile', async () => {
     const { server } = stage.app;
     expect([server.requestTimeout, server.headersTimeout]).toEqual([15_000, 15_000]);
     server.requestTimeout = server.headersTimeout = 500;
@@ -93,7 +93,7 @@ describe('a body that does not come', () => {
     server.requestTimeout = server.headersTimeout = 15_000;
   });
 
-  it('because the sender left: nothing is kept of it, and its room is free again', async () => {
+  it('because the sender left is not stored, and frees its place', async () => {
     const before = (await stage.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
     for (let i = 0; i < 5; i++) {
       await say(head('Content-Length: 250000') + 'x'.repeat(200_000), { thenClose: true });
@@ -103,8 +103,8 @@ describe('a body that does not come', () => {
   });
 });
 
-describe('too much at once', () => {
-  it('bodies over a quarter of the budget: 500 with Retry-After for that location, and nothing for another', async () => {
+describe('bodies over the memory budget', () => {
+  it('from one location over a quarter of it are answered 500 with Retry-After, and other locations are not affected', async () => {
     await stage.seedOrder({ serviceOrderId: 'other', locationId: 'club-2' });
     const otherUrl = await urlOf('club-2');
     const largest = (): Socket =>
@@ -126,7 +126,7 @@ describe('too much at once', () => {
     await until(async () => (await post(url, 'x'.repeat(100_000))).status === 200);
   });
 
-  it('four locations whose bodies come slowly take what they can get, and a fifth is served as ever', async () => {
+  it('from four slow locations leave enough for a fifth', async () => {
     const slow: Socket[] = [];
     for (const locationId of ['slow-1', 'slow-2', 'slow-3', 'slow-4']) {
       await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
@@ -148,7 +148,7 @@ describe('too much at once', () => {
   });
 });
 
-it('at the end of a drain a webhook under way is answered, and no idle connection holds up the stop, used or not', async () => {
+it('a drain answers the webhook under way, and does not wait for idle connections', async () => {
   await stage.seedOrder({ serviceOrderId: 'last', locationId: 'club-1' });
   const body = JSON.stringify(statusWebhook({ serviceOrderId: 'last', status: 'READY' }));
   const locked = `SELECT FROM orders WHERE service_order_id = 'last' FOR UPDATE`;

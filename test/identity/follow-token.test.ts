@@ -94,19 +94,19 @@ async function refused(token: string | undefined, reason: RegExp = /./): Promise
 }
 
 describe('a follow token', () => {
-  it.each(signers)('of $alg lets its bearer follow one order until it ends', async (signer) => {
+  it.each(signers)('of $alg lets its owner follow one order until it expires', async (signer) => {
     const follow = { serviceOrderId: 'o-1', expiresAt: new Date((claims.exp + 30) * 1000) };
     expect(await byKeys(signFollowToken(signer, claims))).toEqual(follow);
     if (signer !== hs256) expect(await byUrl(signFollowToken(signer, claims))).toEqual(follow);
   });
 
-  it('of HS256 is never of a key that has a URL, though its secret were among them', async () => {
+  it('of HS256 is never verified with keys from a URL, even if its secret is there', async () => {
     jwks.keys = { keys: signers.map(({ jwk }) => jwk) };
     expect(await refusal(byUrl, signFollowToken(hs256, claims))).toMatch(/"alg".* not allowed/);
     expect(jwks.hits).toBe(0);
   });
 
-  it('needs no kid where one key alone is of its algorithm', async () => {
+  it('needs no kid if only one key has its algorithm', async () => {
     const one = signFollowToken(es256, claims, { kid: undefined });
     expect(await byKeys(one)).toMatchObject({ serviceOrderId: 'o-1' });
     expect(await byUrl(one)).toMatchObject({ serviceOrderId: 'o-1' });
@@ -114,14 +114,14 @@ describe('a follow token', () => {
   });
 
   it.each<[string, object]>([
-    ['its last half minute', { exp: nowS - 29 }],
-    ['its first', { nbf: nowS + 30 }],
+    ['the last half minute of its clock tolerance', { exp: nowS - 29 }],
+    ['the first half minute of its clock tolerance', { nbf: nowS + 30 }],
     ['a day', { exp: nowS + DAY_S + 30 }],
-    ['a time of a tenth', { exp: nowS + 0.1 }],
-    ['claims that nobody asks for', { iss: MARKER, iat: nowS, jti: MARKER, member: { id: MARKER } }],
+    ['an expiry with a fraction', { exp: nowS + 0.1 }],
+    ['unknown claims', { iss: MARKER, iat: nowS, jti: MARKER, member: { id: MARKER } }],
     ['the longest id', { sub: 'x'.repeat(255) }],
-    ['an id of any letters', { sub: '🍕 / ü\n' }],
-  ])('may have %s', async (_what, more) => {
+    ['an id with any letters', { sub: '🍕 / ü\n' }],
+  ])('is accepted with %s', async (_what, more) => {
     const token = signFollowToken(eddsa, { ...claims, ...more });
     expect(await byKeys(token)).toMatchObject({ serviceOrderId: { ...claims, ...more }.sub });
     expect(await byUrl(token)).toMatchObject({ serviceOrderId: { ...claims, ...more }.sub });
@@ -166,8 +166,8 @@ describe('a follow token', () => {
   );
 
   it.each<[string, string]>([
-    ['another order after it', `{"sub":"o-1","aud":"${AUDIENCE}","exp":${claims.exp},"sub":7}`],
-    ['another audience after it', `{"sub":"o-1","aud":"${AUDIENCE}","exp":${claims.exp},"aud":"${MARKER}"}`],
+    ['a second sub', `{"sub":"o-1","aud":"${AUDIENCE}","exp":${claims.exp},"sub":7}`],
+    ['a second aud', `{"sub":"o-1","aud":"${AUDIENCE}","exp":${claims.exp},"aud":"${MARKER}"}`],
     ['no end', `{"sub":"o-1","aud":"${AUDIENCE}","exp":1e999}`],
     ['claims of a prototype', `{"__proto__":{"sub":"o-1","aud":"${AUDIENCE}","exp":${claims.exp}}}`],
     ['a list', `[${JSON.stringify(claims)}]`],
@@ -199,7 +199,7 @@ describe('a follow token', () => {
     await refused(signFollowToken(eddsa, claims, header));
   });
 
-  it('is refused with another key of its kind', async () => {
+  it('is refused with a signature of another key of the same kind', async () => {
     for (const signer of foreign) {
       const token = signFollowToken(signer, claims);
       expect(await refusal(byKeys, token)).toMatch(/signature verification failed/);
@@ -207,7 +207,7 @@ describe('a follow token', () => {
     }
   });
 
-  it('brings no key of its own, and none is fetched for it', async () => {
+  it('is not verified with a key that it brings, and no key is fetched for it', async () => {
     for (const signer of foreign) {
       for (const brought of [
         { jwk: signer.jwk },
@@ -222,7 +222,7 @@ describe('a follow token', () => {
     }
   });
 
-  it('is not read beyond 4 kB, nor where it is no JWT', async () => {
+  it('is refused over 4 kB, or if it is not a JWT, without fetching keys', async () => {
     const long = { ...claims, more: 'x'.repeat(2_800) };
     expect(signFollowToken(eddsa, long).length).toBeLessThan(4096);
     expect(await byKeys(signFollowToken(eddsa, long))).toMatchObject({ serviceOrderId: 'o-1' });
@@ -246,7 +246,7 @@ describe('a follow token', () => {
     expect(jwks.hits).toBe(0);
   });
 
-  it('says nothing else where its signature can be written in another way', async () => {
+  it('means the same if its signature is written in another way', async () => {
     // The last letter has bits to spare, and n - s is as good as s: neither needs a key, and neither changes a claim.
     const token = signFollowToken(es256, claims);
     const [header, payload, signature = ''] = token.split('.');
@@ -280,7 +280,7 @@ describe("a platform's keys by URL", () => {
     serveKeys(old);
   });
 
-  it('are fetched once, and anew for a key that nobody knew, so that a platform may change its own', async () => {
+  it('are fetched once, and again for an unknown key, so that a platform can rotate its keys', async () => {
     await Promise.all([isTaken(old), isTaken(old)]);
     serveKeys(next, old);
     pass(31);
@@ -291,7 +291,7 @@ describe("a platform's keys by URL", () => {
     expect(await refusal(byUrl, signFollowToken(old, claims))).toMatch(/no applicable key/);
   });
 
-  it('are not asked for again and again for keys that are made up', async () => {
+  it('are not fetched again and again for invented keys', async () => {
     for (let second = 0; second < 60; second += 1) {
       const made = signFollowToken(unknown, claims, { kid: `made-up-${second}` });
       expect(await refusal(byUrl, made)).toMatch(/no applicable key/);
@@ -300,7 +300,7 @@ describe("a platform's keys by URL", () => {
     expect(jwks.hits).toBe(2);
   });
 
-  it('that cannot be fetched leave a token neither good nor bad, but where its key is known', async () => {
+  it('that cannot be fetched cause 503, except for a token whose key is known', async () => {
     jwks.status = 500;
     await expect(isTaken(old)).rejects.toThrow(CannotVerify);
     jwks.status = 200;
@@ -318,17 +318,17 @@ describe("a platform's keys by URL", () => {
   });
 
   it.each([
-    ['nobody listens there', () => ({ jwksUrl: 'http://127.0.0.1:1/jwks' })],
-    ['they are no key set', () => ({ jwksUrl: jwks.url, keys: { keys: 7 } })],
-    ['they are private', () => ({ jwksUrl: jwks.url, keys: { keys: [{ ...old.jwk, d: 'AAAA' }] } })],
-  ])('leave a token neither good nor bad where %s', async (_what, make) => {
+    ['nothing listens at the URL', () => ({ jwksUrl: 'http://127.0.0.1:1/jwks' })],
+    ['they are not a key set', () => ({ jwksUrl: jwks.url, keys: { keys: 7 } })],
+    ['they are private keys', () => ({ jwksUrl: jwks.url, keys: { keys: [{ ...old.jwk, d: 'AAAA' }] } })],
+  ])('cause 503 if %s', async (_what, make) => {
     const { jwksUrl, keys } = make() as { jwksUrl: string; keys?: unknown };
     jwks.keys = keys;
     const verify = createFollowTokenVerifier({ audience: AUDIENCE, jwksUrl }, now);
     await expect(verify(signFollowToken(old, claims))).rejects.toThrow(CannotVerify);
   });
 
-  it('are not used for what they are not for, nor where they are short', async () => {
+  it('are not used for other purposes, nor if they are too short', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
     const short: FollowSigner = {
       alg: 'RS256',
@@ -470,7 +470,7 @@ describe('10,000 forged follow tokens', () => {
     ),
   };
 
-  it('are all refused, each in less than a millisecond of processor', async () => {
+  it('are all refused, each in less than a millisecond of CPU', async () => {
     await byUrl(right[0]);
     const each = Math.ceil(10_000 / Object.keys(kinds).length);
     const forged = Object.values(kinds).flatMap((kind, nth) =>

@@ -20,7 +20,7 @@ async function namesIn(dir: string): Promise<string[]> {
   return (await readdir(dir)).flatMap((file) => (file.endsWith('.sql') ? [file.slice(0, -4)] : [])).sort();
 }
 
-it('three that migrate an empty database at the same time: all succeed, and each migration is done once', async () => {
+it('three processes that migrate an empty database at once all succeed, and each migration runs once', async () => {
   const url = await createEmptyDatabase();
   const done = await Promise.all([migrate(url), migrate(url), migrate(url)]);
   expect(done.flat().sort()).toEqual(await namesIn(MIGRATIONS));
@@ -29,7 +29,7 @@ it('three that migrate an empty database at the same time: all succeed, and each
   expect(rows.map(({ name }) => name)).toEqual(await namesIn(MIGRATIONS));
 });
 
-it('a database that cannot hold what members write is refused before anything is in it', async () => {
+it('a database with an encoding that cannot store every text is refused before anything is created', async () => {
   const { code, error } = await runCli({ DATABASE_URL: await createEmptyDatabase('LATIN1') }, ['migrate']);
   expect({ code, error }).toEqual({
     code: 1,
@@ -71,7 +71,7 @@ describe('a migration', () => {
     (await client.query('SELECT indisvalid FROM pg_index WHERE indexrelid = $1::regclass', [index])).rows[0]
       ?.indisvalid;
 
-  it('that fails half-way leaves the schema as it was, is named, and goes through once it is mended', async () => {
+  it('that fails half-way changes nothing, is named, and succeeds when it is corrected', async () => {
     const before = await columns();
     const half = 'ALTER TABLE orders ADD COLUMN one text;';
     await writeFile(join(dir, '9001-half.sql'), `${half} ALTER TABLE no_such_table ADD COLUMN two text;`);
@@ -86,7 +86,7 @@ describe('a migration', () => {
     expect(await columns()).toContainEqual({ table_name: 'orders', column_name: 'one' });
   });
 
-  it('that comes before one that fails stays, and is not done again', async () => {
+  it('stays if a later one fails, and does not run again', async () => {
     await writeFile(join(dir, '9001-one.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
     await writeFile(join(dir, '9002-two.sql'), 'SELECT 1 / 0;');
     await expect(migrate(url, { dir })).rejects.toThrow('migration 9002-two failed');
@@ -94,7 +94,7 @@ describe('a migration', () => {
     expect(await migrate(url, { dir })).toEqual(['9002-two']);
   });
 
-  it('waits for a lock without holding up the service for longer than a webhook has time, and tries again', async () => {
+  it('waits for a lock in short tries, so that webhooks are not delayed for long', async () => {
     await writeFile(join(dir, '9001-column.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
     await client.query('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
     const migrated = migrate(url, { dir });
@@ -108,7 +108,7 @@ describe('a migration', () => {
     expect(await migrated).toEqual(['9001-column']);
   });
 
-  it('that is locked out for good says so, and has changed nothing', async () => {
+  it('fails with an explanation and without changes if it never gets the lock', async () => {
     const before = await columns();
     await writeFile(join(dir, '9001-column.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
     await client.query('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
@@ -168,8 +168,8 @@ describe('a migration', () => {
   });
 });
 
-describe('a database in which a logical replication copied rows and no sequences', () => {
-  it('gets sequences that are not behind, before the next migration', async () => {
+describe('a database whose rows came by logical replication, without sequences', () => {
+  it('gets correct sequences before the next migration', async () => {
     const url = await createDatabase();
     await queryOnce(
       url,
@@ -221,7 +221,7 @@ describe('a version of the service', () => {
   const record = (name: string): Promise<unknown> =>
     pool.query('INSERT INTO schema_migrations (name, run_on) VALUES ($1, now())', [name]);
 
-  it('starts on the schema of the next one, and works beside it', async () => {
+  it('starts and works on the schema of the next version', async () => {
     await pool.query('ALTER TABLE orders ADD COLUMN of_the_next text; ALTER TABLE webhooks ADD COLUMN of_it text');
     await record('9999-of-the-next');
     const system = await startSystem({ databaseUrl: url });
@@ -237,7 +237,7 @@ describe('a version of the service', () => {
     expect(await migrate(url)).toEqual([]);
   });
 
-  it('refuses a schema from which the next one took something away, and says what to deploy', async () => {
+  it('refuses a schema that a newer version has narrowed, and says what to deploy', async () => {
     await record('9999-without-something.breaking');
     const refusal = /too new .*\(9999-without-something\.breaking\)\. Deploy the version that made it\./;
     await expect(checkSchema(pool)).rejects.toThrow(refusal);
@@ -245,7 +245,7 @@ describe('a version of the service', () => {
     expect(cli).toEqual({ code: 1, out: '', error: expect.stringMatching(refusal) });
   });
 
-  it('refuses a schema that lacks one of its own, also where it has one of the next', async () => {
+  it('refuses a schema that lacks one of its migrations, even if it has a newer one', async () => {
     const last = (await namesIn(MIGRATIONS)).at(-1) ?? '';
     await pool.query('DELETE FROM schema_migrations WHERE name = $1', [last]);
     await record('9999-of-the-next');
@@ -253,7 +253,7 @@ describe('a version of the service', () => {
   });
 });
 
-describe('a process at work while a migration changes what its prepared statements give', () => {
+describe('a running process when a migration changes the columns of its prepared statements', () => {
   let system: System;
   let pos: Pos;
   let dir: string;
@@ -264,7 +264,7 @@ describe('a process at work while a migration changes what its prepared statemen
   });
   afterAll(() => Promise.all([system?.stop(), pos?.stop(), rm(dir, { recursive: true, force: true })]));
 
-  it('goes on with both journeys', async () => {
+  it('continues both journeys', async () => {
     const url = await system.webhookUrl('club-1');
     const goesItsWay = async (): Promise<void> => {
       const { serviceOrderId } = await system.placeOrder();
@@ -305,8 +305,8 @@ async function otherCollations(system: System): Promise<string> {
 const TAKES_AWAY =
   /\bDROP\s+(?:TABLE|COLUMN|TYPE|FUNCTION|VIEW|DEFAULT)\b|\bRENAME\b|\bSET\s+NOT\s+NULL\b|\bALTER\s+(?:COLUMN\s+)?\S+\s+(?:SET\s+DATA\s+)?TYPE\b(?!\s+text\s+COLLATE\s+"C")|\bADD\s+(?:CONSTRAINT|CHECK|FOREIGN|UNIQUE|PRIMARY)\b(?![^;]*\bNOT\s+VALID\b)|\bADD\s+COLUMN\s+(?:IF\s+NOT\s+EXISTS\s+)?\S+\s+[^,;]*\bNOT\s+NULL\b(?![^,;]*\bDEFAULT\b)(?<!\bDEFAULT\b[^,;]*)/i;
 
-describe('a migration that takes something away', () => {
-  it('says so in its name', async () => {
+describe('a migration that removes something', () => {
+  it('has it in its name', async () => {
     for (const name of (await namesIn(MIGRATIONS)).filter((name) => !name.endsWith('.breaking'))) {
       const text = (await readFile(join(MIGRATIONS, `${name}.sql`), 'utf8')).replaceAll(/--.*$/gm, '');
       // What a function does when it is called, the migration does not do.
@@ -324,7 +324,7 @@ describe('a migration that takes something away', () => {
     'ALTER TABLE orders ADD CONSTRAINT ranks CHECK (rank < 9)',
     'ALTER TABLE orders ADD COLUMN kind text NOT NULL',
     'DROP TABLE outbox',
-  ])('%s does', (sql) => expect(sql).toMatch(TAKES_AWAY));
+  ])('%s removes something', (sql) => expect(sql).toMatch(TAKES_AWAY));
 
   it.each([
     'ALTER TABLE orders ADD COLUMN kind text, ADD COLUMN of text',
@@ -334,5 +334,5 @@ describe('a migration that takes something away', () => {
     'CREATE TABLE new (id text NOT NULL)',
     'DROP INDEX orders_open',
     'ALTER TABLE orders ALTER COLUMN reason TYPE text COLLATE "C"',
-  ])('%s does not', (sql) => expect(sql).not.toMatch(TAKES_AWAY));
+  ])('%s removes nothing', (sql) => expect(sql).not.toMatch(TAKES_AWAY));
 });

@@ -96,7 +96,7 @@ it('every released version has its recording: npm run record', async () => {
   expect(recordings).toEqual(expect.arrayContaining(released));
 });
 
-describe.each(recordings)('what version %s wrote', (version) => {
+describe.each(recordings)('the records of version %s', (version) => {
   let recording: Recording;
   let known: Known;
   let system: System;
@@ -165,7 +165,7 @@ describe.each(recordings)('what version %s wrote', (version) => {
   const reaches = (id: string, state: string): Promise<unknown> =>
     until(async () => (await system.placement(id))?.['state'] === state);
 
-  it('an order in each state is listed and shown', async () => {
+  it('orders in each state are listed and shown', async () => {
     const placements = recorded('placements');
     expect(new Set(placements.map(({ state }) => state))).toEqual(
       new Set(['waiting', 'held', 'in_doubt', 'sent', 'failed', 'withdrawn']),
@@ -194,7 +194,7 @@ describe.each(recordings)('what version %s wrote', (version) => {
     }
   });
 
-  it('rights: the token, the session, the grant and the audit', async () => {
+  it('its token, session, grant and audit still work', async () => {
     const headers = { cookie: known.cookie, ...OWN_PAGE };
     expect((await sendAsIs(system.urls[0] ?? '', '/console/api/orders', { headers })).status).toBe(200);
     const other = { cookie: `${known.cookie}x`, ...OWN_PAGE };
@@ -207,7 +207,7 @@ describe.each(recordings)('what version %s wrote', (version) => {
     expect(actions).toEqual(expect.arrayContaining(recorded('audit').map(({ action }) => action)));
   });
 
-  it('the token and the encrypted settings of a location', async () => {
+  it('its token and the encrypted settings of a location still work', async () => {
     const report = { serviceOrderId: 'completed', status: 'completed' };
     expect(await send('club-1', report)).toEqual({ status: 200, outcome: 'duplicate' });
     // The settings have the secret, and it counts.
@@ -225,14 +225,14 @@ describe.each(recordings)('what version %s wrote', (version) => {
     });
   });
 
-  it('an order that waits is placed once, and the event that waited for its POS id is applied', async () => {
+  it('a waiting order is placed once, and the event that waited for its POS id is applied', async () => {
     await change('club-2', { ordersUrl: `${till.url}/orders`, secret: known.secret });
     await reaches('waiting', 'sent');
     await until(async () => (await system.order('waiting'))?.['status'] === 'received');
     expect(posted.filter((id) => id === 'waiting')).toHaveLength(1);
   });
 
-  it('an order without a location is placed when there is one', async () => {
+  it('an order without a location is placed when there is a location', async () => {
     const settings = { ordersUrl: `${till.url}/orders`, unsigned: true };
     await integrator.send('PUT', '/locations/club-without-settings', { integration: 'standard', settings });
     await reaches('held', 'sent');

@@ -4,11 +4,11 @@ import { queryOnce } from '../support/query-once.ts';
 
 const url = await createDatabase();
 
-it('the database sorts text as words do, and not by bytes', async () => {
+it('the database of the tests sorts text by language, and not by bytes', async () => {
   expect(await queryOnce(url, `SELECT 'a' < 'B' AS as_words`)).toEqual([{ as_words: true }]);
 });
 
-it('every index over text of ours compares byte by byte nevertheless', async () => {
+it('every index over text compares bytes nevertheless', async () => {
   // Of a type without a collation, it is 0.
   const rows = await queryOnce(
     url,

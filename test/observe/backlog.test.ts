@@ -63,7 +63,7 @@ const BACKLOG = `
          (gen_random_uuid(), 'viewer@club.example', '{viewer}', now());
   INSERT INTO operator_tokens (token_id, sha256, name, roles) VALUES (gen_random_uuid(), '', 'new', '{admin}');`;
 
-describe('what waits', () => {
+describe('the backlog', () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({
@@ -79,7 +79,7 @@ describe('what waits', () => {
     return scrape(system.urls[0] ?? '');
   };
 
-  it('is sampled and shown', async () => {
+  it('is sampled and shown in the metrics', async () => {
     const read = await sampled();
     expect(read.value('expediter_placements_open', { state: 'waiting' })).toBe(4);
     expect(read.value('expediter_placements_open', { state: 'held' })).toBe(2);
@@ -109,7 +109,7 @@ describe('what waits', () => {
     expect(read.value('expediter_integration_silent_seconds', { integration: 'square' })).toBeUndefined();
   });
 
-  it('is not told while Postgres is away, and the scrape is answered all the same', async () => {
+  it('is left out while Postgres is away, and the scrape is answered', async () => {
     const name = new URL(system.databaseUrl).pathname.slice(1);
     const server = system.databaseUrl.replace(name, 'postgres');
     await queryOnce(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
@@ -130,7 +130,7 @@ describe('what waits', () => {
   });
 });
 
-describe('looking at it', () => {
+describe('a sample of the backlog', () => {
   const AT_REST = {
     readiness: () => ({ ready: true, database: 'up' as const }),
     spill: undefined,
@@ -147,7 +147,7 @@ describe('looking at it', () => {
   afterAll(() => pool.end());
   const sample = (from = pool): ReturnType<typeof sampleBacklog> => sampleBacklog(from, { PLACEMENT_DEADLINE_S: 1800 });
 
-  it('is not done by a scrape, which opens no connection', async () => {
+  it('is not taken by a scrape, which opens no connection', async () => {
     const pools = openDatabase(databaseUrl, 5, () => {});
     const metrics = createMetrics({
       integrations: ['standard'],
@@ -161,7 +161,7 @@ describe('looking at it', () => {
     await Promise.all([pools.pool.end(), pools.flushPool.end()]);
   });
 
-  it('in vain, while Postgres is up, shows nothing rather than what was true before', async () => {
+  it('that fails while Postgres is up shows nothing, rather than old numbers', async () => {
     const { pool: main, flushPool } = openDatabase(databaseUrl, 5, () => {});
     const observing = startObserving({
       isRead: true,
@@ -182,13 +182,13 @@ describe('looking at it', () => {
     await Promise.all([main.end(), flushPool.end()]);
   });
 
-  it('finds nothing in an empty database', async () => {
+  it('has only zeros in an empty database', async () => {
     const { actions, silent, lasts, kitchens, groups, ...counts } = await sample();
     expect({ silent, lasts, kitchens, groups }).toEqual({ silent: {}, lasts: {}, kitchens: {}, groups: [] });
     expect(Object.entries({ ...actions, ...counts }).filter(([, count]) => count !== 0)).toEqual([]);
   });
 
-  it('goes by indexes and stops, however much there is', async () => {
+  it('reads indexes up to a limit, however many orders are stored', async () => {
     // So many that reading all to sort them costs more than the index does.
     await pool.query(
       `INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)

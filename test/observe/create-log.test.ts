@@ -9,7 +9,7 @@ function logOf(value: object): string {
   return written;
 }
 
-it('an error of Postgres that quotes a row or a value is logged by its code, without them', async () => {
+it('an error of Postgres that quotes a row or a value is logged only by its code', async () => {
   const pool = new pg.Pool({ connectionString: await createDatabase() });
   const failures = await Promise.all(
     [
@@ -35,7 +35,7 @@ it('an error of Postgres that quotes a row or a value is logged by its code, wit
   }
 });
 
-it('an error of another kind is logged with its message, code and stack, and whatever else it carries is not', () => {
+it('any other error is logged with its message, code and stack, and without its other fields', () => {
   const error = Object.assign(new Error('no route'), { code: 'ECONNREFUSED', request: { headers: 'secret' } });
   const line = JSON.parse(logOf({ err: error })) as { err: Record<string, unknown> };
   expect(line.err).toMatchObject({
@@ -47,11 +47,11 @@ it('an error of another kind is logged with its message, code and stack, and wha
   expect(line.err).not.toHaveProperty('request');
 });
 
-it('a request is logged by its method alone: its URL holds the token', () => {
+it('a request is logged only by its method, because its URL has the token', () => {
   expect(logOf({ req: { method: 'POST', url: '/webhook/x/y?token=secret' } })).not.toContain('secret');
 });
 
-it('a line has the names that a log of the cloud reads, and the level that other tools do', () => {
+it('a line has the field names of Google Cloud Logging and the level of pino', () => {
   const lines: string[] = [];
   const log = createLog('trace', { write: (line: string) => void lines.push(line) });
   log.info({ reqId: '1' }, 'told');

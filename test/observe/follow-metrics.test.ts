@@ -31,7 +31,7 @@ async function told(name: string, labels?: Record<string, string>): Promise<numb
   return (await scrape(system.urls[0] ?? '')).value(`expediter_follow_${name}`, labels);
 }
 
-it('streams are counted, refusals by why, and how late each message was', async () => {
+it('streams are counted, refusals by reason, and the delay of each message', async () => {
   const [one, other] = await Promise.all([follow(), follow()]);
   expect((await follow()).status).toBe(503);
   expect((await follow('eyJhbGciOiJub25lIn0.e30.')).status).toBe(401);
@@ -52,7 +52,7 @@ it('streams are counted, refusals by why, and how late each message was', async 
   expect(system.logged.join('')).not.toContain('eyJ');
 });
 
-it('an operator at another process sees that the member is watching, and is not once the process has stopped', async () => {
+it('an operator at another process sees that a member is watching, until the process stops', async () => {
   const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
   const isWatching = async (): Promise<boolean> => {
     const answer = await fetch(`${system.urls[1]}/v1/orders/${serviceOrderId}`, { headers });
@@ -64,7 +64,7 @@ it('an operator at another process sees that the member is watching, and is not 
   expect(await isWatching()).toBe(false);
 });
 
-it('of streams, the log has what somebody may have to mend, and a flood of strangers does not hide it', () => {
+it('the log has only problems of streams that somebody must fix, and refused strangers do not flood it', () => {
   const lines: string[] = [];
   const write =
     (level: string) =>

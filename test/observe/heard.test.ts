@@ -16,7 +16,7 @@ const tokens = (): Promise<Record<string, unknown>[]> =>
 const heard = (): Promise<Record<string, unknown>[]> => system.query('SELECT * FROM location_last_seen');
 const isNow = (at: unknown): boolean => Math.abs(Number(at) - Date.now()) < 60_000;
 
-it('where a location was heard, and which of its tokens were used, is written down by a process that stops', async () => {
+it('a process that stops stores when a location was last heard, and the use of its tokens', async () => {
   const [used, unused] = [await system.webhookUrl('club-1'), await system.webhookUrl('club-1')];
   expect(unused).not.toBe(used);
   expect((await post(used, { eventType: 'menu.changed' })).status).toBe(200);
@@ -30,7 +30,7 @@ it('where a location was heard, and which of its tokens were used, is written do
   expect(second).toMatchObject({ last_used_at: null });
 });
 
-it('a process that heard it earlier does not put the time back, and one that is gone is no obstacle', async () => {
+it('an older time does not replace a newer one, and a removed location causes no error', async () => {
   const [{ token_id: tokenId } = {}] = await tokens();
   const late = recordLastSeen(system.pool);
   late.observe(webhook('club-1', String(tokenId)));
@@ -42,7 +42,7 @@ it('a process that heard it earlier does not put the time back, and one that is 
   expect((await tokens())[0]?.['last_used_at']).toBe(Infinity);
 });
 
-it('what could not be written stays in mind', async () => {
+it('times that could not be stored are stored later', async () => {
   const [{ token_id: tokenId } = {}] = await tokens();
   await system.query('DELETE FROM location_last_seen');
   let away = true;

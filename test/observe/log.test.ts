@@ -46,8 +46,8 @@ async function linesAbout(message: string, action: () => Promise<unknown>): Prom
   });
 }
 
-describe('a webhook is one line', () => {
-  it('with its request, location, integration, webhook, order, outcome and time', async () => {
+describe('the log line of a webhook', () => {
+  it('has its request, location, integration, webhook, order, outcome and time', async () => {
     const serviceOrderId = await seeded();
     let answer: Line = {};
     const lines = await linesAbout('webhook', async () => {
@@ -70,19 +70,19 @@ describe('a webhook is one line', () => {
     expect(system.logged.filter((line) => line.includes(serviceOrderId))).toHaveLength(1);
   });
 
-  it('that names the order also where only the POS id came with it', async () => {
+  it('names the order even if the webhook has only the POS id', async () => {
     const [serviceOrderId, providerOrderId] = [`order-${randomUUID()}`, `pos-${randomUUID()}`];
     await system.seedOrder({ serviceOrderId, locationId: 'club-1', providerOrderId });
     const [line] = await linesAbout('webhook', () => post(url, statusWebhook({ providerOrderId, status: 'READY' })));
     expect(line).toMatchObject({ serviceOrderId, outcome: 'applied' });
   });
 
-  it('that names no order which is not ours: it may be anything', async () => {
+  it('does not name an order that is not ours, because the text may be anything', async () => {
     await linesAbout('webhook', () => post(url, statusWebhook({ serviceOrderId: 'Ada Lovelace', status: 'READY' })));
     expect(system.logged.join('')).not.toContain('Ada');
   });
 
-  it('with the trace that it came in with, where it is one', async () => {
+  it('has the trace of the request, if it is valid', async () => {
     const tracedBy = async (headers: Record<string, string>): Promise<unknown> => {
       const [line] = await linesAbout('webhook', () => post(url, { eventType: 'x' }, headers));
       return line?.['trace'];
@@ -96,7 +96,7 @@ describe('a webhook is one line', () => {
     expect(system.logged.join('')).not.toContain('Ada');
   });
 
-  it('a warning where it is dropped, with the reason', async () => {
+  it('is a warning with the reason if the webhook is dropped', async () => {
     const [line] = await linesAbout('webhook dropped', () => post(url, 'no JSON'));
     expect(line).toMatchObject({
       severity: 'WARNING',
@@ -106,7 +106,7 @@ describe('a webhook is one line', () => {
     });
   });
 
-  it('where it is refused, and nothing of its URL', async () => {
+  it('has no part of the URL if the webhook is refused', async () => {
     const [line] = await linesAbout('webhook refused', () =>
       post(`${system.urls[0]}/webhook/made-up/somewhere?token=made-up-too`, {}),
     );
@@ -118,7 +118,7 @@ describe('a webhook is one line', () => {
     expect(system.logged.join('')).not.toMatch(/made-up|somewhere/);
   });
 
-  it('a few of many where they are refused, and how many there were', async () => {
+  it('is written for a few of many refused webhooks, with their number', async () => {
     const wrong = `${system.urls[0]}/webhook/standard/club-1?token=wrong`;
     system.logged.length = 0;
     const began = performance.now();
@@ -131,7 +131,7 @@ describe('a webhook is one line', () => {
     expect(told()).toBeLessThanOrEqual(20 * (1 + Math.ceil(seconds)));
   });
 
-  it('an error where it is not committed, with what went wrong', async () => {
+  it('is an error with its cause if the webhook is not committed', async () => {
     const blocker = await system.pool.connect();
     await blocker.query('BEGIN');
     await blocker.query('LOCK TABLE webhooks IN ACCESS EXCLUSIVE MODE');
@@ -147,8 +147,8 @@ describe('a webhook is one line', () => {
   });
 });
 
-describe('the way of an order is a line for the signal and one for each try', () => {
-  it('with the order, the location, the integration, the outcome, and both times', async () => {
+describe('the log lines of an order, one for the signal and one for each attempt', () => {
+  it('have the order, location, integration, outcome and both times', async () => {
     let serviceOrderId = '';
     const [sent] = await linesAbout('order sent', async () => {
       serviceOrderId = await place();
@@ -163,7 +163,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
     expect(about[0]).toMatchObject({ outcome: 'recorded', reqId: expect.any(String), messageId: '1' });
   });
 
-  it('also where it comes to nothing yet', async () => {
+  it('are written for attempts without a result too', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 429 } : undefined);
     const [line] = await linesAbout('order not placed yet; it will be retried', place);
     expect(line).toMatchObject({
@@ -174,7 +174,7 @@ describe('the way of an order is a line for the signal and one for each try', ()
     });
   });
 
-  it('and an error where one of us must mend something: once, however often it is tried', async () => {
+  it('are an error if an operator must fix something, once however often it is tried', async () => {
     let serviceOrderId = '';
     const [line] = await linesAbout('order held: needs an operator', async () => {
       serviceOrderId = await place({ locationId: 'not-configured' });
@@ -192,13 +192,13 @@ describe('the way of an order is a line for the signal and one for each try', ()
     expect(system.logged.filter((each) => each.includes('order held'))).toHaveLength(1);
   });
 
-  it('with nothing of the member', async () => {
+  it('have no member data', async () => {
     await linesAbout('order sent', () => place({ type: 'delivery' }));
     expect(system.logged.join('')).not.toMatch(/Ada|Lovelace|example\.com|3012345678|Lindenstra|terrace/);
   });
 });
 
-it('a reader that fails is told once, and keeps neither the others nor the journey from going on', () => {
+it('an observer that fails is reported once, and does not stop the other observers or the caller', () => {
   const [said, heard]: [string[], string[]] = [[], []];
   const { observe, add } = fanOut({ error: (_about, message) => void said.push(message) });
   add('broken', () => {

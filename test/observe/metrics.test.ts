@@ -83,8 +83,8 @@ async function whileLocked(table: string, action: () => Promise<unknown>): Promi
   }
 }
 
-describe('a job that repeats by itself', () => {
-  it('is counted, and when it fails', async () => {
+describe('a job', () => {
+  it('is counted by outcome', async () => {
     const work = 'sweep of parked events';
     const series = 'expediter_background_work_total';
     const again = await startSystem({ databaseUrl: system.databaseUrl, jobs: [work], env: { OPERATOR_TOKEN } });
@@ -103,7 +103,7 @@ describe('a job that repeats by itself', () => {
   });
 });
 
-describe('a webhook is counted by what became of it', () => {
+describe('a webhook is counted', () => {
   const send: Record<string, () => Promise<unknown>> = {
     applied: async () => post(url, statusWebhook({ serviceOrderId: await seeded(), status: 'READY' })),
     duplicate: async () => {
@@ -136,12 +136,12 @@ describe('a webhook is counted by what became of it', () => {
     await counts('expediter_webhooks_total', { integration: 'standard', outcome }, send[outcome] ?? (async () => {}));
   });
 
-  it('and why, where it was dropped', async () => {
+  it('by its cause if it was dropped', async () => {
     const labels = { integration: 'standard', cause: 'not_json' };
     await counts('expediter_webhooks_dropped_total', labels, () => post(url, 'no JSON'));
   });
 
-  it('and how long it took, and how many came with it', async () => {
+  it('with its duration and the size of its batch', async () => {
     const before = await now();
     await counts(
       'expediter_webhook_duration_seconds_count',
@@ -156,7 +156,7 @@ describe('a webhook is counted by what became of it', () => {
 });
 
 describe('labels', () => {
-  it('are none that a sender chose: whatever is in the URL, it is counted as unknown', async () => {
+  it('are never chosen by the sender: any unknown name in the URL becomes "unknown"', async () => {
     for (const name of ['made-up', 'constructor', '__proto__', 'standard applied', 'x'.repeat(300)]) {
       await counts('expediter_webhooks_total', { integration: 'unknown', outcome: 'unauthorized' }, () =>
         post(`${system.urls[0]}/webhook/${encodeURIComponent(name)}/club-1?token=no`, {}),
@@ -177,8 +177,8 @@ describe('labels', () => {
   });
 });
 
-describe('the way of an order', () => {
-  it('is counted at each station', async () => {
+describe('the metrics of an order', () => {
+  it('count it at each step', async () => {
     const before = await now();
     await system.signal(await place());
     await system.finish('relay');
@@ -201,7 +201,7 @@ describe('the way of an order', () => {
     expect(took('expediter_live_lag_seconds_sum')).toBeGreaterThan(0);
   });
 
-  it('a signal that names no order, and one that carries no token of Pub/Sub', async () => {
+  it('count a signal without an order id, and one without a token of Pub/Sub', async () => {
     const token = await system.pubsub.signPushToken({
       aud: 'https://expediter.test/pubsub/push',
       email: 'push@test-project.iam.gserviceaccount.com',
@@ -214,7 +214,7 @@ describe('the way of an order', () => {
     await counts('expediter_signals_total', { outcome: 'unauthorized' }, () => post(push, {}));
   });
 
-  it('a signal that cannot be recorded', async () => {
+  it('count a signal that cannot be recorded', async () => {
     await counts('expediter_signals_total', { outcome: 'not_recorded' }, () =>
       whileAway('placements', async () => expect(await system.signal(randomUUID())).toBe(503)),
     );
@@ -224,13 +224,13 @@ describe('the way of an order', () => {
     ['TryAgain', { status: 503 }],
     ['NeedsOperator', { status: 401 }],
     ['GiveUp', { status: 422 }],
-  ])('a call that ends with %s', async (outcome, answer) => {
+  ])('count a call that ends with %s', async (outcome, answer) => {
     pos.behave = () => answer;
     const labels = { integration: 'standard', call: 'createOrder', outcome };
     await counts('expediter_placement_attempts_total', labels, place);
   });
 
-  it('an order that is held is counted once, however often it is tried', async () => {
+  it('count a held order once, however often it is tried', async () => {
     const labels = { integration: 'unknown', outcome: 'held' };
     let serviceOrderId = '';
     await counts('expediter_placements_total', labels, async () => {
@@ -245,7 +245,7 @@ describe('the way of an order', () => {
     expect((await now()).value('expediter_placements_total', labels)).toBe(before);
   });
 
-  it('an order that fails, and one that is in doubt', async () => {
+  it('count an order that fails, and one that is in doubt', async () => {
     pos.behave = () => ({ status: 422 });
     await counts('expediter_placements_total', { integration: 'standard', outcome: 'failed' }, () =>
       counts('expediter_placement_causes_total', { outcome: 'failed', cause: 'pos_rejected_order' }, place),
@@ -258,7 +258,7 @@ describe('the way of an order', () => {
     );
   });
 
-  it('an order that stays in doubt is counted once, however often it is tried', async () => {
+  it('count an order that stays in doubt once, however often it is tried', async () => {
     pos.behave = ({ attempt }) => (attempt <= 2 ? 'drop-answer' : undefined);
     const labels = { integration: 'standard', outcome: 'in_doubt' };
     await counts('expediter_placements_total', labels, async () => {
@@ -269,14 +269,14 @@ describe('the way of an order', () => {
     });
   });
 
-  it('an order that the platform does not have yet', async () => {
+  it('count an order that the platform does not have yet', async () => {
     await counts('expediter_refetches_total', { outcome: 'missing' }, async () => {
       await system.signal(sampleOrder().serviceOrderId);
       await system.round('placements');
     });
   });
 
-  it('a live message that the topic does not take', async () => {
+  it('count a live message that the topic refuses', async () => {
     system.pubsub.faults.publishError = () => 14;
     await post(url, statusWebhook({ serviceOrderId: await seeded(), status: 'READY' }));
     await counts('expediter_live_messages_total', { outcome: 'failed' }, () => system.round('relay'));
@@ -286,11 +286,11 @@ describe('the way of an order', () => {
     ['expediter_polls_total', { integration: 'standard', outcome: 'unknown' }],
     ['expediter_cancellations_total', { integration: 'standard', outcome: 'refused' }],
     ['expediter_refreshes_total', { outcome: 'given_up' }],
-  ])('%s is there, at 0, before anything happens', async (name, labels) => {
+  ])('have %s at 0 from the beginning', async (name, labels) => {
     expect((await now()).value(name, labels)).toBe(0);
   });
 
-  it('a conflict', async () => {
+  it('count a conflict', async () => {
     const [mine, pos1] = [await seeded(), `pos-${randomUUID()}`];
     await seeded({ providerOrderId: pos1 });
     await counts('expediter_conflicts_total', { integration: 'standard' }, () =>
@@ -299,8 +299,8 @@ describe('the way of an order', () => {
   });
 });
 
-describe('the process', () => {
-  it('tells its version, that it is ready, its connections, no open breaker, and what Node tells', async () => {
+describe('the metrics of a process', () => {
+  it("have its version, readiness, connections, circuits and Node's own values", async () => {
     const read = await now();
     expect(read.value('expediter_info', { version: '1.0.0' })).toBe(1);
     expect(read.value('expediter_ready')).toBe(1);
@@ -318,7 +318,7 @@ describe('the process', () => {
     }
   });
 
-  it('keeps the connections that carry webhooks in use, so that none is closed as idle and forgets its plans', async () => {
+  it('the process uses all connections that carry webhooks, so that none is closed as idle and loses its plans', async () => {
     const carriers = (): Promise<unknown[]> =>
       system.query(
         `SELECT pid FROM pg_stat_activity

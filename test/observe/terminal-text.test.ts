@@ -22,11 +22,11 @@ it.each(Object.entries(UNPRINTED))(
   },
 );
 
-it('two ids that look the same do not after that', () => {
+it('ids that differ only in invisible characters are shown differently', () => {
   const shown = ['T-1', 'T-1\u200b', '\u200bT-1', 'T-1\n', 'T-1\t'].map(printable);
   expect(new Set(shown.map((each) => each.trim())).size).toBe(shown.length);
 });
 
-it('letters of any language stay, and so do lines of a text', () => {
+it('letters of any language and the lines of a text stay as they are', () => {
   for (const text of ['Käse 日本 عربى 🍕 #12/3', '{"a":\n\t1}']) expect(terminalText(text)).toBe(text);
 });

@@ -127,7 +127,7 @@ const NEEDS_NO_BODY =
   /^(replayWebhook|issueToken|testOrder|certifyLocation|examineDeployment|pauseLocation|(take|close)\w+Case|adoptApplications)$/;
 /** What is given and taken is written down at each of its locations as well. */
 const isOfRights = ({ access: { does = '' } }: Operation): boolean => / (token|roles)$/.test(does);
-/** Whoever types it may have meant the secret that belongs to it. */
+/** The person who types it may have meant the secret that belongs to it. */
 const SECRET = 'exo_hunter2-hunter2-hunter2';
 
 let stage: Stage;
@@ -248,7 +248,7 @@ const withCommand = OPERATIONS.filter(({ id, command }) => command !== undefined
 /** A claim about some operations only. */
 const when = (holds: boolean): ((name: string, work: () => Promise<void>) => void) => (holds ? it : () => {});
 
-it('every operation is asked here, by every way that it has', () => {
+it('the tests cover every operation, by route and by command', () => {
   expect(Object.keys(ROWS)).toEqual(expect.arrayContaining(OPERATIONS.map(({ id }) => id)));
   expect(OPERATIONS.filter((each) => each.command !== undefined && !withCommand.includes(each))).toEqual([]);
   // A command of another one, by its options; its own route says the rest.
@@ -262,7 +262,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
   const right = (): Options => ({ ...pathOf(operation, ids), ...rowOf(operation).input, ...revealed });
   beforeEach(() => prepare(operation));
 
-  it('is done by who may, written down once where it is an act, and wakes the workers where it makes work', async () => {
+  it('works for an operator with the role, is in the audit once if it is an action, and wakes the workers if it makes work', async () => {
     let answer: OperatorAnswer | undefined;
     const { written, woken } = await effectOf(async () => (answer = await ask(admin, operation, right())));
     const { refused } = rowOf(operation);
@@ -285,7 +285,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
   });
 
   // What `ask` is answered is held to be a problem there, and to be described.
-  it('answers whatever is refused before it with a problem, at both doors', async () => {
+  it('answers a request that is refused early with a problem, at the API and at the console', async () => {
     const [method = '', path = ''] = api?.route.split(' ') ?? [];
     const at = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(ids[name as keyof Ids]));
     const json = { 'content-type': 'application/json' };
@@ -343,7 +343,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     },
   );
 
-  it('says to who is elsewhere no more than that there is nothing', async () => {
+  it('answers an operator of another location as if nothing were there', async () => {
     const answer = await ask(elsewhere, operation, right());
     if (idNames(operation).length > 0 && of !== 'all' && of !== 'none') {
       const none = await ask(elsewhere, operation, { ...right(), ...pathOf(operation, missing) });
@@ -379,7 +379,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     ...['nobody-knows'].map((name) => ({ name, value: SECRET })),
   ].filter(({ name }) => name !== 'nobody-knows' || operation.query !== undefined || operation.body !== undefined);
 
-  it.each(wrong)('names $name where that is wrong, and repeats nothing of it', async ({ name, value }) => {
+  it.each(wrong)('names $name if it is wrong, without its value', async ({ name, value }) => {
     const logged = stage.logged.length;
     const { written, woken } = await effectOf(async () => {
       const input = { ...right(), [name]: value };
@@ -419,7 +419,7 @@ describe.each(withCommand)('$id at the command line', (operation) => {
   const isDryable = command?.options?.some(({ flags }) => flags === '--dry-run') === true;
   beforeEach(() => prepare(operation));
 
-  it('is done, and written down once where it is an act', async () => {
+  it('works, and is in the audit once if it is an action', async () => {
     const { written } = await effectOf(async () => {
       const { code, error } = await type(operation, [...args(ids), '--as', 'grace'], stdin);
       const isSilent = refused !== true && command?.tell === undefined;

@@ -120,7 +120,7 @@ const refusing =
     response.writeHead(status, headers).end('{"error":"no"}');
 const cutting: Play = (response) => response.destroy();
 
-describe('what the page is told', () => {
+describe('the updates that the page gets', () => {
   const story = [
     '\uFEFFretry: 1000\n\n',
     ': a comment with event: end\n\n',
@@ -132,7 +132,7 @@ describe('what the page is told', () => {
   ].join('');
 
   it.each(['\n', '\r\n', '\r'])(
-    'is the same wherever the stream comes apart, with lines that end in %j',
+    'are the same wherever the stream is cut into pieces, with lines that end in %j',
     async (eol) => {
       const bytes = Buffer.from(story.replaceAll('\n', eol));
       const inPieces = (...pieces: Uint8Array[]): Response =>
@@ -157,7 +157,7 @@ describe('what the page is told', () => {
     },
   );
 
-  it('goes on behind what it was told, wherever the connection is cut', async () => {
+  it('continue after the last one, wherever the connection is cut', async () => {
     const text = Buffer.from(event('orderStatusChanged', 2, 'käse'));
     const cuts = ['id: 2', 'event: order', 'k\xc3', '"}', '"}\n'].map(
       (until) => text.indexOf(Buffer.from(until, 'latin1')) + until.length,
@@ -185,7 +185,7 @@ describe('what the page is told', () => {
     }
   });
 
-  it('is each sequence once: a repeat and an older snapshot are dropped, a newer one is told', async () => {
+  it('come once for each sequence, without repeats and older snapshots', async () => {
     begin([saying(snapshot(0), message(1), message(1), snapshot(1), snapshot(4), message(3), message(5), snapshot(5))]);
     await untilTold(5);
     await pass(250);
@@ -198,7 +198,7 @@ describe('what the page is told', () => {
     ]);
   });
 
-  it('a callback that throws or rejects is written down, and the stream goes on', async () => {
+  it('continue after a callback that throws or rejects, which is reported on the console', async () => {
     const seen: number[] = [];
     begin([saying(snapshot(1), message(2), END)], {
       onUpdate({ sequence }) {
@@ -217,7 +217,7 @@ describe('what the page is told', () => {
     await until(() => vi.mocked(console.error).mock.calls.length === 4);
   });
 
-  it('nothing once it is stopped, not even of what has come already', async () => {
+  it('end when the page stops the stream, including those that have already arrived', async () => {
     begin([saying(snapshot(1), message(2), EXPIRED, END)], {
       onUpdate({ sequence }) {
         told.push(sequence);
@@ -234,7 +234,7 @@ describe('what the page is told', () => {
   it.each([
     ['end', saying(snapshot(6), END, message(7))],
     ['204', refusing(204)],
-  ])('`ended` after %s, and nobody is asked again', async (_, play) => {
+  ])('end with `ended` after %s, without another request', async (_, play) => {
     begin([play]);
     await until(() => told.at(-1) === 'ended' && requests.open === 0);
     page.dispatchEvent(new Event('online'));
@@ -244,8 +244,8 @@ describe('what the page is told', () => {
   });
 });
 
-describe('a token', () => {
-  it('is in a header and in no URL, and a cut asks for no other', async () => {
+describe("the client's token", () => {
+  it('is sent in a header, never in the URL, and kept after a cut', async () => {
     const token = vi.fn<() => string>(() => 'one');
     begin([closing(snapshot(1)), saying(message(2))], { token });
     await untilAsked(1);
@@ -258,7 +258,7 @@ describe('a token', () => {
     expect(token).toHaveBeenCalledOnce();
   });
 
-  it('that expired is replaced within a second, and nothing is missed', async () => {
+  it('is replaced within a second when it expires, without a missing update', async () => {
     const tokens = ['one', 'two'];
     begin([saying(snapshot(1), EXPIRED), saying(message(2))], { token: async () => String(tokens.shift()) });
     await untilAsked(1);
@@ -271,7 +271,7 @@ describe('a token', () => {
     ]);
   });
 
-  it('that is refused is replaced, and a platform whose tokens are all refused is not hammered', async () => {
+  it('is replaced when it is refused, with growing pauses if all tokens are refused', async () => {
     let given = 0;
     begin([refusing(401)], { token: () => String((given += 1)) });
     await pass(600_000);
@@ -282,7 +282,7 @@ describe('a token', () => {
     expect(told).toEqual(['late']);
   });
 
-  it('that the platform does not give is asked for again, after a pause', async () => {
+  it('is requested again after a pause if the platform gives none', async () => {
     let given = 0;
     begin([saying(snapshot(1))], {
       token() {
@@ -301,8 +301,8 @@ describe('a token', () => {
   });
 });
 
-describe('a connection', () => {
-  it('that is cut is opened again when the service wishes, and the page need not know', async () => {
+describe("the client's connection", () => {
+  it('is opened again after a cut when the service asks for it, without a message to the page', async () => {
     begin([closing('retry: 3000\n\n', snapshot(1)), saying(message(2))]);
     await untilTold(2);
     await pass(2_750);
@@ -312,7 +312,7 @@ describe('a connection', () => {
     expect(told).toEqual(['connected', ['snapshot', 1, 'preparing'], ['message', 2, 'preparing']]);
   });
 
-  it('that is cut and not had again makes the page late after 5 s, and once it was had pauses are short again', async () => {
+  it('that cannot be restored causes `late` after 5 s, and pauses are short again after it was restored', async () => {
     begin([closing(snapshot(1)), cutting, cutting, cutting, closing(message(2)), saying(message(3))]);
     await untilTold(2);
     await pass(4_750);
@@ -325,7 +325,7 @@ describe('a connection', () => {
     expect(after - before).toBeLessThan(3_000);
   });
 
-  it('that cannot be had is tried for after ever longer pauses, up to a minute, with a `late` after 5 s', async () => {
+  it('that cannot be opened is tried after growing pauses of up to a minute, with `late` after 5 s', async () => {
     begin([cutting]);
     await pass(4_750);
     expect(told).toEqual([]);
@@ -336,7 +336,7 @@ describe('a connection', () => {
     expect(pauses.slice(0, 8)).toEqual([2, 4, 8, 16, 32, 60, 60, 60]);
   });
 
-  it.each(['online', 'visibilitychange'])('is tried for at once when the page says %s', async (name) => {
+  it.each(['online', 'visibilitychange'])('is tried at once when the page becomes %s', async (name) => {
     begin([cutting]);
     await pass(40_000);
     plays = [saying(snapshot(1))];
@@ -351,7 +351,7 @@ describe('a connection', () => {
     expect(asked).toHaveLength(before + 1);
   });
 
-  it('is left when nothing came for 45 s, which is said; a heartbeat is enough', async () => {
+  it('is replaced after 45 s of silence with `late`, and a heartbeat prevents that', async () => {
     let response: ServerResponse | undefined;
     begin([(each) => (response = stream(each)).write(snapshot(1)), saying(message(2))]);
     await untilTold(2);
@@ -366,7 +366,7 @@ describe('a connection', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('that is never answered is left after 45 s', async () => {
+  it('is replaced if it is not answered within 45 s', async () => {
     begin([() => {}, saying(snapshot(1))]);
     await pass(44_000);
     expect(asked).toHaveLength(1);
@@ -375,7 +375,7 @@ describe('a connection', () => {
     expect(told).toEqual(['late', 'connected', ['snapshot', 1, 'preparing']]);
   });
 
-  it('there are too many of is asked for again when the service says', async () => {
+  it('that is refused with 503 is tried again after Retry-After', async () => {
     begin([refusing(503, { 'retry-after': '20' }), saying(snapshot(1))]);
     await pass(20_000);
     expect(asked).toHaveLength(1);
@@ -383,7 +383,7 @@ describe('a connection', () => {
     await untilTold(3);
   });
 
-  it('with something else than a stream is none', async () => {
+  it('that is answered with something other than a stream fails', async () => {
     begin([(response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Log in</h1>')]);
     await pass(60_000);
     expect(told).toEqual(['late']);
@@ -391,17 +391,17 @@ describe('a connection', () => {
   });
 });
 
-describe('the module', () => {
-  it('is under 3,000 bytes as it stands, and needs nothing', () => {
+describe("the client's module", () => {
+  it('is under 3,000 bytes without a build, and imports nothing', () => {
     const text = readFileSync(join(FOLDER, 'follow.js'));
     expect(text.length).toBeLessThan(3_000);
     expect(text.toString()).not.toMatch(/\bimport\b/);
   });
 
-  it('has the types that it says', async () => {
+  it('has the types of its .d.ts file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'follow-types-'));
     try {
-      // Beside its .d.ts a module is not looked at.
+      // TypeScript does not read a module that has a .d.ts next to it.
       copyFileSync(join(FOLDER, 'follow.js'), join(folder, 'module.js'));
       copyFileSync(join(FOLDER, 'follow.d.ts'), join(folder, 'types.d.ts'));
       writeFileSync(

@@ -23,8 +23,8 @@ it.each<[string, type: string | undefined, body: unknown, readonly [service: str
   ['after a byte order mark', json, `\uFEFF${JSON.stringify({ data: { order } })}`, READ],
   ['that has no order, with errors: null', json, { data: { order: null }, errors: null }, MISSING],
   ['of text/plain that has no order', 'text/plain', { data: { order: null } }, MISSING],
-  ['that is a page', 'text/html', '<h1>Parked</h1>', OTHER],
-  ['that is a page and says JSON', json, '<h1>Parked</h1>', OTHER],
+  ['that is an HTML page', 'text/html', '<h1>Parked</h1>', OTHER],
+  ['that is an HTML page of type JSON', json, '<h1>Parked</h1>', OTHER],
   ['that is empty', json, '', OTHER],
   ['that is null', json, 'null', OTHER],
   ['of another kind', json, { status: 'ok' }, OTHER],
@@ -38,7 +38,7 @@ it.each<[string, type: string | undefined, body: unknown, readonly [service: str
     { data: null, errors: { message: 'no' } },
     ['platform_failing', 'with an error for a made-up order id: no'],
   ],
-])('an answer %s is the same to the service and to the doctor', async (_what, type, body, [service, doctor]) => {
+])('the service and doctor read an answer %s alike', async (_what, type, body, [service, doctor]) => {
   const headers = type === undefined ? {} : { 'content-type': type };
   const server = await serveHttp((_request, response) => {
     response.writeHead(200, headers).end(typeof body === 'string' ? body : JSON.stringify(body));

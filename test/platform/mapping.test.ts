@@ -40,7 +40,7 @@ describe('an amount', () => {
     [0.1 + 0.2, 'EUR', 30],
     [1.005, 'KWD', 1005],
     [19.99 * 100, 'JPY', 1999],
-  ])('%j %s is %j', (amount, currency, units) => {
+  ])('%j %s becomes %j', (amount, currency, units) => {
     expect(toMinorUnits(amount, currency)).toBe(units);
   });
 
@@ -53,7 +53,7 @@ describe('an amount', () => {
     ['90071992547409.92', 'EUR', 'amount_too_large'],
     ['12.90', 'eur', 'currency_unreadable'],
     ['12.90', '', 'currency_unreadable'],
-  ])('%j %s is none, and never rounded', (amount, currency, code) => {
+  ])('%j %s is refused, and never rounded', (amount, currency, code) => {
     const error = thrown(() => toMinorUnits(amount, currency, 'grand'));
     expect(error).toMatchObject({
       name: 'MappingError',
@@ -67,12 +67,12 @@ describe('an amount', () => {
   it.each([
     [1290, 1290],
     ['-5', -5],
-  ])('%j in minor units is %j', (amount, units) => expect(minorUnits(amount)).toBe(units));
-  it.each([12.9, '12.90', '', Number.NaN, 2 ** 53, null])('%j is no amount in minor units', (amount) => {
+  ])('%j in minor units becomes %j', (amount, units) => expect(minorUnits(amount)).toBe(units));
+  it.each([12.9, '12.90', '', Number.NaN, 2 ** 53, null])('%j is refused as an amount in minor units', (amount) => {
     expect(thrown(() => minorUnits(amount, 'grand'))).toMatchObject({ name: 'MappingError', field: 'grand' });
   });
 
-  it('comes back as it was', () => {
+  it('survives the conversion to a decimal and back', () => {
     for (const currency of ['EUR', 'JPY', 'KWD', 'CLF']) {
       for (const units of [0, 1, 9, 10, 99, 100, 12_345, -1, -12_345]) {
         expect(toMinorUnits(toDecimal(units, currency), currency)).toBe(units);
@@ -95,7 +95,7 @@ describe('a time', () => {
     expect(timeInZone(time, zone)).toBe(found);
   });
 
-  it('that the clocks leave out is the one after, and one that they show twice the first', () => {
+  it('that the clocks skip becomes the next one, and one that they show twice becomes the first', () => {
     expect(timeInZone('2026-03-29T02:30', 'Europe/Berlin')).toBe('2026-03-29T03:30:00+02:00');
     expect(timeInZone('2026-10-25T02:30', 'Europe/Berlin')).toBe('2026-10-25T02:30:00+02:00');
     // Half an hour, on the other side of the equator; and a day, on the other side of the date line.
@@ -112,17 +112,17 @@ describe('a time', () => {
     '2026-11-21T24:00',
     '2026-11-21T18:30+25:00',
     '2026-11-21T18:30+01:00[Europe/Berlin]',
-  ])('%j is none', (time) => {
+  ])('%j is refused', (time) => {
     const error = thrown(() => timeInZone(time, 'Europe/Berlin', 'wantedFor'));
     expect(error).toMatchObject({ code: 'time_unreadable', field: 'wantedFor' });
   });
 
-  it('in a zone that nobody knows is none', () => {
+  it('in an unknown time zone is refused', () => {
     const error = thrown(() => timeInZone('2026-11-21T18:30', 'Berlin', 'wantedFor'));
     expect(error).toMatchObject({ code: 'zone_unknown', field: 'wantedFor' });
   });
 
-  it('since 1970 is one of this century, or the unit is the other one', () => {
+  it('since 1970 must be in this century, so that a wrong unit is noticed', () => {
     expect(timeSinceEpoch(1_795_282_200, 's')).toBe('2026-11-21T17:30:00.000Z');
     expect(timeSinceEpoch('1795282200123', 'ms')).toBe('2026-11-21T17:30:00.123Z');
     for (const [count, unit] of [
@@ -135,8 +135,8 @@ describe('a time', () => {
   });
 });
 
-describe('a table', () => {
-  it('says what a value is, and that it lacks one', () => {
+describe('a map of values', () => {
+  it('translates a value, and refuses one that it does not have', () => {
     const types = { COURIER: 'delivery', TAKEAWAY: 'pickup' } as const;
     const type: 'delivery' | 'pickup' = mapEnum('COURIER', types);
     expect(type).toBe('delivery');
@@ -162,7 +162,7 @@ it.each<[string, (value: unknown) => unknown, string]>([
   ['a currency', (value) => toMinorUnits('1', OF_ANY(value)), 'currency_unreadable'],
   ['a zone', (value) => timeInZone('2026-11-21T18:30', OF_ANY(value), 'grand'), 'zone_unknown'],
   ['a country', (value) => phoneInCountry('1', OF_ANY(value), 'grand'), 'country_unreadable'],
-])('%s given nothing, or another kind, is an error with a code and the field', (_name, read, code) => {
+])('%s refuses a missing value and one of a wrong type, with a code and the field', (_name, read, code) => {
   const field = code === 'currency_unreadable' ? 'currency' : 'grand';
   for (const value of [null, undefined]) {
     expect(thrown(() => read(value))).toMatchObject({
@@ -177,7 +177,7 @@ it.each<[string, (value: unknown) => unknown, string]>([
 });
 
 describe('names and streets', () => {
-  it('are joined without what is missing', () => {
+  it('are joined without missing parts', () => {
     expect(joinName(' Ada ', null, '', 'Lovelace')).toBe('Ada Lovelace');
     expect(joinName(undefined, 'Murasaki')).toBe('Murasaki');
     expect(joinStreet('Lindenstraße', '14')).toBe('Lindenstraße 14');

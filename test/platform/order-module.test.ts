@@ -50,7 +50,7 @@ describe('the example', () => {
   let system: System;
 
   beforeAll(async () => {
-    // Away from this project: nothing of ours is beside it.
+    // Away from this project, so that none of our packages is found.
     await cp(EXAMPLE, join(folder, 'feast'), { recursive: true });
     [feast, pos] = await Promise.all([servePlatform(), startPos()]);
     system = await startSystem({
@@ -74,7 +74,7 @@ describe('the example', () => {
     expect(row?.['contents']).toMatchObject({ serviceOrderId: orderId, fulfillment, money });
   });
 
-  it('ends an order that the mapper skips: without a ticket, without a message, until a signal finds it changed', async () => {
+  it('ends an order that the mapper skips without a ticket or message, until a signal finds it changed', async () => {
     const [table] = purchases;
     feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'DINE_IN' });
     const over = async (): Promise<unknown> => {
@@ -93,7 +93,7 @@ describe('the example', () => {
     expect(pos.tickets.filter(({ serviceOrderId }) => serviceOrderId === 'D-3001')).toHaveLength(1);
   });
 
-  it('takes an order that Feast does not have for one that is missing', async () => {
+  it('treats an order that Feast does not have as missing', async () => {
     await system.signal('B-9999');
     await system.round('placements');
     expect(await system.placement('B-9999')).toMatchObject({ state: 'waiting', cause: { code: 'order_missing_yet' } });
@@ -117,8 +117,8 @@ it('names the cause of an unusable answer, without quoting it', async () => {
   });
 });
 
-describe('what a module throws', () => {
-  it('holds the order: with its class, code, field and place, and never with its message', async () => {
+describe('an error that a module throws', () => {
+  it("holds the order, with the error's class, code, field and place, and without its message", async () => {
     const url = await serve({ data: { name: 'Ada' } });
     const refetch = async (body: string): Promise<unknown> => {
       const imports = "import { toMinorUnits } from 'expediter-platform';";
@@ -170,7 +170,7 @@ type Loose<Value> = Value extends readonly (infer Each)[]
     : Value;
 type Wanted = Loose<Omit<z.input<typeof CanonicalOrder>, 'fulfillment'>>;
 
-it('the type of a mapper’s order says of each field what the schema says', () => {
+it('the type of a mapper’s order agrees with the schema in every field', () => {
   expectTypeOf<Omit<OrderInput, 'fulfillment'>>().toExtend<Wanted>();
   expectTypeOf<Wanted>().toExtend<Omit<OrderInput, 'fulfillment'>>();
   expectTypeOf<Loose<z.input<typeof Fulfillment>>>().toExtend<OrderInput['fulfillment']>();
@@ -187,26 +187,26 @@ describe('an answer', () => {
 
   it.each([
     ['of nulls', { data: { shop: null } }],
-    ['of nulls further down', { data: { shop: { __typename: 'Shop', purchase: null } } }],
+    ['of nested nulls', { data: { shop: { __typename: 'Shop', purchase: null } } }],
     ['of an empty list', { data: { purchases: { edges: [] } } }],
     [
-      'of NOT_FOUND where the order would be',
+      "of NOT_FOUND at the order's path",
       {
         data: { shop: { purchase: null } },
         errors: [{ message: 'none', path: ['shop', 'purchase'], extensions: { code: 'NOT_FOUND' } }],
       },
     ],
-  ])('%s is no order, and no mapper is asked', async (_what, answer) => {
+  ])('%s means no order, and the mapper is not called', async (_what, answer) => {
     expect(await ask(answer)).toBeUndefined();
   });
 
-  it('with an error further down is not about the order', async () => {
+  it('with an error at a nested path does not mean that the order is missing', async () => {
     const errors = [{ message: 'sold', path: ['shop', 'purchase', 'item'], extensions: { code: 'NOT_FOUND' } }];
     expect(await ask({ data: { shop: null }, errors })).toMatchObject({ name: 'TryAgain' });
     expect(await ask({ data: { shop: { purchase: { id: 'x' } } }, errors })).toMatchObject({ name: 'TryAgain' });
   });
 
-  it('that refuses us anywhere holds the order, and says whether it may be about this order alone', async () => {
+  it('with a refusal anywhere holds the order, and says whether it may concern this order alone', async () => {
     const refusal = (code: string, path?: string[]) => ({ message: 'no', path, extensions: { code } });
     const judge = (...errors: object[]): Promise<unknown> =>
       ask({ data: { shop: { purchase: { id: 'x', name: null } } }, errors });
@@ -218,7 +218,7 @@ describe('an answer', () => {
     expect(await judge(unknown)).toMatchObject({ cause: { code: 'platform_refuses_us' } });
   });
 
-  it("with the platform's own codes is judged by what the module makes of them, or else by themselves", async () => {
+  it("with the platform's own codes is judged by the module's errorCode, or else by the codes", async () => {
     const errorCode = `export const errorCode = ({ message, path, extensions }) => {
       if (message === 'wait') return 'INTERNAL_SERVER_ERROR';
       return { PermissionDenied: 'FORBIDDEN', GONE: 'NOT_FOUND', BAD_ID: 'BAD_USER_INPUT' }[extensions?.exception.code];
@@ -240,7 +240,7 @@ describe('an answer', () => {
     expect(await judge('', { extensions: { ...own, code: 4 } })).toMatchObject({ name: 'TryAgain' });
   });
 
-  it('whose errors the module throws at keeps their codes, which is told once, without its message', async () => {
+  it('for which errorCode throws keeps its codes, with one warning that has no message of the error', async () => {
     const warned: string[] = [];
     const throwing = `export const errorCode = ({ message }) => {
       throw new TypeError(message);
@@ -254,24 +254,28 @@ describe('an answer', () => {
     ]);
   });
 
-  it('with a value is for the mapper', async () => {
+  it('with a value goes to the mapper', async () => {
     expect(await ask({ data: { purchases: { total: 0 } } })).toMatchObject({ cause: { code: 'order_mapper_threw' } });
   });
 });
 
-describe('a module or a document is refused at the start', () => {
+describe('a module or its document is refused at the start', () => {
   const mapper = 'export function toCanonicalOrder() { return null }';
   it.each([
     ['without a query', mapper, 'must export a text "query"'],
     ['without a mapper', QUERY, 'must export a function "toCanonicalOrder"'],
-    ['whose mapper waits', `${QUERY} export async function toCanonicalOrder() {}`, '"toCanonicalOrder" that is async'],
+    [
+      'whose mapper is async',
+      `${QUERY} export async function toCanonicalOrder() {}`,
+      '"toCanonicalOrder" that is async',
+    ],
     ['with odd variables', `${QUERY} ${mapper} export const variables = 1`, 'a "variables" that is not a function'],
     ['with odd codes', `${QUERY} ${mapper} export const errorCode = {}`, 'a "errorCode" that is not a function'],
     ['with odd headers', `${QUERY} ${mapper} export const headers = {}`, 'a "headers" that is not a function'],
     ['with no GraphQL', `export const query = 'order of id'; ${mapper}`, 'is not a GraphQL document'],
     ['with a mutation', `export const query = 'mutation { order { id } }'; ${mapper}`, 'must be exactly one query'],
     [
-      'whose query needs more than is sent',
+      'whose query needs an unknown variable',
       `export const query = 'query($code: ID!, $lang: String = "de") { order(code: $code) { id } }'; ${mapper}`,
       'needs the variable $code',
     ],
@@ -283,14 +287,14 @@ describe('a module or a document is refused at the start', () => {
     for (const words of [`ORDER_MODULE: ${path}`, message]) expect(String(error)).toContain(words);
   });
 
-  it('and one that is not there', async () => {
+  it('that does not exist', async () => {
     await expect(loadOrderModule({ ORDER_MODULE: '@nobody/no-module' })).rejects.toThrow(
       /^ORDER_MODULE: @nobody\/no-module cannot be loaded: .*\. A path begins with \. or \//,
     );
   });
 });
 
-it('the default query is the one that the pages show', async () => {
+it('the default query equals the one in the documentation', async () => {
   const { query } = await loadOrderModule({});
   const page = await readFile(new URL('../../docs/connect-your-platform.md', import.meta.url), 'utf8');
   expect(page.replaceAll(/\s+/g, ' ')).toContain(query.replaceAll(/\s+/g, ' '));

@@ -98,7 +98,7 @@ async function everyPlace(): Promise<Record<string, string[]>> {
 }
 
 describe('a canary in every secret of every provider', () => {
-  it('reaches the POS with orders, checks, cancels and connections, whatever it answers', async () => {
+  it('reaches the POS in orders, checks, cancels and connections, whatever the answer', async () => {
     for (pos.status of STATUSES) {
       const placed = await Promise.all(locations.map(({ locationId }) => system.placeOrder({ locationId })));
       orders.push(...placed.map(({ serviceOrderId, locationId }) => ({ serviceOrderId, locationId })));
@@ -120,7 +120,7 @@ describe('a canary in every secret of every provider', () => {
     expect(system.logged.length).toBeGreaterThan(100);
   });
 
-  it('comes back in webhooks, also with an old token', async () => {
+  it('comes back in webhooks, even with an old token', async () => {
     const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
     for (const { locationId } of locations) {
       // As they are after the POS gave tokens.
@@ -144,7 +144,7 @@ describe('a canary in every secret of every provider', () => {
       locationId: String(row['location_id']),
     }));
 
-  it('is written by every role that may, and comes back to none', async () => {
+  it('is written by every role that may, and returned to none', async () => {
     const webhooks = await readWebhooks();
     const changed = new Set<string>();
     for (const [nth, roles] of ROLE_SETS.entries()) {
@@ -191,7 +191,7 @@ describe('a canary in every secret of every provider', () => {
     expect(answers.length).toBeGreaterThan(500);
   });
 
-  it('is nowhere, neither as it is nor percent-encoded, in base64 or in hex', async () => {
+  it('is not in any place, neither plain nor percent-encoded, in base64 or in hex', async () => {
     for (const [place, texts] of Object.entries(await everyPlace())) {
       expect(texts.length, place).toBeGreaterThan(0);
       expect(

@@ -14,7 +14,7 @@ it.each([
   expect(error).toMatch(says);
 });
 
-it('a reader that has stopped gets no stack', async () => {
+it('a closed pipe causes no stack trace', async () => {
   const script = `"${process.execPath}" "${CLI}" provider schema square | :`;
   expect(await runProgram('sh', ['-c', script], {})).toMatchObject({ error: '' });
 });

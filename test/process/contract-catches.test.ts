@@ -1,4 +1,4 @@
-/** A green suite must mean what it feels like: whoever makes a mistake in the guide's template is told of it by name. */
+/** A green suite must mean something: each mistake in the guide's template fails the claim that names it. */
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,19 +17,19 @@ const SIGNAL = "are requested with obtain's signal, not the order's: other order
 const LASTS = 'expire after as many seconds as the POS says';
 const ACCOUNT = 'have a different account for another restaurant';
 const SAME_ACCOUNT = 'have the same account with new secrets, where an order in doubt continues';
-const LIMIT = 'until Retry-After is over also with new secrets: a limit is not counted by a secret';
+const LIMIT = 'until Retry-After is over, even with new secrets';
 const OWN_WORDS = "in our own words: a refusal's message may quote the member";
 const STORE = "ignores another store's webhook with the same secret";
-const CHECK = 'throws NeedsOperator once the POS refuses the credentials: a stored token proves nothing';
+const CHECK = 'throws NeedsOperator after the POS refuses the credentials, although a stored token is left';
 const ITEMS = 'every item and modifier in the ordered quantity';
 const PRICES = 'each price';
 const GUEST = "the member's name, telephone and e-mail";
-const ADDRESS = 'the whole address of a delivery, and how to find the door';
-const WANTED = 'the requested time, and none for as soon as possible';
+const ADDRESS = 'the whole address of a delivery, and the directions to the door';
+const WANTED = 'the requested time, or none for as soon as possible';
 const DISCOUNTS = "discounts in EUR, so that the till's total is the paid amount";
 const SOLD_OUT = 'have the code item_unavailable for sold out, about burger-classic, beer-pale-ale';
 const HOSTILE = 'do not count as done if the POS answers with an undocumented body';
-const TOO_LATE = 'are refused once the POS reports READY, with a sentence for the member';
+const TOO_LATE = 'are refused after the POS reports READY, with a sentence for the member';
 const READY_AT = "of a pickup order are read as estimatedReadyAt, with the POS's own time";
 const TIP = 'tip and fee apart';
 
@@ -122,13 +122,13 @@ async function claimsAbout(name: string, mistake?: (file: string, text: string) 
   return claims;
 }
 
-it('is content with the template as it is', async () => {
+it('the unchanged template passes all claims', async () => {
   const claims = await claimsAbout('right');
   for (const claim of new Set(MISTAKES.map(([, , , , claim]) => claim))) await claims.get(claim)?.();
 });
 
 it.each(MISTAKES.map((mistake, nth) => [mistake[0], nth, mistake] as const))(
-  'catches %s',
+  'the contract catches %s',
   async (_of, nth, mistake) => {
     const [, wrongFile, right, wrong, claim] = mistake;
     const claims = await claimsAbout(`mistake-${nth}`, (file, text) => {

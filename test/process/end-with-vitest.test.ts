@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it, onTestFinished } from 'vitest';
 
-it('a worker that its runner has left ends, though something keeps it running', async () => {
+it('a worker whose runner is gone ends, although a timer keeps it alive', async () => {
   const worker = fork('setInterval(() => {}, 1_000); process.send("runs");', {
     execPath: process.execPath,
     execArgv: [...process.execArgv, '--eval'],

@@ -44,15 +44,15 @@ async function seedEnded(...ids: string[]): Promise<void> {
 const left = async (): Promise<unknown[]> =>
   (await system.query('SELECT service_order_id AS id FROM orders WHERE reason IS NOT NULL')).map((row) => row['id']);
 
-describe('the member data of orders that ended', () => {
-  it('goes within seconds of the start of a process, although later rounds are an hour apart', async () => {
+describe('erasing the member data of ended orders', () => {
+  it('happens within seconds after the start of a process, although the job runs hourly', async () => {
     await seedEnded('overdue');
     const another = await startSystem({ databaseUrl: system.databaseUrl, jobs: ['erasure of member data'] });
     await until(async () => (await left()).length === 0);
     await another.stop();
   });
 
-  it('goes where a till repeated itself hundreds of thousands of times, while webhooks about the same orders go on', async () => {
+  it('works for an order with hundreds of thousands of repeated webhooks, while others arrive', async () => {
     await seedEnded('flooded', 'other');
     await system.query(
       `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, recorded_at)
@@ -72,7 +72,7 @@ describe('the member data of orders that ended', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('goes with the webhook that came the night before its event was recorded, in the oldest table there is', async () => {
+  it('includes a webhook of the previous day, in the oldest partition', async () => {
     await seedEnded('night');
     const [row] = await system.query(
       `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
@@ -91,7 +91,7 @@ describe('the member data of orders that ended', () => {
     expect(kept).toEqual({ body: Buffer.alloc(0), headers: {} });
   });
 
-  it('goes though one order cannot be erased: that is passed over, told, and waited for by no webhook for long', async () => {
+  it('skips an order that cannot be erased, logs it, and does not delay webhooks for long', async () => {
     await seedEnded('before', 'stuck', 'after');
     await system.query(
       `CREATE FUNCTION stick() RETURNS trigger LANGUAGE plpgsql AS
@@ -117,7 +117,7 @@ describe('the member data of orders that ended', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('does not come back with what the POS answers to a call that was under way', async () => {
+  it('also covers the answer of a POS to a call that is under way', async () => {
     await seedEnded('under-way', 'known');
     await system.query(
       `WITH p AS (

@@ -36,13 +36,13 @@ const readyz = async (): Promise<unknown> => {
   const response = await fetch(`${system.urls[0]}/readyz`);
   return [response.status, await response.json()];
 };
-/** Waits until the service has seen by itself what Postgres can do now. */
+/** Waits until the service has noticed what Postgres can do now. */
 const seen = (database: string): Promise<unknown> =>
   until(async () => JSON.stringify(await readyz()) === JSON.stringify([200, { ready: true, database }]));
 const readOnly = async (): Promise<number | undefined> =>
   (await scrape(system.urls[0] ?? '')).value('expediter_database_read_only');
 
-it('a name that leads to the old primary for a while, a standby by then, closes the door only for as long', async () => {
+it('a name that still leads to the old primary, now a standby, refuses webhooks only until it changes', async () => {
   // A batch writer waits one second for its first connection, which is short on a busy machine.
   await until(async () => (await answers()).join() === '200');
   expect(await readOnly()).toBe(0);

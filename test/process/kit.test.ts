@@ -64,8 +64,8 @@ function readPackage(of: string): Package {
   return JSON.parse(readFileSync(join(of, 'package.json'), 'utf8')) as Package;
 }
 
-describe('the kit for providers of their own', () => {
-  it('asks of a provider what we test with', () => {
+describe('the kit for third-party providers', () => {
+  it('runs the same suite as our own providers', () => {
     const { version, dependencies, devDependencies } = readPackage(PROJECT);
     const template = readPackage(TEMPLATE);
     expect(readPackage(kit).version).toBe(version);
@@ -76,7 +76,7 @@ describe('the kit for providers of their own', () => {
       expect(majorOf(range), name).toBe(`^${majorOf({ ...dependencies, ...devDependencies }[name] ?? '')}`);
   });
 
-  it('is small, and needs zod alone; its suite needs the runner of tests, too', () => {
+  it('is small and needs only zod, and its suite also needs vitest', () => {
     const { peerDependencies, ...rest } = readPackage(kit);
     expect(rest).not.toHaveProperty('dependencies');
     const needed = (file: string): string[] =>
@@ -92,7 +92,7 @@ describe('the kit for providers of their own', () => {
     expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(LIMIT_BYTES);
   });
 
-  it('is what the guide shows', () => {
+  it('has the template that the guide shows', () => {
     const unindented = (code: string) => code.replaceAll(/^ +/gm, '');
     const guide = readFileSync(join(PROJECT, 'docs/writing-a-provider.md'), 'utf8');
     const shown = [...guide.matchAll(/^```\w+\n(?:\/\/|#) ([\w./-]+)\n(.*?)^```$/gms)];
@@ -102,13 +102,13 @@ describe('the kit for providers of their own', () => {
     }
   });
 
-  it('lets the template pass its types, our lint and the suite', async () => {
+  it('has a template that passes types, lint and the suite', async () => {
     const bin = (name: string) => join(MODULES, '.bin', name);
     const lint = ['--config', join(PROJECT, '.oxlintrc.json'), '--type-aware', '--deny-warnings', 'src', 'test'];
     await Promise.all([runWell(acme, bin('oxlint'), lint), runWell(acme, 'npm', ['test', ...OFFLINE])]);
   });
 
-  it('throws what the service knows by its name', async () => {
+  it('throws errors that the service recognises by name', async () => {
     const theirs = (await import(pathToFileURL(join(kit, 'dist/src/provider-kit.js')).href)) as Kit;
     const thrown = [
       [new theirs.TryAgain('later', { sent: false }), TryAgain],
@@ -123,7 +123,7 @@ describe('the kit for providers of their own', () => {
     }
   });
 
-  it('brings shapes of its own, and the service describes its own all the same', async () => {
+  it('has schemas of its own, without changing those of the service', async () => {
     await import(pathToFileURL(join(kit, 'dist/src/provider-kit.js')).href);
     const system = await startSystem({ env: { OPERATOR_TOKEN } });
     const answer = await sendAsIs(system.urls[0] ?? '', '/openapi.json', {
@@ -133,7 +133,7 @@ describe('the kit for providers of their own', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('lets a service load what the template packs, with its own copy of the kit', async () => {
+  it('has a template that a service can load, with its own copy of the kit', async () => {
     const image = join(folder, 'image');
     for (const name of ['src', 'package.json']) cpSync(join(PROJECT, name), join(image, name), { recursive: true });
     link(image, Object.keys(readPackage(PROJECT).dependencies));
@@ -156,7 +156,7 @@ describe('the kit for providers of their own', () => {
     });
   });
 
-  it('ends its guide in the demo: a provider and its simulator, from the signal to the hand-over', async () => {
+  it('ends its guide with a demo of the provider and its simulator, from the signal to the handover', async () => {
     const dir = join(folder, 'demo');
     const env = { PROVIDER_MODULES: join(acme, 'src/index.ts'), DATABASE_URL: await createDatabase() };
     const demo = runDemo(['--once', '--json', '--pos', join(acme, 'test/start-acme.ts'), '--dir', dir], { dir, env });

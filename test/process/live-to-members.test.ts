@@ -34,7 +34,7 @@ function code(heading: string, language: string): string {
   return new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(section)?.[1] ?? '';
 }
 
-it('the key and the token of the page open the stream of that order', async () => {
+it('the key and the token of the page open the stream of the order', async () => {
   const commands = code('1. Switch it on', 'sh').split('\n');
   const toJwks = commands.slice(commands.findIndex((line) => line.startsWith('node '))).join('\n');
   const jwks = await runProgram('sh', ['-c', toJwks], {}, { cwd: folder });
@@ -48,7 +48,7 @@ it('the key and the token of the page open the stream of that order', async () =
   expect(await verify(signed.out.trim())).toMatchObject({ serviceOrderId: ORDER });
 });
 
-it('the events of the page are such as we send, with all fields that there are', () => {
+it('the events of the page match the schemas, and show all fields', () => {
   const schemas = { snapshot: MemberSnapshot.strict(), orderStatusChanged: MemberMessage.strict() };
   const fields = { snapshot: new Set<string>(), orderStatusChanged: new Set<string>() };
   const events = page.matchAll(/^id: (\d+)\nevent: (snapshot|orderStatusChanged)\ndata: (.+)$/gm);
@@ -112,7 +112,7 @@ describe('the program of the page', () => {
     await until(() => pubsub.unacknowledged('member-gateway') === 0);
   }
 
-  it('tells Centrifugo what a member may know, each step once, and again what it did not take', async () => {
+  it('publishes each step once to Centrifugo, without private fields, and repeats a refused one', async () => {
     const publications: Publication[] = [];
     let refusals = 1;
     await tell('Centrifugo', (request, response, body) => {
@@ -134,7 +134,7 @@ describe('the program of the page', () => {
     expect(new Set(publications.map(({ version }) => version)).size).toBe(publications.length);
   });
 
-  it('tells a Mercure hub the same, each step by one id and to subscribers of that order alone', async () => {
+  it('publishes each step to a Mercure hub once, only for subscribers of the order', async () => {
     const updates = new Map<string, Record<string, string>>();
     let refusals = 1;
     await tell('Mercure', (request, response, body) => {

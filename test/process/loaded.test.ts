@@ -29,11 +29,11 @@ async function loads(env: Record<string, string>): Promise<string[]> {
     .filter((line) => line.startsWith('loads ') && wanted.test(line));
 }
 
-it('a process that nobody scrapes and that traces nothing loads nothing for it', async () => {
+it('a process without metrics and traces loads no packages for them', async () => {
   expect(await loads({})).toEqual([]);
 });
 
-it('each is loaded where it is asked for', async () => {
+it('packages for metrics and traces are loaded on request', async () => {
   const metrics = (await loads({ OPERATOR_TOKEN })).join('\n');
   expect(metrics).toContain('prom-client');
   expect(metrics).toContain('http/operator');

@@ -43,7 +43,7 @@ async function readLines(): Promise<Line[]> {
 const messages = async (): Promise<string[]> => (await readLines()).map(({ message }) => message);
 const nths = (count: number): number[] => Array.from({ length: count }, (_, nth) => nth);
 
-it('what is logged in one turn is written at once, and in its order', async () => {
+it('log lines of one turn are written together, in order', async () => {
   runWithLog(`
     for (let nth = 0; nth < 100; nth += 1) log.info('line ' + nth);
     await sleep(5);
@@ -55,8 +55,8 @@ it('what is logged in one turn is written at once, and in its order', async () =
   expect(writes).toBe('2');
 });
 
-describe('a reader that pauses', () => {
-  it('does not stop the process, and then gets every line in its order', async () => {
+describe('a reader of the log that pauses', () => {
+  it('does not stop the process, and then gets every line in order', async () => {
     runWithLog(`
       let longest = 0;
       for (let turn = 0; turn < 10; turn += 1) {
@@ -72,7 +72,7 @@ describe('a reader that pauses', () => {
     expect((await readLines()).map(({ nth }) => nth)).toEqual([...Array(10)].flatMap(() => nths(100)));
   });
 
-  it('for too long misses lines, which are counted, and is told how many', async () => {
+  it('for too long misses lines, and gets their number', async () => {
     runWithLog(`
       fill(10_000);
       await sleep(50);
@@ -86,19 +86,19 @@ describe('a reader that pauses', () => {
     expect(lines.slice(0, -1).map(({ nth }) => nth)).toEqual(nths(10_000 - dropped));
   });
 
-  it('gets the last lines of a process that ends meanwhile', async () => {
+  it('gets the last lines of a process that has ended meanwhile', async () => {
     runWithLog(`fill(500); process.exit(0);`);
     await sleep(400);
     expect((await readLines()).length).toBe(500);
   });
 
-  it('for ever does not keep a process from ending', async () => {
+  it('for ever does not prevent the process from ending', async () => {
     runWithLog(`fill(500); process.exit(7);`);
     expect(await once(child, 'exit')).toEqual([7, null]);
   });
 });
 
-it('a reader that is gone costs lines, and not the process', async () => {
+it('a reader that is gone causes lost lines, and no crash', async () => {
   runWithLog(`
     await sleep(100);
     fill(10);

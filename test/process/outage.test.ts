@@ -51,7 +51,7 @@ const body = async (path: string): Promise<[number, Record<string, unknown>]> =>
   return [response.status, (await response.json()) as Record<string, unknown>];
 };
 
-it('with Postgres gone the process stays in the load balancer, answers 500, holds on to nothing, and goes on by itself', async () => {
+it('without Postgres the process stays ready, answers 500, holds nothing back, and recovers automatically', async () => {
   // A slow machine answers the first ones 500.
   expect(await load(1)).toContain(200);
   await postgres.kill();

@@ -88,7 +88,7 @@ describe('each package', () => {
     }
   });
 
-  it('exports these names, and no other', () => {
+  it('has exactly these exports', () => {
     const byName = (names: string[]) => names.toSorted((a, b) => a.localeCompare(b));
     const found = Object.values(packed).flatMap((at) =>
       entriesOf(manifestOf(at)).map(([entry, { types }]) => [
@@ -100,7 +100,7 @@ describe('each package', () => {
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries(wanted));
   });
 
-  it('needs what its files import, and no package besides', () => {
+  it('declares exactly the packages that its files import', () => {
     for (const at of Object.values(packed)) {
       const { name, dependencies, peerDependencies } = manifestOf(at);
       const imported = (published[name]?.files ?? [])
@@ -119,8 +119,8 @@ describe('each package', () => {
   });
 });
 
-describe('a project of somebody else', () => {
-  it('tests its mapper with the package, and the types of both packages fit, by the options that the page shows', async () => {
+describe('a project outside the repository', () => {
+  it("can test its mapper with the package, and both packages' types fit with the options on the page", async () => {
     const mapper = join(folder, 'mapper');
     cpSync(join(PROJECT, 'examples/platform-mapper'), mapper, { recursive: true });
     writeFileSync(join(mapper, 'package.json'), '{"type": "module"}');

@@ -5,7 +5,7 @@ import { orderFeed } from '../../src/core/live/order-feed.ts';
 import { pollWhileWatched } from '../../src/core/postgres/loops.ts';
 import { until } from '../../world/processes/until.ts';
 
-it('rests behind a slow look, also one that failed, and not once more before the next; says once that it fails', async () => {
+it('polling rests after a slow or failed look in proportion, and logs a failure once', async () => {
   const began: number[] = [];
   const logged: string[] = [];
   const loop = pollWhileWatched({
@@ -34,7 +34,7 @@ it('rests behind a slow look, also one that failed, and not once more before the
   expect(logged).toEqual(['cannot look']);
 });
 
-it('does not ask Postgres while nobody follows an order', async () => {
+it('polling sends no query while nobody follows an order', async () => {
   let asked = 0;
   let leave = (): void => {};
   const query = (): Promise<unknown> => {

@@ -102,7 +102,7 @@ describe('a process that is killed', () => {
     if (running !== undefined) await kill(running);
   });
 
-  it('during its call to the POS: the next one knows that the call had begun, and does not repeat it blindly', async () => {
+  it('during its call to the POS: the next process knows of the call, and does not repeat it blindly', async () => {
     const serviceOrderId = await dieDuringCall('blind');
     expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'started', ended_at: null }]);
     expect(Number((await system.placement(serviceOrderId))?.['lease_until']) - Date.now()).toBeLessThanOrEqual(30_000);
@@ -114,7 +114,7 @@ describe('a process that is killed', () => {
     expect(plain.requests).toBe(1);
   });
 
-  it('during its call to a POS that can be asked: the next one asks, and sends it again once "not there" counts', async () => {
+  it('during its call to a POS with a lookup: the next process looks the order up, and sends it again once "not there" counts', async () => {
     const serviceOrderId = await dieDuringCall('findable');
     await expireLease(serviceOrderId);
     await theProcess();
@@ -146,7 +146,7 @@ describe('a process that is killed', () => {
     expect(ticketsOf(serviceOrderId)).toBe(1);
   });
 
-  it('before it published what it had committed: another process publishes it, in order', async () => {
+  it('before it published a committed message: another process publishes it, in order', async () => {
     const first = await theProcess();
     system.pubsub.faults.publishError = () => 14;
     const serviceOrderId = await place(first, 'club-1');
@@ -162,7 +162,7 @@ describe('a process that is killed', () => {
   });
 });
 
-describe('a process that may open 300 files', () => {
+describe('a process with 300 file descriptors', () => {
   const FILES = 300;
   const ANONYMOUS = 1_500;
   /** Linux has all of 127.0.0.0/8. */
@@ -218,10 +218,10 @@ describe('a process that may open 300 files', () => {
 
   it.each([
     ['idle', {}, undefined],
-    ['with half a head each', { says: HALF_A_HEAD }, undefined],
+    ['with half a request header each', { says: HALF_A_HEAD }, undefined],
     // From one address. From as many as they like, they could leave nobody the time to say who he is.
     ['that come again at once', { againMs: 0 }, ELSEWHERE],
-  ])('answers every webhook beside 1,500 strangers %s, and operators', async (_what, about, address) => {
+  ])('answers every webhook and operator despite 1,500 strangers %s', async (_what, about, address) => {
     const pos = agent(address);
     const before = await send(pos);
     const anonymous = await holdConnections(port, ANONYMOUS, about);
@@ -246,7 +246,7 @@ describe('a process that may open 300 files', () => {
       'webhook token',
       async () => `POST ${(await newToken()).slice(main.url.length)} HTTP/1.1\r\nContent-Length: 0\r\n`,
     ],
-  ])('answers every webhook and /readyz beside 1,500 connections of one %s', async (_what, head) => {
+  ])('answers every webhook and /readyz despite 1,500 connections of one %s', async (_what, head) => {
     const says = `${await head()}Host: x\r\n\r\n`;
     // If they came again at once, they would leave a slow machine no time to answer anybody.
     const ofOne = await holdConnections(port, ANONYMOUS, { says, againMs: 1_000 });
@@ -262,7 +262,7 @@ describe('a process that may open 300 files', () => {
     }
   });
 
-  it('answers more POS systems than it can keep connections: the one that has rested for longest makes room', async () => {
+  it('answers more POS systems than it can keep connections of, by closing the least recently used', async () => {
     const agents = Array.from({ length: FILES }, agent);
     const urls = await Promise.all(Array.from({ length: 20 }, newToken));
     for (const [nth, each] of agents.entries()) await send(each, urls[nth % urls.length]);
@@ -271,7 +271,7 @@ describe('a process that may open 300 files', () => {
     for (const each of agents) each.destroy();
   });
 
-  it('keeps the connection of whoever has shown a token, and of nobody else', async () => {
+  it('keeps the connections of callers with a valid token, and of nobody else', async () => {
     const connectionOf = async (url: string, headers = {}): Promise<string> =>
       (await ask(url, { agent: agent(), headers })).connection;
     for (const url of [
@@ -293,7 +293,7 @@ describe('a process that may open 300 files', () => {
     expect(await connectionOf(`${operatorUrl}/console/api/orders`, { cookie })).toBe('keep-alive');
   });
 
-  it('keeps the connection of a load balancer for others, though a wrong token came over it', async () => {
+  it("keeps a load balancer's connection although a wrong token came through it", async () => {
     const balancer = agent();
     const from = await send(balancer);
     const wrong = { method: 'POST', agent: balancer };
@@ -304,7 +304,7 @@ describe('a process that may open 300 files', () => {
     expect(await ask(`${webhookUrl}x`, endless)).toEqual({ status: 401, connection: 'close', from });
   });
 
-  it('has no route of operators at the port of webhooks, and no webhook at theirs', async () => {
+  it("has no operator routes at the webhooks' port, and no webhook route at the operators'", async () => {
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
     const statusOf = async (url: string): Promise<number> => (await fetch(url, { headers: { authorization } })).status;
     for (const path of ['/metrics', '/v1/orders', '/openapi.json', '/v1/live', '/console/', '/console/session']) {
@@ -324,7 +324,7 @@ describe('a process that may open 300 files', () => {
     ]);
   });
 
-  it('ends both listeners, and the streams of operators, when it is told to stop', async () => {
+  it("ends both listeners and the operators' streams when it stops", async () => {
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
     const stream = await fetch(`${operatorUrl}/v1/live`, { headers: { authorization } });
     const chunks = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -373,7 +373,7 @@ describe('SIGTERM', () => {
     expect(moved).toHaveLength(accepted.length);
   });
 
-  it('while a POS takes its time: the call is finished, as far as the grace allows', async () => {
+  it('during a slow call to a POS: the call is finished within the grace period', async () => {
     const main = await runMain({ ...env, DRAIN_FINISH_MS: '60000' });
     const isClosed = (): Promise<boolean> =>
       fetch(`${main.url}/healthz`).then(
@@ -388,7 +388,7 @@ describe('SIGTERM', () => {
     expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent' });
   });
 
-  it('while a POS hangs: exits 0 in time, and the call is known to have begun', async () => {
+  it('during a call to a POS that hangs: it exits 0 in time, and the call is recorded as begun', async () => {
     const main = await runMain({ ...env, DRAIN_FINISH_MS: '1500' });
     plain.behave = () => 'hang';
     const serviceOrderId = await beginCall(main, 'club-1');
@@ -399,7 +399,7 @@ describe('SIGTERM', () => {
     expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'started' }]);
   });
 
-  it('when nobody reads its log any more: ends all the same', async () => {
+  it('while nobody reads its log: it ends nevertheless', async () => {
     const main = await runMain({ ...env, DRAIN_FINISH_MS: '1500' });
     // A call that is left behind makes two last words, of which one has to wait for the other.
     plain.behave = () => 'hang';
@@ -415,7 +415,7 @@ describe('SIGTERM', () => {
 });
 
 describe('a start', () => {
-  it('with a wrong environment says all that is wrong, with examples and without values, and exits 1', async () => {
+  it('with a wrong environment prints every fault, with examples and without values, and exits 1', async () => {
     const main = spawnMain({
       DATABASE_URL: 'mysql://user:hunter2@db/x',
       PORT: 'eighty',
@@ -430,7 +430,7 @@ describe('a start', () => {
     expect(main.output()).not.toContain('hunter2');
   });
 
-  it('after an error that nobody caught says what it was, without what Postgres quotes, drains and exits 1', async () => {
+  it("that is followed by an uncaught error logs it without Postgres's quotes, drains and exits 1", async () => {
     const module = join(mkdtempSync(join(tmpdir(), 'throws-')), 'throws.ts');
     const findable = new URL('../../world/pos/findable-pos.ts', import.meta.url).href;
     writeFileSync(
@@ -445,7 +445,7 @@ describe('a start', () => {
     expect(main.output()).not.toContain('Ada');
   });
 
-  it('with a provider module that is none says which and why', async () => {
+  it('with a module that is not a provider names it and says why', async () => {
     const main = spawnMain({ ...env, PORT: '0', PROVIDER_MODULES: 'node:os' });
     expect(await main.exited).toBe(1);
     expect(main.output()).toMatch(/PROVIDER_MODULES: node:os/);
@@ -453,7 +453,7 @@ describe('a start', () => {
 });
 
 describe('a first start without a database', () => {
-  it('says in one line what is wrong and what to do, not every second, and goes on once it is there', async () => {
+  it('logs one line with the problem and what to do, rarely again, and continues when there is a database', async () => {
     const name = `not_yet_${process.pid}`;
     const url = Object.assign(new URL(env['DATABASE_URL'] ?? ''), { pathname: `/${name}` }).href;
     const main = spawnMain({ ...env, PORT: '0', DATABASE_URL: url });
@@ -479,7 +479,7 @@ describe.each([
   ['behind', -600_000],
   ['ahead', 600_000],
 ])('a machine whose clock is ten minutes %s', (_, offMs) => {
-  it('goes by the time of Postgres: pushes, signed orders and signed webhooks pass', async () => {
+  it("uses Postgres's time: pushes, signed orders and signed webhooks are accepted", async () => {
     const secret = `whsec_${Buffer.alloc(24, 5).toString('base64')}`;
     const pos = await startPos({ secret });
     const locationId = `club-${offMs}`;
@@ -508,7 +508,7 @@ describe('a process without credentials for Pub/Sub', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('goes on taking webhooks, says what is missing, and leaves the live messages to one that has them', async () => {
+  it('accepts webhooks, logs what is missing, and leaves live messages to a process with credentials', async () => {
     const { PUBSUB_EMULATOR_HOST: _, ...others } = env;
     const credentials = join(folder, 'credentials.json');
     const main = (running = await runMain({ ...others, GOOGLE_APPLICATION_CREDENTIALS: credentials }));

@@ -85,7 +85,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
   });
   afterAll(removeFolder);
 
-  it('makes everything, and ends with what the next steps need', () => {
+  it('creates everything, and prints what the next steps need', () => {
     const { code, out, error } = ended;
     expect({ code, error }).toEqual({ code: 0, error: '' });
     expect(out).toContain('export PROJECT=my-project REGION=europe-west1');
@@ -109,7 +109,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     }
   });
 
-  it('keeps URLs that hold tokens out of the log of requests', () => {
+  it('keeps URLs with tokens out of the request log', () => {
     const excluded = called('logging', 'sinks', 'update', '_Default').map(({ words }) => words.at(-1));
     expect(excluded).toEqual([
       expect.stringMatching(/^--add-exclusion=name=expediter-webhooks,filter=.+ httpRequest.requestUrl:"\/webhook\/"$/),
@@ -118,7 +118,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     ]);
   });
 
-  it('makes where webhooks wait while Postgres is away, and where those lie that cannot be opened', () => {
+  it("creates the spill's topic and subscription, and its dead letter topic", () => {
     const [drain] = called('pubsub', 'subscriptions', 'create', 'webhook-spill-drain');
     expect(drain?.words.slice(4).sort()).toEqual([
       '--ack-deadline=60',
@@ -138,7 +138,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     expect(topics).toEqual(expect.arrayContaining(['webhook-spill', 'webhook-spill-dead-letter']));
   });
 
-  it('gives the service no more than it needs', () => {
+  it('gives the service exactly the roles that it needs', () => {
     const service = '--member=serviceAccount:expediter@my-project.iam.gserviceaccount.com';
     const given = calls()
       .filter(({ words }) => words.includes(service))
@@ -170,7 +170,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     expect(calls().filter(({ words }) => words.includes(pusher))).toEqual([]);
   });
 
-  it('lets Pub/Sub sign pushes and move what nobody takes to the dead letter', () => {
+  it('lets Pub/Sub sign pushes, and move undeliverable messages to the dead letter topic', () => {
     const agent = '--member=serviceAccount:service-123456789@gcp-sa-pubsub.iam.gserviceaccount.com';
     const given = calls().filter(({ words }) => words.includes(agent));
     expect(given.map(({ words }) => words.slice(0, 4).join(' '))).toEqual([
@@ -182,7 +182,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     ]);
   });
 
-  it('makes secrets that the service reads, and shows none: not on a command line, not in what it prints', () => {
+  it('creates secrets for the service without showing them on a command line or in its output', () => {
     const { out } = ended;
     const secretOf = (name: string): string => called('secrets', 'versions', 'add', name)[0]?.input ?? '';
     const [DATABASE_URL, OWNER_DATABASE_URL] = [
@@ -210,7 +210,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     }
   });
 
-  it('run again changes no more than rights that are given already', async () => {
+  it('only repeats rights when it runs again', async () => {
     const first = changes().length;
     const { code, error } = await setUp();
     expect({ code, error }).toEqual({ code: 0, error: '' });
@@ -222,11 +222,11 @@ describe('deploy/google-cloud/set-up.sh', () => {
   });
 });
 
-describe('deploy/google-cloud/set-up.sh, otherwise', () => {
+describe('deploy/google-cloud/set-up.sh in other situations', () => {
   beforeEach(makeFolder);
   afterEach(removeFolder);
 
-  it('goes on where it was cut off: a user whose password nobody knows gets another', async () => {
+  it('continues after it was interrupted: a user with a lost password gets another', async () => {
     const made = ['sql users expediter_owner', 'sql users expediter', 'secrets expediter-owner-database-url'];
     writeFileSync(join(folder, 'state-made'), `${made.join('\n')}\n`);
     expect((await setUp()).code).toBe(0);
@@ -240,7 +240,7 @@ describe('deploy/google-cloud/set-up.sh, otherwise', () => {
     }
   });
 
-  it('leaves an installation of one role as it is, and says where to read on', async () => {
+  it('leaves an installation with one role as it is, and says where to read on', async () => {
     writeFileSync(join(folder, 'state-made'), 'sql users expediter\nsecrets versions expediter-database-url\n');
     const { code, out } = await setUp();
     expect(code).toBe(0);
@@ -250,7 +250,7 @@ describe('deploy/google-cloud/set-up.sh, otherwise', () => {
     expect(called('secrets', 'versions', 'add').map(({ words }) => words[3])).not.toContain('expediter-database-url');
   });
 
-  it('with --dry-run says all that it would do, and changes nothing', async () => {
+  it('with --dry-run prints all steps, and changes nothing', async () => {
     const { code, out, error } = await setUp(['--dry-run']);
     expect({ code, error }).toEqual({ code: 0, error: '' });
     expect(changes()).toEqual([]);
@@ -259,7 +259,7 @@ describe('deploy/google-cloud/set-up.sh, otherwise', () => {
     }
   });
 
-  it("leaves another project's topic alone, and a missing token for later", async () => {
+  it("does not change another project's topic, and leaves a missing token for later", async () => {
     const env = { ORDER_TOPIC: 'projects/platform/topics/orders', ORDER_API_TOKEN: '' };
     const { code, out } = await setUp([], env);
     expect(code).toBe(0);
@@ -272,14 +272,14 @@ describe('deploy/google-cloud/set-up.sh, otherwise', () => {
     expect(out).toContain('! expediter-order-api-token is missing');
   });
 
-  it('subscribes to the messages of this installation alone, if a filter says which', async () => {
+  it('subscribes with a filter for this installation, if there is one', async () => {
     const filter = 'NOT attributes.installation = "north"';
     expect((await setUp([], { ORDER_FILTER: filter })).code).toBe(0);
     const words = called('pubsub', 'subscriptions', 'create', 'expediter-orders')[0]?.words;
     expect(words).toContain(`--message-filter=${filter}`);
   });
 
-  it('without a project, or with an option that it does not know, does nothing', async () => {
+  it('without a project or with an unknown option does nothing', async () => {
     expect(await setUp([], { PROJECT: '' })).toMatchObject({ code: 1, error: expect.stringContaining('my-project') });
     expect(await setUp(['--dryrun'])).toMatchObject({ code: 2, error: expect.stringContaining('usage') });
     expect(() => calls()).toThrow('ENOENT');

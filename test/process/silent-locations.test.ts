@@ -24,7 +24,7 @@ describe('a vendor whose POS is silent everywhere', () => {
     const before = vendors.opens();
     vendors.silent.behave = () => ({ status: 503 });
     await vendors.openAt(prefix, 12, 2);
-    // One that has not failed yet is tried beside the probes.
+    // A location that has not failed yet is tried in addition to the probes.
     await until(
       async () =>
         (await vendors.count(
@@ -38,7 +38,7 @@ describe('a vendor whose POS is silent everywhere', () => {
     await until(async () => (await vendors.underWay()) === 4);
   };
 
-  it('does not hold back a location that has not failed, whose answer shows that the vendor is there', async () => {
+  it('does not hold back a location that has not failed, whose answer closes the circuit', async () => {
     const before = vendors.lines('circuit closed');
     await open('quiet');
     // The next one of a silent location waits, and says why.
@@ -52,7 +52,7 @@ describe('a vendor whose POS is silent everywhere', () => {
     expect(vendors.lines('circuit closed')).toBe(before + 1);
   });
 
-  it('lets no order wait that needs no probe: one whose deadline passes, one of a location with new settings', async () => {
+  it('holds back no order without need: one past its deadline, or one of a location with new settings', async () => {
     await open('late');
     await vendors.system.query(
       `UPDATE placements SET deadline_at = now() - interval '1 s', next_attempt_at = now()

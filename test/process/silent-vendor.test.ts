@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => vendors?.stop());
 
-it('a vendor whose POS is silent everywhere keeps no other vendor waiting from the first moment on, is tried by a few calls at a time, and recovers by itself', async () => {
+it('a vendor whose POS is silent everywhere never delays other vendors, is probed with few calls, and recovers automatically', async () => {
   const { system, silent, openAt, count, opens, underWay, allSent, lines, sendsMeanwhile } = vendors;
   silent.behave = () => 'hang';
   // More than there are workers, and no more at first: the vendor is known to hang once a call has timed out.

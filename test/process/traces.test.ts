@@ -57,7 +57,7 @@ describe('two processes', () => {
     expect(await main.exited).toBe(0);
   }
 
-  it('write one trace for one order, from the push to the last message, and find each other by its id alone', async () => {
+  it("write one trace for one order, from the push to the last message, and agree on it by the order's id", async () => {
     const first = await start();
     system.urls[0] = first.url;
     const { serviceOrderId } = await system.placeOrder();
@@ -155,7 +155,7 @@ describe('one process', () => {
   });
   afterAll(() => system?.stop());
 
-  it('shows a call that failed as failed, and the one after it', async () => {
+  it('records a failed call as failed, and the next one', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
     const { serviceOrderId } = await system.placeOrder();
     const calls = await untilSpans(serviceOrderId, 2, ({ name }) => name === 'createOrder');
@@ -167,7 +167,7 @@ describe('one process', () => {
     expect(calls[0]?.attributes).toMatchObject({ 'http.response.status_code': '503', 'error.type': '503' });
   });
 
-  it('a message names the span that published it, and a try that failed is a span of its own', async () => {
+  it('records a message with its publishing span, and a failed attempt as a span of its own', async () => {
     let tries = 0;
     system.pubsub.faults.publishError = () => (tries++ === 0 ? status.UNAVAILABLE : undefined);
     const { serviceOrderId } = await system.placeOrder();
@@ -200,7 +200,7 @@ describe('one process', () => {
   it.each([
     ['process orders', { 'x-goog-pubsub-subscription-name': 'projects/test/subscriptions/orders' }],
     ['process', {}],
-  ])('a push that is not wrapped is %s', async (name, headers) => {
+  ])('records an unwrapped push in %s', async (name, headers) => {
     const serviceOrderId = `order-${randomUUID()}`;
     const token = await system.pubsub.signPushToken({ aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true });
     const metadata = { orderId: serviceOrderId, 'x-goog-pubsub-message-id': '17', ...headers };
@@ -213,7 +213,7 @@ describe('one process', () => {
     expect(push.attributes['messaging.message.id']).toBe('17');
   });
 
-  it('a webhook about an order that only the POS id names is in its trace, also when it had to wait', async () => {
+  it("records a webhook with only the POS id in the order's trace, even if it was parked", async () => {
     const [serviceOrderId, providerOrderId] = [`order-${randomUUID()}`, `pos-${randomUUID()}`];
     await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
     await system.query('UPDATE placements SET requested_at = now() WHERE service_order_id = $1', [serviceOrderId]);
@@ -224,7 +224,7 @@ describe('one process', () => {
     expect(spans.filter(({ attributes }) => attributes['expediter.parked'] === 'true')).toHaveLength(1);
   });
 
-  it('goes on while the collector fails, hangs or is away, and says so once', async () => {
+  it('continues while the collector fails, hangs or is away, and logs that once', async () => {
     const told = (): number => system.logged.filter((line) => line.includes('traces are lost')).length;
     for (const behaviour of [400, 400, 400, 'hang'] as const) {
       collector.behave = behaviour;
@@ -255,7 +255,7 @@ it.each([
   await system.stop();
 });
 
-it('the share of orders that is traced is the same in every process', async () => {
+it('every process chooses the same orders to trace', async () => {
   const chosen = async (ratio: number): Promise<string[]> => {
     const before = collector.spans.length;
     const log = { info: () => {}, warn: () => {} };

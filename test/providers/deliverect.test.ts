@@ -105,7 +105,7 @@ providerContract(deliverect, {
 });
 
 describe('settings', () => {
-  it('mean production, no mapping and that a finalized order is with the member, unless they say otherwise', () => {
+  it('default to production, no mapping, and finalized meaning handed over', () => {
     expect(settings).toMatchObject({
       baseUrl: 'https://api.deliverect.com',
       itemMap: {},
@@ -115,8 +115,8 @@ describe('settings', () => {
   });
 });
 
-describe('the order as Deliverect wants it', () => {
-  it('is whole for a pickup', () => {
+describe('an order for Deliverect', () => {
+  it('has all fields of a pickup', () => {
     const callOutCode = 'K472';
     const order = orderOf({
       serviceOrderId: 'order-2026-000628',
@@ -163,10 +163,13 @@ describe('the order as Deliverect wants it', () => {
     ['delivery', 'vendor', { courier: 'restaurant', tip: 0, driverTip: 300 }],
     ['delivery', 'platform', { courier: 'club', tip: 0, driverTip: 300 }],
     ['pickup', 'platform', { courier: 'restaurant', tip: 300 }],
-  ] as const)('names the courier of a %s by %s, and the tip by who gets it', (type, deliveredBy, named) => {
-    const { courier, tip, driverTip } = written(orderOf({ type }), { deliveredBy, channelName: 'club' });
-    expect({ courier, tip, driverTip }).toEqual(named);
-  });
+  ] as const)(
+    'names the courier of a %s by %s, and gives the tip to the one who delivers',
+    (type, deliveredBy, named) => {
+      const { courier, tip, driverTip } = written(orderOf({ type }), { deliveredBy, channelName: 'club' });
+      expect({ courier, tip, driverTip }).toEqual(named);
+    },
+  );
 
   it('adds address, charge and times for a delivery', () => {
     const order = orderOf({ type: 'delivery' });
@@ -216,7 +219,7 @@ describe('the order as Deliverect wants it', () => {
     ['Lindenstraße 14 Hinterhaus', 'DE', 'Lindenstraße 14 Hinterhaus', '-'],
     ['The Manor House', 'GB', 'The Manor House', '-'],
   ])(
-    'of a delivery to %j in %s says street and number apart',
+    'has street and number apart for a delivery to %j in %s',
     (line1, country, street, streetNumber, more?: string) => {
       const order = orderOf({ fulfillment: { type: 'delivery', destination: { ...PLACE, line1, country } } });
       expect(written(order)['deliveryAddress']).toEqual({
@@ -235,7 +238,7 @@ describe('the order as Deliverect wants it', () => {
     ['postalCode', 'a postal code'],
     ['city', 'a city'],
     ['country', 'a country'],
-  ])('gives up on a delivery without %s before it asks, and says so', async (field, words) => {
+  ])('is given up before the request if a delivery has no %s', async (field, words) => {
     for (const nothing of [undefined, '', ' ']) {
       const error = await unsent({ ...PLACE, [field]: nothing });
       expect(error).toMatchObject({
@@ -247,12 +250,12 @@ describe('the order as Deliverect wants it', () => {
     }
   });
 
-  it('minds no address of a pickup', () => {
+  it('needs no address for a pickup', () => {
     const order = orderOf({ fulfillment: { type: 'pickup', destination: { line1: 'The Manor House' } } });
     expect(written(order)).not.toHaveProperty('deliveryAddress');
   });
 
-  it('names a region where an address has one, and no half of a place', () => {
+  it('has a region only if the address has one, and coordinates only in pairs', () => {
     const destination = { ...PLACE, line1: '1 Main St', region: 'IL', country: 'US', latitude: 39.8 };
     expect(written(orderOf({ fulfillment: { type: 'delivery', destination } }))['deliveryAddress']).toEqual({
       street: 'Main St',
@@ -270,7 +273,7 @@ describe('the order as Deliverect wants it', () => {
     ['half an hour ahead', '2026-01-31T19:00:00.25Z', true, '2026-01-31T19:00:00Z'],
     ['a bit more', '2026-01-31T19:00:01Z', false, '2026-01-31T19:00:01Z'],
   ])(
-    'is asked for %s: ASAP is everything within 30 minutes, and no pickupTime has passed',
+    'is requested for %s: within 30 minutes it is ASAP, and pickupTime is never in the past',
     (_name, at, isAsap, time) => {
       const order = orderOf({ fulfillment: { type: 'pickup', ...(at !== undefined && { requestedAt: at }) } });
       const { deliveryIsAsap, pickupTime, deliveryTime } = written(order);
@@ -282,16 +285,19 @@ describe('the order as Deliverect wants it', () => {
     ['as soon as possible', undefined, '2026-01-31T18:50:00Z'],
     ['sooner', '2026-01-31T18:40:00Z', '2026-01-31T18:50:00Z'],
     ['later', '2026-01-31T18:55:00Z', '2026-01-31T18:55:00Z'],
-  ])('is never ASAP in a busy kitchen, and at the earliest after its delay, if wanted %s', (_name, at, time) => {
-    const requestedAt = at === undefined ? {} : { requestedAt: at };
-    const { fulfillment } = orderOf({ type: 'delivery' });
-    const pickup = orderOf({ fulfillment: { type: 'pickup', ...requestedAt } });
-    const delivery = orderOf({ fulfillment: { ...fulfillment, ...requestedAt } });
-    const moved = { deliveryIsAsap: false, pickupTime: time };
-    expect(written({ ...pickup, extraMinutes: 20 })).toMatchObject(moved);
-    expect(written({ ...pickup, extraMinutes: 20 })).not.toHaveProperty('deliveryTime');
-    expect(written({ ...delivery, extraMinutes: 20 })).toMatchObject({ ...moved, deliveryTime: time });
-  });
+  ])(
+    "is never ASAP in a busy kitchen, and not before the kitchen's delay, if it is requested for %s",
+    (_name, at, time) => {
+      const requestedAt = at === undefined ? {} : { requestedAt: at };
+      const { fulfillment } = orderOf({ type: 'delivery' });
+      const pickup = orderOf({ fulfillment: { type: 'pickup', ...requestedAt } });
+      const delivery = orderOf({ fulfillment: { ...fulfillment, ...requestedAt } });
+      const moved = { deliveryIsAsap: false, pickupTime: time };
+      expect(written({ ...pickup, extraMinutes: 20 })).toMatchObject(moved);
+      expect(written({ ...pickup, extraMinutes: 20 })).not.toHaveProperty('deliveryTime');
+      expect(written({ ...delivery, extraMinutes: 20 })).toMatchObject({ ...moved, deliveryTime: time });
+    },
+  );
 
   it('has no deliveryTime for a delivery as soon as possible', () => {
     expect(written(orderOf({ type: 'delivery' }))).not.toHaveProperty('deliveryTime');
@@ -301,19 +307,19 @@ describe('the order as Deliverect wants it', () => {
     ['EUR', 2],
     ['JPY', 0],
     ['KWD', 3],
-  ])('has the minor units of %s with %i digits', (currency, digits) => {
+  ])('has minor units of %s with %i digits', (currency, digits) => {
     const { money } = sampleOrder();
     const body = written(orderOf({ money: { ...money, currency } }));
     expect(body).toMatchObject({ decimalDigits: digits, payment: { amount: 4834 } });
   });
 
-  it('sends no tax where the prices include it, or where there is none', () => {
+  it('has no tax if the prices include it, or if there is none', () => {
     const { money } = sampleOrder();
     expect(written(orderOf({ money: { ...money, total: money.total - money.tax } }))['taxes']).toEqual([]);
     expect(written(orderOf({ money: { ...money, tax: 0, total: money.total - money.tax } }))['taxes']).toEqual([]);
   });
 
-  it('takes its discounts off, by their names, as a minus value', () => {
+  it('has its discounts with their names, as negative values', () => {
     const { money } = sampleOrder();
     const cheaper = { ...money, discount: 500, total: money.total - 500 };
     const discounts = [
@@ -336,7 +342,7 @@ describe('the order as Deliverect wants it', () => {
     expect(written(orderOf())).not.toHaveProperty('discountTotal');
   });
 
-  it('maps items and modifiers, and only those in the map', () => {
+  it('has mapped items and modifiers only if the map has them', () => {
     const items = ['burger', 'constructor', '__proto__'].map((serviceItemId) => ({
       ...anItem,
       serviceItemId,
@@ -350,7 +356,7 @@ describe('the order as Deliverect wants it', () => {
     ]);
   });
 
-  it('gives up on an item without a price, and says which', () => {
+  it("is given up if an item has no price, with the item's name", () => {
     const { unitPrice: _none, ...priceless } = anItem;
     const order = orderOf({ items: [anItem, priceless] });
     const error = errorOf(() => written(order));
@@ -364,7 +370,7 @@ describe('the order as Deliverect wants it', () => {
     });
   });
 
-  it('leaves out what there is none of, and keeps a note of any length', () => {
+  it('has no empty fields, and a note of any length', () => {
     const order = orderOf({ member: { id: 'm-1', name: 'Ada' }, items: [anItem], notes: 'x'.repeat(5000) });
     expect(written(order)).toMatchObject({ ageCheck: false, note: 'x'.repeat(5000), customer: { name: 'Ada' } });
     const { notes: _none, ...quiet } = order;
@@ -373,7 +379,7 @@ describe('the order as Deliverect wants it', () => {
 });
 
 describe('createOrder', () => {
-  it('asks for a token as documented, and posts to the channel link with it', async () => {
+  it('requests a token as documented, and posts the order to the channel link', async () => {
     const { url, seen } = await serve([201, {}]);
     expect(await deliverect.createOrder(orderOf(), contextOf(url))).toEqual({});
     expect(seen).toMatchObject([
@@ -391,9 +397,9 @@ describe('createOrder', () => {
   });
 
   it.each([
-    ['expires_at alone', { access_token: 'hidden-token', expires_at: NOW.getTime() / 1000 + 60 }, 1],
-    ['no time at all', { access_token: 'hidden-token' }, 2],
-  ])('keeps a token that comes with %s as long as it says', async (_name, grant, asked) => {
+    ['only expires_at', { access_token: 'hidden-token', expires_at: NOW.getTime() / 1000 + 60 }, 1],
+    ['no expiry', { access_token: 'hidden-token' }, 2],
+  ])('keeps a token with %s for the right time', async (_name, grant, asked) => {
     const { url, seen } = await serve([201, {}], [200, grant]);
     const context = contextOf(url);
     await deliverect.createOrder(orderOf(), context);
@@ -401,7 +407,7 @@ describe('createOrder', () => {
     expect(seen.filter(({ path }) => path === '/oauth/token')).toHaveLength(asked);
   });
 
-  it('is taken back by the same order once more, with the status of a cancel, its code and the reason', async () => {
+  it('is undone by the same order with the status of a cancel, its code and the reason', async () => {
     const { url, seen } = await serve([201, {}]);
     const order = orderOf({ serviceOrderId: 'order-1', callOutCode: 'K472' });
     const context = contextOf(url);
@@ -414,17 +420,17 @@ describe('createOrder', () => {
     expect(silently).toEqual({ ...(placed as object), status: 100, ...why });
   });
 
-  it.each([400, 401, 403, 404])('leaves a token refused with %i to us', async (status) => {
+  it.each([400, 401, 403, 404])('needs an operator if the token request is refused with %i', async (status) => {
     const { url } = await serve([201, {}], [status, { code: 'access_denied' }]);
     expect(await failureOf(url)).toBeInstanceOf(NeedsOperator);
   });
 
-  it('tries again later when a token cannot be read', async () => {
+  it("is tried again later if the token's answer cannot be read", async () => {
     const { url } = await serve([201, {}], [200, { access_token: '' }]);
     expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: false });
   });
 
-  it('gets one fresh token when the first is refused, and leaves it to us when that is refused too', async () => {
+  it('gets one fresh token if the first is refused, and needs an operator if that is refused too', async () => {
     const { url, seen } = await serve([401, { code: 'token_expired', description: 'token is expired' }]);
     expect(await failureOf(url)).toMatchObject({
       name: 'NeedsOperator',
@@ -437,17 +443,17 @@ describe('createOrder', () => {
   });
 
   it.each([
-    ['a channel link nobody knows', 404, { message: 'The requested URL was not found on the server.' }],
-    ['another path', 405, {}],
-    ['a scope that is not ours', 400, { code: 'Authorization error', description: "you're not allowed to send in" }],
-  ])('leaves %s to us', async (_name, status, body) => {
+    ['an unknown channel link', 404, { message: 'The requested URL was not found on the server.' }],
+    ['an unknown path', 405, {}],
+    ['a missing scope', 400, { code: 'Authorization error', description: "you're not allowed to send in" }],
+  ])('needs an operator after %s', async (_name, status, body) => {
     expect(await refusalOf(status, body)).toMatchObject({
       name: 'NeedsOperator',
       message: `Deliverect does not know this channel link (${status}): check channelName, channelLinkId and baseUrl`,
     });
   });
 
-  it('leaves a wrong channel name or link to us, as the simulator refuses both', async () => {
+  it('needs an operator for a wrong channel name or link, which the simulator refuses too', async () => {
     const pos = stopAtEnd(await startDeliverect());
     for (const wrong of [{ channelName: 'other' }, { channelLinkId: 'feedbeef' }]) {
       const context = contextOf(pos.url, { ...pos.settings, ...wrong });
@@ -470,7 +476,7 @@ describe('createOrder', () => {
     [400, { orderFieldsErrors: { items: 'secret' } }, 'Deliverect refused the order with 400 for items'],
     [400, { orderFieldsErrors: ['secret'] }, 'Deliverect refused the order with 400'],
     [417, {}, 'Deliverect refused the order with 417'],
-  ])('gives up on %i, naming fields and no values: %j', async (status, body, message) => {
+  ])('gives the order up after %i, with field names and no values: %j', async (status, body, message) => {
     const reason = 'The restaurant could not take this order.';
     expect(await refusalOf(status, body)).toMatchObject({ name: 'GiveUp', message, reason, httpStatus: status });
   });
@@ -478,7 +484,7 @@ describe('createOrder', () => {
   it.each([
     [422, 'Ada Lovelace'],
     [400, { message: 'Ada Lovelace' }],
-  ])('leaves %i %j to us, and repeats nothing of it', async (status, body) => {
+  ])('needs an operator after %i %j, and does not repeat its text', async (status, body) => {
     expect(await refusalOf(status, body)).toMatchObject({ name: 'NeedsOperator', httpStatus: status });
   });
 
@@ -538,7 +544,7 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('is signed in hex over the raw bytes, in any case, as openssl signs it', () => {
+  it('accepts a signature in hex of any case over the raw bytes, as openssl makes it', () => {
     // Before Deliverect has assigned a secret, it is the channel link's id.
     const body = Buffer.from('{"status":20,"channelOrderId":"TEST628"}');
     // printf %s "$body" | openssl dgst -sha256 -hmac 61bcc34f657cc48c23eb60d5
@@ -550,7 +556,7 @@ describe('translateWebhook', () => {
     }
   });
 
-  it("reads a courier's update, which names no channel link", () => {
+  it("reads a courier's update, which has no channel link", () => {
     const { channelLink: _none, ...update } = { ...accepted, status: 87 };
     expect(translate(update)).toMatchObject([{ status: 'en_route', nativeStatus: '87' }]);
   });
@@ -559,7 +565,7 @@ describe('translateWebhook', () => {
   const { location: _location, ...courier } = prepared;
   const [early, late] = ['2026-01-31T18:55:00.131438Z', '2026-01-31T19:20:00Z'];
 
-  it('tells when it can be picked up, by an update of the preparation time, which has no time of its own', () => {
+  it('reads the pickup time from an update of the preparation time, which has no timestamp', () => {
     const [event] = translate({ ...prepared, status: '20', pickupTime: early });
     expect(event).toMatchObject({ status: 'received', estimatedReadyAt: early });
     expect(event).not.toHaveProperty('occurredAt', expect.anything());
@@ -567,7 +573,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...prepared, status: '6', pickupTime: early })).toEqual([]);
   });
 
-  it("tells when a courier will be with the member, and takes the courier's way to the restaurant for no estimate", () => {
+  it("reads when a courier will reach the member, and ignores the courier's way to the restaurant", () => {
     const onTheWay = { ...courier, status: 87, pickupTime: early, deliveryTime: late };
     for (const [update, status] of [
       [onTheWay, 'en_route'],
@@ -581,15 +587,15 @@ describe('translateWebhook', () => {
     expect(translate({ ...courier, status: 115, deliveryTime: late })).toEqual([]);
   });
 
-  it.each([80, 81])('does not take a courier that is only assigned (%i) for an accepted order', (status) => {
+  it.each([80, 81])('does not read an assigned courier (%i) as an accepted order', (status) => {
     expect(translate({ ...courier, status, deliveryTime: late })).toEqual([]);
   });
 
-  it.each(['soon', null, 7])('leaves an estimate of %j out, and tells the status', (time) => {
+  it.each(['soon', null, 7])('leaves out the estimate %j, and reads the status', (time) => {
     expect(translate({ ...accepted, pickupTime: time, deliveryTime: time })).toEqual(translate(accepted));
   });
 
-  it('names by our own ids the items whose PLUs a POS does not have', () => {
+  it('names by our ids the items whose PLUs a POS does not have', () => {
     const itemMap = { burger: 'P-1', burger2: 'P-1', cheddar: 'M-1', constructor: 'P-2' };
     const reason =
       'InvalidProduct: Invalid PLU: P-1, InvalidProduct: Invalid PLU: P-9 InvalidModifier: Invalid PLU: M-1';
@@ -602,7 +608,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...accepted, status: 120, reason: endless })[0]?.itemIds?.length ?? 0).toBeLessThan(101);
   });
 
-  it('tells the member why the restaurant cancelled, in its own words', () => {
+  it("gives the restaurant's own reason for a cancellation to the member", () => {
     const cancelled = { ...accepted, status: 110, reason: ' Item out of stock ' };
     expect(translate(cancelled)).toMatchObject([{ status: 'cancelled', reason: 'Item out of stock' }]);
     for (const reason of ['', '  ', null, undefined]) {
@@ -610,7 +616,7 @@ describe('translateWebhook', () => {
     }
   });
 
-  it.each([120, 121, 124])("tells the member a failure's code, %i, and nothing of its technicalities", (status) => {
+  it.each([120, 121, 124])("gives a failure's code, %i, to the member, without technical text", (status) => {
     expect(translate({ ...accepted, status, reason: '68e7f01c94e78a7fe9b1: document not found' })).toMatchObject([
       {
         status: 'failed',
@@ -620,18 +626,18 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('tells the member no reason for good news', () => {
+  it('gives no reason to the member if the order continues', () => {
     const reason = '68e7f01c94e78a7fe9b1: document not found';
     expect(translate({ ...accepted, reason })[0]).not.toHaveProperty('reason', expect.anything());
   });
 
-  it('reads a status that is a string of digits, as one page has it', () => {
+  it('reads a status that is a text of digits, as one page of the documentation has it', () => {
     expect(translate({ ...accepted, status: '20' })).toEqual(translate(accepted));
     expect(translate({ ...accepted, status: '110' })).toMatchObject([{ status: 'cancelled', nativeStatus: '110' }]);
     expect(translate({ ...accepted, status: '1' })).toEqual([]);
   });
 
-  it('says nothing of finalized orders where that does not mean that they are with the member', () => {
+  it('ignores finalized orders if closedMeansCompleted is false', () => {
     const wary = { ...settings, closedMeansCompleted: false };
     for (const status of [90, 95]) {
       expect(deliverect.translateWebhook(webhookOf({ ...accepted, status }), wary)).toEqual([]);
@@ -640,13 +646,13 @@ describe('translateWebhook', () => {
   });
 
   it.each([null, '', 'yesterday', '2026-01-31T18:30:00', 7, undefined])(
-    'leaves out a time that is none: %j',
+    'leaves out the invalid time %j',
     (timeStamp) => {
       expect(translate({ ...accepted, timeStamp })[0]).not.toHaveProperty('occurredAt', expect.anything());
     },
   );
 
-  it.each([null, '', undefined])('takes an order that is named by one id, the other being %j', (none) => {
+  it.each([null, '', undefined])('accepts an order with one id, if the other is %j', (none) => {
     expect(translate({ ...accepted, orderId: none })).toMatchObject([{ serviceOrderId: 'order-1' }]);
     expect(translate({ ...accepted, channelOrderId: none })).toMatchObject([{ providerOrderId: accepted.orderId }]);
   });
@@ -673,15 +679,15 @@ describe('translateWebhook', () => {
   });
 
   it.each([
-    ['a status in words', { status: 'ACCEPTED secret' }, 'status: Invalid input: expected number'],
-    ['no status but text', { status: '' }, 'status: Invalid input: expected number'],
+    ['a status in letters', { status: 'ACCEPTED secret' }, 'status: Invalid input: expected number'],
+    ['a text instead of a status', { status: '' }, 'status: Invalid input: expected number'],
     ['a status with more than digits', { status: ' 20' }, 'status: Invalid input: expected number'],
     ['a status in hex', { status: '0x14' }, 'status: Invalid input: expected number'],
     ['a status of endless digits', { status: '9'.repeat(400) }, 'status: Invalid input: expected number'],
-    ['half a status', { status: 20.5 }, 'status: Invalid input: expected int'],
+    ['a status with a fraction', { status: 20.5 }, 'status: Invalid input: expected int'],
     ['no status', { status: undefined }, 'status: Invalid input: expected number'],
     [
-      'ids that are none',
+      'ids of a wrong type',
       { channelOrderId: 'secret'.repeat(50), orderId: ['secret'] },
       'orderId: Invalid input: expected string',
     ],
@@ -705,7 +711,7 @@ describe('translateWebhook', () => {
 describe('connect', () => {
   const webhookUrl = 'https://expediter.example.com/webhook/deliverect/club-1?token=t-1';
 
-  it('says what Deliverect must be answered, and hides every secret', async () => {
+  it('says what to answer Deliverect, and hides every secret', async () => {
     const { done, todo } = await connectWith(settings);
     expect(done).toEqual([]);
     expect(todo).toHaveLength(3);
@@ -722,7 +728,7 @@ describe('connect', () => {
     for (const secret of [LINK, 'hidden']) expect(todo.join()).not.toContain(secret);
   });
 
-  it('warns of a secret that is none', async () => {
+  it('warns of an hmacSecret that is still the channelLinkId', async () => {
     const { todo } = await connectWith({ ...settings, hmacSecret: LINK });
     expect(todo).toHaveLength(4);
     expect(todo[3]).toMatch(/^hmacSecret is still the channelLinkId/);
@@ -737,7 +743,7 @@ describe('connect', () => {
 describe('the simulator', () => {
   const STREET = { street: 'Lindenstraße', streetNumber: '14', postalCode: '10969', city: 'Berlin', country: 'DE' };
 
-  it('takes the sample that Deliverect publishes, and no other sum where there is a discount', () => {
+  it('accepts the sample that Deliverect publishes, and refuses a wrong sum with a discount', () => {
     const sate = { plu: 'P-SATE', name: 'Chicken Sate', price: 450, quantity: 1, remark: 'well done' };
     const rice = { plu: 'RICE-01', name: 'White Rice', price: 450, quantity: 1 };
     const sauce = { plu: 'SAUCE-01', name: 'Sate Sauce', price: 50, quantity: 2, subItems: [] };

@@ -90,17 +90,17 @@ providerContract(hubrise, {
 afterEach(() => void vi.useRealTimers());
 
 describe('settings', () => {
-  it('are of HubRise’s own host unless told otherwise', () => {
+  it('default to HubRise’s own host', () => {
     expect(settingsOf()).toMatchObject({ baseUrl: 'https://api.hubrise.com/v1', itemMap: {} });
   });
 });
 
-describe('settings of customers and codes', () => {
+describe('settings of customers and authorization codes', () => {
   it.each([
     [{ customers: 'attach' }, 'customerListId'],
     [{ authorizationCode: 'c-1' }, 'clientId'],
     [{ accessToken: undefined }, 'accessToken'],
-  ])('that lack something name it: %j', (change, field) => {
+  ])('name the missing field: %j', (change, field) => {
     const result = Settings.safeParse({ accessToken: 'token', clientSecret: SECRET, ...change });
     expect(result.error?.issues.map(({ path }) => path[0])).toEqual([field]);
   });
@@ -121,7 +121,7 @@ describe('an attached customer', () => {
     destination: { line1, ...more },
   });
 
-  it('is made once for a member, however often they order, and has what each order has', async () => {
+  it('is created once for a member, and updated by each order', async () => {
     const { pos, context } = await attached();
     const [one, other] = [
       orderOf({ fulfillment: destination('Lindenstraße 14', { line2: '3. OG', instructions: 'Ring twice' }) }),
@@ -149,7 +149,7 @@ describe('an attached customer', () => {
     });
   });
 
-  it('is not the one of another member, whom HubRise names should it not heed the filter', async () => {
+  it("is not another member's customer, even if HubRise ignores the filter", async () => {
     const { pos, context } = await attached();
     await hubrise.createOrder(orderOf(), context);
     await hubrise.createOrder(orderOf({ member: { id: 'm-2&email=*', name: 'Grace Hopper' } }), context);
@@ -163,7 +163,7 @@ describe('an attached customer', () => {
     expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET', 'POST']);
   });
 
-  it('is listed, a heavy call, only where another process made it, and never by the ten-times-first', async () => {
+  it('is looked up in the list, a limited call, only if another process created it', async () => {
     const { pos, context } = await attached();
     const memberOf = (nth: number) => ({ id: `m-${nth}`, name: 'Ada Lovelace' });
     // Of twelve members each, twice: their ids are kept.
@@ -183,14 +183,14 @@ describe('an attached customer', () => {
     expect(pos.requests, 'all but the eleventh, and no connection waits').toBe(35);
   });
 
-  it('that another order of the member made at the same moment is taken', async () => {
+  it('that another order of the member created at the same moment is used', async () => {
     const { pos, context } = await attached();
     await Promise.all([orderOf(), orderOf()].map((order) => hubrise.createOrder(order, context)));
     expect(pos.list.customers).toHaveLength(1);
     expect(pos.tickets).toHaveLength(2);
   });
 
-  it('who was anonymised takes no data any more, so the member gets a new one', async () => {
+  it('that was anonymised gets no data any more, and the member gets a new customer', async () => {
     const { pos, context } = await attached();
     await hubrise.createOrder(orderOf(), context);
     pos.list.anonymise(first(pos.list.customers));
@@ -205,35 +205,32 @@ describe('an attached customer', () => {
     ['GET', 429, { name: 'TryAgain', sent: false, httpStatus: 429 }],
     ['GET', 404, { name: 'NeedsOperator', httpStatus: 404 }],
     ['POST', 422, { name: 'NeedsOperator', httpStatus: 422 }],
-  ])(
-    'who cannot be had, %s being answered %i, sends no order, and leaves none in doubt',
-    async (method, status, error) => {
-      const { pos, context } = await attached();
-      // Whoever is listed is known to be there by a 422.
-      pos.failCustomers = (call) => (call.startsWith(method) ? status : 422);
-      const failure = await rejectionOf(hubrise.createOrder(orderOf(), context));
-      expect(failure).toMatchObject(error);
-      expect(perhapsTaken(failure)).toBe(false);
-      expect(failure.message).not.toMatch(/Ada|example/);
-      expect(pos.requests).toBe(0);
-    },
-  );
+  ])('that fails with %s answered %i sends no order, and leaves none in doubt', async (method, status, error) => {
+    const { pos, context } = await attached();
+    // A 422 says that the customer is in the list.
+    pos.failCustomers = (call) => (call.startsWith(method) ? status : 422);
+    const failure = await rejectionOf(hubrise.createOrder(orderOf(), context));
+    expect(failure).toMatchObject(error);
+    expect(perhapsTaken(failure)).toBe(false);
+    expect(failure.message).not.toMatch(/Ada|example/);
+    expect(pos.requests).toBe(0);
+  });
 
-  it('is nobody of whom HubRise hears where the order itself cannot be sent', async () => {
+  it('is not created if the order itself cannot be written', async () => {
     const { pos, context } = await attached();
     const { unitPrice: _left, ...unpriced } = burgerWith({});
     await expect(hubrise.createOrder(orderOf({ items: [unpriced] }), context)).rejects.toBeInstanceOf(GiveUp);
     expect(pos.list.customers).toEqual([]);
   });
 
-  it('has a list that check asks for, and names where it is not the connection’s', async () => {
+  it('is in a list that check reads, and that it reports if it is not the connection’s', async () => {
     const { context } = await attached();
     await hubrise.check?.(context);
     await expect(hubrise.check?.(attaching(context, 'another'))).rejects.toThrow(/customerListId/);
   });
 });
 
-describe('a connection by code', () => {
+describe('a connection by an authorization code', () => {
   const page = (todo: readonly string[]): string => /https?:\/\/\S+/.exec(todo[0] ?? '')?.[0] ?? '';
   const begin = async (more: object = {}) => {
     const { pos, context } = await stage();
@@ -252,7 +249,7 @@ describe('a connection by code', () => {
   it.each([
     ['guest', 'location[orders.write]', {}],
     ['attach', 'location[orders.write,customer_list.write]', { customerListId: expect.any(String) as string }],
-  ] as const)('with customers as %s asks for %s, and makes a token of the code', async (customers, scope, more) => {
+  ] as const)('with customers as %s requests %s, and makes a token of the code', async (customers, scope, more) => {
     const { pos, context, token } = await begin({ customers });
     const asked = await connect(context);
     expect(asked).toMatchObject({ done: [], unused: true });
@@ -271,7 +268,7 @@ describe('a connection by code', () => {
     expect(pos.refusals).toEqual([]);
   });
 
-  it('that was for guests alone does not open the customer list, and says which scope does', async () => {
+  it('for guests only cannot open the customer list, and the error names the missing scope', async () => {
     const { pos, context, token } = await authorised();
     await connect(context);
     const { listId: customerListId } = pos.list;
@@ -290,7 +287,7 @@ describe('a connection by code', () => {
     expect(error.message).not.toContain(authorizationCode);
   });
 
-  it('keeps the token though the callback could not be set, and the webhook’s own where that is not sure', async () => {
+  it('keeps the token although the callback could not be set', async () => {
     const { pos, context, token } = await authorised();
     pos.takesButAnswers = 500;
     const { settings, todo, unused } = await connect(context);
@@ -299,7 +296,7 @@ describe('a connection by code', () => {
     expect(unused).toBe(false);
   });
 
-  it('that is not there yet holds orders', async () => {
+  it('that is not made yet holds orders', async () => {
     const { context } = await begin();
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject({
       name: 'NeedsOperator',
@@ -309,7 +306,7 @@ describe('a connection by code', () => {
 });
 
 describe('an order for HubRise', () => {
-  it('of a delivery is a guest’s, paid online, tip and fee beside the items', () => {
+  it('of a delivery has a guest, an online payment, and tip and fee as charges', () => {
     const order = orderOf({ type: 'delivery', serviceOrderId: 'order-1', callOutCode: 'K472' });
     expect(written(order)).toEqual({
       status: 'new',
@@ -374,7 +371,7 @@ describe('an order for HubRise', () => {
     });
   });
 
-  it('has its discounts by their names, or one without, with a ref code that itemMap may map', () => {
+  it('has its discounts with their names and ref codes, which itemMap may map', () => {
     const { money } = orderOf();
     const discounted = { ...money, discount: 561, total: money.total - 561 };
     const discounts = [
@@ -394,13 +391,13 @@ describe('an order for HubRise', () => {
     });
   });
 
-  it('has no charge for a tax that is within the prices', () => {
+  it('has no charge for a tax that the prices include', () => {
     const { money } = orderOf();
     const order = orderOf({ money: { ...money, total: money.total - money.tax } });
     expect(written(order).charges).toEqual([{ name: 'Tip', ref: 'TIP', price: '3.00 EUR' }]);
   });
 
-  it('calls the fee of a pickup a service fee', () => {
+  it('has the fee of a pickup as a service fee', () => {
     const { money } = orderOf();
     expect(written(orderOf({ money: { ...money, fee: 100 } })).charges[0]).toEqual({
       name: 'Service fee',
@@ -409,20 +406,20 @@ describe('an order for HubRise', () => {
     });
   });
 
-  it('has identical options as objects of their own', () => {
+  it('has identical options as separate objects', () => {
     const body = written(withModifier({ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 3, unitPrice: 150 }));
     const option = { option_list_name: 'Options', name: 'Cheddar', ref: 'cheddar', price: '1.50 EUR', quantity: 1 };
     expect(body.items[0]?.options).toEqual([option, option, option]);
   });
 
-  it('does not grow beyond measure with an option’s quantity', () => {
+  it('has one object for an option of a large quantity', () => {
     const body = written(withModifier({ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 9999 }));
     expect(body.items[0]?.options).toEqual([
       { option_list_name: 'Options', name: 'Cheddar', ref: 'cheddar', quantity: 9999 },
     ]);
   });
 
-  it('takes ref codes and option lists from itemMap, also of charges and the payment', () => {
+  it('uses ref codes and option lists of itemMap, also for charges and the payment', () => {
     const itemMap = {
       'burger-classic': 'BRG',
       cheddar: { ref: 'CHED', optionListName: 'Extras' },
@@ -442,7 +439,7 @@ describe('an order for HubRise', () => {
     expect(body.payments[0]).toMatchObject({ ref: 'CB' });
   });
 
-  it('takes nothing from itemMap that is not in it', () => {
+  it('uses only own properties of itemMap', () => {
     const items = [burgerWith({ serviceItemId: 'constructor' })];
     expect(written(orderOf({ items })).items[0]).toMatchObject({ sku_ref: 'constructor' });
   });
@@ -453,11 +450,14 @@ describe('an order for HubRise', () => {
     ['2026-01-31T18:31:14.999Z', undefined],
     ['2026-01-31T18:30:15Z', undefined],
     ['2026-01-31T19:00:00+01:00', undefined],
-  ])('wanted at %s is expected at %s: a minute ahead, since clocks differ, or at once', (requestedAt, expected) => {
-    expect(written(orderOf({ fulfillment: { type: 'pickup', requestedAt } })).expected_time).toBe(expected);
-  });
+  ])(
+    'requested for %s has the expected time %s: a minute ahead, or none for as soon as possible',
+    (requestedAt, expected) => {
+      expect(written(orderOf({ fulfillment: { type: 'pickup', requestedAt } })).expected_time).toBe(expected);
+    },
+  );
 
-  it('keeps names to 255 characters and notes to 2000, and says so', () => {
+  it('has names of at most 255 characters and notes of at most 2000, with a mark where they are cut', () => {
     const destination = { line1: 'z'.repeat(300), instructions: 'i'.repeat(3000) };
     const body = written(
       orderOf({
@@ -481,17 +481,17 @@ describe('an order for HubRise', () => {
   it.each([
     ['de', 'DE'],
     ['Germany', undefined],
-  ])('names the country %s as %s: two letters or none', (country, code) => {
+  ])('has the country %s as %s: two letters or none', (country, code) => {
     const destination = { line1: 'Lindenstraße 14', country };
     expect(written(orderOf({ fulfillment: { type: 'delivery', destination } })).customer['country']).toBe(code);
   });
 
-  it('has a first name alone where the member has one word', () => {
+  it("has only a first name if the member's name is one word", () => {
     const body = written(orderOf({ member: { id: 'm-1', name: 'Ada' } }));
     expect(body.customer).toEqual({ first_name: 'Ada' });
   });
 
-  it('is given up where an item has no price, which HubRise requires', () => {
+  it('is given up if an item has no price, which HubRise requires', () => {
     const { unitPrice: _left, ...unpriced } = burgerWith({});
     const order = orderOf({ items: [burgerWith({}), unpriced] });
     expect(() => written(order)).toThrow('items.1.unitPrice is missing: HubRise requires the price of every item');
@@ -509,7 +509,7 @@ describe('money', () => {
     [1290, 'KWD', '1.29 KWD'],
     [5180, 'KWD', '5.18 KWD'],
     [10_000, 'CLF', '1.00 CLF'],
-  ])('%i minor units of %s are %s', (minorUnits, currency, text) => {
+  ])('%i minor units of %s become %s', (minorUnits, currency, text) => {
     expect(writeMoney(minorUnits, currency)).toBe(text);
   });
 
@@ -517,12 +517,12 @@ describe('money', () => {
     [1295, 'KWD'],
     [-1, 'KWD'],
     [10, 'CLF'],
-  ])('that two decimals cannot hold is not rounded: %i %s', (minorUnits, currency) => {
+  ])('that needs more than two decimals is refused, not rounded: %i %s', (minorUnits, currency) => {
     expect(() => writeMoney(minorUnits, currency)).toThrow(GiveUp);
     expect(() => writeMoney(minorUnits, currency)).toThrow(/^an amount in \w+ needs [34] decimals/);
   });
 
-  it('in dinars of whole ten fils is taken', async () => {
+  it('in dinars that need only two decimals is accepted', async () => {
     const { pos, context } = await stage('KWD');
     const { money } = orderOf();
     const order = orderOf({ money: { ...money, tax: 720, total: money.total - 4, currency: 'KWD' } });
@@ -532,7 +532,7 @@ describe('money', () => {
 });
 
 describe('createOrder', () => {
-  it('sends the token, and JSON, to the connection’s own location', async () => {
+  it('sends the token and JSON to the connection’s own location', async () => {
     const { requests, context } = await hubriseThat(() => ({ body: TAKEN }));
     expect(await hubrise.createOrder(orderOf(), context)).toEqual({ providerOrderId: '5dpm9' });
     expect(requests).toEqual([
@@ -547,12 +547,12 @@ describe('createOrder', () => {
     ]);
   });
 
-  it.each([[{}], ['ok'], [{ id: 7 }]])('counts a 200 with %j as taken', async (body) => {
+  it.each([[{}], ['ok'], [{ id: 7 }]])('counts a 200 with %j as accepted', async (body) => {
     const { context } = await hubriseThat(() => ({ body }));
     expect(await hubrise.createOrder(orderOf(), context)).toEqual({});
   });
 
-  it('gives up on a refusal, and says which fields HubRise does not like, and none of their values', async () => {
+  it('gives up after a refusal, with the fields and without their values', async () => {
     const errors = [
       { field: 'customer.phone', message: "'+49301' is no phone number" },
       { field: 'Ada Lovelace', message: 'no' },
@@ -567,18 +567,18 @@ describe('createOrder', () => {
     });
   });
 
-  it('leaves 404 to us: the token is an account’s, or the URL is wrong', async () => {
+  it('needs an operator after 404: the token is an account’s, or the URL is wrong', async () => {
     const { context } = await hubriseThat(() => ({ status: 404, body: { error_type: 'routing_error' } }));
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toBeInstanceOf(NeedsOperator);
   });
 
-  it('is refused where the currency is not the account’s', async () => {
+  it('is refused if the currency is not the account’s', async () => {
     const { pos, context } = await stage('GBP');
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toThrow(/422 unprocessable_entity \(items\.0\.price/);
     expect(pos.tickets).toEqual([]);
   });
 
-  it.each([500, 501, 503])('may have been taken where %i says that something went wrong', async (status) => {
+  it.each([500, 501, 503])('may have made a ticket after %i', async (status) => {
     const { context } = await hubriseThat(() => ({ status, headers: { 'retry-after': '7' } }));
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toSatisfy((error) => perhapsTaken(error));
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject({
@@ -588,7 +588,7 @@ describe('createOrder', () => {
     });
   });
 
-  it('waits until the next round minute after a 429 that does not say how long', async () => {
+  it('waits until the next full minute after a 429 without Retry-After', async () => {
     const { context, requests } = await hubriseThat(() => ({ status: 429, body: { error_type: 'too_many_requests' } }));
     const expected = { name: 'TryAgain', sent: false, retryAfterMs: 45_000 };
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject(expected);
@@ -596,7 +596,7 @@ describe('createOrder', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('keeps to 500 requests a minute, connection by connection', async () => {
+  it('sends at most 500 requests a minute for each connection', async () => {
     const { context, requests } = await hubriseThat(() => ({ body: TAKEN }));
     const order = orderOf({ items: orderOf().items.slice(1) });
     for (let nth = 0; nth < 500; nth += 1) await hubrise.createOrder(order, context);
@@ -613,7 +613,7 @@ describe('createOrder', () => {
 });
 
 describe('findOrder', () => {
-  it('finds an order by our id, whatever is in it', async () => {
+  it('finds an order by our id, with any characters', async () => {
     const { pos, context } = await stage();
     const order = orderOf({ serviceOrderId: '注文 1&status=new#+%' });
     const ref = await hubrise.createOrder(order, context);
@@ -622,7 +622,7 @@ describe('findOrder', () => {
     expect(pos.refusals).toEqual([]);
   });
 
-  it('takes no other order for ours, should HubRise not heed the filter', async () => {
+  it('rejects another order, which HubRise may return if it ignores the filter', async () => {
     const { context } = await hubriseThat(() => ({
       body: [
         { id: 'x', private_ref: null },
@@ -635,18 +635,18 @@ describe('findOrder', () => {
   it.each([
     ['is not a list', { body: {} }],
     ['cannot be read', { body: '<html>' }],
-    ['goes on', { body: [{ id: 'y', private_ref: 'o-2' }], headers: { 'x-cursor-next': 'cjkl44' } }],
-  ])('does not know where the answer %s: a second ticket could follow', async (_name, answer) => {
+    ['has more pages', { body: [{ id: 'y', private_ref: 'o-2' }], headers: { 'x-cursor-next': 'cjkl44' } }],
+  ])('is tried again if the answer %s, because a second ticket could follow', async (_name, answer) => {
     const { context } = await hubriseThat(() => answer);
     await expect(hubrise.findOrder?.('o-1', context)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
   });
 
-  it.each([400, 404, 422])('leaves %i to us: the order may be there', async (status) => {
+  it.each([400, 404, 422])('needs an operator after %i, because the order may be there', async (status) => {
     const { context } = await hubriseThat(() => ({ status, body: {} }));
     await expect(hubrise.findOrder?.('o-1', context)).rejects.toBeInstanceOf(NeedsOperator);
   });
 
-  it('asks ten times a minute at most, while orders still go out', async () => {
+  it('is called ten times a minute at most, while orders still go out', async () => {
     const { pos, context } = await stage();
     for (let nth = 0; nth < 10; nth += 1) await hubrise.findOrder?.('o-1', context);
     await expect(hubrise.findOrder?.('o-1', context)).rejects.toMatchObject({ name: 'TryAgain', retryAfterMs: 45_000 });
@@ -671,7 +671,7 @@ describe('cancelOrder', () => {
       return { body: url.includes('?') ? [order] : order };
     });
 
-  it.each(['new', 'received', 'accepted', 'in_preparation', null])('is done in %j', async (status) => {
+  it.each(['new', 'received', 'accepted', 'in_preparation', null])('cancels an order in status %j', async (status) => {
     const { requests, context } = await orderIn(status);
     expect(await cancel(context)).toBe('cancelled');
     expect(requests.map(({ method, url }) => `${method} ${url}`)).toEqual([
@@ -681,7 +681,7 @@ describe('cancelOrder', () => {
   });
 
   it.each(['awaiting_shipment', 'awaiting_collection', 'in_delivery', 'completed', 'delivery_failed'])(
-    'comes too late in %s, of which HubRise itself would not say so',
+    'is too late in status %s, which HubRise itself does not refuse',
     async (status) => {
       const { requests, context } = await orderIn(status);
       await expect(cancel(context)).rejects.toMatchObject({ name: 'GiveUp', reasonCode: 'other' });
@@ -692,24 +692,24 @@ describe('cancelOrder', () => {
   it.each([
     ['cancelled', 'cancelled'],
     ['rejected', 'absent'],
-  ])('changes nothing where the order is %s already', async (status, answer) => {
+  ])('changes nothing if the order is already %s', async (status, answer) => {
     const { requests, context } = await orderIn(status);
     expect(await cancel(context)).toBe(answer);
     expect(requests).toHaveLength(1);
   });
 
-  it('looks the order up by our id where HubRise’s is not known', async () => {
+  it('looks the order up by our id if HubRise’s is unknown', async () => {
     const { requests, context } = await orderIn('new');
     expect(await cancel(context, {})).toBe('cancelled');
     expect(requests[0]?.url).toBe('/v1/location/orders?private_ref=o-1');
   });
 
-  it('is not taken for done where HubRise answers with another status', async () => {
+  it('is not done if HubRise answers with another status', async () => {
     const { context } = await hubriseThat(() => ({ body: { id: '5dpm9', status: 'accepted' } }));
     await expect(cancel(context)).rejects.toMatchObject({ name: 'TryAgain', sent: true });
   });
 
-  it('says that the order is absent where it went between the two requests', async () => {
+  it('says that the order is absent if it disappeared between the two requests', async () => {
     const { context } = await hubriseThat(({ method }) =>
       method === 'GET' ? { body: { id: '5dpm9', status: 'new' } } : { status: 404 },
     );
@@ -718,7 +718,7 @@ describe('cancelOrder', () => {
 });
 
 describe('readStatus', () => {
-  it('says what the order and what its delivery says, by both ids, and not since when: the answer does not', async () => {
+  it('reads the statuses of the order and its delivery with both ids, without a time, which the answer lacks', async () => {
     const { pos, context } = await stage();
     const order = orderOf({ type: 'delivery' });
     const ref = await hubrise.createOrder(order, context);
@@ -734,7 +734,7 @@ describe('readStatus', () => {
     expect(pos.refusals).toEqual([]);
   });
 
-  it('looks the order up by our id where HubRise’s is not known', async () => {
+  it('looks the order up by our id if HubRise’s is unknown', async () => {
     const { pos, context } = await stage();
     const order = orderOf();
     await hubrise.createOrder(order, context);
@@ -743,7 +743,7 @@ describe('readStatus', () => {
     expect(await hubrise.readStatus?.({}, orderOf(), context)).toEqual([]);
   });
 
-  it('names by HubRise’s id alone an order without our private ref, and refuses one with another', async () => {
+  it('accepts an order without private_ref by HubRise’s id, and refuses one with another private_ref', async () => {
     let [id, private_ref]: [string, string | null] = ['5dpm9', null];
     const { context } = await hubriseThat(() => ({ body: { id, status: 'received', private_ref } }));
     const read = () => hubrise.readStatus?.({ providerOrderId: '5dpm9' }, orderOf(), context);
@@ -754,7 +754,7 @@ describe('readStatus', () => {
     await expect(read()).rejects.toBeInstanceOf(TryAgain);
   });
 
-  it('says with closedMeansCompleted: false nothing of a closed order, as webhooks do', async () => {
+  it('reads no status from a closed order with closedMeansCompleted: false, like webhooks', async () => {
     const { context } = await hubriseThat(() => ({ body: { id: '5dpm9', status: 'completed' } }));
     const settings = { ...context.settings, closedMeansCompleted: false };
     expect(await hubrise.readStatus?.({ providerOrderId: '5dpm9' }, orderOf(), { ...context, settings })).toEqual([]);
@@ -786,7 +786,7 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('takes the signature in either case of its hex', () => {
+  it('accepts a signature in hex of either case', () => {
     const webhook = signed(event);
     const header = 'x-hubrise-hmac-sha256';
     const upper = { ...webhook, headers: { [header]: webhook.headers[header]?.toUpperCase() ?? '' } };
@@ -797,12 +797,12 @@ describe('translateWebhook', () => {
     ['another field', { ...now, status: 'new', confirmed_time: '2026-01-31T20:00:00+01:00' }],
     ['an anonymised customer', { ...now, status: 'new', customer: { anonymised: true } }],
     ['no status at all', { ...now, status: null }],
-    ['a status of Object.prototype', { ...now, status: 'constructor' }],
-  ])('finds nothing in an update of %s', (_name, new_state) => {
+    ['a status that is a property of Object.prototype', { ...now, status: 'constructor' }],
+  ])('finds no event in an update of %s', (_name, new_state) => {
     expect(translate({ ...event, new_state })).toEqual([]);
   });
 
-  it('tells a new time of the same status once, and none of a status that says nothing', () => {
+  it('reports a new time with an unchanged status once, and none with an unknown status', () => {
     const confirmed_time = '2026-01-31T20:00:00+01:00';
     const later = '2026-01-31T20:10:00+01:00';
     const was = { ...now, confirmed_time, service_type: 'collection' };
@@ -816,14 +816,14 @@ describe('translateWebhook', () => {
     expect(translate({ ...changed, new_state: delivery })).toMatchObject([{ estimatedDeliveryAt: later }]);
   });
 
-  it('takes a status without a previous one for new', () => {
+  it('reads a status without a previous one as new', () => {
     for (const previous_state of [undefined, null, {}, { status: null }]) {
       expect(translate({ ...event, previous_state })).toHaveLength(1);
     }
   });
 
   it.each([[undefined], [null], ['']])(
-    'does not take another client’s ref for ours where the private ref is %j',
+    'does not read another client’s ref as ours if the private ref is %j',
     (private_ref) => {
       const [status] = translate({ ...event, new_state: { ...now, private_ref } });
       expect(status).toMatchObject({ providerOrderId: '5dpm9' });
@@ -831,20 +831,17 @@ describe('translateWebhook', () => {
     },
   );
 
-  it.each([['x'.repeat(300)], [7], [''], [null]])('drops no event for another client’s ref: %j', (ref) => {
+  it.each([['x'.repeat(300)], [7], [''], [null]])('keeps an event with another client’s ref: %j', (ref) => {
     const { private_ref: _left, ...new_state } = now;
     expect(translate({ ...event, new_state: { ...new_state, ref } })).toMatchObject([{ providerOrderId: '5dpm9' }]);
   });
 
-  it.each([[undefined], [null], ['']])(
-    'has HubRise’s id from the order itself where the event’s own is %j',
-    (order_id) => {
-      expect(translate({ ...event, order_id })).toMatchObject([{ providerOrderId: '5dpm9' }]);
-    },
-  );
+  it.each([[undefined], [null], ['']])("reads HubRise’s id from the order if the event's own id is %j", (order_id) => {
+    expect(translate({ ...event, order_id })).toMatchObject([{ providerOrderId: '5dpm9' }]);
+  });
 
   it.each([['yesterday'], ['2026-01-31T19:30:00'], [1_769_884_200], [undefined]])(
-    'drops no event for a time that is none: %j',
+    'keeps an event with an invalid time: %j',
     (created_at) => {
       const [status] = translate({ ...event, created_at });
       expect(status).toMatchObject({ status: 'received' });
@@ -856,24 +853,24 @@ describe('translateWebhook', () => {
     [{ info: { reason: 'ITEM_NOT_FOUND' } }],
     [{ cause: 'The order could not be sent', info: { reason: 'Sku 12 is not attached to a menu' } }],
     [{ cause: 'Could not add item 1001 (not found)', info: 7 }],
-  ])('reads why an order was rejected: %j', (rejection) => {
+  ])('reads the reason of a rejection: %j', (rejection) => {
     const new_state = { ...now, status: 'rejected', custom_fields: { epos: { rejection } } };
     expect(translate({ ...event, new_state })).toMatchObject([{ status: 'failed', reasonCode: 'item_unavailable' }]);
   });
 
   it.each([[{ epos: { rejection: { cause: 7 } } }], [{ epos: null }], [[]], ['closed'], [null]])(
-    'drops no event for custom fields of others: %j',
+    'keeps an event with unknown custom fields: %j',
     (custom_fields) => {
       const new_state = { ...now, status: 'rejected', custom_fields };
       expect(translate({ ...event, new_state })).toMatchObject([{ status: 'failed', reasonCode: 'technical' }]);
     },
   );
 
-  it('drops no event for a type of service that is none', () => {
+  it('keeps an event with an invalid service type', () => {
     expect(translate({ ...event, new_state: { ...now, service_type: 7 } })).toMatchObject([{ status: 'received' }]);
   });
 
-  it('reads a delivery within the order, and its end together with the order’s', () => {
+  it('reads a delivery within the order, and its end with the end of the order', () => {
     const delivery = { ref: '1Z12345E0291980793', status: 'dropoff_enroute' };
     const under = { ...now, status: 'new', delivery };
     expect(translate({ ...event, new_state: under })).toMatchObject([
@@ -887,7 +884,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...event, previous_state: under, new_state: moved })).toEqual([]);
   });
 
-  it('completes nothing by a closed check where that is put, but by a delivery that arrived', () => {
+  it('does not complete an order by a closed check with closedMeansCompleted: false, but by a delivery that arrived', () => {
     const settings = settingsOf({ closedMeansCompleted: false });
     const closed = { ...event, new_state: { ...now, status: 'completed' } };
     expect(translate(closed)).toMatchObject([{ status: 'completed' }]);
@@ -896,7 +893,7 @@ describe('translateWebhook', () => {
     expect(hubrise.translateWebhook(signed(delivered), settings)).toMatchObject([{ nativeStatus: 'delivered' }]);
   });
 
-  it('reads when a courier comes and when they deliver, in the order and in the delivery', () => {
+  it("reads the courier's pickup and delivery times, in the order and in the delivery", () => {
     const [pickup, dropoff] = ['2026-01-31T19:00:00+01:00', '2026-01-31T19:20:00+01:00'];
     const delivery = { status: 'pickup_enroute', estimated_pickup_at: pickup, estimated_dropoff_at: dropoff };
     const under = { ...before, delivery };
@@ -913,7 +910,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...event, new_state: unassigned })).toEqual([]);
   });
 
-  it('reads where a courier is followed, once it is known, with the order’s own status and with the delivery’s', () => {
+  it("reads the tracking link once, with the order's own status or the delivery's", () => {
     const trackingUrl = 'https://courier.example/1';
     const pending = { status: 'pending', tracking_url: trackingUrl };
     const order = { ...now, status: 'awaiting_shipment', delivery: pending };
@@ -934,17 +931,17 @@ describe('translateWebhook', () => {
     expect(translate(alone)).toMatchObject([{ status: 'en_route', trackingUrl, occurredAt: event.created_at }]);
   });
 
-  it.each(['javascript:alert(1)', 7, ''])('drops no event for a link that is none: %j', (tracking_url) => {
+  it.each(['javascript:alert(1)', 7, ''])('keeps an event with an invalid link: %j', (tracking_url) => {
     const new_state = { ...before, delivery: { status: 'dropoff_enroute', tracking_url } };
     const [said] = translate({ ...event, new_state });
     expect([said?.status, said?.trackingUrl]).toEqual(['en_route', undefined]);
   });
 
-  it('does not take a cancelled delivery for a cancelled order', () => {
+  it('does not read a cancelled delivery as a cancelled order', () => {
     expect(translate({ ...event, new_state: { ...before, delivery: { status: 'cancelled' } } })).toEqual([]);
   });
 
-  it('reads an event of a delivery that names its order, and no tracking number for our id', () => {
+  it("reads an event of a delivery with its order's id, and does not read the tracking number as our id", () => {
     const delivered = {
       ...event,
       resource_type: 'delivery',
@@ -960,14 +957,11 @@ describe('translateWebhook', () => {
     expect(translate({ ...delivered, previous_state: { status: 'delivered' } })).toEqual([]);
   });
 
-  it.each(['customer', 'catalog', 'inventory', 'location', 'coupon', 'constructor'])(
-    'has no use for a %s',
-    (resource) => {
-      expect(translate({ ...event, resource_type: resource })).toEqual([]);
-    },
-  );
+  it.each(['customer', 'catalog', 'inventory', 'location', 'coupon', 'constructor'])('ignores a %s', (resource) => {
+    expect(translate({ ...event, resource_type: resource })).toEqual([]);
+  });
 
-  it.each(['delete', 'patch', 'archive'])('has no use for the %s of an order', (type) => {
+  it.each(['delete', 'patch', 'archive'])('ignores the %s of an order', (type) => {
     expect(translate({ ...event, event_type: type, new_state: undefined })).toEqual([]);
   });
 
@@ -977,12 +971,12 @@ describe('translateWebhook', () => {
     ['no event type', { ...event, event_type: 7 }, 'event_type: '],
     ['no new state', { ...event, new_state: undefined }, 'new_state: '],
     [
-      'ids that are none',
+      'ids of a wrong type',
       { ...event, order_id: 'secret'.repeat(50), new_state: { ...now, id: ['secret'], private_ref: 'secret\0' } },
       'new_state.private_ref: contains a NUL',
     ],
     ['no id at all', { ...event, order_id: null, new_state: { ref: 'secret', status: 'accepted' } }, 'are missing'],
-  ])('drops an event with %s, naming what is wrong and no value', (_name, body, message) => {
+  ])('drops an event with %s, with the fault and without values', (_name, body, message) => {
     const error = errorOf(() => translate(body));
     expectError(error, Poison, message);
     expect(error.message).not.toContain('secret');
@@ -993,8 +987,8 @@ describe('check', () => {
   it.each([
     ['a token of a whole account', { status: 404 }, /accessToken belongs to a location/],
     ['an undocumented refusal', { status: 422, body: { error_type: 'odd' } }, /422 odd: check baseUrl/],
-    ['something else that answers', { body: { hello: 'world' } }, /not a HubRise location: check baseUrl/],
-  ])('leaves %s to us', async (_name, answer, words) => {
+    ['an answer from another service', { body: { hello: 'world' } }, /not a HubRise location: check baseUrl/],
+  ])('needs an operator after %s', async (_name, answer, words) => {
     const { context } = await hubriseThat(() => answer);
     expectError(await rejectionOf(hubrise.check?.(context)), NeedsOperator, words);
   });
@@ -1011,20 +1005,20 @@ describe('readKitchen', () => {
   const read = (new_state: object, resource_type = 'location') =>
     hubrise.readKitchen?.(signed({ resource_type, event_type: 'update', new_state }), settingsOf());
 
-  it.each([null, 'soon', undefined])('limits a pause that ends at %j', (resume_at) => {
+  it.each([null, 'soon', undefined])('limits a pause with the end %j', (resume_at) => {
     const until = new Date(NOW.getTime() + 240 * 60_000);
     const paused = { mode: 'paused', resume_at, reason: 'Oven' };
     expect(read({ order_acceptance: paused })).toEqual({ state: 'closed', until });
   });
 
-  it.each([{}, { opening_hours: {} }, { order_acceptance: { mode: 'holiday' } }])('reads nothing in %j', (state) => {
+  it.each([{}, { opening_hours: {} }, { order_acceptance: { mode: 'holiday' } }])('reads no report in %j', (state) => {
     expect(read(state)).toBeUndefined();
     expect(read({ order_acceptance: { mode: 'online' } }, 'account')).toBeUndefined();
   });
 });
 
 describe('connect', () => {
-  it('sets the connection’s callback, and says whose it is', async () => {
+  it("sets the connection’s callback, and names the connection's location", async () => {
     const { pos, context } = await stage();
     const { done, todo } = await connect(context);
     expect(pos.callback).toEqual({ url: WEBHOOK_URL, events: { order: ['update'], location: ['update'] } });
@@ -1035,7 +1029,7 @@ describe('connect', () => {
     ]);
   });
 
-  it('replaces the callback each time it is run, since each run has a token of its own, and takes it for ours', async () => {
+  it('replaces its own callback each time, because each run has a new token', async () => {
     const { pos, context } = await stage();
     await connect(context);
     const again = WEBHOOK_URL.replace('t-1', 't-2');
@@ -1047,21 +1041,21 @@ describe('connect', () => {
     ]);
   });
 
-  it('does not take another location’s webhook for its own', async () => {
+  it('does not recognise another location’s webhook as its own', async () => {
     const { context } = await stage();
     await connect(context, WEBHOOK_URL.replace('club-1', 'club-2'));
     const { done } = await connect(context);
     expect(done[2]).toMatch(/^It replaced the connection's earlier callback/);
   });
 
-  it('does not know whether the callback is set where HubRise answers 500, so that its token stays valid', async () => {
+  it('may have set the callback after a 500, so that its token stays valid', async () => {
     const { pos, context } = await stage();
     pos.takesButAnswers = 500;
     await expect(connect(context)).rejects.toSatisfy((error) => perhapsTaken(error));
     expect(pos.callback.url).toBe(WEBHOOK_URL);
   });
 
-  it('replaces the callback before, of which there is one, and shows no secret of its URL', async () => {
+  it('replaces an earlier callback, and shows no secret of its URL', async () => {
     const { pos, context } = await stage();
     await connect(context, 'https://old.example/hook?token=hidden');
     const { done } = await connect(context);
@@ -1070,7 +1064,7 @@ describe('connect', () => {
     expect(done.join()).not.toMatch(/hidden|token=/);
   });
 
-  it('sets it where HubRise says nothing that can be read', async () => {
+  it("sets the callback if HubRise's answer cannot be read", async () => {
     const { context, requests } = await hubriseThat(() => ({ body: {} }));
     expect(await connect(context)).toEqual({
       done: ['HubRise now calls this webhook for updates of orders and of the location.'],
@@ -1079,7 +1073,7 @@ describe('connect', () => {
     expect(requests.at(-1)).toMatchObject({ method: 'POST', url: '/v1/callback' });
   });
 
-  it('leaves a refusal to us', async () => {
+  it('needs an operator after a refusal', async () => {
     const { context } = await hubriseThat(({ method }) => (method === 'POST' ? { status: 422 } : { body: {} }));
     await expect(connect(context)).rejects.toMatchObject({
       name: 'NeedsOperator',
@@ -1087,14 +1081,14 @@ describe('connect', () => {
     });
   });
 
-  it('leaves a token that is no location’s to us', async () => {
+  it('needs an operator if the token belongs to no location', async () => {
     const { context } = await hubriseThat(() => ({ status: 404 }));
     await expect(connect(context)).rejects.toThrow('accessToken belongs to a location');
   });
 });
 
 describe('the simulator', () => {
-  it('repeats the same event six times while nobody takes it, and no more once somebody does', async () => {
+  it('sends an event up to six times until somebody accepts it', async () => {
     const { pos, context } = await stage('EUR', 1_000_000);
     await hubrise.createOrder(orderOf(), context);
     const ticket = first(pos.tickets);
@@ -1120,11 +1114,11 @@ describe('the simulator', () => {
     [415, 'another content type', {}, { 'content-type': 'text/plain' }],
     [400, 'no JSON', '{'],
     [422, 'no status', { status: undefined }],
-    [422, 'a status that is none', { status: 'ready' }],
+    [422, 'an unknown status', { status: 'ready' }],
     [422, 'a time in the past', { expected_time: '2021-06-24T11:30:00+02:00' }],
     [422, 'no payment', { payments: [] }],
     [422, 'an amount without decimals', { payments: [{ amount: '9 EUR' }] }],
-    [422, 'an amount with three', { payments: [{ amount: '9.000 EUR' }] }],
+    [422, 'an amount with three decimals', { payments: [{ amount: '9.000 EUR' }] }],
     [422, 'another currency', { payments: [{ amount: '9.00 GBP' }] }],
     [422, 'a number for a quantity', { items: [{ product_name: 'Coke', price: '1.00 EUR', quantity: 1 }] }],
     [422, 'an item without a price', { items: [{ product_name: 'Coke', quantity: '1' }] }],
@@ -1153,7 +1147,7 @@ describe('the simulator', () => {
     expect(await list(pos)).toEqual({ error_type: 'too_many_requests' });
   });
 
-  it('makes a ticket of every request, as HubRise does', async () => {
+  it('makes a ticket for every request, as HubRise does', async () => {
     const { pos, context } = await stage();
     const order = orderOf();
     await hubrise.createOrder(order, context);

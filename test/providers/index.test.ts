@@ -22,7 +22,7 @@ async function moduleOf(name: string, text: string): Promise<string> {
 }
 
 describe('the registry', () => {
-  it('finds every provider by its own name, and nothing by a name all objects have', () => {
+  it('finds every provider by its own name, and nothing by a property of Object.prototype', () => {
     for (const [name, provider] of registry) expect(provider.integration).toBe(name);
     expect(registry.has('standard')).toBe(true);
     expect(registry.get('constructor')).toBeUndefined();
@@ -45,7 +45,7 @@ describe('the registry', () => {
     expect(new Set(fields.map(([, { description }]) => description)).size).toBe(fields.length);
   });
 
-  it('takes in extra modules and leaves our own alone', async () => {
+  it('loads extra modules in addition to the built-in providers', async () => {
     const loaded = await loadProviders([await moduleOf('acme', `export default ${acme}`)]);
     expect(loaded.get('acme')).toHaveProperty('deduplicates', true);
     expect([...loaded.keys()]).toEqual([...registry.keys(), 'acme']);
@@ -53,8 +53,12 @@ describe('the registry', () => {
   });
 
   it.each([
-    ['no default', 'export const x = 1', 'is not a provider object'],
-    ['a name no URL fits', `export default { ...${acme}, integration: 'Acme POS' }`, 'needs an "integration"'],
+    ['no default export', 'export const x = 1', 'is not a provider object'],
+    [
+      'a name that does not fit a URL',
+      `export default { ...${acme}, integration: 'Acme POS' }`,
+      'needs an "integration"',
+    ],
     ['no settings', `export default { ...${acme}, settings: {} }`, 'needs "settings"'],
     [
       'no time for repeats',
@@ -66,7 +70,7 @@ describe('the registry', () => {
       `export default { ...${acme}, attemptWithinS: ${seconds} }`,
       'that is not a number of seconds up to 120',
     ]),
-    ['no word on repeats', `export default { ...${acme}, deduplicates: undefined }`, 'needs "deduplicates"'],
+    ['no deduplicates', `export default { ...${acme}, deduplicates: undefined }`, 'needs "deduplicates"'],
     ['no createOrder', `export default { ...${acme}, createOrder: 1 }`, 'needs a function "createOrder"'],
     [
       'no translateWebhook',
@@ -75,9 +79,13 @@ describe('the registry', () => {
     ],
     ['a wrong findOrder', `export default { ...${acme}, findOrder: 1 }`, '"findOrder"'],
     ['a wrong readStatus', `export default { ...${acme}, readStatus: 1 }`, '"readStatus"'],
-    ['no word on what it verifies', `export default { ...${acme}, webhookAuth: { kind: 'moon' } }`, '"webhookAuth"'],
+    ['no webhookAuth', `export default { ...${acme}, webhookAuth: { kind: 'moon' } }`, '"webhookAuth"'],
     ['a wrong check', `export default { ...${acme}, check: 1 }`, '"check"'],
-    ['a name taken', `export default { ...${acme}, integration: 'standard' }`, 'a provider "standard" already exists'],
+    [
+      'a name that is taken',
+      `export default { ...${acme}, integration: 'standard' }`,
+      'a provider "standard" already exists',
+    ],
     ['no JavaScript', 'not {', 'cannot be loaded'],
   ])('refuses a module with %s', async (name, text, message) => {
     const path = await moduleOf(name.replaceAll(' ', '-'), text);
@@ -87,7 +95,7 @@ describe('the registry', () => {
     expect((error as Error).message).toContain(message);
   });
 
-  it('refuses a module that is not there', async () => {
+  it('refuses a module that does not exist', async () => {
     await expect(loadProviders(['@nobody/no-provider'])).rejects.toThrow(
       'PROVIDER_MODULES: @nobody/no-provider cannot be loaded',
     );

@@ -136,7 +136,7 @@ providerContract(lightspeedK, {
 });
 
 describe('settings', () => {
-  it('mean production, no mapping and a closed check that says nothing, unless they say otherwise', () => {
+  it('default to production, no mapping, and a closed check without meaning', () => {
     expect(settings).toEqual({
       ...PLAIN,
       accountProfileCodes: {},
@@ -154,13 +154,13 @@ describe('settings', () => {
     [LOCATION, LOCATION],
     [45454565682155, LOCATION],
     [INT64, INT64],
-  ])('take the business location as %s', (businessLocationId, digits) => {
+  ])('accept the business location as %s', (businessLocationId, digits) => {
     expect(settingsOf({ businessLocationId }).businessLocationId).toBe(digits);
   });
 });
 
-describe('the order as Lightspeed wants it', () => {
-  it('is whole for a pickup', () => {
+describe('an order for Lightspeed', () => {
+  it('has all fields of a pickup', () => {
     expect(written(orderOf({ serviceOrderId: 'order-2026-000628', callOutCode: 'K472' }))).toEqual({
       businessLocationId: 45454565682155,
       thirdPartyReference: 'order-2026-000628',
@@ -179,7 +179,7 @@ describe('the order as Lightspeed wants it', () => {
     });
   });
 
-  it('adds address, profile and instructions for a delivery, and leaves the fee to the platform', () => {
+  it('has address, profile and instructions of a delivery, and leaves the fee to the platform', () => {
     const body = written(orderOf({ type: 'delivery' }), { accountProfileCodes: { delivery: 'HOMEDELIVERY' } });
     expect(body).toMatchObject({
       accountProfileCode: 'HOMEDELIVERY',
@@ -189,12 +189,12 @@ describe('the order as Lightspeed wants it', () => {
     expect(body['orderNote']).toMatch(/^AGE CHECK.*\nClassic Burger: .*\nDelivery: Ring twice\nTable by/);
   });
 
-  it('takes the profile of its kind only', () => {
+  it('has only the profile of its own type', () => {
     const codes = { accountProfileCodes: { delivery: 'HOMEDELIVERY' } };
     expect(written(orderOf(), codes)['accountProfileCode']).toBeUndefined();
   });
 
-  it('sells the fee as an item of open price where there is one, and is paid for it', () => {
+  it('has the fee as an item with an open price if feeSku is set, and in the paid amount', () => {
     const { items, payment } = written(orderOf({ type: 'delivery' }), { feeSku: 'FEE' });
     expect((items as unknown[]).at(-1)).toEqual({ quantity: 1, sku: 'FEE', customItemPrice: 3.5 });
     expect(payment).toMatchObject({ paymentAmount: 51.84 });
@@ -205,14 +205,14 @@ describe('the order as Lightspeed wants it', () => {
     ['EUR', '48.34', '3.00'],
     ['JPY', '4834', '300'],
     ['KWD', '4.834', '0.300'],
-  ])('writes money in %s, digit by digit', (currency, amount, tip) => {
+  ])('has money in %s with exact digits', (currency, amount, tip) => {
     const order = orderOf();
     expect(text({ ...order, money: { ...order.money, currency } })).toContain(
       `"paymentAmount":${amount},"tipAmount":${tip}}`,
     );
   });
 
-  it('writes amounts and ids that a double would change', () => {
+  it('has amounts and ids exactly, which a double would round', () => {
     const order = orderOf();
     const total = Number.MAX_SAFE_INTEGER;
     const body = text({ ...order, money: { ...order.money, total } }, { businessLocationId: INT64 });
@@ -220,7 +220,7 @@ describe('the order as Lightspeed wants it', () => {
     expect(body).toContain(`"businessLocationId":${INT64},`);
   });
 
-  it('pays nothing where nothing was paid, and names no tip where there is none', () => {
+  it('has no payment if nothing was paid, and no tip if there is none', () => {
     const order = orderOf();
     expect(written({ ...order, money: { ...order.money, total: 0 } })['payment']).toBeUndefined();
     expect(written({ ...order, money: { ...order.money, tip: 0 } })['payment']).not.toHaveProperty('tipAmount');
@@ -230,7 +230,7 @@ describe('the order as Lightspeed wants it', () => {
     ['EUR', 12.9, 10.1],
     ['JPY', 1290, 1010],
     ['KWD', 1.29, 1.01],
-  ])('takes discounts off piece by piece, each a line of its own: %s', (currency, whole, rest) => {
+  ])('has each discounted piece as a line of its own: %s', (currency, whole, rest) => {
     const order = discounted(2300, currency);
     const body = readToGoOrder(text(order, { discountCode: 'PLATFORM', ...MAPS }, new Date()));
     expect(checkToGoOrder(body, { JPY: 0, KWD: 3 }[currency] ?? 2)).toEqual([]);
@@ -246,7 +246,7 @@ describe('the order as Lightspeed wants it', () => {
     expect(orderNote).not.toContain('TAKE OFF');
   });
 
-  it('leaves the other pieces of an item as they are', () => {
+  it('leaves the other pieces of an item unchanged', () => {
     const { items } = written(discounted(500), { discountCode: 'PLATFORM' });
     expect(items).toMatchObject([{ quantity: 1, discountAmountOverride: 5 }, { quantity: 1 }, {}, {}]);
     expect((items as object[])[1]).not.toHaveProperty('discountCode');
@@ -254,19 +254,19 @@ describe('the order as Lightspeed wants it', () => {
 
   it.each([
     ['there is no discountCode', discounted(500), {}],
-    ['the items alone are worth less', discounted(3511), { discountCode: 'PLATFORM' }],
+    ['the items are worth less than the discount', discounted(3511), { discountCode: 'PLATFORM' }],
     [
       'it would take more than 20 lines',
       { ...discounted(500), items: [{ ...orderOf().items[2], quantity: 1000, unitPrice: 20 }] },
       { discountCode: 'PLATFORM' },
     ],
-  ])('asks staff to take discounts off where %s', (_name, order, more) => {
+  ])('asks staff to take discounts off if %s', (_name, order, more) => {
     const { items, orderNote } = written(order as KitchenOrder, more);
     expect(JSON.stringify(items)).not.toContain('discount');
     expect(orderNote).toMatch(/^AGE CHECK: .*\nTAKE OFF: Club \d+\.\d\d EUR\n/);
   });
 
-  it('names items, instructions and sub-items as the maps say', () => {
+  it('has items, instructions and sub-items as the maps define them', () => {
     const modifiers = [
       { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity: 2, unitPrice: 150 },
       { serviceModifierId: 'no-onions', name: 'No onions', quantity: 1 },
@@ -288,7 +288,7 @@ describe('the order as Lightspeed wants it', () => {
     ]);
   });
 
-  it('gives up on a SKU or an order id that is longer than Lightspeed takes, and takes the longest', () => {
+  it('is given up if a SKU or the order id is longer than Lightspeed allows', () => {
     const order = orderOf();
     const item = (length: number) => [burgerWith({ serviceItemId: 'x'.repeat(length) })];
     expect(() => text({ ...order, items: item(25) })).not.toThrow();
@@ -298,7 +298,7 @@ describe('the order as Lightspeed wants it', () => {
     expect(() => lightspeedK.checkOrder?.({ ...order, items: item(26) })).not.toThrow();
   });
 
-  it('says an instruction once that comes several times, alone or within another, and the sum in the note', async () => {
+  it('has a repeated instruction once, and its sum in the note', async () => {
     const at = await stage();
     const noOnions = { serviceModifierId: 'no-onions', name: 'No onions', quantity: 1 };
     const modifiers = [noOnions, { ...noOnions, quantity: 2, modifiers: [{ ...noOnions, quantity: 3 }] }];
@@ -308,7 +308,7 @@ describe('the order as Lightspeed wants it', () => {
     expect(at.pos.tickets[0]?.note).toMatch(/^Classic Burger: 9 × No onions\n/);
   });
 
-  it('keeps the address of the member to itself, and sends it with our reference where that is wanted', () => {
+  it("has the member's e-mail and reference only with sendCustomerEmail", () => {
     const order = orderOf();
     expect(text(order)).not.toMatch(/ada@example|member-42/);
     expect(written(order, { sendCustomerEmail: true })['customerInfo']).toMatchObject({
@@ -317,7 +317,7 @@ describe('the order as Lightspeed wants it', () => {
     });
   });
 
-  it('sends no reference of a customer without an address', () => {
+  it('has no customer reference without an e-mail', () => {
     const { email: _left, ...member } = orderOf().member;
     for (const one of [member, { ...member, email: '' }]) {
       expect(text(orderOf({ member: one }), { sendCustomerEmail: true })).not.toMatch(/member-42|email/);
@@ -331,7 +331,7 @@ describe('the order as Lightspeed wants it', () => {
     expect([long['firstName'], long['lastName']].map((part) => part?.length)).toEqual([128, 128]);
   });
 
-  it('cuts the note at 255, from its end, and has none where there is nothing to say', () => {
+  it('has a note cut at 255 characters, and none if there is nothing to say', () => {
     const order = orderOf({ notes: 'x'.repeat(300) });
     const note = String(written(order)['orderNote']);
     expect(note).toHaveLength(255);
@@ -350,13 +350,13 @@ describe('the order as Lightspeed wants it', () => {
       '2026-01-31T20:00:00.000+00:00',
     ],
     [
-      'at once where there is just time to prepare it',
+      'at once if there is just time to prepare it',
       '2026-01-31T18:50:00Z',
       25,
       undefined,
       '2026-01-31T18:50:00.000+00:00',
     ],
-    ['at once for in a minute', '2026-01-31T18:31:00Z', 0, undefined, undefined],
+    ['at once if it is requested in a minute', '2026-01-31T18:31:00Z', 0, undefined, undefined],
     ['at once for a time that has passed', '2026-01-31T18:00:00Z', 0, undefined, undefined],
   ])('reaches the kitchen %s', (_name, requestedAt, preparationMinutes, scheduled, collected) => {
     const body = written(orderOf({ fulfillment: { type: 'pickup', requestedAt } }), { preparationMinutes });
@@ -367,7 +367,7 @@ describe('the order as Lightspeed wants it', () => {
   it.each([
     { feeSku: 'FEE', sendCustomerEmail: true },
     { businessLocationId: INT64, preparationMinutes: 30 },
-  ])('is as documented with %j', (more) => {
+  ])('matches the documented schema with %j', (more) => {
     const requestedAt = new Date(Date.now() + 7_200_000).toISOString();
     const { fulfillment } = orderOf({ type: 'delivery' });
     const order = orderOf({ fulfillment: { ...fulfillment, requestedAt } });
@@ -375,28 +375,28 @@ describe('the order as Lightspeed wants it', () => {
   });
 });
 
-describe('what Lightspeed answers', () => {
+describe('an answer of Lightspeed', () => {
   it.each([
-    ['409 with a used reference', 409, { status: 'fail', msg: 'reference has already been used order-1' }],
-    ['400 with a used reference, as payments have it', 400, { message: 'reference has already been used order-1' }],
-  ])('%s means that it has the order', async (_name, status, body) => {
+    ['of 409 with a used reference', 409, { status: 'fail', msg: 'reference has already been used order-1' }],
+    ['of 400 with a used reference, as for payments', 400, { message: 'reference has already been used order-1' }],
+  ])('%s means that Lightspeed has the order', async (_name, status, body) => {
     const at = await stage();
     at.pos.behave = () => ({ status, body });
     expect(await at.create()).toEqual({});
   });
 
-  it('leaves a doubt with a 409 that says nothing: a gateway answers so too', async () => {
+  it('of 409 without a body leaves a doubt, because a gateway answers so too', async () => {
     const at = await stage();
     at.pos.behave = () => ({ status: 409, body: '' });
     expect(await at.failure()).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
   it.each([
-    ['409 with other words', 409, { status: 'fail', msg: 'the location is busy' }],
+    ['of 409 with other words', 409, { status: 'fail', msg: 'the location is busy' }],
     ['422', 422, { message: 'reference has already been used order-1' }],
-    ['400 with a field of the order', 400, refusal('items[0].quantity', 'Min')],
-    ['400 with what looks like a secret', 400, refusal('ada@example.com', 'hidden phrase')],
-  ])('%s is a refusal', async (_name, status, body) => {
+    ['of 400 with a field of the order', 400, refusal('items[0].quantity', 'Min')],
+    ['of 400 with a text like a secret', 400, refusal('ada@example.com', 'hidden phrase')],
+  ])('%s gives the order up', async (_name, status, body) => {
     const at = await stage();
     at.pos.behave = () => ({ status, body });
     const error = await at.failure();
@@ -405,7 +405,7 @@ describe('what Lightspeed answers', () => {
     expect(error.message).not.toMatch(/ada@|hidden|busy|order-1/);
   });
 
-  it('names the field and the rule that it breaks', async () => {
+  it('is reported with the field and the broken rule', async () => {
     const at = await stage();
     at.pos.behave = () => ({ status: 400, body: refusal('customerInfo.firstName', 'Size') });
     expect((await at.failure()).message).toBe(
@@ -414,7 +414,7 @@ describe('what Lightspeed answers', () => {
   });
 
   it.each(['businessLocationId', 'endpointId', 'accountProfileCode', 'payment.paymentMethod'])(
-    'a wrong %s needs an operator',
+    'about a wrong %s needs an operator',
     async (field) => {
       const at = await stage();
       at.pos.behave = () => ({ status: 400, body: refusal(field, 'NotFound') });
@@ -422,7 +422,7 @@ describe('what Lightspeed answers', () => {
     },
   );
 
-  it.each([404, 405])('%i needs an operator: nobody takes orders there', async (status) => {
+  it.each([404, 405])('of %i needs an operator: nothing takes orders at this URL', async (status) => {
     const at = await stage();
     at.pos.behave = () => ({ status });
     expect(await at.failure()).toBeInstanceOf(NeedsOperator);
@@ -433,14 +433,14 @@ describe('what Lightspeed answers', () => {
     { paymentMethod: 'CASH' },
     { businessLocationId: '1' },
     { accountProfileCodes: { pickup: 'TABLE' } },
-  ])('the simulator does not know %j either', async (wrong) => {
+  ])('from the simulator also refuses %j', async (wrong) => {
     const at = await stage(wrong);
     expect(await at.failure()).toBeInstanceOf(NeedsOperator);
   });
 });
 
 describe('the token', () => {
-  it('stems from the client, its refresh token and where they are known, and from nothing else', () => {
+  it('depends on client, refresh token and base URL, and on no other setting', () => {
     const seedOf = (more: object) => tokenOf(contextOf(settingsOf(more))).seed;
     const { clientId, refreshToken } = PLAIN;
     const seed = { baseUrl: 'https://api.lsk.lightspeed.app', clientId, refreshToken };
@@ -448,7 +448,7 @@ describe('the token', () => {
     expect(seedOf({ clientSecret: 'another', tokenUrl: 'https://auth.example.com/token' })).toEqual(seed);
   });
 
-  it('goes on with the refresh token that is alive when the secret and the URL change', async () => {
+  it('continues with the current refresh token when the secret and the URL change', async () => {
     const at = await stage();
     await at.create();
     at.pos.expireTokens();
@@ -460,7 +460,7 @@ describe('the token', () => {
     expect(at.pos.grants).toBe(2);
   });
 
-  it('is renewed with the last refresh token, each of which serves once', async () => {
+  it('is renewed with the last refresh token, each of which works once', async () => {
     const at = await stage();
     for (let round = 1; round <= 3; round += 1) {
       await at.create();
@@ -470,7 +470,7 @@ describe('the token', () => {
     expect(at.pos.refusals).toEqual(Array.from({ length: 2 }, () => 'the access token has expired'));
   });
 
-  it('needs a reconnection once the refresh token is spent or not known', async () => {
+  it('needs a reconnect if the refresh token is spent or unknown', async () => {
     const at = await stage();
     await at.create();
     const anew = contextOf(at.settings);
@@ -500,7 +500,7 @@ describe('the token', () => {
     expect(await obtainFrom(status, body)).toBeInstanceOf(TryAgain);
   });
 
-  it('comes from tokenUrl where there is one, and keeps what it is told', async () => {
+  it('comes from tokenUrl if it is set, with the expiry and refresh token of the answer', async () => {
     const url = await serve(({ url }) => [
       200,
       { access_token: url, expires_in: 1500, refresh_token: 'next', token_type: 'x' },
@@ -520,8 +520,8 @@ describe('the token', () => {
   }
 });
 
-describe('a webhook', () => {
-  it('carries our id and the one of the check', () => {
+describe('a webhook of Lightspeed', () => {
+  it('has our id and the id of the check', () => {
     const said = {
       status: 'READY_FOR_PICKUP',
       type: 'ORDER',
@@ -541,19 +541,19 @@ describe('a webhook', () => {
 
   it.each([
     ['a READY of the whole location', { type: 'ORDER_API', status: 'READY', thirdPartyReference: 'order-1' }],
-    ['a payment that went well', { type: 'PAYMENT', status: 'SUCCESS', thirdPartyReference: 'order-1' }],
-    ['a payment that failed', { type: 'PAYMENT', status: 'FAILURE', thirdPartyReference: 'order-1' }],
+    ['a successful payment', { type: 'PAYMENT', status: 'SUCCESS', thirdPartyReference: 'order-1' }],
+    ['a failed payment', { type: 'PAYMENT', status: 'FAILURE', thirdPartyReference: 'order-1' }],
     ['an item', { type: 'ITEM', status: 'RESTRICTED', sku: '1001' }],
     ['a wrapped payment', { type: 'PAYMENT', eventType: 'x', order: { status: 'READY', thirdPartyReference: 'o-1' } }],
     ['a wrapper of a payment', wrapped({ type: 'PAYMENT' })],
-    ['a wrapper of a location that is ready', wrapped({ type: 'ORDER_API' })],
+    ['a wrapped location that is ready, in its wrapper', wrapped({ type: 'ORDER_API' })],
     ['a wrapped location that is ready', wrapped({}, { type: 'ORDER_API' })],
     ['a wrapped list of payments', { type: 'PAYMENT', eventType: 'x', order: [] }],
-  ])("%s is no order's", (_name, said) => {
+  ])('%s is not about an order', (_name, said) => {
     expect(translate(said)).toEqual([]);
   });
 
-  it('may wrap the order, and then READY is ready for pickup', () => {
+  it('may wrap the order, whose READY then means ready for pickup', () => {
     const order = { thirdPartyReference: 'order-1', status: 'READY' };
     expect(translate({ eventType: 'order.updated', order })).toEqual([
       { status: 'ready', serviceOrderId: 'order-1', nativeStatus: 'READY' },
@@ -565,18 +565,18 @@ describe('a webhook', () => {
   });
 
   it.each([{ order: { thirdPartyReference: 'o', status: 'READY' } }, { eventType: 'x', order: 'o' }])(
-    'that wraps half an order, %j, is flat',
+    'that wraps only half an order, %j, is read as flat',
     (said) => {
       expect(() => translate(said)).toThrow('status');
     },
   );
 
-  it.each([undefined, null, '', 'ORDER'])('that wraps an order may say its type on either level: %j', (type) => {
+  it.each([undefined, null, '', 'ORDER'])('that wraps an order may have its type on either level: %j', (type) => {
     expect(translate(wrapped({ type }))).toHaveLength(1);
     expect(translate(wrapped({}, { type }))).toHaveLength(1);
   });
 
-  it('about a closed check says completed only where it means that', () => {
+  it('about a closed check means completed only with closedMeansCompleted', () => {
     const said = { status: 'CLOSED', thirdPartyReference: 'order-1' };
     expect(translate(said)).toEqual([]);
     expect(translate(said, { closedMeansCompleted: true })).toMatchObject([{ status: 'completed' }]);
@@ -603,9 +603,9 @@ describe('a webhook', () => {
     ['a SKU', 'No such item id: 1, sku: 1001, blId: 3', ['burger-small', 'burger-big']],
     ['the fee', 'No such item id: 1, sku: FEE, blId: 3', undefined],
     ['a modifier', 'No such item id: 1, sku: 35, blId: 3', undefined],
-    ['what no id of ours can be', 'Could not add item a\0b (not found)', undefined],
+    ['an id that we cannot store', 'Could not add item a\0b (not found)', undefined],
     ['an item by its name', 'Could not add item Burger (check sales restrictions)', undefined],
-  ])('about a failure that names %s names all that we sell as it', (_name, reason, itemIds) => {
+  ])('about a failure with %s names all of our ids for it', (_name, reason, itemIds) => {
     const more = { itemMap: { 'burger-small': '1001', 'burger-big': '1001' }, subItemMap: { cheddar: '35' } };
     const said = { status: 'FAILURE', reason, thirdPartyReference: 'order-1' };
     const [event] = translate(said, { ...more, feeSku: 'FEE' });
@@ -621,24 +621,27 @@ describe('a webhook', () => {
     ['ACCOUNT_NOT_FOUND', 'Account not found', 'technical'],
     ['UNKNOWN', 'No devices available', 'no_answer'],
     ['A_NEW_ONE', 'Could not add item 7 (not found)', 'item_unavailable'],
-  ])('says why by the type of its error, %s, before its words', (type, reason, reasonCode) => {
+  ])('has the reason of its error type %s, before that of its words', (type, reason, reasonCode) => {
     const failure = { status: 'FAILURE', thirdPartyReference: 'order-1', reason, errors: { account: { type } } };
     expect(translate(failure)).toMatchObject([{ status: 'failed', reasonCode }]);
     expect(translate({ ...failure, errors: [type] })).toMatchObject([{ status: 'failed' }]);
   });
 
-  it('names no reason for anything else', () => {
+  it('has no reason with other statuses', () => {
     const said = { status: 'CANCELLED', reason: 'table 4', thirdPartyReference: 'order-1' };
     expect(translate(said)[0]).not.toHaveProperty('reason');
   });
 
-  it.each([1, '45454565682156', 45454565682156])("of the business location %s is another's", (businessLocationId) => {
-    expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', businessLocationId })).toEqual([]);
-    expect(translate(wrapped({ businessLocationId })), 'inside').toEqual([]);
-    expect(translate(wrapped({}, { businessLocationId })), 'beside').toEqual([]);
-    expect(translate(wrapped({ businessLocationId }, { businessLocationId: LOCATION })), 'both, inside').toEqual([]);
-    expect(translate(wrapped({ businessLocationId: LOCATION }, { businessLocationId })), 'both, beside').toEqual([]);
-  });
+  it.each([1, '45454565682156', 45454565682156])(
+    "of the business location %s is another location's",
+    (businessLocationId) => {
+      expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', businessLocationId })).toEqual([]);
+      expect(translate(wrapped({ businessLocationId })), 'inside').toEqual([]);
+      expect(translate(wrapped({}, { businessLocationId })), 'beside').toEqual([]);
+      expect(translate(wrapped({ businessLocationId }, { businessLocationId: LOCATION })), 'both, inside').toEqual([]);
+      expect(translate(wrapped({ businessLocationId: LOCATION }, { businessLocationId })), 'both, beside').toEqual([]);
+    },
+  );
 
   it.each([undefined, null, '', LOCATION, Number(LOCATION)])('of the business location %s is ours', (id) => {
     const ours = { businessLocationId: id };
@@ -646,7 +649,7 @@ describe('a webhook', () => {
     expect(translate(wrapped(ours, ours))).toHaveLength(1);
   });
 
-  it('tells business locations apart beyond 2^53', () => {
+  it('is assigned by business location ids beyond 2^53', () => {
     const bodyOf = (id: string) => `{"status":"SUCCESS","thirdPartyReference":"o","businessLocationId":${id}}`;
     const here = { businessLocationId: INT64 };
     expect(translateText(bodyOf(INT64), here)).toHaveLength(1);
@@ -654,7 +657,7 @@ describe('a webhook', () => {
     expect(translateText(`\ufeff${bodyOf(INT64)}`, here), 'with a byte order mark').toHaveLength(1);
   });
 
-  it('tells them apart on both levels, and minds no other field of that name', () => {
+  it('is assigned by the business location id on both levels, ignoring other fields of that name', () => {
     const bodyOf = (inside: string, beside: string) =>
       `{"eventType":"x","order":{"status":"READY","thirdPartyReference":"o","businessLocationId":${inside},` +
       `"sender":{"businessLocationId":9223372036854775805}},"businessLocationId":${beside}}`;
@@ -664,7 +667,7 @@ describe('a webhook', () => {
     expect(translateText(bodyOf('9223372036854775806', INT64), here)).toEqual([]);
   });
 
-  it('must name an order', () => {
+  it('without an order is refused', () => {
     for (const ids of [{}, { thirdPartyReference: null, ikentooAccountIdentifier: '' }]) {
       expect(() => translate({ status: 'SUCCESS', ...ids })).toThrow(Poison);
     }
@@ -673,7 +676,7 @@ describe('a webhook', () => {
     ]);
   });
 
-  it('without a status is poison, which shows no value', () => {
+  it('without a status is refused, without showing a value', () => {
     expect(() => translate({ thirdPartyReference: 'secret-order' })).toThrow(/^status: (?!.*secret)/);
     expect(() => translate({ status: { deep: 1 } })).toThrow(Poison);
   });
@@ -687,7 +690,7 @@ describe('a webhook', () => {
     ['no password', basic('lightspeed'), false],
     ['another scheme', basic('lightspeed:hidden-password').replace('Basic', 'Bearer'), false],
     ['no scheme', basic('lightspeed:hidden-password').slice(6), false],
-    ['something after it', `${basic('lightspeed:hidden-password')} x`, false],
+    ['extra text at its end', `${basic('lightspeed:hidden-password')} x`, false],
   ])('with %s', (_name, authorization, isOurs) => {
     const body = JSON.stringify({ status: 'SUCCESS', thirdPartyReference: 'order-1' });
     const translated = () => lightspeedK.translateWebhook(webhookAt(NOW, body, { authorization }), settings);
@@ -702,7 +705,7 @@ describe('a webhook', () => {
 });
 
 describe('readStatus', () => {
-  it('says when a till took the order, and when the check was closed if that completes it', async () => {
+  it('reads when a till took the order, and when its check was closed if that completes the order', async () => {
     const { pos, context, create } = await stage();
     await create();
     const ticket = first(pos.tickets);
@@ -723,7 +726,7 @@ describe('readStatus', () => {
     expect(pos.reads).toBe(4);
   });
 
-  it('asks nothing where no webhook has named the check', async () => {
+  it('sends no request if no webhook has named the check', async () => {
     const { pos, context, create } = await stage();
     await create();
     expect(await lightspeedK.readStatus?.({}, orderOf(), context)).toBeUndefined();
@@ -738,7 +741,7 @@ describe('check', () => {
     posStatus: { salesPeriod: 'OPENED', acceptingOnlineOrders: true, availableDevices: true },
   };
 
-  it('spends one refresh token however often, as orders do', async () => {
+  it('uses one refresh token, however often it runs, as orders do', async () => {
     const at = await stage();
     await at.connect(HERE);
     await at.check();
@@ -747,7 +750,7 @@ describe('check', () => {
     expect(at.pos.grants).toBe(1);
   });
 
-  it('says that orders are refused until the location is connected', async () => {
+  it('fails until the location is connected', async () => {
     const at = await stage();
     const error = await rejectionOf(at.check());
     expectError(error, NeedsOperator, `endpointId "${at.settings.endpointId}" is not registered`);
@@ -755,14 +758,14 @@ describe('check', () => {
     await at.check();
   });
 
-  it.each(['pickup', 'delivery'])('finds an order profile for %s that the location does not have', async (which) => {
+  it.each(['pickup', 'delivery'])('fails if the location lacks the order profile for %s', async (which) => {
     const at = await stage({ accountProfileCodes: { [which]: 'DINE-IN' } });
     await at.connect(HERE);
     const error = await rejectionOf(at.check());
     expectError(error, NeedsOperator, `accountProfileCodes.${which} is not an active order profile`);
   });
 
-  it('finds a discount that the location does not have, and says which SKUs are in no menu', async () => {
+  it('fails if the location lacks the discount, and lists the SKUs that are in no menu', async () => {
     const wrong = await stage({ discountCode: 'STAFF' });
     await wrong.connect(HERE);
     const error = await rejectionOf(wrong.check());
@@ -777,7 +780,7 @@ describe('check', () => {
     expect(at.pos.refusals).toEqual([]);
   });
 
-  it('asks for no order profiles where none are named', async () => {
+  it('does not read order profiles if none are set', async () => {
     const at = await stage({ accountProfileCodes: {} });
     await at.connect(HERE);
     await at.check();
@@ -787,15 +790,15 @@ describe('check', () => {
   it.each([
     ['lacks the scope', 403, {}, NeedsOperator, /check that it has the scope orders-api/],
     ['is at the wrong host', 404, {}, NeedsOperator, /404: check baseUrl and clientId/],
-    ['gets what is no list', 200, {}, NeedsOperator, /check baseUrl/],
-    ['finds no location at all', 200, [], NeedsOperator, /not among the 0 locations/],
-    ['is too early', 429, {}, TryAgain, /429/],
-  ])('that %s says so', async (_name, status, body, type, words) => {
+    ['gets an answer that is no list', 200, {}, NeedsOperator, /check baseUrl/],
+    ['finds no locations', 200, [], NeedsOperator, /not among the 0 locations/],
+    ['is answered 429', 429, {}, TryAgain, /429/],
+  ])('that %s is reported', async (_name, status, body, type, words) => {
     const baseUrl = await serve(() => [status, body]);
     expectError(await rejectionOf(checkWith(contextOf(settingsOf({ baseUrl })))), type, words);
   });
 
-  it('says whether tills take orders now, and whether or not they do the settings are right', async () => {
+  it('says whether tills take orders now, and passes either way', async () => {
     const at = await stage();
     await at.connect(HERE);
     expect(await at.check()).toBe('its tills take online orders now');
@@ -809,7 +812,7 @@ describe('check', () => {
     expect(at.pos.refusals).toEqual([]);
   });
 
-  it('finds the Online Ordering API switched off, which is a setting', async () => {
+  it('fails if the Online Ordering API is switched off, which is a setting', async () => {
     const at = await stage();
     await at.connect(HERE);
     at.pos.tills.enabled = false;
@@ -819,16 +822,16 @@ describe('check', () => {
 
   it.each([
     ['refused', 403, {}, NeedsOperator, /403/],
-    ['refused by form', 400, refusal('businessLocationId', 'NotNull'), NeedsOperator, /NotNull/],
-    ['answered with nothing', 200, {}, NeedsOperator, /about its tills cannot be read/],
-    ['too early', 429, {}, TryAgain, /429/],
-  ])('that is %s on the tills says so', async (_name, status, body, type, words) => {
+    ['refused by its form', 400, refusal('businessLocationId', 'NotNull'), NeedsOperator, /NotNull/],
+    ['answered with an empty body', 200, {}, NeedsOperator, /about its tills cannot be read/],
+    ['answered with 429', 429, {}, TryAgain, /429/],
+  ])('whose request for the tills is %s is reported', async (_name, status, body, type, words) => {
     const baseUrl = await serve(connected([status, body]));
     const settings = settingsOf({ baseUrl, accountProfileCodes: {} });
     expectError(await rejectionOf(checkWith(contextOf(settings))), type, words);
   });
 
-  it('knows an int64 that JSON cannot say exactly', async () => {
+  it('reads an int64 exactly, which JSON numbers cannot hold', async () => {
     const baseUrl = await serve(connected([200, READY], INT64));
     await checkWith(contextOf(settingsOf({ baseUrl, businessLocationId: INT64 })));
   });
@@ -843,7 +846,7 @@ describe('check', () => {
 });
 
 describe('connect', () => {
-  it('registers the webhook, and again brings it up to date', async () => {
+  it('registers the webhook, and updates it when repeated', async () => {
     const at = await stage();
     const first = await at.connect(HERE);
     expect(first.done[0]).toMatch(/^Registered/);
@@ -874,7 +877,7 @@ describe('connect', () => {
     expect(at.pos.refusals).toEqual([]);
   });
 
-  it('survives that the API registers no webhooks any more, and says what to do by hand; so does check', async () => {
+  it('says what to do by hand if the API no longer registers webhooks, and so does check', async () => {
     const at = await stage();
     const gone: typeof fetch = async (input, init) => {
       return (input as Request).url.includes('/o/wh/')
@@ -892,23 +895,20 @@ describe('connect', () => {
     );
   });
 
-  it.each([404, 403, 429])(
-    'stays registered if Lightspeed refuses to report a closed kitchen with %i',
-    async (status) => {
-      const at = await stage();
-      const refused: typeof fetch = async (input, init) => {
-        const isLink = (input as Request).url.includes('/business-locations/');
-        return isLink ? new Response('{}', { status }) : at.context.fetch(input, init);
-      };
-      const { done, todo } = await connectTo({ ...at.context, fetch: refused, webhookUrl: HERE, locations: 1 });
-      expect(done[0]).toMatch(/^Registered/);
-      expect(todo[0]).toMatch(
-        new RegExp(`^Lightspeed does not report when tills stop .*${status}.*ask Lightspeed to add`),
-      );
-    },
-  );
+  it.each([404, 403, 429])('keeps the registration if Lightspeed refuses kitchen reports with %i', async (status) => {
+    const at = await stage();
+    const refused: typeof fetch = async (input, init) => {
+      const isLink = (input as Request).url.includes('/business-locations/');
+      return isLink ? new Response('{}', { status }) : at.context.fetch(input, init);
+    };
+    const { done, todo } = await connectTo({ ...at.context, fetch: refused, webhookUrl: HERE, locations: 1 });
+    expect(done[0]).toMatch(/^Registered/);
+    expect(todo[0]).toMatch(
+      new RegExp(`^Lightspeed does not report when tills stop .*${status}.*ask Lightspeed to add`),
+    );
+  });
 
-  it("leaves another location's endpoint alone", async () => {
+  it("does not change another location's endpoint", async () => {
     const at = await stage();
     const theirs = 'https://expediter.example.com/webhook/lightspeed-k/club-2?token=hidden';
     await at.connect(theirs);
@@ -922,7 +922,7 @@ describe('connect', () => {
     ['the registration', 200, { url: HERE }, 400, refusal('url', 'URL'), /400 for url \(URL\)/],
     ['the look-up', 400, {}, 200, {}, /400/],
     ['the look-up without a URL', 200, {}, 200, {}, /about the webhook cannot be read/],
-  ])('says what is wrong about %s', async (_name, found, foundBody, status, body, words) => {
+  ])('reports what is wrong with %s', async (_name, found, foundBody, status, body, words) => {
     const baseUrl = await serve(({ method }) => (method === 'GET' ? [found, foundBody] : [status, body]));
     const context = contextOf(settingsOf({ baseUrl }));
     expectError(await rejectionOf(connectTo({ ...context, webhookUrl: HERE, locations: 1 })), NeedsOperator, words);
@@ -1000,7 +1000,7 @@ function basic(words: string): string {
   return `Basic ${Buffer.from(words).toString('base64')}`;
 }
 
-/** An order as the wrapped form has it, with more inside and beside it. */
+/** An order as the wrapped form has it, with more inside it and next to it. */
 function wrapped(inside: object, beside: object = {}): object {
   return {
     eventType: 'order.updated',
@@ -1016,7 +1016,7 @@ describe('readKitchen', () => {
       settingsOf({ businessLocationId: INT64 }),
     );
 
-  it('reads whether tills take orders, for pauseMinutes, of its own location to the last digit', () => {
+  it('reads whether tills take orders, for pauseMinutes, only of its own location', () => {
     const until = new Date(NOW.getTime() + 240 * 60_000);
     expect(read('NOT_READY', INT64)).toEqual({ state: 'closed', until });
     expect(read('READY', INT64)).toEqual({ state: 'open' });

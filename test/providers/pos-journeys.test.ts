@@ -26,11 +26,11 @@ afterAll(async () => {
   await balancer?.stop();
 });
 
-it('every provider has a POS to be tried on', () => {
+it('every provider has a simulator for this test', () => {
   expect([...registry.keys()].toSorted()).toEqual(Object.keys(SIMULATORS).toSorted());
 });
 
-describe.each(Object.entries(SIMULATORS))('%s, from the signal to the hand-over', (integration, startSimulator) => {
+describe.each(Object.entries(SIMULATORS))('%s, from the signal to the handover', (integration, startSimulator) => {
   it.each(['pickup', 'delivery'] as const)('%s', async (type) => {
     const pos = await startSimulator({ hurry: 600 });
     const locationId = `${integration}-${type}`;
@@ -64,7 +64,7 @@ describe.each(Object.entries(SIMULATORS))('%s, from the signal to the hand-over'
   });
 
   if (registry.get(integration)?.readKitchen === undefined) return;
-  it('an order waits until the kitchen says that it is open', async () => {
+  it('an order waits until the kitchen reports that it is open', async () => {
     const pos = await startSimulator({ hurry: 600 });
     const locationId = `${integration}-closed`;
     try {
@@ -86,7 +86,7 @@ describe.each(Object.entries(SIMULATORS))('%s, from the signal to the hand-over'
   });
 });
 
-it('an order that never reached the POS behind Deliverect is failed to its member, with the code', async () => {
+it('an order that did not reach the POS behind Deliverect fails, with the code in its reason', async () => {
   const pos = await startDeliverect();
   try {
     await system.addLocation('unreached', pos.settings, 'deliverect');

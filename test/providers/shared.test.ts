@@ -31,15 +31,15 @@ describe('money', () => {
     expect(toDecimal(minor, currency)).toBe(decimal);
   });
 
-  it('goes by the standard, not by habit', () => {
+  it('uses the digits of ISO 4217', () => {
     expect([minorDigits('IQD'), minorDigits('ISK'), minorDigits('HUF'), minorDigits('USD')]).toEqual([3, 0, 2, 2]);
   });
 });
 
-describe('a report of the kitchen', () => {
+describe('a report of a kitchen', () => {
   const receivedAt = new Date('2026-01-31T18:30:00Z');
 
-  it('has the end that the POS says, or else the limit', () => {
+  it("has the POS's end, or else the limit", () => {
     const said = { state: 'busy', extraMinutes: 15 } as const;
     const until = new Date('2026-01-31T18:50:00Z');
     expect(kitchenReport({ ...said, until: '2026-01-31T19:50:00+01:00' }, receivedAt)).toEqual({ ...said, until });
@@ -48,32 +48,32 @@ describe('a report of the kitchen', () => {
     expect(kitchenReport({ state: 'closed' }, receivedAt)).toEqual({ state: 'closed', until: fourHours });
   });
 
-  it('is open if the state had ended when the webhook came', () => {
+  it('is open if the reported state had already ended', () => {
     for (const until of ['2026-01-31T18:30:00Z', '2026-01-31T18:29:59Z']) {
       expect(kitchenReport({ state: 'closed', until }, receivedAt)).toEqual({ state: 'open' });
     }
   });
 
-  it.each([0, -5, 721, 1.5, '15', null])('leaves out %j minutes', (minutes) => {
+  it.each([0, -5, 721, 1.5, '15', null])('leaves out the minutes %j', (minutes) => {
     expect(minutesIfAny.parse(minutes)).toBeUndefined();
   });
 });
 
 describe('settings', () => {
   it.each(['https://pos.example?a=1', 'https://pos.example/#b', 'ftp://pos.example', 'https://u:p@pos.example'])(
-    'take no base URL to which paths cannot be added: %s',
+    'refuse a base URL to which no path can be added: %s',
     (url) => {
       expect(BaseUrl.safeParse(url).success).toBe(false);
     },
   );
 
-  it('take the slash from the end of a base URL', () => {
+  it('drop slashes at the end of a base URL', () => {
     expect(BaseUrl.parse('https://pos.example/v1//')).toBe('https://pos.example/v1');
   });
 });
 
 describe('texts', () => {
-  it('are cut within the limit, never through a symbol, and say so', () => {
+  it('are cut at the limit, with a mark and never within a symbol', () => {
     expect(cutText('short', 5)).toBe('short');
     expect(cutText('too long', 7)).toBe('too […]');
     for (let limit = 5; limit < 12; limit += 1) {
@@ -84,7 +84,7 @@ describe('texts', () => {
     }
   });
 
-  it('put the age check first, however long the rest is', () => {
+  it('put the age check first, however long the note is', () => {
     const note = orderNote(sampleOrder({ notes: 'x'.repeat(500) }), 60);
     expect(note).toMatch(/^AGE CHECK: Pale Ale 0\.33 l\nx+ \[…\]$/);
     expect(note).toHaveLength(60);
@@ -103,7 +103,7 @@ describe('texts', () => {
   });
 });
 
-describe('a reason in words', () => {
+describe('a reason code from the words of a POS', () => {
   it.each([
     ['Customer cancellation request', 'member_cancelled'],
     ['On customer request: not in stock', 'member_cancelled'],
@@ -125,16 +125,16 @@ describe('a reason in words', () => {
     ['KITCHEN_CLOSED', 'closed'],
     ['The sku is not attached to a menu', 'item_unavailable'],
     ['Could not add item 1001 (not found)', 'item_unavailable'],
-  ])('%j is %j', (text, code) => {
+  ])('%j means %j', (text, code) => {
     expect(reasonInWords(text)).toBe(code);
   });
 });
 
-describe('limits', () => {
+describe('rate limits', () => {
   const at = (seconds: number): Date => new Date(Date.UTC(2026, 0, 31, 18, 30, 0) + seconds * 1000);
   const fine = async (): Promise<string> => 'fine';
 
-  it('of a span are kept caller by caller, and open again when the next one begins', async () => {
+  it('are counted for each caller and span, and open again in the next span', async () => {
     const withinLimits = limitRate([
       { requests: 2, seconds: 60 },
       { requests: 3, seconds: 3600 },
@@ -147,7 +147,7 @@ describe('limits', () => {
     await expect(withinLimits('one', at(120), fine)).rejects.toMatchObject({ retryAfterMs: 1_680_000 });
   });
 
-  it('are divided by the processes that run, down to three a process', async () => {
+  it('are divided among the running processes, down to three for each', async () => {
     const withinLimits = limitRate([{ requests: 20, seconds: 1 }]);
     onTestFinished(() => void (liveProcesses.count = 1));
     for (const [processes, share] of [
@@ -163,7 +163,7 @@ describe('limits', () => {
     }
   });
 
-  it('that the POS tells hold for one caller, as long as it says', async () => {
+  it("from a POS's Retry-After hold for one caller", async () => {
     const withinLimits = limitRate([]);
     const refused = (): Promise<never> =>
       Promise.reject(new TryAgain('429', { sent: false, httpStatus: 429, retryAfterMs: 5_000 }));
@@ -173,7 +173,7 @@ describe('limits', () => {
     expect(await withinLimits('one', at(5), fine)).toBe('fine');
   });
 
-  it('are not touched by other failures', async () => {
+  it('are not changed by other failures', async () => {
     const withinLimits = limitRate([]);
     await expect(
       withinLimits('one', at(0), () => Promise.reject(new TryAgain('no', { sent: true }))),
@@ -182,8 +182,8 @@ describe('limits', () => {
   });
 });
 
-describe('a request', () => {
-  it('writes its JSON, and the type of its content only with one', async () => {
+describe('a request to a POS', () => {
+  it('has JSON, and a Content-Type only with a body', async () => {
     const asked: Request[] = [];
     const ask = (json?: unknown): Promise<unknown> =>
       callPos({
@@ -205,7 +205,7 @@ describe('a request', () => {
     ]);
   });
 
-  it('is named by its route in errors, and without one by its origin', async () => {
+  it('is named by its route in errors, and without a route by its origin', async () => {
     const ask = (url: string, route?: string): Promise<unknown> =>
       callPos({
         method: 'POST',
@@ -225,7 +225,7 @@ describe('a request', () => {
     ['/location/orders/5dpm9', '/location/orders/{id}'],
     ['/o/op/1/order/toGo', '/o/op/1/order/toGo'],
     ['/authentication/v1/login', '/authentication/v1/login'],
-  ])('to %s has the route %s', (path, route) => {
+  ])('with the path %s has the route %s', (path, route) => {
     expect(routeOf(path)).toBe(route);
   });
 });
@@ -245,7 +245,7 @@ describe('a call with a token', () => {
   const answer = { status: 200, headers: new Headers(), json: {} };
   const refusal = (httpStatus: number): NeedsOperator => new NeedsOperator('no', { httpStatus });
 
-  it('is made once more with a fresh one after 401, and not a third time', async () => {
+  it('is repeated once with a fresh token after 401', async () => {
     const kept = credentials('old', 'new');
     const used: string[] = [];
     const call = async (token: string): Promise<never> => {
@@ -257,7 +257,7 @@ describe('a call with a token', () => {
     expect(kept.rejected).toEqual([undefined, 'old']);
   });
 
-  it('is not repeated where there is no other token: then the POS means something else', async () => {
+  it('is not repeated if there is no other token', async () => {
     let calls = 0;
     const call = async (): Promise<never> => {
       calls += 1;
@@ -267,13 +267,13 @@ describe('a call with a token', () => {
     expect(calls).toBe(1);
   });
 
-  it('is not repeated after 403, nor when it went well', async () => {
+  it('is not repeated after 403 or success', async () => {
     await expect(callWithToken(credentials('a'), grant, () => Promise.reject(refusal(403)))).rejects.toThrow();
     expect(await callWithToken(credentials('a'), grant, async () => answer)).toBe(answer);
   });
 });
 
-describe('a grant kept for a test', () => {
+describe('a token request of a test', () => {
   const credentials = inMemoryCredentials(() => new Date());
   const failing = (error: Error) =>
     credentials.accessToken({
@@ -291,20 +291,20 @@ describe('a grant kept for a test', () => {
     await expect(failing(error)).rejects.toMatchObject(meaning);
   });
 
-  it('leaves to us what only we can mend', async () => {
+  it('keeps an error that needs an operator', async () => {
     const error = new NeedsOperator('reconnect needed');
     await expect(failing(error)).rejects.toBe(error);
   });
 });
 
-describe('what all providers refuse alike', () => {
-  it('is an order that is never taken, with the better reason if there is one', () => {
+describe('helpers of all providers', () => {
+  it('give an order up, with a more precise reason if there is one', () => {
     expect(neverTaken('no', { httpStatus: 422 })).toMatchObject({ reason: NOT_TAKEN, reasonCode: 'technical' });
     expect(neverTaken('no', { reason: 'Too far.', reasonCode: 'out_of_area' })).toMatchObject({ reason: 'Too far.' });
     expect(tooLate('no', 409)).toMatchObject({ name: 'GiveUp', reasonCode: 'other', httpStatus: 409 });
   });
 
-  it('is a webhook that names no order, with the fields in which an id was looked for', () => {
+  it('refuse a webhook without an order, with the names of the expected fields', () => {
     refuseNameless({ id: undefined, reference: 'order-1' });
     expect(() => refuseNameless({ id: undefined, reference: undefined })).toThrow('id and reference are missing');
   });
@@ -319,14 +319,14 @@ describe('a signature', () => {
     );
   const right = (encoding: 'hex' | 'base64') => createHmac('sha256', secret).update('1.{}').digest(encoding);
 
-  it('is over all that is signed, in hex of either case or in base64', () => {
+  it('covers all signed parts, in hex of either case or in base64', () => {
     verify(right('hex'));
     verify(right('hex').toUpperCase());
     verify(right('base64'), undefined, 'base64');
     expect(() => verify(right('base64').toLowerCase(), undefined, 'base64')).toThrow(NotAuthentic);
   });
 
-  it('is of any of several secrets, and of none if there are none', () => {
+  it('may be of any of several secrets, and fails without secrets', () => {
     const by =
       (...secrets: string[]) =>
       () =>
@@ -339,13 +339,13 @@ describe('a signature', () => {
     expect(by()).toThrow(NotAuthentic);
   });
 
-  it('is one of several in a header that came twice', () => {
+  it('may be one of several in a repeated header', () => {
     const [ours, other] = [right('hex'), '0'.repeat(64)];
     for (const given of [`${ours}, ${other}`, `${other},${ours}`, ` ${ours} `]) verify(given);
     expect(() => verify(`${other}, ${other}`)).toThrow(NotAuthentic);
   });
 
-  it('stands behind its prefix, and nowhere else', () => {
+  it('needs its exact prefix', () => {
     verify(`sha256=${right('hex')}`, 'sha256=');
     for (const wrong of [right('hex'), `sha1=${right('hex')}`, `sha256=sha256=${right('hex')}`, 'sha256=', 'sha256']) {
       expect(() => verify(wrong, 'sha256='), wrong).toThrow(NotAuthentic);

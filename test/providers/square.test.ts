@@ -104,7 +104,7 @@ providerContract(square, {
   ),
 });
 
-describe('by OAuth', () => {
+describe('square by OAuth', () => {
   const ofSettings = ['settings', 'createOrder fails', 'tokens', 'check'];
   providerContract(
     square,
@@ -129,7 +129,7 @@ describe('by OAuth', () => {
 });
 
 describe("the seller's token", () => {
-  it('is renewed once it is six days old, at the daily look, and a renewal that fails stops no order', async () => {
+  it('is renewed when it is six days old, by the daily job, and a failed renewal stops no order', async () => {
     const at = await stage('EUR', true);
     const days = (count: number): Date => new Date(NOW.getTime() + count * DAY_MS);
     await at.renew({ now: days(0) });
@@ -146,7 +146,7 @@ describe("the seller's token", () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it('that the seller withdrew needs a new authorisation, once it had been granted', async () => {
+  it('that the seller has revoked needs a new authorisation', async () => {
     const at = await stage('EUR', true);
     await at.create(orderOf());
     at.sim.oauth.withdraw();
@@ -155,7 +155,7 @@ describe("the seller's token", () => {
     expectNoSecrets(at.sim, [error.message]);
   });
 
-  it('is not asked for while the secret is wrong, and that is no call for the seller', async () => {
+  it('is not requested with a wrong secret, and that does not ask for a reconnect', async () => {
     const at = await stage('EUR', true);
     const settings = { ...at.settings, clientSecret: 'sq0csp-wrong' };
     const error = await rejectionOf(at.create(orderOf(), { settings }));
@@ -163,7 +163,7 @@ describe("the seller's token", () => {
     expectError(error, NeedsOperator, 'clientSecret');
   });
 
-  it('is waited for by orders until the seller has authorised the application', async () => {
+  it('is missing until the seller has authorised the application, and orders are held', async () => {
     const at = await stage('EUR', true);
     const { refreshToken: _none, ...settings } = at.settings;
     const error = await rejectionOf(at.create(orderOf(), { settings: Settings.parse(settings) }));
@@ -172,7 +172,7 @@ describe("the seller's token", () => {
     expect(square.grantSeed?.(Settings.parse(settings))).toBeUndefined();
   });
 
-  it('in the place of a refresh token is asked how long it lives, each day, and check says it', async () => {
+  it('in place of a refresh token has its expiry read each day, which check shows', async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     const granted = await grantOf(at, settings);
@@ -183,14 +183,14 @@ describe("the seller's token", () => {
     );
   });
 
-  it("in whose place there is the application's own does not end, and nothing is said", async () => {
+  it('of the application itself never expires, and check does not mention it', async () => {
     const at = await stage();
     expect(await grantOf(at, at.settings)).not.toHaveProperty('lastsS');
     expect(await at.check()).toBeUndefined();
   });
 
   it.each([[{ status: 200, body: { access_token: 'EAAA' } }], [{ status: 200, body: '<html>' }]])(
-    'that cannot be read is asked for again: %j',
+    'is requested again if the answer cannot be read: %j',
     async (fault) => {
       const at = await stage('EUR', true);
       at.sim.fail = only('POST /oauth2/token', fault);
@@ -208,8 +208,8 @@ describe("the seller's token", () => {
   }
 });
 
-describe('the order', () => {
-  it('of a pickup is written so, whatever the order has', async () => {
+describe('an order for Square', () => {
+  it('of a pickup has all fields', async () => {
     const at = await stage();
     const order = orderOf({ serviceOrderId: 'order-1', callOutCode: 'K472' });
     await at.create(order);
@@ -266,7 +266,7 @@ describe('the order', () => {
     });
   });
 
-  it('has its discounts as they are called, of the whole order', async () => {
+  it('has its discounts with their names, for the whole order', async () => {
     const at = await stage();
     const { money } = sampleOrder();
     const discounts = [
@@ -340,7 +340,7 @@ describe('the order', () => {
   it.each([
     [{ pickup: 8 }, 'PT8M', 'PT30M'],
     [{ delivery: 90 }, 'PT15M', 'PT90M'],
-  ])("takes as long as the location's settings say: %j", async (prepMinutes, pickup, delivery) => {
+  ])("has the preparation times of the location's settings: %j", async (prepMinutes, pickup, delivery) => {
     const at = await stage();
     const settings = Settings.parse({ ...at.sim.settings, prepMinutes });
     for (const [type, duration] of [['pickup', pickup] as const, ['delivery', delivery] as const]) {
@@ -352,7 +352,7 @@ describe('the order', () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it('stays the same when its time has passed: the key would be refused with another body', async () => {
+  it('stays the same after its time has passed, because Square refuses a reused key with another body', async () => {
     const at = await stage();
     const order = orderOf({ placedAt: '2026-01-31T18:00:00Z' });
     order.fulfillment.requestedAt = '2026-01-31T18:45:00Z';
@@ -362,7 +362,7 @@ describe('the order', () => {
     expect(at.sim.tickets).toMatchObject([{ requests: 2 }]);
   });
 
-  it('is cut to what Square takes', async () => {
+  it("is cut to Square's limits", async () => {
     const at = await stage();
     const member = { id: 'm-1', name: 'N'.repeat(300), email: `${'e'.repeat(300)}@example.com` };
     const notes = 'n'.repeat(3000);
@@ -380,7 +380,7 @@ describe('the order', () => {
     expect(body).not.toMatch(/email_address|"country"/);
   });
 
-  it('leaves out what the member left out', async () => {
+  it('leaves out fields that the member left out', async () => {
     const at = await stage();
     const { notes: _notes, ...rest } = orderOf({ type: 'delivery', member: { id: 'm-1', name: 'Ada', email: 'none' } });
     const destination = { line1: 'x', line2: '', city: '', postalCode: '', instructions: '' };
@@ -392,7 +392,7 @@ describe('the order', () => {
     expect(body).not.toMatch(/"fulfillments".*"note"|dropoff/);
   });
 
-  it('takes the price of the catalog where ours is not known', async () => {
+  it("uses the catalog's price if ours is unknown", async () => {
     const at = await stage();
     const order = orderOf();
     for (const item of order.items) delete item.unitPrice;
@@ -401,7 +401,7 @@ describe('the order', () => {
     expect(at.sim.tickets).toMatchObject([{ paid: order.money.total }]);
   });
 
-  it('takes an id that is not in the itemMap as it is', async () => {
+  it('uses an id that is not in the itemMap unchanged', async () => {
     const at = await stage();
     const order = orderOf();
     const { itemMap } = at.settings;
@@ -410,7 +410,7 @@ describe('the order', () => {
     expect(at.sim.tickets).toHaveLength(1);
   });
 
-  it('takes nothing from the itemMap that is not in it', async () => {
+  it('uses only own properties of the itemMap', async () => {
     const at = await stage();
     const modifiers = [{ serviceModifierId: 'toString', name: 'Cheddar', quantity: 1 }];
     await rejectionOf(at.create(orderOf({ items: [burgerWith({ serviceItemId: 'constructor', modifiers })] })));
@@ -421,7 +421,7 @@ describe('the order', () => {
 });
 
 describe('references and keys', () => {
-  it('keep an id of 40 characters and shorten a longer one, always alike and never two alike', () => {
+  it('keep an id of 40 characters, and shorten longer ones reproducibly and uniquely', () => {
     expect(referenceOf('x'.repeat(40))).toBe('x'.repeat(40));
     const one = referenceOf(`${'x'.repeat(41)}1`);
     expect(one).toMatch(/^x{23}-[\da-f]{16}$/);
@@ -430,7 +430,7 @@ describe('references and keys', () => {
     expect(referenceOf('🎂'.repeat(100)).isWellFormed()).toBe(true);
   });
 
-  it('have 45 characters at most, and differ by what they are for', () => {
+  it('have 45 characters at most, and differ by purpose', () => {
     const long = '🎂'.repeat(127);
     const keys = [keyOf('order', long), keyOf('payment', long), keyOf('pay-order', long), keyOf('order', 'o-1')];
     expect(new Set(keys).size).toBe(4);
@@ -439,7 +439,7 @@ describe('references and keys', () => {
 });
 
 describe('the payment', () => {
-  it('is what Square asks for where its total is another, and says so', async () => {
+  it("is Square's total if it differs from ours, with a note", async () => {
     const at = await stage();
     at.sim.catalog.taxPercentage = 7;
     const order = orderOf();
@@ -450,7 +450,7 @@ describe('the payment', () => {
     });
   });
 
-  it('says so in the currency’s own digits', async () => {
+  it("has the difference in the currency's own digits in the note", async () => {
     const at = await stage('KWD');
     at.sim.catalog.taxPercentage = 0;
     const order = orderOf();
@@ -461,7 +461,7 @@ describe('the payment', () => {
     });
   });
 
-  it('is none where nothing is due: such an order is paid with no payments', async () => {
+  it('is left out if nothing is due, and the order is paid without payments', async () => {
     const at = await stage();
     const order = gift(0);
     await at.create(order);
@@ -474,7 +474,7 @@ describe('the payment', () => {
     expect(at.sim.tickets).toMatchObject([{ paid: 0, requests: 2 }]);
   });
 
-  it('may be a tip alone', async () => {
+  it('may consist of a tip only', async () => {
     const at = await stage();
     await at.create(gift(300));
     expect(at.sim.refusals).toEqual([]);
@@ -482,13 +482,13 @@ describe('the payment', () => {
   });
 
   it.each<[string, object, SampleOptions['type'], number]>([
-    ["a delivery's of the platform is its courier's", { deliveredBy: 'platform' }, 'delivery', 0],
-    ["a delivery's of Square is its courier's", { deliveredBy: 'vendor' }, 'delivery', 0],
-    ["a delivery's, brought by the seller's own staff, is theirs", {}, 'delivery', 300],
-    ["a pickup's is theirs", { deliveredBy: 'platform' }, 'pickup', 300],
-    ['and so by the setting of before, where staff do not deliver', { ownCouriers: false }, 'delivery', 0],
-    ['and where they do', { ownCouriers: true }, 'delivery', 300],
-  ])('puts no tip into the pool of the staff but theirs: %s', async (_whose, settings, type, pooled) => {
+    ["a delivery by the platform's courier", { deliveredBy: 'platform' }, 'delivery', 0],
+    ["a delivery by Square's courier", { deliveredBy: 'vendor' }, 'delivery', 0],
+    ["a delivery by the seller's own staff", {}, 'delivery', 300],
+    ['a pickup', { deliveredBy: 'platform' }, 'pickup', 300],
+    ['the old setting, if staff do not deliver', { ownCouriers: false }, 'delivery', 0],
+    ['the old setting, if staff deliver', { ownCouriers: true }, 'delivery', 300],
+  ])("puts only the staff's own tips into the staff's pool: %s", async (_whose, settings, type, pooled) => {
     const at = await stage();
     const order = orderOf(type && { type });
     await at.create(order, { settings: { ...at.settings, ...settings } });
@@ -498,7 +498,7 @@ describe('the payment', () => {
     expect(at.bodyOf('POST /v2/payments')).not.toHaveProperty('note');
   });
 
-  it('has the tip of an order whose charges have no names', async () => {
+  it("has the tip even if the order's charges have no names", async () => {
     const at = await stage();
     const total_money = { amount: 4534, currency: 'EUR' };
     const order = { id: 'order-of-square', total_money, service_charges: [{ name: null }, {}] };
@@ -507,7 +507,7 @@ describe('the payment', () => {
     expect(at.bodyOf('POST /v2/payments')).toMatchObject({ tip_money: { amount: 300 } });
   });
 
-  it("of a courier's tip alone is none of the staff's", async () => {
+  it("of only a courier's tip gives the staff nothing", async () => {
     const at = await stage();
     const { fulfillment } = orderOf({ type: 'delivery' });
     await at.create({ ...gift(300), fulfillment }, { settings: { ...at.settings, deliveredBy: 'platform' } });
@@ -519,7 +519,7 @@ describe('the payment', () => {
   it.each([
     ['restaurant', 'platform'],
     ['platform', 'restaurant'],
-  ] as const)('holds the tip once though the setting changed in between: deliveredBy was %s', async (was, is) => {
+  ] as const)('has the tip once although the setting changed in between: deliveredBy was %s', async (was, is) => {
     const at = await stage();
     const order = orderOf({ type: 'delivery' });
     at.sim.fail = only('POST /v2/orders', 'drop-answer');
@@ -540,7 +540,7 @@ describe('the payment', () => {
     ['401', 401, { name: 'NeedsOperator', httpStatus: 401 }],
     ['403', 403, { name: 'NeedsOperator', httpStatus: 403 }],
   ])(
-    'that fails with %s leaves an order that no seller sees, and a repeat goes on with it',
+    'that fails with %s leaves an order that no seller sees, and a repeat completes it',
     async (_name, status, error) => {
       const at = await stage();
       const order = orderOf();
@@ -573,7 +573,7 @@ describe('the payment', () => {
     },
   );
 
-  it('that is refused fails the order', async () => {
+  it('that is refused gives the order up', async () => {
     const at = await stage();
     at.sim.fail = only('POST /v2/payments', refusal(400, 'BAD_REQUEST'));
     expect(await rejectionOf(at.create(orderOf()))).toMatchObject({
@@ -583,13 +583,13 @@ describe('the payment', () => {
     expect(at.sim.tickets).toHaveLength(0);
   });
 
-  it('that is refused because the order is paid has done its work', async () => {
+  it('that is refused because the order is paid counts as done', async () => {
     const { at, order, ref } = await placed();
     at.sim.fail = only('POST /v2/payments', refusal(400, 'IDEMPOTENCY_KEY_REUSED'));
     expect(await at.create(order)).toEqual(ref);
   });
 
-  it('that is refused stays in doubt while Square does not show the order', async () => {
+  it('that is refused leaves a doubt while Square does not show the order', async () => {
     const at = await stage();
     const order = orderOf();
     await at.create(order);
@@ -601,7 +601,7 @@ describe('the payment', () => {
   });
 });
 
-describe('a key that comes back with another body', () => {
+describe('a key that was used with another body', () => {
   it('finds the order that an earlier attempt left, and pays it', async () => {
     const at = await stage();
     const order = orderOf({ serviceOrderId: 'order-1' });
@@ -617,13 +617,13 @@ describe('a key that comes back with another body', () => {
     expect([at.sim.orders.length, at.sim.tickets.length]).toEqual([1, 1]);
   });
 
-  it('takes a paid one as it is', async () => {
+  it('accepts a paid order as it is', async () => {
     const { at, order, ref } = await placed();
     expect(await at.create({ ...order, notes: 'another' })).toEqual(ref);
     expect(at.sim.calls.filter(({ route }) => route === 'POST /v2/payments')).toHaveLength(1);
   });
 
-  it("passes over a till's own orders of another shape", async () => {
+  it("ignores a till's own orders", async () => {
     const at = await stage();
     const order = orderOf({ serviceOrderId: 'order-1' });
     await at.create(order);
@@ -634,13 +634,13 @@ describe('a key that comes back with another body', () => {
     expect(at.bodyOf('POST /v2/payments')).toMatchObject({ order_id: 'found' });
   });
 
-  it('gives up where there is none', async () => {
+  it('gives up if there is no such order', async () => {
     const at = await stage();
     at.sim.fail = only('POST /v2/orders', refusal(400, 'IDEMPOTENCY_KEY_REUSED'));
     expect(await rejectionOf(at.create(orderOf()))).toBeInstanceOf(GiveUp);
   });
 
-  it('tries again where the search cannot be read', async () => {
+  it('is tried again if the search cannot be read', async () => {
     const at = await stage();
     at.sim.fail = (route) =>
       route === 'POST /v2/orders' ? refusal(400, 'IDEMPOTENCY_KEY_REUSED') : { status: 200, body: { orders: 'none' } };
@@ -648,7 +648,7 @@ describe('a key that comes back with another body', () => {
   });
 });
 
-describe('what Square refuses', () => {
+describe('a refusal by Square', () => {
   it.each<[string, object, string]>([
     ['422 UNPROCESSABLE_ENTITY', refusal(422, 'UNPROCESSABLE_ENTITY'), 'GiveUp'],
     ['404 NOT_FOUND', refusal(404, 'NOT_FOUND'), 'NeedsOperator'],
@@ -678,7 +678,7 @@ describe('what Square refuses', () => {
     expect(error.message).not.toContain('Ada');
   });
 
-  it('is told by code and field, never by a detail, which may quote the member', async () => {
+  it('is reported with code and field, never with its detail, which may quote the member', async () => {
     const at = await stage();
     const detail = 'Ada Lovelace: `x` is no name';
     at.sim.fail = only('POST /v2/orders', refusal(400, 'INVALID_VALUE', { field: 'order.ticket_name', detail }));
@@ -689,7 +689,7 @@ describe('what Square refuses', () => {
   });
 
   it.each(['burger-classic', 'cheddar'])(
-    'an item or modifier that is not in the catalog is named: %s',
+    'of an item or modifier that is not in the catalog names it: %s',
     async (ours) => {
       const at = await stage();
       const settings = { ...at.settings, itemMap: { ...at.settings.itemMap, [ours]: 'NOSUCHOBJECT' } };
@@ -701,7 +701,7 @@ describe('what Square refuses', () => {
   );
 });
 
-describe('signatures', () => {
+describe('signatures of Square', () => {
   // Published by Square in square-nodejs-sdk, tests/integration/webhooks.test.ts.
   const key = 'Ibxx_5AKakO-3qeNVR61Dw';
   const url = 'https://webhook.site/679a4f3a-dcfa-49ee-bac5-9d0edad886b9';
@@ -722,7 +722,7 @@ describe('signatures', () => {
       },
     ],
     [
-      'of text that others escape',
+      'of text with characters that some encoders escape',
       {
         key: 'signature-key',
         url: 'https://webhook.site/webhooks',
@@ -730,7 +730,7 @@ describe('signatures', () => {
         signature: 'Cxt7+aTi4rKgcA0bC4g9EHdVtLSDWdqccmL5MvihU4U=',
       },
     ],
-  ])('that Square publishes hold: %s', (_name, published) => {
+  ])("from Square's documentation are valid: %s", (_name, published) => {
     // The second and third have no type, which is judged after the signature.
     expect(() => verify(published)).not.toThrow(NotAuthentic);
     expect(() => verify({ ...published, url: WEBHOOK_URL }, { notificationUrl: published.url })).not.toThrow(
@@ -738,14 +738,14 @@ describe('signatures', () => {
     );
   });
 
-  it('cover a URL that is ours: the one of the settings, or the one that was called', () => {
+  it('cover a URL of ours: the one in the settings, or the called one', () => {
     const elsewhere = 'https://expediter.example.com/webhook/square/club-2?token=t-2';
     expect(() => verify({ ...vector, url: elsewhere }, { notificationUrl: WEBHOOK_URL })).toThrow(
       new NotAuthentic('the signature in x-square-hmacsha256-signature is wrong'),
     );
   });
 
-  it('cover no path: where neither the settings nor PUBLIC_URL tell the URL, nothing holds', () => {
+  it('are refused if neither the settings nor PUBLIC_URL give the URL', () => {
     for (const path of ['', '/webhook/square/club-1?token=t-1']) {
       const forPath = createHmac('sha256', key).update(path).update(body).digest('base64');
       expect(() => verify({ ...vector, url: path, signature: forPath })).toThrow(
@@ -754,7 +754,7 @@ describe('signatures', () => {
     }
   });
 
-  it('do not hold without a key, and the error says where it comes from', () => {
+  it('are refused without a key, and the error says how to get it', () => {
     const settings = Settings.parse({ accessToken: 'a', locationId: 'L1' });
     expect(() => square.translateWebhook(webhookAt(NOW, body), settings)).toThrow(
       new NotAuthentic('signatureKey is missing: run expediter provider connect, which puts it into the settings'),
@@ -779,7 +779,7 @@ describe('signatures', () => {
   }
 });
 
-describe('events', () => {
+describe('events of Square', () => {
   // From Square's own reference, of order.fulfillment.updated.
   const published = {
     merchant_id: '5S9MXCS9Y99KK',
@@ -806,7 +806,7 @@ describe('events', () => {
   };
   const updated = published.data.object.order_fulfillment_updated;
 
-  it('as published are read, Square naming its own id only', () => {
+  it("are read as published, with only Square's id", () => {
     expect(translate(published)).toEqual([
       {
         status: 'in_progress',
@@ -817,7 +817,7 @@ describe('events', () => {
     ]);
   });
 
-  it('tell each change of a state, and none where it stays', () => {
+  it('report each change of a state, and nothing without a change', () => {
     const event = fulfillmentUpdated([
       { new_state: 'PROPOSED' },
       { old_state: null, new_state: 'PROPOSED' },
@@ -835,7 +835,7 @@ describe('events', () => {
       ['FAILED', 'CANCELED'],
       ['failed', 'cancelled'],
     ],
-  ])('end no order whose other fulfillment goes on: %j', async (states, statuses) => {
+  ])('end no order while its other fulfillment continues: %j', async (states, statuses) => {
     const moved = states.map((new_state) => ({ old_state: 'RESERVED', new_state }));
     expect(translate(fulfillmentUpdated(moved)).map(({ status }) => status)).toEqual(statuses);
     const { at, order, ref } = await placed();
@@ -843,14 +843,14 @@ describe('events', () => {
     expect((await at.read(ref, order)).map(({ status }) => status)).toEqual(statuses);
   });
 
-  it('complete nothing at a location where a till completes fulfillments before the food is handed over', () => {
+  it('complete no order with closedMeansCompleted: false', () => {
     const event = fulfillmentUpdated([{ old_state: 'PREPARED', new_state: 'COMPLETED' }]);
     expect(translate(event)).toHaveLength(1);
     expect(translate(event, { closedMeansCompleted: false })).toEqual([]);
   });
 
   it.each([undefined, null, 7, 'soon', '2020-04-16T23:16:30', '0000-01-01T00:00:00Z'])(
-    'fall back on when they were sent where updated_at is %j',
+    'have the time of sending if updated_at is %j',
     (updated_at) => {
       const event = fulfillmentUpdated([{ new_state: 'RESERVED' }], { updated_at });
       expect(translate(event)).toMatchObject([{ occurredAt: '2020-04-16T23:16:30.789Z' }]);
@@ -860,7 +860,7 @@ describe('events', () => {
     },
   );
 
-  it('of other types are none of ours, whatever is in them', () => {
+  it('of other types are ignored', () => {
     expect(translate({ type: 'payment.updated', data: 7 })).toEqual([]);
   });
 
@@ -872,7 +872,7 @@ describe('events', () => {
     ['no location', fulfillmentUpdated([], { location_id: undefined })],
     ['no state', fulfillmentUpdated([{ old_state: 'PROPOSED' }])],
     ['no list', fulfillmentUpdated({} as never)],
-  ])('with %s are poison', (_name, event) => {
+  ])('with %s are refused', (_name, event) => {
     expect(() => translate(event)).toThrow(Poison);
   });
 
@@ -888,7 +888,7 @@ describe('events', () => {
 });
 
 describe('cancelOrder', () => {
-  it("cancels the fulfillment, by the order's version and a key of that, and leaves the payment", async () => {
+  it("cancels the fulfillment with the order's version and its key, without touching the payment", async () => {
     const { at, order, ref } = await placed({ serviceOrderId: 'order-1' });
     expect(await at.cancel(ref, order)).toBe('cancelled');
     expect(at.bodyOf(`PUT /v2/orders/${ref.providerOrderId}`)).toEqual({
@@ -903,7 +903,7 @@ describe('cancelOrder', () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it.each(['pickup', 'delivery'] as const)('says why, for the staff, of a %s', async (type) => {
+  it.each(['pickup', 'delivery'] as const)('gives staff the reason of a cancelled %s', async (type) => {
     const { at, order, ref } = await placed({ type });
     expect(await at.cancel(ref, Object.assign(order, { cancelReason: 'Rain, '.repeat(30) }))).toBe('cancelled');
     expect(at.bodyOf(`PUT /v2/orders/${ref.providerOrderId}`)).toMatchObject({
@@ -912,14 +912,14 @@ describe('cancelOrder', () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it('asks for nothing of what is cancelled at the till already', async () => {
+  it('sends no cancel if the till has already cancelled', async () => {
     const { at, order, ref } = await placed();
     at.sim.become?.(first(at.sim.tickets), 'CANCELED');
     expect(await at.cancel(ref, order)).toBe('cancelled');
     expect(at.sim.cancels).toBe(0);
   });
 
-  it('cancels an order that was never paid, so that nobody ever cooks it', async () => {
+  it('cancels an unpaid order, so that nobody cooks it', async () => {
     const at = await stage();
     const order = orderOf();
     at.sim.fail = only('POST /v2/payments', { status: 500 });
@@ -928,14 +928,14 @@ describe('cancelOrder', () => {
     expect(at.sim.orders).toMatchObject([{ isPaid: false, stage: 'CANCELED' }]);
   });
 
-  it.each(['COMPLETED', 'FAILED', 'order.updated COMPLETED'])('is too late once it is %s', async (state) => {
+  it.each(['COMPLETED', 'FAILED', 'order.updated COMPLETED'])('is too late if the order is %s', async (state) => {
     const { at, order, ref } = await placed();
     at.sim.become?.(first(at.sim.tickets), state);
     const error = await rejectionOf(at.cancel(ref, order));
     expect(error).toMatchObject({ name: 'GiveUp', reason: 'The restaurant can no longer cancel this order.' });
   });
 
-  it.each([409, 400])('tries again, with a new key, where the till changed it meanwhile (%i)', async (status) => {
+  it.each([409, 400])('is tried again with a new key if the till changed the order meanwhile (%i)', async (status) => {
     const { at, order, ref } = await placed();
     at.sim.miscancel = () => refusal(status, status === 409 ? 'CONFLICT' : 'VERSION_MISMATCH');
     expect(await rejectionOf(at.cancel(ref, order))).toBeInstanceOf(TryAgain);
@@ -944,14 +944,14 @@ describe('cancelOrder', () => {
     expect(await at.cancel(ref, order)).toBe('cancelled');
   });
 
-  it('takes no fulfillment without its uid for one, which would make another', async () => {
+  it('does not send a fulfillment without a uid, which would create another', async () => {
     const { at, order, ref } = await placed();
     at.shows({ fulfillments: [{ state: 'PREPARED' }] });
     expect(await rejectionOf(at.cancel(ref, order))).toBeInstanceOf(TryAgain);
     expect(at.sim.cancels).toBe(0);
   });
 
-  it('does not say that there is no such order where it cannot search them all, nor that it is too late', async () => {
+  it('does not report an absent order if it cannot search all orders', async () => {
     const at = await stage();
     at.sim.fail = only('POST /v2/orders/search', refusal(400, 'BAD_REQUEST'));
     expect(await rejectionOf(at.cancel({}, orderOf()))).toBeInstanceOf(NeedsOperator);
@@ -961,7 +961,7 @@ describe('cancelOrder', () => {
     expect(await at.cancel({}, orderOf())).toBe('absent');
   });
 
-  it("needs no more than orders do of a seller's token", async () => {
+  it("needs no more scopes of a seller's token than orders need", async () => {
     const at = await stage();
     const order = orderOf();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
@@ -971,7 +971,7 @@ describe('cancelOrder', () => {
 });
 
 describe('readStatus', () => {
-  it('says by when it will be ready or delivered, as the till has it now', async () => {
+  it("reads the till's current estimate", async () => {
     const at = await stage();
     for (const type of ['pickup', 'delivery'] as const) {
       const order = orderOf({ type });
@@ -996,38 +996,41 @@ describe('readStatus', () => {
     ['CANCELED Fire drill', 'Fire drill', 'restaurant_cancelled'],
     ['CANCELED', undefined, 'restaurant_cancelled'],
     ['FAILED', undefined, 'other'],
-  ])('says why of one that is %s', async (native, reason, reasonCode) => {
+  ])('reads the reason of an order that is %s', async (native, reason, reasonCode) => {
     const { at, order, ref } = await placed();
     at.sim.become?.(first(at.sim.tickets), native);
     const [event] = await at.read(ref, order);
     expect([event?.reason, event?.reasonCode]).toEqual([reason, reasonCode]);
   });
 
-  it.each(['pickup', 'delivery'] as const)('takes the time that we sent for no estimate of a %s', async (type) => {
-    const at = await stage();
-    const order = orderOf({ type, placedAt: '2026-01-31T18:00:00Z' });
-    order.fulfillment.requestedAt = '2026-01-31T20:00:00+01:00';
-    const ref = await at.create(order);
-    at.sim.become?.(first(at.sim.tickets), 'RESERVED');
-    const told = async () => {
-      const [event] = await at.read(ref, order);
-      return event?.estimatedReadyAt ?? event?.estimatedDeliveryAt;
-    };
-    expect(await told()).toBeUndefined();
-    at.sim.estimate = '2026-01-31T19:00:00.000Z';
-    expect(await told(), 'in other words').toBeUndefined();
-    at.sim.estimate = '2026-01-31T19:10:00.000Z';
-    expect(await told(), 'staff changed it').toBe(at.sim.estimate);
-  });
+  it.each(['pickup', 'delivery'] as const)(
+    'does not read the time that we sent as an estimate of a %s',
+    async (type) => {
+      const at = await stage();
+      const order = orderOf({ type, placedAt: '2026-01-31T18:00:00Z' });
+      order.fulfillment.requestedAt = '2026-01-31T20:00:00+01:00';
+      const ref = await at.create(order);
+      at.sim.become?.(first(at.sim.tickets), 'RESERVED');
+      const told = async () => {
+        const [event] = await at.read(ref, order);
+        return event?.estimatedReadyAt ?? event?.estimatedDeliveryAt;
+      };
+      expect(await told()).toBeUndefined();
+      at.sim.estimate = '2026-01-31T19:00:00.000Z';
+      expect(await told(), 'in other words').toBeUndefined();
+      at.sim.estimate = '2026-01-31T19:10:00.000Z';
+      expect(await told(), 'staff changed it').toBe(at.sim.estimate);
+    },
+  );
 
-  it('takes a fulfillment that expired for one that nobody began', async () => {
+  it('reads an expired fulfillment as an order that nobody started', async () => {
     const { at, order, ref } = await placed();
     const expired = { uid: 'f', state: 'FAILED', pickup_details: { expired_at: '2026-01-31T19:00:00Z' } };
     at.shows({ fulfillments: [expired] });
     expect(await at.read(ref, order)).toMatchObject([{ status: 'failed', reasonCode: 'no_answer' }]);
   });
 
-  it('asks once, and names the order by both ids, also one whose reference had to be shortened', async () => {
+  it('sends one request, and names the order by both ids, even if its reference was shortened', async () => {
     const { at, order, ref } = await placed({ serviceOrderId: 'order-'.padEnd(120, 'long-') });
     at.sim.become?.(first(at.sim.tickets), 'PREPARED');
     const updatedAt = expect.stringMatching(/^20.*Z$/) as string;
@@ -1043,7 +1046,7 @@ describe('readStatus', () => {
     expect(at.sim.reads).toBe(1);
   });
 
-  it('finds the order by its reference where its id at Square is not known', async () => {
+  it('finds the order by its reference if its Square id is unknown', async () => {
     const at = await stage();
     const [order, other] = [orderOf(), orderOf()];
     for (const each of [other, order]) await at.create(each, { now: new Date() });
@@ -1065,7 +1068,7 @@ describe('readStatus', () => {
     expect(await at.read(ref, order)).toMatchObject([{ status: 'completed' }]);
   });
 
-  it('says with closedMeansCompleted: false nothing of a completed fulfillment, as webhooks do', async () => {
+  it('reads no status from a completed fulfillment with closedMeansCompleted: false, like webhooks', async () => {
     const { at, order, ref } = await placed();
     at.sim.become?.(first(at.sim.tickets), 'COMPLETED');
     expect(await at.read(ref, order, { settings: { ...at.settings, closedMeansCompleted: false } })).toEqual([]);
@@ -1083,7 +1086,7 @@ describe('readStatus', () => {
 });
 
 describe('check', () => {
-  it("passes with a seller's token, whether it may see the location or its orders alone", async () => {
+  it("passes with a seller's token for the location, or for its orders only", async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     await at.check({ settings });
@@ -1105,19 +1108,19 @@ describe('check', () => {
     expectError(await rejectionOf(at.check({ settings })), NeedsOperator, 'lacks ORDERS_WRITE, PAYMENTS_WRITE');
   });
 
-  it("finds a location that is another seller's, also where only its orders are seen", async () => {
+  it("fails if the location is another seller's", async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken, locationId: 'L0THER' };
     expectError(await rejectionOf(at.check({ settings })), NeedsOperator, 'locationId');
   });
 
-  it('finds a location that is closed for good', async () => {
+  it('fails if the location is closed permanently', async () => {
     const at = await stage();
     at.sim.locationStatus = 'INACTIVE';
     expectError(await rejectionOf(at.check()), NeedsOperator, 'the location of locationId is inactive');
   });
 
-  it('refuses another name of the location, which no webhook says', async () => {
+  it('refuses an alias of the location, which webhooks do not use', async () => {
     const at = await stage();
     const error = await rejectionOf(at.check({ settings: { ...at.settings, locationId: 'main' } }));
     expectError(error, NeedsOperator, 'locationId is an alias of the location');
@@ -1128,7 +1131,7 @@ describe('check', () => {
     ['GET /v2/locations/', { status: 403 }, NeedsOperator, /use a locationId of the token/],
     ['GET /v2/locations/', refusal(400, 'BAD_REQUEST'), NeedsOperator, /refused the location of locationId with 400/],
     ['GET /v2/locations/', { status: 200, body: '<html>' }, NeedsOperator, /check baseUrl/],
-  ])('tells apart what %s is answered with: %j', async (route, fault, type, words) => {
+  ])('distinguishes answers to %s: %j', async (route, fault, type, words) => {
     const at = await stage();
     at.sim.fail = (each) => (each.startsWith(route) ? fault : undefined);
     expectError(await rejectionOf(at.check()), type, words);
@@ -1138,7 +1141,7 @@ describe('check', () => {
 describe('connect', () => {
   const NEXT_URL = WEBHOOK_URL.replace('t-1', 't-2');
 
-  it('subscribes to what becomes of orders, and gets the key that webhooks are signed with', async () => {
+  it('subscribes to order events, and gets the key that signs webhooks', async () => {
     const at = await stage();
     const { signatureKey: _key, ...unconnected } = at.settings;
     const connection = await at.connect(WEBHOOK_URL, { settings: unconnected });
@@ -1159,7 +1162,7 @@ describe('connect', () => {
     expect(square.translateWebhook(webhookAt(NOW, body, headers, WEBHOOK_URL), settings)).toHaveLength(1);
   });
 
-  it('twice makes one subscription', async () => {
+  it('makes one subscription when it runs twice', async () => {
     const at = await stage();
     const one = await at.connect(WEBHOOK_URL);
     const two = await at.connect(WEBHOOK_URL);
@@ -1177,7 +1180,7 @@ describe('connect', () => {
     expect(two.settings).toEqual({ ...one.settings, notificationUrl: NEXT_URL });
   });
 
-  it('with a new token drops no event: neither one for the new URL before the settings have it, nor a late one', async () => {
+  it('with a new token drops no event, neither an early one for the new URL nor a late one for the old', async () => {
     const at = await stage();
     await at.create(orderOf());
     const one = await at.connect(WEBHOOK_URL);
@@ -1193,7 +1196,7 @@ describe('connect', () => {
     expect(read(late, two)).toMatchObject([{ status: 'in_progress' }]);
   });
 
-  it('enables one that is disabled', async () => {
+  it('enables a disabled subscription', async () => {
     const at = await stage();
     await at.connect(WEBHOOK_URL);
     Object.assign(first(at.sim.subscriptions), { enabled: false });
@@ -1201,7 +1204,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions).toMatchObject([{ enabled: true }]);
   });
 
-  it('adds the event that one lacks, and leaves its other events', async () => {
+  it('adds a missing event, and keeps the other events', async () => {
     const at = await stage();
     await at.connect(WEBHOOK_URL);
     Object.assign(first(at.sim.subscriptions), { event_types: ['order.updated', 'payment.created'] });
@@ -1210,7 +1213,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions).toMatchObject([{ enabled: true, event_types }]);
   });
 
-  it("leaves others' subscriptions alone, however many pages of them there are", async () => {
+  it('does not change other subscriptions, on any number of pages', async () => {
     const at = await stage();
     for (const name of ['club-2', 'club-3', 'club-10', 'club-11', 'club-12']) {
       await at.connect(WEBHOOK_URL.replace('club-1', name));
@@ -1221,7 +1224,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions.at(-1)?.notification_url).toBe(NEXT_URL);
   });
 
-  it('names one too many to be deleted, the enabled one being kept', async () => {
+  it('keeps the enabled one of two subscriptions, and names the other for deletion', async () => {
     const at = await stage();
     await at.connect(WEBHOOK_URL);
     const one = first(at.sim.subscriptions);
@@ -1231,7 +1234,7 @@ describe('connect', () => {
     expect(settings).toMatchObject({ signatureKey: one.signature_key });
   });
 
-  it('changes nothing where the key cannot be had', async () => {
+  it('changes nothing if the key cannot be read', async () => {
     const at = await stage();
     await at.connect(WEBHOOK_URL);
     at.sim.fail = only(`GET /v2/webhooks/subscriptions/${first(at.sim.subscriptions).id}`, { status: 500 });
@@ -1239,7 +1242,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions).toMatchObject([{ notification_url: WEBHOOK_URL }]);
   });
 
-  it("with a seller's token tells what to do by hand", async () => {
+  it("with a seller's token says what to do by hand", async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     const { done, todo, settings: kept } = await at.connect(WEBHOOK_URL, { settings });
@@ -1257,7 +1260,7 @@ describe('connect', () => {
     expect(lacking.todo[0]).toContain('ORDERS_WRITE, PAYMENTS_WRITE');
   });
 
-  it('leads to the page where the seller agrees, and makes a refresh token of the code that comes of it', async () => {
+  it('prints the page where the seller agrees, and makes a refresh token of its code', async () => {
     const at = await stage('EUR', true);
     const { refreshToken, ...unauthorised } = at.settings;
     const asked = await at.connect(WEBHOOK_URL, { settings: unauthorised });
@@ -1284,7 +1287,7 @@ describe('connect', () => {
     expect(again.message).not.toContain(authorizationCode);
   });
 
-  it('keeps what the code brought though the rest fails: the code is spent', async () => {
+  it('keeps the token of the code although the rest fails, because the code is spent', async () => {
     const at = await stage('EUR', true);
     const { refreshToken, ...unauthorised } = at.settings;
     at.sim.fail = only('POST /oauth2/token/status', { status: 500 });
@@ -1295,14 +1298,14 @@ describe('connect', () => {
     expect(unused).toBe(false);
   });
 
-  it('tries again where Square does not say what is wrong with the token', async () => {
+  it("is tried again if Square's error about the token is unknown", async () => {
     const at = await stage();
     at.sim.fail = only('POST /oauth2/token/status', { status: 500 });
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     expect(await rejectionOf(at.connect(WEBHOOK_URL, { settings }))).toBeInstanceOf(TryAgain);
   });
 
-  it('says that the token is wrong where it is', async () => {
+  it('reports a wrong token', async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: 'EAAAwrong' };
     const error = await rejectionOf(at.connect(WEBHOOK_URL, { settings }));
@@ -1314,9 +1317,9 @@ describe('connect', () => {
     ['refused', 'POST /v2/webhooks/subscriptions', refusal(400, 'BAD_REQUEST'), 'NeedsOperator'],
     ['tried at the wrong host', 'GET /v2/webhooks/subscriptions', { status: 404, body: '<html>' }, 'NeedsOperator'],
     ['answered unreadably', 'GET /v2/webhooks/subscriptions', { status: 200, body: '<html>' }, 'NeedsOperator'],
-    ['too much for now', 'POST /v2/webhooks/subscriptions', { status: 429 }, 'TryAgain'],
+    ['answered with 429', 'POST /v2/webhooks/subscriptions', { status: 429 }, 'TryAgain'],
     ['in conflict', 'POST /v2/webhooks/subscriptions', refusal(409, 'CONFLICT'), 'TryAgain'],
-  ])('fails where it is %s', async (_name, route, fault, name) => {
+  ])('fails if it is %s', async (_name, route, fault, name) => {
     const at = await stage();
     at.sim.fail = only(route, fault as { status: number });
     expect(await rejectionOf(at.connect(WEBHOOK_URL))).toMatchObject({ name });

@@ -93,11 +93,11 @@ providerContract(standard, {
 });
 
 describe('settings', () => {
-  it('hold no previous secret without the one that follows it', () => {
+  it('refuse a previous secret without a current one', () => {
     expect(standard.settings.safeParse({ ...unsigned, previousSecret: PREVIOUS }).success).toBe(false);
   });
 
-  it('take a secret without its prefix, as the libraries do', () => {
+  it('accept a secret without its prefix, like the libraries', () => {
     expect(standard.settings.safeParse({ ...unsigned, secret: SECRET.slice('whsec_'.length) }).success).toBe(true);
   });
 });
@@ -132,7 +132,7 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('takes an order that only the POS has named, null and empty standing for absent', () => {
+  it("reads an order with only the POS's id, and reads null and empty as absent", () => {
     const order = { thirdPartyReference: null, id: 'pos-1', reason: '', occurredAt: null };
     expect(translate(webhookAt(NOW, statusOf(order)))).toEqual([
       { status: 'ready', providerOrderId: 'pos-1', nativeStatus: 'READY' },
@@ -147,13 +147,13 @@ describe('translateWebhook', () => {
     [{ estimatedReadyAt: 'in a minute', estimatedDeliveryAt: 1_770_000_000 }, {}],
     [{ trackingUrl: 'http://courier.example/1' }, {}],
     [{ trackingUrl: null }, {}],
-  ])('loses no status for what it cannot read of the rest: %j', (order, rest) => {
+  ])('reads the status although other fields are unreadable: %j', (order, rest) => {
     expect(translate(webhookAt(NOW, statusOf({ status: 'FAILED', ...order })))).toEqual([
       { status: 'failed', serviceOrderId: 'o-1', nativeStatus: 'FAILED', ...rest },
     ]);
   });
 
-  it('counts no bracket within a string as a level', () => {
+  it('ignores brackets within a text when it counts levels', () => {
     const reason = `\\" ${'[{'.repeat(200)} \\\\`;
     const [event] = translate(webhookAt(NOW, statusOf({ reason })));
     expect(event?.reason).toBe(reason);
@@ -161,9 +161,9 @@ describe('translateWebhook', () => {
 
   it.each([
     ['an unknown status', statusOf({ status: 'SHREDDED' })],
-    ['a status that every object has', statusOf({ status: 'constructor' })],
-    ['another event type, whatever is in it', '{"eventType":"order.paid","order":7}'],
-  ])('finds nothing in %s', (_name, body) => {
+    ['a status that is a property of Object.prototype', statusOf({ status: 'constructor' })],
+    ['another event type with any content', '{"eventType":"order.paid","order":7}'],
+  ])('finds no event in %s', (_name, body) => {
     expect(translate(webhookAt(NOW, body))).toEqual([]);
   });
 
@@ -171,24 +171,24 @@ describe('translateWebhook', () => {
     ['bytes that are not UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), 'not UTF-8'],
     ['no JSON', '{"secret', 'not JSON'],
     ['an empty body', '', 'not JSON'],
-    ['what is nested 101 deep', '['.repeat(101) + ']'.repeat(101), 'deeper than 100: an object with'],
-    ['what is nested 100 deep and no object', '['.repeat(100) + ']'.repeat(100), 'expected object, received array'],
+    ['a text nested 101 deep', '['.repeat(101) + ']'.repeat(101), 'deeper than 100: an object with'],
+    ['a text nested 100 deep that is no object', '['.repeat(100) + ']'.repeat(100), 'expected object, received array'],
     ['a list', '["secret"]', 'expected object, received array'],
     ['no event type', '{}', 'eventType: Invalid input: expected string, received undefined'],
     ['no order', '{"eventType":"order.status"}', 'order: Invalid input: expected object, received undefined'],
     ['no id at all', statusOf({ thirdPartyReference: null }), 'a string in one of them is required'],
     [
-      'ids that are none',
+      'ids of a wrong type',
       statusOf({ thirdPartyReference: 'secret'.repeat(50), id: 'secret\0' }),
       'order.id: contains a NUL',
     ],
     [
-      'a number that may be another',
+      'a number that JSON may round',
       statusOf({ thirdPartyReference: 2 ** 53, id: 1.5 }),
       'order.id: Invalid input: expected string',
     ],
     ['no status', statusOf({ status: undefined }), 'order.status: Invalid input: expected string, received undefined'],
-  ])('drops %s, naming what is wrong and no value', (_name, body, message) => {
+  ])('drops %s, with the fault and without values', (_name, body, message) => {
     const error = errorOf(() => translate(webhookAt(NOW, body)));
     expectError(error, Poison, message);
     expect(error.message).not.toContain('secret');
@@ -196,24 +196,24 @@ describe('translateWebhook', () => {
 
   it.each<[string, Order, object]>([
     ['a number as id', { thirdPartyReference: 4711 }, { serviceOrderId: '4711' }],
-    ['an id too long beside another', { id: 'x'.repeat(256) }, { providerOrderId: undefined }],
-    ['a time that is none', { occurredAt: 'soon' }, { occurredAt: undefined }],
+    ['an id too long next to another', { id: 'x'.repeat(256) }, { providerOrderId: undefined }],
+    ['an invalid time', { occurredAt: 'soon' }, { occurredAt: undefined }],
     ['a time without offset', { occurredAt: '2026-01-31T18:30:00' }, { occurredAt: undefined }],
     ['a time as a number', { occurredAt: 1769880600 }, { occurredAt: undefined }],
     ['a reason that is an object', { reason: { text: 'no dough' } }, { reason: undefined }],
     ['a reason that is a list', { reason: ['no dough', 'no oven'] }, { reason: 'no dough; no oven' }],
-  ])('reads %s, or the rest', (_name, said, read) => {
+  ])('reads %s, or leaves it out', (_name, said, read) => {
     expect(translate(webhookAt(NOW, statusOf(said)))).toMatchObject([{ status: 'ready', ...read }]);
   });
 
   describe('with a secret', () => {
     const body = statusOf({});
 
-    it('takes what the scheme’s own library signed, which signs bytes', () => {
+    it('accepts a signature by the scheme’s own library, over the bytes', () => {
       expect(translate(signedBy(SECRET, statusOf({ reason: 'Teig ist aus – 🍕' })), signed)).toHaveLength(1);
     });
 
-    it('takes one right signature among several', () => {
+    it('accepts one right signature among several', () => {
       const webhook = signedBy(SECRET, body);
       const ours = webhook.headers['webhook-signature'];
       const others = `v1a,${'x'.repeat(88)} ${new Scheme(STRANGER).sign('msg-1', NOW, body)} v1`;
@@ -221,7 +221,7 @@ describe('translateWebhook', () => {
       expect(translate(webhook, signed)).toHaveLength(1);
     });
 
-    it('takes a right signature however the header was split, folded or joined', () => {
+    it('accepts a right signature in a header that was split, folded or joined', () => {
       const webhook = signedBy(SECRET, body);
       const [, base64 = ''] = (webhook.headers['webhook-signature'] ?? '').split(',');
       for (const header of [
@@ -242,7 +242,7 @@ describe('translateWebhook', () => {
       }
     });
 
-    it('says what to do with the headers of Svix', () => {
+    it('suggests a fix for the headers of Svix', () => {
       const webhook = signedBy(SECRET, body);
       const headers = Object.fromEntries(
         Object.entries(webhook.headers).map(([name, value]) => [name.replace('webhook-', 'svix-'), value]),
@@ -252,27 +252,27 @@ describe('translateWebhook', () => {
       );
     });
 
-    it('takes the previous secret while it is kept, and not after', () => {
+    it('accepts the previous secret only while it is set', () => {
       const webhook = signedBy(PREVIOUS, body);
       expect(translate(webhook, { ...signed, previousSecret: PREVIOUS })).toHaveLength(1);
       expect(() => translate(webhook, signed)).toThrow(NotAuthentic);
     });
 
-    it.each([-300, 300])('takes a timestamp %i s from when it came', (seconds) => {
+    it.each([-300, 300])('accepts a timestamp %i s from the arrival', (seconds) => {
       expect(translate(signedBy(SECRET, body, laterBy(seconds)), signed)).toHaveLength(1);
     });
 
     it.each([
       [-301, 'old'],
       [301, 'ahead'],
-    ])('drops a timestamp %i s from when it came', (seconds, word) => {
+    ])('drops a timestamp %i s from the arrival', (seconds, word) => {
       const webhook = signedBy(SECRET, body, laterBy(seconds));
       expect(() => translate(webhook, signed)).toThrow(
         new NotAuthentic(`the signature is right, but webhook-timestamp is over 300 s ${word}`),
       );
     });
 
-    it('drops a body, id or timestamp that was not the one signed', () => {
+    it('drops a webhook whose body, id or timestamp was changed', () => {
       const webhook = signedBy(SECRET, body);
       const { headers } = webhook;
       const later = String(NOW.getTime() / 1000 + 1);
@@ -288,7 +288,7 @@ describe('translateWebhook', () => {
       }
     });
 
-    it('drops a timestamp that is no number, signed or not', () => {
+    it('drops a timestamp that is not a number, even if signed', () => {
       const webhook = signedBy(SECRET, body, new Date(Number.NaN));
       expect(webhook.headers['webhook-timestamp']).toBe('NaN');
       expect(() => translate(webhook, signed)).toThrow('webhook-timestamp is not a number of seconds');
@@ -316,7 +316,7 @@ describe('readStatus', () => {
   }
   const said = (more: object) => ({ eventType: 'order.status', order: { status: 'READY', ...more } });
 
-  it('gets the URL with both ids, signed so that the scheme’s own library verifies it', async () => {
+  it('sends both ids in the URL, with a signature that the scheme’s own library accepts', async () => {
     const { requests, read } = await readFrom(
       said({ id: 'pos-1', reason: 'Late', occurredAt: '2026-01-31T19:30:00+01:00' }),
     );
@@ -344,7 +344,7 @@ describe('readStatus', () => {
     vi.useRealTimers();
   });
 
-  it('signs nothing without a secret, and gives no id that it does not know', async () => {
+  it('sends no signature without a secret, and no unknown id', async () => {
     const { requests, read } = await readFrom(said({ thirdPartyReference: order.serviceOrderId, id: 'pos-9' }), {
       unsigned: true,
     });
@@ -355,7 +355,7 @@ describe('readStatus', () => {
     expect(headers).not.toHaveProperty('idempotency-key');
   });
 
-  it('asks nobody without a statusUrl', async () => {
+  it('sends no request without a statusUrl', async () => {
     const { requests, read } = await readFrom({}, { statusUrl: undefined });
     expect(await read({})).toBeUndefined();
     expect(requests).toEqual([]);
@@ -365,15 +365,15 @@ describe('readStatus', () => {
     ['another order of ours', { thirdPartyReference: 'o-2' }],
     ['another order of its own', { id: 'pos-2' }],
     ['no order', {}],
-  ])('refuses an answer that names %s', async (_name, named) => {
+  ])('refuses an answer about %s', async (_name, named) => {
     const { read } = await readFrom(said(named));
     await expect(read({ providerOrderId: 'pos-1' })).rejects.toBeInstanceOf(TryAgain);
   });
 
   it.each([
-    ['a status that is none of ours', said({ thirdPartyReference: order.serviceOrderId, status: 'BURNT' })],
+    ['an unknown status', said({ thirdPartyReference: order.serviceOrderId, status: 'BURNT' })],
     ['another event', { eventType: 'order.receipt' }],
-  ])('reads nothing from %s', async (_name, answer) => {
+  ])('reads no event from %s', async (_name, answer) => {
     const { read } = await readFrom(answer);
     expect(await read({})).toEqual([]);
   });
@@ -389,7 +389,7 @@ describe('cancelOrder', () => {
     return { requests, cancel: async (ref: OrderRef) => standard.cancelOrder?.(ref, order, context) };
   }
 
-  it('posts both ids and the reason, signed like an order, under an id that no order has', async () => {
+  it('posts both ids and the reason, signed like an order, with a key that no order has', async () => {
     const { requests, cancel } = await cancelAt(200, { cancelled: true });
     expect(await cancel({ providerOrderId: 'pos-1' })).toBe('cancelled');
     const { path, headers, body } = first(requests);
@@ -406,7 +406,7 @@ describe('cancelOrder', () => {
     expect(() => new Scheme(STRANGER).verify(body, headers)).toThrow('No matching signature');
   });
 
-  it('asks nobody without a cancelUrl', async () => {
+  it('sends no request without a cancelUrl', async () => {
     const { requests, cancel } = await cancelAt(200, { cancelled: true }, { cancelUrl: undefined });
     expect(await cancel({ providerOrderId: 'pos-1' })).toBeUndefined();
     expect(requests).toEqual([]);
@@ -417,12 +417,12 @@ describe('cancelOrder', () => {
     [200, { cancelled: false }, 'requested'],
     [200, { cancelled: 'true' }, 'requested'],
     [404, { reason: 'No such order.' }, 'absent'],
-  ])('takes %i %j as %s', async (status, answer, meaning) => {
+  ])('reads %i %j as %s', async (status, answer, meaning) => {
     const { cancel } = await cancelAt(status, answer);
     expect(await cancel({})).toBe(meaning);
   });
 
-  it.each([404, 405])('takes no %i without a reason for an order that is not there', async (status) => {
+  it.each([404, 405])('does not read a %i without a reason as an absent order', async (status) => {
     const { cancel } = await cancelAt(status, { error: 'Not Found' });
     expectError(await rejectionOf(cancel({})), NeedsOperator, 'check cancelUrl');
   });
@@ -448,7 +448,7 @@ describe('createOrder', () => {
   });
   const posFetch = guardedFetch(parseAllowedHosts('127.0.0.1, pos.invalid'));
 
-  it('posts the order, signed so that the scheme’s own library verifies it', async () => {
+  it('posts the order with a signature that the scheme’s own library accepts', async () => {
     const { url, requests } = await posThat((_request, response) => {
       response.writeHead(201).end('{"providerOrderId":"pos-1"}');
     });
@@ -469,7 +469,7 @@ describe('createOrder', () => {
     expect(() => new Scheme(STRANGER).verify(body, headers)).toThrow('No matching signature');
   });
 
-  it('signs nothing without a secret', async () => {
+  it('sends no signature without a secret', async () => {
     const { url, requests } = await posThat((_request, response) => response.writeHead(201).end('{}'));
     await create(url);
     const { headers } = first(requests);
@@ -497,7 +497,7 @@ describe('createOrder', () => {
     [200, '{"providerOrderId":7}', {}],
     [200, `{"providerOrderId":"${'x'.repeat(256)}"}`, {}],
     [200, `{"providerOrderId":"pos-1","more":"${'x'.repeat(2 ** 20)}"}`, {}],
-  ])('takes %i %.40s as taken', async (status, body, ref) => {
+  ])('accepts %i %.40s as a ticket', async (status, body, ref) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));
     expect(await create(url)).toEqual(ref);
   });
@@ -513,10 +513,13 @@ describe('createOrder', () => {
     expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: true, httpStatus: status });
   });
 
-  it.each(['{"message":"Bad Request"}', 'sold out'])('leaves 400 %s to us: it is not in our format', async (body) => {
-    const { url } = await posThat((_request, response) => response.writeHead(400).end(body));
-    expect(await failureOf(url)).toBeInstanceOf(NeedsOperator);
-  });
+  it.each(['{"message":"Bad Request"}', 'sold out'])(
+    'needs an operator after 400 %s, which is not in our format',
+    async (body) => {
+      const { url } = await posThat((_request, response) => response.writeHead(400).end(body));
+      expect(await failureOf(url)).toBeInstanceOf(NeedsOperator);
+    },
+  );
 
   it.each(['', '{}'])(
     'believes 400, 409 and 422 with the body "%s" only if the POS named a ticket lately',
@@ -535,7 +538,7 @@ describe('createOrder', () => {
     },
   );
 
-  it('takes a 2xx whose body breaks off as taken', async () => {
+  it('counts a 2xx whose body breaks off as a ticket', async () => {
     const { url } = await posThat((_request, response) => {
       response.writeHead(200, { 'content-length': 100 }).write('{"providerOrderId":');
       setTimeout(() => response.destroy(), 20);
@@ -558,7 +561,7 @@ describe('createOrder', () => {
     expect(error).toMatchObject({ reason, reasonCode, httpStatus: status });
   });
 
-  it.each([401, 403, 404, 405, 301, 302, 303, 307, 308])('leaves %i to us', async (status) => {
+  it.each([401, 403, 404, 405, 301, 302, 303, 307, 308])('needs an operator after %i', async (status) => {
     const { url, requests } = await posThat((_request, response) => {
       response.writeHead(status, { location: '/elsewhere' }).end();
     });
@@ -592,7 +595,7 @@ describe('createOrder', () => {
     ['a time in a minute', 50_000, 60_000, 60_000],
     ['a time a minute ago', 0, 0, -60_000],
     ['soon', undefined, undefined],
-  ])('waits as Retry-After %s says', async (value, least, most, offset?: number) => {
+  ])('waits as long as Retry-After %s says', async (value, least, most, offset?: number) => {
     const { url } = await posThat((_request, response) => {
       const retryAfter = offset === undefined ? value : new Date(Date.now() + offset).toUTCString();
       return response.writeHead(429, { 'retry-after': retryAfter }).end();
@@ -603,17 +606,17 @@ describe('createOrder', () => {
     if (most !== undefined) expect(retryAfterMs).toBeLessThanOrEqual(most);
   });
 
-  it('has sent nothing where nobody listens', async () => {
+  it('has sent nothing if nothing listens at the URL', async () => {
     const { server, url } = await posThat(() => {});
     await server.stop();
     expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: false });
   });
 
-  it('has sent nothing where no such host is', async () => {
+  it('has sent nothing if the host does not exist', async () => {
     expect(await failureOf('http://pos.invalid/orders?key=hidden')).toMatchObject({ name: 'TryAgain', sent: false });
   });
 
-  it('has sent nothing where nobody speaks TLS', async () => {
+  it('has sent nothing if the server does not speak TLS', async () => {
     const { url, requests } = await posThat(() => {});
     expect(await failureOf(url.replace('http:', 'https:'))).toMatchObject({ name: 'TryAgain', sent: false });
     expect(requests).toHaveLength(0);
@@ -630,27 +633,27 @@ describe('createOrder', () => {
     [{ code: 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC' }, true],
     [{ code: 'UND_ERR_HEADERS_TIMEOUT' }, true],
     [{}, true],
-  ])('knows from %j whether anything was sent: %s', async (cause, sent) => {
+  ])('knows from the error %j whether the request was sent: %s', async (cause, sent) => {
     const fails = (): Promise<never> =>
       Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('secret'), cause) }));
     const error = await failureOf('http://pos.example/orders?key=hidden', fails);
     expect(error).toMatchObject({ name: 'TryAgain', sent });
   });
 
-  it('has sent nothing where the host may not be called', async () => {
+  it('has sent nothing if the host is not allowed', async () => {
     const { url, requests } = await posThat(() => {});
     const error = await failureOf(url, guardedFetch(parseAllowedHosts('')));
     expect(error).toMatchObject({ name: 'NeedsOperator', cause: { code: 'pos_host_refused', reason: 'loopback' } });
     expect(requests).toHaveLength(0);
   });
 
-  it('may have sent it where the connection breaks', async () => {
+  it('may have sent the order if the connection breaks', async () => {
     const { url } = await posThat((request) => request.socket.resetAndDestroy());
     expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
   it.each(['http://user:word@pos.example/orders?key=hidden', 'orders', 'http://127.0.0.1:6000/orders?key=hidden'])(
-    'leaves a URL nothing can be sent to to us: %s',
+    'needs an operator for a URL that cannot be called: %s',
     async (url) => {
       expect(await failureOf(url)).toMatchObject({ name: 'NeedsOperator' });
     },

@@ -143,8 +143,8 @@ function refused(message: string) {
   return { status: 400, body: { status: 400, code: 10_400, message } };
 }
 
-describe('an order in Toast’s words', () => {
-  it('holds all of a pickup', () => {
+describe('an order for Toast', () => {
+  it('has all fields of a pickup', () => {
     expect(written({ serviceOrderId: 'o-1', callOutCode: 'K472' })).toEqual({
       diningOption: { guid: DINING.pickup },
       checks: [
@@ -186,7 +186,7 @@ describe('an order in Toast’s words', () => {
     });
   });
 
-  it('holds the address of a delivery, and tells the driver of the age check', () => {
+  it('has the address of a delivery, and the age check for the driver', () => {
     const order = written({ type: 'delivery' }, { defaultState: 'BE' });
     expect(order.diningOption).toEqual({ guid: DINING.delivery });
     expect(order).toHaveProperty('deliveryInfo', {
@@ -206,11 +206,11 @@ describe('an order in Toast’s words', () => {
     ['MA', 'MA'],
     ['us-ma', 'MA'],
     [' ma ', 'MA'],
-  ])('abbreviates the state: %j', (region, state) => {
+  ])('has the state abbreviated: %j', (region, state) => {
     expect(written(deliveryTo({ region }))).toHaveProperty('deliveryInfo.state', state);
   });
 
-  it('leaves out a country that is not a code, and one coordinate alone', () => {
+  it('has no country that is not a code, and no single coordinate', () => {
     const { deliveryInfo } = written(deliveryTo({ country: 'Germany', longitude: undefined })) as never;
     expect(deliveryInfo).not.toHaveProperty('country');
     expect(deliveryInfo).not.toHaveProperty('latitude');
@@ -221,12 +221,12 @@ describe('an order in Toast’s words', () => {
     ['postalCode', ' ', 'fulfillment.destination.postalCode is missing'],
     ['region', undefined, 'fulfillment.destination.region is missing, and defaultState is not set'],
     ['region', 'Massachusetts', 'fulfillment.destination.region is not an abbreviation such as MA or US-MA'],
-  ])('is not written without an address Toast takes: %s %j', (field, value, message) => {
+  ])('is given up without an address that Toast accepts: %s %j', (field, value, message) => {
     const error = errorOf(() => written(deliveryTo({ [field]: value })));
     expect(error).toMatchObject({ name: 'GiveUp', message: `Toast would refuse the delivery: ${message}` });
   });
 
-  it('is for now, unless a later time is asked for, which opens it on that day', () => {
+  it('is for now, or for a requested later time, on whose day it is opened', () => {
     const at = (requestedAt: string) => written({ fulfillment: { type: 'pickup', requestedAt } });
     expect(at('2026-01-31T19:30:15+01:00')).not.toHaveProperty('promisedDate');
     expect(at('2026-01-31T20:00:00+01:00')).toMatchObject({
@@ -235,7 +235,7 @@ describe('an order in Toast’s words', () => {
     });
   });
 
-  it('orders a modifier twice where each item has two of it: its quantity has to be the item’s', () => {
+  it("has a modifier twice if each item has two of it, because Toast multiplies by the item's quantity", () => {
     const cheddar = { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity: 2 };
     const { checks } = written({ items: [burgerWith({ notes: '', modifiers: [cheddar] })] });
     expect(checks[0]?.selections[0]).toMatchObject({
@@ -247,7 +247,7 @@ describe('an order in Toast’s words', () => {
     });
   });
 
-  it('has 500 modifiers at most, since each piece of them is one', () => {
+  it('has 500 modifiers at most, counted by pieces', () => {
     const twice = (quantity: number) => {
       const cheddar = { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity };
       return [itemOf('burger-classic', [cheddar]), itemOf('burger-classic', [cheddar])];
@@ -264,7 +264,7 @@ describe('an order in Toast’s words', () => {
     }
   });
 
-  it('takes ids that are the group’s and the item’s GUID as they are', () => {
+  it("has ids of a group's and an item's GUID unchanged", () => {
     const modifier = { serviceModifierId: `${OPTIONS}/${CHEDDAR}`, name: 'Cheddar', quantity: 1 };
     const order = written({ items: [itemOf(`${GROUP}/${BURGER}`, [modifier])] });
     expect(order.checks[0]?.selections[0]).toMatchObject({
@@ -274,7 +274,7 @@ describe('an order in Toast’s words', () => {
     });
   });
 
-  it('names what the menu has by multiLocationId, too, and never by both ids', () => {
+  it('names items by GUID or by multiLocationId, never by both', () => {
     const [group, item] = ['500000008202847047', '500000008202871058'];
     const modifier = { serviceModifierId: `${OPTIONS}/${item}`, name: 'Cheddar', quantity: 1 };
     const { checks } = written(
@@ -297,25 +297,25 @@ describe('an order in Toast’s words', () => {
     ['constructor', 'itemMap["constructor"] is missing'],
     [BURGER, `itemMap["${BURGER}"] is missing`],
     ['cheddar', 'itemMap["cheddar"].itemGroup is missing'],
-  ])('leaves an item that is not in the menu to us: %s', (id, message) => {
+  ])('needs an operator for an item that is not in the menu: %s', (id, message) => {
     const error = errorOf(() => written({ items: [itemOf(id)] }));
     expectError(error, NeedsOperator, message);
   });
 
-  it('leaves a modifier that is not in the menu to us', () => {
+  it('needs an operator for a modifier that is not in the menu', () => {
     const modifier = { serviceModifierId: 'burger-classic', name: 'Burger', quantity: 1 };
     const error = errorOf(() => written({ items: [itemOf('burger-classic', [modifier])] }));
     expect(error).toMatchObject({ name: 'NeedsOperator', message: 'itemMap["burger-classic"].optionGroup is missing' });
   });
 
-  it('cuts requests at the thousand characters Toast takes', () => {
+  it('has requests of at most a thousand characters', () => {
     const { checks } = written({ notes: 'x'.repeat(2000), items: [itemOf('burger-classic', [], 'y'.repeat(2000))] });
     const [burger, note] = checks[0]?.selections ?? [];
     expect(note).toHaveProperty('displayName', `${'x'.repeat(996)} […]`);
     expect(burger).toHaveProperty('modifiers.0.displayName', `${'y'.repeat(996)} […]`);
   });
 
-  it('makes each request of the item that is set for them, as Toast’s schema demands of a selection', () => {
+  it('makes each request from the item that is set for requests, which Toast’s schema requires', () => {
     const specialRequestItem = { item: NO_ONIONS, itemGroup: GROUP, optionGroup: '500000008202847047' };
     const { checks } = written({ items: [itemOf('burger-classic', [], 'rare')] }, { specialRequestItem });
     const made = { selectionType: 'SPECIAL_REQUEST', quantity: 1, item: { guid: NO_ONIONS } };
@@ -326,7 +326,7 @@ describe('an order in Toast’s words', () => {
     expect(note).toEqual({ ...made, itemGroup: { guid: GROUP }, displayName: 'Table by the terrace, if there is one' });
   });
 
-  it('has no request where nothing is asked', () => {
+  it('has no request if there are no notes', () => {
     const { checks } = written({ notes: '', items: [itemOf('burger-classic')] });
     expect(checks[0]?.selections).toHaveLength(1);
   });
@@ -335,7 +335,7 @@ describe('an order in Toast’s words', () => {
     ['EUR', 3.5],
     ['JPY', 350],
     ['KWD', 0.35],
-  ])('puts the fee on the check as an open service charge: %s', (currency, chargeAmount) => {
+  ])('has the fee as an open service charge: %s', (currency, chargeAmount) => {
     const { money } = sampleOrder({ type: 'delivery' });
     const order = { ...deliveryTo({}), money: { ...money, currency } };
     expect(written(order, { feeServiceChargeGuid: CHARGE }).checks[0]).toHaveProperty('appliedServiceCharges', [
@@ -349,7 +349,7 @@ describe('an order in Toast’s words', () => {
     ['EUR', 6.11],
     ['JPY', 611],
     ['KWD', 0.611],
-  ])('takes discounts off the check as one open discount: %s', (currency, discountAmount) => {
+  ])('has discounts as one open discount of the check: %s', (currency, discountAmount) => {
     const options = discounted(currency);
     const order = written(options, { discountGuid: CHARGE });
     expect(order.checks[0]).toHaveProperty('appliedDiscounts', [{ discount: { guid: CHARGE }, discountAmount }]);
@@ -363,7 +363,7 @@ describe('an order in Toast’s words', () => {
     ['JPY', 4534, 3923, '500 JPY, Birthday 111 JPY'],
     ['KWD', 4.534, 3.923, '0.500 KWD, Birthday 0.111 KWD'],
   ])(
-    'without discountGuid asks staff to take them off, and leaves them unpaid: %s',
+    'without discountGuid asks staff to take discounts off, and does not pay them: %s',
     async (currency, due, paid, named) => {
       const { seen, create } = await toastThat({ 'POST /orders/v2/prices': [200, { checks: [{ totalAmount: due }] }] });
       await create(discounted(currency), PAID);
@@ -379,13 +379,13 @@ describe('an order in Toast’s words', () => {
     ['+353851234567', { phoneCountryCode: '353', phone: '851234567' }],
     ['+61412345678', { phoneCountryCode: '61', phone: '412345678' }],
     ['+79161234567', { phoneCountryCode: '7', phone: '9161234567' }],
-  ])('splits the telephone number %s', (phone, parts) => {
+  ])('has the telephone number in parts: %s', (phone, parts) => {
     const { member } = sampleOrder();
     const named = { firstName: 'Ada', lastName: 'Lovelace', email: member.email };
     expect(customerOf({ phone })).toEqual({ ...named, ...parts });
   });
 
-  it('takes a name of one word for both', () => {
+  it('has a name of one word as first and last name', () => {
     expect(customerOf({ name: ' Cher ' })).toMatchObject({ firstName: 'Cher', lastName: 'Cher' });
   });
 
@@ -396,14 +396,14 @@ describe('an order in Toast’s words', () => {
     [{ email: 'ada@localhost' }, 'member.email is not an address', 'a valid e-mail address'],
     [{ phone: undefined }, 'member.phone is missing', 'a valid telephone number'],
     [{ phone: '+1555' }, 'member.phone has country code 1', 'a valid telephone number'],
-  ])('makes nothing up about the member: %j', (member, message, reason) => {
+  ])('is given up if required data of the member is missing: %j', (member, message, reason) => {
     const error = errorOf(() => customerOf(member));
     expectError(error, GiveUp, message);
     expect((error as GiveUp).reason).toContain(reason);
   });
 });
 
-describe('a rate limit', () => {
+describe('a rate limit of Toast', () => {
   const LOGIN = 'POST /authentication/v1/authentication/login';
   const PRICES = 'POST /orders/v2/prices';
   const inSeconds = (seconds: number) => String(Math.floor(Date.now() / 1000) + seconds);
@@ -415,7 +415,7 @@ describe('a rate limit', () => {
     return (error as TryAgain).retryAfterMs;
   };
 
-  it('ends when it is reset, where Toast says no Retry-After, and the restaurant waits so long', async () => {
+  it('ends at its reset if there is no Retry-After, and the restaurant waits until then', async () => {
     const { seen, failure } = await toastThat({ [PRICES]: limited({ 'x-toast-ratelimit-reset': inSeconds(70) }) });
     const error = (await failure(PAID)) as TryAgain;
     expect(error).toMatchObject({ name: 'TryAgain', sent: false });
@@ -426,7 +426,7 @@ describe('a rate limit', () => {
     expect(seen.filter(({ request }) => request === PRICES)).toHaveLength(1);
   });
 
-  it('of the account holds its other restaurants as well, and one of an API does not', async () => {
+  it('of the account also stops its other restaurants, and one of an API does not', async () => {
     for (const [by, requests] of Object.entries({ ACCOUNT: 1, API: 2 })) {
       const { seen, failure, create } = await toastThat({
         [PRICES]: limited({ 'x-toast-ratelimit-by': by, 'retry-after': '70' }),
@@ -440,11 +440,11 @@ describe('a rate limit', () => {
     }
   });
 
-  it('of logins ends so too', async () => {
+  it('of logins ends at its reset too', async () => {
     expect(await waitOf(LOGIN, limited({ 'x-toast-ratelimit-reset': inSeconds(70) }))).toBeGreaterThan(60_000);
   });
 
-  it('ends as Retry-After says where Toast says both, and no sooner than now, nor later than in an hour', async () => {
+  it('ends by Retry-After if both are given, between now and an hour', async () => {
     const reset = { 'x-toast-ratelimit-reset': inSeconds(70) };
     expect(await waitOf(PRICES, limited({ ...reset, 'retry-after': '7' }))).toBe(7000);
     expect(await waitOf(PRICES, limited({ ...reset, 'retry-after': 'soon' }))).toBeGreaterThan(60_000);
@@ -453,13 +453,13 @@ describe('a rate limit', () => {
     expect(await waitOf(PRICES, limited({ 'x-toast-ratelimit-reset': 'soon' }))).toBeUndefined();
   });
 
-  it('is not what a 503 is about, though every answer tells when the limit is reset', async () => {
+  it('does not apply to a 503, although every answer has the reset time', async () => {
     expect(await waitOf(PRICES, limited({ 'x-toast-ratelimit-reset': inSeconds(70) }, 503))).toBeUndefined();
   });
 });
 
 describe('createOrder', () => {
-  it('logs in, asks the price, and orders', async () => {
+  it('logs in, requests the price, and orders', async () => {
     const { seen, create } = await toastThat();
     expect(await create({ serviceOrderId: 'o-1', placedAt: '2026-01-31T19:30:00+01:00' }, PAID)).toEqual({
       providerOrderId: ORDER,
@@ -504,7 +504,7 @@ describe('createOrder', () => {
     ['platform', 0],
     ['restaurant', 3],
     ['vendor', 3],
-  ])("gives the staff no tip of a courier of the platform's: delivered by the %s", async (deliveredBy, tipAmount) => {
+  ])("gives the staff no tip of the platform's courier: delivered by the %s", async (deliveredBy, tipAmount) => {
     const { seen, create } = await toastThat();
     await create(deliveryTo({}), { ...PAID, deliveredBy });
     await create({ type: 'pickup' }, { ...PAID, deliveredBy });
@@ -514,13 +514,13 @@ describe('createOrder', () => {
     );
   });
 
-  it('pays what Toast says is due, whatever the platform took', async () => {
+  it('pays the amount that Toast says is due, whatever the platform took', async () => {
     const { seen, create } = await toastThat({ 'POST /orders/v2/prices': [200, { checks: [{ totalAmount: 19.99 }] }] });
     await create({}, PAID);
     expect(seen[2]).toHaveProperty('body.checks.0.payments.0.amount', 19.99);
   });
 
-  it('neither asks nor pays without alternatePaymentGuid, and names its id without namingAuthority', async () => {
+  it('requests no price and pays nothing without alternatePaymentGuid, and sends our plain id without namingAuthority', async () => {
     const { seen, create } = await toastThat();
     await create({ serviceOrderId: 'o-1' });
     expect(seen.map(({ request }) => request).slice(1)).toEqual(['POST /orders/v2/orders']);
@@ -528,7 +528,7 @@ describe('createOrder', () => {
     expect(seen[1]).not.toHaveProperty('body.checks.0.payments');
   });
 
-  it('orders by multiLocationIds what it orders by GUIDs, each kind beside the other', async () => {
+  it('orders by multiLocationIds as by GUIDs, also mixed', async () => {
     const { pos, contextOf } = await simulated();
     const byGuid = contextOf().settings;
     const otherId = (guid = ''): string => pos.multiLocationIds.get(guid) ?? expect.unreachable(guid);
@@ -549,7 +549,7 @@ describe('createOrder', () => {
     expect(other?.lines).toEqual(one?.lines);
   });
 
-  it('reads the answer as its schema has it, too', async () => {
+  it("reads the answer in the form of Toast's schema too", async () => {
     const { create } = await toastThat({ 'POST /orders/v2/orders': [200, { orders: [{ guid: ORDER }] }] });
     expect(await create()).toEqual({ providerOrderId: ORDER });
   });
@@ -557,7 +557,7 @@ describe('createOrder', () => {
   it.each([
     ['pickup', 'estimatedReadyAt', DINING.pickup],
     ['delivery', 'estimatedDeliveryAt', DINING.delivery],
-  ] as const)('reads when a %s will be there', async (type, field, guid) => {
+  ] as const)('reads the estimate of a %s', async (type, field, guid) => {
     const times = {
       estimatedFulfillmentDate: '2026-01-31T19:05:00.000+0000',
       modifiedDate: '2026-01-31T18:30:01.000+0000',
@@ -571,7 +571,7 @@ describe('createOrder', () => {
     });
   });
 
-  it('asks again where the answer names no GUID: nothing else is in the webhooks', async () => {
+  it('is in doubt if the answer has no GUID, which webhooks need', async () => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [200, {}] });
     expect(await failure()).toMatchObject({ name: 'TryAgain', sent: true });
   });
@@ -580,7 +580,7 @@ describe('createOrder', () => {
     [400, { message: 'An order with this externalId already exists' }],
     [409, {}],
     [422, ''],
-  ])('takes %i for a repeat where Toast has the order', async (status, body) => {
+  ])('reads %i as a repeat if Toast has the order', async (status, body) => {
     const { seen, create } = await toastThat({
       'POST /orders/v2/orders': [status, body],
       'GET /orders/v2/orders/CLUBS%3Ao%2F1': [200, { guid: ORDER }],
@@ -589,7 +589,7 @@ describe('createOrder', () => {
     expect(seen.at(-1)?.headers).toMatchObject({ authorization: 'Bearer token-1' });
   });
 
-  it('takes a refused price for a repeat where Toast has the order: the menu may have changed since', async () => {
+  it('reads a refused price as a repeat if Toast has the order, because the menu may have changed', async () => {
     const { create } = await toastThat({
       'POST /orders/v2/prices': [400, {}],
       'GET /orders/v2/orders/CLUBS%3Ao-1': [200, { guid: ORDER }],
@@ -598,7 +598,7 @@ describe('createOrder', () => {
   });
 
   it.each([['<html>'], [{}], [{ guid: '' }], [[]]])(
-    'asks again where Toast has the order and says %j of it: without its GUID no webhook would be understood',
+    'is in doubt if Toast has the order but answers %j about it, because webhooks need its GUID',
     async (body) => {
       const { create } = await toastThat({
         'POST /orders/v2/orders': [400, {}],
@@ -613,7 +613,7 @@ describe('createOrder', () => {
     ['An order with this External ID already exists', ''],
     ['Duplicate external_id', null],
     ['Bad Request', 'external identifier: duplicate'],
-  ])('stays in doubt where Toast says that it has the order, and does not show it: %j %j', async (message, more) => {
+  ])('stays in doubt if Toast says that it has the order, but does not show it: %j %j', async (message, more) => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { message, developerMessage: more }] });
     expect(await failure()).toMatchObject({ name: 'TryAgain', sent: true });
   });
@@ -623,13 +623,13 @@ describe('createOrder', () => {
     'The check already exists',
     'External menus are not unique',
     'The externally managed item has a duplicate',
-  ])('takes no other words for a repeat: %s', async (message) => {
+  ])('does not read other refusals as a repeat: %s', async (message) => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { code: 10_400, message }] });
     expect(await failure()).toBeInstanceOf(GiveUp);
   });
 
   it.each(['externalId must be unique', 'Invalid external identifier'])(
-    'takes a refused price for no repeat, whatever the words, since a price is asked without our id: %s',
+    'does not read a refused price as a repeat, whatever its words, because it is requested without our id: %s',
     async (message) => {
       const { failure } = await toastThat({ 'POST /orders/v2/prices': [400, { code: 10_400, message }] });
       expect(await failure(PAID)).toBeInstanceOf(GiveUp);
@@ -640,12 +640,12 @@ describe('createOrder', () => {
     [404, {}, /does not know an id/],
     [400, { message: 'Invalid external identifier' }, /check namingAuthority/],
     [400, { message: 'Existing authorities do not name this externalId' }, /check namingAuthority/],
-  ])('leaves %i %j to us', async (status, body, message) => {
+  ])('needs an operator after %i %j', async (status, body, message) => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
     expectError(await failure(), NeedsOperator, message);
   });
 
-  it.each([400, 409, 413, 415, 422])('gives up on %i, with what Toast’s support asks for', async (status) => {
+  it.each([400, 409, 413, 415, 422])('gives up after %i, with the request id for Toast’s support', async (status) => {
     const body = { status, code: 10025, message: 'Ada Lovelace is no name', requestId: '2ea769e2-7fcb' };
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
     expect(await failure()).toMatchObject({
@@ -656,7 +656,7 @@ describe('createOrder', () => {
     });
   });
 
-  it('names the items that a refusal names, by our ids, once each', async () => {
+  it('names the refused items by our ids, once each', async () => {
     const message = `Item (${BURGER.toUpperCase()}) does not belong to the group (${GROUP}); Item (${CHEDDAR}) neither`;
     const { create } = await toastThat({ 'POST /orders/v2/orders': [400, { code: 10_400, message }] });
     await expect(create({ items: [burgerWith({}), burgerWith({})] })).rejects.toMatchObject({
@@ -666,19 +666,19 @@ describe('createOrder', () => {
     });
   });
 
-  it('gives up where the price is refused', async () => {
+  it('gives up if the price is refused', async () => {
     const { seen, failure } = await toastThat({ 'POST /orders/v2/prices': [400, { code: 10_400 }] });
     expect(await failure(PAID)).toBeInstanceOf(GiveUp);
     expect(seen.map(({ request }) => request)).not.toContain('POST /orders/v2/orders');
   });
 
-  it.each([[502], [504], [408]])('has sent no order where the price is not told: %i', async (status) => {
+  it.each([[502], [504], [408]])('has sent no order if the price is answered %i', async (status) => {
     const { failure } = await toastThat({ 'POST /orders/v2/prices': [status, ''] });
     const cause = { code: 'pos_failing', httpStatus: status };
     expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false, httpStatus: undefined, cause });
   });
 
-  it('gives each request as long as Toast may take for it, and a silent one none of the others’ time', async () => {
+  it('gives each request its own time-out', async () => {
     const { contextOf } = await toastThat();
     const times: AbortController[] = [];
     const silent: typeof fetch = async (input, init) => {
@@ -706,7 +706,7 @@ describe('createOrder', () => {
     expect(toast.attemptWithinS).toBeGreaterThanOrEqual(10 + 3 * 32);
   });
 
-  it('finds an order by the id that it was sent with, and none where Toast shows none', async () => {
+  it('finds an order by our id, and none if Toast shows none', async () => {
     const { contextOf } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': [200, { guid: ORDER }] });
     expect(await toast.findOrder?.('o-1', contextOf(PAID))).toEqual({ providerOrderId: ORDER });
     expect(await toast.findOrder?.('o-2', contextOf(PAID))).toBeUndefined();
@@ -716,20 +716,20 @@ describe('createOrder', () => {
     [400, 'NeedsOperator'],
     [410, 'NeedsOperator'],
     [500, 'TryAgain'],
-  ])('takes a %i for no proof that there is no order', async (status, name) => {
+  ])('does not read a %i as proof that there is no order', async (status, name) => {
     const { contextOf } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': [status, {}] });
     await expect(toast.findOrder?.('o-1', contextOf(PAID))).rejects.toMatchObject({ name });
   });
 
   it.each([[{}], [{ checks: [{ totalAmount: '9.55' }] }], ['<html>']])(
-    'pays no price it cannot read: %j',
+    'does not pay an unreadable price: %j',
     async (body) => {
       const { failure } = await toastThat({ 'POST /orders/v2/prices': [200, body] });
       expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false });
     },
   );
 
-  it('keeps to twenty requests a second, and lets the next second in', async () => {
+  it('sends at most twenty requests a second', async () => {
     const { contextOf, seen } = await toastThat();
     const context = contextOf();
     for (let nth = 0; nth < 20; nth += 1) await toast.createOrder(orderOf(), context);
@@ -742,7 +742,7 @@ describe('createOrder', () => {
     await toast.createOrder(orderOf(), { ...context, now: new Date(NOW.getTime() + 1000) });
   });
 
-  it('logs in twice an hour and no more, however often tokens are refused', async () => {
+  it('logs in at most twice an hour, however often tokens are refused', async () => {
     const { contextOf, seen } = await toastThat({ 'POST /orders/v2/orders': [401, {}] });
     const context = contextOf();
     const attempt = (now: Date) => toast.createOrder(orderOf(), { ...context, now }).catch((error: Error) => error);
@@ -759,13 +759,13 @@ describe('createOrder', () => {
     [404, {}, NeedsOperator],
     [200, { token: null }, TryAgain],
     [503, {}, TryAgain],
-  ])('orders nothing without a token: %i', async (status, body, kind) => {
+  ])('sends no order without a token: %i', async (status, body, kind) => {
     const { seen, failure } = await toastThat({ 'POST /authentication/v1/authentication/login': [status, body] });
     expect(await failure()).toBeInstanceOf(kind);
     expect(seen).toHaveLength(1);
   });
 
-  it('counts the logins that Toast refuses', async () => {
+  it('counts refused logins too', async () => {
     const { seen, contextOf } = await toastThat({ 'POST /authentication/v1/authentication/login': [401, {}] });
     const context = contextOf();
     const attempt = () => toast.createOrder(orderOf(), context).catch((error: Error) => error);
@@ -777,7 +777,7 @@ describe('createOrder', () => {
     expect(seen, 'other credentials begin anew').toHaveLength(3);
   });
 
-  it('spends no login on a POS that is not there', async () => {
+  it('uses up no login if the host does not exist', async () => {
     const { seen, contextOf } = await toastThat();
     const context = contextOf();
     const login = 'POST /authentication/v1/authentication/login';
@@ -788,7 +788,7 @@ describe('createOrder', () => {
     expect(seen).toHaveLength(5);
   });
 
-  it('spends no login on a host that may not be called', async () => {
+  it('uses up no login if the host is not allowed', async () => {
     const { seen, contextOf } = await toastThat();
     const context = contextOf();
     const refused = async (): Promise<never> => {
@@ -801,7 +801,7 @@ describe('createOrder', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('shares the token among the restaurants of a client', async () => {
+  it("shares a client's token among its restaurants", async () => {
     const { contextOf, seen } = await toastThat();
     const context = contextOf();
     await toast.createOrder(orderOf(), context);
@@ -850,17 +850,17 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('takes an order that was voided for cancelled, whatever else it is', () => {
+  it('reads a voided order as cancelled, whatever its other fields say', () => {
     const order = { voided: true, approvalStatus: 'NOT_APPROVED', deliveryInfo: { deliveryState: 'DELIVERED' } };
     expect(translate(updated(order))).toMatchObject([{ status: 'cancelled', nativeStatus: 'voided' }]);
   });
 
-  it('finds nothing in an order that has merely changed', () => {
+  it('finds no event in an order that has changed without a new status', () => {
     expect(translate(updated({ approvalStatus: 'APPROVED', voided: false, deleted: true }))).toEqual([]);
     expect(translate(updated({}))).toEqual([]);
   });
 
-  it('finds an order that was taken and has an estimate as received, by the time that it was changed', () => {
+  it('reads an accepted order with an estimate as received, at the time of its change', () => {
     const estimate = {
       estimatedFulfillmentDate: '2023-11-09T18:30:00.000+0000',
       diningOption: { guid: DINING.pickup },
@@ -885,14 +885,14 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('finds nothing in a closed order where closing does not mean that the member has it', () => {
+  it('finds no event in a closed order with closedMeansCompleted: false', () => {
     const settings = { closedMeansCompleted: false };
     expect(translate(guest({ guestOrderStatus: 'CLOSED' }), settings)).toEqual([]);
     expect(translate(guest({ guestOrderStatus: 'VOIDED' }), settings)).toHaveLength(1);
     expect(translate(updated({ deliveryInfo: { deliveryState: 'DELIVERED' } }), settings)).toHaveLength(1);
   });
 
-  it('does not read what another restaurant’s event holds', () => {
+  it('does not read another restaurant’s event', () => {
     for (const eventType of ['guestOrderStatusUpdated', 'order_updated', 'channel_order_updated']) {
       expect(translate(eventOf(eventType, { restaurantGuid: GROUP, order: 7, orderGuid: 7 }))).toEqual([]);
     }
@@ -920,7 +920,7 @@ describe('translateWebhook', () => {
     ['yesterday', undefined],
     [1699553219, undefined],
     [undefined, undefined],
-  ])('keeps the event whatever its time: %j', (lastUpdated, occurredAt) => {
+  ])('keeps an event with any time: %j', (lastUpdated, occurredAt) => {
     const [event] = translate(guest({ lastUpdated }));
     expect(event?.status).toBe('ready');
     expect(event?.occurredAt).toBe(occurredAt);
@@ -932,19 +932,19 @@ describe('translateWebhook', () => {
     [guest({ restaurantGuid: null }), 'details.restaurantGuid: Invalid input'],
     [updated({ guid: '' }), 'details.order.guid: Too small'],
     ['{"timestamp":"t","details":{}}', 'eventType: Invalid input'],
-  ])('drops what it cannot read, naming the field', (body, message) => {
+  ])('drops an unreadable event, with the field', (body, message) => {
     const error = errorOf(() => translate(body));
     expectError(error, Poison, message);
   });
 
-  it('takes each subscription’s secret, and no other', () => {
+  it('accepts each subscription’s secret, and no other', () => {
     const webhookSecret = ['guest-secret', 'order-secret'];
     for (const secret of webhookSecret) expect(translate(guest({}), { webhookSecret }, secret)).toHaveLength(1);
     expect(() => translate(guest({}), { webhookSecret }, 'anonymous')).toThrow(NotAuthentic);
   });
 
   it.each(['{ no JSON', '[]', '{}', '{"timestamp":1}', '"timestamp"', ''])(
-    'cannot verify a body without the timestamp that is signed: %s',
+    'cannot verify a body without the signed timestamp: %s',
     (body) => {
       for (const given of ['', '1', 'undefined']) {
         const signature = createHmac('sha256', 'guest-secret').update(`${body}${given}`).digest('base64');
@@ -954,7 +954,7 @@ describe('translateWebhook', () => {
     },
   );
 
-  it('signs the bytes as they came, spaces and all', () => {
+  it('verifies the bytes as they came, including spaces', () => {
     const body = ` {"timestamp" : "2023-11-09T18:06:59.394Z" , "eventType":"anything"}\n`;
     expect(translate(body)).toEqual([]);
     const others = Buffer.from(JSON.stringify(JSON.parse(body)));
@@ -1009,11 +1009,11 @@ describe('readStatus', () => {
 
   it.each<[string, object, string[]]>([
     ['nothing before the kitchen has it', cooked('NEW', 'HOLD'), []],
-    ['in progress from the first thing on', cooked('NEW', 'SENT'), ['in_progress SENT']],
-    ['in progress while something is missing', cooked('READY', 'NEW'), ['in_progress SENT']],
-    ['ready with the last thing', cooked('READY', 'READY'), ['ready READY']],
+    ['in progress from the first item on', cooked('NEW', 'SENT'), ['in_progress SENT']],
+    ['in progress while an item is missing', cooked('READY', 'NEW'), ['in_progress SENT']],
+    ['ready with the last item', cooked('READY', 'READY'), ['ready READY']],
     [
-      'ready whatever was voided or is a note',
+      'ready without the voided items and the notes',
       {
         checks: [
           {
@@ -1027,19 +1027,19 @@ describe('readStatus', () => {
       },
       ['ready READY'],
     ],
-    ['nothing of an order of notes', { checks: [{ selections: [] }] }, []],
+    ['nothing of an order with only notes', { checks: [{ selections: [] }] }, []],
     [
-      'nothing of what is closed and paid, as ours are at once',
+      'nothing of an order that is only closed and paid, as ours are at once',
       { ...cooked('NEW'), closedDate: shown.modifiedDate },
       [],
     ],
     [
-      'where its delivery is rather than the kitchen',
+      'the delivery before the kitchen',
       { ...cooked('READY'), deliveryInfo: { deliveryState: 'PICKED_UP' } },
       ['en_route PICKED_UP'],
     ],
-    ['voided above all', { ...cooked('READY'), voided: true }, ['cancelled voided']],
-  ])('says %s, and the webhook of the order says the same', async (_name, changed, said) => {
+    ['voided before all else', { ...cooked('READY'), voided: true }, ['cancelled voided']],
+  ])("reads %s, like the order's webhook", async (_name, changed, said) => {
     const { contextOf } = await toastThat({ [READ]: [200, { ...shown, ...changed }] });
     const events = (await toast.readStatus?.({ providerOrderId: ORDER }, orderOf(), contextOf())) ?? [];
     expect(events.map(({ status, nativeStatus }) => `${status} ${nativeStatus}`)).toEqual(said);
@@ -1051,7 +1051,7 @@ describe('readStatus', () => {
     expect(events.map(instant)).toEqual(told.map(instant));
   });
 
-  it('names our id where the answer has it, and refuses another', async () => {
+  it('names our id if the answer has it, and refuses another', async () => {
     const order = orderOf({ serviceOrderId: 'o-1' });
     const read = async (externalId: string) => {
       const { contextOf } = await toastThat({ [READ]: [200, { ...shown, ...cooked('SENT'), externalId }] });
@@ -1061,7 +1061,7 @@ describe('readStatus', () => {
     await expect(read('CLUBS:o-2')).rejects.toBeInstanceOf(TryAgain);
   });
 
-  it('asks by our id where Toast’s is not known, and takes no refusal of such an id for “none”', async () => {
+  it('reads by our id if Toast’s is unknown, and does not read a refusal of that id as "none"', async () => {
     const read = async (answer: Answers[string]) => {
       const { contextOf, seen } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': answer });
       const order = orderOf({ serviceOrderId: 'o-1' });
@@ -1076,7 +1076,7 @@ describe('readStatus', () => {
     await expect(read([200, { ...order, externalId: null }])).rejects.toBeInstanceOf(TryAgain);
   });
 
-  it('sees a delivery with delivery_info.address:read alone, and without it what else is said', async () => {
+  it('reads a delivery only with the scope delivery_info.address:read, and all else without it', async () => {
     const { pos, contextOf } = await simulated();
     const context = contextOf();
     const order = orderOf({ type: 'delivery' });
@@ -1100,20 +1100,20 @@ describe('cancelOrder', () => {
     return { pos, ticket: first(pos.tickets), cancel: async () => toast.cancelOrder?.(ref, order, context) };
   }
 
-  it('voids an order with discounts: "All discount types can be voided"', async () => {
+  it('voids an order with discounts, which Toast allows', async () => {
     const { ticket, cancel } = await stage(orderOf(discounted('EUR')));
     expect(await cancel()).toBe('cancelled');
     expect(ticket).toMatchObject({ cancelled: true, discount: 611 });
   });
 
-  it('takes an order for cancelled that was voided already, and voids nothing', async () => {
+  it('counts an already voided order as cancelled, without another request', async () => {
     const { pos, ticket, cancel } = await stage();
     pos.become?.(ticket, 'voided');
     expect(await cancel()).toBe('cancelled');
     expect(pos.cancels).toBe(0);
   });
 
-  it('takes a refusal for cancelled where the order has been voided meanwhile', async () => {
+  it('counts a refusal as cancelled if the order was voided meanwhile', async () => {
     const { pos, ticket, cancel } = await stage();
     pos.miscancel = () => {
       pos.become?.(ticket, 'voided');
@@ -1122,7 +1122,7 @@ describe('cancelOrder', () => {
     expect(await cancel()).toBe('cancelled');
   });
 
-  it('is for a person where Toast refuses: no refusal of its says that it is too late', async () => {
+  it('needs an operator after a refusal, because none means too late', async () => {
     const { pos, cancel } = await stage();
     const body = { status: 400, code: 10_400, message: 'Only OTHER payments may be voided', requestId: 'r-1' };
     pos.miscancel = () => ({ status: 400, body });
@@ -1130,19 +1130,19 @@ describe('cancelOrder', () => {
     expect([pos.cancels, pos.reads]).toEqual([1, 2]);
   });
 
-  it('is for a person where the order is not paid at Toast, and asks for nothing that it would refuse', async () => {
+  it('needs an operator for an order that is not paid at Toast, without a request', async () => {
     const { pos, ticket, cancel } = await stage(orderOf(), { alternatePaymentGuid: undefined });
     expect(await cancel()).toBeUndefined();
     expect([pos.cancels, pos.refusals, ticket.cancelled]).toEqual([0, [], undefined]);
   });
 
-  it('needs a scope of its own, and says which', async () => {
+  it('needs a scope of its own, and names it', async () => {
     const { pos, cancel } = await stage();
     pos.scopes = pos.scopes.filter((scope) => scope !== 'orders.channel:void');
     expectError(await rejectionOf(cancel()), NeedsOperator, 'orders.channel:void');
   });
 
-  it('has cancelled nothing where the order cannot be read', async () => {
+  it('has cancelled nothing if the order cannot be read', async () => {
     const { pos, cancel } = await stage();
     pos.misread = () => 'drop-answer';
     await expect(cancel()).rejects.toMatchObject({ name: 'TryAgain', sent: false });
@@ -1157,20 +1157,20 @@ describe('check', () => {
   it.each([
     ['another one', { pickup: DINING.pickup }, 'diningOptionGuids.pickup is not a dining option of this restaurant'],
     ['swapped', undefined, 'diningOptionGuids.pickup is a dining option for DELIVERY: use one for TAKE_OUT'],
-  ])('finds a dining option that is %s', async (_name, changed, words) => {
+  ])('finds a wrong dining option: %s', async (_name, changed, words) => {
     const { pos, contextOf } = await simulated();
     const { pickup, delivery } = Settings.parse(pos.settings).diningOptionGuids;
     const diningOptionGuids = changed === undefined ? { pickup: delivery, delivery: pickup } : { delivery, ...changed };
     expectError(await failureOf(contextOf({ diningOptionGuids })), NeedsOperator, words);
   });
 
-  it('wants the item of which notes are made, which the schema of a selection requires', async () => {
+  it("needs the item for requests, which Toast's schema requires", async () => {
     const { contextOf } = await simulated();
     const error = await failureOf(contextOf({ specialRequestItem: undefined }));
     expectError(error, NeedsOperator, 'specialRequestItem');
   });
 
-  it('needs no scope that orders do not need, and then passes dining options over', async () => {
+  it('needs no scope beyond those of orders, and then skips dining options', async () => {
     const { pos, contextOf } = await simulated();
     pos.scopes = ['orders.orders:write', 'orders:read', 'orders.channel:read'];
     await toast.check?.(contextOf({ diningOptionGuids: DINING }));
@@ -1178,7 +1178,7 @@ describe('check', () => {
     expectError(await failureOf(contextOf()), NeedsOperator, 'orders:read');
   });
 
-  it('takes no curbside pickup for a pickup', async () => {
+  it('does not accept curbside as pickup', async () => {
     const CURB = { guid: DINING.pickup, behavior: 'TAKE_OUT', curbside: true };
     const { contextOf, seen } = await toastThat({ [ORDERS]: [200, []], 'GET /config/v2/diningOptions': [200, [CURB]] });
     const error = await failureOf(contextOf());
@@ -1186,7 +1186,7 @@ describe('check', () => {
     expect(seen).toHaveLength(3);
   });
 
-  it('takes a first page of dining options for no proof that one is missing', async () => {
+  it('does not read one page of dining options as proof that one is missing', async () => {
     const more = { 'toast-next-page-token': 'page-2' };
     const { contextOf } = await toastThat({ [ORDERS]: [200, []], 'GET /config/v2/diningOptions': [200, [], more] });
     const specialRequestItem = { item: CHEDDAR, itemGroup: OPTIONS, optionGroup: OPTIONS };
@@ -1196,8 +1196,8 @@ describe('check', () => {
   it.each([
     ['no such restaurant', [404, {}], NeedsOperator, /to show orders \(404\): check restaurantGuid and baseUrl/],
     ['no list', [200, {}], NeedsOperator, /list of orders cannot be read/],
-    ['not now', [503, {}], TryAgain, /503/],
-  ] as const)('tells %s apart', async (_name, answer, type, words) => {
+    ['a 503 answer', [503, {}], TryAgain, /503/],
+  ] as const)('distinguishes %s', async (_name, answer, type, words) => {
     const { contextOf } = await toastThat({ [ORDERS]: answer });
     expectError(await failureOf(contextOf()), type, words);
   });
@@ -1206,7 +1206,7 @@ describe('check', () => {
 });
 
 describe('connect', () => {
-  it('tries the login and says what Toast has to be asked for', async () => {
+  it('tries the login, and says what to ask Toast for', async () => {
     const { contextOf, seen } = await toastThat();
     const connect = toast.connect ?? expect.unreachable('cannot connect');
     const context = contextOf();
@@ -1231,7 +1231,7 @@ describe('connect', () => {
 });
 
 describe('the simulated Toast', () => {
-  it('delivers as Toast does: again after 404, 429 and 5xx, three times in all, and counts the attempts', async () => {
+  it('delivers like Toast: again after 404, 429 and 5xx, three times in all, with a counter', async () => {
     const { pos, ticket } = await kitchen();
     const attempts: unknown[] = [];
     let status = 503;
@@ -1247,7 +1247,7 @@ describe('the simulated Toast', () => {
     expect(attempts).toHaveLength(4);
   });
 
-  it('refuses what the documentation says Toast refuses, and says why', async () => {
+  it("refuses what Toast's documentation says it refuses, with the reason", async () => {
     const { pos, order, post } = await kitchen();
     const withCheck = (changed: object) => ({ ...order, checks: [{ ...order.checks[0], ...changed }] });
     const [burger] = order.checks[0]?.selections ?? [];

@@ -17,7 +17,7 @@ const env = {
 };
 const build = () => buildServer(readConfig(env), { registry: registryWith(), env, log: pino({ level: 'silent' }) });
 
-it('drains in an order in which each part finds what it needs while it stops', async () => {
+it('the parts stop in an order in which each finds the parts that it needs', async () => {
   const { parts, drain } = await build();
   expect(parts.map(({ name }) => name).toReversed()).toEqual([
     // Nobody sends anything new.
@@ -47,7 +47,7 @@ it('drains in an order in which each part finds what it needs while it stops', a
   await drain();
 });
 
-it('before Postgres can be reached is not ready, answers webhooks with 500, and can be drained', async () => {
+it('before Postgres is reachable the service is not ready, answers webhooks with 500, and can stop', async () => {
   const { app, start, drain } = await build();
   const starting = expect(start()).rejects.toThrow('stopped before Postgres could be reached');
   expect((await app.inject('/healthz')).statusCode).toBe(200);

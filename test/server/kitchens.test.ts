@@ -81,7 +81,7 @@ async function tried(id: string): Promise<unknown> {
 }
 
 describe('a busy kitchen', () => {
-  it('is told to the platform, and the next order has its minutes and says so', async () => {
+  it('is published to the platform, and the next order has the extra minutes', async () => {
     expect((await post(webhook, { state: 'busy', extraMinutes: 20 })).body).toMatchObject({ outcome: 'applied' });
     expect(await told()).toEqual([
       expect.objectContaining({ locationId, integration: 'acme', state: 'busy', source: 'pos', extraMinutes: 20 }),
@@ -103,7 +103,7 @@ describe('a busy kitchen', () => {
     expect(ofOrder(later.serviceOrderId)[0]).not.toHaveProperty('extraMinutes');
   });
 
-  it('gives the repeat of a call whose answer was lost the same minutes', async () => {
+  it('gives a repeated call the same extra minutes', async () => {
     await operator.send('PUT', `/locations/${locationId}/busy`, { extraMinutes: 15 });
     take = async () => {
       await operator.send('PUT', `/locations/${locationId}/busy`, { extraMinutes: 40 });
@@ -117,7 +117,7 @@ describe('a busy kitchen', () => {
     expect(ofOrder(serviceOrderId).map(({ extraMinutes }) => extraMinutes)).toEqual([15, 15]);
   });
 
-  it('holds orders if it is closed instead, and its row is not published twice', async () => {
+  it('that is closed holds orders, and is published once', async () => {
     await post(webhook, { state: 'closed' });
     expect(await told()).toMatchObject([{ state: 'closed' }]);
     const { serviceOrderId } = await system.placeOrder({ locationId });
@@ -129,7 +129,7 @@ describe('a busy kitchen', () => {
   });
 });
 
-it('a POS that gives no answer is unreachable within a minute', async () => {
+it('a POS that does not answer is unreachable within a minute', async () => {
   take = async () => {
     throw new TryAgain('no answer', { sent: false });
   };
@@ -150,7 +150,7 @@ it('a POS that gives no answer is unreachable within a minute', async () => {
 });
 
 describe('an operator', () => {
-  it('sets and ends a busy kitchen, which the audit has, and lists kitchens', async () => {
+  it('starts and ends a busy kitchen, which is in the audit, and lists kitchens', async () => {
     const about = { extraMinutes: 20, minutes: 60, reason: 'One cook is ill' };
     const made = await operator.send('PUT', `/locations/${locationId}/busy`, about);
     expect(made.body).toMatchObject({ state: 'busy', source: 'operator', extraMinutes: 20, reason: about.reason });
@@ -188,7 +188,7 @@ describe('GET /availability', () => {
       headers: { authorization: `Bearer ${AVAILABILITY_TOKEN}`, ...headers },
     });
 
-  it('answers with the kitchens that there are, and 304 until one changes', async () => {
+  it('returns existing kitchens, and 304 until one changes', async () => {
     const query = `?locations=${locationId},nowhere`;
     const first = await get(query);
     expect(first.status).toBe(200);
@@ -227,7 +227,7 @@ describe('GET /availability', () => {
     },
   );
 
-  it('refuses a wrong token, and wrong ones of the same source keep no right one out', async () => {
+  it('refuses a wrong token, and many wrong ones do not block the right one', async () => {
     const wrong = (): ReturnType<typeof get> => get('?locations=a', { authorization: 'Bearer wrong' });
     const none = await get('?locations=a', { authorization: '' });
     const first = await wrong();
@@ -241,14 +241,14 @@ describe('GET /availability', () => {
     expect(system.logged.join()).not.toContain(AVAILABILITY_TOKEN);
   });
 
-  it('is not there without a token of its own', () => {
+  it('is missing without a token of its own', () => {
     const app = { database: {}, observability: {}, providers: {}, pubsub: {} };
     const { endpoint } = kitchensModule(app as never, {} as never, { breaker: {} as never });
     expect(endpoint).toBeUndefined();
   });
 });
 
-it('counts the kitchens by state', async () => {
+it('the metrics count kitchens by state', async () => {
   await operator.send('PUT', `/locations/${locationId}/busy`, { extraMinutes: 20 });
   await system.round('measurement of the backlog');
   const { text } = await operator.get('/metrics');

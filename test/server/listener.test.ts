@@ -5,7 +5,7 @@ import { createListener } from '../../src/server/listener.ts';
 
 afterEach(() => void vi.useRealTimers());
 
-it('a listener starts however long its modules take to load', async () => {
+it('a listener starts although its modules take long to load', async () => {
   const log = createLog('silent', { write() {} });
   const connections = boundConnections(10, log);
   const app = createListener({ log, connections, forOperators: false, bodyLimit: 1_000 });

@@ -45,7 +45,7 @@ export type Stage = Fixtures & {
   webhookPath(locationId: string): Promise<string>;
   /** Posts JSON. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<OperatorAnswer>;
-  /** Writes down how many webhooks were not stored, as the service does now and then. */
+  /** Stores how many webhooks were not stored, as the service does periodically. */
   writeNotStored(): Promise<void>;
   /** Has the board look for problems now, as it does every two seconds. */
   lookForProblems(): void;

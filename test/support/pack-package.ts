@@ -12,7 +12,7 @@ export const MODULES = join(PROJECT, 'node_modules');
 /** Whatever the machine's own npm is told to do. */
 export const OFFLINE = ['--offline', '--ignore-scripts=false'];
 
-/** Copies what packages are built from. Packing builds, which would pull a package's `dist` from under whoever uses it here. */
+/** Copies what packages are built from. Packing builds, which would replace a package's `dist` while other tests use it here. */
 export function copyProject(to: string): string {
   const sources = ['src', 'world', 'packages', 'LICENSE', 'package.json', 'tsconfig.json'];
   for (const name of sources) cpSync(join(PROJECT, name), join(to, name), { recursive: true });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
 
-/** Signed by itself, for 0.0.0.0 and localhost, until 2126. */
+/** Self-signed, for 0.0.0.0 and localhost, until 2126. */
 const MADE = fileURLToPath(new URL('postgres-tls/', import.meta.url));
 
 export type Certificates = {

@@ -48,14 +48,14 @@ const specOf = (manifests: readonly Manifest[], kind: string, name?: string): un
   find(manifests, kind, name).spec;
 const deploymentOf = (manifests: readonly Manifest[]): Workload => specOf(manifests, 'Deployment') as Workload;
 
-it('Helm has nothing to say about it', async () => {
+it("Helm's lint finds nothing", async () => {
   for (const values of [documented, FULL_VALUES]) {
     const { code, out } = await helm(['lint', CHART, '--strict', '--quiet'], values);
     expect(out + code).toBe('0');
   }
 });
 
-it('what it makes is what Kubernetes and its operators take', async () => {
+it("the chart's manifests are valid for Kubernetes and its operators", async () => {
   expect(await faultsOf(minimal)).toEqual([]);
   expect(await faultsOf(full)).toEqual([]);
   const wrong = structuredClone(minimal);
@@ -66,7 +66,7 @@ it('what it makes is what Kubernetes and its operators take', async () => {
   for (const name of ['Sometimes', '"policyType"', 'backoffLimit']) expect(faults).toContain(name);
 });
 
-it('without values it makes nothing, and says what is missing', async () => {
+it('without values the chart fails, and names what is missing', async () => {
   const { code, error } = await helm(['template', 'expediter', CHART]);
   expect(code).not.toBe(0);
   for (const name of ['/image/repository', 'GOOGLE_CLOUD_PROJECT', 'ORDER_API_URL', 'PUBLIC_URL']) {
@@ -74,7 +74,7 @@ it('without values it makes nothing, and says what is missing', async () => {
   }
 });
 
-it('makes what is asked for, and needs no operator for what docs/deploy.md says', () => {
+it('the chart makes exactly the requested manifests, and the documented ones need no operator', () => {
   const usual = ['Deployment', 'HorizontalPodAutoscaler', 'Job', 'NetworkPolicy', 'PodDisruptionBudget'];
   const inAll = [...usual, 'Service', 'Service', 'ServiceAccount'];
   const gateway = ['BackendTrafficPolicy', 'EnvoyProxy', 'Gateway', 'HTTPRoute', 'HealthCheckPolicy', 'Ingress'];
@@ -83,7 +83,7 @@ it('makes what is asked for, and needs no operator for what docs/deploy.md says'
   expect(full.map(({ kind }) => kind).sort()).toEqual([...inAll, ...gateway, ...others].sort());
 });
 
-it('can leave out the autoscaler, the policy, the account, the owner and the Gateway', async () => {
+it('the chart can leave out the autoscaler, the policy, the account, the owner and the Gateway', async () => {
   const some = await render({
     ...documented,
     replicas: 4,
@@ -132,7 +132,7 @@ describe.each(['documented', 'full'] as const)('the service with the %s values',
     environment = environmentOf(container);
   });
 
-  it('has every variable that is required, once, and none that it does not read', () => {
+  it('has every required variable once, and no unknown one', () => {
     const { GOOGLE_APPLICATION_CREDENTIALS, ...ours } = environment;
     expect(GOOGLE_APPLICATION_CREDENTIALS).toBe(which === 'full' ? '/etc/google/credentials.json' : undefined);
     expect(Object.keys(ours).filter((name) => !(CONFIG_NAMES as readonly string[]).includes(name))).toEqual([]);
@@ -143,12 +143,12 @@ describe.each(['documented', 'full'] as const)('the service with the %s values',
     if (which === 'full') expect(ours).toMatchObject({ BODY_BUDGET: '67108864', OTEL_TRACES_SAMPLER_ARG: '0.1' });
   });
 
-  it('is probed where it answers, and has the memory that the image lets V8 take', () => {
+  it('has probes at routes that answer, and enough memory for V8', () => {
     expectProbes(container);
     expectMemory(container);
   });
 
-  it('is given the time to drain and to finish', () => {
+  it('has the time to drain and to finish', () => {
     const config = readConfig(environment);
     expect(config.DRAIN_DELAY_MS).toBe(which === 'full' ? 10_000 : 8_000);
     expect(deploymentOf(manifests).template.spec.terminationGracePeriodSeconds).toBe(stopsWithinS(config) + 1);
@@ -160,7 +160,7 @@ describe.each(['documented', 'full'] as const)('the service with the %s values',
     expect(readinessProbe?.httpGet.path).toBe('/readyz');
   });
 
-  it('and its migration run as nobody in particular on a root that is read-only, from one image', () => {
+  it('and its migration run as a non-root user with a read-only root, from one image', () => {
     const pods = [deploymentOf(manifests), specOf(manifests, 'Job') as Workload].map(({ template }) => template.spec);
     for (const { securityContext, containers } of pods) {
       const { runAsNonRoot, runAsUser, seccompProfile } = securityContext ?? {};
@@ -181,7 +181,7 @@ describe.each(['documented', 'full'] as const)('the service with the %s values',
     expect(pods[0]?.volumes).toEqual(pods[1]?.volumes);
   });
 
-  it('is selected by all that select it, and its migration by none of them but the network policy', () => {
+  it("matches every selector, and its migration only the network policy's", () => {
     const pods = deploymentOf(manifests);
     const migration = (specOf(manifests, 'Job') as Workload).template.metadata.labels;
     const selectors = [
@@ -201,7 +201,7 @@ describe.each(['documented', 'full'] as const)('the service with the %s values',
     for (const labels of [pods.template.metadata.labels, migration]) expect(labels).toMatchObject(policy);
   });
 
-  it('shows the port of operators to no route and to nobody outside', () => {
+  it("has its operators' port in no route, and closed from outside", () => {
     const { PORT, OPERATOR_PORT } = readConfig(environment);
     expect(container.ports).toEqual([
       { name: 'http', containerPort: PORT },
@@ -229,7 +229,7 @@ it('the connections of all pods, and of one more during a rollout, fit into the 
 });
 
 describe('the migration', () => {
-  it('runs before each version with the database alone, of which it has both roles', () => {
+  it('runs before each version with only the database variables of both roles', () => {
     const job = find(minimal, 'Job');
     expect(job.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
     const [container] = (job.spec as Workload).template.spec.containers;
@@ -243,7 +243,7 @@ describe('the migration', () => {
     expect(ofService.map(({ valueFrom }) => valueFrom?.secretKeyRef.name)).not.toContain('expediter-owner');
   });
 
-  it('comes after the Secrets that External Secrets makes, which no upgrade takes away', () => {
+  it('runs after External Secrets has made its secrets, which an upgrade keeps', () => {
     type ExternalSecret = { target: object; secretStoreRef: object; data: { secretKey: string; remoteRef: object }[] };
     const [service, owner] = [find(full, 'ExternalSecret', 'theirs'), find(full, 'ExternalSecret', 'theirs-owner')];
     for (const { metadata, spec } of [service, owner]) {
@@ -297,7 +297,7 @@ it('Prometheus finds the port with a token, the rules with your runbook, and Gra
   }
 });
 
-it('a release has its notes, its packages, and a chart that makes the same with its image', async () => {
+it('a release has its notes, its packages, and a chart with its image', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'release-'));
   try {
     const project = copyProject(folder);

@@ -273,7 +273,7 @@ describe('the topology of compose.yaml', () => {
     await until(() => pos.tickets.some(({ serviceOrderId }) => serviceOrderId === 'order-2'));
   });
 
-  it('has nothing to fix for `expediter doctor`, which only does not know the host of this test', async () => {
+  it('passes `expediter doctor`, except for the host of this test', async () => {
     type Finding = { part: string; check: string; state: string };
     const doctor = async (): Promise<Finding[]> =>
       (JSON.parse((await expediter(['doctor', '--json'])).out) as { findings: Finding[] }).findings;
@@ -291,7 +291,7 @@ describe('the topology of compose.yaml', () => {
 });
 
 describe('Caddy', () => {
-  it('answers by TLS alone', async () => {
+  it('answers only with TLS', async () => {
     const plain = await fetch(`http://127.0.0.1:${ports.http}/readyz`, {
       headers: { host: PUBLIC_HOST },
       redirect: 'manual',
@@ -314,7 +314,7 @@ describe('Caddy', () => {
     expect(asked.text).not.toContain('order-1');
   });
 
-  it('leads operators to the console and the API, and to no public path', async () => {
+  it('leads operators to the console and the API, and not to public paths', async () => {
     const page = await atOperators('/console/');
     expect(page).toMatchObject({ status: 200, text: expect.stringContaining('<title>') });
     expect(page.headers['strict-transport-security']).toBe('max-age=31536000');
@@ -324,7 +324,7 @@ describe('Caddy', () => {
     expect((await atOperators(webhook, report('unknown'))).status).toBe(404);
   });
 
-  it('lets Prometheus read the metrics of each process with its own token, which reads nothing else', async () => {
+  it("lets Prometheus read each process's metrics with its own token, and nothing else", async () => {
     const command = /expediter (operator token issue --name prometheus .*) \| grep/.exec(read('docs/deploy.md'))?.[1];
     const { out } = await expediter(command?.split(' ') ?? []);
     const token = /exo_[\w-]*/.exec(out)?.[0] ?? '';
@@ -336,7 +336,7 @@ describe('Caddy', () => {
     expect((await atOperators('/v1/orders', { headers })).status).toBe(403);
   });
 
-  it('tells the service who called, and believes no caller', async () => {
+  it("gives the service the caller's address, and ignores the caller's headers", async () => {
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, 'x-forwarded-for': '203.0.113.9' };
     const about = { method: 'POST', headers, body: {}, localAddress: '127.0.0.2' };
     expect((await atOperators('/v1/locations/club-1/resume', about)).status).toBe(200);
@@ -345,7 +345,7 @@ describe('Caddy', () => {
     expect(out).not.toContain('203.0.113.9');
   });
 
-  it('lets no request fail while the processes are replaced one after the other', async () => {
+  it('fails no request while the processes are replaced one after the other', async () => {
     const replaced = new AbortController();
     const statuses: number[] = [];
     const load = (async () => {
@@ -404,7 +404,7 @@ describe('backup.sh', () => {
   const dumps = (): string[] => readdirSync(join(folder, 'dumps'));
   const DAY_S = 86_400;
 
-  it('writes a dump, deletes only what is too old, and restores it beside what was there', async () => {
+  it('writes a dump, deletes only old ones, and restores it next to the existing database', async () => {
     expect(await asPostgres('backup.sh', ['check'], env())).toMatchObject({ code: 1 });
     expect(await asPostgres('backup.sh', ['now'], env())).toMatchObject({ code: 0, error: '' });
     const [dump = '', ...others] = dumps();

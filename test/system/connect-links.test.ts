@@ -28,7 +28,7 @@ afterAll(() => Promise.all([square?.stop(), hubrise?.stop()]));
 it.each([
   ['Square', 'nord', () => square.url],
   ['HubRise', 'hub', () => hubrise.url],
-])('an owner connects a restaurant with %s on a phone by a link', async (vendor, id, urlOf) => {
+])('an owner connects a restaurant with %s on a phone, by a link', async (vendor, id, urlOf) => {
   const { body } = await operator.post(`/locations/${id}/connect-links`);
   const { pathname } = new URL(String(body['url']));
   const { page, complaints } = await pass.openLoggedOut(pathname, {

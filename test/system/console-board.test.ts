@@ -23,7 +23,7 @@ const webhookAt = async (nth: number): Promise<string> =>
   (await pass.system.webhookUrl('club-1')).replace(pass.system.urls[0] ?? '', pass.system.urls[nth] ?? '');
 
 describe('the board', () => {
-  it('moves each order on as it is cooked, from the signal to its end', async () => {
+  it('moves each order from its signal to its end', async () => {
     const { page } = await pass.open();
     await isLive(page);
     const { serviceOrderId } = await pass.system.placeOrder({ serviceOrderId: 'order-whole', type: 'delivery' });
@@ -70,7 +70,7 @@ describe('the board', () => {
     expect(slowest).toBeLessThan(10 * ON_SCREEN_MS);
   });
 
-  it('shows what is asked for, by location and text, in a link that can be shared', async () => {
+  it('filters by location and text, with a link that can be shared', async () => {
     const { system } = pass;
     await system.addLocation('club-2', { ordersUrl: pass.pos.ordersUrl });
     await system.seedOrder({ serviceOrderId: 'order-near', locationId: 'club-1' });
@@ -95,7 +95,7 @@ describe('the board', () => {
   });
 });
 
-it('a board on which all is live says that members are not told, while what they should know does not go out', async () => {
+it('a board with all orders live says when members are not notified because messages wait', async () => {
   const { system } = pass;
   const { page } = await pass.open();
   await isLive(page);
@@ -110,7 +110,7 @@ it('a board on which all is live says that members are not told, while what they
   await need.waitFor({ state: 'detached' });
 });
 
-it('an order does not claim that its POS said nothing while its webhooks are dropped', async () => {
+it('an order does not say that its POS was silent if its webhooks are dropped', async () => {
   const { system } = pass;
   const secret = (of: number): string => `whsec_${Buffer.alloc(24, of).toString('base64')}`;
   await system.addLocation('deaf', { ordersUrl: pass.pos.ordersUrl, secret: secret(1) });
@@ -128,7 +128,7 @@ it('an order does not claim that its POS said nothing while its webhooks are dro
   await ticket(page, 'Sent', 'order-unheard').getByText('its webhooks are dropped').waitFor();
 });
 
-it('a board that was not heard of for minutes begins anew: its connection may be dead', async () => {
+it('a board without news for minutes reconnects, because its connection may be dead', async () => {
   const { page } = await pass.open('/console/none');
   await page.clock.install();
   await page.goto('/console/');
@@ -139,12 +139,12 @@ it('a board that was not heard of for minutes begins anew: its connection may be
   await again;
 });
 
-describe('a page that cannot be shown', () => {
+describe('a page that cannot be rendered', () => {
   const says = (page: Page): Promise<void> =>
     page.getByRole('heading', { name: 'This page cannot be shown' }).waitFor();
   const go = (page: Page, name: string): Promise<void> => page.getByRole('link', { name, exact: true }).click();
 
-  it('says so, and another one is shown', async () => {
+  it('shows an error, and other pages work', async () => {
     const { page } = await pass.open();
     await page.route('**/console/api/locations', (route) => route.fulfill({ json: {} }));
     await go(page, 'Locations');
@@ -154,7 +154,7 @@ describe('a page that cannot be shown', () => {
     expect(pass.complaints()).toContainEqual(expect.stringMatching(/^console: TypeError/));
   });
 
-  it('since its files are gone after a deployment is loaded anew, once', async () => {
+  it('because its files are gone after a deployment is reloaded once', async () => {
     const { page } = await pass.open();
     await isLive(page);
     let asked = 0;
@@ -176,7 +176,7 @@ describe('a page that cannot be shown', () => {
     );
   });
 
-  it('since its address is not well encoded is not there', async () => {
+  it('because its address is badly encoded shows that it does not exist', async () => {
     const { page } = await pass.open();
     await isLive(page);
     await page.evaluate("history.pushState(null, '', '/console/orders/%E0'); dispatchEvent(new Event('popstate'))");
@@ -196,7 +196,7 @@ describe('behind a load balancer', () => {
   });
   afterAll(() => balancer?.stop());
 
-  it('goes on while the processes are replaced one by one, and says so when there is none, until there is again', async () => {
+  it('continues while the processes are replaced one by one, and says when there is none', async () => {
     const { system } = pass;
     const { page } = await pass.open('/console/', { url: balancer.url });
     await isLive(page);

@@ -16,7 +16,7 @@ async function held(): Promise<{ id: string; code: string }> {
   return { id, code };
 }
 
-it('an order is found by the code that the kitchen knows, from any page, by keys alone', async () => {
+it('an order is found by its call-out code from any page, with keys only', async () => {
   const { id, code } = await held();
   const { page } = await pass.open('/console/traffic');
   await page.getByRole('heading', { level: 1, name: 'Traffic' }).waitFor();
@@ -48,7 +48,7 @@ it('the orders of a member are found by an exact name, which the audit records w
   expect(pass.system.logged.join('')).not.toContain('Ada');
 });
 
-it('single keys move through what needs a person, and can be turned off', async () => {
+it('single keys move through the needs, and can be turned off', async () => {
   const { code } = await held();
   const { page } = await pass.open();
   await isLive(page);
@@ -78,7 +78,7 @@ it('a case that one person takes is on the board of the others', async () => {
   expect(code).toMatch(/^[A-Z]\d+$/);
 });
 
-it('several orders are cancelled at once, and each that cannot be is named', async () => {
+it('several orders are cancelled at once, and each that cannot be cancelled is named', async () => {
   const { id, code } = await held();
   const { page } = await pass.open('/console/orders?needs=operator');
   await page.getByLabel(`Choose ${code}`).check();

@@ -27,7 +27,7 @@ describe('a location', () => {
     await page.getByRole('heading', { level: 1, name: 'club-1' }).waitFor();
   });
 
-  it('says whether its settings reach the POS, and what to do where they do not', async () => {
+  it('shows whether its settings reach the POS, and what to do if not', async () => {
     const right = await pass.open('/console/locations/hub-1');
     await right.page.getByRole('button', { name: 'Test connection' }).click();
     await right.page.getByText(/The settings reach the POS/).waitFor();
@@ -40,7 +40,7 @@ describe('a location', () => {
   });
 });
 
-describe('a location that needs somebody', () => {
+describe('a location with problems', () => {
   it('is paused with others for half an hour, with a reason, and resumed', async () => {
     const { page } = await pass.open('/console/locations');
     for (const id of ['hub-1', 'hub-2']) await page.getByRole('checkbox', { name: `Choose ${id}` }).check();
@@ -57,7 +57,7 @@ describe('a location that needs somebody', () => {
     await page.getByText('taking orders').waitFor();
   });
 
-  it('has an address, a telephone and a back office once they are entered', async () => {
+  it('shows its address, telephone and back office once they are entered', async () => {
     const { page } = await pass.open('/console/locations/hub-1');
     await page.getByRole('button', { name: 'Edit …' }).click();
     await page.getByLabel('Address', { exact: true }).fill('Hafenstr. 1, Hamburg');
@@ -74,7 +74,7 @@ describe('a location that needs somebody', () => {
     expect(await office.getAttribute('rel')).toBe('noreferrer');
   });
 
-  it('is somebody’s case, is handed over, gets a note, and is closed with one', async () => {
+  it('gets a holder, is handed over, gets a note, and is closed with one', async () => {
     const { page } = await pass.open('/console/locations/club-1');
     const about = page.getByRole('region', { name: 'Case and notes' });
     await about.getByRole('button', { name: 'I have this one' }).click();
@@ -113,7 +113,7 @@ describe('a location that needs somebody', () => {
 });
 
 describe('a token', () => {
-  it('is made by a press, and shut out by another', async () => {
+  it('is made with one button, and revoked with another', async () => {
     const { page } = await pass.open('/console/locations/club-1');
     await page.getByRole('button', { name: 'Make a token …' }).click();
     const dialog = page.getByRole('dialog', { name: 'Make a token' });

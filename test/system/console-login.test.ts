@@ -14,8 +14,8 @@ const logIn = async (page: Page, token: string): Promise<void> => {
   await press(page, 'Sign in');
 };
 
-describe('who opens a link without a session', () => {
-  it('is told that a token is wrong, and nothing else', async () => {
+describe('a person who opens a link without a session', () => {
+  it('sees that a token is wrong, and nothing else', async () => {
     const { page, context } = await pass.openLoggedOut('/console/webhooks');
     await logIn(page, 'not-the-token');
     expect(await page.getByRole('alert').textContent()).toBe(
@@ -28,7 +28,7 @@ describe('who opens a link without a session', () => {
     expect(await page.getByRole('navigation').count()).toBe(0);
   });
 
-  it('is led to that very page by the right one', async () => {
+  it('gets to that page with the right token', async () => {
     const { page } = await pass.openLoggedOut('/console/webhooks?outcome=dropped');
     await logIn(page, ` ${OPERATOR_TOKEN} `);
     await heading(page, 'Webhooks');
@@ -36,7 +36,7 @@ describe('who opens a link without a session', () => {
     expect(await page.title()).toBe('Webhooks · The pass');
   });
 
-  it('has a session that no script reads, no other site sends, and no other path gets', async () => {
+  it('has a session that no script, other site or other path gets', async () => {
     const { page, context } = await pass.openLoggedOut();
     await logIn(page, OPERATOR_TOKEN);
     await heading(page, 'Board');
@@ -49,7 +49,7 @@ describe('who opens a link without a session', () => {
     expect(await page.content()).not.toContain(OPERATOR_TOKEN);
   });
 
-  it('is out after logging out, and stays out', async () => {
+  it('stays signed out after signing out', async () => {
     const { page, context } = await pass.openLoggedOut();
     await logIn(page, OPERATOR_TOKEN);
     await press(page, 'Sign out');
@@ -59,7 +59,7 @@ describe('who opens a link without a session', () => {
     await page.getByLabel('Operator token').waitFor();
   });
 
-  it('is out in every tab after logging out in one, and told so when it did not work', async () => {
+  it('is signed out in every tab after signing out in one, and sees if it failed', async () => {
     const { page, context } = await pass.open();
     const other = await context.newPage();
     await other.goto('/console/orders');
@@ -74,7 +74,7 @@ describe('who opens a link without a session', () => {
     expect(await other.getByRole('navigation').count()).toBe(0);
   });
 
-  it('is told what is wrong where the browser would keep no session', async () => {
+  it('sees what is wrong if the browser would not keep a session', async () => {
     // This machine too, but not in the eyes of a browser.
     const plain = (pass.system.urls[0] ?? '').replace('127.0.0.1', '0.0.0.0');
     const { page } = await pass.openLoggedOut(`${plain}/console/`);
@@ -92,7 +92,7 @@ describe('who opens a link without a session', () => {
     await forgetful.getByText('stores no cookie').waitFor();
   });
 
-  it('comes back to where they were when the session is over', async () => {
+  it('returns to their page after the session has ended', async () => {
     const { page, context } = await pass.open('/console/orders');
     await heading(page, 'Orders');
     await moveClock(pass.system.databaseUrl, { days: 1 });

@@ -1,4 +1,4 @@
-/** How the console looks on a Friday night, to whoever sees it and to whoever does not. */
+/** How the console looks on a Friday night, and how a screen reader finds it. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -47,8 +47,8 @@ const openDropped = async (page: Page): Promise<void> => {
   await says(page, 'Why was this dropped?');
 };
 
-describe('what needs a person', () => {
-  it('comes before everything else, each with what to do and where', async () => {
+describe('the needs on the board', () => {
+  it('come first, each with what to do and a link', async () => {
     const { page } = await pass.open();
     const { ids } = friday;
     for (const [group, link, leadsTo] of [
@@ -73,7 +73,7 @@ describe('what needs a person', () => {
     await until(async () => (await page.title()) === '(6) Board · The pass');
   });
 
-  it('leaves room for the columns: four tickets of each are seen on a laptop', async () => {
+  it('leave room for the columns, with four tickets of each on a laptop', async () => {
     const { page } = await pass.open('/console/', { viewport: WIDE });
     const groups = page.getByRole('region', { name: 'Needs a person' }).getByRole('region');
     await groups.nth(5).waitFor();
@@ -84,7 +84,7 @@ describe('what needs a person', () => {
     }
   });
 
-  it.each([WIDE, NARROW])('is on tickets of which nothing is cut off, %j', async (viewport) => {
+  it.each([WIDE, NARROW])('are on tickets without cut-off text, %j', async (viewport) => {
     const { page } = await pass.open('/console/', { viewport });
     const tickets = page.locator('[data-ticket]');
     await tickets.nth(3).waitFor();
@@ -93,7 +93,7 @@ describe('what needs a person', () => {
     expect(await page.evaluate(cutOff)).toEqual([]);
   });
 
-  it('shrinks an empty column to its name', async () => {
+  it('leave an empty column as narrow as its name', async () => {
     const { page } = await pass.open('/console/?location=garden-terrace', { viewport: WIDE });
     const width = async (name: RegExp): Promise<number> =>
       (await page.getByRole('region', { name }).boundingBox())?.width ?? 0;
@@ -102,7 +102,7 @@ describe('what needs a person', () => {
     expect(await width(/^Sent 5/)).toBeGreaterThan(150);
   });
 
-  it('is what a phone opens on, with no more of the screen than there is to show', async () => {
+  it('are the first view on a phone, as small as possible', async () => {
     const { page } = await pass.open('/console/', { viewport: NARROW });
     const column = page.getByRole('region', { name: /^Placed/ });
     const link = column.getByRole('link', { name: new RegExp(friday.ids.doubtful) });
@@ -118,7 +118,7 @@ describe('what needs a person', () => {
     await until(async () => ((box) => (box?.x ?? 0) + (box?.width ?? 999))(await tab.boundingBox()) <= NARROW.width);
   });
 
-  it('leaves the board for everybody once its case is closed, until it is asked for', async () => {
+  it('disappear for everybody when their case is closed, until somebody shows them', async () => {
     const { page } = await pass.open();
     const failed = page.getByRole('region', { name: /^Failed today/ });
     const order = failed.getByRole('link', { name: new RegExp(friday.ids.refused) });
@@ -145,7 +145,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByRole('link', { name: new RegExp(friday.ids.cooking) }).waitFor();
   },
   'an order': (page) => come(page, `orders/${friday.ids.done}`, /^Member notified: (picked up|delivered)/),
-  'an order that is revealed': async (page) => {
+  'a revealed order': async (page) => {
     await press(page, /^Reveal/);
     await says(page, 'Subtotal');
   },
@@ -153,7 +153,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     come(page, `orders/${friday.ids.conflicting}`, 'The POS contradicts what the member was told'),
   'a retry': (page) => ask(page, `orders/${friday.ids.held}`, 'Retry now'),
   'an order in doubt': (page) => ask(page, `orders/${friday.ids.doubtful}`, 'It is there'),
-  'an order that nobody knows': async (page) => {
+  'an unknown order': async (page) => {
     await come(page, 'orders/none', /No order .* was found/);
     pass.complaints();
   },
@@ -175,7 +175,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByLabel('Secret', { exact: true }).waitFor();
   },
   'a dropped webhook': openDropped,
-  'a webhook that is revealed': async (page) => {
+  'a revealed webhook': async (page) => {
     await openDropped(page);
     await press(page, /^Reveal/);
     await says(page, 'webhook-signature');
@@ -219,13 +219,13 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
     await page.getByRole('dialog').waitFor();
   },
   'the audit': (page) => come(page, 'audit', 'OPERATOR_TOKEN signed in'),
-  'what is not there': async (page) => {
+  'an unknown page': async (page) => {
     await page.goto('/console/none');
     await heading(page, 'Page not found');
   },
 };
 
-describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
+describe('axe-core finds no fault, and a phone shows everything:', () => {
   let page: Page;
   beforeAll(async () => {
     ({ page } = await pass.open('/console/none', { viewport: WIDE }));
@@ -259,8 +259,8 @@ describe('axe-core finds nothing, and nothing sticks out of a phone:', () => {
   });
 });
 
-describe('who asks the browser', () => {
-  it('for dark gets dark', async () => {
+describe('the preference of the browser', () => {
+  it('for dark mode is followed', async () => {
     const { page } = await pass.open();
     await page.emulateMedia({ colorScheme: 'light' });
     const light = await page.evaluate(ground);
@@ -272,7 +272,7 @@ describe('who asks the browser', () => {
   it.each([
     ['no-preference', true],
     ['reduce', false],
-  ] as const)('about motion: %s, sees something move when an order does: %s', async (reducedMotion, moves) => {
+  ] as const)('about motion (%s) decides whether an order is seen moving: %s', async (reducedMotion, moves) => {
     const { page } = await pass.open('/console/?text=order-moves', { reducedMotion });
     await isLive(page);
     const serviceOrderId = `order-moves-${reducedMotion}`;

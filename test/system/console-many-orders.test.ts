@@ -41,7 +41,7 @@ beforeAll(async () => {
   await pass.system.query('ANALYZE');
 });
 
-it(`${ORDERS} open orders are there at once, and stay smooth while they move and are scrolled`, async () => {
+it(`${ORDERS} open orders appear at once, and moving and scrolling them stays smooth`, async () => {
   const { page, context } = await pass.open('/console/none');
   await context.addInitScript(watchLongTasks);
   const began = performance.now();

@@ -32,7 +32,7 @@ const ticketsOf = (serviceOrderId: string): number =>
   pass.pos.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
 
 describe('a held order', () => {
-  it('is tried again once what held it is mended, and its page follows by itself', async () => {
+  it('is tried again after its cause is fixed, and its page updates', async () => {
     pass.pos.behave = () => ({ status: 404 });
     const { page, id } = await openOrder('held');
     await standing(page).getByText('the POS answered 404: check ordersUrl').waitFor();
@@ -53,8 +53,8 @@ describe('a held order', () => {
   });
 });
 
-describe('orders that settings hold', () => {
-  it('are sent once the setting that their problem names is corrected there; one says whether others arrive', async () => {
+describe('orders that are held by wrong settings', () => {
+  it('are sent after the named setting is corrected there, and a test shows whether others arrive', async () => {
     const wrong = pass.pos.ordersUrl.replace(/\/orders$/, '/none');
     await pass.system.addLocation('mill-1', { ordersUrl: wrong });
     const contacts = JSON.stringify([
@@ -102,7 +102,7 @@ describe('orders that settings hold', () => {
 });
 
 describe('an order that the POS refused', () => {
-  it('shows the POS’s reason once it is revealed', async () => {
+  it('shows the POS’s reason when it is revealed', async () => {
     pass.pos.behave = () => ({ status: 422, body: { reason: 'The kitchen closes at eight.' } });
     const { page, answers } = await openOrder('failed');
     const button = page.getByRole('button', { name: 'Reveal the reason' });
@@ -123,7 +123,7 @@ describe('an order in doubt', () => {
     return { page, serviceOrderId };
   }
 
-  it('goes on without a second ticket when somebody saw it at the POS', async () => {
+  it('continues without a second ticket after somebody saw it at the POS', async () => {
     const { page, serviceOrderId } = await inDoubt();
     await page.getByRole('button', { name: 'It is there' }).click();
     await says(page, /If you are wrong, nobody cooks it/);
@@ -135,7 +135,7 @@ describe('an order in doubt', () => {
     expect(ticketsOf(serviceOrderId)).toBe(1);
   });
 
-  it('is sent again when it is not there, which it says beforehand may make a second ticket', async () => {
+  it('is sent again if it is not there, after a warning of a second ticket', async () => {
     const { page, serviceOrderId } = await inDoubt();
     await page.getByRole('button', { name: 'It is not there' }).click();
     await says(page, /second ticket/);
@@ -151,7 +151,7 @@ describe('an order in doubt', () => {
 });
 
 describe('an order to be cancelled', () => {
-  it('is asked of its POS once an operator has read what follows', async () => {
+  it('is cancelled at its POS after an operator has read the consequences', async () => {
     const { page, id } = await openOrder('sent');
     await page.getByRole('button', { name: 'Cancel at the POS' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel this order?' });
@@ -202,8 +202,8 @@ describe('an order to be cancelled', () => {
   });
 });
 
-describe("an order's story", () => {
-  it('grows while the kitchen works, in the words of who did what', async () => {
+describe("an order's timeline", () => {
+  it('grows while the kitchen works, with names', async () => {
     const { page, id: serviceOrderId } = await openOrder('sent');
     const story = page.getByRole('region', { name: 'Timeline' });
     await story.getByText('The platform signalled the order').waitFor();
@@ -225,7 +225,7 @@ describe("an order's story", () => {
     expect(await story.getByRole('listitem').first().textContent()).toContain('The platform signalled the order');
   });
 
-  it('says that the member is watching, for as long as a phone follows it', async () => {
+  it('shows that the member is watching while a phone follows the order', async () => {
     const { serviceOrderId } = await pass.system.placeOrder();
     await reaches(serviceOrderId, 'sent');
     const isWritten = async (): Promise<boolean> =>
@@ -242,14 +242,14 @@ describe("an order's story", () => {
     await says(page, /^The member was notified that the order is ready for pickup\.$/);
   });
 
-  it('of an order that nobody knows is that nobody does', async () => {
+  it('of an unknown order says that it does not exist', async () => {
     const { page } = await pass.open('/console/orders/no-such-order');
     await says(page, /No order .* was found/);
     expect(pass.complaints()).toContain('404: /console/api/orders/no-such-order');
   });
 });
 
-describe('what tells of the member', () => {
+describe('member data of an order', () => {
   const MEMBER = [
     'Ada Lovelace',
     'ada@example.com',
@@ -261,7 +261,7 @@ describe('what tells of the member', () => {
   ];
   const REASON = 'Ada was not at home';
 
-  it('is neither on the page nor in what it fetched until it is revealed, and is masked again elsewhere', async () => {
+  it('is neither on the page nor in its requests until it is revealed, and is masked again on other pages', async () => {
     const { serviceOrderId } = await pass.system.placeOrder({ type: 'delivery' });
     await reaches(serviceOrderId, 'sent');
     await pass.pos.sendStatus(await pass.system.webhookUrl('club-1'), {

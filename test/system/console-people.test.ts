@@ -75,8 +75,8 @@ async function signInThere(page: Page, login: string): Promise<void> {
   await press(page, 'Sign in');
 }
 
-describe('who signs in by OpenID Connect', () => {
-  it('comes to the page of their link, and their name is there', async () => {
+describe('a person who signs in by OpenID Connect', () => {
+  it('gets to the page of their link, which shows their name', async () => {
     const page = await signIn('grace', '/console/webhooks?outcome=dropped');
     await heading(page, 'Webhooks');
     expect(new URL(page.url()).search).toBe('?outcome=dropped');
@@ -87,7 +87,7 @@ describe('who signs in by OpenID Connect', () => {
   it.each([
     ['nobody', /^You have no role here yet. Ask an admin/],
     ['mallory', /^You are not allowed to sign in here. Ask the platform team/],
-  ])('is told what to do when they are not let in: %s', async (login, words) => {
+  ])('sees why they may not sign in: %s', async (login, words) => {
     const page = await signIn(login);
     await says(page, words);
     expect(new URL(page.url()).search).toBe('');
@@ -95,7 +95,7 @@ describe('who signs in by OpenID Connect', () => {
   });
 });
 
-it('a person lets the command line sign in by a click, which leads to the command', async () => {
+it('a person allows the command line by a click, which leads to the command', async () => {
   const command = await serveHttp(async (_request, response) => void response.end('You are signed in.'));
   const ask = { port: new URL(command.url).port, challenge: 'c'.repeat(43), state: 's'.repeat(43) };
   const path = `/login?${new URLSearchParams(ask).toString()}`;
@@ -116,7 +116,7 @@ describe('a manager who views one location', () => {
     await heading(page, 'Board');
   });
 
-  it('sees that location, and of others not even that they are there', async () => {
+  it('sees that location, and no trace of others', async () => {
     await page.goto('/console/locations');
     await says(page, '1 location');
     expect(await page.getByRole('link', { name: 'club-2' }).count()).toBe(0);
@@ -134,7 +134,7 @@ describe('a manager who views one location', () => {
     ['/console/locations/club-1', 'To pause it or make it busy, you need the role operator here.'],
     ['/console/webhooks?outcome=applied', 'To replay them, you need the role operator here.'],
     ['/console/people', 'viewer at club-1'],
-  ])('on %s has no button that changes anything, and is told why: %s', async (path, why) => {
+  ])('has no button for changes on %s, and sees why: %s', async (path, why) => {
     await page.goto(path);
     await says(page, why);
     const names = await page.getByRole('button').evaluateAll((all) => all.map(({ textContent }) => textContent));
@@ -144,7 +144,7 @@ describe('a manager who views one location', () => {
     expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0);
   });
 
-  it('and of a webhook neither', async () => {
+  it('has no button for changes on a webhook', async () => {
     await page.goto(`/console/webhooks/${webhookId}`);
     await says(page, 'To replay it, you need the role operator here.');
     await says(page, 'To reveal headers and body, you need the role member-data here.');
@@ -153,7 +153,7 @@ describe('a manager who views one location', () => {
 });
 
 describe('an operator', () => {
-  it('replays a webhook and pauses a location, and their name stands in both stories', async () => {
+  it('replays a webhook and pauses a location, and both timelines have their name', async () => {
     const page = await signIn('grace', `/console/webhooks/${webhookId}`);
     await press(page, 'Replay …');
     await press(page, 'Replay it');
@@ -175,7 +175,7 @@ describe('an operator', () => {
     expect(await askAxe(page)).toEqual([]);
   });
 
-  it('whose role is taken meanwhile is told so in words, and no longer offered it', async () => {
+  it('who loses the role meanwhile sees that in words, without the buttons', async () => {
     const page = await signIn('grace', `/console/orders/${ORDER}`);
     await press(page, 'Retry now');
     const grants = (roles: string): Promise<unknown> =>
@@ -194,7 +194,7 @@ describe('an operator', () => {
 });
 
 describe('an admin', () => {
-  it('gives a role after signing in again, in the tab that opens, and what they typed is still there', async () => {
+  it('grants a role after signing in again in a new tab, and keeps what they typed', async () => {
     const page = await signIn('ada', '/console/people');
     await heading(page, 'People');
     expect(await askAxe(page)).toEqual([]);
@@ -232,7 +232,7 @@ describe('an admin', () => {
     await nobody.getByLabel('Operator token').waitFor();
   });
 
-  it('issues a token, which is shown this once, signs in, and is out once it is revoked', async () => {
+  it('issues a token, which is shown once, works, and is refused after its revocation', async () => {
     const page = await signIn('ada', '/console/people');
     await press(page, 'Make a token …');
     const dialog = page.getByRole('dialog', { name: 'Make a named token' });
@@ -290,7 +290,7 @@ it('signing out everywhere ends the open board of another browser, at another pr
   const phone = await signIn('vera');
   await phone.goto(`${other.urls[0]}/console/`);
   await isLive(phone);
-  // Beside the page's own, which the page closes when it hears of the end in another way.
+  // In addition to the page's own, which the page closes when it hears of the end in another way.
   await phone.evaluate(`void (window.ended = new Promise((resolve) => {
     const stream = new EventSource('/console/api/live');
     stream.addEventListener('complete', () => { window.isOpen = true; });

@@ -99,7 +99,7 @@ it('an id that exists is not replaced', async () => {
   expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
 });
 
-it('a change that comes second is not saved over the first, and what was typed stays', async () => {
+it('a second change does not overwrite the first, and keeps what was typed', async () => {
   const { page } = await pass.open('/console/locations/club-1');
   await press(page, 'Edit …');
   await page.getByLabel('Name', { exact: true }).fill('Club Nord');
@@ -124,7 +124,7 @@ it('a change that comes second is not saved over the first, and what was typed s
   await says(page.getByRole('dialog'), /^It cannot be removed now: it takes orders/);
 });
 
-it('what is unusual of a change is said before it is saved, and afterwards', async () => {
+it('warnings about a change are shown before it is saved, and afterwards', async () => {
   const square = { accessToken: 'a-token', baseUrl: pass.pos.ordersUrl };
   await pass.system.addLocation('brand-1', { ...square, locationId: 'L1' }, 'square');
   await pass.system.addLocation('brand-2', { ...square, locationId: 'L2' }, 'square');
@@ -141,7 +141,7 @@ it('what is unusual of a change is said before it is saved, and afterwards', asy
   expect(await askAxe(page)).toEqual([]);
 });
 
-it('an integrator alone sees only the locations, and can add one', async () => {
+it('an integrator without other roles sees only the locations, and can add one', async () => {
   const typed = 'operator token issue --name ines --role integrator --location-groups brand-nord';
   const issued = await runJson<{ token: string }>(pass.system.env, typed.split(' '));
   const { page } = await pass.openLoggedOut('/console/');

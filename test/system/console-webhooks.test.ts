@@ -27,8 +27,8 @@ const standing = (page: Page) => page.getByRole('region', { name: 'Why was this 
 const count = async (): Promise<number> => (await pass.system.query('SELECT FROM webhooks')).length;
 const statusOf = async (id: string): Promise<unknown> => (await pass.system.order(id))?.['status'];
 
-describe('webhooks that were dropped', () => {
-  it('are found from the board, say why, and are mended by the command that the page shows', async () => {
+describe('dropped webhooks', () => {
+  it('are found from the board, show why, and are fixed by the command on the page', async () => {
     const { page, context } = await pass.open();
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const dropped = page.getByRole('region', { name: /^Dropped webhooks 4/ });
@@ -59,7 +59,7 @@ describe('webhooks that were dropped', () => {
       .waitFor();
   });
 
-  it('tell what a replay would do before it is done, and then it is', async () => {
+  it('show what a replay would do before it is done', async () => {
     const { page } = await pass.open('/console/webhooks?outcome=dropped');
     await rowOf(page, 4).getByRole('link').click();
     await page.getByRole('button', { name: /^Replay/ }).click();
@@ -76,7 +76,7 @@ describe('webhooks that were dropped', () => {
     await page.getByText('The replay of a webhook updated the order').waitFor();
   });
 
-  it('are not said to be none when the service cannot be asked', async () => {
+  it('are not shown as none if the service cannot be reached', async () => {
     const { page } = await pass.open('/console/webhooks?outcome=dropped');
     await page.route('**/webhooks/replay', (route) => route.abort());
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
@@ -89,7 +89,7 @@ describe('webhooks that were dropped', () => {
     await run.getByRole('row', { name: /received: order-4/ }).waitFor();
   });
 
-  it('are replayed all together, those that are left', async () => {
+  it('are replayed all together, except those already replayed', async () => {
     const { page } = await pass.open('/console/webhooks?outcome=dropped&location=club-1');
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
     const run = page.getByRole('region', { name: /^Dry run/ });
@@ -108,7 +108,7 @@ describe('webhooks that were dropped', () => {
     await page.getByText('Nothing needs you.').waitFor();
   });
 
-  it('are replayed from their list once the secret is entered there, after a dry run', async () => {
+  it('are replayed from their list after the secret is entered there, and after a dry run', async () => {
     await pass.system.addLocation('club-2', { ordersUrl: pass.pos.ordersUrl, secret: WRONG });
     await pass.system.seedOrder({ serviceOrderId: 'order-9', locationId: 'club-2' });
     const webhook = await pass.system.webhookUrl('club-2');
@@ -164,7 +164,7 @@ describe('webhooks that were dropped', () => {
     expect(await count()).toBe(before + 2);
   });
 
-  it('come to the list while it is open, and move no row that somebody reads', async () => {
+  it('appear in the open list without moving the row that somebody reads', async () => {
     const { page } = await pass.open('/console/webhooks');
     await rowOf(page, 1).getByRole('checkbox').check();
     const read = await rowOf(page, 1).textContent();
@@ -180,8 +180,8 @@ describe('webhooks that were dropped', () => {
   });
 });
 
-describe('what came in a webhook', () => {
-  it('is neither on the page nor in what it fetched until it is revealed', async () => {
+describe('the body of a webhook', () => {
+  it('is neither on the page nor in its requests until it is revealed', async () => {
     const { page, answers } = await pass.open('/console/webhooks?outcome=dropped&location=club-1');
     await rowOf(page, 4).getByRole('link').click();
     await page.getByText(/^Solved\. Its replay/).waitFor();
@@ -200,7 +200,7 @@ describe('what came in a webhook', () => {
     await page.getByText(`"reason":"${REASON}"`).waitFor();
   });
 
-  it('is shown in part where it is large; a dry run says in our words why it is dropped', async () => {
+  it('is shown in part if it is large, and a dry run says in words why it is dropped', async () => {
     const body = JSON.stringify({ quoted: Array.from({ length: 60_000 }, () => 'a word') });
     await fetch(await pass.system.webhookUrl('club-1'), { method: 'POST', body });
     const { page } = await pass.open('/console/webhooks?outcome=dropped');

@@ -116,11 +116,11 @@ describe('the blocks of the pages, run by a new operator with an empty Postgres'
   });
 
   it('the schema is created', () => expect(saidBy('expediter migrate')).toContain('0001-baseline'));
-  it('the signal is taken, and the kitchen confirms the order', () =>
+  it('the signal is accepted, and the kitchen confirms the order', () =>
     expect(saidBy('/pubsub/push')).toMatch(/^204\n[^]*confirmed/));
   it('a webhook with the wrong signature is answered 200 and dropped', () =>
     expect(saidBy('dgst')).toMatch(/"outcome":"dropped"/));
-  it('the list says why', () => expect(saidBy('webhook list')).toMatch(/dropped .*signature/));
+  it('the list shows the reason', () => expect(saidBy('webhook list')).toMatch(/dropped .*signature/));
   it('after the secret is fixed, a replay applies the webhook', () =>
     expect(saidBy('--dry-run')).toMatch(/applied[^]*applied/));
   it('then the member sees it', () => {

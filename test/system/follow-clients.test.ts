@@ -9,7 +9,14 @@ import { startSystem, type System } from '../../world/system/start-system.ts';
 import { until } from '../../world/processes/until.ts';
 import { openBrowser } from './open-browser.ts';
 
-const CLIENTS = ['EventSource', 'eventsource', 'event-source-polyfill', 'sse.js', 'fetch-event-source', 'our own'];
+const CLIENTS = [
+  'EventSource',
+  'eventsource',
+  'event-source-polyfill',
+  'sse.js',
+  'fetch-event-source',
+  'our own client',
+];
 /** A client that goes on would ask again within this time. */
 const AGAIN_MS = 8_000;
 
@@ -35,7 +42,7 @@ afterAll(async () => {
   await Promise.all([system?.stop(), pos?.stop(), shop?.stop()]);
 });
 
-it.each(CLIENTS)('a page that follows with %s sees each step and the end, and then asks no more', async (client) => {
+it.each(CLIENTS)('a page that follows with %s gets each step and the end, and then stops', async (client) => {
   const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
   await until(() => system.live(serviceOrderId).length === 2);
   const page = await browser.newPage();

@@ -1,4 +1,4 @@
-/** An evening of five clubs, for whoever wants to see a console that has something to show. */
+/** An evening of five clubs, for a console with something to show. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FulfillmentType, Status } from '../../src/core/domain/lifecycle.ts';
 import { countLatency, noLatencies } from '../../src/core/traffic/count-traffic.ts';
@@ -45,7 +45,7 @@ const MEMBERS = ['Ada Lovelace', 'Grace Hopper', 'Alan Turing', 'Katherine Johns
 const RIGHT = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 const WRONG = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
 
-/** What is found there by whoever looks. */
+/** The ids that a test looks for. */
 export type Friday = {
   ids: Record<'doubtful' | 'conflicting' | 'refused' | 'held' | 'cooking' | 'done' | 'retried', string>;
   /** Whose webhooks do not verify. */
@@ -171,7 +171,7 @@ export async function spendFridayNight(system: System): Promise<Friday> {
   });
   for (const [nth, id] of unheard.entries()) report('garden-terrace', id, 'received', 4 - nth * 0.5);
 
-  // When a location was heard is written down now and then: later, it would be now.
+  // The time at which a location was last heard is stored periodically: later, it would be the current time.
   steps.push({
     minutesAgo: 0,
     action: () =>

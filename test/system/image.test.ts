@@ -40,7 +40,7 @@ describe('the image', () => {
     expect(image.sizeAboveBase).toBeGreaterThan(20_000_000);
   });
 
-  it('says what it is and how to run it', () => {
+  it('has labels that say what it is and how to run it', () => {
     const { config } = image;
     expect(config).toMatchObject({
       User: '1000:1000',
@@ -56,7 +56,7 @@ describe('the image', () => {
     });
   });
 
-  it('holds what the service needs at run time, and nothing for developers', () => {
+  it('has what the service needs at run time, and nothing for developers', () => {
     expect(readdirSync(join(image.root, 'app')).sort()).toEqual([
       'compile-cache',
       'dist',
@@ -80,14 +80,14 @@ describe('the image', () => {
     expect(Object.keys(project.dependencies).filter((name) => !modules(name))).toEqual([]);
   });
 
-  it('holds nothing that installs packages of npm', async () => {
+  it('has no npm', async () => {
     const script = 'for tool in npm npx corepack yarn; do command -v $tool; done; ls /usr/local/lib /opt; true';
     const contained = image.run(['/bin/sh', '-c', script], {});
     expect(await contained.exited).toBe(0);
     expect(contained.output()).not.toMatch(/npm|npx|corepack|yarn|node_modules/);
   });
 
-  it('holds the console as it was built, and nothing that it is built with', () => {
+  it('has the built console, and nothing of its build', () => {
     const files = [...filesIn('app/dist/console')].map((file) => file.slice('app/dist/console/'.length));
     for (const name of ['index.html', 'licences.txt']) expect(files).toContain(name);
     for (const name of files) expect(name).toMatch(/^(assets\/)?[\w.-]+\.(html|js|css|svg|txt)(\.br|\.gz)?$/);
@@ -97,7 +97,7 @@ describe('the image', () => {
     }
   });
 
-  it('holds what a start compiles, for its own user to read', () => {
+  it('has the compiled cache of a start, readable for its user', () => {
     const files = [...filesIn('app/compile-cache')];
     expect(files.length).toBeGreaterThan(50);
     expect(files.filter((file) => (statSync(join(image.root, file)).mode & 0o004) === 0)).toEqual([]);
@@ -140,7 +140,7 @@ describe('the image, run read-only as an ordinary user', () => {
     await system?.stop();
   });
 
-  it('cannot write but to /tmp, and is not root', async () => {
+  it('can write only to /tmp, and is not root', async () => {
     const script = 'id -u; touch /app/x || touch /etc/x || touch /tmp/x && echo tmp';
     const contained = run(['/bin/sh', '-c', script], {});
     expect(await contained.exited).toBe(0);
@@ -149,14 +149,14 @@ describe('the image, run read-only as an ordinary user', () => {
     expect(contained.output()).toMatch(/^tmp$/m);
   });
 
-  it('gives memory back by the allocator that it brings', async () => {
+  it('gives memory back, with the allocator that it contains', async () => {
     const script = "console.log(/libjemalloc/.test(require('fs').readFileSync('/proc/self/maps', 'utf8')))";
     const contained = run(['node', '-e', script], {});
     expect(await contained.exited).toBe(0);
     expect(contained.output()).toBe('true\n'); // and the loader says nothing
   });
 
-  it('migrates, gets ready, takes a webhook, shows its console, passes its health check, and ends with 0 on SIGTERM', async () => {
+  it('migrates, gets ready, accepts a webhook, shows its console, passes its health check, and exits 0 on SIGTERM', async () => {
     const migrated = run(['expediter', 'migrate', '--json'], { DATABASE_URL: database });
     expect(await migrated.exited, migrated.output()).toBe(0);
     expect(migrated.output()).toContain('"0001-baseline"');

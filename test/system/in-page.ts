@@ -168,7 +168,7 @@ export function cutOff(): string[] {
   });
 }
 
-/** How many things move by themselves. */
+/** How many things move without an event. */
 export const countAnimations = (): number => document.getAnimations().length;
 
 export const ground = (): string => getComputedStyle(document.documentElement).backgroundColor;

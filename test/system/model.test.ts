@@ -9,7 +9,7 @@ import { needsTool } from './needs-tool.ts';
 for (const tool of ['spin', 'gcc']) needsTool(tool, tool);
 vi.setConfig({ testTimeout: 600_000 });
 
-it.each(POS_KINDS)('no state breaks a claim, and every run ends, with a POS of the kind %j', async (pos) => {
+it.each(POS_KINDS)('no state breaks a claim, and every run ends, with a POS of kind %j', async (pos) => {
   const { states, ...found } = await searchModel(pos);
   expect(found).toEqual({ isComplete: true, error: undefined });
   expect(states).toBeGreaterThan(500_000);

@@ -29,8 +29,8 @@ async function open(): Promise<Opened> {
   return opened;
 }
 
-describe('a page that is watched', () => {
-  it('has nothing said against it when it is as it should be', async () => {
+describe('a watched page', () => {
+  it('has no complaint if it has no fault', async () => {
     const { page, complaints } = await open();
     expect([await askAxe(page), await page.evaluate(sticksOut), complaints]).toEqual([[], [], []]);
   });
@@ -42,30 +42,30 @@ describe('a page that is watched', () => {
       /^policy: /,
     ],
     ['an inline style', "document.body.setAttribute('style', 'color: red')", /^policy: style-src/],
-    ['markup out of a text', "document.body.innerHTML = '<p>'", /^policy: require-trusted-types-for/],
-    ['a request to somebody else', "void fetch('http://127.0.0.1:9/').catch(() => {})", /^policy: connect-src/],
+    ['markup from a text', "document.body.innerHTML = '<p>'", /^policy: require-trusted-types-for/],
+    ['a request to another host', "void fetch('http://127.0.0.1:9/').catch(() => {})", /^policy: connect-src/],
     ['a refused request', "fetch('/none')", /^404: \/none$/],
     ['an error on the console', "console.error('something')", /^console: something$/],
-    ['an error that nobody catches', "void setTimeout(() => { throw new Error('oops') })", /^error: oops$/],
-  ])('is told of %s', async (_what, script, complaint) => {
+    ['an uncaught error', "void setTimeout(() => { throw new Error('oops') })", /^error: oops$/],
+  ])('has a complaint about %s', async (_what, script, complaint) => {
     const { page, complaints } = await open();
     await page.evaluate(script).catch(() => {});
     await vi.waitFor(() => expect(complaints).toContainEqual(expect.stringMatching(complaint)));
   });
 
-  it('is told what its readers could not use', async () => {
+  it('has a complaint about what its readers could not use', async () => {
     const { page } = await open();
     await page.evaluate("document.querySelector('main').append(document.createElement('input'))");
     expect((await askAxe(page)).join()).toMatch(/^label: /);
   });
 
-  it('is told what sticks out of it', async () => {
+  it('has a complaint about what is wider than the screen', async () => {
     const { page } = await open();
     await page.evaluate("document.querySelector('h1').style.width = '500px'");
     expect(await page.evaluate(sticksOut)).toContain('H1 A page');
   });
 
-  it('is told what holds it up', async () => {
+  it('has a complaint about what blocks it', async () => {
     const { page } = await open();
     await page.evaluate(watchLongTasks);
     await page.evaluate(
@@ -78,13 +78,13 @@ describe('a page that is watched', () => {
 describe('without Chromium', () => {
   afterEach(() => vi.unstubAllEnvs());
 
-  it('the tests fail, and say what to install', () => {
+  it('the tests fail, and name what to install', () => {
     vi.stubEnv('CHROMIUM', '');
     vi.stubEnv('PATH', '/nowhere');
     expect(() => needsChromium()).toThrow('chromium is missing; on Debian: apt-get install chromium');
   });
 
-  it('where CHROMIUM names none, they say that', () => {
+  it('the tests name a wrong CHROMIUM', () => {
     vi.stubEnv('CHROMIUM', '/nowhere/chromium');
     expect(() => needsChromium()).toThrow('CHROMIUM names "/nowhere/chromium", and there is no such file');
   });

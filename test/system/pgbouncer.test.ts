@@ -22,7 +22,7 @@ const SINCE = 21;
 const modes = Number(minor) >= SINCE ? ['transaction', 'session'] : ['session'];
 process.stdout.write(`PgBouncer ${version}: ${modes.join(' and ')} pooling\n`);
 
-describe.each(modes)('PgBouncer as docs/deploy.md shows it, with %s pooling', (mode) => {
+describe.each(modes)('PgBouncer as in docs/deploy.md, with %s pooling', (mode) => {
   let direct: string;
   let owner: pg.Client;
   let bouncer: PgBouncer;
@@ -52,7 +52,7 @@ describe.each(modes)('PgBouncer as docs/deploy.md shows it, with %s pooling', (m
     await owner?.end();
   });
 
-  it('an order becomes one ticket, and the member sees every step', async () => {
+  it('an order becomes one ticket, and the member gets every step', async () => {
     const { serviceOrderId } = await system.placeOrder();
     const { providerOrderId } = await until(() => pos.tickets.find((each) => each.serviceOrderId === serviceOrderId));
     for (const status of ['RECEIVED', 'READY', 'COMPLETED']) {
@@ -63,7 +63,7 @@ describe.each(modes)('PgBouncer as docs/deploy.md shows it, with %s pooling', (m
     expect(system.live(serviceOrderId).map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('one locked row keeps no other webhook waiting', async () => {
+  it('one locked row does not delay other webhooks', async () => {
     await owner.query(
       `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank, sequence)
        SELECT 'order-' || nth, 'K472', 'club-1', 'standard', 'pickup', 10, 2 FROM generate_series(0, $1::int) AS nth`,
@@ -85,13 +85,13 @@ describe.each(modes)('PgBouncer as docs/deploy.md shows it, with %s pooling', (m
     expect((await send(0)).status).toBe(200);
   });
 
-  it('the doctor finds nothing wrong but what all tests go without', async () => {
+  it('doctor finds nothing wrong except what all tests lack', async () => {
     const findings = await examine(system.env, ['database']);
     expect(findings.filter(({ state }) => state !== 'ok').map(({ check }) => check)).toEqual(['writing']);
     expect(findings.find(({ check }) => check === 'connection')?.found).toMatch(/through a connection pooler/);
   });
 
-  it('a process is not served once the role lost its settings, and is again when it has them', async () => {
+  it('a process stops using the pooler when the role loses its settings, and uses it again with them', async () => {
     const databaseIs = async (state: string): Promise<boolean> =>
       ((await (await fetch(`${system.urls[0]}/readyz`)).json()) as { database: string }).database === state;
     const cut = async (): Promise<void> => {
@@ -107,7 +107,7 @@ describe.each(modes)('PgBouncer as docs/deploy.md shows it, with %s pooling', (m
     await until(() => databaseIs('up'));
   });
 
-  it('a migration is refused: it needs a session of its own', async () => {
+  it('a migration is refused, because it needs a session of its own', async () => {
     await expect(migrate(bouncer.through(direct))).rejects.toThrow('let OWNER_DATABASE_URL name Postgres itself');
   });
 });

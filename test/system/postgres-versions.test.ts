@@ -13,7 +13,7 @@ import { startSystem } from '../../world/system/start-system.ts';
 import { needsPostgres } from './needs-tool.ts';
 
 const VITEST = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url));
-/** Postgres as npm has it, beside the pinned one. It lacks the compiler (JIT) that Debian's has. */
+/** Postgres as npm has it, in addition to the pinned one. It lacks the compiler (JIT) that Debian's has. */
 const OLDER = ['15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17'];
 /** What a member, a POS and an operator notice: each test goes through HTTP, or by a command. */
 const FRONT_DOOR = [
@@ -53,14 +53,14 @@ const debians = needsPostgres().map((bin): [string, () => string] => [bin, () =>
 const npms = OLDER.map((version): [string, () => string] => [version, () => install(version)]);
 
 describe.each([...debians, ...npms])('Postgres %s', (_, find) => {
-  it('serves all who come to the front door', { timeout: 900_000 }, async () => {
+  it('works for the whole journey', { timeout: 900_000 }, async () => {
     const POSTGRES_BIN = find();
     const { code, out } = await runProgram(process.execPath, [VITEST, 'run', ...FRONT_DOOR], { POSTGRES_BIN });
     expect({ code, out: out.slice(-8_000) }).toEqual({ code: 0, out: expect.stringMatching(/Tests .*passed/) });
   });
 });
 
-it.each(debians)('half a minute of rest costs %s, which compiles statements, less than a second', async (bin) => {
+it.each(debians)('half a minute of rest costs less than a second with %s, which compiles statements', async (bin) => {
   const postgres = await startPostgres({ binaries: { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') } });
   try {
     await migrate(postgres.url);

@@ -25,20 +25,20 @@ async function accepted(...args: string[]): Promise<string> {
 }
 
 describe('the alert rules', () => {
-  it('are what Prometheus takes, expressions and texts', async () => {
+  it('are valid for Prometheus, expressions and texts', async () => {
     await accepted('check', 'rules', '--lint=all', '--lint-fatal', 'alerts.yaml');
   });
 
-  it('fire when they should, and neither before nor for anything else', async () => {
+  it('fire when they should, and at no other time', async () => {
     await accepted('test', 'rules', 'alerts.test.yaml');
   });
 });
 
-it('the scrape configuration is one', async () => {
+it('the scrape configuration is valid', async () => {
   await accepted('check', 'config', '--syntax-only', 'prometheus.yaml');
 });
 
-it('the dashboard asks nothing that Prometheus cannot read', async () => {
+it('the dashboard has only valid queries', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'expediter-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const asked = await readDashboardExpressions();
@@ -49,7 +49,7 @@ it('the dashboard asks nothing that Prometheus cannot read', async () => {
   expect(await accepted('check', 'rules', '--lint=none', file)).toContain(`${asked.length} rules found`);
 });
 
-describe('what the service tells Prometheus', () => {
+describe('the metrics of the service', () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({
@@ -59,7 +59,7 @@ describe('what the service tells Prometheus', () => {
   });
   afterAll(() => system?.stop());
 
-  it('follows the conventions for names, units and help', async () => {
+  it('follow the conventions for names, units and help', async () => {
     const { text } = await scrape(system.urls[0] ?? '');
     expect(text).toContain('expediter_info');
     const { out, error } = await runProgram(promtool, ['check', 'metrics'], {}, { input: text });

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { needsTool } from './needs-tool.ts';
 import { ROOT } from '../support/read-project.ts';
 
-it('shellcheck has nothing to say about the scripts of the workflows', () => {
+it("shellcheck finds nothing in the workflows' scripts", () => {
   const shellcheck = needsTool('shellcheck', 'shellcheck');
   const folder = join(ROOT, '.github/workflows');
   type Workflow = { jobs: Record<string, { steps?: { run?: string }[] }> };
@@ -24,7 +24,7 @@ it('shellcheck has nothing to say about the scripts of the workflows', () => {
   }
 });
 
-it('shellcheck has nothing to say about the scripts', () => {
+it('shellcheck finds nothing in the scripts', () => {
   const shellcheck = needsTool('shellcheck', 'shellcheck');
   const scripts = readdirSync(join(ROOT, 'deploy'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.sh'))

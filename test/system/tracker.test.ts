@@ -120,7 +120,7 @@ async function isFine(page: Page): Promise<void> {
 
 describe('a member', () => {
   it.each(['pickup', 'delivery'] as const)(
-    'of a %s sees each step, with nothing for axe-core to find, and is told when that was all',
+    'of a %s gets each step without a fault of axe-core, and then the end',
     async (type) => {
       const { page, serviceOrderId } = await follow(type);
       const { callOutCode } = pos.tickets.find((ticket) => ticket.serviceOrderId === serviceOrderId)?.order ?? {};
@@ -157,7 +157,7 @@ describe('a member', () => {
     expect(tookMs[Math.floor(tookMs.length / 2)]).toBeLessThan(ON_SCREEN_MS);
   });
 
-  it('who came before the order was read is told of it, and when it is wanted', async () => {
+  it('who comes before the order is read sees that, and the requested time', async () => {
     const serviceOrderId = 'order-early';
     const { page } = await open(await tracker.urlOf(serviceOrderId));
     await heading(page, 'Order placed');
@@ -185,7 +185,7 @@ describe('a member', () => {
   it.each([
     ['FAILED', 'Order failed', 'The kitchen is closed'],
     ['CANCELLED', 'Cancelled', 'Out of burgers'],
-  ])('of an order that is %s is told why', async (status, title, reason) => {
+  ])('of an order that is %s sees the reason', async (status, title, reason) => {
     const { page, serviceOrderId } = await follow('pickup');
     await report(serviceOrderId, status, reason);
     await heading(page, title);
@@ -197,7 +197,7 @@ describe('a member', () => {
     await page.getByText(reason, { exact: true }).waitFor();
   });
 
-  it('is told that what is on screen may be old while the network is away, and sees what came meanwhile', async () => {
+  it('sees that the screen may be old while the network is away, and then the missed steps', async () => {
     const { page, context, serviceOrderId } = await follow('pickup');
     await report(serviceOrderId, 'RECEIVED');
     await heading(page, 'Confirmed');
@@ -213,7 +213,7 @@ describe('a member', () => {
     expect(complaints().filter((complaint) => !/^failed: .*\/follow net::ERR_/.test(complaint))).toEqual([]);
   });
 
-  it('gets a new token when the old one is over, and misses nothing', async () => {
+  it('gets a new token when the old one expires, and misses no step', async () => {
     // The service takes a token for half a minute longer than it says.
     tracker.lifetimeS = -24;
     const { page, serviceOrderId } = await follow('pickup');
@@ -231,7 +231,7 @@ describe('a member', () => {
     tracker.lifetimeS = 600;
   });
 
-  it('with a link that is too old is sent back to the app, and one from there works', async () => {
+  it('with an old link is sent back to the app, whose new link works', async () => {
     const { page } = await open(`${tracker.url}/track#eyJhbGciOiJub25lIn0.e30.`);
     await heading(page, 'This link does not work');
     await isFine(page);
@@ -242,8 +242,8 @@ describe('a member', () => {
   });
 });
 
-describe('who asks the browser', () => {
-  it('for dark gets dark', async () => {
+describe('the preference of the browser', () => {
+  it('for dark mode is followed', async () => {
     const { page } = await follow('pickup', { colorScheme: 'light' });
     const light = await page.evaluate(ground);
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -253,7 +253,7 @@ describe('who asks the browser', () => {
   it.each([
     ['no-preference', true],
     ['reduce', false],
-  ] as const)('about motion: %s, sees something move: %s', async (reducedMotion, moves) => {
+  ] as const)('about motion (%s) decides whether something moves: %s', async (reducedMotion, moves) => {
     const { page, serviceOrderId } = await follow('pickup', { reducedMotion });
     await report(serviceOrderId, 'READY');
     await heading(page, 'Ready for pickup');

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { balanceLoad } from '../../world/network/balance-load.ts';
 import { sendJson, serveHttp } from '../../world/network/serve-http.ts';
 
-it('the balancer forwards to a target that started since the last poll', async () => {
+it('the balancer forwards to a target that started after the last poll', async () => {
   const targets: string[] = [];
   const [balancer, service] = await Promise.all([
     balanceLoad(() => targets),

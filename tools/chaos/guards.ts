@@ -96,15 +96,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'orders are locked in the order of their keys': {
     edits: { 'locked-by-key': REMOVED },
-    noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'the other way round'),
+    noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'in opposite order'),
   },
   'a location is polled by one process, once a minute': {
     edits: { 'polled-once': REMOVED },
-    noticedBy: vitest('test/core/polling/polling.test.ts', 'to the process that was quicker'),
+    noticedBy: vitest('test/core/polling/polling.test.ts', 'that claims it first'),
   },
   'an answer is about the order that was asked about': {
     edits: { 'answer-about-order': NEVER },
-    noticedBy: vitest('test/core/polling/polling.test.ts', 'of another order'),
+    noticedBy: vitest('test/core/polling/polling.test.ts', 'about another order'),
   },
   'the time of a missing order counts from the first answer without it': {
     edits: { 'missing-since': [/\w+ >/, 'job.age >'] },
@@ -124,7 +124,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'the member is notified of an order that ended before it was placed': {
     edits: { 'early-end-notified': [/$/, ' AND o.ended_at IS NULL'] },
-    noticedBy: vitest('test/core/transitions/store-order-ref.test.ts', 'the member is told why'),
+    noticedBy: vitest('test/core/transitions/store-order-ref.test.ts', 'the member gets the reason'),
   },
   'our key on the call to the POS': {
     edits: { 'pos-key': [/,\s*'idempotency-key': \w+/, ''] },
@@ -132,7 +132,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'findOrder before a retry': {
     edits: { 'ask-before-retry': [/: \w+(\s*\?)/, ': true$1'] },
-    noticedBy: vitest('test/process/process.test.ts', 'POS that can be asked'),
+    noticedBy: vitest('test/process/process.test.ts', 'to a POS with a lookup'),
   },
   'the attempt is committed before the call': {
     edits: { 'attempt-written': ENDED },
@@ -162,11 +162,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an encrypted value can be decrypted in its own row only': {
     edits: { 'sealed-for-its-row': NEVER },
-    noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
+    noticedBy: vitest('test/cli/rekey-command.test.ts', 'encrypted for another row'),
   },
   'decrypted settings of one location are not used for another': {
     edits: { 'opened-for-its-location': [/(\w+) = (\w+)\.get\(.*\)/, '[$1] = $2.values()'] },
-    noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
+    noticedBy: vitest('test/cli/rekey-command.test.ts', 'encrypted for another row'),
   },
   'a grant belongs to its own settings only': {
     edits: { 'grant-of-its-settings': [/\$\{.*\}/, ''] },
@@ -178,7 +178,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'headers are stored in clear by a list': {
     edits: { 'stored-headers': [/of \w+/, 'in all'] },
-    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, stored whole'),
   },
   'a provider names the headers that it reads': {
     edits: { 'named-headers': [/= \[.*\]/s, '= []'] },
@@ -186,7 +186,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'no header has our token': {
     edits: { 'no-token-in-headers': [/= \w+\((\w+), .*\)/, '= $1'] },
-    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, stored whole'),
   },
   'a connect link works once': {
     edits: { 'links-work-once': [/c\.used_at IS NULL/, 'true'] },
@@ -250,7 +250,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a secret is found in any code': {
     edits: { 'secret-in-code': [/return .*/, 'return shown;'] },
-    noticedBy: vitest('test/core/locations/hide-secrets.test.ts', 'in every code'),
+    noticedBy: vitest('test/core/locations/hide-secrets.test.ts', 'in every encoding'),
   },
   'a request is named by its route': {
     edits: { 'named-by-route': [/\$\{call\.route .*\}`/, "${URL.parse(call.url)?.pathname ?? ''}`"] },
@@ -286,7 +286,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a late answer with the time of Postgres is ignored': {
     edits: { 'late-answer': NEVER },
-    noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'does not make it worse'),
+    noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'does not make the clock worse'),
   },
   'a database clock that was set is followed': {
     edits: { 'set-clock': [/\w+ && /, ''] },
@@ -310,7 +310,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'processes share the rounds of a look at all orders': {
     edits: { 'shared-rounds': [/liveProcesses\.count/, '1'] },
-    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'processes share the rounds'),
+    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'processes that share the rounds'),
   },
   'after a restore, messages are numbered above what readers have seen': {
     edits: { 'sequence-floor': [/greatest\((.*?), .*\) \+/, '$1 +'] },
@@ -334,15 +334,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'nor is one that had ended, when it is signalled again': {
     edits: { 'ended-stays-ended': [/.+/, ''] },
-    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'the version before recorded'),
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'the previous version recorded'),
   },
   'each run of a recovery records what an earlier one did not see': {
     edits: { 'every-run-records': [/\(orders\)/, '(isNew ? orders : [])'] },
-    noticedBy: vitest('test/cli/recover.test.ts', 'records in each run'),
+    noticedBy: vitest('test/cli/recover.test.ts', 'each run records orders'),
   },
   'a repeated command begins no other recovery': {
     edits: { 'recovery-named': NEVER },
-    noticedBy: vitest('test/cli/recover.test.ts', 'continues when its command is repeated'),
+    noticedBy: vitest('test/cli/recover.test.ts', 'a repeated command continues'),
   },
   'parked events are applied when their POS id becomes known': {
     edits: { 'parked-go-on': [/WHERE /, 'WHERE false AND '] },
@@ -390,19 +390,19 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'the relay starts at its last position, because an old snapshot keeps published rows below it': {
     edits: { 'relay-start': [/;/, " && '-infinity';"] },
-    noticedBy: vitest('test/core/live/publish-live.test.ts', 'since an old snapshot'),
+    noticedBy: vitest('test/core/live/publish-live.test.ts', 'that an old snapshot keeps'),
   },
   'due work is searched from the last position, because an old snapshot keeps finished rows below it': {
     edits: { 'due-start': [/: \w+/, ": '-infinity'"] },
-    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'since an old snapshot'),
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'that an old snapshot keeps'),
   },
   'no location gets more than its share of the workers': {
     edits: { 'worker-share': [/\w+ >= \w+ \|\| /, ''], 'worker-turns': [/<= [\w.]+/, '<= 100'] },
-    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'than its share'),
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'of a location only its share'),
   },
   'at most one event of each status is parked under a POS id': {
     edits: { 'one-of-each-status': [/^/, '/*'], 'one-of-each-status-end': [/^/, '*/'] },
-    noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'there is one of each status'),
+    noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'one event of each status'),
   },
   'an event sees the POS ids from the events before it in its batch': {
     edits: { 'linked-in-batch': [/: \w+\(\w+\)(\s*\?)/, ': false$1'] },
@@ -410,11 +410,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'two batches do not store one POS id for two orders': {
     edits: { 'links-of-one-order': [/THEN 0/, 'THEN 1'] },
-    noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'in the same moment'),
+    noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'at the same moment'),
   },
   'the sweep finds events that were parked while their POS id was being stored': {
     edits: { 'sweep-finds': [/AND .*/, 'AND false'] },
-    noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'in the very moment'),
+    noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'at the moment when its POS id'),
   },
   'a spilled webhook is acknowledged after its commit': {
     edits: { 'ack-after-commit': [/(\w+) : await (.*);/s, '$1 : (void $2.catch(() => {}), $1);'] },
@@ -433,7 +433,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
       'spilled-sealed': [/await \w+\(\w+, (.*), \w+\)/, 'JSON.stringify($1)'],
       'spilled-opened': [/await \w+\(\w+, (.*), \w+\)/, 'JSON.parse($1)'],
     },
-    noticedBy: vitest('test/core/spill/spill.test.ts', 'who has no key'),
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'unreadable without SETTINGS_KEY'),
   },
   'a member gets messages of their own order only': {
     edits: { 'own-order': [/(\w+)\.get\(.*\)/, '[...$1.values()][0]'] },
@@ -445,11 +445,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a follower that reconnects gets the messages that it missed': {
     edits: { 'messages-of-meanwhile': [/, \w+/, ', undefined'] },
-    noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'misses nothing that is kept'),
+    noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'gets every message that is kept'),
   },
   'the feed finds a message that was committed after a later message': {
     edits: { 'slow-commit': [/xmin/, 'xmax'] },
-    noticedBy: vitest('test/core/live/order-feed.test.ts', 'took longer to commit'),
+    noticedBy: vitest('test/core/live/order-feed.test.ts', 'whose commit took longer'),
   },
   'a signal for a past order is ignored': {
     edits: { 'past-order': [/job\.locationId === null/, 'false'] },
@@ -461,7 +461,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a signal that arrives during a refresh is not lost': {
     edits: { 'refresh-ends': [/ AND signalled_at .*/, ''], 'refresh-stays': [/>/, '<'] },
-    noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'during a look'),
+    noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'a signal during a refresh'),
   },
   'a cancel and a change are decided under the lock of the order': {
     edits: { 'cancel-lock': [/ FOR UPDATE/, ''] },
@@ -477,15 +477,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an order in doubt is not sent again after its cancel': {
     edits: { 'no-retry-once-cancelled': [/= /, '= false && '] },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'one that cannot be asked is asked to cancel'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'a POS without a lookup is asked to cancel'),
   },
   'an order is recorded only under the lease under which it was fetched': {
     edits: { 'fetched-under-lease': [/ AND lease_until > now\(\)/, ''] },
-    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'was fetched under a lease that has expired'),
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'was fetched under an expired lease'),
   },
   'only an order in doubt waits for a person': {
     edits: { 'waiting-is-due': [/ AND \(.*?\)$/m, ''] },
-    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'again waits for a person only in doubt'),
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'again waits for a person only if'),
   },
   'after a repeat that failed, a missing ticket counts a minute later': {
     edits: { 'repeat-may-arrive': [/true/, 'false'] },
@@ -493,7 +493,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an order that a recovery found ended counts as read': {
     edits: { 'ended-is-read': [/WHERE "locationId" IS NOT NULL/, 'WHERE false'] },
-    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'also of a past order'),
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'also for a past order'),
   },
   'a kitchen that goes on after its own end is told to a person': {
     edits: { 'goes-on-after-its-end': [/failed_at IS NOT NULL/, 'false'] },
@@ -501,15 +501,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a webhook with an old time is not replayed with others': {
     edits: { 'chosen-by-a-person': [/= isChosen/, '= true'] },
-    noticedBy: vitest('test/core/replay/replay.test.ts', 'by the time at which it came'),
+    noticedBy: vitest('test/core/replay/replay.test.ts', 'by the time of its arrival'),
   },
   'a platform that refuses one order does not count as refusing all': {
     edits: { 'refused-alone': [/status === 200 && /, 'status === 201 && '] },
-    noticedBy: vitest('test/platform/order-module.test.ts', 'about this order alone'),
+    noticedBy: vitest('test/platform/order-module.test.ts', 'may concern this order alone'),
   },
   'refused orders do not keep healthy ones from being asked for': {
     edits: { 'probe-with-others': [/= .*/, "= 'refused';"] },
-    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'keep healthy orders from being asked for'),
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'keep healthy orders from being fetched'),
   },
   'a push without an id in one form is read in the other': {
     edits: { 'other-form': [/ \?\? idIn\(parsed\)/, ''] },
@@ -521,7 +521,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a platform that fails does not end a doubt': {
     edits: { 'doubt-stays': [/=== undefined/, '!== null'] },
-    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'stays when the platform'),
+    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'stays in doubt when the platform'),
   },
   'an answer that a gateway may have given is not believed': {
     edits: { 'whose-answer': [/= .*;/, '= undefined as Error | undefined;'] },
@@ -537,7 +537,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a receiver says when it is to be asked again': {
     edits: { 'receiver-says-when': [/, retryAfterMs/, ''] },
-    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'waits as long as the gateway says'),
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'waits as long as the gateway asks'),
   },
   'a member hears nothing of a cancellation that only we began': {
     edits: { 'call-off-untold': [/c\.fails_with/, 'NULL'] },
@@ -565,7 +565,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a cancel of a process that died is in doubt': {
     edits: { 'died-in-doubt': [/= .*? \?/, '= false ?'] },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, where the answer was'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, if the answer was'),
   },
   'a cancel without an answer is in doubt if the POS does not deduplicate cancels': {
     edits: { 'lost-in-doubt': NEVER },
@@ -577,15 +577,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'one request to cancel at a time at each location': {
     edits: { 'one-cancel-each': REMOVED },
-    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'one at a time'),
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'one cancellation at a time'),
   },
   'the member is notified that a cancel was refused': {
     edits: { 'refusal-notified': [/SET .*?, /, 'SET '] },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'beside the same status'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'published with the unchanged status'),
   },
   'an order that was sent once is repeated unchanged': {
     edits: { 'sent-as-it-was': NEVER },
-    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'repeated as it was sent'),
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'repeated with its first contents'),
   },
   'a worker that fetched an order before its change does not send it': {
     edits: { 'worker-lets-go': [/, lease_id = NULL, lease_until = NULL/, ''] },
@@ -605,7 +605,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a secret is never shown': {
     edits: { 'secrets-are-not-shown': [/return .*;/, 'return true;'] },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'what it was and what it became, without a secret'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'its state before and after a change'),
   },
   'a right at a group is in the audit of its locations': {
     edits: { 'groups-in-audit': [/ OR groups && \$2::text\[\]/, ''] },
@@ -625,11 +625,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an integrator enters no contact that answers': {
     edits: { 'operator-enters-contacts': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gets them from operators alone'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'changes them only for operators'),
   },
   'contacts are not tested again and again': {
     edits: { 'few-tests': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'has them tested once a minute'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'can test them once a minute'),
   },
   'the days of the audit are those of the owner': {
     edits: { 'days-of-owner': NEVER },
@@ -645,7 +645,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a location joins a group only by who has its roles': {
     edits: { 'groups-give-no-more': [/ && given.*;/, ';'] },
-    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a location that joins only by'),
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a location that joins only if'),
   },
   'a removal names orders to their readers only': {
     edits: { 'orders-for-their-readers': [/namesOrders \?/, 'true ?'] },
@@ -653,15 +653,15 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a name of a token elsewhere is not told': {
     edits: { 'names-elsewhere': [/same\.counts \?/, 'true ?'] },
-    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is told no name of elsewhere'),
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'does not get the name of another'),
   },
   'a revoked token is not shown again': {
     edits: { 'revoked-is-over': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gives a token again to the same caller'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gives the same caller the same token'),
   },
   'a text that is not secret is no reference': {
     edits: { 'references-in-secrets': NEVER },
-    noticedBy: vitest('test/cli/apply-command.test.ts', 'reads no reference that stands in a text'),
+    noticedBy: vitest('test/cli/apply-command.test.ts', 'reads no reference in a text'),
   },
   'a secret is read only below a named folder': {
     edits: { 'secrets-below-folder': NEVER },
@@ -669,7 +669,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a stored secret goes to no other host': {
     edits: { 'secrets-stay-at-host': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'sends no secret to a host'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'sends no secret to another host'),
   },
   'a changed application is used at the next request': {
     edits: { 'opened-with-its-application': [/known\.by === sealedApplication && /, ''] },
@@ -683,11 +683,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: {
       'application-of-its-integration': [/known\?\.integration !== provider\.integration/, 'known === undefined'],
     },
-    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused that gives'),
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused if it gives'),
   },
   'a location leads the secret of an application nowhere else': {
     edits: { 'application-alone': [/\.find\(.*\)/, '.find(() => false)'] },
-    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused that gives'),
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused if it gives'),
   },
   'an application that locations use stays': {
     edits: { 'application-in-use': NEVER },
@@ -695,11 +695,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an application stays while a location that refers to it is stored': {
     edits: { 'application-kept': [/'FOR KEY SHARE'/, "''"] },
-    noticedBy: vitest('test/core/locations/applications.test.ts', 'is not removed from under a location'),
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is not removed while a location'),
   },
   'a secret has no white space that a check may read otherwise': {
     edits: { 'no-white-space': REMOVED },
-    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'whatever is written around'),
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'whatever characters are around'),
   },
   'a stored secret is used for no other restaurant': {
     edits: { 'secrets-stay-at-target': [/isScoped \? 'whole' : /, ''] },
@@ -711,7 +711,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a restaurant is given to one location at a time': {
     edits: { 'one-at-a-target': REMOVED },
-    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'by one of many requests'),
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'one of many simultaneous requests'),
   },
   'an integrator of a group creates ids of this group only': {
     edits: { 'ids-of-a-group': [/after\.some\(.*\);/, 'after.length > 0;'] },
@@ -727,19 +727,19 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a name that begins like an address of this machine is another machine': {
     edits: { 'own-machine': [/return .*/, "return /^127\\.|^localhost/.test(host) || host === '::1';"] },
-    noticedBy: vitest('test/core/egress/guarded-fetch.test.ts', 'has not the host'),
+    noticedBy: vitest('test/core/egress/guarded-fetch.test.ts', 'cannot have the host'),
   },
   'wrong credentials at one door keep nobody out of another': {
     edits: { 'bucket-per-door': [/get\(endpoint\)/, 'values().next().value'] },
-    noticedBy: vitest('test/http/throttle-failures.test.ts', 'each door counts its own'),
+    noticedBy: vitest('test/http/throttle-failures.test.ts', 'each endpoint counts its own'),
   },
   'a credential that nobody can guess is always checked': {
     edits: { 'not-guessable': [/OURS_ONLY.*\) \|\| .*\)\)\) \{/, 'false) {'] },
-    noticedBy: vitest('test/http/throttle-failures.test.ts', 'a named token and a session'),
+    noticedBy: vitest('test/http/throttle-failures.test.ts', 'a new named token and a new session'),
   },
   'a body of many levels or values is refused before it is read': {
     edits: { 'bounded-json': NEVER },
-    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'judged before it is parsed'),
+    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'counted before it is parsed'),
   },
   'large bodies are handled one at a time': {
     edits: { 'large-in-turn': [/turn\(.*\)/, 'Promise.resolve(() => {})'] },
@@ -767,7 +767,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'work that takes longer is done less often': {
     edits: { 'rest-after-work': [/ times \}/, ' times: 0 }'] },
-    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'rests so many times'),
+    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'rests for a multiple'),
   },
   'orders that nobody waits for are told in a quarter of an hour': {
     edits: { unhurried: [/15/, '1'] },
@@ -775,7 +775,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'orders that fail together are told together': {
     edits: { 'told-together': [/m\.created_at > now\(\)/, "m.created_at > now() + interval '1 h'"] },
-    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'in one message about what waits'),
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'in one message about all waiting'),
   },
   'a contact is told nothing in its quiet hours': {
     edits: { 'quiet-hours': [/ \|\| isQuiet\(.*?\)/, ''] },
@@ -787,7 +787,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a message is sent by one process at a time': {
     edits: { 'sent-by-one': REMOVED },
-    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'that a process is sending'),
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'that one process is sending'),
   },
   'a message leaves out what was settled': {
     edits: { 'settled-not-told': [/ AND \$\{IS_OPEN\}/, ''] },
@@ -807,11 +807,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a late order that was moved is told where it is now': {
     edits: { 'told-where-it-is': [/, p\.moved_at/, ''] },
-    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'of a late order that is moved'),
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'a late order that is moved'),
   },
   'a pause is taken off the clock of an order': {
     edits: { 'pause-taken-off': [/\$\{TAKE_OFF_PAUSE\}/, 'deadline_at = p.deadline_at'] },
-    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'that a pause kept waiting, until'),
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'that a pause delayed, until'),
   },
   'a pause of the new location counts from the move': {
     edits: { 'paused-since-move': [/p\.moved_at, /, ''] },
@@ -827,7 +827,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   "a vendor's limit is divided by the processes": {
     edits: { 'divided-limit': [/ \/ liveProcesses\.count/, ''] },
-    noticedBy: vitest('test/providers/shared.test.ts', 'are divided by the processes'),
+    noticedBy: vitest('test/providers/shared.test.ts', 'are divided among the running processes'),
   },
   'a call that our own rate limiter did not allow is no silence of the POS': {
     edits: { 'not-sent': NEVER },

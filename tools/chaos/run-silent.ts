@@ -42,7 +42,7 @@ const STEP_S = 25;
 const SILENCE_S = 120;
 /** If an order was not received within this time after it was sent, its POS is polled. */
 const UNRECEIVED_S = 180;
-/** Orders of each location, one after the other, when the webhooks are lost for good. */
+/** Orders of each location, one after the other, when the webhooks are lost finally. */
 const FOR_GOOD = 2;
 const ENDED_WITHIN_S = 400;
 const LAG_P99_S = 90;
@@ -66,7 +66,7 @@ type Change = { serviceOrderId: string; locationId: string; rank: number; at: nu
 
 /**
  * First, all webhooks arrive, and no POS should be polled. Then the webhooks of every vendor that can be polled are
- * lost: for two minutes, and after a pause for good.
+ * lost: for two minutes, and after a pause until the end.
  */
 export async function runSilent(
   seed: number,

@@ -20,7 +20,7 @@ export type Answer = {
   /** What follows the body, if the answer goes on. */
   stream?: AnswerStream | undefined;
 };
-/** Whoever answers at an origin. Undefined: nobody listens. */
+/** The server at an origin. Undefined: nothing listens. */
 export type Endpoint = { party: Party; answer(request: Request): Promise<Answer | 'cut'> };
 
 export type Network = {

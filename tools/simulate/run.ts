@@ -86,7 +86,7 @@ const WATCHFUL = { share: 0.5, everyMs: 3_000 };
 /** The share of seeds in which the platform takes up to so long each time. */
 const SLOW_PLATFORM = { share: 0.2, mostMs: 4_000 };
 /**
- * The share of seeds that go on until POS systems were asked about each order of which nothing was heard. There, these
+ * The share of seeds that go on until POS systems were asked about each order without any webhook. There, these
  * POS systems do not send this share of their reports.
  */
 const PATIENT = { share: 0.1, forMs: 960_000, lost: 0.6 };
@@ -683,7 +683,7 @@ async function openKitchens(
     await save();
     const { token } = await issueToken(pool, { locationId });
     const webhookUrl = `${ORIGIN}/webhook/${integration}/${locationId}?token=${token}`;
-    // Vendors' simulators repeat webhooks by themselves.
+    // Vendors' simulators repeat webhooks automatically.
     const vendor =
       isVendor || (isAsked && lost > 0) ? CARELESS : pick(VENDORS, (nth % VENDORS.length) / VENDORS.length);
     kitchens.push({

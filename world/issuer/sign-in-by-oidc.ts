@@ -4,7 +4,7 @@ import { fromElsewhere } from '../network/from-elsewhere.ts';
 
 /**
  * A browser as far as a sign-in needs one: it keeps cookies by host and path, has an address of its own, and follows
- * nothing by itself.
+ * nothing automatically.
  */
 export type Browser = {
   /** Its cookies, which a test may change, by server and name. */

@@ -19,7 +19,7 @@ import { readBody, serveHttp } from '../network/serve-http.ts';
 const CLIENT_ID = 'the-console';
 const CLIENT_SECRET = 'the-secret-of-the-console-which-is-never-logged';
 
-/** Claims beside `sub`, which is the person's name among `people`. */
+/** Claims in addition to `sub`, which is the person's name among `people`. */
 export type Person = Record<string, unknown>;
 
 export type OidcProvider = {

@@ -21,7 +21,7 @@ export type OrderingPlatformOptions = {
   port?: number;
 };
 
-/** The answer in place of the order: 503, none at all, `order: null`, one without an end, a redirect, errors beside `order: null`, or anything. */
+/** The answer in place of the order: 503, none at all, `order: null`, one without an end, a redirect, errors next to `order: null`, or anything. */
 export type PlatformFault =
   | 'down'
   | 'hang'

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 
 export type Ended = { code: number | null; out: string; error: string };
 
-/** Runs a program that ends by itself, with this environment only. */
+/** Runs a program to its end, with this environment only. */
 export async function runProgram(
   program: string,
   args: readonly string[],

@@ -1,5 +1,5 @@
 /**
- * The messages of one Pub/Sub subscription, whoever consumes them: a lease per delivery, redelivery when it is refused
+ * The messages of one Pub/Sub subscription, with any consumer: a lease per delivery, redelivery when it is refused
  * or expires, order within a key, and dead lettering. As with Google's, a redelivered message brings all later ones of
  * its key again, acknowledged ones too.
  */

@@ -55,7 +55,7 @@ export type System = Fixtures & {
   /** One order's messages on the topic, without repeats, as readers are told to read them. */
   live(serviceOrderId: string): LiveMessage[];
   /**
-   * Does one turn of a loop or a job that does not run by itself. @throws if the loop does run
+   * Does one turn of a loop or a job that does not run automatically. @throws if the loop does run
    * @returns how many pieces a loop has done
    */
   round(name: Stepped, process?: number): Promise<unknown>;
@@ -78,7 +78,7 @@ export async function startSystem(
   about: {
     /** The loops that do a turn only when the test says so, with `round`. */
     stepped?: readonly LoopName[] | 'all';
-    /** The jobs that repeat by themselves. The others can be stepped. */
+    /** The jobs that repeat automatically. The others can be stepped. */
     jobs?: readonly BackgroundWorkName[] | 'all';
     providers?: Provider[];
     env?: Record<string, string>;

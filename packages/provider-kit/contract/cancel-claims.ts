@@ -73,7 +73,7 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   }
 
   if (tooLate !== undefined) {
-    claim(`are refused once the POS reports ${tooLate}, with a sentence for the member`, async () => {
+    claim(`are refused after the POS reports ${tooLate}, with a sentence for the member`, async () => {
       const at = await stage();
       const about = await sent(at);
       if (at.pos.become === undefined) expect.unreachable('the simulator lacks become');

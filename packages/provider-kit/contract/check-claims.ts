@@ -16,7 +16,7 @@ export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     return;
   }
 
-  claim('passes with right settings, makes no ticket, and leaves a valid token for the next order', async () => {
+  claim('passes with the right settings, makes no ticket, and leaves a valid token for the next order', async () => {
     const at = await stage();
     await provider.connect?.({ ...at.contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 });
     await provider.check?.(at.contextOf());
@@ -43,7 +43,7 @@ export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     });
   }
 
-  claim('throws NeedsOperator once the POS refuses the credentials: a stored token proves nothing', async () => {
+  claim('throws NeedsOperator after the POS refuses the credentials, although a stored token is left', async () => {
     const at = await stage();
     await provider.connect?.({ ...at.contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 });
     await provider.check?.(at.contextOf());

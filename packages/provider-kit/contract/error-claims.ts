@@ -45,7 +45,7 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(at.pos.tickets).toHaveLength(1);
   });
 
-  claim('until Retry-After is over also with new secrets: a limit is not counted by a secret', async () => {
+  claim('until Retry-After is over, even with new secrets', async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     at.pos.behave = () => ({ status: 429, headers: { 'retry-after': '70' } });
     await failureOf(at);
@@ -107,7 +107,7 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     [200, '<html><form action="/login"></form></html>'],
     [409, 'error code: 1001'],
   ] as const) {
-    claim(`with a doubt after ${status} with ${body}: perhaps the POS has the order`, async () => {
+    claim(`with a doubt after ${status} with ${body}, because the POS may have the order`, async () => {
       const at = await stage();
       await at.create(orderOf()); // tokens and the like are not what a gateway answers for
       at.pos.behave = () => ({ status, body });

@@ -86,14 +86,14 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     });
   });
 
-  claim('the whole address of a delivery, and how to find the door', async () => {
+  claim('the whole address of a delivery, and the directions to the door', async () => {
     const ticket = await ticketOf(await stage(), wholeOrder('delivery'));
     if (!has('address')) return expect(ticket.address).toBeUndefined();
     for (const part of ['Lindenstraße 14', '3. OG', '10969', 'Berlin']) expect(ticket.address).toContain(part);
     expect(`${ticket.note} ${ticket.address}`).toContain('Ring twice');
   });
 
-  claim('the requested time, and none for as soon as possible', async () => {
+  claim('the requested time, or none for as soon as possible', async () => {
     const at = await stage();
     for (const type of FULFILLMENTS) {
       const wanted = new Date(Math.ceil((Date.now() + AHEAD_MS) / 60_000) * 60_000);

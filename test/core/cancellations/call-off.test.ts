@@ -65,7 +65,7 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
     expect(await shop.told(id)).toEqual(['placed', 'failed']);
   });
 
-  it('is made if the kitchen cooks it and refuses to cancel', async () => {
+  it('continues if the kitchen cooks it and refuses to cancel', async () => {
     const { id } = await takenAt('exact');
     tills.cancel = failing;
     await later(id, DEADLINE_S);
@@ -79,7 +79,7 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
     expect((await shop.told(id)).at(-1)).toBe('preparing');
   });
 
-  it('is complete if the kitchen hands it out meanwhile, and its member hears nothing of the attempt', async () => {
+  it('completes if the kitchen hands it out meanwhile, and the member hears nothing of the attempt', async () => {
     const { id } = await takenAt('exact');
     tills.cancel = failing;
     await later(id, DEADLINE_S);
@@ -113,7 +113,7 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
   });
 });
 
-it('a repeat that is refused calls the order off: the first request may have made the ticket', async () => {
+it('a refusal of a repeated order makes the service cancel the order at the POS: the first request may have made a ticket', async () => {
   const { id } = await takenAt('exact');
   tills.creates = () => new GiveUp('sold out', { reason: 'It is sold out.', reasonCode: 'item_unavailable' });
   await later(id, 30);
@@ -122,11 +122,11 @@ it('a repeat that is refused calls the order off: the first request may have mad
   expect((await shop.told(id)).at(-1)).toBe('failed');
 });
 
-describe('a doubt', () => {
+describe('an order in doubt', () => {
   it.each([
     ['is down', 'down' as const, expect.any(Date)],
     ['has no such order', 'null' as const, Infinity],
-  ])('stays when the platform %s', async (_what, fault, next) => {
+  ])('stays in doubt when the platform %s', async (_what, fault, next) => {
     const id = sampleOrder().serviceOrderId;
     system.platform.answer = () => fault;
     await system.signal(id);
@@ -142,7 +142,7 @@ describe('a doubt', () => {
     expect(await system.placement(id)).toMatchObject({ state: 'in_doubt', next_attempt_at: next });
   });
 
-  it('is left by no statement that only forgets it', async () => {
+  it('cannot leave doubt by a statement that only clears doubt_since or sets the state failed', async () => {
     const { id } = await takenAt('exact');
     await system.query(`UPDATE placements SET state = 'waiting', doubt_since = NULL WHERE service_order_id = $1`, [id]);
     expect(await system.placement(id)).toMatchObject({ state: 'in_doubt', doubt_since: expect.any(Date) });

@@ -129,8 +129,8 @@ it('no transaction is open while the platform or the POS is called', async () =>
   expect(calls).toEqual(['order', 'create', 'order', 'cancel'].map((call) => [call, 0]));
 });
 
-describe('before it is sent', () => {
-  it('an order that the POS answered with 503 may have a ticket: the POS is asked to cancel it', async () => {
+describe('a cancellation before the order is sent', () => {
+  it('the POS is asked to cancel an order that it answered with 503, because it may have a ticket', async () => {
     tills.creates = () => new TryAgain('the kitchen is closed', { sent: false, httpStatus: 503 });
     const { order, id } = await shop.place({ locationId: 'exact' });
     await cancel(order);
@@ -138,7 +138,7 @@ describe('before it is sent', () => {
     expect([tickets(id), cancels(id)]).toEqual([1, 1]);
   });
 
-  it('an order that is cancelled while the POS says that it is busy is withdrawn at once', async () => {
+  it('an order that is cancelled while the POS answers that it is busy is withdrawn at once', async () => {
     const { order, id, answer, sending } = await beingSentAt('exact');
     await cancel(order);
     expect(await lastTold(id)).toBe('placed requested');
@@ -148,7 +148,7 @@ describe('before it is sent', () => {
     expect(await shop.state(id)).toBe('withdrawn');
   });
 
-  it('it is not withdrawn by a worker that slept while another one began to send it', async () => {
+  it('a worker that slept does not withdraw an order that another worker began to send meanwhile', async () => {
     const { id } = await inDoubtAt('blind');
     await beginsAndDies(id, 'createOrder');
     const withdrawn = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
@@ -156,7 +156,7 @@ describe('before it is sent', () => {
     expect(await shop.state(id)).toBe('in_doubt');
   });
 
-  it('an order that comes cancelled is recorded and ends cancelled, and no POS hears of it', async () => {
+  it('an order that is already cancelled at its first fetch is recorded and ends cancelled, without a ticket', async () => {
     const { id } = await shop.place({ ...sampleOrder({ locationId: 'exact' }), ...CANCELLED }, 'withdrawn');
     expect(await shop.told(id)).toEqual(['placed requested', 'cancelled']);
     expect(tickets(id) + cancels(id)).toBe(0);
@@ -167,7 +167,7 @@ describe('before it is sent', () => {
   it.each([
     ['paused', 'shut'],
     ['not configured', 'nowhere'],
-  ])('an order that waits since its location is %s is withdrawn', async (_what, locationId) => {
+  ])('an order that waits because its location is %s is withdrawn', async (_what, locationId) => {
     const { order, id } = await shop.place({ locationId }, 'held');
     expect(await shop.told(id)).toEqual(['placed']);
     await cancel(order);
@@ -176,7 +176,7 @@ describe('before it is sent', () => {
     expect(tickets(id)).toBe(0);
   });
 
-  it('a process that dies between the record and the withdrawal leaves it to the next', async () => {
+  it('another process withdraws an order whose process died between the record and the withdrawal', async () => {
     const order = { ...sampleOrder({ locationId: 'exact' }), ...CANCELLED };
     const id = order.serviceOrderId;
     // As recorded, with the lease of one that is gone.
@@ -196,7 +196,7 @@ describe('before it is sent', () => {
     expect(tickets(id)).toBe(0);
   });
 
-  it('no ticket is created once the cancel is committed, whoever holds the placement', async () => {
+  it('no ticket is created once the cancel is committed, whichever worker holds the placement', async () => {
     const { id: serviceOrderId } = await shop.place({ locationId: 'shut' });
     const claim = { serviceOrderId, leaseId: crypto.randomUUID() };
     const location = { locationId: 'exact', integration: 'exact', provider: { integration: 'exact' }, settings: {} };
@@ -219,7 +219,7 @@ describe('before it is sent', () => {
     expect(await begin('findOrder')).toEqual(expect.any(Number));
   });
 
-  it('a status that a POS reports of a withdrawn order is a conflict, which a person sees', async () => {
+  it('a status that a POS reports for a withdrawn order is recorded as a conflict', async () => {
     const { order, id } = await shop.place({ locationId: 'shut' });
     await cancel(order);
     expect(await retryPlacement(system.pool, id)).toMatchObject({ cause: { code: 'already_over' } });
@@ -239,7 +239,7 @@ describe('before it is sent', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('the POS gets no word of cancels with the order', async () => {
+  it('the ticket does not get the fields of the order about its cancellation', async () => {
     const order = { ...sampleOrder({ locationId: 'exact' }), cancelReason: 'not cancelled at all' };
     const { id } = await shop.place(order);
     const ticket = tills.tickets.find((each) => each.serviceOrderId === id) ?? {};
@@ -248,10 +248,10 @@ describe('before it is sent', () => {
   });
 });
 
-describe('at the POS', () => {
+describe('a cancellation at the POS', () => {
   const refusedUnsent = (): TryAgain => new TryAgain('refused', { sent: false, retryAfterMs: 60_000 });
 
-  it('a POS that wants us to wait for an hour is asked once more, five seconds before the deadline', async () => {
+  it("a POS that asks for an hour's wait is asked once more, five seconds before the deadline", async () => {
     const { order, id } = await sentAt('exact');
     tills.cancel = () => new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 3_600_000 });
     await cancel(order);
@@ -260,7 +260,7 @@ describe('at the POS', () => {
     expect(found).toMatchObject({ failures: 1, next_attempt_at: new Date(deadline.getTime() - 5_000) });
   });
 
-  it('a POS that refused an operator is asked again for the member', async () => {
+  it("a POS that refused an operator's cancel is asked again when the member cancels", async () => {
     const { order, id } = await sentAt('exact');
     tills.cancel = (_id, nth) => (nth === 1 ? tooLate() : 'cancelled');
     await requestCancellation(system.pool, id);
@@ -285,7 +285,7 @@ describe('at the POS', () => {
     await asking;
   });
 
-  it('it is asked, and what it says is the end', async () => {
+  it('the POS is asked to cancel, and its answer ends the order', async () => {
     const { order, id } = await sentAt('exact');
     expect(await shop.told(id)).toEqual(['placed', 'sent']);
     await cancel(order);
@@ -321,7 +321,7 @@ describe('at the POS', () => {
   it.each([
     ['cancelled', 'cancelled', 'cancelled'],
     ['completed', 'refused', 'picked_up refused'],
-  ] as const)('a POS that only took the request is believed when it reports %s', async (status, ends, says) => {
+  ] as const)('a POS that only acknowledged the cancel settles it when it reports %s', async (status, ends, says) => {
     const { order, id } = await sentAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
@@ -333,7 +333,7 @@ describe('at the POS', () => {
     expect(await lastTold(id)).toBe(says);
   });
 
-  it('a POS that only took the request, and then is silent, is for the telephone', async () => {
+  it('a cancel that the POS acknowledged and never confirmed must be done by phone', async () => {
     const { order, id } = await sentAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
@@ -342,7 +342,7 @@ describe('at the POS', () => {
     expect(cancels(id)).toBe(1);
   });
 
-  it('an order whose cancel the POS refuses goes on, and its member is told so beside the same status', async () => {
+  it('an order whose cancel the POS refuses continues, and the refusal is published with the unchanged status', async () => {
     const { order, id } = await sentAt('exact');
     tills.cancel = tooLate;
     await cancel(order);
@@ -365,9 +365,9 @@ describe('at the POS', () => {
   });
 
   it.each([
-    ['does not answer, and takes two cancels as one,', 'exact', lost],
-    ['surely was not asked', 'blind', refusedUnsent],
-  ])('a POS that %s is asked again', async (_what, locationId, failure) => {
+    ['does not answer, and recognises a repeated cancel,', 'exact', lost],
+    ['certainly did not get the request', 'blind', refusedUnsent],
+  ])('a POS that %s is asked to cancel again', async (_what, locationId, failure) => {
     const { order, id } = await sentAt(locationId);
     tills.cancel = (_id, nth) => (nth === 1 ? failure() : 'cancelled');
     await cancel(order);
@@ -381,46 +381,55 @@ describe('at the POS', () => {
     ['was never asked', refusedUnsent],
     // The call ends when the deadline does.
     ['hangs', () => 'hang' as const],
-  ])('a POS that %s is for the telephone when the deadline is over, and is asked no more', async (_what, answer) => {
-    const { order, id } = await sentAt('blind');
-    tills.cancel = (_id, nth) => (nth === 1 ? refusedUnsent() : answer());
-    await cancel(order);
-    await later(id, 598.5);
-    await later(id, 1.5);
-    await system.round('sweep of cancellations');
-    expect(cancels(id)).toBe(2);
-    expect(await cancellation(id)).toMatchObject({ state: 'by_phone' });
-  });
+  ])(
+    'the cancel at a POS that %s must be done by phone after the deadline, and the POS is not asked again',
+    async (_what, answer) => {
+      const { order, id } = await sentAt('blind');
+      tills.cancel = (_id, nth) => (nth === 1 ? refusedUnsent() : answer());
+      await cancel(order);
+      await later(id, 598.5);
+      await later(id, 1.5);
+      await system.round('sweep of cancellations');
+      expect(cancels(id)).toBe(2);
+      expect(await cancellation(id)).toMatchObject({ state: 'by_phone' });
+    },
+  );
 
-  it.each(['lost', 'died'])('a POS that takes two as two is asked once, where the answer was %s', async (how) => {
-    const { order, id } = await sentAt('blind');
-    tills.cancel = how === 'lost' ? lost : refusedUnsent;
-    await cancel(order);
-    tills.cancel = undefined;
-    if (how === 'died') await beginsAndDies(id, 'cancelOrder');
-    else expect(await cancellation(id)).toMatchObject({ state: 'in_doubt' });
-    await later(id, 0);
-    expect(await cancellation(id)).toMatchObject({ state: 'by_phone', cause: { code: 'cancel_in_doubt' } });
-    expect(cancels(id)).toBe(1);
-    expect((await attempts(id)).filter((each) => each['ended_at'] === null)).toEqual([]);
-    expect(await lastTold(id)).toBe('sent requested');
-  });
+  it.each(['lost', 'died'])(
+    'a POS that does not recognise a repeated cancel is asked once, if the answer was %s',
+    async (how) => {
+      const { order, id } = await sentAt('blind');
+      tills.cancel = how === 'lost' ? lost : refusedUnsent;
+      await cancel(order);
+      tills.cancel = undefined;
+      if (how === 'died') await beginsAndDies(id, 'cancelOrder');
+      else expect(await cancellation(id)).toMatchObject({ state: 'in_doubt' });
+      await later(id, 0);
+      expect(await cancellation(id)).toMatchObject({ state: 'by_phone', cause: { code: 'cancel_in_doubt' } });
+      expect(cancels(id)).toBe(1);
+      expect((await attempts(id)).filter((each) => each['ended_at'] === null)).toEqual([]);
+      expect(await lastTold(id)).toBe('sent requested');
+    },
+  );
 
   it.each([
     [{}, 'cancelled'],
     [{ serviceOrderId: 'another' }, 'by_phone'],
     [{ serviceOrderId: undefined, providerOrderId: 'another' }, 'by_phone'],
-  ])('after a lost answer the status is read, and only of this order: %j', async (about, ends) => {
-    const { order, id } = await sentAt('asked');
-    tills.cancel = lost;
-    tills.reads = (serviceOrderId) =>
-      [{ status: 'cancelled', nativeStatus: 'VOID', serviceOrderId, ...about }] as StatusEvent[];
-    await cancel(order);
-    expect(await cancellation(id)).toMatchObject({ state: 'in_doubt' });
-    await later(id, 0);
-    expect(await cancellation(id)).toMatchObject({ state: ends });
-    expect(cancels(id)).toBe(1);
-  });
+  ])(
+    "after a lost answer the POS's status of this order settles the cancel, and no other order's: %j",
+    async (about, ends) => {
+      const { order, id } = await sentAt('asked');
+      tills.cancel = lost;
+      tills.reads = (serviceOrderId) =>
+        [{ status: 'cancelled', nativeStatus: 'VOID', serviceOrderId, ...about }] as StatusEvent[];
+      await cancel(order);
+      expect(await cancellation(id)).toMatchObject({ state: 'in_doubt' });
+      await later(id, 0);
+      expect(await cancellation(id)).toMatchObject({ state: ends });
+      expect(cancels(id)).toBe(1);
+    },
+  );
 
   it.each([
     ['fails', (id: string) => webhook('exact', { serviceOrderId: id, status: 'failed' })],
@@ -428,7 +437,7 @@ describe('at the POS', () => {
       'ends without a status',
       (id: string) => system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]),
     ],
-  ])('the cancel of an order that %s was refused by nobody', async (_what, ends) => {
+  ])('the cancel of an order that %s is not recorded as refused', async (_what, ends) => {
     const { order, id } = await sentAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
@@ -441,7 +450,7 @@ describe('at the POS', () => {
     ['cannot cancel', 'mute', undefined, 'pos_cannot_cancel'],
     ['cannot cancel this order', 'exact', () => undefined, 'pos_cannot_cancel'],
     ['has no such ticket', 'exact', () => 'absent' as const, 'cancel_ticket_missing'],
-  ])('a POS that %s is for the telephone at once', async (_what, locationId, answer, code) => {
+  ])('the cancel at a POS that %s must be done by phone at once', async (_what, locationId, answer, code) => {
     const { order, id } = await sentAt(locationId);
     tills.cancel = answer;
     await cancel(order);
@@ -449,7 +458,7 @@ describe('at the POS', () => {
     expect(await lastTold(id)).toBe('sent requested');
   });
 
-  it('another account of the location is not asked', async () => {
+  it('another account of the location is not asked to cancel', async () => {
     await system.addLocation('moving', { account: 'one' }, 'exact');
     const { order, id } = await sentAt('moving');
     await system.addLocation('moving', { account: 'two' }, 'exact');
@@ -458,7 +467,7 @@ describe('at the POS', () => {
     expect(cancels(id)).toBe(0);
   });
 
-  it('a POS that hangs delays nobody at another location, and has one call at a time', async () => {
+  it('a POS that hangs on a cancel delays no other location, and gets one call at a time', async () => {
     await system.addLocation('hangs', {}, 'exact');
     const [stuck, next, free] = [await sentAt('hangs'), await sentAt('hangs'), await sentAt('exact')];
     const answer = heldAnswer<CancelAnswer>();
@@ -475,7 +484,7 @@ describe('at the POS', () => {
     for (const { id } of [stuck, next]) expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('a call that is under way goes on, and its ticket is cancelled then', async () => {
+  it('a call to create the ticket is finished, and then its ticket is cancelled', async () => {
     const { order, id, answer, sending } = await beingSentAt('exact');
     await cancel(order);
     expect(await lastTold(id)).toBe('placed requested');
@@ -488,8 +497,8 @@ describe('at the POS', () => {
   });
 });
 
-describe('in doubt', () => {
-  it.each(['asked', 'shuts'])('a POS that can be asked says that it is there, and cancels it, at %s', async (at) => {
+describe('a cancellation of an order in doubt', () => {
+  it.each(['asked', 'shuts'])('a POS that finds the ticket when asked cancels it, at %s', async (at) => {
     if (at === 'shuts') await system.addLocation('shuts', {}, 'asked');
     const { order, id } = await inDoubtAt(at);
     if (at === 'shuts') await pauseLocation(system.pool, 'shuts');
@@ -499,7 +508,7 @@ describe('in doubt', () => {
     expect([await shop.state(id), cancels(id)]).toEqual(['sent', 1]);
   });
 
-  it('a webhook that is quicker than "absent" wins: there is a ticket', async () => {
+  it('a webhook about the ticket wins over a later answer "absent"', async () => {
     const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => async () => {
       await webhook('exact', { serviceOrderId: id, status: 'received' });
@@ -513,7 +522,7 @@ describe('in doubt', () => {
     expect(await shop.told(id)).not.toContain('cancelled');
   });
 
-  it('it is asked to cancel once, if a person says during the request that the ticket is there, and the process dies', async () => {
+  it('the POS is asked to cancel once, although a person finds the ticket during the request and the process dies', async () => {
     const { order, id } = await inDoubtAt('blind');
     const { answer, asking } = await beingCancelled(order);
     expect(await resolveThere(system.pool, id, {})).toMatchObject({ state: 'sent' });
@@ -528,7 +537,7 @@ describe('in doubt', () => {
     await asking;
   });
 
-  it('a POS that can be asked says that it is not there, a minute later: it is withdrawn, and not sent again', async () => {
+  it('an order that the POS does not find a minute later is withdrawn, and not sent again', async () => {
     const { order, id } = await inDoubtAt('asked');
     await cancel(order);
     expect(await shop.state(id)).toBe('in_doubt');
@@ -539,7 +548,7 @@ describe('in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('an order that is cancelled while the POS says that it is not there is withdrawn at once', async () => {
+  it('an order that is cancelled while the POS answers that it has no ticket is withdrawn at once', async () => {
     const { order, id } = await inDoubtAt('asked');
     const answer = heldAnswer<OrderRef | undefined>();
     tills.finds = answer.wait;
@@ -555,7 +564,7 @@ describe('in doubt', () => {
     expect(await creates(id)).toHaveLength(1);
   });
 
-  it('one that cannot be asked is asked to cancel it, and does: there was a ticket', async () => {
+  it('a POS without a lookup is asked to cancel, and its "cancelled" proves a ticket', async () => {
     const { order, id } = await inDoubtAt('exact');
     await cancel(order);
     expect(await lastTold(id)).toBe('cancelled');
@@ -563,7 +572,7 @@ describe('in doubt', () => {
     expect(await creates(id)).toHaveLength(1);
   });
 
-  it('a POS that only took the request has not said that there is a ticket', async () => {
+  it('a POS that only acknowledged the cancel has not proved that there is a ticket', async () => {
     const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
@@ -573,7 +582,7 @@ describe('in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('"absent" counts a minute after the request, and then it is withdrawn', async () => {
+  it('"absent" counts a minute after the request, and then the order is withdrawn', async () => {
     const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => 'absent';
     await cancel(order);
@@ -584,7 +593,7 @@ describe('in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('where nobody can be asked, a person says what became of both', async () => {
+  it('if the POS offers neither lookup nor cancel, a person says what became of order and cancel', async () => {
     const [gone, made] = [await inDoubtAt('mute'), await inDoubtAt('mute')];
     for (const { order } of [gone, made]) await shop.change(order, CANCELLED);
     // One at a time at each location.
@@ -608,7 +617,7 @@ describe('in doubt', () => {
   const unsure = (): TryAgain => new TryAgain('later', { sent: false, httpStatus: 503 });
   const busy = (): TryAgain => new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 600_000 });
 
-  it('a person who finds no ticket withdraws it with that word', async () => {
+  it('a person who finds no ticket withdraws the order', async () => {
     tills.creates = unsure;
     const { order, id } = await shop.place({ locationId: 'mute' });
     await cancel(order);
@@ -618,7 +627,7 @@ describe('in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('what was answered before a person found no ticket says nothing of a later cancel', async () => {
+  it('an order that is sent again after a person found no ticket is withdrawn if the POS answered 429', async () => {
     tills.creates = unsure;
     const { order, id } = await shop.place({ locationId: 'blind' }, 'in_doubt');
     tills.creates = busy;
@@ -631,7 +640,7 @@ describe('in doubt', () => {
 });
 
 describe('an operator', () => {
-  it('has an order cancelled that the platform has not', async () => {
+  it('cancels an order that the platform has not cancelled', async () => {
     const { id } = await sentAt('exact');
     expect(await requestCancellation(system.pool, id)).toEqual({ serviceOrderId: id, cancel: 'asks_pos' });
     await turn();
@@ -639,7 +648,7 @@ describe('an operator', () => {
     expect(await cancellation(id)).toMatchObject({ requested_by: 'operator' });
   });
 
-  it.each([false, true])('says what the restaurant said, also if a process died in a call (%s)', async (died) => {
+  it.each([false, true])('records what the restaurant said, also if a process died in a call (%s)', async (died) => {
     const { order, id } = await sentAt('mute');
     const open = `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`;
     if (died) await system.query(open, [id]);
@@ -648,7 +657,7 @@ describe('an operator', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('is refused what cannot be', async () => {
+  it('cannot cancel an order that is unknown, over or unread, or conclude a cancel that nobody requested', async () => {
     const { id } = await sentAt('mute');
     const code = (answer: unknown): unknown => (answer as { cause?: { code: string } } | undefined)?.cause?.code;
     expect(await requestCancellation(system.pool, 'nobody')).toBeUndefined();
@@ -662,7 +671,7 @@ describe('an operator', () => {
   });
 });
 
-it('a lost answer whose worker has lost the lease leaves the attempt open, so the next worker sees the doubt', async () => {
+it('a lost answer leaves the attempt open if its worker has lost the lease, so the next worker sees the doubt', async () => {
   const { id: serviceOrderId, answer, sending } = await beingSentAt('blind');
   await concludePlacement(
     { pool: system.pool, observe() {} } as never,
@@ -680,7 +689,7 @@ it('a lost answer whose worker has lost the lease leaves the attempt open, so th
   expect(await shop.state(serviceOrderId)).toBe('in_doubt');
 });
 
-it('a lost answer to a cancel whose worker has lost the lease leaves the attempt open too', async () => {
+it('a lost answer to a cancel leaves the attempt open too if its worker has lost the lease', async () => {
   const { order, id } = await sentAt('blind');
   const { answer, asking } = await beingCancelled(order);
   await concludeCancellation(

@@ -35,7 +35,7 @@ const claim = async (about: { busy?: string[]; open?: string[] } = {}): Promise<
 };
 const release = (): Promise<unknown> => pool.query('UPDATE cancellations SET lease_until = NULL, lease_id = NULL');
 
-it('one at a time of each location, and no more of an integration than its share, fewer while it is silent', async () => {
+it('a claim takes one cancellation at a time of each location, and of an integration its share, fewer while it is silent', async () => {
   await seed('hangs', 50);
   await seed('works', 5);
   expect(await claim({ open: ['hangs'] })).toEqual({ hangs: 4, works: 4 });
@@ -54,7 +54,7 @@ it('one at a time of each location, and no more of an integration than its share
   expect(both.map((each) => each['works'] ?? 0).toSorted((a, b) => a - b)).toEqual([0, 4]);
 });
 
-it('a request in doubt stays so after a fault of Postgres, and while its location cannot be opened', async () => {
+it("a cancel in doubt stays in doubt after a fault of Postgres, and while its location's settings cannot be opened", async () => {
   await seed('dies', 2);
   const claims = await claimCancellations(pool, { limit: 100, busy: [], open: [] });
   const mine = claims.filter(({ integration }) => integration === 'dies').slice(0, 1);
@@ -74,7 +74,7 @@ it('a request in doubt stays so after a fault of Postgres, and while its locatio
   }
 });
 
-it('a deadline goes by the clock: all that no call is about become a person’s at once, however many wait for a turn', async () => {
+it('a deadline goes by the clock: all cancellations without a call become a person’s at once, however many wait for a turn', async () => {
   await pool.query('DELETE FROM cancellations');
   await seed('gone', 60);
   expect(await claim()).toEqual({ gone: 32 });
@@ -102,7 +102,7 @@ it('a deadline goes by the clock: all that no call is about become a person’s 
   expect(open).toEqual([]);
 });
 
-it('past its deadline, no worker takes a cancellation whose POS hangs: a person needs to act, and is told', async () => {
+it("past its deadline, no worker takes a cancellation whose POS hangs, and the restaurant's contacts get a notice", async () => {
   await pool.query('DELETE FROM cancellations');
   await seed('mute', 40);
   await pool.query(`UPDATE orders SET cancellation = 'requested' WHERE integration = 'mute'`);

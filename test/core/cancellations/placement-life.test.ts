@@ -78,8 +78,8 @@ function consequence(was: Record<string, unknown>, is: Record<string, unknown>):
   return is['deferred'] ? 'deferred' : 'nothing';
 }
 
-describe.each(PLACEMENT_STATES)('what follows for an order that is %s', (state) => {
-  it.each(HAPPENINGS)('and is %s', async (happening) => {
+describe.each(PLACEMENT_STATES)('an order that is %s', (state) => {
+  it.each(HAPPENINGS)('and is %s has the consequence that PLACEMENT_LIFE lists', async (happening) => {
     const { order, id } = await orderThatIs(state);
     const before = await look(id);
     await HAPPEN[happening](order);

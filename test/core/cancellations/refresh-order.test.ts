@@ -59,7 +59,7 @@ const heldAt = async (locationId: string): ReturnType<Shop['place']> => {
 };
 const CANCELLED = { cancelledAt: '2027-01-31T18:00:00Z' };
 
-it('an order that waits is placed as the platform has it now, where it is wanted now', async () => {
+it("a waiting order is placed with the platform's newest contents at its newest location", async () => {
   const { order, id } = await heldAt('exact');
   await refreshed(order, { locationId: 'mute', notes: 'no cutlery', fulfillment: { type: 'pickup' } });
   await system.round('placements');
@@ -76,7 +76,7 @@ it('an order that waits is placed as the platform has it now, where it is wanted
   expect(await changes(id)).toEqual([]);
 });
 
-it('an order that is moved from a paused location has its time at the new one: the pause does not count', async () => {
+it('an order that is moved from a paused location is not late at the new one: the pause does not count', async () => {
   await pauseLocation(system.pool, 'exact');
   const { order, id } = await placedAt('exact', 'held');
   await system.query(`UPDATE locations SET paused_at = paused_at - interval '40 min' WHERE location_id = 'exact'`);
@@ -92,7 +92,7 @@ it('an order that is moved from a paused location has its time at the new one: t
   await resumeLocation(system.pool, 'exact');
 });
 
-it('a pause of the new location counts from the move, and is taken off once', async () => {
+it('a pause of the new location counts from the move, and extends the deadline once', async () => {
   const { order, id } = await heldAt('exact');
   await pauseLocation(system.pool, 'mute');
   await system.query(`UPDATE locations SET paused_at = paused_at - interval '40 min' WHERE location_id = 'mute'`);
@@ -109,7 +109,7 @@ it('a pause of the new location counts from the move, and is taken off once', as
   expect(Math.round(((await deadline()) - before) / 60_000)).toBe(5);
 });
 
-it('of a late order that is moved, the location that has it now is told, and the link of the other ends', async () => {
+it('a late order that is moved is reported to its new location, and the answer link of the old one ends', async () => {
   const manager = { name: 'Manager of both', email: 'manager@club.example', via: 'email' } as const;
   for (const each of ['exact', 'mute']) await setContacts(system, each, [manager]);
   const { order, id } = await heldAt('exact');
@@ -158,7 +158,7 @@ it('an order that the mapper skips ends without a message, and each signal or re
   expect([notified, await system.order(id), ticket(id)]).toEqual([[], undefined, undefined]);
 });
 
-it('an order that the mapper skips only now continues unchanged, and is read again: the next answer may be readable', async () => {
+it('a known order that the mapper suddenly skips continues unchanged, and is read again', async () => {
   const { order, id } = await heldAt('exact');
   system.platform.answer = skipped;
   await refreshed(order);
@@ -180,7 +180,7 @@ it('a worker that has read the old order does not send it', async () => {
   expect(ticket(id)).toMatchObject({ notes: 'no cutlery' });
 });
 
-it('an order that was sent stays as it was, and the difference is kept once, for an operator', async () => {
+it('an order that was sent stays as it was, and each change is kept once, for an operator', async () => {
   const { order, id } = await placedAt('exact');
   const [first] = order.items;
   const items = [{ ...first, quantity: 3 }, ...order.items.slice(1)] as CanonicalOrder['items'];
@@ -201,7 +201,7 @@ it('an order that was sent stays as it was, and the difference is kept once, for
   expect(await changes(id)).toEqual([]);
 });
 
-it('an order in doubt is repeated as it was sent: the change waits', async () => {
+it('an order in doubt is repeated with its first contents, and the change waits', async () => {
   tills.creates = lost;
   const { order, id } = await placedAt('exact', 'in_doubt');
   await refreshed(order, { notes: 'no cutlery' });
@@ -226,7 +226,7 @@ it('an order in doubt is repeated as it was sent: the change waits', async () =>
   expect(await changes(id)).toEqual([[{ path: 'notes', was: order.notes, is: 'no cutlery' }]]);
 });
 
-it('however many signals come, the order is fetched once after the last', async () => {
+it('ten signals at once cause one fetch after the last of them', async () => {
   const { order, id } = await placedAt('exact');
   await Promise.all(Array.from({ length: 10 }, () => system.signal(id)));
   await shop.change(order, { notes: 'the last word' });
@@ -235,7 +235,7 @@ it('however many signals come, the order is fetched once after the last', async 
   expect(await changes(id)).toMatchObject([[{ path: 'notes', is: 'the last word' }]]);
 });
 
-it('a signal while the order is fetched for the first time has it fetched once more', async () => {
+it('a signal during the first fetch of an order causes a second fetch', async () => {
   await system.query(
     `INSERT INTO placements (service_order_id, deadline_at, next_attempt_at, lease_id, lease_until)
      VALUES ('first-fetch', now() + interval '1 h', now(), gen_random_uuid(), now() + interval '1 min'),
@@ -247,7 +247,7 @@ it('a signal while the order is fetched for the first time has it fetched once m
   expect(await refresh('not-fetched')).toBeUndefined();
 });
 
-it('a signal while the order is fetched for the last time has it begin again', async () => {
+it('a signal during the last fetch of a missing order starts it again', async () => {
   const order = sampleOrder({ locationId: 'exact' });
   const claim = { serviceOrderId: order.serviceOrderId, leaseId: crypto.randomUUID() };
   await system.query(
@@ -273,7 +273,7 @@ it('an order that has ended, or is erased, is not fetched again', async () => {
 });
 
 it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
-  'a refresh that gets %j is tried again, and given up in the end',
+  'a refresh that gets %j is tried again, and given up after ten minutes',
   async (fault) => {
     const { order, id } = await placedAt('exact');
     system.platform.answer = () => fault;
@@ -290,7 +290,7 @@ it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
   },
 );
 
-it('a platform that is down is asked until it is back: the cancel is not lost', async () => {
+it('a refresh is retried until the platform is back, so that its cancel is not lost', async () => {
   const { order, id } = await placedAt('exact');
   system.platform.answer = () => 'down';
   await refreshed(order, CANCELLED);
@@ -319,7 +319,7 @@ it('a process that dies during a refresh leaves it to another', async () => {
   expect(await system.order(id)).toMatchObject({ cancellation: 'requested' });
 });
 
-it('a platform that asked us to wait is not asked sooner for another signal', async () => {
+it('a platform that asked for a wait is not asked sooner because of another signal', async () => {
   const { id } = await placedAt('exact');
   await system.query(
     `INSERT INTO refreshes (service_order_id, next_attempt_at, failures) VALUES ($1, now() + interval '1 min', 1)`,
@@ -330,7 +330,7 @@ it('a platform that asked us to wait is not asked sooner for another signal', as
   expect((await refresh(id))?.['next_attempt_at']).toEqual(before);
 });
 
-it('the newest twenty differences are kept of a platform that changes its mind with every answer', async () => {
+it('only the newest twenty changes are kept of a platform that changes an order with every answer', async () => {
   const { order, id } = await placedAt('exact');
   await system.query(
     `INSERT INTO order_changes (service_order_id, seen_at, changes)

@@ -140,14 +140,14 @@ it('the cases and notes of a location are removed with it', async () => {
   expect(await readCare(pool, { locationId: 'gone' })).toEqual({ case: null, snoozedUntil: null, notes: [] });
 });
 
-describe("an operator's pause with an end", () => {
+describe('a pause by an operator with an end', () => {
   const shown = async (): Promise<Partial<SeenLocation>> => (await listSeenLocations(pool, ['club-1']))[0] ?? {};
   const pass = (): Promise<unknown> =>
     stage.query(`UPDATE locations SET paused_until = now() WHERE paused_until IS NOT NULL`);
   const OPEN = { paused: false, pausedUntil: null, pausedReason: null, pausedBy: null };
   const ENDED = [{ locationId: 'club-1', by: 'operator' }];
 
-  it('says who and why, resumes the location when its time is over, and orders have their time again', async () => {
+  it('shows its reason and operator, and resumes the location and the clocks of its orders at its end', async () => {
     await stage.query(`UPDATE placements SET state = 'held', finished_at = NULL, signalled_at = now() - interval '1 h',
                        next_attempt_at = 'tomorrow' WHERE service_order_id = 'order-1'`);
     await operator.post('/locations/club-1/pause', { minutes: 30, reason: 'The oven is broken.' });
@@ -165,7 +165,7 @@ describe("an operator's pause with an end", () => {
     expect(order).toEqual({ due: true, later: true });
   });
 
-  it('is replaced by a later one, and ends with a resume', async () => {
+  it('is replaced by a later pause, and ends with a resume', async () => {
     await pauseLocation(pool, 'club-1', { by: 'Anna', minutes: 5, reason: 'busy' });
     await pauseLocation(pool, 'club-1', { by: 'Ben' });
     expect(await shown()).toMatchObject({ paused: true, pausedUntil: null, pausedReason: null, pausedBy: 'Ben' });
@@ -173,7 +173,7 @@ describe("an operator's pause with an end", () => {
     expect(await shown()).toMatchObject(OPEN);
   });
 
-  it("does not end the POS's pause, nor that end the operator's", async () => {
+  it("does not end with the POS's pause, nor the POS's pause with it", async () => {
     const byPos = (minutes: number): Promise<unknown> =>
       stage.query(
         `UPDATE locations SET pos_paused_at = now() - interval '1 h', pos_paused_until = now() + $1 * interval '1 min'`,
@@ -201,7 +201,7 @@ describe("an operator's pause with an end", () => {
     await resumeLocation(pool, 'club-1');
   });
 
-  it('has one end, in the future', async () => {
+  it('has one end, which lies in the future', async () => {
     const pause = async (body: object): Promise<string> => (await operator.post('/locations/club-1/pause', body)).text;
     expect(await pause({ minutes: 5, until: '2099-01-31T18:00:00Z' })).toContain(
       'must not have both minutes and until',

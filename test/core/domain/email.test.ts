@@ -17,7 +17,7 @@ it.each([
   'a@müller..example',
   'a@b@',
   'a@exa mple.com',
-])('%j is none', (address) => {
+])('%j is not an address', (address) => {
   expect(Email.safeParse(address).error?.issues[0]?.message).toBe('is not an e-mail address');
 });
 

@@ -17,8 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-describe("errors of another package's copy", () => {
-  it('are ours, each of its own kind', () => {
+describe('errors from another copy of the package', () => {
+  it('are recognised by instanceof, each as its own kind', () => {
     const thrown = [
       new theirs.TryAgain('busy', { sent: true }),
       new theirs.NeedsOperator('wrong key'),
@@ -33,7 +33,7 @@ describe("errors of another package's copy", () => {
     );
   });
 
-  it('are known among whatever else is thrown', () => {
+  it('are distinguished from other values that code may throw', () => {
     for (const other of [new Error('TryAgain'), { name: 'TryAgain' }, 'TryAgain', null, undefined]) {
       expect(other instanceof ours.TryAgain).toBe(false);
     }

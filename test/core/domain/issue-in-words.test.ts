@@ -65,7 +65,7 @@ it.each<[string, unknown, string]>([
   ['placedAt', new Date(0), 'placedAt is an object; a string is required'],
   ['placedAt', 'x'.repeat(65), 'placedAt is not an RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z'],
   ['placedAt', '9999-12-31T18:00:00Z', 'placedAt has a year or an offset that cannot be stored'],
-])('what is wrong with an order is told in a sentence: %s %j', (path, value, words) => {
+])('an invalid order is described in a sentence: %s %j', (path, value, words) => {
   expect(wordsOf(path, value)).toBe(words);
 });
 
@@ -85,7 +85,7 @@ it.each<[z.ZodType, unknown, string]>([
   [z.enum(['a', 'b']), undefined, 'is missing; a or b is required'],
   [z.literal('a'), 'c', 'must be a'],
   [z.record(z.string(), z.string()), [], 'is a list; an object is required'],
-])('so is what is wrong with settings and webhooks: %#', (schema, value, words) => {
+])('invalid settings and webhooks are described in the same words: %#', (schema, value, words) => {
   const { error } = z.object({ it: schema }).safeParse({ it: value }, { reportInput: true });
   expect(error && shapeIssues(error).map(issueInWords)).toEqual([`it ${words}`]);
 });

@@ -4,7 +4,7 @@ import { LIFECYCLE, STATUSES, memberStateAt, rankOf, statusAt } from '../../../s
 
 const ROOT = new URL('../../../', import.meta.url);
 
-it('the table for people says what the table for the code says', () => {
+it('the table in the documentation equals the table in the code', () => {
   const pages = ['.', 'docs'].flatMap((folder) =>
     readdirSync(new URL(folder, ROOT))
       .filter((file) => file.endsWith('.md'))
@@ -29,7 +29,7 @@ it('the table for people says what the table for the code says', () => {
   );
 });
 
-it('steps lie in the order of their ranks, with room between two', () => {
+it('ranks follow the order of the steps, with room between two', () => {
   for (const [nth, { rank }] of LIFECYCLE.entries()) expect(rank).toBeGreaterThan((LIFECYCLE[nth - 1]?.rank ?? -9) + 1);
   for (const status of STATUSES) expect(statusAt(rankOf(status))).toBe(status);
 });
@@ -41,7 +41,7 @@ it.each([
   [45, 'ready', 'ready_for_pickup', 'ready_for_delivery'],
   [65, 'completed', 'picked_up', 'delivered'],
   [32_767, 'cancelled', 'cancelled', 'cancelled'],
-])('rank %i, which no step has, is named by the last step below it', (rank, status, pickup, delivery) => {
+])('rank %i, which no step has, gets the name of the last step below it', (rank, status, pickup, delivery) => {
   expect(statusAt(rank)).toBe(status);
   expect(memberStateAt(rank, 'pickup')).toBe(pickup);
   expect(memberStateAt(rank, 'delivery')).toBe(delivery);

@@ -111,7 +111,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
     },
   ],
   [
-    'nobody hears of it any more',
+    'its POS reports nothing after ready',
     'notified that the order is ready for pickup',
     async () => {
       const id = await ended('READY');
@@ -131,7 +131,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ],
 ];
 
-it.each(ENDS)('%s: the member was %s, and all that people read says so', async (_end, told, reach) => {
+it.each(ENDS)('%s: the member was %s, and the order, its timeline and its list say so', async (_end, told, reach) => {
   const sentence = `The member was ${told}.`;
   const id = await reach();
   await system.finish('relay');
@@ -167,14 +167,14 @@ it.each(ENDS)('%s: the member was %s, and all that people read says so', async (
   expect(ticket.column === 'done').toBe(onBoard.endedAt !== null && !isFailed);
 });
 
-it('a message that is not published yet is mentioned', () => {
+it('a message that is not yet published is mentioned', () => {
   const about = { placement: 'failed', memberState: 'failed', isRead: true } as const;
   expect(memberNotified({ ...about, isWaiting: true })).toBe(
     'The member was notified that the order failed. The last message is not published yet.',
   );
 });
 
-it.each(['README.md', 'docs/order-life.md'])('%s says it in the same words', async (file) => {
+it.each(['README.md', 'docs/order-life.md'])('%s uses the same sentences', async (file) => {
   const text = await readFile(new URL(`../../../${file}`, import.meta.url), 'utf8');
   const sentences = text.match(/“The member was [^”]*”/g) ?? [];
   const known = ENDS.map(([, told]) => `“The member was ${told}.”`);

@@ -37,7 +37,7 @@ function issuesOf(order: unknown): object[] {
   throw new Error('it was read');
 }
 
-describe('what an order can do without', () => {
+describe('an unusable optional field', () => {
   it.each([
     ['member.phone', 'none', 'phone_unusable'],
     ['member.phone', 49_151, 'phone_unusable'],
@@ -48,20 +48,20 @@ describe('what an order can do without', () => {
     ['fulfillment.destination.longitude', 181, 'coordinates_unusable'],
     ['fulfillment.destination.city', { name: 'Berlin' }, 'address_unusable'],
     ['fulfillment.destination.country', 'Germany', 'address_unusable'],
-  ])('is left out, and said by code and path: %s %j', (path, value, code) => {
+  ])('is left out and reported by code and path: %s %j', (path, value, code) => {
     const { order, leftOut } = read(withField(path, value));
     expect(leftOut).toEqual([{ code, path }]);
     expect(order).toEqual(JSON.parse(JSON.stringify(CanonicalOrder.parse(withField(path, undefined)))));
   });
 
-  it('an address that is none, of a guest who comes', () => {
+  it('is left out if it is the address of a pickup', () => {
     const { order, leftOut } = read(withField('fulfillment.destination', { city: 3, latitude: 'x' }, 'pickup'));
     expect(order.fulfillment).toEqual({ type: 'pickup' });
     expect(leftOut).toContainEqual({ code: 'address_unusable', path: 'fulfillment.destination' });
   });
 
   it.each(['notes', 'items.0.notes', 'member.name', 'fulfillment.destination.instructions'])(
-    'the end of a text that is too long: %s',
+    'is cut at its end if its text is too long: %s',
     (path) => {
       const { order, leftOut } = read(withField(path, `no nuts ${'🎂'.repeat(TEXT_MAX)}`));
       expect(leftOut).toEqual([{ code: 'text_too_long', path }]);
@@ -69,7 +69,7 @@ describe('what an order can do without', () => {
     },
   );
 
-  it('fields that no order has, each once, and no name that may be data', () => {
+  it('is reported once if no order has such a field, without a name that may be data', () => {
     const order = withField('items.0.sku', 'a');
     (order['items'] as Fields[]).forEach((item) => (item['sku'] = 'x'));
     Object.assign(order, { __typename: 'Order', 'ada@example.com': true, extra: null });
@@ -79,7 +79,7 @@ describe('what an order can do without', () => {
     ]);
   });
 
-  it('blanks and nulls are nothing, and nothing is said', () => {
+  it('is left out without a report if it is blank or null', () => {
     const order = withField('member', { id: 'm', name: 'Ada', phone: ' ', email: '' });
     const destination = { line1: 'Lindenstraße 14', line2: '', city: '\0', region: null, instructions: '  ' };
     Object.assign(order, { notes: '', fulfillment: { type: 'delivery', destination } });
@@ -122,14 +122,14 @@ describe('a telephone number', () => {
     ['0151 23456789', 'Germany'],
     ['0151 23456789', 'XX'],
     ['12', 'DE'],
-  ])('%s with the country %s is no certain one, and left out', (phone, country) => {
+  ])('%s with the country %s is ambiguous, and left out', (phone, country) => {
     const { order, leftOut } = read(withField('member.phone', phone, 'pickup'), country);
     expect(order.member).not.toHaveProperty('phone');
     expect(leftOut).toEqual([{ code: 'phone_unusable', path: 'member.phone' }]);
   });
 });
 
-describe('what an order is another one without', () => {
+describe('an unusable required field', () => {
   it.each([
     ['serviceOrderId', 'order-2', { received: 'string', says: 'is not the id that was requested' }],
     ['locationId', '', { received: 'string', says: 'is empty' }],
@@ -148,7 +148,7 @@ describe('what an order is another one without', () => {
     ['money.total', Number.NaN, { received: 'other', expected: 'number' }],
     ['money.currency', 'eur', { received: 'string', says: 'is not an ISO 4217 code such as EUR' }],
     ['placedAt', 1_798_000_000, { received: 'number', expected: 'string' }],
-  ])('holds it, by path, kind and what would be right: %s %j', (path, value, about) => {
+  ])('holds the order, with path, kind and what is required: %s %j', (path, value, about) => {
     expect(issuesOf(withField(path, value))).toEqual([{ path, ...about }]);
   });
 
@@ -159,7 +159,7 @@ describe('what an order is another one without', () => {
         blank,
       ]),
     ),
-  )('holds it where it is blank as where it is missing: %s %j', (path, blank) => {
+  )('holds the order if it is blank, as if it were missing: %s %j', (path, blank) => {
     expect(issuesOf(withField(path, blank))).toEqual([
       { path, received: 'string', says: 'is blank; text is required' },
     ]);
@@ -171,18 +171,18 @@ describe('what an order is another one without', () => {
     'member.id',
     'items.0.serviceItemId',
     'items.0.modifiers.0.serviceModifierId',
-  ])('holds it where an id is blank: %s', (path) => {
+  ])('holds the order if it is a blank id: %s', (path) => {
     expect(issuesOf(withField(path, ' '))).toEqual([{ path, received: 'string', says: 'is blank; an id is required' }]);
   });
 
-  it('is told without what it can do without, and without any value', () => {
+  it('is reported without the optional fields, and without any value', () => {
     const order = withField('member.phone', 'Ada 030');
     Object.assign(order['money'] as Fields, { total: 'Ada 47' });
     expect(issuesOf(order)).toEqual([{ path: 'money.total', received: 'string', expected: 'number' }]);
     expect(() => read(order)).toThrow('the order cannot be read: money.total is a string; a number is required');
   });
 
-  it.each([[3], ['order'], [[]], [true]])('is all of it: %j', (value) => {
+  it.each([[3], ['order'], [[]], [true]])('is the whole value if that is no object: %j', (value) => {
     expect(issuesOf(value)).toEqual([{ path: '', received: expect.any(String), expected: 'object' }]);
   });
 });
@@ -196,11 +196,11 @@ describe('discounts', () => {
 
   it.each([
     ['a sum and its parts', withDiscounts(500, named(300, 200)), 500],
-    ['a sum alone', withDiscounts(500), 500],
-    ['parts alone, which are added up', withDiscounts(undefined, named(300, 0, 200)), 500],
-    ['parts and null for a sum', withDiscounts(null, named(300)), 300],
+    ['a sum only', withDiscounts(500), 500],
+    ['parts only, which are added up', withDiscounts(undefined, named(300, 0, 200)), 500],
+    ['parts, and null for a sum', withDiscounts(null, named(300)), 300],
     ['no parts', withDiscounts(undefined, []), undefined],
-    ['no parts of a sum', withDiscounts(500, []), 500],
+    ['a sum, and an empty list of parts', withDiscounts(500, []), 500],
     ['the whole subtotal', withDiscounts(money.subtotal), money.subtotal],
     ['none', withDiscounts(undefined), undefined],
   ])('are read: %s', (_name, order, sum) => {
@@ -209,11 +209,11 @@ describe('discounts', () => {
   });
 
   it.each([
-    ['a list of none', []],
+    ['an empty list', []],
     ['no name', [{ amount: 500 }]],
     ['null for a name', [{ name: null, amount: 500 }]],
     ['a blank name', [{ name: ' ', amount: 500 }]],
-  ])('have a name on the ticket, with %s', (_name, discounts) => {
+  ])('have a name on the ticket if the platform sends %s', (_name, discounts) => {
     expect(discountsOf(read(withDiscounts(500, discounts)).order)).toEqual([{ name: 'Discount', amount: 500 }]);
     const { order } = read(withDiscounts(500));
     expect(discountsOf({ ...order, discounts: [] })).toHaveLength(1);
@@ -240,15 +240,15 @@ describe('discounts', () => {
     ['a part that is a text', withDiscounts(undefined, named('500')), 'discounts.0.amount'],
     ['a part without an amount', withDiscounts(undefined, named(null)), 'discounts.0.amount'],
     ['a part whose name is a number', withDiscounts(500, [{ name: 7, amount: 500 }]), 'discounts.0.name'],
-    ['no list', withDiscounts(500, { name: 'Club', amount: 500 }), 'discounts'],
-    ['a list of nothing', withDiscounts(500, [null]), 'discounts'],
-  ])('hold an order by the field that is wrong: %s', (_name, order, path) => {
+    ['an object instead of a list', withDiscounts(500, { name: 'Club', amount: 500 }), 'discounts'],
+    ['a list with null', withDiscounts(500, [null]), 'discounts'],
+  ])('hold an order, with the path of the wrong field: %s', (_name, order, path) => {
     const [issue] = issuesOf(order) as { path: string }[];
     expect(issue?.path).toContain(path);
   });
 });
 
-it('modifiers have modifiers, up to five levels, and no deeper one is left out', () => {
+it('modifiers have modifiers, up to five levels, and a deeper one makes the order unreadable', () => {
   const nested = (levels: number): Fields => {
     const each = { serviceModifierId: 'dip', name: 'Dip', quantity: 2, unitPrice: 50 };
     return levels === 1 ? { ...each, modifiers: null } : { ...each, modifiers: [nested(levels - 1)] };
@@ -263,7 +263,7 @@ it('modifiers have modifiers, up to five levels, and no deeper one is left out',
   ]);
 });
 
-it('every optional field is either one that an order can do without, or named here as one that it cannot', () => {
+it('every optional field is left out if unusable, or listed here as one that holds the order', () => {
   const optional: string[] = [];
   const walk = (schema: Fields, path: string): void => {
     for (const each of [schema, ...((schema['oneOf'] ?? []) as Fields[])]) {

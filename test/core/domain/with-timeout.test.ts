@@ -6,7 +6,7 @@ afterEach(() => vi.restoreAllMocks());
 const hangs = (): Promise<never> => new Promise(() => {});
 const late = (): Error => new Error('late');
 
-it('a call ends when its time is up and not before, and its signal with it', async () => {
+it('a call and its signal end when the time is up, and not before', async () => {
   const began = performance.now();
   let aborted: AbortSignal | undefined;
   const call = (signal: AbortSignal): Promise<never> => {
@@ -18,7 +18,7 @@ it('a call ends when its time is up and not before, and its signal with it', asy
   expect(performance.now() - began).toBeGreaterThan(325);
 });
 
-it('the time for which the machine was suspended counts, which no timer and no monotonic clock does', async () => {
+it('the time while the machine was suspended counts, although timers and monotonic clocks stop meanwhile', async () => {
   const call = withTimeout(3_600_000, hangs, late);
   const { now } = Date;
   vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);

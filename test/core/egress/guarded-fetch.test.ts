@@ -47,13 +47,10 @@ const failureOf = (asked: Promise<Response>): Promise<Error> =>
     (error: unknown) => error as Error,
   );
 
-it.each([99, 101, 600, 700])(
-  'an answer of the status %i, which is no end of any, is as one of a bad gateway',
-  async (status) => {
-    const odd = { body: null, headers: new Headers(), status };
-    expect((await boundedFetch(9, async () => odd as Response)('http://x')).status).toBe(502);
-  },
-);
+it.each([99, 101, 600, 700])('an answer with the impossible status %i becomes 502', async (status) => {
+  const odd = { body: null, headers: new Headers(), status };
+  expect((await boundedFetch(9, async () => odd as Response)('http://x')).status).toBe(502);
+});
 
 describe('an address', () => {
   it.each([
@@ -73,9 +70,9 @@ describe('an address', () => {
   });
 });
 
-describe('this machine', () => {
+describe('a URL of this machine', () => {
   it.each(['localhost', 'localhost.', 'pos.localhost', '127.0.0.1', '127.8.9.10', '::1', '[::1]', '::ffff:127.0.0.1'])(
-    'has the host %s',
+    'may have the host %s',
     (host) => expect(isLoopback(host)).toBe(true),
   );
   it.each([
@@ -88,10 +85,10 @@ describe('this machine', () => {
     '128.0.0.1',
     '0.0.0.0',
     '',
-  ])('has not the host "%s"', (host) => expect(isLoopback(host)).toBe(false));
+  ])('cannot have the host "%s"', (host) => expect(isLoopback(host)).toBe(false));
 });
 
-describe('what a location leads to', () => {
+describe("a request to a location's host", () => {
   it.each([
     ['https://169.254.169.254/latest/hidden', 'link-local'],
     ['http://169.254.169.254/latest/hidden', 'link-local'],
@@ -121,12 +118,12 @@ describe('what a location leads to', () => {
     ['http://localhost', ['127.0.0.1', '::1'], 'loopback'],
     ['http://pos.localhost', ['127.0.0.1'], 'loopback'],
     ['https://pos.example.com', [], 'reserved'],
-  ])('is judged by where its name leads: %s to %j', async (url, addresses, reason) => {
+  ])('is judged by the addresses of its host: %s at %j', async (url, addresses, reason) => {
     const asked = guardedFetch(parseAllowedHosts(''), resolving(addresses))(`${url}/hidden`, { method: 'POST' });
     expect(await failureOf(asked)).toMatchObject({ name: 'NeedsOperator', cause: { reason } });
   });
 
-  it('is judged at each connection: a name that leads elsewhere by then is not followed there', async () => {
+  it('is judged at each connection: a host name that has changed to a forbidden address is not called', async () => {
     const { port } = await serve((_request, response) => response.writeHead(200, { connection: 'close' }).end('meant'));
     const ask = guardedFetch(parseAllowedHosts('127.0.0.1'), resolving(['127.0.0.1'], ['127.0.0.2']));
     const url = `http://pos.localhost:${port}`;
@@ -134,7 +131,7 @@ describe('what a location leads to', () => {
     expect(await failureOf(ask(url))).toMatchObject({ cause: { reason: 'loopback' } });
   });
 
-  it('is called at those of its addresses that may be called', async () => {
+  it('uses only the allowed addresses of a host', async () => {
     const { port } = await serve((_request, response) => response.end());
     const tried: string[] = [];
     const watch = (about: unknown): void => {
@@ -154,13 +151,16 @@ describe('what a location leads to', () => {
     ['pos.lan', 'http://pos.lan', '127.0.0.1'],
     ['Pos.LAN.', 'http://pos.lan', '127.0.0.1'],
     [' , fd00::/8,pos.lan', 'http://pos.lan.', '127.0.0.1'],
-  ])('may be private and without TLS where ALLOW_PRIVATE_HOSTS says %j: %s', async (allowed, url, address) => {
-    const { port, reached } = await serve((_request, response) => response.end());
-    await guardedFetch(parseAllowedHosts(allowed), resolving([address]))(`${url}:${port}`);
-    expect(reached.requests).toBe(1);
-  });
+  ])(
+    'may go to a private address, and without TLS, if ALLOW_PRIVATE_HOSTS is %j: %s',
+    async (allowed, url, address) => {
+      const { port, reached } = await serve((_request, response) => response.end());
+      await guardedFetch(parseAllowedHosts(allowed), resolving([address]))(`${url}:${port}`);
+      expect(reached.requests).toBe(1);
+    },
+  );
 
-  it('gets its requests over connections that are kept, as they were made', async () => {
+  it('arrives as it was made, over a connection that is kept', async () => {
     const { port, reached } = await serve((request, response) => {
       const { method, url, headers } = request;
       void text(request).then((body) =>
@@ -177,7 +177,7 @@ describe('what a location leads to', () => {
     expect(reached).toEqual({ requests: 2, connections: 1 });
   });
 
-  it('leads nowhere else by a redirect', async () => {
+  it('follows no redirect', async () => {
     const { port, reached } = await serve((_request, response) => {
       response.writeHead(307, { location: '/elsewhere' }).end();
     });
@@ -186,7 +186,7 @@ describe('what a location leads to', () => {
     expect(reached.requests).toBe(1);
   });
 
-  it('cannot fill our memory: an answer without an end is cut, and its connection with it', async () => {
+  it('cannot fill our memory: an endless answer is cut off, and its connection closed', async () => {
     const cut = Promise.withResolvers<unknown>();
     const { port } = await serve((_request, response) => {
       response.on('close', () => cut.resolve('cut'));

@@ -73,8 +73,8 @@ const saidOf = (action: string): Record<string, unknown>[] =>
 const replay = async (body: unknown, about = {}): Promise<Record<string, unknown>> =>
   (await operator.post(`/webhooks/${(body as { webhookId: string }).webhookId}/replay`, about)).body;
 
-describe('busy mode', () => {
-  it('has orders wait with an end, and its own end lets them go, with their time', async () => {
+describe("the POS's busy mode", () => {
+  it('makes orders wait until its end, which sends them and gives their time back', async () => {
     const before = Date.now();
     expect(await busy('PAUSED')).toMatchObject({ status: 200, body: { status: 'PAUSED', outcome: 'applied' } });
     const { pausedUntil } = await shown();
@@ -114,7 +114,7 @@ describe('busy mode', () => {
     expect(saidOf('resume')).toEqual([expect.objectContaining({ by: 'deliverect', message })]);
   });
 
-  it('ends by itself if nobody says that the kitchen is open again', async () => {
+  it('ends automatically if the POS does not report that the kitchen is open again', async () => {
     await busy('PAUSED');
     const serviceOrderId = await placed('held');
     await endNow();
@@ -123,7 +123,7 @@ describe('busy mode', () => {
     expect(saidOf('resume')).toHaveLength(1);
   });
 
-  it('of more time for each order lets them go: the kitchen takes them', async () => {
+  it('sends waiting orders if it only asks for more time for each order', async () => {
     await busy('PAUSED');
     expect(await pos.tell('busyModeURL', { status: 'BUSY', delay: 30 })).toMatchObject({
       status: 200,
@@ -133,8 +133,8 @@ describe('busy mode', () => {
   });
 });
 
-describe('an operator', () => {
-  it('has the stronger pause: the POS neither ends nor prolongs it', async () => {
+describe("an operator's pause", () => {
+  it('cannot be ended or prolonged by the POS', async () => {
     await operator.post(`/locations/${locationId}/pause`);
     const { pausedAt } = await shown();
     await busy('PAUSED');
@@ -145,7 +145,7 @@ describe('an operator', () => {
     expect(saidOf('resume')).toEqual([]);
   });
 
-  it('takes over a pause of the POS: the orders have waited since that began', async () => {
+  it('takes over a pause of the POS, with its beginning', async () => {
     await busy('PAUSED');
     const { pausedAt } = await shown();
     await operator.post(`/locations/${locationId}/pause`);
@@ -153,7 +153,7 @@ describe('an operator', () => {
     expect(await shown()).toMatchObject({ pausedAt, pausedUntil: null });
   });
 
-  it('ends a pause of the POS, and a replay of its word does not begin it anew', async () => {
+  it("ends with a resume, and a replay of the POS's webhook does not begin the pause again", async () => {
     const { body } = await busy('PAUSED');
     const serviceOrderId = await placed('held');
     expect((await operator.post(`/locations/${locationId}/resume`)).body).toMatchObject({ paused: false });
@@ -163,8 +163,8 @@ describe('an operator', () => {
   });
 });
 
-describe('a word of the POS', () => {
-  it('that came before the last one moves nothing when it is replayed', async () => {
+describe('a webhook about busy mode', () => {
+  it('that is older than the last one changes nothing when it is replayed', async () => {
     const { body: paused } = await busy('PAUSED');
     const { body: online } = await busy('ONLINE');
     await mustBeOpen();
@@ -175,7 +175,7 @@ describe('a word of the POS', () => {
     expect(await shown()).toMatchObject({ pausedAt: expect.any(String) });
   });
 
-  it('that was dropped counts when it is replayed, with its end from when it came', async () => {
+  it('that was dropped pauses the kitchen when it is replayed, until its end counted from its arrival', async () => {
     await system.addLocation(locationId, { ...pos.settings, hmacSecret: 'another' }, 'deliverect');
     const { body } = await busy('PAUSED');
     const { webhookId } = body as { webhookId: string };
@@ -194,7 +194,7 @@ describe('a word of the POS', () => {
     expect(await shown()).toMatchObject({ pausedUntil: new Date(came + 4 * HOUR_MS).toISOString() });
   });
 
-  it('whose end is over pauses nothing', async () => {
+  it('whose end is over does not pause the kitchen', async () => {
     await system.addLocation(locationId, { ...pos.settings, hmacSecret: 'another' }, 'deliverect');
     const { body } = await busy('PAUSED');
     await system.addLocation(locationId, pos.settings, 'deliverect');
@@ -205,7 +205,7 @@ describe('a word of the POS', () => {
     expect(await shown()).toMatchObject({ pausedAt: null });
   });
 
-  it('counts by when it came, whatever else its batch holds', async () => {
+  it('counts by the time of its arrival, whatever other webhooks are in its batch', async () => {
     const serviceOrderId = await placed('sent');
     const at = (ms: number): Date => new Date(Date.now() + ms);
     const told = (kitchen: KitchenReport | undefined, receivedAt: Date, ...events: Said[]): TranslatedWebhook =>
@@ -227,14 +227,14 @@ describe('a word of the POS', () => {
   });
 });
 
-it('a busy mode that nobody signed is dropped, and pauses nothing', async () => {
+it('a webhook about busy mode without a valid signature is dropped, and does not pause the kitchen', async () => {
   const { headers, body } = pos.signAbout({ status: 'PAUSED' });
   const forged = { ...headers, 'x-server-authorization-hmac-sha256': '0'.repeat(64) };
   expect(await post(webhook, body, forged)).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
   expect(await shown()).toMatchObject({ pausedAt: null });
 });
 
-it('what is not served is answered 200, counted as ignored, and pauses nothing', async () => {
+it('a webhook that the service does not support is answered 200, counted as ignored, and does not pause the kitchen', async () => {
   const ignored = async (): Promise<number> => {
     const { text } = await operator.get('/metrics');
     return Number(
@@ -256,7 +256,7 @@ it('what is not served is answered 200, counted as ignored, and pauses nothing',
   expect(await shown()).toMatchObject({ pausedAt: null });
 });
 
-it("a preparation time's update moves the order to the status that it says", async () => {
+it('an update of the preparation time moves the order to its status', async () => {
   const serviceOrderId = await placed('sent');
   const update = { channelOrderId: serviceOrderId, orderId: pos.tickets[0]?.providerOrderId, status: '20' };
   const answer = await pos.tell('updatePrepTimeURL', { ...update, pickupTime: '2026-07-18T05:55:30.015034Z' });
@@ -264,20 +264,20 @@ it("a preparation time's update moves the order to the status that it says", asy
   expect(await system.order(serviceOrderId)).toMatchObject({ status: 'received' });
 });
 
-it('a word that is not heard is not said back', async () => {
+it('the answer to a stale webhook does not confirm its busy mode', async () => {
   await system.query(`UPDATE locations SET pos_said_at = now() + interval '1 h' WHERE location_id = $1`, [locationId]);
   const { status, body } = await busy('PAUSED');
   expect({ status, body }).toMatchObject({ status: 200, body: { outcome: 'stale' } });
   expect(body).not.toHaveProperty('status');
 });
 
-it('a location that another POS serves now is not paused by the one before', async () => {
+it('a location that has moved to another POS is not paused by the previous POS', async () => {
   await busy('PAUSED');
   await system.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
   await mustBeOpen();
 });
 
-it('list, show and doctor say until when, and by whom', async () => {
+it('list, show and doctor say until when the POS has paused the location', async () => {
   await busy('PAUSED');
   const { pausedUntil } = await shown();
   const said = pausedUntil?.replace('T', ' ').replace(/\.\d+Z/, 'Z');

@@ -64,7 +64,7 @@ const silence = (): Promise<unknown> =>
   );
 
 describe('a kitchen', () => {
-  it('is open until somebody says otherwise, and has no row', async () => {
+  it('is open and has no row until there is a report about it', async () => {
     expect(await settled()).toMatchObject({ state: 'open', source: 'inferred', until: null, sequence: 0 });
     expect((await pool.query('SELECT FROM kitchens WHERE location_id = $1', [locationId])).rowCount).toBe(0);
   });
@@ -86,7 +86,7 @@ describe('a kitchen', () => {
     expect(await findLocation(pool, locationId)).toMatchObject({ extraMinutes: null });
   });
 
-  it('keeps what the newest report said', async () => {
+  it('keeps the newest report', async () => {
     const before = new Date(Date.now() - 1_000);
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     expect(await report({ state: 'busy', until: inAnHour(), extraMinutes: 5 }, before)).toBe('stale');
@@ -100,7 +100,7 @@ describe('a kitchen', () => {
     expect(await settled()).toMatchObject({ state: 'busy', extraMinutes: 20 });
   });
 
-  it('opens by itself when its time is over, and has the source of what ended', async () => {
+  it('opens automatically when its busy time is over, with the source of the state that ended', async () => {
     await report({ state: 'busy', until: inAnHour() });
     const busy = await settled();
     expect(busy).toMatchObject({ state: 'busy', extraMinutes: null });
@@ -125,7 +125,7 @@ describe('a kitchen', () => {
     expect(await settled()).toMatchObject({ state: 'open', source: 'inferred' });
   });
 
-  it('is busy as an operator says, whatever its POS reports, until the operator ends it', async () => {
+  it('is busy as an operator set it, whatever its POS reports, until the operator ends it', async () => {
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     const about = { extraMinutes: 45, by: 'Anna', reason: 'One cook is ill' };
     expect(await makeBusy(deps, locationId, about)).toMatchObject({
@@ -148,7 +148,7 @@ describe('a kitchen', () => {
     expect(await makeBusy(deps, 'nowhere', about)).toBeUndefined();
   });
 
-  it('is no longer what its previous POS reported when it moves to another POS', async () => {
+  it('does not keep the state that its previous POS reported when it moves to another POS', async () => {
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     await settled();
     await putLocation(pool, rules, { locationId, integration: 'other', settings: {} });
@@ -165,7 +165,7 @@ describe('a kitchen', () => {
     expect(await settleKitchens(pool)).toEqual([]);
   });
 
-  it('is not written from what was read before an operator changed it', async () => {
+  it('is not written from values that were read before an operator changed it', async () => {
     let made: Promise<unknown> | undefined;
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
@@ -199,7 +199,7 @@ describe('a kitchen', () => {
   });
 });
 
-describe('publishing', () => {
+describe('publishing of availability', () => {
   const published: Availability[] = [];
   const observed: Observed[] = [];
   let answer: (availability: Availability) => Promise<void>;
@@ -228,7 +228,7 @@ describe('publishing', () => {
     return rows[0];
   };
 
-  it('tells the latest state once, as it can be read', async () => {
+  it('publishes the latest state once, in the form that readers get', async () => {
     await report({ state: 'closed', until: inAnHour() });
     await settled();
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
@@ -238,7 +238,7 @@ describe('publishing', () => {
     expect(await row()).toMatchObject({ isDone: true });
   });
 
-  it('of one kitchen is never done twice at a time: what changes meanwhile is told next', async () => {
+  it("publishes one kitchen's states one after another, and a state that changed meanwhile next", async () => {
     const first = Promise.withResolvers<void>();
     await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     answer = async ({ locationId: of }) => (of === locationId ? first.promise : undefined);
@@ -273,7 +273,7 @@ describe('publishing', () => {
     expect(await row()).toMatchObject({ failures: 0, isDone: true });
   });
 
-  it('of a removed location tells once that it is closed, and that it is open if it is created again', async () => {
+  it('publishes a removed location once as closed, and as open if it is created again', async () => {
     await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     await publisher().round();
     expect(await removeLocation(pool, locationId, { unpaused: true })).toEqual({ tokens: 0 });
@@ -297,7 +297,7 @@ describe('publishing', () => {
   });
 
   it.each([true, false])(
-    'of a process that lost its lease records nothing, published or not (%s)',
+    'records nothing after its process lost the lease, published or not (%s)',
     async (isPublished) => {
       await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
       const slow = Promise.withResolvers<void>();

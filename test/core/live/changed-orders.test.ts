@@ -36,7 +36,7 @@ async function tell(serviceOrderId: string): Promise<void> {
   );
 }
 
-it('a look far back tells what is new alone', async () => {
+it('a wide look reports only what is new', async () => {
   const now = performance.now.bind(performance);
   let later = 0;
   performance.now = () => now() + later;
@@ -55,7 +55,7 @@ it('a look far back tells what is new alone', async () => {
   }
 });
 
-it('what took longer to commit than a look goes back is told by the next look far back', async () => {
+it('a change that took long to commit is found by the next wide look', async () => {
   const now = performance.now.bind(performance);
   try {
     await look();
@@ -72,7 +72,7 @@ it('what took longer to commit than a look goes back is told by the next look fa
 it.each([
   ['another server', { server: 'the one before', horizon: AHEAD }, false],
   ['a look that failed', { horizon: AHEAD }, true],
-])('after %s no number counts that was given before', async (_what, before, thenFails) => {
+])('after %s the feed uses no number from an earlier answer', async (_what, before, thenFails) => {
   said = before;
   await look();
   said = {};

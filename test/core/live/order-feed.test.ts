@@ -86,7 +86,7 @@ async function twoLooks(): Promise<void> {
 const heardIs = (name: string, ...news: (number | string)[]): Promise<unknown> =>
   until(() => JSON.stringify(heard[name]) === JSON.stringify(news));
 
-it('Postgres is asked for changes alone, at intervals, while nothing happens', async () => {
+it('an idle feed only asks Postgres for changes, at intervals', async () => {
   for (let i = 1; i <= 1_000; i++) follow(`${i}`, `order-${i}`);
   await until(() => Object.values(heard).every((news) => news.length === 1));
   const answeredAt: number[] = [];
@@ -98,7 +98,7 @@ it('Postgres is asked for changes alone, at intervals, while nothing happens', a
   expect((answeredAt[3] ?? 0) - (answeredAt[0] ?? 0)).toBeGreaterThan(400);
 });
 
-it('orders that are followed are read when they change, together, and no others', async () => {
+it('the feed reads followed orders together when they change, and no other orders', async () => {
   for (let i = 1; i <= 50; i++) follow(`${i}`, `order-${i}`, 1);
   await until(() => Object.values(heard).every((news) => news.length === 1));
   asked = [];
@@ -114,7 +114,7 @@ it('orders that are followed are read when they change, together, and no others'
   expect(asked.filter((text) => !isLook(text)).length).toBe(1);
 });
 
-it('a message is not missed that the topic had between two looks', async () => {
+it('a follower gets a message that was published between two looks', async () => {
   follow('one', 'order-1', 1);
   await heardIs('one', 'at 1');
   onAnswer = async (text) => {
@@ -126,7 +126,7 @@ it('a message is not missed that the topic had between two looks', async () => {
   await heardIs('one', 'at 1', 'at 2', 2);
 });
 
-it('a message is not missed that took longer to commit than those after it', async () => {
+it('a follower gets a message whose commit took longer than those of later messages', async () => {
   follow('slow', 'order-1', 1);
   follow('quick', 'order-2', 1);
   await until(() => Object.values(heard).every((news) => news.length === 1));
@@ -145,7 +145,7 @@ it('a message is not missed that took longer to commit than those after it', asy
   expect(reads).toBeLessThanOrEqual(2);
 });
 
-it('who joins during a look or a read misses nothing', async () => {
+it('a follower who joins during a look or a read misses no message', async () => {
   follow('first', 'order-1', 1);
   await heardIs('first', 'at 1');
   // Committed after the look, which does not know it, and before the read of who joins.
@@ -166,7 +166,7 @@ it('who joins during a look or a read misses nothing', async () => {
   expect(heard['second']?.[0]).toMatch(/^at [23]$/);
 });
 
-it('who joins while another resumes the same order is told when its last step was applied', async () => {
+it('a follower who joins while another resumes the same order gets the time of its last step', async () => {
   await move('order-1', 2);
   const applied = new Promise((resolve) => {
     following.push(feed.follow('order-1', undefined, (read) => resolve(read?.state.appliedAt)));
@@ -175,7 +175,7 @@ it('who joins while another resumes the same order is told when its last step wa
   expect(await applied).toEqual(expect.any(String));
 });
 
-it('who follows an order that no signal named yet has its messages from the first', async () => {
+it('a follower of an order without a signal gets its messages from the first', async () => {
   follow('early', 'order-of-tomorrow');
   await heardIs('early', 'at undefined');
   await seedOrders(pool, ['order-of-tomorrow'], { order: { sequence: 1 } });
@@ -183,14 +183,14 @@ it('who follows an order that no signal named yet has its messages from the firs
   await heardIs('early', 'at undefined', 'at 1', 1);
 });
 
-it('an order that ends without a message ends for its followers', async () => {
+it('an order that ends without a message ends the streams of its followers', async () => {
   follow('quiet', 'order-7', 1);
   await heardIs('quiet', 'at 1');
   await pool.query(`UPDATE orders SET ended_at = now() WHERE service_order_id = 'order-7'`);
   await heardIs('quiet', 'at 1', 'at 1', 'end');
 });
 
-it('after an hour without Postgres every order is read anew', async () => {
+it('after an hour without Postgres the feed reads every followed order again', async () => {
   follow('patient', 'order-1', 1);
   await heardIs('patient', 'at 1');
   // What was committed then is older than any look goes back.
@@ -210,7 +210,7 @@ it('after an hour without Postgres every order is read anew', async () => {
   }
 });
 
-it('a look reads what is new alone, of tables that Postgres knows nothing of yet', async () => {
+it('a look reads only new rows, even of tables without statistics', async () => {
   await pool.query(
     `INSERT INTO live_messages (service_order_id, sequence, rank, applied_at, published_at)
      SELECT 'order-' || i, 1, 10, now() - i * interval '1 min', now() - i * interval '1 min'

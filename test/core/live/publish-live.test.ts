@@ -28,7 +28,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     expect(plans.flatMap(nodesOf).map((node) => node['Node Type'])).not.toContain('Seq Scan');
   });
 
-  it('deletes, before it stops, what it published', async () => {
+  it('deletes the messages that it published before it stops', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(3);
     const begun = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     expect((await pool.query('SELECT FROM live_messages')).rowCount).toBe(3);
   });
 
-  it('claims no row that it deletes, and the next of its order', async () => {
+  it('does not claim a row that it deletes, and claims the next row of that order', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(1);
     await pool.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('order-1', 4, 30)`);
@@ -64,7 +64,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     expect((await pool.query('SELECT FROM live_messages')).rowCount).toBe(1);
   });
 
-  it('logs failed messages until the topic counts as down, then once that it is', async () => {
+  it('logs each failed message until the topic counts as down, and then one line', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(30);
     const errors: string[] = [];
@@ -78,7 +78,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     expect(errors).toEqual([...each, 'the status topic cannot be reached; live messages wait']);
   });
 
-  it('deletes at the next claim what a failed claim should have deleted', async () => {
+  it('deletes with its next claim the rows that a failed claim should have deleted', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(1);
     let attempts = 0;
@@ -96,7 +96,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     expect(attempts).toBe(1);
   });
 
-  it('does not read again what was published since an old snapshot, which keeps it', async () => {
+  it('does not read rows again that were published and that an old snapshot keeps', async () => {
     await pool.query('TRUNCATE outbox');
     const old = new pg.Client(pool.options.connectionString);
     await old.connect();

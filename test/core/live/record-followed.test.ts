@@ -59,7 +59,7 @@ it('an order is watched while a member follows it, through whichever process', a
   expect(await watched()).toEqual([]);
 });
 
-it('each process counts those that run, also if nobody follows', async () => {
+it('each process counts the running processes, also if it has no followers', async () => {
   const [one, other] = [startProcess(), startProcess()];
   for (const each of [one, other, one]) await each.write();
   expect(liveProcesses.count).toBe(2);
@@ -68,7 +68,7 @@ it('each process counts those that run, also if nobody follows', async () => {
   expect(liveProcesses.count, 'the other is dead').toBe(1);
 });
 
-it('one statement writes what has changed', async () => {
+it('one statement writes all changes', async () => {
   const asked: unknown[][] = [];
   const counting = (async (...about: [string, unknown[]]) => {
     asked.push(about[1].slice(1));
@@ -89,7 +89,7 @@ it('one statement writes what has changed', async () => {
   ]);
 });
 
-it('what was followed through a process that was killed counts for half a minute, and goes with the next beat', async () => {
+it('the orders that were followed through a killed process count for half a minute, and the next beat deletes them', async () => {
   const [killed, lives] = [startProcess(), startProcess()];
   killed.follows = ['order-1', 'order-2'];
   lives.follows = ['order-3'];
@@ -103,7 +103,7 @@ it('what was followed through a process that was killed counts for half a minute
   expect(await rows()).toBe(1);
 });
 
-it('nobody waits for another process that takes away what is gone', async () => {
+it('a process does not wait for another that deletes rows of a dead process', async () => {
   const [killed, lives] = [startProcess(), startProcess()];
   killed.follows = ['order-1'];
   await killed.write();
@@ -113,7 +113,7 @@ it('nobody waits for another process that takes away what is gone', async () => 
   expect(await watched()).toEqual(['order-2']);
 });
 
-it('a process that was taken for gone, or whose rows a restore does not have, writes all of them anew', async () => {
+it('a process that counted as dead, or whose rows a restore lost, writes all its rows again', async () => {
   const [late, lives] = [startProcess(), startProcess()];
   late.follows = ['order-1'];
   await late.write();
@@ -130,7 +130,7 @@ it('a process that was taken for gone, or whose rows a restore does not have, wr
   expect(await watched()).toEqual(['order-1', 'order-2', 'order-3']);
 });
 
-it('of what may have been written, nothing stays that is not followed any more', async () => {
+it('after a write with an unknown result no row stays of an order that nobody follows', async () => {
   let isCut = true;
   const one = startProcess({
     query: (async (...about: [string, unknown[]]) => {
@@ -150,7 +150,7 @@ it('of what may have been written, nothing stays that is not followed any more',
   expect(await watched()).toEqual(['order-2']);
 });
 
-it('ten thousand that come at once are written in one round', async () => {
+it('ten thousand orders that are followed at once are written in one round', async () => {
   const one = startProcess();
   one.follows = Array.from({ length: 10_000 }, (_, nth) => `order-${nth}`);
   await one.write();

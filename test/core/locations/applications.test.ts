@@ -93,7 +93,7 @@ describe.each(['toast', 'deliverect', 'lightspeed-k', 'square'] as const)('an ap
   });
 });
 
-it('a webhook is verified with a new secret, in a process that has cached the former one', async () => {
+it('a webhook is verified with a new secret, although the process has cached the old one', async () => {
   await pos.stop();
   const hubrise = await startHubrise();
   pos = hubrise;
@@ -117,7 +117,7 @@ it('a webhook is verified with a new secret, in a process that has cached the fo
   await until(async () => ((await report()) as { outcome: string }).outcome !== 'dropped');
 });
 
-describe('a location', () => {
+describe('a location of an application', () => {
   beforeEach(async () => {
     await putApplication('ours');
   });
@@ -125,11 +125,11 @@ describe('a location', () => {
   it.each([
     ['an unknown application', { application: 'theirs' }, 'settings: application names no application of toast'],
     ['one of another integration', { application: 'hub' }, 'settings: application names no application of toast'],
-    ['what cannot be stored', { application: 'a\0b' }, 'settings: application names no application of toast'],
+    ['a name that cannot be stored', { application: 'a\0b' }, 'settings: application names no application of toast'],
     ['no name', { application: { name: 'ours' } }, 'settings: application names no application of toast'],
-    ['a field besides', { clientSecret: 'mine' }, 'settings: clientSecret is part of the application'],
-    ['a host besides', { baseUrl: 'https://evil.example' }, 'settings: baseUrl is part of the application'],
-  ])('is refused that gives %s', async (_, change, detail) => {
+    ['another field too', { clientSecret: 'mine' }, 'settings: clientSecret is part of the application'],
+    ['a host too', { baseUrl: 'https://evil.example' }, 'settings: baseUrl is part of the application'],
+  ])('is refused if it gives %s', async (_, change, detail) => {
     const settings = { clientId: 'another', clientSecret: 'another' };
     await operator.send('PUT', '/applications/hub', { integration: 'hubrise', settings });
     for (const by of [operator, scoped]) {
@@ -141,7 +141,7 @@ describe('a location', () => {
     expect((await operator.send('PATCH', '/locations/club-1', { settings: change })).status).toBe(400);
   });
 
-  it('of a group refers to it by its own integrator, who never sees its secret and leads it nowhere else', async () => {
+  it('uses the application of its group without seeing the secret or changing the host, as its integrator', async () => {
     expect((await refer('north:1', 'ours', {}, scoped)).status).toBe(201);
     expect(await place('north:1')).toMatchObject({ state: 'sent' });
     const shown = await scoped.get('/locations/north:1');
@@ -152,14 +152,14 @@ describe('a location', () => {
     expect(await stored('north:1')).toMatchObject({ column: 'ours', application: 'ours' });
   });
 
-  it('keeps no reference when it stops naming one', async () => {
+  it('keeps no reference after it stops naming the application', async () => {
     await refer('club-1');
     const settings = { application: null, ...pos.settings };
     expect((await operator.send('PATCH', '/locations/club-1', { settings })).status).toBe(200);
     expect(await stored('club-1')).toMatchObject({ column: null, clientSecret: pos.settings['clientSecret'] });
   });
 
-  it('is a file with the name of its application, which apply takes again', async () => {
+  it('is exported as a file with the name of its application, which apply accepts', async () => {
     await refer('club-1');
     const folder = await mkdtemp(join(tmpdir(), 'expediter-applications-'));
     try {
@@ -186,7 +186,7 @@ describe('a location', () => {
     }
   });
 
-  it('is disconnected and connected with the application, and gets none of its fields', async () => {
+  it('is disconnected and connected through the application, and gets none of its fields', async () => {
     await pos.stop();
     pos = await startSquare({ byOauth: true });
     await putApplication('seller');
@@ -199,7 +199,7 @@ describe('a location', () => {
 });
 
 describe('an application', () => {
-  it('is for those whose role integrator is unscoped', async () => {
+  it('is only for an unscoped integrator', async () => {
     for (const answer of [
       await putApplication('ours', {}, scoped),
       await scoped.get('/applications'),
@@ -210,7 +210,7 @@ describe('an application', () => {
     }
   });
 
-  it('shows its secret by a fingerprint, in no answer, log or audit', async () => {
+  it('is shown with a fingerprint of its secret, and the secret is in no answer, log or audit', async () => {
     await putApplication('ours');
     await refer('club-1');
     const { body, text } = await operator.get('/applications');
@@ -237,7 +237,7 @@ describe('an application', () => {
     expect(JSON.stringify(rows)).not.toContain(pos.settings['clientSecret']);
   });
 
-  it('is changed in the audit of each location that refers to it, for its admins', async () => {
+  it("has its changes in the audit of each location that uses it, for that location's admins", async () => {
     const of = await askOperator(system.urls[0] ?? '', await nameToken(system, 'of uses-1', ['admin'], ['uses-1']));
     await putApplication('ours', { clientSecret: WRONG });
     for (const id of ['uses-1', 'uses-2']) await refer(id);
@@ -263,7 +263,7 @@ describe('an application', () => {
     expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(detail) as string } });
   });
 
-  it('is refused for an integration that has none, and keeps its integration', async () => {
+  it('is refused for an integration without applications, and cannot change its integration', async () => {
     const none = await operator.send('PUT', '/applications/ours', { integration: 'standard', settings: {} });
     expect(none).toMatchObject({ status: 400, body: { detail: 'standard has no applications' } });
     await putApplication('ours');
@@ -283,7 +283,7 @@ describe('an application', () => {
     expect((await operator.send('DELETE', '/applications/ours')).status).toBe(404);
   });
 
-  it('is not removed from under a location that is being stored', async () => {
+  it('is not removed while a location that uses it is being stored', async () => {
     await putApplication('ours');
     const client = await system.pool.connect();
     await client.query('BEGIN; SELECT FROM applications FOR UPDATE');
@@ -300,10 +300,10 @@ describe('an application', () => {
   });
 });
 
-describe('the former form, with id and secret in each location', () => {
+describe('a location with id and secret of its own', () => {
   const own = (): object => ({ ...part(true), ...part(false) });
 
-  it('is accepted, the doctor names it, and adopt moves equal ones into one application', async () => {
+  it('is accepted and named by the doctor, and adopt moves equal ones into one application', async () => {
     for (const id of ['club-1', 'club-2']) expect((await put(id, own())).status).toBe(201);
     await put('club-3', { ...own(), clientId: 'another client' });
     await putApplication('kept', { clientId: 'of others' });
@@ -332,7 +332,7 @@ describe('the former form, with id and secret in each location', () => {
     });
   });
 
-  describe('that changes while it is adopted', () => {
+  describe('a location that changes during adopt', () => {
     const keys = parseSettingsKeys(SHARED_ENV.SETTINGS_KEY);
     const rules = { registry, keys, publicUrl: 'https://expediter.test', allowedHosts };
     /** Adopts, and does something else once, as soon as a location was read. */
@@ -351,7 +351,7 @@ describe('the former form, with id and secret in each location', () => {
       return adoptApplications(raced, rules, false);
     };
 
-    it('stays as somebody else stored it', async () => {
+    it('keeps the settings that somebody else stored meanwhile', async () => {
       for (const id of ['club-1', 'club-2']) await put(id, own());
       const theirs = { settings: { clientSecret: 'a newer secret' } };
       expect(await adoptAfter(() => operator.send('PATCH', '/locations/club-1', theirs))).toMatchObject([
@@ -360,7 +360,7 @@ describe('the former form, with id and secret in each location', () => {
       expect(await stored('club-1')).toMatchObject({ column: null, ...theirs.settings });
     });
 
-    it('is not moved into an application that somebody else has just made by the same name', async () => {
+    it('is not moved into an application that somebody else created with the same name', async () => {
       await put('club-1', own());
       const theirs = (): Promise<unknown> => putApplication('toast', { clientId: 'theirs' });
       await expect(adoptAfter(theirs)).rejects.toThrow('There is another application called "toast"');
@@ -370,7 +370,7 @@ describe('the former form, with id and secret in each location', () => {
     });
   });
 
-  it('stays where a location has no client of the platform, or its settings cannot be decrypted', async () => {
+  it('is not adopted if it has no client of the platform, or its settings cannot be decrypted', async () => {
     await pos.stop();
     pos = await startSquare();
     await put('club-1', pos.settings);

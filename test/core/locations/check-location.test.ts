@@ -39,7 +39,7 @@ function ask(
   return checkLocation(deps, locationId, withinMs);
 }
 
-it('is fine when the POS answers, asked with what an order would be sent with', async () => {
+it('says ok when the POS answers, and calls it with the settings and credentials of an order', async () => {
   check.mockResolvedValueOnce();
   expect(await ask()).toEqual({ locationId: 'asked', state: 'ok' });
   expect(check).toHaveBeenLastCalledWith({
@@ -51,14 +51,14 @@ it('is fine when the POS answers, asked with what an order would be sent with', 
   });
 });
 
-it('goes for a paused location as well: it is checked before it is resumed', async () => {
+it('checks a paused location too, so that it can be checked before it is resumed', async () => {
   await putLocation(pool, rules, { locationId: 'paused', integration: 'asked', settings: { site: 'one' } });
   await pauseLocation(pool, 'paused');
   check.mockResolvedValueOnce();
   expect(await ask('paused')).toEqual({ locationId: 'paused', state: 'ok' });
 });
 
-it('says that nothing was checked where the POS cannot be asked', async () => {
+it('says unchecked if the POS has no call for a check', async () => {
   expect(await ask('plain')).toEqual({
     locationId: 'plain',
     state: 'unchecked',
@@ -81,8 +81,13 @@ it.each([
     /expediter location put --location asked/,
   ],
   ['a refusal', new GiveUp('never', { reason: 'no' }), /^never$/, /expediter location put/],
-  ['a fault of the provider, unquoted', new TypeError('secret-1'), /^unexpected TypeError$/, /fault in the provider/],
-])('tells %s, and what to do', async (_name, error, problem, toDo) => {
+  [
+    'a fault of the provider, without its text',
+    new TypeError('secret-1'),
+    /^unexpected TypeError$/,
+    /fault in the provider/,
+  ],
+])('reports %s, and what to do', async (_name, error, problem, toDo) => {
   check.mockRejectedValueOnce(error);
   expect(await ask()).toEqual({
     locationId: 'asked',
@@ -92,7 +97,7 @@ it.each([
   });
 });
 
-it('tells settings that cannot be opened from ones that are wrong', async () => {
+it('reports settings that cannot be decrypted as such, and not as wrong', async () => {
   const otherKeys = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
   const decryptSettings = settingsDecrypter({ ...rules, keys: otherKeys });
   expect(await ask('asked', { decryptSettings })).toEqual({
@@ -103,7 +108,7 @@ it('tells settings that cannot be opened from ones that are wrong', async () => 
   });
 });
 
-it('waits so long for a provider that forgets its signal, and no longer', async () => {
+it('waits only for its time-out if a provider ignores the signal', async () => {
   check.mockReturnValueOnce(new Promise(() => {}));
   expect(await ask('asked', { withinMs: 50 })).toMatchObject({
     locationId: 'asked',
@@ -112,7 +117,7 @@ it('waits so long for a provider that forgets its signal, and no longer', async 
   });
 });
 
-it('knows no other locations', async () => {
+it('refuses an unknown location', async () => {
   await expect(ask('nowhere')).rejects.toMatchObject({
     name: 'WrongLocation',
     message: 'no location is called "nowhere"',

@@ -49,21 +49,21 @@ const rowOf = async (): Promise<Record<string, unknown>> =>
   (await pool.query('SELECT * FROM credentials ORDER BY granted_at DESC NULLS LAST LIMIT 1')).rows[0] as never;
 const die = (): Promise<unknown> => pool.query(`UPDATE credentials SET renewing_until = now() - interval '1 s'`);
 
-it('is asked for once, however many processes want it at the same time', async () => {
+it('thirty requests of three processes obtain one token', async () => {
   const processes = [process(), process(), process()];
   const tokens = await Promise.all(Array.from({ length: 30 }, (_, i) => tokenFrom(processes[i % 3] as Credentials)));
   expect(new Set(tokens)).toEqual(new Set(['access-1']));
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('is renewed with the last refresh token, each of which is spent once', async () => {
+it('each renewal uses the last refresh token, which is spent once', async () => {
   vendor = startVendor(0);
   const [one, other] = [process(), process()];
   for (const credentials of [one, other, one, other]) await tokenFrom(credentials);
   expect(vendor.spent).toEqual(['the first', 'refresh-1', 'refresh-2', 'refresh-3']);
 });
 
-it('in the row of other settings is used by nobody: these start from their own', async () => {
+it('a grant in the row of other settings is not used: these settings obtain their own', async () => {
   await tokenFrom(process());
   const [mine] = (
     await pool.query<{ seed_sha256: Buffer; grant: string }>(
@@ -80,7 +80,7 @@ it('in the row of other settings is used by nobody: these start from their own',
   expect(vendor.obtain).toHaveBeenCalledWith(undefined, expect.anything());
 });
 
-it('that the POS refused before its time is renewed once for all processes', async () => {
+it('a token that the POS refused early is renewed once for all processes', async () => {
   const [one, other] = [process(), process()];
   await Promise.all([tokenFrom(one), tokenFrom(other)]);
   await pool.query(`UPDATE credentials SET granted_at = granted_at - interval '61 s'`);
@@ -89,14 +89,14 @@ it('that the POS refused before its time is renewed once for all processes', asy
   expect(vendor.spent).toEqual(['the first', 'refresh-1']);
 });
 
-it('that was granted a moment ago is given again: then it is not the token that the POS refuses', async () => {
+it('a token that was granted a moment ago is not renewed when the POS refuses an older one', async () => {
   const credentials = process();
   await tokenFrom(credentials);
   expect(await tokenFrom(credentials, 'access-1')).toBe('access-1');
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('is renewed while a minute of its hour is left, or a tenth where it lives for less', async () => {
+it('a token is renewed in the last minute of its hour, or the last tenth of a shorter life', async () => {
   await tokenFrom(process());
   const leave = (seconds: number): Promise<unknown> =>
     pool.query(
@@ -112,7 +112,7 @@ it('is renewed while a minute of its hour is left, or a tenth where it lives for
   expect(await tokenFrom(process())).toBe('access-2');
 });
 
-it('is renewed before its time for whoever wants a younger one, and for nobody else', async () => {
+it('a caller that wants a younger token renews it early, and no other caller does', async () => {
   const [one, other] = [process(), process()];
   const younger = (credentials: Credentials): Promise<string> =>
     credentials.accessToken({ seed, obtain: vendor.obtain, maxAgeS: 600 });
@@ -126,7 +126,7 @@ it('is renewed before its time for whoever wants a younger one, and for nobody e
   expect(vendor.spent).toEqual(['the first', 'refresh-1']);
 });
 
-it('that is good stays good for orders while a renewal before its time is under way, and when it was refused', async () => {
+it('a valid token stays in use for orders during an early renewal, and after its refusal', async () => {
   await tokenFrom(process());
   await pool.query(`UPDATE credentials SET granted_at = granted_at - interval '11 min'`);
   const started = Promise.withResolvers<void>();
@@ -142,7 +142,7 @@ it('that is good stays good for orders while a renewal before its time is under 
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('is kept with how long the connection lasts, if it ends at all', async () => {
+it('a grant is kept with the time for which the connection lasts, if it ends at all', async () => {
   const lasting = (lastsS: number | undefined) =>
     process().accessToken({ seed, obtain: async () => ({ accessToken: 'a', expiresIn: 0, lastsS }) });
   await lasting(14 * 86_400 - 0.4);
@@ -151,7 +151,7 @@ it('is kept with how long the connection lasts, if it ends at all', async () => 
   expect(await rowOf()).toMatchObject({ lasts_s: null });
 });
 
-it('is waited for by an order for ten seconds, and granted all the same', async () => {
+it('an order waits ten seconds for a token, which is granted and kept all the same', async () => {
   let answer = (): void => {};
   vendor.answer = () =>
     new Promise((resolve) => {
@@ -169,7 +169,7 @@ it('is waited for by an order for ten seconds, and granted all the same', async 
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('is asked for under a signal of its own', async () => {
+it('a token is obtained under a signal of its own', async () => {
   const signals: AbortSignal[] = [];
   await process().accessToken({
     seed,
@@ -181,7 +181,7 @@ it('is asked for under a signal of its own', async () => {
   expect(signals.map((signal) => signal.aborted)).toEqual([false]);
 });
 
-it('that no key of ours opens any more is as good as none', async () => {
+it('a grant that no key of ours decrypts is obtained again', async () => {
   await tokenFrom(process());
   const others = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
   const asked: unknown[] = [];
@@ -198,7 +198,7 @@ it('that no key of ours opens any more is as good as none', async () => {
   expect({ token, asked }).toEqual({ token: 'anew', asked: [undefined] });
 });
 
-it('is forgotten when nobody has renewed it for a season', async () => {
+it('a grant that was not renewed for 90 days is deleted', async () => {
   await tokenFrom(process());
   await pool.query(`UPDATE credentials SET granted_at = now() - interval '91 days' WHERE "grant" = $1`, [
     (await rowOf())['grant'],
@@ -209,7 +209,7 @@ it('is forgotten when nobody has renewed it for a season', async () => {
   expect(before.length - after.length).toBe(1);
 });
 
-it('whose renewal died with its process is tried again, and a refresh token that was spent needs a new authorisation', async () => {
+it('a renewal whose process died is tried again, and a spent refresh token needs a new authorisation', async () => {
   vendor.answer = () => new Promise(() => {});
   // Nobody waits for it any more.
   tokenFrom(process()).catch(() => {});
@@ -224,7 +224,7 @@ it('whose renewal died with its process is tried again, and a refresh token that
   expect(await tokenFrom(next)).toBe('access-1');
 });
 
-it('that is refused for good is not asked for by each order that waits for it', async () => {
+it('a final refusal is not asked for again by each order that waits for the token', async () => {
   let asked = 0;
   const obtain = async (): Promise<Grant> => {
     asked += 1;
@@ -235,7 +235,7 @@ it('that is refused for good is not asked for by each order that waits for it', 
   expect(asked).toBe(1);
 });
 
-it('is not lost when Postgres goes away between its grant and its row', async () => {
+it('a token is not lost when Postgres goes away between the grant and its row', async () => {
   vendor.answer = async () => {
     await pool.query('ALTER TABLE credentials RENAME TO away');
     setTimeout(() => void pool.query('ALTER TABLE away RENAME TO credentials'), 400);
@@ -245,7 +245,7 @@ it('is not lost when Postgres goes away between its grant and its row', async ()
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('is not lost either when Postgres stays away: whoever holds it goes on with it', async () => {
+it('a token is not lost when Postgres stays away: the process that has the token uses and stores it', async () => {
   const credentials = process();
   let skew = 0;
   const now = performance.now.bind(performance);
@@ -267,7 +267,7 @@ it('is not lost either when Postgres stays away: whoever holds it goes on with i
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('comes too late from a process that slept while another one renewed', async () => {
+it('a late token from a process that slept does not replace a newer one', async () => {
   let wake = (): void => {};
   vendor.answer = () =>
     new Promise((resolve) => {
@@ -283,7 +283,7 @@ it('comes too late from a process that slept while another one renewed', async (
   expect(await tokenFrom(process())).toBe('newer');
 });
 
-it('leaves nothing readable in the database', async () => {
+it('a stored grant has nothing readable in the database', async () => {
   await tokenFrom(process());
   const row = await rowOf();
   expect(row).toMatchObject({ integration: 'acme', renewer: null, renewing_until: null });
@@ -293,16 +293,19 @@ it('leaves nothing readable in the database', async () => {
 it.each([
   ['the answer is lost', new TryAgain('no answer', { sent: true, retryAfterMs: 5 }), 5],
   ['the provider has a fault', new TypeError('secret'), undefined],
-])('fails without having sent the order where %s, and may be asked for again at once', async (_name, fault, wait) => {
-  const credentials = process();
-  const failing = credentials.accessToken({ seed, obtain: () => Promise.reject(fault) });
-  const error = await failing.catch((error: unknown) => error as TryAgain);
-  expect(error).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: wait });
-  expect((error as Error).message).not.toContain('secret');
-  expect(await tokenFrom(credentials)).toBe('access-1');
-});
+])(
+  'a token that cannot be obtained because %s means TryAgain, not sent, and may be asked for again at once',
+  async (_name, fault, wait) => {
+    const credentials = process();
+    const failing = credentials.accessToken({ seed, obtain: () => Promise.reject(fault) });
+    const error = await failing.catch((error: unknown) => error as TryAgain);
+    expect(error).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: wait });
+    expect((error as Error).message).not.toContain('secret');
+    expect(await tokenFrom(credentials)).toBe('access-1');
+  },
+);
 
-it('is of the settings that it stems from: others begin anew', async () => {
+it('a grant belongs to the settings from which it came: other settings obtain their own', async () => {
   const credentials = process();
   await tokenFrom(credentials);
   seed = { ...seed, clientId: 'c-2' };

@@ -20,7 +20,7 @@ describe('a secret in a text', () => {
     expect(hideIn(value, [TOKEN])).toBe(blanked);
   });
 
-  it('is hidden in every code, wherever it begins there', () => {
+  it('is hidden in every encoding, at any offset', () => {
     for (const secret of ['s3cret/+"ä\\ of ours', TOKEN, '61bcc34f657cc48c23eb60d5', 'correcthorsebattery']) {
       for (const before of ['', 'a', 'user:', '{"key":"']) {
         for (const [how, text] of Object.entries(disguisesOf(`${before}${secret}" and more`))) {
@@ -33,18 +33,18 @@ describe('a secret in a text', () => {
   });
 
   it.each(['till/1.0', 'v1,100%25sure%zz%', '%E2%82%AC', '%'.repeat(10_000), 'the POS answered 500: check ordersUrl'])(
-    'is not in %.20s, which stays as it is',
+    'is not found in %.20s, which stays as it is',
     (value) => {
       expect(hideIn(value, [TOKEN])).toBe(value);
     },
   );
 
-  it('is hidden if the end of the text cuts it', () => {
+  it('is hidden if it is cut off at the end of the text', () => {
     expect(hideIn(`said: ${TOKEN.slice(0, -3)}`, [TOKEN])).toBe('said: [secret]');
     expect(hideIn(`said: ${TOKEN.slice(0, 7)}`, [TOKEN])).toBe(`said: ${TOKEN.slice(0, 7)}`);
   });
 
-  it('that could be an ordinary word is hidden only where it stands alone in a sentence', () => {
+  it('that could be an ordinary word is hidden only as a whole word in a sentence', () => {
     expect(hideIn('the till lighthouse said: "till"', ['till', 'light'])).toBe(
       'the [secret] lighthouse said: "[secret]"',
     );
@@ -52,7 +52,7 @@ describe('a secret in a text', () => {
   });
 });
 
-describe('what a POS answers', () => {
+describe('an answer of a POS', () => {
   it('keeps its shape, its dates and its new settings, and loses an id with a secret', () => {
     const at = new Date();
     const answer = { providerOrderId: `x${TOKEN}`, nativeStatus: TOKEN, settings: { accessToken: TOKEN }, at, n: 1 };
@@ -63,7 +63,7 @@ describe('what a POS answers', () => {
     ]);
   });
 
-  it('keeps in ids and URLs what could be a name, which is hidden in a sentence', () => {
+  it('keeps a secret that could be a name in ids and URLs, and hides it in a sentence', () => {
     const guid = '9c59d4ab-8242-450f-8f36-b16e1b3ab802';
     const secrets = ['club-north-7', guid];
     const answer = { providerOrderId: 'club-north-7-0042', trackingUrl: `https://pos.test/${guid}/42` };
@@ -71,7 +71,7 @@ describe('what a POS answers', () => {
     expect(hideSecrets(`no order at ${guid} of club-north-7`, secrets)).toBe('no order at [secret] of [secret]');
   });
 
-  it('is hidden in all texts of an error, which stays the same error', () => {
+  it('loses the secret in all texts of an error, which stays the same error', () => {
     const error = new GiveUp(`no ${TOKEN}`, { reason: `never ${TOKEN}`, httpStatus: 400 });
     const outer = new TryAgain(`again ${TOKEN}`, { sent: true, cause: error as never });
     expect(hideSecrets(outer, [TOKEN])).toBe(outer);
@@ -80,13 +80,13 @@ describe('what a POS answers', () => {
     expect(`${outer.stack} ${error.stack}`).not.toContain(TOKEN);
   });
 
-  it('reaches nobody if its error cannot be changed', () => {
+  it('is replaced by an error if it is an error that cannot be changed', () => {
     const frozen = Object.freeze(new TryAgain(`again ${TOKEN}`, { sent: true }));
     expect(() => hideSecrets(frozen, [TOKEN])).toThrow(/^(message|stack) cannot be changed$/);
   });
 });
 
-it('secrets are all texts that are not shown, and the parts of their URLs that could be tokens', () => {
+it('the secrets of settings are all hidden texts, and the parts of their URLs that could be tokens', () => {
   const ordersUrl = 'https://pos.test/restaurants/a1b2c3d4e5/orders?key=k-1234567#f-1234567';
   expect(secretsOf(standard, { ordersUrl, unsigned: true })).toEqual([
     ordersUrl,
@@ -106,7 +106,7 @@ it('secrets are all texts that are not shown, and the parts of their URLs that c
   expect(secretsOf(deliverect, settings)).toBe(secretsOf(deliverect, settings));
 });
 
-it('tokens of a call are secrets of the call', async () => {
+it('tokens that a call obtains are secrets of the call', async () => {
   const secrets: string[] = [];
   const granting = noteTokens(
     { accessToken: async ({ obtain }) => (await obtain('old', AbortSignal.timeout(1_000))).accessToken },
@@ -122,7 +122,7 @@ it.each([
   ['as it is', OLD],
   ['percent-encoded', OLD.replaceAll('_', '%5F').replaceAll('-', '%2d')],
   ['escaped as in JSON', OLD.replaceAll('_', String.raw`\u005f`)],
-])('our token in a body is found %s', (_how, written) => {
+])('our token is found in a body %s', (_how, written) => {
   expect(holdsToken(Buffer.from(`{"url":"https://x.test/?token=${written}"}`), OLD)).toBe(true);
   expect(holdsToken(Buffer.from(`{"url":"https://x.test/?token=${written.slice(0, 20)}"}`), OLD)).toBe(false);
 });

@@ -85,7 +85,7 @@ async function revoked(about: { merchantId?: string; at?: Date } = {}): Promise<
 }
 
 describe('a location whose restaurant withdrew our access', () => {
-  it('needs a reconnect, which alerts, and its orders are held until there is one', async () => {
+  it('needs a reconnect and alerts, and its orders are held until the reconnect', async () => {
     expect(await shown()).toMatchObject({ reconnectNeededAt: null });
     expect(await revoked()).toMatchObject({ status: 200, body: { outcome: 'applied' } });
     expect(await shown()).toMatchObject({ reconnectNeededAt: expect.any(String) as string });
@@ -111,12 +111,12 @@ describe('a location whose restaurant withdrew our access', () => {
     expect((await connectionLeft()) ?? Infinity).toBeGreaterThan(0);
   });
 
-  it('is not one whose seller Square does not name', async () => {
+  it('is only a location with the seller whom Square names', async () => {
     expect(await revoked({ merchantId: 'ANOTHER' })).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
     expect(await shown()).toMatchObject({ reconnectNeededAt: null });
   });
 
-  it('is not one that got a new grant since then, however late the event comes', async () => {
+  it('is not a location with a newer grant, however late the event comes', async () => {
     await system.query('UPDATE locations SET access_granted_at = now() WHERE location_id = $1', [locationId]);
     const at = new Date(Date.now() - 60_000);
     expect(await revoked({ at })).toMatchObject({ status: 200, body: { outcome: 'stale' } });
@@ -127,7 +127,7 @@ describe('a location whose restaurant withdrew our access', () => {
 describe('a location that an operator disconnects', () => {
   const disconnect = (id = locationId): Promise<OperatorAnswer> => operator.post(`/locations/${id}/disconnect`);
 
-  it('loses its access at Square and in its settings, and its open connect links', async () => {
+  it('loses its access at Square, its token in the settings, and its open connect links', async () => {
     const { url } = (await operator.post(`/locations/${locationId}/connect-links`)).body;
     expect(await disconnect()).toMatchObject({ status: 200, body: { locationId, revoked: true } });
     expect(square.oauth.isWithdrawn).toBe(true);
@@ -141,14 +141,14 @@ describe('a location that an operator disconnects', () => {
     expect(await disconnect()).toMatchObject({ status: 200, body: { revoked: false } });
   });
 
-  it('is disconnected, and given a link to connect again, by the command line too', async () => {
+  it('is disconnected by the command line too, and can get a link to connect again', async () => {
     const ended = await runCli(system.env, ['provider', 'disconnect', locationId]);
     expect(ended.out).toContain(`${locationId} is disconnected, and its access is revoked at the vendor`);
     const { out } = await runCli(system.env, ['provider', 'connect-link', locationId]);
     expect(out).toMatch(/https:\/\/expediter\.test\/connect\/exc_\S+/);
   });
 
-  it('is revoked by its token where the seller is not known', async () => {
+  it('is revoked by its token if the seller is unknown', async () => {
     await patch({ merchantId: null });
     expect(await disconnect()).toMatchObject({ body: { revoked: true } });
     expect(square.oauth.isWithdrawn).toBe(true);
@@ -179,7 +179,7 @@ describe('a location that an operator disconnects', () => {
     await system.query(`DELETE FROM locations WHERE location_id = 'shares'`);
   });
 
-  it('stays as it is where the vendor refuses or is away', async () => {
+  it('keeps its access if the vendor refuses or is away', async () => {
     for (const status of [400, 503]) {
       square.fail = (route) => (route === 'POST /oauth2/revoke' ? { status } : undefined);
       const refused = await disconnect();
@@ -190,7 +190,7 @@ describe('a location that an operator disconnects', () => {
     expect(await shown()).toMatchObject({ reconnectNeededAt: null });
   });
 
-  it('is one of a vendor that offers it', async () => {
+  it('is refused with 409 if its vendor has no access to revoke', async () => {
     await system.addLocation('own', { ordersUrl: 'http://127.0.0.1:9/orders' });
     expect(await disconnect('own')).toMatchObject({ status: 409 });
   });

@@ -29,7 +29,7 @@ const listOf = (pool: pg.Pool, now = (): Date => new Date()): TokenList =>
 const through = (query: (ask: () => Promise<unknown>) => Promise<unknown>): pg.Pool =>
   ({ query: (...about: [string, unknown[]?]) => query(() => pool.query(...about)) }) as unknown as pg.Pool;
 
-/** Connects a location anew, as `location put` stores it. */
+/** Connects a location again, as `location put` stores it. */
 const putIntegration = (integration: string): Promise<unknown> =>
   pool.query(`UPDATE locations SET integration = $1, updated_at = now() WHERE location_id = 'club-1'`, [integration]);
 
@@ -50,7 +50,7 @@ async function refound(token: string): Promise<unknown> {
 const later = (milliseconds: number): unknown =>
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + milliseconds);
 
-it('a valid token is found, with what it opens', async () => {
+it('finds a valid token, with its location and expiry', async () => {
   const expiresAt = new Date('2100-01-01');
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1', expiresAt });
   const { token: lasting } = await issueToken(pool, { locationId: 'club-1' });
@@ -66,14 +66,14 @@ it('a valid token is found, with what it opens', async () => {
   expect(list.size()).toBe(2);
 });
 
-it('nothing is found before all has been read, and the first refresh reads all', async () => {
+it('finds nothing before the first refresh, which reads all tokens', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   expect(list.find(token)).toBeUndefined();
   expect(await refound(token)).toBeDefined();
 });
 
-it('what is revoked, expired or of another integration is not read at all', async () => {
+it('does not read tokens that are revoked, expired or of another integration', async () => {
   const { tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await revokeToken(pool, tokenId);
   await issueToken(pool, { locationId: 'club-1', expiresAt: new Date(Date.now() - 1) });
@@ -85,7 +85,7 @@ it('what is revoked, expired or of another integration is not read at all', asyn
   expect(await refound(token)).toBeUndefined();
 });
 
-it('a token is not found once it is revoked', async () => {
+it('does not find a revoked token after a refresh', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   await list.load();
@@ -94,7 +94,7 @@ it('a token is not found once it is revoked', async () => {
   expect(await refound(token)).toBeUndefined();
 });
 
-it('a token is not found once it has expired, with no refresh in between', async () => {
+it('does not find an expired token, without a refresh in between', async () => {
   let now = new Date();
   list = listOf(pool, () => now);
   const { token } = await issueToken(pool, { locationId: 'club-1', expiresAt: new Date(now.getTime() + 60_000) });
@@ -105,13 +105,13 @@ it('a token is not found once it has expired, with no refresh in between', async
   expect(list.find(token)).toBeUndefined();
 });
 
-it('a token that is issued later is found', async () => {
+it('finds a token that was issued after the load', async () => {
   await list.load();
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   expect(await refound(token)).toBeDefined();
 });
 
-it('a change is read though it is committed after a refresh that began later', async () => {
+it('reads a change that is committed after a later refresh began', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   await list.load();
@@ -128,7 +128,7 @@ it('a change is read though it is committed after a refresh that began later', a
   expect(await refound(token)).toBeUndefined();
 });
 
-it('a token of another integration is not found, and is once the location is put back', async () => {
+it('does not find a token of another integration, and finds it when the location is back at its integration', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   await list.load();
@@ -140,7 +140,7 @@ it('a token of another integration is not found, and is once the location is put
   expect(await refound(token)).toMatchObject({ integration: 'standard' });
 });
 
-it('the tokens of a removed location go with the next refresh', async () => {
+it('forgets the tokens of a removed location with the next refresh', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await list.load();
   await pool.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-1'`);
@@ -149,7 +149,7 @@ it('the tokens of a removed location go with the next refresh', async () => {
   expect(await refound(token)).toBeUndefined();
 });
 
-it('what was deleted by hand goes when all is read anew, which a refresh does once an hour', async () => {
+it('forgets a token that was deleted by hand when it reads all tokens again, once an hour', async () => {
   const removed = await issueToken(pool, { locationId: 'club-1' });
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-2', 'standard', '')`);
   const kept = await issueToken(pool, { locationId: 'club-2' });
@@ -161,7 +161,7 @@ it('what was deleted by hand goes when all is read anew, which a refresh does on
   expect(list.find(kept.token)).toBeDefined();
 });
 
-it('nothing is found in a list that is too old, until it is refreshed', async () => {
+it('finds nothing in a list that is too old, until a refresh', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await list.load();
   const began = performance.now();
@@ -172,7 +172,7 @@ it('nothing is found in a list that is too old, until it is refreshed', async ()
   expect(await refound(token)).toBeDefined();
 });
 
-it('while Postgres cannot be asked the list stays as it is, and grows old', async () => {
+it('keeps its list while Postgres is away, until the list is too old', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   let answers = Number.POSITIVE_INFINITY;
   list = listOf(through((ask) => (--answers < 0 ? Promise.reject(new Error('away')) : ask())));
@@ -191,7 +191,7 @@ it('while Postgres cannot be asked the list stays as it is, and grows old', asyn
   expect(list.find(token)).toBeUndefined();
 });
 
-it('a load and a refresh wait for each other, and for none that failed', async () => {
+it('runs a load and a refresh one after the other, and after one that failed', async () => {
   let [under, most] = [0, 0];
   let isAway = true;
   list = listOf(
@@ -210,7 +210,7 @@ it('a load and a refresh wait for each other, and for none that failed', async (
   expect(most).toBe(1);
 });
 
-it('every page is read, and all anew where more than a page has changed', async () => {
+it('reads every page, and all tokens again if more than a page has changed', async () => {
   const token = (nth: number): string => `token-${nth}`;
   const issue = (from: number, to: number): Promise<unknown> =>
     pool.query(
@@ -230,7 +230,7 @@ it('every page is read, and all anew where more than a page has changed', async 
   expect(list.size()).toBe(0);
 });
 
-it('a refresh reads what has changed and no more, and the use of a token is no change', async () => {
+it('reads only changes in a refresh, and the use of a token is no change', async () => {
   await pool.query(
     `INSERT INTO locations (location_id, integration, settings)
      SELECT 'many-' || nth, 'standard', '' FROM generate_series(1, 3000) nth`,

@@ -30,7 +30,7 @@ async function answered(asked: MockInstance): Promise<void> {
   await setImmediate();
 }
 
-it('a revoked token opens nothing after five seconds, though the clock of Postgres went back meanwhile', async () => {
+it('a revoked token is refused after five seconds, although the clock of Postgres was set back', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   let now = new Date();
   const judge = tokenAuthenticator(pool, open, () => now);
@@ -43,7 +43,7 @@ it('a revoked token opens nothing after five seconds, though the clock of Postgr
   expect(await judge(token)).toMatchObject({ state: 'revoked' });
 });
 
-it('a token for a location that is removed meanwhile is refused as for one that is not there', async () => {
+it('a token for a location that is removed meanwhile is refused with no_location', async () => {
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('left', 'standard', '')`);
   const query = pool.query.bind(pool) as (text: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>;
   vi.spyOn(pool, 'query').mockImplementation((async (text: string | pg.QueryConfig, values?: unknown[]) => {
@@ -54,7 +54,7 @@ it('a token for a location that is removed meanwhile is refused as for one that 
   await expect(issueToken(pool, { locationId: 'left' })).rejects.toMatchObject({ cause: { code: 'no_location' } });
 });
 
-it('a token in use is judged anew before its answer is too old, and no webhook waits for that', async () => {
+it('a token in use is judged again before its answer is too old, and no webhook waits for that', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   const setClock = stopClock();
   const judge = tokenAuthenticator(pool, open, () => new Date());
@@ -65,7 +65,7 @@ it('a token in use is judged anew before its answer is too old, and no webhook w
   await vi.waitFor(async () => expect(await judge(token)).toHaveProperty('state'));
 });
 
-it('what busy locations send costs Postgres one look at what has changed, however many they are', async () => {
+it('webhooks of many busy locations cost Postgres one look at changes every few seconds', async () => {
   const tokens = await Promise.all(Array.from({ length: 20 }, () => issueToken(pool, { locationId: 'club-1' })));
   await pool.query(`UPDATE webhook_tokens SET created_at = now() - interval '1 hour'`);
   await pool.query(`UPDATE locations SET updated_at = now() - interval '1 hour'`);
@@ -84,8 +84,8 @@ it('what busy locations send costs Postgres one look at what has changed, howeve
 
 it.each([
   ['revoked', (tokenId: string) => revokeToken(pool, tokenId)],
-  ['of a location that was put anew', () => pool.query(`UPDATE locations SET updated_at = now()`)],
-])('a busy token is looked up anew when it is %s', async (_what, change) => {
+  ['of a location that was put again', () => pool.query(`UPDATE locations SET updated_at = now()`)],
+])('a busy token is looked up again when it is %s', async (_what, change) => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await pool.query(`UPDATE webhook_tokens SET created_at = now() - interval '1 hour' WHERE token_id = $1`, [tokenId]);
   const setClock = stopClock();
@@ -111,7 +111,7 @@ it('a busy token is refused after five seconds once its location is removed', as
   await vi.waitFor(async () => expect(await judge(token)).toBeUndefined());
 });
 
-it('a token that was deleted by hand opens nothing after a minute, however busy it is', async () => {
+it('a token that was deleted by hand is refused after a minute, however busy it is', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   const setClock = stopClock();
   const judge = tokenAuthenticator(pool, open, () => new Date());
@@ -127,7 +127,7 @@ it('a token that was deleted by hand opens nothing after a minute, however busy 
   expect(await judge(token)).toBeUndefined();
 });
 
-it('a source that sends invented ones has a share of what waits to be looked up, and others have room', async () => {
+it('a source of invented tokens gets only its share of the waiting look-ups, so that other sources have room', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   const { token: known } = await issueToken(pool, { locationId: 'club-1' });
   const judge = tokenAuthenticator(pool, open, () => new Date());
@@ -147,14 +147,14 @@ it('a source that sends invented ones has a share of what waits to be looked up,
 });
 
 describe('a token', () => {
-  it('is known by its prefix and by the checksum at its end', async () => {
+  it('is recognised by its prefix and its checksum', async () => {
     const { token } = await issueToken(pool, { locationId: 'club-1' });
     expect(token).toMatch(/^exw_[\w-]{49}$/);
     const judge = tokenAuthenticator(pool, open, () => new Date());
     expect(await judge(token)).toMatchObject({ locationId: 'club-1' });
   });
 
-  it('that was made up, mistyped or cut off is refused without a question to Postgres', async () => {
+  it('that was invented, mistyped or cut off is refused without a query', async () => {
     const { token } = await issueToken(pool, { locationId: 'club-1' });
     const asked = vi.spyOn(pool, 'query');
     const judge = tokenJudge(
@@ -180,7 +180,7 @@ describe('a token', () => {
     expect(asked).not.toHaveBeenCalled();
   });
 
-  it('of the form before there was a prefix stays valid', async () => {
+  it('of the old form without a prefix stays valid', async () => {
     const old = randomBytes(32).toString('base64url');
     await pool.query(
       `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id) VALUES ($1, $2, 'standard', 'club-1')`,

@@ -73,7 +73,7 @@ describe('stored secrets stay at their host', () => {
     expect((await put(all, 'nested-1', 'nested', settings)).status).toBe(201);
   });
 
-  it('whatever is written around or inside the URL', async () => {
+  it('whatever characters are around or inside the URL', async () => {
     for (const blank of [' ', '\n', '\u00a0', '\ufeff', '\u0001', '\u200b']) {
       await refused(all, 'nested-1', { base: blank + ELSEWHERE }, /base.*(white space|is wrong)/);
       await refused(all, 'nested-1', { base: HERE + blank }, /base.*(white space|is wrong)/);
@@ -82,7 +82,7 @@ describe('stored secrets stay at their host', () => {
       await refused(all, 'nested-1', { base: url }, /base may lead to another host.*: key, server/);
   });
 
-  it('at any depth, where a default takes the place of a URL, and where a URL cannot be read', async () => {
+  it('at any depth of the settings, when a default replaces a URL, and when a URL cannot be read', async () => {
     const key = 'another-key';
     await refused(all, 'nested-1', { server: { at: ELSEWHERE } }, /server\.at may lead to another host.*: key, server/);
     await refused(all, 'nested-1', { key, server: { at: ELSEWHERE } }, /another host.*: server/);
@@ -93,14 +93,14 @@ describe('stored secrets stay at their host', () => {
     expect((await patch(all, 'nested-1', { ...settings, parts: null })).status).toBe(200);
   });
 
-  it('where the stored settings cannot be used', async () => {
+  it('when the stored settings do not fit the integration', async () => {
     await put(all, 'nested-2', 'loose', { key: 'the-key', server: 'none' });
     await stage.query(`UPDATE locations SET integration = 'nested' WHERE location_id = 'nested-2'`);
     await refused(all, 'nested-2', { server: { at: ELSEWHERE } }, /another host.*: key$/);
     expect((await patch(all, 'nested-2', { key: 'new', server: { at: HERE } })).status).toBe(200);
   });
 
-  it('and a private host is refused however its URL is written', async () => {
+  it('and a private host is refused in any spelling', async () => {
     for (const url of ['\u0001https://10.0.0.1/', 'ht\ntps://10.0.0.1'])
       expect(await put(all, 'nested-3', 'nested', { ...settings, base: url })).toMatchObject({
         status: 400,
@@ -112,7 +112,7 @@ describe('stored secrets stay at their host', () => {
   });
 });
 
-it('white space is looked for by reading each value of an item map a few times, however many there are', () => {
+it('the search for white space reads each value of an item map at most five times', () => {
   let reads = 0;
   const itemMap = Object.defineProperties(
     {},
@@ -129,7 +129,7 @@ it('white space is looked for by reading each value of an item map a few times, 
   expect(reads).toBeLessThanOrEqual(5_000);
 });
 
-describe('a target', () => {
+describe('the restaurant that settings name', () => {
   const SECRETS = { clientId: 'client', clientSecret: 'secret', webhookSecret: 'of-webhooks' };
   const toast = (restaurantGuid: string): object => ({
     ...SECRETS,
@@ -138,7 +138,7 @@ describe('a target', () => {
     diningOptionGuids: { pickup: randomUUID(), delivery: randomUUID() },
   });
 
-  it('is changed by an integrator of a group only with all secrets, and is not that of another location', async () => {
+  it('is changed by an integrator of a group only with all secrets, and is not the restaurant of another location', async () => {
     const [ours, theirs, free] = [randomUUID(), randomUUID(), randomUUID()];
     expect((await put(all, 'toast-ours', 'toast', toast(ours))).status).toBe(201);
     expect((await put(all, 'toast-theirs', 'toast', toast(theirs), ['theirs'])).status).toBe(201);
@@ -159,7 +159,7 @@ describe('a target', () => {
     expect((await patch(scoped, 'toast-ours', { restaurantGuid: theirs, ...SECRETS })).status).toBe(200);
   });
 
-  it('may be that of another location if an integrator of all locations says so, who is warned', async () => {
+  it('may be that of another location if an unscoped integrator stores it, with a warning', async () => {
     const guid = randomUUID();
     expect((await put(all, 'brand-1', 'toast', toast(guid))).body).toMatchObject({ warnings: [] });
     const warnings = ['The location brand-1 has the same restaurantGuid.'];
@@ -169,7 +169,7 @@ describe('a target', () => {
     expect((await patch(scoped, 'brand-2', { pauseMinutes: 5 })).status).toBe(200);
   });
 
-  it('of settings that cannot be decrypted may be any', async () => {
+  it("is refused to a group's integrator while some location's settings cannot be decrypted", async () => {
     await put(all, 'sealed', 'deliverect', deliverect('61bcc34f657cc48c23eb60d5'), []);
     expect((await put(scoped, 'ours:link-1', 'deliverect', deliverect('a1'))).status).toBe(201);
     await stage.query(`UPDATE locations SET settings = 'x' || settings WHERE location_id = 'sealed'`);
@@ -185,7 +185,7 @@ describe('a target', () => {
     channelLinkId,
   });
 
-  it('is got by one of many requests at the same time', async () => {
+  it('is given to one of many simultaneous requests', async () => {
     const guid = randomUUID();
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, nth) => put(scoped, `ours:once-${nth}`, 'toast', toast(guid))),
@@ -193,7 +193,7 @@ describe('a target', () => {
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, ...Array(7).fill(400)]);
   });
 
-  it('is also the path of a URL: a bridge may have a restaurant in it', async () => {
+  it('includes the path of a URL, because a bridge may have a restaurant in it', async () => {
     const ordersUrl = `${HERE}/restaurants/1`;
     await put(all, 'bridge', 'standard', { ordersUrl, secret: `whsec_${Buffer.alloc(24).toString('base64')}` });
     await refused(scoped, 'bridge', { ordersUrl: `${HERE}/restaurants/2` }, /ordersUrl.*: secret/);
@@ -205,7 +205,7 @@ describe('a target', () => {
     ['deliverect', ['channelLinkId']],
     ['lightspeed-k', ['businessLocationId']],
     ['square', ['merchantId', 'locationId']],
-  ])('is marked in the settings of %s, and the mark is not shown', async (integration, names) => {
+  ])('is marked in the settings of %s, and the mark is not public', async (integration, names) => {
     const { aboutSetting } = await import('../../../src/core/locations/describe-settings.ts');
     const { registry } = await import('../../../src/providers/index.ts');
     const provider = registry.get(integration);

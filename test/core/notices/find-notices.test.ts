@@ -41,13 +41,13 @@ const found = async (page?: number): Promise<unknown[]> => {
 const change = (id: string, set: string, table = 'placements'): Promise<unknown> =>
   stage.query(`UPDATE ${table} SET ${set} WHERE service_order_id = $1`, [id]);
 
-describe('a contact is told', () => {
+describe('a contact gets a notice', () => {
   it('about an order that is late, failed, in doubt or must be cancelled by phone', async () => {
     for (const reason of ['late', 'failed', 'in_doubt', 'cancel_by_phone'] as const) await seed(reason);
     expect(await found()).toEqual(['cancel_by_phone', 'failed', 'in_doubt', 'late']);
   });
 
-  it('once about each, however often and by however many processes it is looked for', async () => {
+  it('once about each trouble, however often and by however many processes it is found', async () => {
     await setContacts(stage, locationId, [KITCHEN, KITCHEN]);
     await seed('late');
     await seed('in_doubt');
@@ -55,7 +55,7 @@ describe('a contact is told', () => {
     expect(await found()).toEqual(['in_doubt', 'late']);
   });
 
-  it('about each page of troubles, also if a later page cannot be stored', async () => {
+  it('about each page of troubles, although a later page cannot be stored', async () => {
     await seed('late', 4, `${locationId}-first`);
     await seed('late', 3, `${locationId}-second`);
     await stage.query(`ALTER TABLE notices ADD CONSTRAINT broken CHECK (service_order_id <> '${locationId}-second')`);
@@ -65,7 +65,7 @@ describe('a contact is told', () => {
     expect(await found(1)).toEqual(['late', 'late']);
   });
 
-  it('about an order for later that is wanted earlier now, though a pause ended before it was due', async () => {
+  it('about a scheduled order that is now wanted earlier, although a pause ended before it was due', async () => {
     const id = await seed('late', 120);
     await change(id, `requested_at = now() + interval '3 h'`, 'orders');
     await pauseLocation(stage.pool, locationId);
@@ -75,7 +75,7 @@ describe('a contact is told', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('after its minutes, and not if the trouble is over by then', async () => {
+  it("after the contact's minutes, and not if the trouble is over by then", async () => {
     await setContacts(stage, locationId, [KITCHEN, OWNER]);
     const settled = await seed('in_doubt', 9);
     const lasting = await seed('in_doubt', 9, 'lasting');
@@ -86,14 +86,14 @@ describe('a contact is told', () => {
     expect(await found()).toEqual(['in_doubt', 'in_doubt', 'in_doubt Owner']);
   });
 
-  it('again if the order is in doubt again after it was not there', async () => {
+  it('again if the order is in doubt a second time', async () => {
     const id = await seed('in_doubt');
     await found();
     await change(id, `doubt_since = now() - interval '1 min'`);
     expect(await found()).toEqual(['in_doubt', 'in_doubt']);
   });
 
-  it('after its minutes since the doubt began, not since the signal; the previous version knows only the signal', async () => {
+  it("after the contact's minutes since the doubt began; for a doubt of the previous version, since the signal", async () => {
     await setContacts(stage, locationId, [OWNER]);
     const id = await seed('in_doubt', 9);
     await change(id, `signalled_at = now() - interval '1 h'`);
@@ -102,7 +102,7 @@ describe('a contact is told', () => {
     expect(await found()).toEqual(['in_doubt Owner']);
   });
 
-  it('at each of its steps, however many troubles there are', async () => {
+  it('when its minutes have passed, although the troubles fill several pages', async () => {
     for (const [nth, minutes] of [11, 12, 13].entries()) await seed('late', minutes, `${locationId}-${nth}`);
     await setContacts(stage, locationId, [OWNER]);
     expect(await found(2)).toEqual(['late Owner', 'late Owner', 'late Owner']);
@@ -115,7 +115,7 @@ describe('a contact is told', () => {
     ['failed', 'a quarter of an hour', 901],
     ['called off', 'a quarter of an hour', 901],
   ] as const)(
-    'in one message about what waits for it, and if it is %s in the next one %s later',
+    'in one message about all waiting troubles, and about a later one that is %s in the next message, %s later',
     async (kind, _time, seconds) => {
       const trouble = async (nth: number): Promise<void> => {
         const id = await seed(kind === 'called off' ? 'cancel_by_phone' : kind, 3, `${locationId}-${nth}`);
@@ -151,7 +151,7 @@ describe('a contact is told', () => {
     },
   );
 
-  it('not about what was settled while it waited for the next message', async () => {
+  it('not about a trouble that was settled while it waited for the next message', async () => {
     await seed('failed', 1);
     await findNotices(stage.pool);
     const id = await seed('in_doubt');
@@ -162,7 +162,7 @@ describe('a contact is told', () => {
   });
 });
 
-describe('a contact is not told', () => {
+describe('a contact gets no notice', () => {
   const quiet: [what: string, reason: NoticeReason, set: string, table?: string][] = [
     ['of an order that was signalled less than 2 minutes ago', 'late', `signalled_at = now() - interval '1 min'`],
     ['of an order that waits because its location is paused', 'late', `cause = '{"code":"location_paused"}'`],
@@ -178,7 +178,7 @@ describe('a contact is not told', () => {
     expect(await found()).toEqual([]);
   });
 
-  it('of an order that a pause kept waiting, until its own time is over: its deadline moves by as much', async () => {
+  it("of an order that a pause delayed, until the order's own time is over, and its deadline moves by the pause", async () => {
     await setContacts(stage, locationId, [KITCHEN, OWNER]);
     const id = await seed('late', 20);
     const deadline = async (): Promise<number> => Number((await stage.placement(id))?.['deadline_at']);
@@ -198,7 +198,7 @@ describe('a contact is not told', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('of an order for later that a pause kept waiting when it was due; an earlier pause changes nothing', async () => {
+  it('of a scheduled order that a pause delayed when it was due; an earlier pause changes nothing', async () => {
     const id = await seed('late', 120);
     await change(id, `requested_at = now() + interval '50 min'`, 'orders');
     await change(id, `deadline_at = now() + interval '80 min'`);
@@ -210,7 +210,7 @@ describe('a contact is not told', () => {
     expect(Math.round(left / 60_000)).toBe(90);
   });
 
-  it('of a doubt that may still be settled automatically, but that the order is late', async () => {
+  it('of a doubt that may still be settled automatically, but gets one that the order is late', async () => {
     const id = await seed('in_doubt');
     await change(id, `next_attempt_at = now() + interval '10 s'`);
     expect(await found()).toEqual([]);
@@ -218,7 +218,7 @@ describe('a contact is not told', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('of a doubt too, if the order is to be cancelled by phone', async () => {
+  it('of a doubt in addition to the notice that the order is to be cancelled by phone', async () => {
     const id = await seed('in_doubt');
     await stage.query(
       `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at)
@@ -238,14 +238,14 @@ describe('a contact is not told', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('because of a contact that was edited by hand, which the others survive', async () => {
+  it('if it was edited by hand and is invalid, and other contacts still get theirs', async () => {
     await setContacts(stage, locationId, [{ via: 'pigeon' } as unknown as Contact, KITCHEN], null);
     await seed('late');
     expect(await found()).toEqual(['late']);
   });
 });
 
-describe('the steps that are due', () => {
+describe('the steps of a notice that are due', () => {
   /** 23:30 in Berlin. */
   const now = new Date('2027-01-31T22:30:00Z');
   const due = (contact: object, about: Partial<Parameters<typeof stepsDue>[0]> = {}): number =>
@@ -267,7 +267,7 @@ describe('the steps that are due', () => {
     expect(due({ quiet: { from: '23:00', to: '08:00' } }, { timeZone: 'Europe/London' })).toBe(1);
   });
 
-  it('leave out a contact that wants to hear of other reasons, that has no way, or that was told', () => {
+  it('leave out a contact for other reasons, without a way, or who already got this notice', () => {
     expect(due({ about: ['late'] })).toBe(0);
     expect(due({ about: ['late', 'in_doubt'] })).toBe(1);
     expect(due({}, { contacts: [{ name: 'Shown', email: 'a@b.example' }] })).toBe(0);
@@ -275,7 +275,7 @@ describe('the steps that are due', () => {
     expect(due({ afterMinutes: 5 }, { ageS: 301, told: ['email 0 kitchen@nord.example'] })).toBe(1);
   });
 
-  it('wait for the minutes of the contact, and a failure only for ten more', () => {
+  it("wait for the contact's minutes, and a failure is due for ten minutes only", () => {
     expect(due({ afterMinutes: 2 }, { ageS: 119 })).toBe(0);
     expect(due({ afterMinutes: 2 }, { ageS: 120 })).toBe(1);
     expect(due({ afterMinutes: 2 }, { reason: 'failed', ageS: 719 })).toBe(1);

@@ -84,7 +84,7 @@ const linksIn = (text: string): string[] =>
   text.match(/https:\/\/expediter\.example\.com\/answer\/exa_[\w-]{49}/g) ?? [];
 
 describe('an e-mail', () => {
-  it('says the code, the restaurant, since when and what to do, with a link, and nothing of the member', async () => {
+  it('has the code, the restaurant, the time and what to do, with a link, and no member data', async () => {
     await tell([KITCHEN]);
     await work();
     const [sent] = mail.mails;
@@ -98,7 +98,7 @@ describe('an e-mail', () => {
     expect(JSON.stringify(sent)).not.toMatch(/Ada|Lovelace/);
   });
 
-  it('goes to a domain with other letters', async () => {
+  it('goes to the Punycode form of an international domain', async () => {
     await tell([{ ...KITCHEN, email: 'kitchen@müller.example' }]);
     await work();
     expect(mail.mails[0]?.headers).toMatch(/^To: .*<kitchen@xn--mller-kva\.example>$/m);
@@ -140,7 +140,7 @@ describe('an e-mail', () => {
     expect(await message()).toMatchObject({ outcome: 'gave_up', problem: 'the mail server refused the address (550)' });
   });
 
-  // A server answers 5xx for what is our own fault too, and that can be mended within the hour.
+  // A server answers 5xx for our own faults too, and these can be fixed within the hour.
   it.each([
     [{ mail: '530 5.7.0 Authentication required' }, 'wants a user and a password, or encryption (530)'],
     [{ mail: '550 5.7.1 Sender rejected' }, 'refused our address, MAIL_FROM (550)'],
@@ -219,7 +219,7 @@ describe('a webhook', () => {
     expect(sent?.body).not.toMatch(/Ada|Lovelace/);
   });
 
-  it('that is slow delays no e-mail', async () => {
+  it('that is slow does not delay e-mails', async () => {
     answer = 'hang';
     await tell([OWNER, KITCHEN], 'in_doubt', 1);
     void work();
@@ -234,7 +234,7 @@ describe('a webhook', () => {
     expect(await message()).toMatchObject({ outcome: null, failures: 1, problem: `the gateway answered ${status}` });
   });
 
-  it('that is to wait waits as long as the gateway says', async () => {
+  it('waits as long as the gateway asks in Retry-After', async () => {
     await tell([OWNER]);
     [answer, headers] = [429, { 'retry-after': '1800' }];
     await work();
@@ -252,7 +252,7 @@ describe('a webhook', () => {
     expect(await message()).toMatchObject({ outcome: 'gave_up', problem: expect.stringContaining('gone') });
   });
 
-  it('goes to no address that may not be called', async () => {
+  it('goes only to an allowed address', async () => {
     const refusing = noticeWays(
       { NOTIFY_WEBHOOK_URL: 'http://127.0.0.2:9', NOTIFY_WEBHOOK_SECRET: SECRET },
       guardedFetch(allowedHosts),
@@ -265,14 +265,14 @@ describe('a webhook', () => {
 });
 
 describe('a message', () => {
-  it('is sent by one of many processes', async () => {
+  it('is sent once although four processes work at once', async () => {
     await tell([KITCHEN, OWNER], 'in_doubt', 2);
     await Promise.all([work(), work(), work(), work()]);
     expect(await stage.query('SELECT FROM notice_messages WHERE ended_at IS NULL')).toEqual([]);
     expect([mail.mails.length, got.length]).toEqual([1, 1]);
   });
 
-  it('that a process is sending is sent by no other', async () => {
+  it('that one process is sending is not sent by another', async () => {
     await tell([KITCHEN]);
     const hanging = Promise.withResolvers<void>();
     void work({ ...ways, email: () => new Promise<never>(() => hanging.resolve()) });
@@ -303,7 +303,7 @@ describe('a message', () => {
     expect(mail.mails).toHaveLength(1);
   });
 
-  it('is left to other processes if its way is not set up, and given up after an hour', async () => {
+  it('stays for processes that can send it, and is given up after an hour without one', async () => {
     await tell([KITCHEN]);
     await work({ email: undefined, webhook: undefined });
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '69 min'`);
@@ -343,7 +343,7 @@ describe('a message', () => {
   });
 });
 
-it('a test message goes to each contact that is told about orders, and says who did not get it', async () => {
+it('a test message goes to each contact with a way, and reports failures', async () => {
   await setContacts(stage, locationId, [KITCHEN, OWNER, { name: 'Shown', email: 'shown@nord.example' }]);
   answer = 503;
   expect(await testContacts(stage.pool, ways, locationId)).toEqual({
@@ -359,7 +359,7 @@ it('a test message goes to each contact that is told about orders, and says who 
   expect(await testContacts(stage.pool, ways, 'nowhere')).toBeUndefined();
 });
 
-it('what contacts were told is deleted with the message', async () => {
+it('the notices are deleted with their message', async () => {
   await tell([KITCHEN]);
   await deleteOld(stage.pool, 'deletion of old notices', 60);
   expect(await message()).toMatchObject({ location_id: locationId });

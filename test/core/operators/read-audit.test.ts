@@ -32,20 +32,20 @@ beforeAll(async () => {
 
 it.each<[string, AuditFilter, string?]>([
   ['all', {}],
-  ['all, far down', {}, '20000'],
+  ['all, of the last page', {}, '20000'],
   ["a location's", { locations: ['club-7'] }],
   ["a quiet location's", { locations: ['quiet'] }],
   ["several locations'", { locations: ['quiet', 'club-1'] }],
   ["no location's", { locations: [] }],
   ["a busy location's of long ago", { locations: ['old'] }],
-  ["a busy location's of a time long ago", { locations: ['old'], until: ago(ACTS - 3_000), action: 'dance' }],
+  ["a busy location's within a time long ago", { locations: ['old'], until: ago(ACTS - 3_000), action: 'dance' }],
   ["an order's", { serviceOrderId: 'order-3' }],
   ["nobody's", { actor: 'nobody' }],
-  ['what nobody did', { action: 'dance' }],
-  ['what is unknown', { outcome: 'unknown' }],
-  ['what failed', { outcome: 'failed' }],
+  ['by an actor without actions', { action: 'dance' }],
+  ['of an unknown action', { outcome: 'unknown' }],
+  ['failed actions', { outcome: 'failed' }],
   ['of a time long ago', { until: ago(ACTS - 100) }],
-  ['of all time', { since: new Date(0) }],
+  ['without an end, in all time', { since: new Date(0) }],
   ['of a moment', { since: ago(20_000), until: ago(19_999), action: 'dance' }],
 ])('a page of the audit costs the same however long it is: %s', async (_what, filter, before) => {
   const { whole, reads } = await readPlans(pool, (asked) => readAudit(asked, filter, { before, limit: 50 }));
@@ -53,7 +53,7 @@ it.each<[string, AuditFilter, string?]>([
   expect(reads).toBeLessThanOrEqual(READS);
 });
 
-it('a story costs no more than what is about it', async () => {
+it('the audit of one order reads only a few rows', async () => {
   const { whole, reads } = await readPlans(pool, (asked) =>
     readActionsAbout(asked, 'order-3', webhookIds.slice(0, 20)),
   );
@@ -62,32 +62,37 @@ it('a story costs no more than what is about it', async () => {
 });
 
 it.each<[string, AuditFilter, string]>([
-  ['by what was done', { action: 'erase member' }, `action = 'erase member'`],
-  ['by a name', { actor: 'name-3', locations: ['club-3'] }, `actor_name = 'name-3' AND location_id = 'club-3'`],
-  ['by an id', { actor: 'id-3', locations: ['quiet', 'club-3'] }, `actor_id = 'id-3' AND location_id = 'club-3'`],
-  ['without an end', { outcome: 'unknown' }, 'audit_id < 3'],
+  ['by its action', { action: 'erase member' }, `action = 'erase member'`],
   [
-    'of a span',
+    "by an actor's name",
+    { actor: 'name-3', locations: ['club-3'] },
+    `actor_name = 'name-3' AND location_id = 'club-3'`,
+  ],
+  [
+    "by an actor's id",
+    { actor: 'id-3', locations: ['quiet', 'club-3'] },
+    `actor_id = 'id-3' AND location_id = 'club-3'`,
+  ],
+  ['by an outcome', { outcome: 'unknown' }, 'audit_id < 3'],
+  [
+    'within a time',
     { since: ago(20_000), until: ago(19_000) },
     `at >= '${ago(20_000).toISOString()}' AND at < '${ago(19_000).toISOString()}'`,
   ],
   ['nowhere', { locations: [] }, 'false'],
-])(
-  'going on until there is no next finds all that match, newest first and once: %s',
-  async (_what, filter, condition) => {
-    const { rows } = await pool.query<{ id: string }>(
-      `SELECT audit_id AS id FROM audit WHERE ${condition} ORDER BY 1 DESC`,
-    );
-    const pages = await allPages((before: string | undefined) => readAudit(pool, filter, { before, limit: 50 }));
-    const found = pages.flatMap(({ actions }) => actions.map(({ auditId }) => auditId));
-    expect(found.length).toBe(new Set(found).size);
-    // The span is by a clock that moved between the two reads.
-    expect(Math.abs(found.length - rows.length)).toBeLessThan(3);
-    if (filter.since === undefined) expect(found).toEqual(rows.map(({ id }) => id));
-  },
-);
+])('following `next` to the end finds every match once, newest first: %s', async (_what, filter, condition) => {
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT audit_id AS id FROM audit WHERE ${condition} ORDER BY 1 DESC`,
+  );
+  const pages = await allPages((before: string | undefined) => readAudit(pool, filter, { before, limit: 50 }));
+  const found = pages.flatMap(({ actions }) => actions.map(({ auditId }) => auditId));
+  expect(found.length).toBe(new Set(found).size);
+  // The span is by a clock that moved between the two reads.
+  expect(Math.abs(found.length - rows.length)).toBeLessThan(3);
+  if (filter.since === undefined) expect(found).toEqual(rows.map(({ id }) => id));
+});
 
-it('what was written at the same moment in another order is found too', async () => {
+it('an action that was written late with an earlier time is found too', async () => {
   // Its id is the newest, its time ten seconds ago.
   await pool.query(
     `INSERT INTO audit (at, actor_kind, actor_id, actor_name, action)

@@ -57,7 +57,7 @@ const publishing = (publish: (row: AttentionRow) => Promise<unknown>) =>
     log: { error: () => {} },
   });
 
-it('what needs a person is told once when it opens and once when it closes', async () => {
+it('a need is published once when it opens and once when it closes', async () => {
   await seed('order-1', 'in_doubt');
   expect(await tell()).toEqual(['opened in_doubt order-1']);
   expect(await tell()).toEqual([]);
@@ -70,7 +70,7 @@ it('what needs a person is told once when it opens and once when it closes', asy
   expect(await tell()).toEqual(['opened in_doubt order-1']);
 });
 
-it('an end is forgotten after a week, but not before it was told', async () => {
+it('a closed need is deleted after a week, but not before its end is published', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
   await end('order-1');
@@ -81,7 +81,7 @@ it('an end is forgotten after a week, but not before it was told', async () => {
   expect((await pool.query('SELECT FROM attention_items')).rowCount).toBe(0);
 });
 
-it('orders that are held at one location are one need, which is told again when their number has changed', async () => {
+it('orders that are held at one location are one need, which is published again after their number has changed', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'held');
   await seed('order-3', 'held', { locationId: 'club-2' });
@@ -94,7 +94,7 @@ it('orders that are held at one location are one need, which is told again when 
   expect((await tell()).toSorted()).toEqual(['updated held club-1 of 3 reminder 1', 'updated held club-2 reminder 1']);
 });
 
-it('a need that somebody has is told again when its number has changed, a quarter of an hour later', async () => {
+it('a need with a holder is published again a quarter of an hour after its number has changed', async () => {
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'acme', '')`);
   await takeCase(pool, { locationId: 'club-1' }, 'Anna');
   await seed('order-1', 'held');
@@ -108,7 +108,7 @@ it('a need that somebody has is told again when its number has changed, a quarte
   expect(await tell()).toEqual([]);
 });
 
-it('one process at a time records what needs a person', async () => {
+it('only one process at a time records needs', async () => {
   await seed('order-1', 'in_doubt');
   await inTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_ATTENTION]);
@@ -117,14 +117,14 @@ it('one process at a time records what needs a person', async () => {
   expect(await recordAttention(pool)).toBe(true);
 });
 
-it('who takes a case is told at once', async () => {
+it('a need is published at once when somebody takes its case', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
   await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
   expect(await tell()).toEqual(['updated in_doubt order-1 Anna']);
 });
 
-it('what nobody takes is told again every quarter of an hour, at most eight times', async () => {
+it('a need without a holder is published again every quarter of an hour, at most eight times', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
   const reminders: string[] = [];
@@ -142,7 +142,7 @@ it('what nobody takes is told again every quarter of an hour, at most eight time
   expect(await tell()).toEqual([]);
 });
 
-it('what nobody takes is told again after as many minutes as is configured', async () => {
+it('a need without a holder is published again after the configured minutes', async () => {
   await seed('order-1', 'in_doubt');
   await tell(40);
   await later(39);
@@ -151,7 +151,7 @@ it('what nobody takes is told again after as many minutes as is configured', asy
   expect(await tell(40)).toEqual(['updated in_doubt order-1 reminder 1']);
 });
 
-it('what is snoozed, or settled by closing its case, is told as closed; a doubt is not', async () => {
+it('a need is published as closed if it is snoozed or its case is closed, except a doubt', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'failed', { locationId: 'club-2' });
   await seed('order-3', 'in_doubt', { locationId: 'club-3' });
@@ -163,7 +163,7 @@ it('what is snoozed, or settled by closing its case, is told as closed; a doubt 
   expect((await tell()).toSorted()).toEqual(['closed failed club-2', 'closed held club-1']);
 });
 
-it('a location that somebody takes care of is enough for its orders on hold', async () => {
+it("the holder of a location's case counts for its held orders", async () => {
   await pool.query(
     `INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'acme', '') ON CONFLICT DO NOTHING`,
   );
@@ -210,7 +210,7 @@ it('POS systems that do not answer are one need for each location, and one for t
   });
 });
 
-it('a test order is nobody’s', async () => {
+it('a test order is no need', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'failed');
   await pool.query(`UPDATE placements SET next_attempt_at = 'infinity'`);
@@ -218,7 +218,7 @@ it('a test order is nobody’s', async () => {
   expect(await tell()).toEqual([]);
 });
 
-it('what is left of a list that is full is not told as over', async () => {
+it('a need that no longer fits into a full list is not published as closed', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
   await pool.query(
@@ -232,21 +232,21 @@ it('what is left of a list that is full is not told as over', async () => {
   expect(rows).toHaveLength(1);
 });
 
-it('what is taken before it is told is told as opened', async () => {
+it('a need that somebody takes before it is published is published as opened', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
   expect(await tell()).toEqual(['opened in_doubt order-1 Anna']);
 });
 
-it('what ends before it is told is not told', async () => {
+it('a need that ends before it is published is not published', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   await end('order-1');
   expect(await tell()).toEqual([]);
 });
 
-it('what needs a person again before its end is told goes on', async () => {
+it('a need that comes back before its end is published continues', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
   await end('order-1');
@@ -255,7 +255,7 @@ it('what needs a person again before its end is told goes on', async () => {
   expect(await tell()).toEqual(['updated in_doubt order-1']);
 });
 
-it('what ends while it is being told is told as closed, because the first event may have come', async () => {
+it('a need that ends during its publishing is published as closed, because the first event may have arrived', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   const told: string[] = [];
@@ -271,7 +271,7 @@ it('what ends while it is being told is told as closed, because the first event 
   expect(told).toEqual(['opened', 'closed']);
 });
 
-it('an event that cannot be told is retried, and a newer state replaces it', async () => {
+it('an event that cannot be published is retried, and replaced by a newer state', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   const told: string[] = [];

@@ -59,7 +59,7 @@ it.each<[string, OrderFilter, string?]>([
 const idsOf = (pages: { orders: { serviceOrderId: string }[] }[]): string[] =>
   pages.flatMap(({ orders }) => orders.map(({ serviceOrderId }) => serviceOrderId));
 
-it('whatever is filtered, going on until there is no next finds all that match, once', async () => {
+it('following next to the end finds every match once, whatever the filter', async () => {
   await pool.query(`UPDATE orders SET rank = 80 WHERE service_order_id IN ('order-3', 'order-19999')`);
   const pages = await allPages((after: string | undefined) =>
     listOrders(pool, { status: 'cancelled' }, { after, limit: 50 }),
@@ -69,7 +69,7 @@ it('whatever is filtered, going on until there is no next finds all that match, 
 });
 
 it.each([1, 30])(
-  'orders of %i locations and more come in one line of time, those of none in no list',
+  'orders of %i locations and more are listed by time, and a list of no locations is empty',
   async (clubs) => {
     const locations = ['quiet', 'nowhere', ...Array.from({ length: clubs }, (_, nth) => `club-${nth + 7}`)];
     const { rows } = await pool.query<{ id: string }>(
@@ -84,13 +84,13 @@ it.each([1, 30])(
   },
 );
 
-it('an order elsewhere continues a list no more than one that never was', async () => {
+it('a list does not continue after an order of another location, nor after an unknown order', async () => {
   for (const after of ['order-8', 'order-none']) {
     expect(await listOrders(pool, { locations: ['club-7'] }, { after, limit: 50 })).toBeUndefined();
   }
 });
 
-it('an order of which a POS said the same ten thousand times can still be read', async () => {
+it('an order with ten thousand equal webhooks can still be read', async () => {
   await pool.query(
     `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome)
      SELECT 'order-5', gen_random_uuid(), 'completed', 'DONE', 'duplicate' FROM generate_series(1, 10000)`,

@@ -45,7 +45,7 @@ const needyOf = (orders: Listed): string[] =>
   orders.filter(({ needsOperator }) => needsOperator).map(({ serviceOrderId }) => serviceOrderId);
 const list = async (filter: object): Promise<Listed> => (await listOrders(pool, filter, { limit: 50 }))?.orders ?? [];
 
-it('that an order needs an operator means the same in a list, in its filter, on the board and in the metrics', async () => {
+it('the list, its filter, the board and the metrics agree which orders need an operator', async () => {
   expect(new Set(needyOf(await list({})))).toEqual(new Set(NEEDY));
   for (const locations of [undefined, ['club-1']]) {
     const found = await list({ needsOperator: true, locations });
@@ -58,7 +58,7 @@ it('that an order needs an operator means the same in a list, in its filter, on 
   expect({ held, paused, forOperator, byPhone }).toEqual({ held: 3, paused: 2, forOperator: 1, byPhone: 3 });
 });
 
-it('the board notices a cancel that only a person can complete from now on, though its order does not change', async () => {
+it('the board shows that a cancel now needs a person, although its order does not change', async () => {
   const { seen } = await readBoard(pool);
   await pool.query(
     `UPDATE cancellations SET state = 'by_phone', next_attempt_at = 'infinity' WHERE service_order_id = $1`,
@@ -67,7 +67,7 @@ it('the board notices a cancel that only a person can complete from now on, thou
   expect(needyOf((await readBoard(pool, seen)).orders)).toContain('cancel in doubt, polled');
 });
 
-it('a case is deleted a day after its last change, if it says nothing any more or its order needs nobody', async () => {
+it('a case is deleted a day after its last change, if it has no holder or snooze, or its order needs nobody', async () => {
   await pool.query(`UPDATE orders SET ended_at = now() WHERE service_order_id IN ('sent', 'in doubt for a person')`);
   await pool.query(
     `INSERT INTO cases (service_order_id, holder, snoozed_until, changed_at)

@@ -13,14 +13,14 @@ function answered(finishedAt: string, endedAt: string): ReturnType<typeof sample
 const STATEMENT = '2027-01-31T18:00:01.2001+00:00';
 const WITHIN_IT = '2027-01-31T18:00:01.2059+00:00';
 
-describe('the line of time', () => {
-  it('has an answer before what follows from it', () => {
+describe('the timeline of an order', () => {
+  it('puts an answer before its consequences', () => {
     const happened = orderTimeline(answered(STATEMENT, WITHIN_IT)).map(({ what }) => what);
     const answer = happened.lastIndexOf('call ended');
     expect(happened.slice(answer, answer + 3)).toEqual(['call ended', 'notified', 'placement finished']);
   });
 
-  it('leaves a call under way that a webhook was quicker than', () => {
+  it('does not move the answer of a call when a webhook was quicker', () => {
     const story = answered(STATEMENT, WITHIN_IT);
     story.history = story.history.map((event, i) => (i === 0 ? { ...event, recordedAt: STATEMENT } : event));
     const line = orderTimeline(story);
@@ -28,14 +28,14 @@ describe('the line of time', () => {
     expect(answer?.at).toBe(WITHIN_IT);
   });
 
-  it('leaves a call alone that ended long before', () => {
+  it('does not move a call that ended long before', () => {
     const line = orderTimeline(sampleStory());
     expect(line.filter(({ what }) => what === 'call ended').map(({ at }) => at)).toEqual(
       sampleStory().attempts.map(({ endedAt }) => endedAt),
     );
   });
 
-  it('tells microseconds apart', () => {
+  it('keeps microseconds apart', () => {
     const at = (time: string): string => `2027-01-31T18:00:01.${time}+00:00`;
     const story = answered(at('2001'), at('200099'));
     const happened = orderTimeline(story).map(({ what }) => what);

@@ -40,13 +40,13 @@ beforeAll(async () => {
 
 const idsOf = ({ orders }: BoardRead): string[] => orders.map(({ serviceOrderId }) => serviceOrderId).toSorted();
 
-it('the whole board costs what is on it, not what there is', async () => {
+it('the whole board reads only orders on the board, however many are stored', async () => {
   const { whole, reads } = await readPlans(pool, (asked) => readBoard(asked));
   expect(whole).toEqual([]);
   expect(reads).toBeLessThan(3 * (400 + 2_001) + 100);
 });
 
-it('what changed costs a look at the open and at those that ended last; where nothing did, nothing', async () => {
+it('an update of the board reads open and lately ended orders, and nothing if nothing has changed', async () => {
   // Other databases of the same Postgres commit too: sooner or later there is a moment in which none does.
   const seen = await until(async () => {
     const { rows } = await pool.query<Seen>(
@@ -61,7 +61,7 @@ it('what changed costs a look at the open and at those that ended last; where no
   expect(reads).toBeLessThan(400 + 2_000 + 200);
 });
 
-it('what needs attention is found by indexes, however much is kept', async () => {
+it('needs are found by indexes, however much is stored', async () => {
   const { whole, reads } = await readPlans(pool, (asked) => sampleAttention(asked));
   expect(whole).toEqual([]);
   // Conflicts 20, dropped 200 three times, open 400 twice, and the leaps.
@@ -102,14 +102,14 @@ it.each([
      VALUES ($1, 'in_doubt', now(), 'infinity')`,
     'new-3',
   ],
-])('an order that %s is seen', async (_what, change, id) => {
+])('the board shows an order that %s', async (_what, change, id) => {
   const { seen } = await readBoard(pool);
   await pool.query(change, [id]);
   // What changed before may come as well, while anybody's transaction goes on since then.
   expect(idsOf(await readBoard(pool, seen))).toContain(id);
 });
 
-it('one that the indexes lose is asked for by its id', async () => {
+it('an order that leaves the indexes is named as hidden, and can be read by its id', async () => {
   const before = await readBoard(pool);
   await pool.query(`UPDATE orders SET erased_at = now() WHERE service_order_id = 'order-350'`);
   const erased = await readBoard(pool, before.seen);

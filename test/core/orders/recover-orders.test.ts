@@ -47,7 +47,7 @@ const ENDED = {
 } as const;
 const UNREAD = { status: 'failed', memberState: 'failed', reason: 'the order could not be read' } as const;
 
-it('an order that had ended is recorded as it ended, and a signal makes no ticket, also of a past order', async () => {
+it('an order that had ended is recorded as ended, and a signal makes no ticket, also for a past order', async () => {
   const order = lost({ ...ENDED, providerOrderId: randomUUID() });
   expect(await record(order)).toBe('sent');
   expect(await system.order(order.serviceOrderId)).toMatchObject({ status: 'completed', sequence: 6 });
@@ -68,18 +68,18 @@ it.each([
   expect(ticketsOf(order)).toBe(0);
 });
 
-it('an order that had failed before it was read begins again with a signal after the recovery', async () => {
+it('an order that had failed before it was read starts again with a signal after the recovery', async () => {
   const order = lost(UNREAD);
   expect(await record(order)).toBe('failed');
   expect(await signal(order)).toBe('sent');
   expect((await system.order(order.serviceOrderId))?.['sequence']).toBeGreaterThan(6);
 });
 
-it('an order that was signalled again after that may have been sent since, so it is in doubt', async () => {
+it('an unread order that was signalled again after its failure is in doubt, because it may have been sent', async () => {
   expect(await record(lost(UNREAD, { signalledAt: new Date('2026-11-01T18:00:05Z') }))).toBe('in_doubt');
 });
 
-it('an order that the version before recorded as ended, without its row, does not begin again', async () => {
+it('an order that the previous version recorded as ended, without its row, does not start again', async () => {
   const order = lost(ENDED);
   await system.query(
     `INSERT INTO placements (service_order_id, state, cause, deadline_at, finished_at)
@@ -98,7 +98,7 @@ it.each([
      VALUES ($1, 'waiting', now() - interval '1 min', now())`,
   ],
 ])(
-  'an order that the platform moved since its last message, and that %s, is asked about there',
+  'an order that the platform has moved since its last message, and that %s, is in doubt at its old location',
   async (_what, backup) => {
     const order = lost({ status: null, memberState: 'placed', locationId: 'club-1' });
     const { serviceOrderId } = order;
@@ -116,7 +116,7 @@ it.each([
   },
 );
 
-it('an order whose deadline passed while the service was away is looked for first, and not called off at once', async () => {
+it('an order whose deadline passed while the service was away is looked up first, and not cancelled at once', async () => {
   const order = lost({ status: null, memberState: 'placed', locationId: 'club-1' });
   await system.query(
     `INSERT INTO placements (service_order_id, state, signalled_at, deadline_at) VALUES ($1, 'waiting', '2026-11-01', '2026-11-01')`,

@@ -67,7 +67,7 @@ describe('a search', () => {
     expect(await found(uuidV7())).toEqual([[], [], []]);
   });
 
-  it('finds nothing of another location', async () => {
+  it('finds no order of another location', async () => {
     for (const text of ['T333', 'order-1', 'pos-1', 'club-1', webhookId]) {
       expect(await found(text, ['club-2']), text).toEqual([[], [], []]);
     }
@@ -75,7 +75,7 @@ describe('a search', () => {
     expect(idsOf(await searchMember(stage.pool, ADA.name, ['club-2']))).toEqual(['order-12']);
   });
 
-  it('finds a member by exact name, telephone number, e-mail address or id, and none who is erased', async () => {
+  it('finds a member by exact name, telephone number, e-mail address or id, and no erased member', async () => {
     for (const text of ['ada lovelace', '+49 (30) 123-456', '0049 30 123456', 'ADA@example.com', 'member-42']) {
       expect(idsOf(await searchMember(stage.pool, text, undefined)), text).toEqual(['order-12', 'order-11']);
     }
@@ -86,7 +86,7 @@ describe('a search', () => {
     expect(idsOf(await searchMember(stage.pool, ADA.name, undefined))).toEqual(['order-11']);
   });
 
-  it('of a name that is longer than a key of an index finds it, and such an order can be stored', async () => {
+  it('finds a member by a name that is longer than a key of an index, and such an order can be stored', async () => {
     const name = randomBytes(25_000).toString('hex');
     await stage.query(
       `UPDATE order_contents SET contents = jsonb_set(contents, '{member,name}', to_jsonb($1::text))
@@ -96,7 +96,7 @@ describe('a search', () => {
     expect(idsOf(await searchMember(stage.pool, name, undefined))).toEqual(['order-3']);
   });
 
-  it('of a member leaves its text in no log and not in the audit, which counts what was found', async () => {
+  it("leaves a member's name in no log and not in the audit, which has the number of results", async () => {
     const operator = await askOperator(stage.app);
     expect((await operator.post('/search/member', { text: ADA.name })).body).toMatchObject({
       orders: [{ serviceOrderId: 'order-11' }],
@@ -110,7 +110,7 @@ describe('a search', () => {
     expect(stage.logged.join('\n')).not.toContain(OPERATOR_TOKEN);
   });
 
-  it('reads indexes only, however much is stored', async () => {
+  it('reads only indexes, however much is stored', async () => {
     await stage.query(
       `WITH o AS (
          INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment)

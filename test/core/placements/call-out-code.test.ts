@@ -38,7 +38,7 @@ async function codesOf(seeds: readonly number[], counts: number, first = 0): Pro
   return rows.map(({ codes }) => codes as string[]);
 }
 
-it('comes again only after all the others, whatever the seed, however many orders there were', async () => {
+it('a code comes again only after all other codes, with any seed and number of orders', async () => {
   const seeds = [0, 1, 4_095, 4_096, 123_456_789, 2 ** 23, 2 ** 31 - 1];
   for (const first of [0, 2 ** 31 - CODES - 1]) {
     const found = await codesOf(seeds, CODES, first);
@@ -50,7 +50,7 @@ it('comes again only after all the others, whatever the seed, however many order
   }
 });
 
-it('of eight orders in a row ends in eight digits, and does not tell how many orders there were', async () => {
+it('eight codes in a row end in eight different digits, and do not reveal the number of orders', async () => {
   const seeds = [123_456_789, 1_987_654_321];
   const [some = [], others = []] = await codesOf(seeds, 40);
   for (let from = 0; from + 8 <= some.length; from += 1) {
@@ -60,7 +60,7 @@ it('of eight orders in a row ends in eight digits, and does not tell how many or
   expect(some.filter((code, nth) => code === others[nth])).toEqual([]);
 });
 
-it('is another for each of many orders that two processes place at one location at once', async () => {
+it('two processes give each of many simultaneous orders at one location a code of its own', async () => {
   const orders = Array.from({ length: 24 }, () => sampleOrder());
   for (const order of orders) system.platform.orders.set(order.serviceOrderId, order);
   await Promise.all(orders.map(({ serviceOrderId }) => system.signal(serviceOrderId)));
@@ -78,7 +78,7 @@ it('is another for each of many orders that two processes place at one location 
   }
 });
 
-it('goes by the orders of its own location alone', async () => {
+it('codes count only the orders of their own location', async () => {
   await system.addLocation('club-2', { ordersUrl: pos.ordersUrl });
   const counted = async (): Promise<unknown> =>
     (await system.query(`SELECT given FROM call_outs WHERE location_id = 'club-1'`))[0];
@@ -89,7 +89,7 @@ it('goes by the orders of its own location alone', async () => {
   expect(await system.query(`SELECT given FROM call_outs WHERE location_id = 'club-2'`)).toEqual([{ given: 0 }]);
 });
 
-it('stays as it is when the order is sent again, and when it is signalled again and has changed', async () => {
+it('an order keeps its code when it is sent again, signalled again or changed', async () => {
   const order = sampleOrder();
   const { serviceOrderId } = order;
   const sent: unknown[] = [];

@@ -24,7 +24,7 @@ describe('a circuit', () => {
   });
   afterEach(() => void vi.useRealTimers());
 
-  it('opens when ten locations in a row are silent, and the first answer closes it: one line each way', () => {
+  it('opens after ten silent locations in a row, and closes at the first answer, with one log line for each', () => {
     endedAt(9, SILENCE);
     expect(state()).toBe('closed');
     ended('club-10', SILENCE);
@@ -41,7 +41,7 @@ describe('a circuit', () => {
     ]);
   });
 
-  it('knows which locations of an open circuit are silent, and takes no other for one', () => {
+  it('counts only the locations of an open circuit without an answer as silent', () => {
     const isSilent = (locationId: string, integration: string | null = 'acme'): boolean =>
       breaker.isSilent({ locationId, integration });
     endedAt(9, SILENCE);
@@ -55,12 +55,12 @@ describe('a circuit', () => {
     expect(isSilent('club-1')).toBe(false);
   });
 
-  it('stays closed when one location is silent a hundred times', () => {
+  it('stays closed if one location is silent a hundred times', () => {
     for (let nth = 0; nth < 100; nth += 1) ended('dead', SILENCE);
     expect(state()).toBe('closed');
   });
 
-  it('stays closed when somebody answers in between, or the silences are far apart', () => {
+  it('stays closed if a location answers in between, or the silent calls are far apart', () => {
     endedAt(9, SILENCE);
     ended('well');
     ended('club-10', SILENCE);
@@ -72,7 +72,7 @@ describe('a circuit', () => {
     expect(state()).toBe('closed');
   });
 
-  it('opens at calls that are waited for long, one location after the other', () => {
+  it('opens although each silent call takes minutes and they come one after another', () => {
     const callS = 110;
     for (let second = 0; second < 60 + callS; second += 6) {
       vi.advanceTimersByTime(6_000);
@@ -86,10 +86,10 @@ describe('a circuit', () => {
     ['429', new TryAgain('slow down', { sent: false, httpStatus: 429, retryAfterMs: 1_000 })],
     ['404', new GiveUp('no such menu', { reason: 'closed', httpStatus: 404 })],
     ['401', new NeedsOperator('wrong token', { httpStatus: 401 })],
-    ['our own keeping to a limit', new TryAgain('enough for now', { sent: false, retryAfterMs: 1_000 })],
-    ['settings that make no request', new NeedsOperator('the URL is not valid')],
-    ['an order that cannot be expressed', new GiveUp('no such item', { reason: 'not on the menu' })],
-  ])('stays closed at %s, which is no silence', (_, error) => {
+    ['a limit of our own', new TryAgain('enough for now', { sent: false, retryAfterMs: 1_000 })],
+    ['settings with which no request is made', new NeedsOperator('the URL is not valid')],
+    ['an order that the provider cannot write', new GiveUp('no such item', { reason: 'not on the menu' })],
+  ])('stays closed at an error that is no silence: %s', (_, error) => {
     endedAt(50, error);
     expect(state()).not.toBe('open');
   });
@@ -98,33 +98,33 @@ describe('a circuit', () => {
     ['500', new TryAgain('broken', { sent: true, httpStatus: 500 })],
     ['503 with Retry-After', new TryAgain('later', { sent: false, httpStatus: 503, retryAfterMs: 1_000 })],
     ['no connection', new TryAgain('ECONNREFUSED', { sent: false })],
-    ['what a provider did not foresee', new TypeError('fetch failed')],
+    ['an error that the provider did not foresee', new TypeError('fetch failed')],
   ])('opens at %s', (_, error) => {
     endedAt(10, error);
     expect(state()).toBe('open');
   });
 
-  it('is closed by an answer that refuses, too', () => {
+  it('is closed by a refusal too', () => {
     endedAt(10, SILENCE);
     ended('club-1', new GiveUp('no such item', { reason: 'not on the menu', httpStatus: 422 }));
     expect(state()).toBe('closed');
   });
 
-  it('does not open again at calls that began before the answer', () => {
+  it('does not open again because of calls that began before the answer', () => {
     const began = performance.now();
     ended('well');
     for (let nth = 1; nth <= 20; nth += 1) ended(`club-${nth}`, SILENCE, began);
     expect(state()).toBe('closed');
   });
 
-  it('counts silence from when the call began: settings that were put during it have not been tried', () => {
+  it('counts silence from the beginning of the call, because settings that were stored later are untried', () => {
     const began = performance.now();
     vi.advanceTimersByTime(15_000);
     for (let nth = 1; nth <= 10; nth += 1) ended(`club-${nth}`, SILENCE, began);
     expect(breaker.silentLocations()[0]?.silentForS).toBeGreaterThan(15);
   });
 
-  it('forgets a location that another integration serves now', () => {
+  it('forgets a location that has moved to another integration', () => {
     endedAt(10, SILENCE);
     breaker.callEnded({ locationId: 'club-1', integration: 'other' }, performance.now(), SILENCE);
     expect(breaker.silentLocations().map((each) => each.locationId)).not.toContain('club-1');

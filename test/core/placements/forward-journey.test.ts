@@ -32,7 +32,7 @@ import { whileLocked } from '../../support/while-locked.ts';
 /** A POS that recognises a repeat for an hour. */
 const forgetful: Provider = { ...(standard as Provider), integration: 'forgetful', deduplicatesForS: 3_600 };
 
-/** The calls at a POS that does not answer by itself. */
+/** The calls at a POS that answers only when the test says so. */
 const hanging: ((ref: OrderRef) => void)[] = [];
 const hangs: Provider = {
   ...(blind as Provider),
@@ -127,7 +127,7 @@ describe('a signal', () => {
     expect(await attempts(id)).toHaveLength(1);
   });
 
-  it('is only a signal: the order is what the platform says', async () => {
+  it('gives only an id: the order is read from the platform', async () => {
     const order = sampleOrder();
     system.platform.orders.set(order.serviceOrderId, order);
     const token = await system.pubsub.signPushToken({
@@ -178,7 +178,7 @@ describe('try again', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'TryAgain' }, { outcome: 'placed' }]);
   });
 
-  it('a call that our own rate limiter did not allow is recorded as not sent', async () => {
+  it('a call that our own rate limiter prevented is recorded as not sent', async () => {
     pos.behave = () => ({ status: 429, headers: { 'retry-after': '60' } });
     await system.addLocation('limited', { ordersUrl: `${pos.ordersUrl}?limited` });
     const [{ id: first }, { id: second }] = [
@@ -204,8 +204,8 @@ describe('try again', () => {
 
   it.each([
     ['down', 'down' as const],
-    ['without the order yet', 'null' as const],
-    ['NOT_FOUND yet', { errors: [{ message: 'none', extensions: { code: 'NOT_FOUND' } }] }],
+    ['missing the order', 'null' as const],
+    ['answering NOT_FOUND', { errors: [{ message: 'none', extensions: { code: 'NOT_FOUND' } }] }],
     ['out of order', { errors: [{ message: 'ada@example.com broke it', extensions: { code: 'INTERNAL' } }] }],
   ])('the platform is %s, then answers', async (_what, fault) => {
     let calls = 0;
@@ -218,8 +218,8 @@ describe('try again', () => {
   });
 });
 
-describe('what needs an operator', () => {
-  it('a location that is not configured holds its orders, and putting it sends them', async () => {
+describe('a problem for an operator', () => {
+  it('a location without settings holds its orders, and storing its settings sends them', async () => {
     const locationId = `new-${randomUUID()}`;
     const placement = await place({ locationId });
     const { id } = placement;
@@ -233,14 +233,17 @@ describe('what needs an operator', () => {
     expect(await turn(id)).toMatchObject({ state: 'sent' });
   });
 
-  it.each([401, 403])('the POS says %i: held, and tried again when the location is put', async (status) => {
-    pos.behave = ({ attempt }) => (attempt === 1 ? { status } : undefined);
-    const placement = await place();
-    const cause = { code: 'pos_refused_us', httpStatus: status };
-    expect(placement).toMatchObject({ state: 'held', failures: 0, cause });
-    await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
-    expect(await turn(placement.id)).toMatchObject({ state: 'sent' });
-  });
+  it.each([401, 403])(
+    'the POS answers %i: the order is held, and tried again when the location is put',
+    async (status) => {
+      pos.behave = ({ attempt }) => (attempt === 1 ? { status } : undefined);
+      const placement = await place();
+      const cause = { code: 'pos_refused_us', httpStatus: status };
+      expect(placement).toMatchObject({ state: 'held', failures: 0, cause });
+      await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
+      expect(await turn(placement.id)).toMatchObject({ state: 'sent' });
+    },
+  );
 
   it('settings that no longer fit hold the orders, even past the deadline while the location is paused', async () => {
     await system.addLocation('odd', { ordersUrl: pos.ordersUrl });
@@ -264,7 +267,7 @@ describe('what needs an operator', () => {
     expect(await retried(id)).toMatchObject({ state: 'sent' });
   });
 
-  it('an answer without the field of the default query is ours to fix, and does not end the order', async () => {
+  it("an answer without the default query's field is a fault of ORDER_MODULE, and does not end the order", async () => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { bestellung: {} } }));
     const module = await loadOrderModule({});
     const refetch = orderRefetcher({
@@ -285,12 +288,8 @@ describe('what needs an operator', () => {
   it.each<[string, () => PlatformFault, string]>([
     ['says FORBIDDEN', refusal('FORBIDDEN'), 'platform_refuses_us'],
     ['says UNAUTHENTICATED', refusal('UNAUTHENTICATED'), 'platform_refuses_us'],
-    [
-      'answers without an end, which is read no further than an order goes',
-      () => 'endless',
-      'platform_answer_too_large',
-    ],
-  ])('the platform %s: held', async (_what, answer, code) => {
+    ['sends an endless answer, which is read only up to the limit', () => 'endless', 'platform_answer_too_large'],
+  ])('the platform %s: the order is held', async (_what, answer, code) => {
     system.platform.answer = answer;
     const placement = await place();
     expect(placement).toMatchObject({ state: 'held', cause: { code } });
@@ -298,7 +297,7 @@ describe('what needs an operator', () => {
     expect(await retried(placement.id)).toMatchObject({ state: 'sent' });
   });
 
-  it('the platform redirects: held, and its token goes nowhere else', async () => {
+  it("the platform redirects: the order is held, and the platform's token is not sent to the new address", async () => {
     const seen: IncomingHttpHeaders[] = [];
     const elsewhere = await serveHttp((request, response) => {
       seen.push(request.headers);
@@ -317,7 +316,7 @@ describe('what needs an operator', () => {
     expect(await retried(placement.id)).toMatchObject({ state: 'sent' });
   });
 
-  it('a platform that redirects every order is asked as rarely as one that refuses us', async () => {
+  it('a platform that redirects every order is asked as rarely as a platform that refuses us', async () => {
     let asked = 0;
     const refetch = refetchUnlessRefused(async () => {
       asked += 1;
@@ -327,7 +326,7 @@ describe('what needs an operator', () => {
     expect(asked).toBe(3);
   });
 
-  it('orders that the platform refuses do not keep healthy orders from being asked for', async () => {
+  it('orders that the platform refuses do not keep healthy orders from being fetched', async () => {
     const asked: string[] = [];
     const refetch = refetchUnlessRefused(async (orderId) => {
       asked.push(orderId);
@@ -351,7 +350,7 @@ describe('what needs an operator', () => {
     expect(asked.slice(2)).toEqual(['a', 'healthy-1', 'healthy-2']);
   });
 
-  it('a location leads to a host that may not be called: held, and the problem names only the host', async () => {
+  it('a location has a forbidden host: the order is held, and the problem names only the host', async () => {
     const location = { locationId: 'inside', integration: 'standard' };
     const settings = { ordersUrl: 'http://127.0.0.2:9/hidden?key=hidden', unsigned: true };
     // Put by a version that knew no such rule, or while ALLOW_PRIVATE_HOSTS named it.
@@ -413,7 +412,7 @@ describe('what needs an operator', () => {
     expect(await place()).toMatchObject({ state: 'sent' });
   });
 
-  it('a platform that refuses us is asked by at most two orders in five seconds, until an answer ends it for all', async () => {
+  it('a platform that refuses us is asked for at most two orders in five seconds, until an answer ends this for all', async () => {
     system.platform.answer = refusal('UNAUTHENTICATED');
     for (let nth = 0; nth < 3; nth += 1) await place();
     const asked = system.platform.requests.length;
@@ -442,7 +441,7 @@ describe('what needs an operator', () => {
     expect(await system.query(open)).toEqual([]);
   });
 
-  it('a paused location holds, the paused time does not count, and resuming sends', async () => {
+  it('a paused location holds its orders, the paused time does not count, and resuming sends them', async () => {
     await system.addLocation('paused', { ordersUrl: pos.ordersUrl });
     await pauseLocation(system.pool, 'paused');
     const { id, state } = await place({ locationId: 'paused' });
@@ -454,7 +453,7 @@ describe('what needs an operator', () => {
     expect(await memberStates(id)).toEqual(['placed', 'sent']);
   });
 
-  it('a location that is mended while the POS still answers is tried again at once, not after 30 s', async () => {
+  it("a location whose settings are fixed during the POS's refusal is tried again at once, not after 30 s", async () => {
     let calls = 0;
     const server = await serveHttp(async (request, response) => {
       await request.toArray();
@@ -471,8 +470,8 @@ describe('what needs an operator', () => {
   });
 });
 
-describe('final', () => {
-  it('the POS rejects the order: failed at once, with the reason for the member', async () => {
+describe('a final failure', () => {
+  it("follows at once when the POS rejects the order, with the POS's reason for the member", async () => {
     pos.behave = () => ({ status: 422, body: { reason: 'out of buns' } });
     const placement = await place();
     const { id } = placement;
@@ -485,7 +484,7 @@ describe('final', () => {
     expect(await attempts(id)).toHaveLength(1);
   });
 
-  it('a refusal in words that Postgres cannot store is as final', async () => {
+  it('follows a refusal with characters that Postgres cannot store', async () => {
     pos.behave = () => ({ status: 422, body: { reason: 'out of \0buns' } });
     const { id, state } = await place();
     expect(state).toBe('failed');
@@ -493,7 +492,7 @@ describe('final', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'GiveUp' }]);
   });
 
-  it('a refusal without a body ends an order only if the POS named a ticket within the last day', async () => {
+  it('follows a refusal without a body only if the POS named a ticket within the last day', async () => {
     pos.behave = () => ({ status: 422 });
     await system.addLocation('club-bare', { ordersUrl: pos.ordersUrl });
     const placing = (): Promise<Placement> => place({ locationId: 'club-bare' });
@@ -506,7 +505,7 @@ describe('final', () => {
     await system.query(`UPDATE placements SET signalled_at = signalled_at - interval '25 h' WHERE state = 'sent'`);
     expect(await placing()).toMatchObject({ state: 'held' });
   });
-  it('an order that has ended is never attempted again', async () => {
+  it('is never attempted again', async () => {
     pos.behave = () => ({ status: 429 });
     const { id } = await place();
     await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]);
@@ -520,12 +519,12 @@ describe('final', () => {
     expect(tickets(id)).toBe(0);
   });
 
-  it('the platform answers BAD_USER_INPUT', async () => {
+  it('follows BAD_USER_INPUT from the platform', async () => {
     system.platform.answer = refusal('BAD_USER_INPUT');
     expect(await place()).toMatchObject({ state: 'failed', cause: { code: 'order_id_invalid' } });
   });
 
-  it('no such order for 120 s from the first such answer, not from the signal', async () => {
+  it("counts 120 s from the platform's first answer that the order is missing, not from the signal", async () => {
     system.platform.answer = () => 'down';
     const { id } = await place();
     system.platform.answer = () => 'null';
@@ -534,7 +533,7 @@ describe('final', () => {
     expect(await retried(id)).toMatchObject({ state: 'sent', missing_since: null });
   });
 
-  it('no such order for 120 s', async () => {
+  it('follows 120 s of answers that the order is missing', async () => {
     const id = `ghost-${randomUUID()}`;
     await system.signal(id);
     expect(await turn(id)).toMatchObject({ state: 'waiting', cause: { code: 'order_missing_yet' } });
@@ -545,7 +544,7 @@ describe('final', () => {
     });
   });
 
-  it('only for an order that was read: another begins again with a signal, and its numbers go on', async () => {
+  it('of an unread order is not final: it starts again with a signal, and its sequence continues', async () => {
     system.platform.answer = refusal('BAD_USER_INPUT');
     const { id } = await place();
     expect(await told(id)).toEqual([
@@ -584,7 +583,7 @@ describe('final', () => {
     expect(await system.order(id)).toMatchObject({ sequence: 3 });
   });
 
-  it('a signal for one that failed after it was fetched changes nothing', async () => {
+  it('of a fetched order stays after another signal', async () => {
     pos.behave = () => ({ status: 422 });
     const failed = await place();
     pos.behave = undefined;
@@ -594,7 +593,7 @@ describe('final', () => {
     expect(tickets(failed.id)).toBe(0);
   });
 
-  it('progress reported for an order that we failed is a conflict', async () => {
+  it('makes a later status from the POS a conflict', async () => {
     pos.behave = () => ({ status: 422 });
     const { id } = await place();
     const url = await system.webhookUrl('club-1');
@@ -612,7 +611,7 @@ describe('the deadline', () => {
     reasonCode: 'technical',
   };
 
-  it('a POS that cannot be reached until then: failed, and the member is told', async () => {
+  it('fails an order whose POS cannot be reached until then, and the member is notified', async () => {
     pos.behave = () => ({ status: 429 });
     const { id } = await place();
     expect(await afterSeconds(id, 1_801)).toMatchObject({ state: 'failed', cause: { code: 'deadline_passed' } });
@@ -620,7 +619,7 @@ describe('the deadline', () => {
     expect(await memberStates(id)).toEqual(['placed', 'failed']);
   });
 
-  it('a platform that cannot be reached until then: failed, and the member is told', async () => {
+  it('fails an order whose platform cannot be reached until then, and the member is notified', async () => {
     system.platform.answer = () => 'down';
     const { id } = await place();
     expect(await afterSeconds(id, 1_801)).toMatchObject({ state: 'failed' });
@@ -628,7 +627,7 @@ describe('the deadline', () => {
     expect(await told(id)).toMatchObject([NOT_ASKED]);
   });
 
-  it('an order that could not be read until then: failed for its last problem, and the POS is not blamed', async () => {
+  it('fails an order that could not be read until then, with its last problem and without blaming the POS', async () => {
     const { id, state, problem } = await place({ items: [] });
     expect(state).toBe('held');
     expect(await afterSeconds(id, 1_801)).toMatchObject({
@@ -639,7 +638,7 @@ describe('the deadline', () => {
     expect(await told(id)).toMatchObject([NOT_ASKED]);
   });
 
-  it('an order that was held until then after it was read: the POS is not blamed', async () => {
+  it('fails an order that was held until then, without blaming the POS', async () => {
     pos.behave = () => ({ status: 401 });
     const { id, state } = await place();
     expect(state).toBe('held');
@@ -647,7 +646,7 @@ describe('the deadline', () => {
     expect((await told(id)).at(-1)).toMatchObject(NOT_ASKED);
   });
 
-  it('repeated failures of an order are numbered in order, above a floor as well', async () => {
+  it('fails an order repeatedly with rising numbers, also above a floor', async () => {
     system.platform.answer = refusal('BAD_USER_INPUT');
     const { id } = await place();
     await system.signal(id);
@@ -659,7 +658,7 @@ describe('the deadline', () => {
     expect((await told(id)).map(({ sequence }) => sequence)).toEqual([1, 2, 1_001]);
   });
 
-  it('counts from requestedAt where that is later', async () => {
+  it('counts from requestedAt if that is later', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
     const requestedAt = new Date(Date.now() + 7_200_000).toISOString();
     const { id } = await place({ fulfillment: { type: 'pickup', requestedAt } });
@@ -667,10 +666,10 @@ describe('the deadline', () => {
   });
 });
 
-describe('in doubt', () => {
+describe('an order in doubt', () => {
   const FOR_A_PERSON = { state: 'in_doubt', next_attempt_at: Infinity };
 
-  it('a POS that deduplicates is sent the order again: one ticket, same id', async () => {
+  it('is sent again to a POS that deduplicates, and has one ticket with the same id', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : undefined);
     const { id } = await place();
     expect(await retried(id)).toMatchObject({ state: 'sent' });
@@ -678,7 +677,7 @@ describe('in doubt', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'TryAgain' }, { outcome: 'placed' }]);
   });
 
-  it('is neither failed by the deadline nor repeated after it: the order is called off', async () => {
+  it('is cancelled after the deadline, and neither failed nor repeated', async () => {
     pos.behave = () => 'drop-answer';
     const { id, state } = await place();
     expect(state).toBe('in_doubt');
@@ -693,7 +692,7 @@ describe('in doubt', () => {
     expect(await system.query('SELECT state FROM cancellations WHERE service_order_id = $1', [id])).toHaveLength(1);
   });
 
-  it('a repeat that fails may still make a ticket: the minute begins again', async () => {
+  it('starts its minute again when a repeat fails, which may still make a ticket', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503 });
     const { id } = await place();
     const placement = await retried(id);
@@ -702,23 +701,26 @@ describe('in doubt', () => {
   });
 
   const taken: PosFault[] = ['drop-answer', { status: 503, takes: true }];
-  it.each(taken)('is repeated no longer than the POS recognises a repeat, after %j: a person looks', async (first) => {
-    await system.addLocation('forgetful', { ordersUrl: pos.ordersUrl, unsigned: true }, 'forgetful');
-    pos.behave = ({ attempt }) => (attempt === 1 ? first : { status: 503 });
-    const { id } = await place({ locationId: 'forgetful' });
-    // Within the hour it is sent again.
-    await retried(id);
-    expect(await attempts(id)).toHaveLength(2);
-    await system.query(
-      `UPDATE placement_attempts SET started_at = started_at - interval '3590 s' WHERE service_order_id = $1`,
-      [id],
-    );
-    pos.behave = undefined;
-    expect(await retried(id)).toMatchObject({ ...FOR_A_PERSON, cause: { code: 'repeat_unrecognised' } });
-    expect(await attempts(id)).toHaveLength(2);
-  });
+  it.each(taken)(
+    'is repeated only while the POS recognises a repeat, and then left to a person, after %j',
+    async (first) => {
+      await system.addLocation('forgetful', { ordersUrl: pos.ordersUrl, unsigned: true }, 'forgetful');
+      pos.behave = ({ attempt }) => (attempt === 1 ? first : { status: 503 });
+      const { id } = await place({ locationId: 'forgetful' });
+      // Within the hour it is sent again.
+      await retried(id);
+      expect(await attempts(id)).toHaveLength(2);
+      await system.query(
+        `UPDATE placement_attempts SET started_at = started_at - interval '3590 s' WHERE service_order_id = $1`,
+        [id],
+      );
+      pos.behave = undefined;
+      expect(await retried(id)).toMatchObject({ ...FOR_A_PERSON, cause: { code: 'repeat_unrecognised' } });
+      expect(await attempts(id)).toHaveLength(2);
+    },
+  );
 
-  it('a repeat that is refused does not fail the order: the first request may have made a ticket', async () => {
+  it('does not fail when the POS refuses the repeat, because the first request may have made a ticket', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 422, body: { reason: 'closed now' } });
     const { id } = await place();
     expect(await retried(id)).toMatchObject({
@@ -733,19 +735,22 @@ describe('in doubt', () => {
   it.each([
     ['another POS', 'findable', { code: 'location_left_pos', integration: 'standard' }],
     ['another till of the same vendor', 'standard', { code: 'pos_account_changed' }],
-  ])('is left to a person when its location moves to %s, which could not tell', async (_where, integration, cause) => {
-    await system.addLocation('moving', { ordersUrl: pos.ordersUrl });
-    pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
-    const { id } = await place({ locationId: 'moving' });
-    await retried(id);
-    await system.addLocation('moving', { ordersUrl: plain.ordersUrl }, integration);
-    expect(await turn(id)).toMatchObject({ ...FOR_A_PERSON, cause });
-    expect(await attempts(id)).toHaveLength(2);
-    expect(tickets(id)).toBe(1);
-    expect(plain.tickets.some((ticket) => ticket.serviceOrderId === id)).toBe(false);
-  });
+  ])(
+    'is left to a person when its location moves to %s, which does not know the first request',
+    async (_where, integration, cause) => {
+      await system.addLocation('moving', { ordersUrl: pos.ordersUrl });
+      pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
+      const { id } = await place({ locationId: 'moving' });
+      await retried(id);
+      await system.addLocation('moving', { ordersUrl: plain.ordersUrl }, integration);
+      expect(await turn(id)).toMatchObject({ ...FOR_A_PERSON, cause });
+      expect(await attempts(id)).toHaveLength(2);
+      expect(tickets(id)).toBe(1);
+      expect(plain.tickets.some((ticket) => ticket.serviceOrderId === id)).toBe(false);
+    },
+  );
 
-  it('does not come of a database that fails just when the answer is stored', async () => {
+  it('does not come from a database that fails while the answer is stored', async () => {
     const server = await serveHttp(async (request, response) => {
       await request.toArray();
       sendJson(response, 200, { providerOrderId: 'known-all-along' });
@@ -770,7 +775,7 @@ describe('in doubt', () => {
     await server.stop();
   });
 
-  it('does not come of a machine that is suspended before the call: the next worker makes it', async () => {
+  it('does not come from a machine that is suspended before the call: the next worker makes the call', async () => {
     await system.addLocation('suspended', { ordersUrl: pos.ordersUrl });
     await pauseLocation(system.pool, 'suspended');
     const { id } = await place({ locationId: 'suspended' });
@@ -793,7 +798,7 @@ describe('in doubt', () => {
   });
 
   it.each<PosFault>(['drop-answer', { status: 503, takes: true }])(
-    'after %j, a POS that can be asked is asked first: the ticket is found, no second one made',
+    'after %j is looked up at its POS first, so that no second ticket is made',
     async (fault) => {
       plain.behave = ({ attempt }) => (attempt === 1 ? fault : undefined);
       const { id } = await place({ locationId: 'findable' });
@@ -806,7 +811,7 @@ describe('in doubt', () => {
     },
   );
 
-  it('"not there" proves nothing in the first 60 s; afterwards the order is sent again', async () => {
+  it('stays in doubt if the POS does not find it within 60 s, and is sent again after that', async () => {
     plain.behave = ({ attempt }) => (attempt === 1 ? { status: 504 } : undefined);
     const { id } = await place({ locationId: 'findable' });
     expect(await retried(id)).toMatchObject({ state: 'in_doubt', cause: { code: 'order_absent_yet' } });
@@ -817,7 +822,7 @@ describe('in doubt', () => {
     expect(outcomes).toEqual(['TryAgain', 'absent', 'absent', 'placed']);
   });
 
-  it('"not there" for sure, after the deadline: failed, not sent', async () => {
+  it('fails after the deadline if the POS does not find it', async () => {
     plain.behave = () => ({ status: 504 });
     const { id, state } = await place({ locationId: 'findable' });
     expect(state).toBe('in_doubt');
@@ -825,7 +830,7 @@ describe('in doubt', () => {
     expect((await attempts(id)).map((each) => each['call'])).toEqual(['createOrder', 'findOrder']);
   });
 
-  it('a POS that can neither deduplicate nor be asked: waits for an operator and is not sent again', async () => {
+  it('waits for an operator and is not sent again if the POS neither deduplicates nor offers a lookup', async () => {
     plain.behave = () => 'drop-answer';
     const placement = await place({ locationId: 'blind' });
     const { id } = placement;
@@ -836,7 +841,7 @@ describe('in doubt', () => {
     expect(system.logged.some((line) => line.includes('an operator must say') && line.includes(id))).toBe(true);
   });
 
-  it('is not ended by a person who finds no ticket within a minute of the request: it may still come', async () => {
+  it('stays in doubt if a person finds no ticket within a minute of the request, because it may still come', async () => {
     plain.behave = () => 'drop-answer';
     const { id } = await place({ locationId: 'blind' });
     const early = await resolveNotThere(system.pool, id);
@@ -849,7 +854,7 @@ describe('in doubt', () => {
     expect(await resolveNotThere(system.pool, id)).toMatchObject({ state: 'waiting' });
   });
 
-  it('is not ended by a person within a minute of the lease of a process that died in the request', async () => {
+  it('stays in doubt if a person finds no ticket within a minute of the lease of a process that died in the request', async () => {
     plain.behave = () => 'drop-answer';
     const { id } = await place({ locationId: 'blind' });
     await aMinuteLater(system.pool, id);
@@ -861,7 +866,7 @@ describe('in doubt', () => {
     expect(await resolveNotThere(system.pool, id)).toMatchObject({ cause: { code: 'absent_too_early', seconds: 55 } });
   });
 
-  it('begins with the call without an answer, lasts until it is settled, and may begin again', async () => {
+  it('is in doubt since the call without an answer until the doubt is settled, and may be in doubt again', async () => {
     plain.behave = ({ attempt }) => (attempt === 1 ? { status: 429 } : 'drop-answer');
     const { id } = await place({ locationId: 'blind' });
     const first = await retried(id);
@@ -875,7 +880,7 @@ describe('in doubt', () => {
   });
 
   it.each([503, 500, 408])(
-    'comes of a %i of a POS that does not deduplicate: it may have taken the order',
+    'comes from a %i of a POS that does not deduplicate, because it may have taken the order',
     async (status) => {
       plain.behave = () => ({ status, takes: true });
       const placement = await place({ locationId: 'blind' });
@@ -889,12 +894,12 @@ describe('in doubt', () => {
     [429, 'waiting'],
     [422, 'failed'],
     [401, 'held'],
-  ])('does not come of a %i, which refuses the order: %s', async (status, state) => {
+  ])('does not come from a %i, which refuses the order: %s', async (status, state) => {
     plain.behave = () => ({ status });
     expect(await place({ locationId: 'blind' })).toMatchObject({ state });
   });
 
-  it('a webhook that names our order at its location settles it', async () => {
+  it('is settled by a webhook that names our order at its location', async () => {
     plain.behave = () => 'drop-answer';
     const { id } = await place({ locationId: 'blind' });
     const received = statusWebhook({ serviceOrderId: id, status: 'RECEIVED' });
@@ -909,7 +914,7 @@ describe('in doubt', () => {
   });
 });
 
-describe('when the POS reports before it answers', () => {
+describe('when the POS sends a webhook before its answer', () => {
   /** Places an order at a POS whose webhook arrives while our createOrder still waits for its answer. */
   async function placeAtHastyPos(
     integration: string,
@@ -929,7 +934,7 @@ describe('when the POS reports before it answers', () => {
     return { id, outcomes };
   }
 
-  it('by our id: the event moves the order, the OrderRef is stored, and no `sent` is published after it', async () => {
+  it('with our id: the event moves the order, the POS id is stored, and no `sent` is published after it', async () => {
     const { id, outcomes } = await placeAtHastyPos('standard', (serviceOrderId) =>
       statusWebhook({ serviceOrderId, status: 'RECEIVED' }),
     );
@@ -943,7 +948,7 @@ describe('when the POS reports before it answers', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'placed' }]);
   });
 
-  it('by its own id alone: the event waits for the answer, and then moves the order', async () => {
+  it('with only the POS id: the event waits for the answer, and then moves the order', async () => {
     const { id, outcomes } = await placeAtHastyPos('findable', (serviceOrderId) =>
       statusWebhook({ providerOrderId: `pos-${serviceOrderId}`, status: 'IN_PROGRESS' }),
     );
@@ -966,7 +971,7 @@ describe('fair shares', () => {
     await round;
   });
 
-  it('a platform that hangs keeps no order waiting that was fetched before', async () => {
+  it('a platform that hangs delays no order that is already fetched', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
     const { id } = await place();
     const { promise, resolve } = Promise.withResolvers<undefined>();

@@ -126,7 +126,7 @@ beforeEach(async () => {
   breaker = circuitBreaker({ info() {}, warn() {}, error() {} });
 });
 
-it('asks about an order that was sent and not received in three minutes, and tells the member what it hears', async () => {
+it('polls an order that was sent and not received in three minutes, and publishes the answer', async () => {
   const { locationId, id } = await placeAlone();
   says.set(id, [{ status: 'in_progress', nativeStatus: 'COOKING' }]);
   await pass(2 * MINUTE);
@@ -144,7 +144,7 @@ it('asks about an order that was sent and not received in three minutes, and tel
   expect(kept).toMatchObject({ polled: true, outcome: 'applied', headers: {}, location_id: locationId });
 });
 
-it('asks nobody whose webhooks come', async () => {
+it('does not poll an order whose webhooks come', async () => {
   const { locationId, id } = await placeAlone();
   await webhook(locationId, { status: 'received', serviceOrderId: id });
   await pass(20 * MINUTE);
@@ -153,7 +153,7 @@ it('asks nobody whose webhooks come', async () => {
   expect(await ask()).toEqual([]);
 });
 
-it('asks about an order that is past its time and has not ended', async () => {
+it('polls an order that is past its requested time and has not ended', async () => {
   const locationId = await addTill();
   const [{ now } = {}] = await system.query('SELECT clock.now()');
   const id = await placeAt(locationId, new Date((now as Date).getTime() + 30 * MINUTE * 1_000).toISOString());
@@ -168,7 +168,7 @@ it('asks about an order that is past its time and has not ended', async () => {
   expect(await ask()).toEqual([]);
 });
 
-it('asks about an order that is past the time that its POS says, and takes a new one without counting it as missed', async () => {
+it("polls an order that is past its POS's estimate, and stores a new estimate without counting a missed webhook", async () => {
   const locationId = await addTill();
   const [{ now } = {}] = await system.query('SELECT clock.now()');
   const inMinutes = (minutes: number): string =>
@@ -199,7 +199,7 @@ it('asks about an order that is past the time that its POS says, and takes a new
   }
 });
 
-it('asks a location that alone of its vendor has gone silent', async () => {
+it('polls a location that has gone silent while others of its vendor have not', async () => {
   const [silent, other] = [await addTill(), await addTill()];
   const id = await placeAt(silent);
   await webhook(silent, { status: 'received', serviceOrderId: id });
@@ -214,7 +214,7 @@ it('asks a location that alone of its vendor has gone silent', async () => {
   expect(await ask()).toEqual([id]);
 });
 
-it('asks about all orders of a location that misses webhooks, a minute after the other', async () => {
+it('polls all orders of a location that misses webhooks, one each minute', async () => {
   const locationId = await addTill();
   const ids = [await placeAt(locationId), await placeAt(locationId), await placeAt(locationId)];
   for (const id of ids.slice(1)) await webhook(locationId, { status: 'received', serviceOrderId: id });
@@ -239,7 +239,7 @@ it('asks about all orders of a location that misses webhooks, a minute after the
   expect(await askEachMinute(1)).toBe(0);
 });
 
-it('asks at most once a minute and location, however many ask at once', async () => {
+it('polls a location at most once a minute, however many processes poll', async () => {
   const locationId = await addTill();
   for (let i = 0; i < 3; i++) says.set(await placeAt(locationId), [{ status: 'received' }]);
   await pass(4 * MINUTE);
@@ -253,7 +253,7 @@ it('asks at most once a minute and location, however many ask at once', async ()
   expect(await ask()).toHaveLength(2);
 });
 
-it('leaves a location to the process that was quicker, and takes the next one', async () => {
+it('leaves a location to another process that claims it first, and takes the next location', async () => {
   const [first, second] = [await addTill(), await addTill()];
   await placeAt(first);
   await pass(1);
@@ -270,7 +270,7 @@ it('leaves a location to the process that was quicker, and takes the next one', 
   expect(await claimQuietOrders(system.pool, ['till'], 1)).toMatchObject([{ locationId: second, serviceOrderId: id }]);
 });
 
-it('asks ever less about an order that has nothing new, and stores nothing of it', async () => {
+it('polls an order without news less and less often, and stores nothing', async () => {
   const { locationId, id } = await placeAlone();
   await webhook(locationId, { status: 'received', serviceOrderId: id });
   says.set(id, [{ status: 'received' }]);
@@ -304,7 +304,7 @@ it('waits for an answer as long as an attempt at that POS may take', async () =>
   expect(outcomes()).toEqual(['failed', 'said_more']);
 });
 
-it('asks no vendor that does not answer, and says that one does', async () => {
+it('does not poll a vendor that does not answer, and polls it after its circuit has closed', async () => {
   const id = await placeAt(await addTill());
   says.set(id, [{ status: 'received' }]);
   await pass(4 * MINUTE);
@@ -318,7 +318,7 @@ it('asks no vendor that does not answer, and says that one does', async () => {
   expect(await ask()).toEqual([id]);
 });
 
-it('holds no order back because its POS cannot be asked', async () => {
+it('does not open the circuit of its vendor when polls fail', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 10; i++) ids.push(await placeAt(await addTill()));
   for (const id of ids) says.set(id, new TryAgain('cut off', { sent: true }));
@@ -327,7 +327,7 @@ it('holds no order back because its POS cannot be asked', async () => {
   expect(breaker.isOpen('till')).toBe(false);
 });
 
-it('asks anew at once where the last answer is older than the news', async () => {
+it('polls at once again if a webhook is newer than the last answer', async () => {
   const { locationId, id } = await placeAlone();
   says.set(id, []);
   await pass(4 * MINUTE);
@@ -338,7 +338,7 @@ it('asks anew at once where the last answer is older than the news', async () =>
   expect(await askEachMinute(4)).toBe(2);
 });
 
-it('is not kept by another order from one that tells more at every turn', async () => {
+it('does not keep one order from being polled because another has news each time', async () => {
   const locationId = await addTill();
   const [dead, live] = [await placeAt(locationId), await placeAt(locationId)];
   says.set(dead, [{ status: 'ready' }]);
@@ -353,7 +353,7 @@ it('is not kept by another order from one that tells more at every turn', async 
   }
 });
 
-it('gives the turn of an order that has nothing new to one that may have', async () => {
+it('prefers an order that may have news over an order without news', async () => {
   const locationId = await addTill();
   const [dead, live] = [await placeAt(locationId), await placeAt(locationId)];
   says.set(dead, [{ status: 'ready' }]);
@@ -367,7 +367,7 @@ it('gives the turn of an order that has nothing new to one that may have', async
   expect(asked.filter((id) => id === live).length).toBeGreaterThan(3);
 });
 
-it('believes no answer that is of another order or of no known shape', async () => {
+it('rejects an answer about another order or with an unknown status', async () => {
   const ids = [await placeAt(await addTill()), await placeAt(await addTill())] as const;
   says.set(ids[0], [{ status: 'cancelled', serviceOrderId: ids[1] }]);
   says.set(ids[1], [{ status: 'burnt' as 'failed' }]);
@@ -377,7 +377,7 @@ it('believes no answer that is of another order or of no known shape', async () 
   for (const id of ids) expect(await statusOf(id)).toBeNull();
 });
 
-it('goes on with the others where an order is unknown there, or nobody can be asked about it', async () => {
+it('continues with the other orders if the POS does not know one, or cannot be asked about it', async () => {
   const locationId = await addTill();
   const ids = [await placeAt(locationId), await placeAt(locationId), await placeAt(locationId)] as const;
   says.set(ids[0], []);
@@ -388,7 +388,7 @@ it('goes on with the others where an order is unknown there, or nobody can be as
   expect(outcomes()).toEqual(['unknown', 'not_asked', 'said_more']);
 });
 
-it('is not kept from the others by an order that was erased', async () => {
+it('skips an erased order and polls the others', async () => {
   const locationId = await addTill();
   const erased = await placeAt(locationId);
   await withClient(system.pool, (client) => eraseOrders(client, [erased], true));
@@ -398,7 +398,7 @@ it('is not kept from the others by an order that was erased', async () => {
   expect(await ask()).toEqual([id]);
 });
 
-it('learns the POS id that it had not heard of', async () => {
+it('stores a POS id that only the answer names', async () => {
   const { locationId, id } = await placeAlone();
   await system.query('UPDATE orders SET provider_order_id = NULL WHERE service_order_id = $1', [id]);
   await system.query('DELETE FROM provider_orders WHERE service_order_id = $1', [id]);
@@ -411,7 +411,7 @@ it('learns the POS id that it had not heard of', async () => {
   expect(await statusOf(id)).toBe('ready');
 });
 
-it('replays an answer as it was', async () => {
+it('stores an answer that can be replayed', async () => {
   const id = await placeAt(await addTill());
   says.set(id, [{ status: 'ready' }]);
   await pass(4 * MINUTE);
@@ -427,7 +427,7 @@ it('replays an answer as it was', async () => {
   expect(again).toMatchObject({ outcome: 'duplicate', events: [{ status: 'ready' }] });
 });
 
-it('waits for no slow vendor, and gives up what is under way when it stops', async () => {
+it('does not wait for a slow vendor, and aborts open calls when it stops', async () => {
   const [slow, quick] = [await placeAt(await addTill()), await placeAt(await addTill())];
   await pass(4 * MINUTE);
   const readStatus: Provider['readStatus'] = async (_ref, { serviceOrderId }, { signal }) =>
@@ -441,7 +441,7 @@ it('waits for no slow vendor, and gives up what is under way when it stops', asy
   expect(await statusOf(slow)).toBeNull();
 });
 
-it('is done by the service itself', async () => {
+it('runs as a job of the service', async () => {
   const id = await placeAt(await addTill());
   says.set(id, [{ status: 'received' }]);
   await pass(4 * MINUTE);
@@ -450,7 +450,7 @@ it('is done by the service itself', async () => {
   await until(() => system.logged.some((line) => line.includes('more than its webhooks')));
 });
 
-it('what is told of a request has neither its path nor its query', async () => {
+it('reports a request without its path and its query', async () => {
   const serviceOrderId = await placeAt(await addTill());
   await pass(HOUR);
   observed = [];
@@ -465,7 +465,7 @@ it('what is told of a request has neither its path nor its query', async () => {
   expect(JSON.stringify(told)).not.toMatch(/healthz|secret/);
 });
 
-it('reads of orders that are as they should be their own rows alone, and one process looks at a time', async () => {
+it("reads only healthy orders' own rows, and only one process looks at a time", async () => {
   const [placed, ORDERS] = [await placeAt(await addTill()), 300];
   await system.query(
     `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank)

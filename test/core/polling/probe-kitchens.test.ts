@@ -133,7 +133,7 @@ const webhookCame = (id: string, integration: string): Promise<unknown> =>
     [id, integration],
   );
 
-describe('a POS whose check proves that orders arrive', () => {
+describe('a POS whose check proves that it takes orders', () => {
   it('is unreachable after two probes without an answer, five seconds apart', async () => {
     expect(await round()).toBe('open');
     expect(checks).toBe(0);
@@ -146,7 +146,7 @@ describe('a POS whose check proves that orders arrive', () => {
     expect(checks).toBe(2);
   });
 
-  it('is probed every thirty seconds while it is unreachable, and its answer ends it', async () => {
+  it('is probed every thirty seconds while it is unreachable, and is open after its answer', async () => {
     await probedOnce();
     await round();
     await pass(25);
@@ -167,9 +167,12 @@ describe('a POS whose check proves that orders arrive', () => {
     ['answers', async () => {}],
     ['answers that we are not allowed', () => Promise.reject(new NeedsOperator('401', { httpStatus: 401 }))],
     ['asks us to wait', () => Promise.reject(new TryAgain('429', { sent: false, httpStatus: 429 }))],
-    ['is not asked because of our own limit', () => Promise.reject(new TryAgain('', { sent: false, retryAfterMs: 9 }))],
+    [
+      'is not asked because of a limit of our own',
+      () => Promise.reject(new TryAgain('', { sent: false, retryAfterMs: 9 })),
+    ],
     ['has a faulty provider', () => Promise.reject(new TypeError('undefined is not a function'))],
-  ])('is not unreachable if it %s', async (_, answer) => {
+  ])('stays open if it %s', async (_, answer) => {
     check = answer;
     await tried({ httpStatus: 503 });
     await round();
@@ -179,7 +182,7 @@ describe('a POS whose check proves that orders arrive', () => {
     expect(checks).toBe(2);
   });
 
-  it('is not probed twice within thirty seconds because of orders that it answers with errors', async () => {
+  it('is not probed twice within thirty seconds because it answers orders with errors', async () => {
     check = async () => {};
     await tried({ httpStatus: 500 });
     await tried({ httpStatus: 500 });
@@ -214,7 +217,7 @@ describe('a POS whose check proves that orders arrive', () => {
     expect(await round()).toBe('open');
   });
 
-  it('is still unreachable after a change that is not about its connection', async () => {
+  it("stays unreachable after a change of the location's name or contacts", async () => {
     await probedOnce();
     await patchLocation(pool, rules, locationId, { name: 'Trattoria Nord', contacts: [{ phone: '+4930123456' }] });
     expect(await round()).toBe('unreachable');
@@ -229,13 +232,13 @@ describe('a POS whose check proves that orders arrive', () => {
     { outcome: 'not_sent' },
     { outcome: 'TryAgain', cause: 'pos_busy' },
     { outcome: 'TryAgain', state: 'held' },
-  ])('is not probed after a call that does not show silence: %o', async (call) => {
+  ])('is not probed after a call that proves no silence: %o', async (call) => {
     await tried(call);
     await round();
     expect(checks).toBe(0);
   });
 
-  it('is probed if its vendor counts as down, which ten locations without an answer open', async () => {
+  it('is probed if its vendor counts as down after ten locations without an answer', async () => {
     const breaker = circuitBreaker(createLog('silent', { write() {} }));
     const error = new TryAgain('no answer', { sent: false });
     for (let other = 0; other < 10; other += 1) {
@@ -250,7 +253,7 @@ describe('a POS whose check proves that orders arrive', () => {
     expect(checks).toBe(1);
   });
 
-  it('is probed if it does not report tickets of ten minutes ago while three others of its vendor do', async () => {
+  it('is probed if it has reported no ticket for ten minutes while three others of its vendor report theirs', async () => {
     await pool.query(`DELETE FROM orders WHERE service_order_id = 'ticket'`);
     await seedOrders(pool, ['ticket'], {
       locationId,
@@ -265,7 +268,7 @@ describe('a POS whose check proves that orders arrive', () => {
     expect(checks).toBe(1);
   });
 
-  it('is probed in the next round, although more POS systems of another vendor wait than a round can probe', async () => {
+  it('is probed in the next round, although another vendor has more POS systems to probe than fit into a round', async () => {
     await pool.query(
       `WITH l AS (
          INSERT INTO locations (location_id, integration, settings, created_at)
@@ -279,13 +282,13 @@ describe('a POS whose check proves that orders arrive', () => {
     expect(checks).toBe(1);
   });
 
-  it('is probed by one of two processes', async () => {
+  it('is probed once by two processes', async () => {
     await tried();
     await Promise.all([round(), round()]);
     expect(checks).toBe(1);
   });
 
-  it('of a removed location is probed no more', async () => {
+  it('is not probed after its location was removed', async () => {
     await tried();
     await round();
     await pool.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
@@ -294,20 +297,20 @@ describe('a POS whose check proves that orders arrive', () => {
     expect(checks).toBe(1);
   });
 
-  it('that is paused is closed, however silent', async () => {
+  it('is closed if it is paused and silent', async () => {
     await probedOnce();
     await pauseLocation(pool, locationId);
     expect(await round()).toBe('closed');
   });
 });
 
-describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', (integration) => {
+describe.each(['unprobed', 'token'])('a POS whose check does not prove that it takes orders (%s)', (integration) => {
   beforeEach(async () => {
     locationId = await add(`${integration}-${nth}`, integration);
     check = async () => {};
   });
 
-  it('is unreachable after two calls without an answer, ten seconds apart, while orders wait and then for five minutes', async () => {
+  it('is unreachable after two unanswered calls ten seconds apart, while orders wait and for five minutes more', async () => {
     await tried({}, 9);
     await tried({}, 1);
     expect(await round()).toBe('open');
@@ -321,7 +324,7 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
     expect(await round()).toBe('open');
   });
 
-  it('is unreachable after one call without an answer while its vendor counts as down, also for other processes', async () => {
+  it('is unreachable after one unanswered call while its vendor counts as down, also for other processes', async () => {
     await tried();
     expect(await round()).toBe('open');
     silentLocations = [{ locationId }];
@@ -338,7 +341,7 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
     expect(await round()).toBe('open');
   });
 
-  it('is reachable after unanswered calls at another location, from which the platform moved the orders', async () => {
+  it('is reachable after unanswered calls for orders that the platform has moved there from another location', async () => {
     await tried({}, 15);
     await tried({}, 1);
     await pool.query('UPDATE placements SET moved_at = now()');
@@ -352,7 +355,7 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
     expect(await round()).toBe('open');
   });
 
-  it('is reachable if it answers one order alone with 500 each time, and unreachable from the second order', async () => {
+  it('is reachable if it answers only one order with 500, and unreachable if it answers a second one so', async () => {
     await tried({}, 40);
     await tried({ outcome: 'placed', state: 'sent' }, 30);
     await tried({ httpStatus: 500 }, 20);
@@ -376,7 +379,7 @@ describe.each(['unprobed', 'token'])('a POS whose check proves no orders (%s)', 
   });
 });
 
-it('a round reads what is retried now, by indexes, however many orders and locations there are', async () => {
+it('a round reads only current retries, by indexes, however many orders and locations there are', async () => {
   await pool.query(
     `INSERT INTO locations (location_id, integration, settings)
      SELECT 'many-' || n, 'probed', 'x' FROM generate_series(1, 5000) AS n`,

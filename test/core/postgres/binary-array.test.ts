@@ -34,18 +34,18 @@ it.each([
     ['2000-01-01T00:00:00Z', '1999-12-31T23:59:59.999Z', '0001-01-01T00:00:00Z', '2026-11-21T12:30:00.001Z'],
   ],
   ['uuid', ['019a0000-0000-7000-8000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', null]],
-] as const)('an array of %s is the one that its text would be', async (type, values) => {
+] as const)('a binary array of %s equals its text form', async (type, values) => {
   const given = type === 'timestamptz' ? values.map((value) => new Date(value)) : values;
   expect(await isTheSame(type, [...given])).toEqual({ same: true, length: values.length });
   expect(await isTheSame(type, [null, undefined, null])).toEqual({ same: true, length: 3 });
 });
 
-it('what is no UUID is not made one', () => {
+it('a text that is no UUID is refused', () => {
   expect(() => binaryArray('uuid', ['019a0000-0000-7000-8000'])).toThrow('a UUID is required');
   expect(() => binaryArray('uuid', ['no'])).toThrow('a UUID is required');
 });
 
-it('an empty one has no elements', async () => {
+it('an empty array has no elements', async () => {
   const { rows } = await client.query<{ ids: string[]; rows: number }>(
     'SELECT $1::text[] AS ids, (SELECT count(*)::int FROM unnest($1::text[])) AS rows',
     [binaryArray('text', [])],
@@ -53,11 +53,11 @@ it('an empty one has no elements', async () => {
   expect(rows).toEqual([{ ids: [], rows: 0 }]);
 });
 
-it('any text that can be stored arrives as it was', async () => {
+it('any storable text arrives unchanged', async () => {
   const texts = fc.sample(anyText(), { numRuns: 500, seed: SEED }).map((text) => text.replaceAll('\0', ''));
   expect(await isTheSame('text', texts)).toEqual({ same: true, length: 500 });
 });
 
-it('a NUL is refused as a value, so that it costs its own webhook alone', async () => {
+it('a NUL is refused as a value, so that only its own webhook fails', async () => {
   await expect(isTheSame('text', ['fine', 'not\0fine'])).rejects.toMatchObject({ code: '22021' });
 });

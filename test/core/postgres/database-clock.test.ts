@@ -50,26 +50,26 @@ async function offAfter(...answers: { lateMs: number; setByMs?: number }[]): Pro
   return clock.now().getTime() - (BEGAN + ranMs + setByMs);
 }
 
-it('a late answer alone is off by half of what it took', async () => {
+it('after one late answer the clock is off by half of the delay', async () => {
   expect(await offAfter({ lateMs: LATE_MS })).toBe(-LATE_MS / 2);
 });
 
-it('a quick answer mends it', async () => {
+it('a quick answer corrects the clock', async () => {
   expect(await offAfter({ lateMs: LATE_MS }, { lateMs: 0 })).toBe(0);
 });
 
-it('a late answer does not make it worse', async () => {
+it('a late answer does not make the clock worse', async () => {
   expect(await offAfter({ lateMs: 0 }, { lateMs: LATE_MS })).toBe(0);
 });
 
-it('a clock that was set is followed at once, however late it answers', async () => {
+it("a change of Postgres's clock is followed at once, however late the answer", async () => {
   expect(await offAfter({ lateMs: 0 }, { lateMs: LATE_MS, setByMs: HOUR_MS })).toBe(-LATE_MS / 2);
 });
 
 it.each([
   ['set', 0],
   ['suspended', HOUR_MS],
-])('where the machine is %s it is right before Postgres is asked again', async (_what, byMs) => {
+])('the clock of a machine that is %s is right before Postgres is asked again', async (_what, byMs) => {
   const clock = databaseClock(telling);
   await clock.follow();
   [ownSetByMs, suspendedMs] = [HOUR_MS, byMs];
@@ -79,7 +79,7 @@ it.each([
   expect(clock.now().getTime()).toBe(BEGAN + byMs);
 });
 
-it('tells the time of Postgres', async () => {
+it('the clock has the time of Postgres', async () => {
   vi.restoreAllMocks();
   const clock = databaseClock(pool);
   await clock.follow();
@@ -87,6 +87,6 @@ it('tells the time of Postgres', async () => {
   expect(Math.abs(clock.now().getTime() - Date.now())).toBeLessThan(60_000);
 });
 
-it('nobody knows the time before Postgres has told it', () => {
+it('the time is unknown before the first answer of Postgres', () => {
   expect(() => databaseClock(telling).now()).toThrow(TimeUnknown);
 });

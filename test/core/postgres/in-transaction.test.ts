@@ -21,7 +21,7 @@ const inATransaction = async (): Promise<boolean> => {
 };
 
 describe('a transaction', () => {
-  it('keeps what was done, or nothing of it', async () => {
+  it('commits all its writes or none', async () => {
     await inTransaction(pool, (client) => write(client, 'kept'));
     const failed = inTransaction(pool, async (client) => {
       await write(client, 'lost');
@@ -33,14 +33,14 @@ describe('a transaction', () => {
     expect(await inATransaction()).toBe(false);
   });
 
-  it('whose connection dies harms nobody after it', async () => {
+  it('whose connection dies does not harm the next one', async () => {
     const died = inTransaction(pool, (client) => client.query('SELECT pg_terminate_backend(pg_backend_pid())'));
     await expect(died).rejects.toThrow();
     await inTransaction(pool, (client) => write(client, 'next'));
     expect(await notes()).toEqual(['kept', 'next']);
   });
 
-  it('that cannot be rolled back does not lend its connection on', async () => {
+  it('that cannot be rolled back closes its connection', async () => {
     const stuck = inTransaction(pool, async (client) => {
       await write(client, 'never');
       vi.spyOn(client, 'query').mockRejectedValue(new Error('Query read timeout'));

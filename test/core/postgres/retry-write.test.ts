@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { retryWrite } from '../../../src/core/postgres/transactions.ts';
 
 it.each([
-  ['is not repeated where Postgres refuses its values', '22021', 1],
+  ['is not repeated if Postgres refuses its values', '22021', 1],
   ['is repeated while Postgres shuts down', '57P01', 2],
 ])('a write %s', async (_what, code, times) => {
   let count = 0;

@@ -4,7 +4,7 @@ import { unnestRows } from '../../../src/core/postgres/sql-rows.ts';
 
 type Dish = { name: string; price?: number };
 
-it('rows arrive under the names of their columns, in their order, behind other parameters', async () => {
+it('rows arrive with the names and order of their columns, after other parameters', async () => {
   const dishes = unnestRows<Dish>(
     [
       ['name', 'text', (dish) => dish.name],
@@ -44,7 +44,7 @@ it('a column without any value is NULL in every row', async () => {
   ]);
 });
 
-it('a column that is not there is no SQL', () => {
+it('an unknown column is refused', () => {
   const dishes = unnestRows<Dish>([['name', 'text', (dish) => dish.name]]);
   expect(() => dishes.array('price')).toThrow('no column price');
 });

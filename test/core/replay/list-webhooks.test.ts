@@ -52,8 +52,8 @@ it.each<[string, WebhookFilter]>([
 
 it.each<[string, WebhookFilter, string]>([
   ['an integration that hardly any has', { integration: 'rare' }, `integration = 'rare'`],
-  ['an outcome that the index has', { outcome: 'dropped' }, `outcome = 'dropped'`],
-  ['an outcome that it has not', { outcome: 'applied', integration: 'rare' }, `integration = 'rare'`],
+  ['an outcome in the index', { outcome: 'dropped' }, `outcome = 'dropped'`],
+  ['an outcome that is not in the index', { outcome: 'applied', integration: 'rare' }, `integration = 'rare'`],
   ['several locations', { locations: ['club-8', 'busy', 'club-7'] }, `location_id IN ('busy', 'club-7', 'club-8')`],
   ['one location', { locations: ['club-7'] }, `location_id = 'club-7'`],
   [
@@ -62,22 +62,19 @@ it.each<[string, WebhookFilter, string]>([
     `location_id = 'busy' AND integration = 'rare'`,
   ],
   ['nothing', { until: new Date(8e12) }, 'true'],
-])(
-  'going on until there is no next finds all that match, in order and once: by %s',
-  async (_what, filter, condition) => {
-    const { rows } = await pool.query<{ id: string }>(`SELECT id FROM webhooks WHERE ${condition} ORDER BY id`);
-    const expected = rows.map(({ id }) => id);
-    for (const oldestFirst of [true, false]) {
-      const pages = await allPages((after: WebhookKey | undefined) =>
-        listWebhooks(pool, filter, { oldestFirst, after, limit: 1_000 }),
-      );
-      const found = pages.flatMap(({ webhooks }) => webhooks.map(({ webhookId }) => webhookId));
-      expect(found).toEqual(oldestFirst ? expected : expected.toReversed());
-    }
-  },
-);
+])('following next to the end finds every match in order and once: by %s', async (_what, filter, condition) => {
+  const { rows } = await pool.query<{ id: string }>(`SELECT id FROM webhooks WHERE ${condition} ORDER BY id`);
+  const expected = rows.map(({ id }) => id);
+  for (const oldestFirst of [true, false]) {
+    const pages = await allPages((after: WebhookKey | undefined) =>
+      listWebhooks(pool, filter, { oldestFirst, after, limit: 1_000 }),
+    );
+    const found = pages.flatMap(({ webhooks }) => webhooks.map(({ webhookId }) => webhookId));
+    expect(found).toEqual(oldestFirst ? expected : expected.toReversed());
+  }
+});
 
-it('a replay of many can be ended, and gone on with, where none matches', async () => {
+it('a replay without any match can be stopped and continued', async () => {
   const deps = { pool, dryRun: true } as Replaying;
   const passed: WebhookKey[] = [];
   for (let nth = 0; nth < 2; nth += 1) {
@@ -100,7 +97,7 @@ it('a replay of many can be ended, and gone on with, where none matches', async 
   expect(new Set(ids).size).toBe(2);
 });
 
-it('more than a page may look at, all of one millisecond, are found too', async () => {
+it('more webhooks of one millisecond than fit into a page are all found', async () => {
   await pool.query(
     `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
      SELECT (at AT TIME ZONE 'UTC')::date, 'club-' || i % 3,

@@ -67,8 +67,8 @@ const kept = async (id: string | null): Promise<Record<string, unknown> | undefi
 
 const BLANK = { headers: {}, body: Buffer.alloc(0), sealed: null };
 
-describe('a dropped webhook that is replayed in vain', () => {
-  it('is kept once: its replay has no body, no headers and no seal, and can be shown and replayed all the same', async () => {
+describe('a dropped webhook that is dropped again at its replay', () => {
+  it('is stored once: its replay has no body, headers or seal, and can still be shown and replayed', async () => {
     const webhook = await drop('vain');
     const first = await replay(webhook);
     expect(first).toMatchObject({ outcome: 'dropped', replayOf: webhook });
@@ -90,7 +90,7 @@ describe('a dropped webhook that is replayed in vain', () => {
     expect(await kept(third.webhookId)).toMatchObject({ body: (await kept(webhook))?.['body'], sealed: null });
   });
 
-  it('keeps nothing of what Postgres refuses either', async () => {
+  it('is stored once even if Postgres refuses its replay', async () => {
     const webhook = await drop('refused');
     secretIsRight = true;
     await stage.query(`ALTER TABLE status_events ADD CONSTRAINT strict CHECK (service_order_id <> 'refused')`);
@@ -107,7 +107,7 @@ describe('a dropped webhook that is replayed in vain', () => {
     expect(await replay(replayed.webhookId)).toMatchObject({ outcome: 'applied' });
   });
 
-  it('is gone with its day, and its replay says so', async () => {
+  it('is deleted with its day, and its replay then says so', async () => {
     const webhook = await drop('gone');
     const { webhookId } = await replay(webhook);
     await stage.query('DELETE FROM webhooks WHERE id = $1', [webhook]);
@@ -118,7 +118,7 @@ describe('a dropped webhook that is replayed in vain', () => {
 });
 
 describe('a dropped webhook that turns out to be about an erased order', () => {
-  it('is blanked with its replays by the replay that shows it, and by no dry run', async () => {
+  it('is blanked with its replays by a replay, and not by a dry run', async () => {
     const webhook = await drop('erased');
     // A replay from before, of a time when the order was another's: it has contents of its own.
     const [other] = await stage.query(
@@ -146,7 +146,7 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
     });
   });
 
-  it('is blanked as well where its replay waited for a POS id before it went on', async () => {
+  it('is blanked too if its replay waited for a POS id first', async () => {
     await stage.seedOrder({ serviceOrderId: 'slow', locationId: 'club-1' });
     secretIsRight = false;
     const events = [{ providerOrderId: 'slow-1', status: 'cancelled', nativeStatus: 'x', reason: words }];
@@ -174,7 +174,7 @@ describe('a webhook with our token in its body', () => {
   const stored = async (id: string | null): Promise<string> => JSON.stringify(await kept(id));
   const token = (): string => new URL(path, 'https://expediter.test').searchParams.get('token') ?? '';
 
-  it('is shown and listed as it came, and replayed; neither it nor its replay has the token in the table', async () => {
+  it('is shown, listed and replayed with the token, which is not readable in the table', async () => {
     await stage.seedOrder({ serviceOrderId: 'called-back', locationId: 'club-1' });
     secretIsRight = true;
     const sent = JSON.stringify(withToken({ serviceOrderId: 'called-back' }));
@@ -204,14 +204,14 @@ describe('a webhook with our token in its body', () => {
     for (const id of ids) expect(await kept(id)).toMatchObject(BLANK);
   });
 
-  it('is kept by nobody where its order is erased already', async () => {
+  it('is not stored if its order is erased already', async () => {
     secretIsRight = true;
     const { body } = await stage.post(path, withToken({ serviceOrderId: 'called-back', status: 'failed' }));
     expect(body['outcome']).toBe('stale');
     expect(await kept(String(body['webhookId']))).toMatchObject(BLANK);
   });
 
-  it('that was dropped is verified again with all its bytes', async () => {
+  it('is verified again with all its bytes if it was dropped', async () => {
     await stage.seedOrder({ serviceOrderId: 'late-callback', locationId: 'club-1' });
     secretIsRight = false;
     const { body } = await stage.post(path, withToken({ serviceOrderId: 'late-callback' }), {
@@ -229,7 +229,7 @@ describe('a webhook with our token in its body', () => {
     }
   });
 
-  it('cannot be read in the row of another, which says so', async () => {
+  it('cannot be decrypted in the row of another webhook, and the error says so', async () => {
     secretIsRight = false;
     const [one, other] = [await drop('one'), await drop('other')];
     await stage.query('UPDATE webhooks w SET sealed = o.sealed FROM webhooks o WHERE w.id = $1 AND o.id = $2', [

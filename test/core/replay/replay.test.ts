@@ -23,7 +23,7 @@ const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];
 const ORDERS_URL = 'http://127.0.0.1:9/orders';
 const PUBLIC_URL = 'https://expediter.test';
 
-/** Nothing runs by itself, so that a test can compare everything in the database. */
+/** Nothing runs automatically, so that a test can compare everything in the database. */
 const STEPPED = ['placements', 'refreshes', 'cancellations', 'relay'] as const;
 
 /** A POS that signs with all that a replay has to bring back: URL, `Authorization`, cookie. */
@@ -173,7 +173,7 @@ const waitingForLock = (): Promise<Record<string, unknown>[]> =>
 const MISSING = '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33';
 
 describe('a webhook that was dropped for a wrong secret', () => {
-  it('moves its order once the secret is mended and it is replayed, and the member is told', async () => {
+  it('moves its order when it is replayed with the right secret, and the status is published', async () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const dropped = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
@@ -210,7 +210,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     ).toEqual([{ outcome: 'applied', sequence: 3 }]);
   });
 
-  it('says in its live message when it first came, which a fresh one does not', async () => {
+  it('has its first arrival in its live message, which a fresh webhook has not', async () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'RECEIVED' }));
@@ -230,7 +230,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     expect(feed.get(serviceOrderId)?.messages).toEqual([fresh, late]);
   });
 
-  it('is judged by the time at which it came, not by that of the replay, nor by that of a replay between', async () => {
+  it('is judged by the time of its arrival, not by the time of a replay or an earlier replay', async () => {
     const { locationId, url } = await misconfigured();
     const [serviceOrderId, other] = [await order(locationId), await order(locationId)];
     const anHourAgo = new Date(Date.now() - 3_600_000);
@@ -261,7 +261,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     expect(await replay(forged)).toMatchObject({ outcome: 'dropped' });
   });
 
-  it('is verified again: nobody gets in by being replayed', async () => {
+  it('is verified again at its replay, so that a forged webhook stays dropped', async () => {
     const { locationId, url } = await misconfigured();
     await mend(locationId);
     const serviceOrderId = await order(locationId);
@@ -273,7 +273,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     expect(await system.order(serviceOrderId)).toMatchObject({ status: null });
   });
 
-  it('brings back what it is verified with: URL, all headers; and says none of it to anybody', async () => {
+  it('is replayed with its URL and all its headers, and no output shows them', async () => {
     const locationId = 'witness 1/é';
     await system.addLocation(locationId, { sees: 'nothing' }, 'witness');
     const { token } = await json<{ token: string }>('token', 'issue', '--location', locationId);
@@ -314,7 +314,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     }
   });
 
-  it('is verified by the URL as its sender wrote it, however that is encoded', async () => {
+  it('is verified with the URL as its sender encoded it', async () => {
     await system.addLocation('club-1', { sees: 'nothing' }, 'witness');
     const path = '/webhook/witness/club%2D1';
     const url = (await system.webhookUrl('club-1')).replace('/webhook/witness/club-1', path);
@@ -325,7 +325,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     expect(await replay(answer.body['webhookId'])).toMatchObject({ outcome: 'applied' });
   });
 
-  it('cannot be replayed with a SETTINGS_KEY that does not open it, and says which key is missing', async () => {
+  it('cannot be replayed with another SETTINGS_KEY, and the error names the missing key', async () => {
     const { locationId, url } = await misconfigured();
     const dropped = await send(url, { serviceOrderId: 'any', status: 'READY' }, 'dropped');
     await mend(locationId);
@@ -340,8 +340,8 @@ describe('a webhook that was dropped for a wrong secret', () => {
   });
 });
 
-describe('a webhook that verified when it came', () => {
-  it('replays as a duplicate, and nothing is published', async () => {
+describe('a webhook that was verified at its arrival', () => {
+  it('is replayed as a duplicate, and nothing is published', async () => {
     const { locationId, url } = await misconfigured();
     await mend(locationId);
     const serviceOrderId = await order(locationId);
@@ -355,7 +355,7 @@ describe('a webhook that verified when it came', () => {
     expect(await told(serviceOrderId)).toEqual(['ready_for_pickup']);
   });
 
-  it('is read by the translator of today: what it ignored then moves the order now', async () => {
+  it("is read by today's translator: an event that was ignored now moves the order", async () => {
     const locationId = 'reads';
     const sees = `${PUBLIC_URL}/webhook/witness/reads?`;
     const reads = (what: string): Promise<void> => system.addLocation(locationId, { sees, reads: what }, 'witness');
@@ -374,7 +374,7 @@ describe('a webhook that verified when it came', () => {
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
-  it('replays as one that did, also where Postgres refused it or a replay could not read it', async () => {
+  it('is not verified again, although Postgres refused it or a replay could not read it', async () => {
     const locationId = 'had-verified';
     const sees = `${PUBLIC_URL}/webhook/witness/${locationId}? Basic aHVudGVyMg== session=hunter3`;
     const reads = (what: string): Promise<void> => system.addLocation(locationId, { sees, reads: what }, 'witness');
@@ -397,7 +397,7 @@ describe('a webhook that verified when it came', () => {
     expect(await replay(answer.body['webhookId'])).toMatchObject({ outcome: 'duplicate' });
   });
 
-  it('that tells a POS id lets events that waited for it go on, with no service running', async () => {
+  it('applies events that waited for its POS id when it is replayed, without a running service', async () => {
     const alone = { DATABASE_URL: asService(await createDatabase()) };
     const settings = JSON.stringify({ ordersUrl: ORDERS_URL, secret: RIGHT });
     const location = ['location', 'put', '--location', 'club', '--integration', 'standard', '--settings', '-'];
@@ -430,7 +430,7 @@ describe('a webhook that verified when it came', () => {
   });
 });
 
-describe('what cannot be replayed', () => {
+describe('a replay is refused', () => {
   const refused = async (id: string, why: RegExp, cause: object): Promise<void> => {
     for (const more of [[], ['--dry-run']]) {
       const { code, out, error } = await cli(['webhook', 'replay', id, ...more]);
@@ -447,7 +447,7 @@ describe('what cannot be replayed', () => {
     expect(JSON.parse(out)).toMatchObject({ today: { refused: expect.stringMatching(why), cause } });
   };
 
-  it('one that was cut off', async () => {
+  it('for a webhook of which only the beginning is stored', async () => {
     const { locationId, url } = await open();
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer.body['outcome']).toBe('dropped');
@@ -458,7 +458,7 @@ describe('what cannot be replayed', () => {
     });
   });
 
-  it('one of a location that is gone, or is served by another integration, or whose settings are no good', async () => {
+  it('for a webhook of a location that is removed, has moved to another integration, or has unusable settings', async () => {
     const { locationId, url } = await open();
     const id = await send(url, { serviceOrderId: await order(locationId), status: 'READY' }, 'applied');
     await system.query(`UPDATE locations SET settings = 'no JWE' WHERE location_id = $1`, [locationId]);
@@ -472,7 +472,7 @@ describe('what cannot be replayed', () => {
     await refused(id, /location .* no longer exists/, { code: 'no_location' });
   });
 
-  it('one whose body was erased', async () => {
+  it('for a webhook whose body was erased', async () => {
     const { locationId, url } = await open();
     const id = await send(url, { serviceOrderId: await order(locationId), status: 'READY' }, 'applied');
     await system.query(`UPDATE webhooks SET body = '', headers = '{}', reason = NULL WHERE id = $1`, [id]);
@@ -484,13 +484,13 @@ describe('what cannot be replayed', () => {
   });
 
   it.each([
-    ['nothing named', ['replay'], /Say which/],
-    ['no more than a place', ['replay', '--location', 'club-1'], /Say which/],
+    ['no webhook named', ['replay'], /Say which/],
+    ['only a location', ['replay', '--location', 'club-1'], /Say which/],
     ['an id and a filter', ['replay', MISSING, '--outcome', 'dropped'], /either/],
     ['an id and --again', ['replay', MISSING, '--again'], /either/],
-    ['an outcome that is none', ['list', '--outcome', 'lost'], /Allowed choices/],
-    ['a time that is none', ['list', '--since', 'yesterday'], /3d/],
-    ['a limit that is none', ['list', '--limit', '0'], /1 to 1000/],
+    ['an unknown outcome', ['list', '--outcome', 'lost'], /Allowed choices/],
+    ['an invalid time', ['list', '--since', 'yesterday'], /3d/],
+    ['an invalid limit', ['list', '--limit', '0'], /1 to 1000/],
   ])('%s: exit 2', async (_what, args, problem) => {
     expect(await cli(['webhook', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(problem) });
   });
@@ -506,7 +506,7 @@ it('a replay moves no order of another location', async () => {
 });
 
 describe('a dry run', () => {
-  it('says what would become of a webhook, and of all that match, and changes nothing in any table', async () => {
+  it('shows the outcome of one webhook, and of all matches, and changes no table', async () => {
     const { locationId, url } = await misconfigured();
     const [a, b] = [await order(locationId), await order(locationId)];
     const first = await send(url, { serviceOrderId: a, status: 'READY' }, 'dropped');
@@ -541,8 +541,8 @@ describe('a dry run', () => {
   });
 });
 
-describe('all that match', () => {
-  it('are replayed oldest first; once more, what has been mended is left alone, unless --again', async () => {
+describe('a replay of all matches', () => {
+  it('goes oldest first, and leaves out webhooks that were applied by an earlier replay, unless --again', async () => {
     const { locationId, url } = await misconfigured();
     const elsewhere = await misconfigured();
     const serviceOrderId = await order(locationId);
@@ -576,7 +576,7 @@ describe('all that match', () => {
     ).toEqual([]);
   });
 
-  it('go on behind one that cannot be replayed, and the exit code says so', async () => {
+  it('continues after a webhook that cannot be replayed, and exits with 1', async () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const bad = await send(url, { serviceOrderId, status: 'RECEIVED' }, 'dropped');
@@ -600,7 +600,7 @@ describe('all that match', () => {
     expect(words).toMatchObject({ code: 1, out: expect.stringMatching(/\n1 duplicate, 1 not replayable\n$/) });
   });
 
-  it('go on behind one whose order is locked for long', async () => {
+  it('continues after a webhook whose order is locked for long', async () => {
     const { locationId, url } = await misconfigured();
     const [locked, free] = [await order(locationId), await order(locationId)];
     await send(url, { serviceOrderId: locked, status: 'READY' }, 'dropped');
@@ -621,7 +621,7 @@ describe('all that match', () => {
     });
   });
 
-  it('are those that had come when the command began, however many they are', async () => {
+  it('covers only webhooks that came before the command began, however many come after', async () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const first = await send(url, { serviceOrderId, status: 'READY' }, 'dropped');
@@ -644,7 +644,7 @@ describe('all that match', () => {
     expect([outcomes, refused.length]).toEqual([{ applied: 1 }, 200]);
   });
 
-  it('stop when Postgres cannot be used, and what was done is said; repeated, the command does the others', async () => {
+  it('stops when Postgres is away, prints what was done, and does the rest when repeated', async () => {
     const { locationId, url } = await misconfigured();
     const filters = ['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json'];
     const [first, second] = [await order(locationId), await order(locationId)];
@@ -670,7 +670,7 @@ describe('all that match', () => {
 });
 
 describe('webhook list', () => {
-  it('names the order of each webhook, also by its POS id alone, and none for a stranger', async () => {
+  it('names the order of each webhook, also by its POS id, and no order for an unknown one', async () => {
     const { locationId, url } = await open();
     const ours = await order(locationId);
     const other = await order(locationId);
@@ -692,7 +692,7 @@ describe('webhook list', () => {
     expect(await json('webhook', 'show', String(ids[0]))).toMatchObject({ serviceOrderId: ours, callOutCode: 'K472' });
   });
 
-  it('pages through what matches, newest first, with nothing of its contents', async () => {
+  it('pages through all matches, newest first, without their contents', async () => {
     const { locationId, url } = await open();
     const serviceOrderId = await order(locationId);
     const ids: string[] = [];
@@ -740,7 +740,7 @@ describe('webhook list', () => {
     expect(await cli(['webhook', 'list', '--after', 'nonsense'])).toMatchObject({ code: 2 });
   });
 
-  it('goes from day to day, and finds a webhook of a machine whose clock is off', async () => {
+  it('goes from day to day, and finds a webhook from a machine whose clock is wrong', async () => {
     const { locationId, url } = await open();
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -767,7 +767,7 @@ describe('webhook list', () => {
 describe('webhook show', () => {
   const STEERING = /[^\P{Cc}\n]|\p{Bidi_Control}/u;
 
-  it('shows all of a webhook but what is sealed, and what would become of it today', async () => {
+  it('shows a webhook without its sealed part, and its outcome today', async () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const id = await send(url, { serviceOrderId, status: 'READY', reason: 'Ada is \u202elate' }, 'dropped', {
@@ -812,7 +812,7 @@ describe('webhook show', () => {
 
   it.each([
     ['a body that is not UTF-8', Buffer.from([0x7b, 0xff, 0xfe])],
-    ['a body that would steer the terminal', Buffer.from('{"a": "\x1b[2J"}')],
+    ['a body with terminal control sequences', Buffer.from('{"a": "\x1b[2J"}')],
     ['a body with a C1 control', Buffer.from('{"a": "\u009b2J"}')],
   ])('shows %s in base64', async (_what, body) => {
     const { url } = await open();
@@ -823,7 +823,7 @@ describe('webhook show', () => {
     expect(out).not.toMatch(STEERING);
   });
 
-  it('a bare carriage return hides nothing, and is shown', async () => {
+  it('shows a bare carriage return as an escape', async () => {
     const { url } = await open();
     const id = String((await post(url, '{"a":\r\n\t1,\r"b":2}')).body['webhookId']);
     const { out } = await cli(['webhook', 'show', id]);

@@ -95,7 +95,7 @@ async function archivedIds(): Promise<string[]> {
 }
 
 describe('a month of past orders', () => {
-  it('is in the archive before it is dropped, one line of JSON for each order', async () => {
+  it('is in the archive before it is dropped, with one line of JSON for each order', async () => {
     const ids = await seedPast(PART + 3);
     expect(await dropArchived(store)).toEqual(['past_orders_202503']);
     expect(await archivedIds()).toEqual(ids);
@@ -121,7 +121,7 @@ describe('a month of past orders', () => {
     });
   });
 
-  it('stays in the table if the archive cannot be written, and nothing is lost or doubled wherever it stops', async () => {
+  it('stays in the table if the archive cannot be written, and no order is lost or doubled wherever archiving stops', async () => {
     const ids = await seedPast(PART + 3);
     // The manifest is looked for, two parts and the manifest are written, and the parts are read.
     for (let stop = 0; stop < 6; stop += 1) {
@@ -154,7 +154,7 @@ describe('a month of past orders', () => {
   });
 
   it.each([1, 2, 3])(
-    'is archived and dropped although an order left its table when %i files were there',
+    'is archived and dropped although an order left its table after %i files were written',
     async (files) => {
       const ids = await seedPast(PART + 3);
       let left = files;
@@ -174,7 +174,7 @@ describe('a month of past orders', () => {
     },
   );
 
-  it('is archived although the process before had another version of zlib', async () => {
+  it('is archived although the process before used another version of zlib', async () => {
     const ids = await seedPast(PART + 3);
     expect(await archiveMonth(pool, store, '2025-03', { perPart: PART })).toBe(true);
     await rm(join(folder, NAME, 'manifest.json'));

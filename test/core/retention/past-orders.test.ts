@@ -172,14 +172,14 @@ describe('an order whose member data was erased', () => {
     await truncate('outbox, refreshes, cancellations');
   });
 
-  it('stays while a webhook about it is being applied, and its status is not lost', async () => {
+  it('stays while a webhook about it is being applied, so that its status is not lost', async () => {
     await seedErased('club-1', 'a', 'b');
     await whileLocked(pool, 'a', async () => expect(await movePastOrders(pool, PII_DAYS)).toBe(1));
     expect(await idsIn('orders')).toEqual(['a']);
     expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
   });
 
-  it('is passed over by a second process, and each of many moves once', async () => {
+  it('is moved once, although two processes move many orders', async () => {
     const ids = Array.from({ length: 3 * MOVE_BATCH }, () => randomUUID()).toSorted();
     await seedErased('club-1', ...ids);
     const moved = await Promise.all([movePastOrders(pool, PII_DAYS), movePastOrders(pool, PII_DAYS)]);
@@ -189,7 +189,7 @@ describe('an order whose member data was erased', () => {
     expect(await idsIn('orders')).toEqual([]);
   });
 
-  it('moves although another one cannot, which is logged', async () => {
+  it('is moved although another order cannot be, which is logged', async () => {
     await seedErased('club-1', 'a', 'broken', 'c');
     await system.query(
       `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
@@ -206,7 +206,7 @@ describe('an order whose member data was erased', () => {
     await system.query('DROP TRIGGER fail ON orders');
   });
 
-  it('moves although older orders stay', async () => {
+  it('is moved although older orders stay', async () => {
     const stuck = Array.from({ length: MOVE_BATCH + 1 }, (_, nth) => `stuck-${nth}`);
     await seedErased('club-1', ...stuck, 'free');
     await system.query(`UPDATE placements SET finished_at = NULL WHERE service_order_id LIKE 'stuck%'`);
@@ -256,7 +256,7 @@ describe('a past order', () => {
     expect(await shown('a')).toMatchObject({ order: { status: 'completed' } });
   });
 
-  it('is found by its id and its POS id, at the locations that a person may see', async () => {
+  it('is found by its id and its POS id, at the locations that the operator may see', async () => {
     await seedErased('club-1', 'a');
     await system.query(`UPDATE placements SET provider_order_id = 'P-9'`);
     await movePastOrders(pool, PII_DAYS);
@@ -282,7 +282,7 @@ describe('a month of past orders', () => {
     return `past_orders_${String(row?.['month']).slice(0, 7).replace('-', '')}`;
   }
 
-  it('is dropped once it was over for long enough, and a late signal still places no order again', async () => {
+  it('is dropped after its retention, and a late signal still does not place its orders again', async () => {
     const id = await completedOrder();
     await passUntilErased();
     const table = await moveDaysAgo(400);
@@ -303,7 +303,7 @@ describe('a month of past orders', () => {
     expect(tickets).toEqual([id]);
   });
 
-  it('leaves 16 bytes of an order', async () => {
+  it('leaves 16 bytes for each order', async () => {
     await truncate('tombstones, tombstone_locations');
     const ids = Array.from({ length: 10_000 }, () => randomUUID());
     await moveDaysAgo(100);
@@ -333,7 +333,7 @@ describe('a month of past orders', () => {
     ).rejects.toThrow('orders may still be moved to this month');
   });
 
-  it('leaves nothing of an order that was never read, which a new signal may place', async () => {
+  it('leaves nothing of an order that was never read, so that a new signal may place it', async () => {
     await seedErased('club-1', 'a');
     await truncate('orders, order_contents');
     await system.query(`UPDATE placements SET location_id = NULL, state = 'failed'`);

@@ -129,7 +129,7 @@ async function whileLockedOut<Result>(lock: number, work: () => Promise<Result>)
 }
 
 describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
-  it('go with their day, while two processes clean up and webhooks go on', async () => {
+  it('are dropped with their day, while two processes clean up and webhooks arrive', async () => {
     const serviceOrderId = await seedOrder();
     const first = await send({ serviceOrderId, status: 'received' });
     const firstDay = await dayAt(0);
@@ -163,7 +163,7 @@ describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
     ['webhooks', 'canceling statement due to lock timeout'],
     // Webhooks wait by then.
     ['the day itself', 'could not obtain lock on relation'],
-  ])('wait for a neighbour that reads %s, and no webhook waits for it', async (read, why) => {
+  ])('are kept while another session reads %s, and no webhook waits for that', async (read, why) => {
     await passDays(4);
     const oldest = await dayAt(-18);
     const neighbour = new pg.Client(system.databaseUrl);
@@ -190,7 +190,7 @@ describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
     expect(new Set(Object.values(tables))).toEqual(new Set(['attached']));
   });
 
-  it('the connection that cleaned up is lent on as it was', async () => {
+  it('the connection that cleaned up returns to the pool with its old settings', async () => {
     const settings = async (): Promise<unknown[]> => {
       const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
       const shown = await Promise.all(
@@ -212,8 +212,8 @@ describe('webhooks older than WEBHOOK_RETENTION_DAYS', () => {
   });
 });
 
-describe('webhooks about no order of ours', () => {
-  it('go after two days, once, while those of our orders stay; one that waited says that it did', async () => {
+describe('webhooks that match no order', () => {
+  it('are deleted once after two days, and webhooks of our orders stay; a parked one records that it waited', async () => {
     const serviceOrderId = await seedOrder();
     const applied = await send({ serviceOrderId, status: 'ready' });
     const duplicate = await send({ serviceOrderId, status: 'ready' });
@@ -250,7 +250,7 @@ describe('webhooks about no order of ours', () => {
     expect(await webhook(parked)).toBeDefined();
   });
 
-  it('go however many they are, but for one that somebody has at that moment', async () => {
+  it('are deleted however many they are, except one whose row is locked', async () => {
     await system.query(
       `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
        SELECT (now() AT TIME ZONE 'UTC')::date, 'club-1', gen_random_uuid(), 'gossip', now(), '{}', '', 1,
@@ -340,7 +340,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     await withClient(pool, (client) => applyWebhooks(client, replays));
   });
 
-  it('is where it is expected, and stays until then', async () => {
+  it('is in all known places, and stays there until then', async () => {
     const [row] = await system.query('SELECT day, id FROM webhooks WHERE outcome = $1 LIMIT 1', ['duplicate']);
     await system.query(
       `INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank, native_status, reason)
@@ -363,7 +363,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(await placesOf(system, mark)).toEqual(before);
   });
 
-  it('is gone everywhere, and nothing of an open order is', async () => {
+  it('is deleted everywhere, and no data of an open order', async () => {
     const open = await placesOf(system, openMark);
     expect(open).toEqual(
       expect.arrayContaining(['webhooks.body', 'webhooks.headers', 'order_contents.contents', 'orders.reason']),
@@ -385,7 +385,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(await system.order(ids.open)).toMatchObject({ erased_at: null, ended_at: null });
   });
 
-  it('does not come back with a signal, nor where the placement is still in doubt', async () => {
+  it('does not come back with a signal, nor with an order in doubt that is resolved', async () => {
     const asked = system.platform.requests.length;
     for (const id of [ids.sent, ids.refused, ids.lost]) expect(await system.signal(id)).toBe(204);
     expect(await settled(ids.lost)).toEqual(['in_doubt']);
@@ -408,7 +408,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     ['says nothing new', 'cancelled', 'duplicate', () => ids.sent],
     ['is late', 'ready', 'stale', () => ids.sent],
   ] as const)(
-    'does not come back with a webhook that %s: it is judged, answered 200 and not kept',
+    'does not come back with a webhook that %s: the webhook is judged, answered 200 and not stored',
     async (_what, status, outcome, id) => {
       const answer = await send({ serviceOrderId: id(), status, reason: words }, { 'x-table': words });
       expect(answer).toMatchObject({ status: 200, body: { outcome } });
@@ -422,7 +422,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     },
   );
 
-  it('does not come back with a webhook that is about an open order as well, which it moves', async () => {
+  it('does not come back with a webhook that also moves an open order', async () => {
     const answer = await post(url, [
       { serviceOrderId: ids.sent, status: 'ready', nativeStatus: 'x', reason: words },
       { serviceOrderId: ids.open, status: 'ready', nativeStatus: 'x', reason: 'soon' },
@@ -432,13 +432,13 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(await placesOf(system, mark)).toEqual([]);
   });
 
-  it('stays where an order that has not ended is named', async () => {
+  it('of an order that has not ended is not erased', async () => {
     const open = await placesOf(system, openMark);
     expect(await withClient(pool, (client) => eraseOrders(client, [ids.open]))).toBe(0);
     expect(await placesOf(system, openMark)).toEqual(open);
   });
 
-  it('goes in batches, and waits for nobody: what somebody has at that moment goes in the next round', async () => {
+  it('is deleted in batches that skip locked orders until the next round', async () => {
     const stuck = Array.from({ length: 250 }, (_, i) => `ended-${String(i).padStart(3, '0')}`);
     await system.query(
       `INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, reason, ended_at)
@@ -454,7 +454,7 @@ describe('member data, PII_RETENTION_DAYS after the end of its order', () => {
     expect(await system.query(left, [words])).toEqual([{ left: 0 }]);
   });
 
-  it('and what else is overdue is deleted by the jobs of a process', async () => {
+  it('is deleted with all other overdue data by the jobs of a process', async () => {
     const late = await seedOrder();
     await system.query(`INSERT INTO order_contents (service_order_id, contents) VALUES ($1, $2)`, [late, { member }]);
     const kept = await send({ serviceOrderId: late, status: 'completed' });

@@ -171,7 +171,7 @@ describe('while Postgres is away', () => {
     expect(refused.status).toBe(500);
   });
 
-  it('and Pub/Sub hangs, what is sealed counts as bodies do, so that memory stays bounded', async () => {
+  it('and Pub/Sub hangs, encrypted webhooks count against the same byte limit as bodies', async () => {
     goDown();
     system.pubsub.faults.publishHangs = true;
     const begun = system.logged.length;
@@ -180,7 +180,7 @@ describe('while Postgres is away', () => {
     expect(system.logged.slice(begun).join('')).toContain('too many bytes are held already');
   });
 
-  it('a token that nobody can judge is answered 500 and not spilled; what is surely none, and a wrong door, 401', async () => {
+  it("a token that cannot be judged is answered 500 and not spilled, and a malformed token or another location's 401", async () => {
     vanish();
     const before = spilled().length;
     const with_ = (token: string): string => webhook.replace(/token=.*/, `token=${token}`);
@@ -190,7 +190,7 @@ describe('while Postgres is away', () => {
     expect(spilled().length).toBe(before);
   });
 
-  it('operators are told how many wait, and since when', async () => {
+  it('GET /spill shows how many webhooks wait, and since when', async () => {
     const operator = await askOperator(system.operatorUrls[0] ?? '');
     // What the tests before have spilled.
     await until(async () => (await operator.get('/spill')).body['waiting'] === 0);
@@ -208,7 +208,7 @@ describe('while Postgres is away', () => {
     expect((await operator.get('/spill')).body).toEqual({ database: 'up', waiting: 0, oldestAt: null });
   });
 
-  it('what lies in the topic says nothing to who has no key', async () => {
+  it('a spilled message is unreadable without SETTINGS_KEY', async () => {
     goDown();
     const before = spilled().length;
     await spill(webhook, { eventType: 'order.status', note: 'for Ada Lovelace' });
@@ -221,14 +221,14 @@ describe('while Postgres is away', () => {
     expect(message?.attributes).toEqual({});
   });
 
-  it('a body that is too large is kept as one: its beginning, dropped', async () => {
+  it('the beginning of a body that is too large is stored as dropped', async () => {
     goDown();
     const id = await spill(webhook, 'x'.repeat(1_100_000));
     await backWith(id);
     expect(await stored(id)).toMatchObject([{ outcome: 'dropped', cause: { code: 'too_large' } }]);
   });
 
-  it('a token that is revoked meanwhile ends there: what came before is applied, what came after is dropped and kept', async () => {
+  it("a webhook that came before its token's revocation is applied, and one after it is stored as dropped", async () => {
     const [serviceOrderId, late] = [await newOrder('revoked'), await newOrder('revoked')];
     vanish();
     const before = await spill(ofRevoked, statusWebhook({ serviceOrderId, status: 'ready' }));
@@ -244,7 +244,7 @@ describe('while Postgres is away', () => {
     await until(async () => (await post(ofRevoked, {})).status === 401);
   });
 
-  it('a location that is removed, or moved to another POS, has its webhooks kept as dropped', async () => {
+  it('webhooks of a location that is removed or moved to another POS are stored as dropped', async () => {
     vanish();
     const gone = await spill(ofGone, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
     const moved = await spill(ofMoved, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
@@ -268,7 +268,7 @@ it('a webhook that was committed and spilled is applied once', async () => {
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
 });
 
-it('a message whose commit fails comes again, and is applied', async () => {
+it('a message whose commit fails is delivered again, and applied', async () => {
   const serviceOrderId = await newOrder();
   goDown();
   const id = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
@@ -295,7 +295,7 @@ it('a message that is delivered five times is applied once', async () => {
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
 });
 
-it('one that waited for longer than webhooks are kept is applied, and goes with its member', async () => {
+it("a webhook that waited longer than the retention is applied, and deleted with its member's data", async () => {
   const serviceOrderId = await newOrder();
   goDown();
   await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
@@ -311,7 +311,7 @@ it('one that waited for longer than webhooks are kept is applied, and goes with 
   expect(await stored(id)).toMatchObject([{ body: Buffer.alloc(0) }]);
 });
 
-it('what is there at once is applied in the order in which it came, whatever the order of its delivery', async () => {
+it('messages that arrive together are applied in the order of their webhooks, whatever their delivery order', async () => {
   const keys = parseSettingsKeys(SETTINGS_KEY);
   const cameAt = [30, 10, 20];
   const sealing = cameAt.map((ms) =>
@@ -351,7 +351,7 @@ it('what is there at once is applied in the order in which it came, whatever the
   await drain.stop();
 });
 
-it('a message that no key opens is told, given back, and holds up nobody', async () => {
+it('a message that no key decrypts is logged and given back, and delays no other', async () => {
   const serviceOrderId = await newOrder();
   const unopened = await drained('not_decrypted');
   await publish(Buffer.from('not sealed by us'));
@@ -362,7 +362,7 @@ it('a message that no key opens is told, given back, and holds up nobody', async
   expect(system.logged.join('')).toContain('cannot be decrypted');
 });
 
-it('a webhook that waits for a lock longer than its sender does is spilled, and applied after it', async () => {
+it('a webhook that waits for a lock longer than its sender waits is spilled, and applied when the lock is free', async () => {
   const serviceOrderId = await newOrder();
   const id = await whileLocked(direct, serviceOrderId, async () => {
     const spilled = await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));
@@ -374,7 +374,7 @@ it('a webhook that waits for a lock longer than its sender does is spilled, and 
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
 });
 
-describe('a kitchen that takes no orders', () => {
+describe('a kitchen that stops taking orders during the outage', () => {
   const tell = async (status: string): Promise<string> => {
     const { headers, body } = kitchen.signAbout({ status });
     const answer = await post(ofKitchen, body, headers);
@@ -388,7 +388,7 @@ describe('a kitchen that takes no orders', () => {
     return rows.length > 0;
   };
 
-  it('is paused late, with the end from when it said so', async () => {
+  it('is paused late, and until the end that counts from its webhook', async () => {
     goDown();
     const id = await tell('PAUSED');
     await backWith(id);
@@ -396,7 +396,7 @@ describe('a kitchen that takes no orders', () => {
     expect(await paused()).toBe(true);
   });
 
-  it('is not paused any more by what it said before an operator resumed it', async () => {
+  it('is not paused by a webhook from before an operator resumed it', async () => {
     goDown();
     const id = await tell('PAUSED');
     // A process knows Postgres's clock to some milliseconds; an operator is not that quick.
@@ -409,7 +409,7 @@ describe('a kitchen that takes no orders', () => {
   });
 });
 
-it('a text that was not sealed for the spill is no webhook of the spill', async () => {
+it('a text that was encrypted for another place is refused as a spilled webhook', async () => {
   const keys = parseSettingsKeys(SETTINGS_KEY);
   const sealed = Buffer.from(await seal(keys, {}, 'locations/club-1'));
   await expect(decryptSpilled(keys, sealed)).rejects.toThrow('it was encrypted for locations/club-1, but is in spill');

@@ -23,7 +23,7 @@ const webhook = (...events: readonly Said[]): TranslatedWebhook => translatedWeb
 const apply = (webhooks: readonly TranslatedWebhook[]): Promise<Applied> =>
   withClient(pool, (client) => applyWebhooks(client, webhooks));
 
-it('two batches about the same orders, one the other way round, do not wait for each other in a circle', async () => {
+it('two batches about the same orders in opposite order do not wait for each other in a circle', async () => {
   const ids = Array.from({ length: 100 }, (_, nth) => `circle-${String(nth).padStart(2, '0')}`);
   await layOrders(ids);
   const there = ids.map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));
@@ -39,7 +39,7 @@ it('two batches about the same orders, one the other way round, do not wait for 
   expect(outcomes.toSorted()).toEqual(['applied', 'duplicate']);
 });
 
-it('many events of one order in one batch move it as they would one by one', async () => {
+it('many events of one order in one batch move it as separate webhooks would', async () => {
   await layOrders(['many']);
   const said = ['ready', 'received', 'ready', 'en_route', 'in_progress', 'completed', 'completed'] as const;
   const { events } = await apply(said.map((status) => webhook({ serviceOrderId: 'many', status })));
@@ -58,7 +58,7 @@ it('many events of one order in one batch move it as they would one by one', asy
   ]);
 });
 
-it('of webhooks in one batch only the replay says in its live message when it first came', async () => {
+it('of the webhooks in one batch, only the replay has its first arrival in its live message', async () => {
   const ids = ['fresh-before', 'replayed', 'fresh-after'];
   await layOrders(ids);
   const [before, between, after] = ids.map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));
@@ -78,7 +78,7 @@ it('of webhooks in one batch only the replay says in its live message when it fi
   );
 });
 
-it('the last reason that moved an order is its reason, and a later duplicate fills in one that is missing', async () => {
+it('an order has the reason of the last event that moved it, and a later duplicate adds a missing reason', async () => {
   await layOrders(['reasons', 'late']);
   await apply([
     webhook({ serviceOrderId: 'reasons', status: 'received', reason: 'first' }),

@@ -134,7 +134,7 @@ const oneByOne = (world: string, webhooks: readonly (readonly Said[])[]): Promis
     webhooks.flat().map((event) => [webhook(world, [event])]),
   );
 
-describe('events in one batch come to the same as one by one', () => {
+describe('events in one batch have the same result as one by one', () => {
   it.each<[string, Said[]]>([
     [
       'two orders that claim one POS id: the first has it, the second is a conflict',
@@ -144,21 +144,21 @@ describe('events in one batch come to the same as one by one', () => {
       ],
     ],
     [
-      'an order whose POS id was told by an earlier event: all later messages name it',
+      'an order whose POS id an earlier event gave: all later messages have it',
       [
         { order: 'a', posId: 'p', status: 'received' },
         { order: 'a', status: 'ready' },
       ],
     ],
     [
-      'an event by a POS id that was told just before: it moves the order',
+      'an event by a POS id that an event just before it gave: it moves the order',
       [
         { order: 'a', posId: 'p', status: 'received' },
         { posId: 'p', status: 'ready' },
       ],
     ],
     [
-      'an event by a POS id that is told just after: it waits, and goes on',
+      'an event by a POS id that an event just after it gives: it waits, and is applied',
       [
         { posId: 'p', status: 'ready' },
         { order: 'a', posId: 'p', status: 'received' },
@@ -166,7 +166,7 @@ describe('events in one batch come to the same as one by one', () => {
       ],
     ],
     [
-      'an order that is told two POS ids: the first is its own',
+      'an order that gets two POS ids: it keeps the first',
       [
         { order: 'a', posId: 'q', status: 'received' },
         { order: 'a', posId: 'p', status: 'ready' },
@@ -185,7 +185,7 @@ describe('events in one batch come to the same as one by one', () => {
     ).toEqual(expected);
   });
 
-  it('also where another batch tells the POS id in the same moment, as another order of ours', async () => {
+  it('although another batch gives the POS id to another order at the same moment', async () => {
     const world = 'meanwhile';
     const expected = await oneByOne(`${world}-1`, [
       [

@@ -37,7 +37,7 @@ function batches(flushed: number[] = [], refused: number[] = []): BatchWebhooks 
 const webhook = (serviceOrderId: string): TranslatedWebhook =>
   translatedWebhook([{ serviceOrderId, status: 'received' }]);
 
-it('what comes while a batch is under way goes in the next one, all together, over the same connection', async () => {
+it('webhooks that come during a batch go together in the next one, over the same connection', async () => {
   // So none is late, however busy the machine is.
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   const lent = vi.spyOn(pool, 'connect');
@@ -56,7 +56,7 @@ it('what comes while a batch is under way goes in the next one, all together, ov
   expect(flushed.length).toBeLessThan(40);
 });
 
-it('a batch that is late holds up nobody else', async () => {
+it('a batch that is late does not delay other webhooks', async () => {
   const { accept, drain } = batches();
   await whileLocked(pool, 'locked', async () => {
     const late = accept(webhook('locked'), LATER);
@@ -67,7 +67,7 @@ it('a batch that is late holds up nobody else', async () => {
   await drain();
 });
 
-it('a small batch is parted one by one: whoever waits in it waits for each other one once', async () => {
+it('a small batch that fails is repeated one webhook at a time, each once', async () => {
   const refused: number[] = [];
   const { accept } = batches([], refused);
   const answers = await Promise.all(
@@ -77,7 +77,7 @@ it('a small batch is parted one by one: whoever waits in it waits for each other
   expect(refused).toEqual([6, 1, 1, 1, 1, 1, 1]);
 });
 
-it('what is not committed by its deadline is refused, and counts no more', () =>
+it('a webhook that is not committed by its deadline is refused, and frees its place', () =>
   whileLocked(pool, 'locked', async () => {
     const { accept, drain } = batches();
     await expect(accept(webhook('locked'), Date.now() + 50)).rejects.toThrow('not committed in time');

@@ -49,7 +49,7 @@ it('a body with a secret of its location is stored encrypted, and can be replaye
   });
 });
 
-it('it is shown and replayed without the secret also after the location has got another one', async () => {
+it('the body is shown and replayed without the secret after the location has got another secret', async () => {
   const serviceOrderId = 'order-4';
   await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
   const id = await send(
@@ -74,7 +74,7 @@ it('it is shown and replayed without the secret also after the location has got 
   await stage.addLocation('club-1', SETTINGS, 'deliverect');
 });
 
-it('it is shown without the secret, and not at all once nobody knows the secret', async () => {
+it('the body is shown without the secret, and not at all if the settings with the secret cannot be decrypted', async () => {
   const id = await send(JSON.stringify({ channelOrderId: 'order-3', channelLink: LINK, location: 'l', status: 50 }));
   const shown = await operator.get(`/webhooks/${id}`);
   expect(shown.body['body']).toMatchObject({ text: expect.stringContaining('"channelLink":"[secret]"') as string });

@@ -63,12 +63,12 @@ async function expectShown(id: string, body: Buffer, locationId?: string): Promi
   expect(seen.body.equals(body)).toBe(true);
 }
 
-describe('a body', () => {
+describe('a stored body', () => {
   it.each([
     ['5 kB', 60],
     ['20 kB', 250],
     ['200 kB', 2_500],
-  ])('of %s takes less room, and comes back byte for byte', async (_size, items) => {
+  ])('of %s is compressed, and shown byte for byte', async (_size, items) => {
     const body = order(items);
     const id = await keep(url, body);
     expect((await stored(id)).body.length).toBeLessThan(body.length / 1.5);
@@ -78,13 +78,13 @@ describe('a body', () => {
   it.each([
     ['is small', order(25)],
     ['does not get smaller', randomBytes(10_000)],
-  ])('that %s is kept as it came', async (_what, body) => {
+  ])('that %s is stored as it came', async (_what, body) => {
     const id = await keep(url, body);
     expect(await stored(id)).toEqual({ body, zstd_of: null });
     await expectShown(id, body);
   });
 
-  it('of which only the beginning is kept comes back as far as that', async () => {
+  it('that is only a beginning is shown as far as it goes', async () => {
     const body = order(5_000);
     expect(body.length).toBeGreaterThan(LIMIT);
     await expectShown(await keep(url, body), body.subarray(0, STORED_OF_TOO_LARGE));
@@ -97,7 +97,7 @@ describe('a body', () => {
     await expectShown(id, body);
   });
 
-  it('is what its signature says when it is replayed, and so is what the replay keeps', async () => {
+  it('is verified with its signature at a replay, and the replay stores it unchanged', async () => {
     const locationId = 'misconfigured';
     await stage.addLocation(locationId, { ordersUrl, secret: WRONG });
     const serviceOrderId = randomUUID();
@@ -126,7 +126,7 @@ describe('a body', () => {
     await expectShown(id, Buffer.alloc(0));
   });
 
-  it('that would be longer than it was is not read', async () => {
+  it('that does not have its recorded length is refused', async () => {
     const id = await keep(url, order(100));
     await stage.query('UPDATE webhooks SET zstd_of = 1000 WHERE id = $1', [id]);
     expect((await operator.get(`/webhooks/${id}`)).status).toBe(500);

@@ -16,7 +16,7 @@ it('knows an order by our id and by the POS id, at its own location', () => {
   expect(known.has(about('other', { serviceOrderId: 'a' }))).toBe(false);
 });
 
-it('forgets an order once a webhook about it is applied, and after ten seconds', () => {
+it('forgets an order after a webhook about it is applied, and after ten seconds', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const known = lockWaits();
   known.add(about('club', { serviceOrderId: 'a' }));

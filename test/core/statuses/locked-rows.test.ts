@@ -49,19 +49,19 @@ const ROWS: [what: string, name: string, lock: string, about: Partial<StatusEven
     { serviceOrderId: 'row' },
   ],
   [
-    'that row, where it names the POS id alone',
+    'the row of an order, where the webhook has only the POS id',
     'by-pos-id',
     `SELECT FROM orders WHERE service_order_id = 'by-pos-id' FOR NO KEY UPDATE`,
     { providerOrderId: 'pos-by-pos-id' },
   ],
   [
-    'the row of its placement, which learns the POS id',
+    'the row of its placement, which stores the POS id',
     'placement',
     `UPDATE placements SET attempts = 1 WHERE service_order_id = 'placement'`,
     { serviceOrderId: 'placement', providerOrderId: 'pos-1' },
   ],
   [
-    'a POS id that is just being stored',
+    'a POS id that is being stored',
     'pos-id',
     `INSERT INTO provider_orders (location_id, integration, provider_order_id, service_order_id)
      VALUES ('club-1', 'standard', 'pos-2', 'somebody')`,
@@ -69,7 +69,7 @@ const ROWS: [what: string, name: string, lock: string, about: Partial<StatusEven
   ],
 ];
 
-it.each(ROWS)('a webhook that waits for %s keeps nobody else waiting', async (_what, name, lock, about) => {
+it.each(ROWS)('a webhook that waits for %s does not delay others', async (_what, name, lock, about) => {
   const [ofClub, ofNeighbour] = [numbered(`${name}-club`, 10), numbered(`${name}-other`, 10)];
   await Promise.all([seed([name, ...ofClub]), seed(ofNeighbour, 'neighbour')]);
   await pool.query(
@@ -95,7 +95,7 @@ it.each(ROWS)('a webhook that waits for %s keeps nobody else waiting', async (_w
   expect(outcomes.toSorted()).toEqual(['applied', ...Array.from({ length: 9 }, () => 'duplicate')]);
 });
 
-it('a batch waits briefly for a lock: a sender gives up after 1.5 s', async () => {
+it('a batch waits briefly for a lock, because a sender gives up after 1.5 s', async () => {
   const { rows } = await flushPool.query<{ ms: number }>(
     `SELECT extract(epoch FROM current_setting('lock_timeout')::interval)::float * 1000 AS ms`,
   );
@@ -103,7 +103,7 @@ it('a batch waits briefly for a lock: a sender gives up after 1.5 s', async () =
   expect(rows[0]?.ms).toBeLessThanOrEqual(200);
 });
 
-it('locked orders that come one by one hold no batch writer for longer than a wait each', async () => {
+it('locked orders that come one by one hold each batch writer for one lock time-out only', async () => {
   const [ofClub, ofNeighbour] = [numbered('single', BATCH_WRITERS + 1), numbered('single-other', BATCH_WRITERS + 1)];
   await Promise.all([seed(ofClub), seed(ofNeighbour, 'neighbour')]);
   const own: Promise<Accepted>[] = [];
@@ -122,7 +122,7 @@ it('locked orders that come one by one hold no batch writer for longer than a wa
   await Promise.all(own);
 });
 
-it('hundreds of locked orders keep nobody else waiting either', async () => {
+it('hundreds of locked orders do not delay others either', async () => {
   const [ofClub, ofNeighbour] = [numbered('crowd', 150), numbered('crowd-other', 30)];
   await Promise.all([seed(ofClub), seed(ofNeighbour, 'neighbour')]);
   const asked = vi.spyOn(pg.Client.prototype, 'query');

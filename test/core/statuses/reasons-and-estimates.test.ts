@@ -28,7 +28,7 @@ const MINUTE = 60;
 const LINK = 'https://courier.example/track/1';
 const OPERATOR_TOKEN = 'qSVyRYlhUsFDNZGASocOV27ONR8eazA5fmcjEoYQWmY';
 
-/** What the till answers to an order beside its own id, or how it refuses it, by our id. */
+/** What the till answers to an order in addition to its own id, or how it refuses the order, by our id. */
 const answers = new Map<string, Partial<OrderRef> | GiveUp>();
 /** A till that takes any other order, and sends what it is told to as its webhooks. */
 const till: Provider = {
@@ -122,7 +122,7 @@ const quiet = async (serviceOrderId: string): Promise<unknown[]> =>
   });
 
 describe('an estimate', () => {
-  it('in the answer to the order is told with it, and by itself where a webhook was quicker', async () => {
+  it('in the answer to the order is published with `sent`, and in a message of its own if a webhook was quicker', async () => {
     const id = randomUUID();
     answers.set(id, { estimatedReadyAt: at(30), occurredAt: at(1) });
     await place(id);
@@ -139,7 +139,7 @@ describe('an estimate', () => {
     expect(await snapshot(later)).toMatchObject({ estimatedReadyAt: toInstant(at(40)) });
   });
 
-  it('alone is told with the same status and the next sequence, and moves nothing', async () => {
+  it('without a new status is published with the old status and the next sequence, and does not move the order', async () => {
     const id = await sent();
     await publish(id);
     expect(await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) })).toBe('applied');
@@ -163,7 +163,7 @@ describe('an estimate', () => {
     expect(board.orders.find((each) => each.serviceOrderId === id)?.estimatedAt).toBe(toInstant(at(40)));
   });
 
-  it('is told once a minute: what came meanwhile at its end, the newest alone', async () => {
+  it("is published at most once a minute, and the newest one at the minute's end", async () => {
     const id = await sent();
     await says({ status: 'in_progress', serviceOrderId: id, estimatedReadyAt: at(30) });
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
@@ -180,7 +180,7 @@ describe('an estimate', () => {
     expect(await system.query('SELECT FROM estimates_due WHERE service_order_id = $1', [id])).toEqual([]);
   });
 
-  it('that was held back is not told once more after a status that carried it; one that came after it is', async () => {
+  it('that waited for its minute is not published again if a status carried it, unless a newer one came', async () => {
     const [told, later] = [await sent(), await sent()];
     for (const id of [told, later]) {
       await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
@@ -195,7 +195,7 @@ describe('an estimate', () => {
     expect((await quiet(later)).at(-1)).toEqual([6, 'preparing', toInstant(at(50)), undefined]);
   });
 
-  it('that says the same, or was said before, is not told', async () => {
+  it('that is equal or older is not published', async () => {
     const id = await sent();
     const event = { status: 'received', serviceOrderId: id } as const;
     await says({ ...event, estimatedReadyAt: at(30), occurredAt: before(5) });
@@ -205,7 +205,7 @@ describe('an estimate', () => {
     expect(await quiet(id)).toHaveLength(2);
   });
 
-  it('is told once, and its minute is kept, where another process told it just after we looked', async () => {
+  it('is published once, and its minute is kept, although two processes look at once', async () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id });
     // A process that asks for the time waits, with what it has seen until then.
@@ -228,7 +228,7 @@ describe('an estimate', () => {
     expect(due).toEqual({ sequence: null });
   });
 
-  it('is over with the order: it is neither in the last message nor told after it', async () => {
+  it('ends with the order: neither the last message nor a later one has it', async () => {
     const id = await sent();
     await says({ status: 'ready', serviceOrderId: id, estimatedReadyAt: at(30) });
     await says({ status: 'ready', serviceOrderId: id, estimatedReadyAt: at(31) });
@@ -243,7 +243,7 @@ describe('an estimate', () => {
     expect(await snapshot(id)).not.toHaveProperty('estimatedReadyAt');
   });
 
-  it('or a link of an event about the POS id of another order is not taken', async () => {
+  it('or a link is ignored if its event names the POS id of another order', async () => {
     const [id, other] = [await sent(), await sent()];
     const both = { providerOrderId: `pos-${other}`, estimatedReadyAt: at(30), trackingUrl: LINK };
     await says({ status: 'received', serviceOrderId: id, ...both });
@@ -251,7 +251,7 @@ describe('an estimate', () => {
     expect(await system.order(other)).toMatchObject({ rank: 10, estimate: null, tracking: null });
   });
 
-  it('of a replay is as old as its webhook', async () => {
+  it('from a replay is as old as its webhook', async () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
     const [first] = await system.query('SELECT webhook_id FROM status_events WHERE service_order_id = $1', [id]);
@@ -264,14 +264,14 @@ describe('an estimate', () => {
     expect((await shown(id)).order?.estimatedReadyAt).toBe(toInstant(at(40)));
   });
 
-  it('that tells a time is not replaced by one of the same moment that tells none', async () => {
+  it('with a time is not replaced by one of the same moment without it', async () => {
     const id = await sent();
     const event = { status: 'received', serviceOrderId: id, occurredAt: before(1), estimatedReadyAt: at(30) } as const;
     await says({ ...event, estimatedDeliveryAt: at(40) }, event);
     expect((await shown(id)).order).toMatchObject({ estimatedDeliveryAt: toInstant(at(40)) });
   });
 
-  it('of a till whose clock is ahead is as old as its webhook', async () => {
+  it('from a till whose clock is ahead is as old as its webhook', async () => {
     const id = await sent();
     const ahead = new Date(Date.now() + 3_600_000).toISOString();
     await says({ status: 'received', serviceOrderId: id, occurredAt: ahead, estimatedReadyAt: at(40) });
@@ -279,7 +279,7 @@ describe('an estimate', () => {
     expect((await shown(id)).order).toMatchObject({ estimatedReadyAt: toInstant(at(30)) });
   });
 
-  it(`or a link that is the newest by the POS's time wins, in whatever order the webhooks come (SEED=${SEED})`, async () => {
+  it(`or a link that is the newest by the POS's time wins, whatever the order of the webhooks (SEED=${SEED})`, async () => {
     const event = fc.record({
       status: fc.constantFrom('received', 'in_progress', 'ready', 'completed'),
       by: fc.constantFrom('ours', 'theirs'),
@@ -320,7 +320,7 @@ describe('a tracking link', () => {
     return (await fetch(`${system.operatorUrls[0]}${path}`, { headers })).json();
   };
 
-  it('is told with each message and in the snapshot, by itself where no status tells it, until the end', async () => {
+  it('is in each message and the snapshot until the end, and in a message of its own without a new status', async () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id, trackingUrl: `${LINK}?a="{,}\\"` });
     const trackingUrl = `${LINK}?a=%22{,}\\%22`;
@@ -349,8 +349,8 @@ describe('a tracking link', () => {
     ['with a password', LINK.replace('//', '//:secret@')],
     ['10 kB', LINK + 'a'.repeat(10_000)],
     ['too long once it is encoded', LINK + 'ü'.repeat(200)],
-    ['no text', { href: LINK }],
-  ])('that is %s is left out, and the status is told', async (_what, trackingUrl) => {
+    ['not a text', { href: LINK }],
+  ])('that is %s is left out, and the status is published', async (_what, trackingUrl) => {
     const id = await sent();
     const event = { status: 'received', serviceOrderId: id, trackingUrl: trackingUrl as string } as const;
     expect(await says(event)).toBe('applied');
@@ -358,7 +358,7 @@ describe('a tracking link', () => {
     expect(await system.order(id)).toMatchObject({ tracking: null });
   });
 
-  it('waits with its event for a POS id, the newest of three', async () => {
+  it('waits with its event for a POS id, and the newest of three wins', async () => {
     const id = await asked();
     const event = { status: 'received', providerOrderId: `pos-${id}` } as const;
     for (const [minute, link] of [
@@ -375,7 +375,7 @@ describe('a tracking link', () => {
     expect(await told(id, ({ status }) => status === 'received')).toMatchObject(both);
   });
 
-  it('is shown to whoever reads member data, and goes into no log', async () => {
+  it('is shown only to those who read member data, and is not logged', async () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id, trackingUrl: LINK });
     expect(await api(`/v1/orders/${id}`)).toMatchObject({ order: { trackingUrl: null } });
@@ -383,7 +383,7 @@ describe('a tracking link', () => {
     expect(system.logged.join('')).not.toContain('courier.example');
   });
 
-  it('goes with its member, is not kept later, and waits no longer', async () => {
+  it("is erased with its member's data, and not stored after that", async () => {
     const id = await sent();
     const link = { serviceOrderId: id, trackingUrl: LINK };
     await says({ status: 'received', ...link });
@@ -406,7 +406,7 @@ describe('a tracking link', () => {
 });
 
 describe('a reason', () => {
-  it('is told as a code and our items, to programs and to operators', async () => {
+  it('is published and shown to operators as a code with our item ids', async () => {
     const id = await sent();
     const why = { reasonCode: 'item_unavailable' as const, itemIds: ['burger', 'cola'] };
     await says({ status: 'failed', serviceOrderId: id, reason: 'no buns', ...why });
@@ -419,13 +419,13 @@ describe('a reason', () => {
   });
 
   it.each<[StatusEvent['status'], string, 'platform' | 'operator' | null, boolean, string]>([
-    ['failed', 'a POS that gives none', null, false, 'other'],
-    ['cancelled', 'a POS that gives none', null, false, 'restaurant_cancelled'],
+    ['failed', 'the POS', null, false, 'other'],
+    ['cancelled', 'the POS', null, false, 'restaurant_cancelled'],
     ['cancelled', 'a member who asked for it', 'platform', false, 'member_cancelled'],
     ['cancelled', 'an operator who asked for it', 'operator', false, 'restaurant_cancelled'],
     ['cancelled', 'a POS that had refused it', 'platform', true, 'restaurant_cancelled'],
   ])(
-    'of %s by %s is told, also where the POS calls it its own',
+    'of %s by %s is published as our code, whatever code the POS gives',
     async (status, _who, requestedBy, isRefused, reasonCode) => {
       const own = status === 'cancelled' ? ('restaurant_cancelled' as const) : undefined;
       for (const said of new Set([undefined, own])) {
@@ -442,7 +442,7 @@ describe('a reason', () => {
     },
   );
 
-  it('is given by none but an order that failed or was cancelled', async () => {
+  it('is kept only for an order that failed or was cancelled', async () => {
     const id = await sent();
     await says({ status: 'ready', serviceOrderId: id, reasonCode: 'too_busy' });
     expect(await told(id, ({ status }) => status === 'ready')).not.toHaveProperty('reasonCode');
@@ -453,7 +453,7 @@ describe('a reason', () => {
     expect((await shown(id)).order?.reasonCode).toBe('restaurant_cancelled');
   });
 
-  it('that comes with a repeat is taken, and one that waited for its POS id', async () => {
+  it('from a repeated webhook is taken, and from a parked one', async () => {
     const id = await sent();
     await says({ status: 'cancelled', serviceOrderId: id });
     await says({ status: 'cancelled', serviceOrderId: id, reasonCode: 'too_busy' });
@@ -468,7 +468,7 @@ describe('a reason', () => {
     expect(message).toMatchObject({ reasonCode: 'closed', itemIds: ['cola'] });
   });
 
-  it('of a refusal is the POS’s own, and that of its attempt', async () => {
+  it('of a refusal is the POS’s, for the order and for its attempt', async () => {
     const serviceOrderId = randomUUID();
     const why = { reasonCode: 'item_unavailable' as const, itemIds: ['burger'] };
     answers.set(serviceOrderId, new GiveUp('86 burger', { reason: 'no burgers left', ...why }));
@@ -481,7 +481,7 @@ describe('a reason', () => {
 
   it.each<[string, unknown, string]>([
     ['no code', undefined, 'other'],
-    ['a code that is none', 'out of buns', 'other'],
+    ['an unknown code', 'out of buns', 'other'],
   ])('of a refusal with %s is %s', async (_what, reasonCode, wanted) => {
     const serviceOrderId = randomUUID();
     answers.set(serviceOrderId, new GiveUp('no', { reason: 'no', reasonCode: reasonCode as 'other' }));
@@ -489,7 +489,7 @@ describe('a reason', () => {
     expect((await told(serviceOrderId, ({ status }) => status === 'failed')).reasonCode).toBe(wanted);
   });
 
-  it('of an order that was never read is that we are at fault, live and in a list; of one held or skipped there is none', async () => {
+  it('of an order that was never read is `technical`, and a held or skipped order has none', async () => {
     const [late, missing, held, skipped] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
     system.platform.orders.delete(missing);
     await system.query(
@@ -514,7 +514,7 @@ describe('a reason', () => {
     ).toEqual(['technical', 'technical', null, null]);
   });
 
-  it('that contradicts what we know goes into the log without its words and items', async () => {
+  it('that contradicts the order is logged without its text and items', async () => {
     const id = await sent();
     await says({ status: 'completed', serviceOrderId: id });
     const why = { reasonCode: 'closed' as const, itemIds: ['rare-burger'], trackingUrl: LINK };
@@ -524,7 +524,7 @@ describe('a reason', () => {
     expect(line).not.toMatch(/rare|courier|closed/);
   });
 
-  it('keeps its code once its member is erased, and neither its words nor its items', async () => {
+  it("keeps its code after its member's data is erased, without its text and items", async () => {
     const id = await sent();
     const event = { status: 'failed', serviceOrderId: id, reason: 'no buns', reasonCode: 'closed' } as const;
     await says({ ...event, itemIds: ['burger'] });

@@ -56,7 +56,7 @@ const waiting = (providerOrderId: string): Promise<Record<string, unknown>[]> =>
     providerOrderId,
   ]);
 
-it('of what waits under a POS id there is one of each status: the first, with what later ones add to it', async () => {
+it('one event of each status is parked for a POS id: the first, with what later ones add to it', async () => {
   await layOrder('merged');
   const first = webhook({ providerOrderId: 'm', status: 'ready' });
   const together = [
@@ -87,7 +87,7 @@ it('of what waits under a POS id there is one of each status: the first, with wh
   );
 });
 
-it('what waited says in its live message when it first came, and a replay that waited when the webhook itself did', async () => {
+it("a parked event has its first arrival in its live message, and a parked replay its webhook's first arrival", async () => {
   await layOrder('late');
   const came = new Date('2026-11-21T18:30:00Z');
   const replayed = {
@@ -109,7 +109,7 @@ it('what waited says in its live message when it first came, and a replay that w
   ]);
 });
 
-it('a POS id that nothing waits for is not re-driven', async () => {
+it('a POS id without parked events is not re-driven', async () => {
   await layOrder('lonely');
   expect(await learn('lonely', 'l')).toEqual([]);
   expect((await apply(webhook({ serviceOrderId: 'lonely', providerOrderId: 'l-2', status: 'ready' }))).awaited).toEqual(
@@ -121,7 +121,7 @@ it('a POS id that nothing waits for is not re-driven', async () => {
   );
 });
 
-it('an event that is parked in the very moment in which its POS id is committed goes on with the sweep', async () => {
+it('an event that is parked at the moment when its POS id is committed is applied by the sweep', async () => {
   await Promise.all(['raced', 'other'].map(layOrder));
   await sweep();
   const { parking } = await whileLocked(pool, 'other', async () => {
@@ -142,7 +142,7 @@ it('an event that is parked in the very moment in which its POS id is committed 
   expect(await sweep()).toEqual([]);
 });
 
-it('an event whose re-drive died goes on with the sweep, however long nobody swept', async () => {
+it('an event whose re-drive died is applied by the sweep, however late the sweep is', async () => {
   await layOrder('forgotten');
   await apply(webhook({ providerOrderId: 'f', status: 'ready' }));
   await learn('forgotten', 'f');
@@ -157,7 +157,7 @@ it('an event whose re-drive died goes on with the sweep, however long nobody swe
   expect(mark).toEqual({ recent: true });
 });
 
-it('a sweep whose clock was set back finds what is learnt from then on', async () => {
+it('a sweep whose clock was set back finds POS ids that are stored from then on', async () => {
   await layOrder('back');
   await pool.query(`UPDATE parked_sweep SET swept_until = now() + interval '1 hour'`);
   await apply(webhook({ providerOrderId: 'b', status: 'ready' }));
@@ -165,7 +165,7 @@ it('a sweep whose clock was set back finds what is learnt from then on', async (
   expect(await sweep()).toEqual([posId('b')]);
 });
 
-it('one order whose row is locked keeps no other waiting in the sweep, and is not forgotten', async () => {
+it('a locked order does not delay others in the sweep, and is applied later', async () => {
   await Promise.all(['locked', 'free'].map(layOrder));
   await apply(webhook({ providerOrderId: 'lk', status: 'ready' }), webhook({ providerOrderId: 'fr', status: 'ready' }));
   await learn('locked', 'lk');
@@ -200,7 +200,7 @@ it('a process that stops in the middle of a re-drive holds no lock', async () =>
   for (const state of states) expect(state).toEqual({ state: 'idle', xact_start: null });
 });
 
-it('two that re-drive the same POS id apply its events once', async () => {
+it('processes that re-drive the same POS id at once apply its events once', async () => {
   await layOrder('twice');
   await apply(webhook({ providerOrderId: 't', status: 'ready' }, { providerOrderId: 't', status: 'completed' }));
   await learn('twice', 't');
@@ -211,7 +211,7 @@ it('two that re-drive the same POS id apply its events once', async () => {
   ]);
 });
 
-it('an order is erased with the webhooks of its events that wait still', async () => {
+it('an order is erased with the webhooks of its parked events', async () => {
   await layOrder('erased');
   const parked = webhook({ providerOrderId: 'e', status: 'completed', reason: 'Ada waits outside' });
   await apply(parked);
@@ -225,7 +225,7 @@ it('an order is erased with the webhooks of its events that wait still', async (
   await redriveParked(pool, posId('e'));
 });
 
-it('the sweep reads what was learnt since nothing waited, and nothing of what waits for others', async () => {
+it('the sweep reads only POS ids that are new since its last run, and no other parked events', async () => {
   await sweep();
   await pool.query(
     `INSERT INTO parked_events (location_id, integration, provider_order_id, rank, webhook_day, webhook_id, native_status)

@@ -114,7 +114,7 @@ describe.each<[string, (locationId: string) => Promise<string>]>([
     },
   ],
 ])('a webhook with a token that is %s', (state, urlOf) => {
-  it('is answered 401, kept as dropped, and moves nothing', async () => {
+  it('is answered 401 and stored as dropped, and does not move the order', async () => {
     const locationId = await place();
     const serviceOrderId = await order(locationId);
     const url = await urlOf(locationId);
@@ -140,8 +140,8 @@ describe.each<[string, (locationId: string) => Promise<string>]>([
   });
 });
 
-describe('an operator sees that a POS calls with an old token', () => {
-  it('on the location, with the command that mends it, in the list and in a metric', async () => {
+describe('a POS that uses an old token is shown', () => {
+  it('on the location with the command that fixes it, in the list and in a metric', async () => {
     const locationId = await place();
     await post(await urlOf(locationId), 'no JSON');
     const url = await revokedUrl(locationId);
@@ -174,7 +174,7 @@ describe('an operator sees that a POS calls with an old token', () => {
     expect(stage.logged.join('')).toContain('old token, webhook stored');
   });
 
-  it('that POS counts as silent: it is not heard with an old token', async () => {
+  it('as silent, because its webhooks are refused', async () => {
     const locationId = await place();
     await post(await revokedUrl(locationId), { eventType: 'ping' });
     await kept(locationId);
@@ -194,7 +194,7 @@ async function metrics(): Promise<string> {
   return (await fetch(`${origin}/metrics`, { headers })).text();
 }
 
-describe('a replay of what was refused', () => {
+describe('a replay of a refused webhook', () => {
   it('applies a refused webhook that is replayed by its id', async () => {
     const locationId = await place();
     const serviceOrderId = await order(locationId);
@@ -205,7 +205,7 @@ describe('a replay of what was refused', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
   });
 
-  it('verifies its signature, as that of any dropped one', async () => {
+  it('verifies its signature, as of any dropped webhook', async () => {
     const locationId = await place({ secret: SECRET });
     const url = await revokedUrl(locationId);
     const serviceOrderId = await order(locationId);
@@ -220,7 +220,7 @@ describe('a replay of what was refused', () => {
     expect(await replay(signed)).toMatchObject({ body: { outcome: 'applied' } });
   });
 
-  it('of all that match leaves it out unless it is asked for: the token may be all that shut a forger out', async () => {
+  it('needs its id or an explicit filter, because only the token may have stopped a forger', async () => {
     const locationId = await place();
     const serviceOrderId = await order(locationId);
     await post(await revokedUrl(locationId), statusWebhook({ serviceOrderId, status: 'READY' }));
@@ -238,14 +238,14 @@ describe('a replay of what was refused', () => {
   });
 });
 
-describe('nothing is kept', () => {
+describe('a refused webhook is not stored', () => {
   const withToken = (url: string, token: string): string => url.replace(/token=.*/, `token=${token}`);
 
   it.each<[string, (old: string, other: string) => string]>([
-    ['of a made-up token', (old) => withToken(old, makeToken('exw_'))],
-    ['of an old token at another location', (old, other) => withToken(other, old.split('token=')[1] ?? '')],
-    ['of an old token at another integration', (old) => old.replace('/standard/', '/square/')],
-  ])('%s: it is answered the same', async (_what, target) => {
+    ['with an invented token', (old) => withToken(old, makeToken('exw_'))],
+    ['with an old token at another location', (old, other) => withToken(other, old.split('token=')[1] ?? '')],
+    ['with an old token at another integration', (old) => old.replace('/standard/', '/square/')],
+  ])('%s, and has the same answer', async (_what, target) => {
     const [locationId, otherId] = [await place(), await place()];
     const [old, other] = [await revokedUrl(locationId), await urlOf(otherId)];
     const url = target(old, other);
@@ -254,7 +254,7 @@ describe('nothing is kept', () => {
     expect([...(await keptOf(locationId)), ...(await keptOf(otherId))]).toEqual([]);
   });
 
-  it('of a token that went with its location', async () => {
+  it('with a token that was deleted with its location', async () => {
     const locationId = await place();
     const url = await urlOf(locationId);
     await stage.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
@@ -264,8 +264,8 @@ describe('nothing is kept', () => {
   });
 
   it.each<[string, (socket: Socket) => void]>([
-    ['of a body over WEBHOOK_BODY_LIMIT', (socket) => void socket.write('x'.repeat(LIMIT + 10_000))],
-    ['of a body that does not end', (socket) => void socket.write('x'.repeat(100))],
+    ['with a body over WEBHOOK_BODY_LIMIT', (socket) => void socket.write('x'.repeat(LIMIT + 10_000))],
+    ['with a body that does not end', (socket) => void socket.write('x'.repeat(100))],
   ])('%s', async (_what, send) => {
     const locationId = await place();
     const socket = await open(await revokedUrl(locationId), 3 * LIMIT);
@@ -285,7 +285,7 @@ async function open(url: string, length: number): Promise<Socket> {
   return socket;
 }
 
-describe('who guesses', () => {
+describe('a caller who guesses tokens', () => {
   // A body that the server waited for would never end.
   beforeAll(() => void Object.assign(stage.app.server, { requestTimeout: 0, headersTimeout: 0 }));
   afterAll(() => void Object.assign(stage.app.server, { requestTimeout: 15_000, headersTimeout: 15_000 }));
@@ -304,10 +304,10 @@ describe('who guesses', () => {
   }
 
   it.each([
-    ['a body that comes whole', 1_000, 1_000],
+    ['a complete body', 1_000, 1_000],
     ['a body that does not end', 1_000, 100],
     ['a body over the limit', 10 * LIMIT, 2 * LIMIT],
-  ])('learns nothing of whether a token was valid once: %s', async (_, ...about) => {
+  ])('cannot tell whether a token was ever valid: %s', async (_, ...about) => {
     const old = await revokedUrl(await place());
     const known = await seen(old, ...about);
     const invented = await seen(old.replace(/token=.*/, `token=${makeToken('exw_')}`), ...about);
@@ -317,8 +317,8 @@ describe('who guesses', () => {
   });
 });
 
-describe('a connection that has carried an accepted token', () => {
-  it('goes on after what was refused for an old one, which is kept whole', async () => {
+describe('a connection with an accepted token', () => {
+  it('stays open after a webhook with an old token, which is stored whole', async () => {
     const { locationId, old, valid } = await bothUrls();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const sockets = new Set<Socket>();
@@ -335,7 +335,7 @@ describe('a connection that has carried an accepted token', () => {
     expect((await Promise.all(bodies.map(shownBody))).toSorted()).toEqual(['', 'small', large].toSorted());
   });
 
-  it('and after one that is longer than we read of it', async () => {
+  it('stays open after a webhook with an old token that is longer than we read', async () => {
     const small = await startStage({ databaseUrl: stage.databaseUrl, env: { WEBHOOK_BODY_LIMIT: '1024' } });
     const { old, valid } = await bothUrls();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -353,8 +353,8 @@ describe('a connection that has carried an accepted token', () => {
   });
 });
 
-describe('who has an old token', () => {
-  it('takes no room from who has a valid one: their bodies count apart', async () => {
+describe('a caller with an old token', () => {
+  it('takes no room from callers with a valid one, because their bodies are counted apart', async () => {
     const { old, valid } = await bothUrls();
     const slow = await Promise.all(Array.from({ length: 6 }, () => open(old, LIMIT - 1)));
     const send = (socket: Socket): Promise<void> =>
@@ -367,7 +367,7 @@ describe('who has an old token', () => {
     for (const socket of slow) socket.destroy();
   });
 
-  it('fills no disk: its location has a quota a day for it, which is not that of its other drops', async () => {
+  it('cannot fill the disk, because the location has a daily quota apart from its other drops', async () => {
     const locationId = await place();
     const old = await revokedUrl(locationId);
     const body = 'x'.repeat(180_000);
@@ -395,7 +395,7 @@ describe('who has an old token', () => {
   });
 });
 
-describe('what was refused', () => {
+describe('a stored refused webhook', () => {
   const moveTo = (locationId: string, hoursAgo: number): Promise<unknown> =>
     stage.query(
       `WITH at AS (SELECT now() - make_interval(hours => $2::int) AS at)
@@ -403,7 +403,7 @@ describe('what was refused', () => {
       [locationId, hoursAgo],
     );
 
-  it('goes after REFUSED_KEEP hours. What a replay made of it stays, as does what was dropped', async () => {
+  it('is deleted after REFUSED_KEEP hours, and its replay and other dropped webhooks stay', async () => {
     for (const ago of [0, 1, 2]) {
       await stage.query(`SELECT ensure_webhook_partition((now() AT TIME ZONE 'UTC')::date - $1::int)`, [ago]);
     }
@@ -425,7 +425,7 @@ describe('what was refused', () => {
     expect(await keptOf(dropped)).toHaveLength(1);
   });
 
-  it('is not kept with REFUSED_KEEP=0, and what was kept before is deleted', async () => {
+  it('is deleted with REFUSED_KEEP=0, and no further one is stored', async () => {
     const locationId = await place();
     const old = await revokedUrl(locationId);
     await post(old, { eventType: 'ping' });

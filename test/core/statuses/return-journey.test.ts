@@ -119,8 +119,8 @@ function tokenWrittenIn(url: string): string[] {
   return [token, encoded, encoded.replaceAll('%', '%25'), all];
 }
 
-describe('what a webhook is answered, and what is kept of it', () => {
-  it('an event moves its order: applied', async () => {
+describe('the answer to a webhook, and what is stored', () => {
+  it('an event that moves its order: applied', async () => {
     const serviceOrderId = await order();
     const answer = await post(url, statusWebhook({ serviceOrderId, status: 'ready' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
@@ -146,7 +146,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     ]);
   });
 
-  it('a late event moves nothing: stale', async () => {
+  it('a late event that does not move its order: stale', async () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
     expect(await outcomeOf({ serviceOrderId, status: 'RECEIVED' })).toBe('stale');
@@ -155,7 +155,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
 
   it.each([
     ['another event type', { eventType: 'menu.changed', order: { id: 'x', status: 'READY' } }],
-    ['a status nobody knows', statusWebhook({ serviceOrderId: 'x', status: 'FLAMBEED' })],
+    ['an unknown status', statusWebhook({ serviceOrderId: 'x', status: 'FLAMBEED' })],
   ])('%s: ignored', async (_what, body) => {
     const answer = await post(url, body);
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
@@ -169,7 +169,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     ['a lone surrogate in an id', '{"eventType":"order.status","order":{"id":"\\ud800","status":"READY"}}'],
     ['an id of 10 kB', statusWebhook({ serviceOrderId: 'x'.repeat(10_000), status: 'READY' })],
     ['no id at all', { eventType: 'order.status', order: { status: 'READY' } }],
-  ])('%s: dropped, kept whole with the reason and what a replay needs', async (_what, body) => {
+  ])('%s: dropped, stored whole with the reason and what a replay needs', async (_what, body) => {
     const answer = await post(url, body, {
       authorization: 'Basic c2VjcmV0',
       cookie: 'session=secret',
@@ -196,7 +196,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     expect(JSON.stringify(kept)).not.toContain(new URL(url).searchParams.get('token'));
   });
 
-  it('a body with our token in it, however it is written there: kept, and nowhere to be read', async () => {
+  it('a body with our token in it, in any spelling: stored, and the token is not readable', async () => {
     const [token = ''] = tokenWrittenIn(url);
     const run = token.split(/[^A-Za-z0-9]/).toSorted((a, b) => b.length - a.length)[0] ?? token;
     for (const written of [...tokenWrittenIn(url).slice(0, 3), token.replace('_', '\\u005f')]) {
@@ -230,7 +230,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
-  it('a body over the limit: dropped, its beginning kept and marked', async () => {
+  it('a body over the limit: dropped, with its beginning stored and marked', async () => {
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
     const kept = await webhook(answer);
@@ -245,7 +245,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     expect((await post(url, readable + ' '.repeat(90_000))).body['outcome']).toBe('applied');
   });
 
-  it('about no order of ours: unmatched', async () => {
+  it('an event of an unknown order: unmatched', async () => {
     const answer = await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
     expect(await webhook(answer)).toMatchObject({ outcome: 'unmatched' });
@@ -259,7 +259,7 @@ describe('what a webhook is answered, and what is kept of it', () => {
     'a/b;;;=',
     ';',
     'application/json; charset=utf-99',
-  ])('Content-Type %s decides nothing', async (type) => {
+  ])('a webhook is read whatever its Content-Type: %s', async (type) => {
     const serviceOrderId = await order();
     const answer = await post(url, statusWebhook({ serviceOrderId, status: 'READY' }), { 'content-type': type });
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
@@ -267,8 +267,8 @@ describe('what a webhook is answered, and what is kept of it', () => {
   });
 });
 
-describe('a flood of webhooks that nothing proves to be of the POS', () => {
-  it('is kept up to the quota of its location and day, then its beginnings, then counted; of signed ones, all', async () => {
+describe('a flood of webhooks without a valid signature', () => {
+  it('is stored whole up to a daily quota of its location, then by its beginnings, then only counted; signed webhooks are stored', async () => {
     // A mebibyte of the day's quota is left.
     await stage.query(
       `INSERT INTO dropped_bytes (location_id, day, bytes) VALUES ('flooded', (now() AT TIME ZONE 'UTC')::date, $1)`,
@@ -341,7 +341,7 @@ describe('several events in one webhook', () => {
     ...more,
   });
 
-  it('are all applied, in their order, and the answer is the first that is present of applied, parked, duplicate, …', async () => {
+  it('are all applied in their order, and the answer is the first of applied, parked, duplicate, … that occurs', async () => {
     const many = await urlOf('verbatim');
     const [a, b] = [await order('verbatim'), await order('verbatim')];
     const three = [event('nobody', 'ready'), event(a, 'received'), event(a, 'ready')];
@@ -360,7 +360,7 @@ describe('several events in one webhook', () => {
     expect(await webhook(answer)).toMatchObject({ events: 50, outcome: 'applied' });
   });
 
-  it('over 50: dropped, none of them applied', async () => {
+  it('are dropped if they are over 50, and none is applied', async () => {
     const a = await order('verbatim');
     const answer = await post(
       await urlOf('verbatim'),
@@ -375,7 +375,7 @@ describe('several events in one webhook', () => {
   });
 
   it.each(['poison', 'async', 'a bug'])(
-    'a translator that fails (%s): dropped, and the process lives on',
+    'are dropped if the translator fails (%s), and the process continues',
     async (fail) => {
       const answer = await post(await urlOf('verbatim'), { fail });
       expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
@@ -385,16 +385,16 @@ describe('several events in one webhook', () => {
 
   it.each([
     ['none', undefined],
-    ['one of no list of ours', { code: 'moon_not_full' }],
-    ['one without its details', { code: 'signature_wrong' }],
-    ['one that Postgres could not hold', { code: 'signature_wrong', header: 'a\0b' }],
-    ['one that is too long', { code: 'signature_wrong', header: 'x'.repeat(10_000) }],
-  ])("a provider's cause (%s) that cannot be kept: the general one", async (_what, cause) => {
+    ['an unknown code', { code: 'moon_not_full' }],
+    ['a cause without its details', { code: 'signature_wrong' }],
+    ['a cause that Postgres cannot store', { code: 'signature_wrong', header: 'a\0b' }],
+    ['a cause that is too long', { code: 'signature_wrong', header: 'x'.repeat(10_000) }],
+  ])("are dropped with the general cause if the provider's cause is not valid (%s)", async (_what, cause) => {
     const answer = await post(await urlOf('verbatim'), { fail: 'poison', cause });
     expect(await webhook(answer)).toMatchObject({ outcome: 'dropped', cause: { code: 'unreadable' } });
   });
 
-  it("a provider's cause of the list is kept, with its own details alone", async () => {
+  it("are dropped with the provider's cause if it is in the list, with its known details only", async () => {
     const cause = { code: 'names_no_order', fields: ['a', 'b'] };
     const answer = await post(await urlOf('verbatim'), {
       fail: 'poison',
@@ -408,13 +408,10 @@ describe('several events in one webhook', () => {
     '0000-01-01T00:00:00Z',
     '9999-12-31T23:59:59-10:00',
     `2026-11-21T18:30:00.${'1'.repeat(200)}Z`,
-  ])(
-    'a time that Postgres could not hold or give back (%s): left out before it meets its neighbours',
-    async (occurredAt) => {
-      const answer = await post(await urlOf('verbatim'), [event('x', 'ready', { occurredAt })]);
-      expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
-    },
-  );
+  ])('lose a time that Postgres cannot store (%s), without harm to others', async (occurredAt) => {
+    const answer = await post(await urlOf('verbatim'), [event('x', 'ready', { occurredAt })]);
+    expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
+  });
 
   const [before, end, after] = ['18:29', '18:30', '18:31'].map((time) => `2026-01-31T${time}:00Z`);
   it.each([
@@ -430,7 +427,7 @@ describe('several events in one webhook', () => {
     ['FAILED', 'READY', before, false],
     ['CANCELLED', 'READY', end, false],
     ['FAILED', 'READY', undefined, false],
-  ])('%s of the POS, then %s of %s: a person is told %s', async (last, status, occurredAt, conflict) => {
+  ])('%s of the POS, then %s of %s: the conflict is %s', async (last, status, occurredAt, conflict) => {
     for (const together of [false, true]) {
       const serviceOrderId = await order('verbatim');
       const events = [
@@ -444,7 +441,7 @@ describe('several events in one webhook', () => {
     }
   });
 
-  it('that waited together are recorded with the best of what became of them, and their conflict is told', async () => {
+  it('that were parked together are recorded with their best outcome, and their conflict', async () => {
     const many = await urlOf('verbatim');
     const serviceOrderId = await startPlacement('verbatim');
     const providerOrderId = `pos-${randomUUID()}`;
@@ -461,11 +458,11 @@ describe('several events in one webhook', () => {
 });
 
 describe('an id that only the POS knows', () => {
-  it('is unmatched where no placement could still learn it', async () => {
+  it('is unmatched if no placement could still get it', async () => {
     expect(await outcomeOf({ providerOrderId: 'till-sale', status: 'READY' }, await urlOf('club-2'))).toBe('unmatched');
   });
 
-  it('is parked while a placement has been started, and applied once another event names both ids', async () => {
+  it('is parked after a placement has been started, and applied when another event names both ids', async () => {
     const serviceOrderId = await startPlacement('club-1');
     const providerOrderId = `pos-${randomUUID()}`;
     const parked = await post(url, statusWebhook({ providerOrderId, status: 'READY' }));
@@ -477,7 +474,7 @@ describe('an id that only the POS knows', () => {
     expect(await stage.query('SELECT FROM parked_events WHERE provider_order_id = $1', [providerOrderId])).toEqual([]);
   });
 
-  it('is not parked for a placement that was started longer ago than an hour', async () => {
+  it('is not parked for a placement that was started more than an hour ago', async () => {
     await stage.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
     const serviceOrderId = await startPlacement('quiet');
     await stage.query(`UPDATE placements SET requested_at = now() - interval '3601 s' WHERE service_order_id = $1`, [
@@ -489,7 +486,7 @@ describe('an id that only the POS knows', () => {
     expect(await outcomeOf({ providerOrderId: 'p', status: 'READY' }, quiet)).toBe('parked');
   });
 
-  it('an unmatched event is applied too, when its id becomes ours after all', async () => {
+  it('is applied later, although it was unmatched, when it turns out to be ours', async () => {
     const location = `late-${randomUUID()}`;
     await stage.addLocation(location, { ordersUrl: 'http://127.0.0.1:9/orders' });
     const locationUrl = await urlOf(location);
@@ -499,7 +496,7 @@ describe('an id that only the POS knows', () => {
     await until(async () => (await stage.order(serviceOrderId))?.['status'] === 'ready');
   });
 
-  it('a POS id that comes with a duplicate or a stale event still counts from then on', async () => {
+  it('is stored when it comes with a duplicate or a stale event', async () => {
     const serviceOrderId = await order();
     const providerOrderId = `pos-${randomUUID()}`;
     await post(url, statusWebhook({ serviceOrderId, status: 'IN_PROGRESS' }));
@@ -508,7 +505,7 @@ describe('an id that only the POS knows', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready', provider_order_id: providerOrderId });
   });
 
-  it('where the two ids disagree ours wins, and a person is called', async () => {
+  it('that disagrees with ours is ignored, and a conflict is logged', async () => {
     const [mine, other] = [await order('club-1'), await order('club-1', 'pos-other')];
     const told = stage.logged.filter((line) => line.includes('conflict')).length;
     await post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: 'pos-other', status: 'READY' }));
@@ -523,7 +520,7 @@ describe('an id that only the POS knows', () => {
     expect(await stage.order(mine)).toMatchObject({ provider_order_id: 'pos-mine' });
   });
 
-  it('an event that names an order by an id that is not ours moves none, not later either, whoever has its POS id', async () => {
+  it('does not move an order, now or later, if the event has an unknown order id', async () => {
     const other = await order('club-1', `known-${randomUUID()}`);
     const providerOrderId = String((await stage.order(other))?.['provider_order_id']);
     expect(await outcomeOf({ serviceOrderId: 'somebody', providerOrderId, status: 'CANCELLED' })).toBe('unmatched');
@@ -550,7 +547,7 @@ describe('the life of an order', () => {
     expect(live.map((message) => message.sequence)).toEqual([3, 4, 5, 6, 7, 8, 9]);
   });
 
-  it('steps may be skipped, and what is cancelled is not completed by a till that closes the check', async () => {
+  it('may skip steps, and a cancelled order is not completed by a till that closes the check', async () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'CANCELLED', reason: 'kitchen closed' }));
     expect(await outcomeOf({ serviceOrderId, status: 'COMPLETED' })).toBe('stale');
@@ -559,7 +556,7 @@ describe('the life of an order', () => {
     expect(now?.['ended_at']).toBeInstanceOf(Date);
   });
 
-  it('a reopened check stays in the history and moves the member nowhere', async () => {
+  it('keeps a reopened check in the history, and does not move', async () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }));
     expect(await outcomeOf({ serviceOrderId, status: 'IN_PROGRESS' })).toBe('stale');
@@ -577,7 +574,7 @@ describe('the life of an order', () => {
     expect(await history(serviceOrderId)).toMatchObject([{ conflict: false }, { conflict: true, outcome: 'applied' }]);
   });
 
-  it('an open order ends after a day without a word to the member', async () => {
+  it('ends silently after a day without news', async () => {
     const [silent, wanted, heard, waiting] = [
       await order(),
       await order(),
@@ -601,8 +598,8 @@ describe('the life of an order', () => {
   });
 });
 
-describe('many at once', () => {
-  it('20 concurrent copies of one webhook, over two processes, move the order once', async () => {
+describe('many webhooks at once', () => {
+  it('as 20 concurrent copies of one webhook, over two processes, move the order once', async () => {
     const serviceOrderId = await order();
     const body = statusWebhook({ serviceOrderId, status: 'READY' });
     const second = url.replace(origins[0] ?? '', origins[1] ?? '');
@@ -648,7 +645,7 @@ describe('many at once', () => {
     expect((after.hot - before.hot) / (after.all - before.all)).toBeGreaterThan(0.8);
   });
 
-  it('a payload that Postgres refuses costs its neighbours in the batch nothing', async () => {
+  it('do not fail because Postgres refuses one of them in their batch', async () => {
     const orders = await Promise.all(Array.from({ length: 20 }, () => order()));
     const answers = await Promise.all([
       ...orders.map((serviceOrderId) => post(url, statusWebhook({ serviceOrderId, status: 'READY' }))),
@@ -662,7 +659,7 @@ describe('many at once', () => {
     ]);
   });
 
-  it('a missing partition is made, and the webhook is answered as if it had been there', async () => {
+  it("are stored although the day's partition is missing, because it is created", async () => {
     await stage.query(`DO $$ DECLARE p text; BEGIN
       FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'webhooks'::regclass
       LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$`);
@@ -671,7 +668,7 @@ describe('many at once', () => {
   });
 });
 
-describe('who may come in', () => {
+describe('a request without access', () => {
   const unauthorized = async (target: string): Promise<void> => {
     const answer = await post(target, statusWebhook({ serviceOrderId: 'x', status: 'READY' }));
     expect(answer).toMatchObject({ status: 401, body: { error: 'unauthorized' } });
@@ -698,14 +695,14 @@ describe('who may come in', () => {
     ['another location', () => path('standard', 'club-2', `?token=${token()}`)],
     ['no such location', () => path('standard', 'nowhere', `?token=${token()}`)],
     ['another integration', () => path('square', 'club-1', `?token=${token()}`)],
-    ['a name of the language', () => path('constructor', 'club-1', `?token=${token()}`)],
+    ['a property name of JavaScript', () => path('constructor', 'club-1', `?token=${token()}`)],
     ['__proto__', () => path('__proto__', 'club-1', `?token=${token()}`)],
-    ['a path that climbs', () => path('..%2f..', 'club-1', `?token=${token()}`)],
+    ['a path with ..', () => path('..%2f..', 'club-1', `?token=${token()}`)],
     ['a path that cannot be decoded', () => path('%zz', 'club-1', `?token=${token()}`)],
     ['a long location', () => path('standard', 'x'.repeat(9_000), `?token=${token()}`)],
-  ])('%s: 401, the same answer for all', async (_what, target) => refused(target()));
+  ])('%s: 401, with the same answer for all', async (_what, target) => refused(target()));
 
-  it('a token of one location moves and reads no order of another, even when both ids are known', async () => {
+  it('with a token of one location cannot move or read an order of another, even when both ids are known', async () => {
     const foreign = await order('club-2', 'pos-of-club-2');
     const own = await order('club-1');
     for (const ids of [
@@ -730,7 +727,7 @@ describe('who may come in', () => {
     expect(await history(foreign)).toHaveLength(1);
   });
 
-  it('is decided before the body is read', async () => {
+  it('is refused before its body is read', async () => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
       const request = httpRequest(
         path('standard', 'club-1', '?token=no'),
@@ -747,7 +744,7 @@ describe('who may come in', () => {
     expect(status).toBe(401);
   });
 
-  it('no token, query or secret is in the log', () => {
+  it('leaves no token, query or secret in the log', () => {
     const log = stage.logged.join('');
     expect(log).not.toMatch(/token=/);
     expect(log).not.toContain(token());
@@ -755,8 +752,8 @@ describe('who may come in', () => {
   });
 });
 
-describe('when it cannot be made durable', () => {
-  it('500 with Retry-After for a location that floods and proves nothing; the others go on', async () => {
+describe('a webhook that cannot be stored now', () => {
+  it('is answered 500 with Retry-After if its location floods without signatures, and other locations are not affected', async () => {
     const small = await startStage({ limits: { ...UNHURRIED, perSecond: 1 } });
     await small.addLocation('flood', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
     await small.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
@@ -775,7 +772,7 @@ describe('when it cannot be made durable', () => {
       return those.length > 0 && those;
     });
     expect(refused.every(({ headers }) => headers.get('retry-after') === '1')).toBe(true);
-    // A flood that had to connect anew each time would cost more than one that is let in.
+    // A flood that had to connect again each time would cost more than one that is accepted.
     expect(refused.every(({ headers }) => headers.get('connection') !== 'close')).toBe(true);
     expect((await post(quiet, ignored)).status).toBe(200);
     await small.stop();
@@ -784,7 +781,7 @@ describe('when it cannot be made durable', () => {
   const withoutTable = (table: string, send: () => Promise<Answer>): Promise<Answer> =>
     beside(stage.pool, `LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`, () => hurried(send));
 
-  it('500 with Retry-After while Postgres does not answer, then everything goes on', async () => {
+  it('is answered 500 with Retry-After while Postgres does not answer, and can be sent again', async () => {
     const serviceOrderId = await order();
     const body = statusWebhook({ serviceOrderId, status: 'READY' });
     const answer = await withoutTable('orders', () => post(url, body));
@@ -794,7 +791,7 @@ describe('when it cannot be made durable', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
-  it('500 while a token cannot be judged', async () => {
+  it('is answered 500 while its token cannot be judged', async () => {
     const fresh = await urlOf('club-1');
     const answer = await withoutTable('webhook_tokens', () => post(fresh, { eventType: 'ping' }));
     expect(answer.status).toBe(500);

@@ -51,8 +51,8 @@ async function told(id: string): Promise<LiveMessage[]> {
   return system.live(id);
 }
 
-describe('an order that nobody has heard of for long', () => {
-  it('ends, and stays as it was for its member when the POS turns out to have it, whose id is known from then on', async () => {
+describe('an order without news for a day', () => {
+  it('ends, keeps its status when the POS turns out to have it, and has the POS id from then on', async () => {
     const id = await forgotten('club-1', 'in_doubt');
     await endOrders(system.pool);
     expect(await system.order(id)).toMatchObject({ ended_at: expect.any(Date), rank: 0, sequence: 1 });
@@ -74,7 +74,7 @@ describe('an order that nobody has heard of for long', () => {
     ['has never been configured', 'nowhere'],
     ['is misconfigured', 'wrong'],
   ])(
-    'ends, though it is held since its location %s: its placement fails with it, and the member is told why',
+    'ends although it is held because its location %s: its placement fails, and the member gets the reason',
     async (_what, at) => {
       const id = await forgotten(at, 'held');
       await endOrders(system.pool);
@@ -92,7 +92,7 @@ describe('an order that nobody has heard of for long', () => {
     },
   );
 
-  it('ends in doubt and does not fail, since the POS may have it: an operator is asked, and "not there" fails it', async () => {
+  it('ends in doubt without failing, because the POS may have it, until an operator finds no ticket', async () => {
     const id = await forgotten('club-1', 'in_doubt');
     await endOrders(system.pool);
     // A POS that is asked automatically, or a location that was paused, makes it due.
@@ -110,8 +110,8 @@ describe('an order that nobody has heard of for long', () => {
 
   it.each([
     ['still waits', `state = 'waiting'`],
-    ['is held, and tried this moment', `lease_until = now() + interval '30 s'`],
-  ])('goes on where its placement %s', async (_what, placement) => {
+    ['is held, and is being tried', `lease_until = now() + interval '30 s'`],
+  ])('does not end if its placement %s', async (_what, placement) => {
     const id = await forgotten('paused', 'held');
     await system.query(
       `UPDATE placements SET ${placement}, next_attempt_at = now() + interval '1 hour' WHERE service_order_id = $1`,

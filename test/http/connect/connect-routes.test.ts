@@ -106,7 +106,7 @@ async function lastAction(): Promise<Record<string, unknown> | undefined> {
 }
 
 describe('a connect link', () => {
-  it('leads the owner to Square and back, and the location has its access', async () => {
+  it('leads the owner to Square and back, and gives the location its access', async () => {
     const by = browser();
     const link = await makeLink();
     const page = await by.get(link);
@@ -140,7 +140,7 @@ describe('a connect link', () => {
     expect(await stage.query('SELECT FROM webhook_tokens WHERE revoked_at IS NULL')).toEqual([]);
   });
 
-  it('leads the owner to HubRise and back, and its callback is set', async () => {
+  it('leads the owner to HubRise and back, and sets its callback', async () => {
     const by = browser();
     expect(await agree(by, await makeLink('hub'))).toMatchObject(
       saying(200, 'You granted access to Paris of Bella Pizza'),
@@ -161,14 +161,14 @@ describe('a connect link', () => {
     expect(await other.get(callback)).toMatchObject(saying(404, 'Ask the person who sent it for a new link'));
   });
 
-  it('ends the earlier one of its location, which may have gone to somebody else, and no other', async () => {
+  it('ends an earlier link of its location, and no link of another', async () => {
     const [earlier, ofHub] = [await makeLink(), await makeLink('hub')];
     const link = await makeLink();
     const statuses = await Promise.all([earlier, ofHub, link].map(async (each) => (await browser().get(each)).status));
     expect(statuses).toEqual([404, 200, 200]);
   });
 
-  it('is used by one of two owners who finish at the same moment', async () => {
+  it('is used by only one of two owners who finish at the same moment', async () => {
     const link = await makeLink();
     const browsers = [browser(), browser()];
     const callbacks = await Promise.all(browsers.map((by) => callbackOf(by, link)));
@@ -177,7 +177,7 @@ describe('a connect link', () => {
     expect(new Set(confirmed.map(({ status }) => status))).toEqual(new Set([200, 400]));
   });
 
-  it('works for 72 hours, also while somebody signs in', async () => {
+  it('ends after 72 hours, also during a sign-in', async () => {
     const link = await makeLink();
     const lasts = `SELECT expires_at - created_at = interval '72 h' AS is_right FROM connect_links`;
     expect(await stage.query(lasts)).toEqual([{ is_right: true }]);
@@ -199,13 +199,13 @@ describe('a connect link', () => {
     expect(await stage.query('SELECT location_id FROM connect_links')).toEqual([{ location_id: 'nord' }]);
   });
 
-  it('does not work after its location got another integration', async () => {
+  it('ends when its location moves to another integration', async () => {
     const link = await makeLink();
     await stage.addLocation('nord', { ordersUrl: 'http://127.0.0.1:9/orders' });
     expect((await browser().get(link)).status).toBe(404);
   });
 
-  it('cannot be made for a POS without such a page, or with settings that do not lead there', async () => {
+  it('cannot be made for a POS without such a page, or with settings for another host', async () => {
     await stage.addLocation('own', { ordersUrl: 'http://127.0.0.1:9/orders' });
     expect(await operator.post('/locations/own/connect-links')).toMatchObject(saying(409, 'has no page'));
     await stage.addLocation('own', { accessToken: 'EAAA', locationId: 'L1' }, 'square');
@@ -243,7 +243,7 @@ describe('a sign-in', () => {
     expect(await settings()).not.toHaveProperty('refreshToken');
   });
 
-  it('that the owner does not agree to changes nothing, and can be started again', async () => {
+  it('that the owner cancels changes nothing, and can be started again', async () => {
     const link = await makeLink();
     const by = browser();
     const denied = await by.get(await decide(by, await start(by, link), 'Deny'));
@@ -314,7 +314,7 @@ describe('the page of a link', () => {
   });
 });
 
-describe('access that its owner has not confirmed', () => {
+describe('access that its owner has not yet confirmed', () => {
   const waiting = (): Promise<unknown> => stage.query('SELECT FROM connect_links WHERE sealed IS NOT NULL');
   const tooLate = `UPDATE connect_links SET granted_at = now() - interval '11 minutes' WHERE sealed IS NOT NULL`;
 
@@ -352,7 +352,7 @@ describe('access that its owner has not confirmed', () => {
     expect((await finish(by, link)).text).toContain('Done.');
   });
 
-  it('is revoked at once if the owner says no, or if it has no such restaurant', async () => {
+  it('is revoked at once if the owner says no, or if the account has no such restaurant', async () => {
     const link = await makeLink();
     const by = browser();
     square.oauth.signsInAsAnother = true;
@@ -364,7 +364,7 @@ describe('access that its owner has not confirmed', () => {
     expect([[...square.oauth.withdrawn], await waiting()]).toEqual([[OTHER_MERCHANT], []]);
   });
 
-  it('is revoked when the location gets another link, but not if another location has the same access', async () => {
+  it('is revoked when the location gets another link, unless another location has the same access', async () => {
     await stage.addLocation('shares', { ...square.settings, merchantId: MERCHANT }, 'square');
     await agree(browser(), await makeLink());
     await makeLink();
@@ -381,7 +381,7 @@ describe('access that its owner has not confirmed', () => {
 });
 
 describe('a location', () => {
-  it('is not removed while access waits there that is not revoked yet', async () => {
+  it('is not removed while it has unconfirmed access that is not yet revoked', async () => {
     await agree(browser(), await makeLink());
     const remove = (query: string): Promise<OperatorAnswer> => operator.send('DELETE', `/locations/nord${query}`);
     const waits = {
@@ -400,8 +400,8 @@ describe('a location', () => {
   });
 });
 
-describe('the pages', () => {
-  it('are not for caches, frames, scripts or search engines, and tell no other site where they are', async () => {
+describe('the pages of a connect link', () => {
+  it('cannot be cached, framed, scripted or indexed, and send no Referer', async () => {
     const { headers } = await browser().get(await makeLink());
     expect(headers.get('content-security-policy')).toContain("script-src 'self'");
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
@@ -410,7 +410,7 @@ describe('the pages', () => {
     expect(headers.get('x-robots-tag')).toBe('noindex');
   });
 
-  it('are shown beside wrong links of the same source, and none of them keeps an operator out', async () => {
+  it('are shown although the same source tries wrong links, which do not block operators either', async () => {
     const from = fromElsewhere();
     const open = async (path: string, headers = {}): Promise<number> =>
       (await sendAsIs(stage.app, path, { headers: { ...from, ...headers } })).status;

@@ -88,7 +88,7 @@ const askedUrl = (ask: Ask = newAsk()): string => `${url}/login?${new URLSearchP
 const codeFor = async (login: string): Promise<string | null> =>
   (await press(askedUrl(), login)).searchParams.get('code');
 
-describe('a code', () => {
+describe('a login code for the command line', () => {
   it('gives a command the roles of the person who allows it, once, until the command signs out', async () => {
     const ask = newAsk();
     const to = await press(askedUrl(ask));
@@ -123,7 +123,7 @@ describe('a code', () => {
     await until(async () => (await use('/v1/locations/club-1')) === 401);
   });
 
-  it('is worth nothing without its verifier, and guesses are slowed', async () => {
+  it('is refused without its verifier, and guesses are slowed', async () => {
     const code = await codeFor('ada');
     const guesser = fromElsewhere();
     vi.useFakeTimers({ toFake: ['performance'] });
@@ -134,7 +134,7 @@ describe('a code', () => {
     expect((await redeem(code)).status).toBe(200);
   });
 
-  it('is worth nothing after two minutes, or if it was sealed for another use', async () => {
+  it('is refused after two minutes, or if it was encrypted for another use', async () => {
     const { SETTINGS_KEY: keys } = readConfig(stage.env);
     const code = (endsAt: number, place = 'console/login'): Promise<string> => {
       const by = { kind: 'person', id: 'ada', name: 'ada' };
@@ -150,7 +150,7 @@ describe('a code', () => {
   it.each([
     ['lost their role', `DELETE FROM operator_grants WHERE email = 'bob@club.example'`],
     ['signed out', `UPDATE operator_sessions SET ended_at = now() WHERE name = 'bob@club.example'`],
-  ])('opens nothing for a person who %s meanwhile', async (_what, sql) => {
+  ])('is refused if the person %s meanwhile', async (_what, sql) => {
     await grant('bob');
     const code = await codeFor('bob');
     await stage.query(sql);
@@ -161,7 +161,7 @@ describe('a code', () => {
   });
 });
 
-describe('the page that asks', () => {
+describe('the page that asks about the command line', () => {
   it.each([
     ['a port of the system', { port: '1023' }],
     ['a port above all ports', { port: '65536' }],
@@ -169,14 +169,14 @@ describe('the page that asks', () => {
     ['an empty challenge', { challenge: '' }],
     ['a state with another parameter', { state: `${'x'.repeat(43)}&code=y` }],
     ['another field', { host: 'evil.example' }],
-  ])('sends no browser to a command that asks with %s', async (_what, wrong) => {
+  ])('refuses a command that asks with %s', async (_what, wrong) => {
     const ask = { ...newAsk(), ...wrong };
     expect((await sendAsIs(stage.app, `/login?${new URLSearchParams(ask).toString()}`)).status).toBe(400);
     const { cookie } = await open(askedUrl(), 'ada');
     expect((await answer(ask, { cookie, ...OWN_PAGE })).status).toBe(400);
   });
 
-  it('answers only for itself, and only for a person who signed in just now', async () => {
+  it('accepts only its own requests, and only from a person who signed in just now', async () => {
     const { ask, cookie } = await open(askedUrl(), 'ada');
     expect((await answer(ask, { cookie, 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect((await answer(ask, OWN_PAGE)).status).toBe(401);
@@ -187,7 +187,7 @@ describe('the page that asks', () => {
     expect((await answer(ask, { cookie, ...OWN_PAGE })).body['detail']).toMatch(/just now. Run expediter login again/);
   });
 
-  it('sends a person who refuses back without a code', async () => {
+  it('sends a person who refuses back to the command without a code', async () => {
     const ask = newAsk();
     const { searchParams } = await press(askedUrl(ask), 'ada', false);
     expect(Object.fromEntries(searchParams)).toEqual({ error: 'access_denied', state: ask.state, iss: url });
@@ -198,14 +198,14 @@ describe('the page that asks', () => {
   });
 });
 
-it('a command line of before, which asks for a device code, is told what to do', async () => {
+it('a previous command line, which asks for a device code, gets the advice to update', async () => {
   expect(await post('/login/device', {})).toMatchObject({
     status: 410,
     body: { detail: expect.stringMatching(/was removed. Update the command line, or use expediter login --token/) },
   });
 });
 
-describe('the command', () => {
+describe('expediter login', () => {
   /** Begins to sign in. @returns the URL that it prints, and its end */
   function begin(): { printed: Promise<string>; ended: Promise<Ended> } {
     const { promise: printed, resolve, reject } = Promise.withResolvers<string>();
@@ -233,9 +233,9 @@ describe('the command', () => {
 
   it.each([
     ['of a person who refused', /refused in the browser/, 'error', 'access_denied'],
-    ['of another service', /from another service/, 'iss', 'https://evil.example'],
+    ['from another service', /from another service/, 'iss', 'https://evil.example'],
     ['with a code that is wrong', /not valid/, 'code', 'x'],
-  ])('ends by an answer %s', async (_what, why, name, value) => {
+  ])('fails after an answer %s', async (_what, why, name, value) => {
     const { printed, ended } = begin();
     const to = await press(await printed);
     to.searchParams.set(name, value);
@@ -243,7 +243,7 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 1, error: expect.stringMatching(why) });
   });
 
-  it('ends if nobody answers for five minutes', async () => {
+  it('fails if nobody signs in within five minutes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { printed, ended } = begin();
     await printed;
@@ -251,7 +251,7 @@ describe('the command', () => {
     expect(await ended).toMatchObject({ code: 1, error: expect.stringMatching(/Nobody signed in within 5 minutes/) });
   });
 
-  it('says what to use at a service where people cannot sign in', async () => {
+  it('names the alternative for a service where people cannot sign in', async () => {
     const elsewhere = await cli('login', url.replace('127.0.0.1', 'localhost'));
     expect(elsewhere).toMatchObject({ code: 2, error: expect.stringContaining(`People sign in at ${url}.`) });
     const without = await cli('login', await other.listen());
@@ -259,7 +259,7 @@ describe('the command', () => {
   });
 });
 
-it('stores a named token for commands, which only its owner can read, and forgets it', async () => {
+it('stores a named token for its owner only, and forgets it at logout', async () => {
   const token = OPERATOR_TOKEN;
   const signedIn = await runCli({ XDG_CONFIG_HOME: home }, ['login', url, '--token'], `${token}\n`);
   expect(signedIn).toMatchObject({ code: 0, error: '' });
@@ -282,7 +282,7 @@ it('stores a named token for commands, which only its owner can read, and forget
   expect(await cli('logout')).toMatchObject({ code: 3 });
 });
 
-it('says how to trust a service whose certificate is of an authority of its own', async () => {
+it('says how to trust a service whose certificate is from a private authority', async () => {
   const [cert, key] = await Promise.all(['crt', 'key'].map((end) => readFile(new URL(`server.${end}`, TLS))));
   const server = createServer({ cert, key }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -297,7 +297,7 @@ it('says how to trust a service whose certificate is of an authority of its own'
   server.close();
 });
 
-it('sends no token over plain http to another machine, and stores none that is wrong', async () => {
+it('sends no token over plain http to another machine, and does not store a wrong one', async () => {
   const login = (at: string): Promise<Ended> =>
     runCli({ XDG_CONFIG_HOME: home }, ['login', at, '--token'], 'exo_wrong');
   expect(await login('http://operators.example.com')).toMatchObject({

@@ -160,30 +160,33 @@ it('an honest issuer is believed, and gets the verifier of its challenge', async
   expect(request?.get('redirect_uri')).toBe(`${CONSOLE_URL}/console/session/callback`);
 });
 
-describe('an ID token is not believed', () => {
+describe('an ID token is refused', () => {
   const unsigned = (claims: JWTPayload): string =>
     `${[{ alg: 'none' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`;
   it.each<[string, typeof says]>([
-    ['that another key signed', { idToken: (claims) => sign(claims, anotherKey) }],
-    ['that says it needs no signature', { idToken: unsigned }],
+    ['that is signed with another key', { idToken: (claims) => sign(claims, anotherKey) }],
+    ['that claims to need no signature', { idToken: unsigned }],
     [
-      'that the client secret signed, which is not ours alone',
+      'that is signed with the client secret, which is not only ours',
       {
         idToken: (claims) =>
           new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(CLIENT_SECRET)),
       },
     ],
-    ['whose claims were changed', { idToken: async (claims) => changed(await sign(claims)) }],
-    ['of another issuer', { claims: { iss: 'https://accounts.google.com' } }],
+    ['with changed claims', { idToken: async (claims) => changed(await sign(claims)) }],
+    ['from another issuer', { claims: { iss: 'https://accounts.google.com' } }],
     ['for another client', { claims: { aud: 'another-client' } }],
-    ['for two clients, to the other one', { claims: { aud: [CLIENT_ID, 'another-client'], azp: 'another-client' } }],
-    ['that has ended', { claims: { iat: seconds() - 7_200, exp: seconds() - 3_600 } }],
-    ['of another sign-in', { claims: { nonce: 'another' } }],
-    ['of no sign-in', { claims: { nonce: undefined } }],
-    ['that names nobody', { claims: { sub: undefined } }],
-    ['that is not there', { idToken: 'none' }],
     [
-      'beside a userinfo about somebody else',
+      'for two clients, authorized for the other one',
+      { claims: { aud: [CLIENT_ID, 'another-client'], azp: 'another-client' } },
+    ],
+    ['that has expired', { claims: { iat: seconds() - 7_200, exp: seconds() - 3_600 } }],
+    ['from another sign-in', { claims: { nonce: 'another' } }],
+    ['from no sign-in', { claims: { nonce: undefined } }],
+    ['without a subject', { claims: { sub: undefined } }],
+    ['that is missing', { idToken: 'none' }],
+    [
+      'with a userinfo about another person',
       { claims: { groups: undefined }, userinfo: { sub: 'eve', groups: ['team'] } },
     ],
   ])('%s', async (_what, lie) => {
@@ -199,7 +202,7 @@ describe('an ID token is not believed', () => {
   }
 });
 
-it('an address counts only with the word of the same answer that it is theirs', async () => {
+it('an address counts only if the same answer says that it is verified', async () => {
   const theirs = { email: 'eve@evil.example', email_verified: true, preferred_username: 'eve' };
   says = {
     claims: { email: 'ada@team.example', email_verified: undefined, groups: undefined },
@@ -208,7 +211,7 @@ it('an address counts only with the word of the same answer that it is theirs', 
   expect(await signedIn('name, email')).toEqual({ name: 'eve (ada)', email: null });
 });
 
-it.each(['client_secret_post', 'client_secret_basic'])('an issuer may hold a client to %s', async (holdsTo) => {
+it.each(['client_secret_post', 'client_secret_basic'])('an issuer may require %s', async (holdsTo) => {
   says = { holdsTo };
   expect(await signedIn('email')).toEqual({ email: 'ada@team.example' });
 });
@@ -216,7 +219,7 @@ it.each(['client_secret_post', 'client_secret_basic'])('an issuer may hold a cli
 it.each([
   ['a list', ['team', 'cooks']],
   ['one name', 'team'],
-  ['names with commas between them', 'team, cooks'],
+  ['names separated by commas', 'team, cooks'],
   ['an object whose keys are roles', { team: { 'org-1': 'club.example' } }],
   ['a list with null', [null, 'team']],
 ])('groups may be %s', async (_what, groups) => {
@@ -228,19 +231,19 @@ it.each([
   ['none', null],
   ['a distinguished name', 'CN=team,OU=team'],
   ['a number', 7],
-])('%s is no group of ours', async (_what, groups) => {
+])('%s is not accepted as a group', async (_what, groups) => {
   says = { claims: { groups } };
   expect(await comeBack((await goThere()).callback)).not.toBe('/console/');
 });
 
-it('an address counts as verified if the issuer writes so in a word', async () => {
+it('an address counts as verified if the issuer writes "true" as a text', async () => {
   says = { claims: { email_verified: 'true' } };
   expect(await signedIn('email')).toEqual({ email: 'ada@team.example' });
   says = { claims: { email_verified: 'false' } };
   expect(await signedIn('email')).toEqual({ email: null });
 });
 
-it('a sign-in that the issuer remembered counts from when it saw the person, and a time to come from now', async () => {
+it('a remembered sign-in counts from its auth_time, and one with a future auth_time from now', async () => {
   const signedInAgo = async (authTime: number | undefined): Promise<number> => {
     says = { claims: { auth_time: authTime } };
     return Number((await signedIn('extract(epoch FROM now() - signed_in_at)::int AS ago'))?.['ago']);
@@ -251,13 +254,13 @@ it('a sign-in that the issuer remembered counts from when it saw the person, and
   expect(await signedInAgo(undefined)).toBeGreaterThan(3_600);
 });
 
-it('what is no name is left out: it would be a line of its own in a terminal, or an error of Postgres', async () => {
+it('a name with control characters, or too long, is left out', async () => {
   const wrong = ['team\0', 'a\nb', 'x'.repeat(256), '', 7];
   says = { claims: { groups: ['team', ...wrong], email: undefined, preferred_username: 'ada\u001b[2J' } };
   expect(await signedIn('name, groups')).toEqual({ name: 'ada', groups: ['team'] });
 });
 
-it('a code that the issuer takes twice opens one session', async () => {
+it('a code that the issuer accepts twice opens one session', async () => {
   const { callback } = await goThere();
   const flow = browser.cookies.get(CONSOLE_URL)?.get('expediter_sign_in') ?? '';
   expect(await comeBack(callback)).toBe('/console/');
@@ -268,7 +271,7 @@ it('a code that the issuer takes twice opens one session', async () => {
   expect(hasSession()).toBe(false);
 });
 
-it('an error of the issuer is no way in, and what it says is not shown', async () => {
+it('an error of the issuer refuses the sign-in, and its text is not shown', async () => {
   const { callback } = await goThere();
   const denied = callback.replace('code=a-code', 'error=access_denied&error_description=a-secret-of-theirs');
   expect(await comeBack(denied)).toBe('/console/?problem=failed');
@@ -276,7 +279,7 @@ it('an error of the issuer is no way in, and what it says is not shown', async (
   expect(tokenRequests).toEqual([]);
 });
 
-it('whoever comes back with what nobody was given has the issuer asked ten times, and then more slowly', async () => {
+it('a caller with invented codes makes the service ask the issuer ten times, and then more slowly', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   says = { idToken: 'none' };
   const { callback } = await goThere();
@@ -292,7 +295,7 @@ it('whoever comes back with what nobody was given has the issuer asked ten times
   vi.useRealTimers();
 });
 
-it('a browser that another page sends back by the dozen has guessed nothing', async () => {
+it('callbacks without a cookie, as another page can cause, do not count as guesses', async () => {
   const { callback } = await goThere();
   for (let nth = 0; nth < 30; nth += 1) {
     const image = await sendAsIs(stage.app, `/console/session/callback?x=${nth}`);
@@ -301,12 +304,12 @@ it('a browser that another page sends back by the dozen has guessed nothing', as
   expect(await comeBack(callback)).toBe('/console/');
 });
 
-it("an address with a letter that becomes an ASCII one is nobody else's", async () => {
+it('an address with a letter that folds to an ASCII letter does not count', async () => {
   says = { claims: { email: 'ada@ban\u212a.example' } };
   expect(await signedIn('email')).toEqual({ email: null });
 });
 
-describe('a sign-in that was begun', () => {
+describe('a started sign-in', () => {
   const KEYS = (): ReturnType<typeof readConfig>['SETTINGS_KEY'] => readConfig(stage.env).SETTINGS_KEY;
   const flowOf = (asked: URLSearchParams, startedAt: number): Flow => ({
     state: asked.get('state') ?? '',
@@ -317,7 +320,7 @@ describe('a sign-in that was begun', () => {
     opens: '0197a5f0-0000-4000-8000-000000000001',
   });
 
-  it('more than ten minutes ago is over', async () => {
+  it('expires after ten minutes', async () => {
     for (const [minutes, to] of [
       [11, '/console/?problem=expired'],
       [9, '/console/'],
@@ -329,7 +332,7 @@ describe('a sign-in that was begun', () => {
     }
   });
 
-  it('is no other text that the same key sealed', async () => {
+  it('is not accepted from a text that the same key encrypted for another place', async () => {
     const { callback, asked } = await goThere();
     const sealed = await seal(KEYS(), flowOf(asked, Date.now()), 'locations/club-1');
     browser.cookies.get(CONSOLE_URL)?.set('expediter_sign_in', sealed);
@@ -337,12 +340,12 @@ describe('a sign-in that was begun', () => {
   });
 });
 
-describe('who signs in again', () => {
+describe('a second sign-in', () => {
   it.each<[string, object, string | undefined]>([
-    ['and whom the issuer looked at now, may', { auth_time: seconds() }, undefined],
-    ['and whom it did not look at, may not', { auth_time: seconds() - 3_600 }, 'not_recent'],
-    ['and of whom it does not say so, may not', {}, 'not_recent'],
-    ['as somebody else, may not', { auth_time: seconds(), sub: 'eve' }, 'other_person'],
+    ['that the issuer checked just now is accepted', { auth_time: seconds() }, undefined],
+    ['that the issuer did not check is refused', { auth_time: seconds() - 3_600 }, 'not_recent'],
+    ['without auth_time is refused', {}, 'not_recent'],
+    ['by another person is refused', { auth_time: seconds(), sub: 'eve' }, 'other_person'],
   ])('%s', async (_what, claims, why) => {
     await comeBack((await goThere()).callback);
     says = { claims: { ...claims } };
@@ -354,12 +357,12 @@ describe('who signs in again', () => {
 
 describe('an issuer that cannot be used', () => {
   it.each<[string, typeof says.discovery]>([
-    ['is down', 'down'],
-    ['does not end', 'endless'],
-    ['sends elsewhere', 'elsewhere'],
-    ['says that it is another', { issuer: 'https://accounts.google.com' }],
-    ['has no door to sign in', { authorization_endpoint: undefined }],
-  ])('%s: that is said, and the next one asks anew', async (_what, discovery) => {
+    ['that is down', 'down'],
+    ['with an endless answer', 'endless'],
+    ['that redirects', 'elsewhere'],
+    ['that names another issuer', { issuer: 'https://accounts.google.com' }],
+    ['without an authorization endpoint', { authorization_endpoint: undefined }],
+  ])('%s is reported, and asked again at the next sign-in', async (_what, discovery) => {
     const fresh = await stageOfTest({ env: stage.env, databaseUrl: stage.databaseUrl });
     says = { discovery };
     const start = (): Promise<OperatorAnswer> => sendAsIs(fresh.app, '/console/session/oidc', { headers: OWN_PAGE });
@@ -371,7 +374,7 @@ describe('an issuer that cannot be used', () => {
   });
 });
 
-it("an issuer for all of a vendor's tenants is none: its people are anybody", async () => {
+it("an issuer for all of a vendor's tenants is refused, because anybody can be in one", async () => {
   const tenants = 'https://login.microsoftonline.com';
   const answer = vi.spyOn(globalThis, 'fetch').mockImplementation(async () =>
     Response.json({
@@ -394,7 +397,7 @@ it("an issuer for all of a vendor's tenants is none: its people are anybody", as
   }
 });
 
-describe('at Google an address of the domain', () => {
+describe('a Google account with an address of the domain', () => {
   const settings = {
     issuer: 'https://accounts.google.com',
     domains: ['team.example'],
@@ -404,9 +407,9 @@ describe('at Google an address of the domain', () => {
   const claims = { iss: settings.issuer, sub: '1', email: 'ada@team.example', email_verified: true };
   it.each<[string, object, boolean]>([
     ['that the domain manages may sign in', { hd: 'team.example' }, true],
-    ['of an account that nobody manages may not', {}, false],
-    ['that another domain manages may not', { hd: 'evil.example' }, false],
-    ['that is not verified may not', { hd: 'team.example', email_verified: false }, false],
+    ['that no domain manages may not sign in', {}, false],
+    ['that another domain manages may not sign in', { hd: 'evil.example' }, false],
+    ['with an unverified address may not sign in', { hd: 'team.example', email_verified: false }, false],
   ])('%s', (_what, said, isAllowed) => {
     expect(readPerson([{ ...claims, ...said }], settings as unknown as OidcSettings).isAllowed).toBe(isAllowed);
   });
@@ -427,7 +430,7 @@ it.each<[object, string[]]>([
     ['email is of the type string: an address in ASCII is required'],
   ],
   [{ email: 'ada@team.example', email_verified: true, groups: ['team'] }, []],
-])('claims %j: the log names those that could not be read, and none of their values', (said, unread) => {
+])('claims %j: the log names the unreadable ones, without their values', (said, unread) => {
   const settings = {
     issuer: 'https://issuer.example',
     domains: ['team.example'],

@@ -54,7 +54,7 @@ async function newestAction(): Promise<Record<string, unknown> | undefined> {
 }
 
 describe('a person', () => {
-  it('signs in, goes on where they wanted to, and is whom the audit names', async () => {
+  it('signs in, gets to the page that they wanted, and is named in the audit', async () => {
     await grant({ email: 'ada@team.example' }, ['viewer', 'operator']);
     const { to, cookie } = await signIn('ada', { query: '?to=/console/orders%3Fneed%3Dattention' });
     expect(to).toBe('/console/orders?need=attention');
@@ -71,7 +71,7 @@ describe('a person', () => {
     await ask('/console/api/locations/club-1/resume', cookie, 'POST');
   });
 
-  it('may what their address and each of their groups may, and no more', async () => {
+  it('has exactly the roles of their address and of each of their groups', async () => {
     await grant({ group: 'managers' }, ['viewer'], ['club-1']);
     await grant({ group: 'team' }, ['operator']);
     const kim = await signIn('kim');
@@ -85,7 +85,7 @@ describe('a person', () => {
     expect((await ask('/console/api/locations/club-2', ada.cookie)).status).toBe(200);
   });
 
-  it('may no more after a grant is taken away, and more after one is given', async () => {
+  it('loses rights with a removed grant, and gets rights with a new one, in the same session', async () => {
     await grant({ group: 'managers' }, ['viewer'], ['club-1']);
     const { cookie } = await signIn('kim');
     await grant({ email: 'kim@club.example' }, ['viewer'], ['club-2']);
@@ -99,12 +99,12 @@ describe('a person', () => {
   const verified = (email: string): Person => ({ email, email_verified: true });
   it.each<[string, string, Person]>([
     ['of no allowed domain or group', 'not_allowed', verified('eve@evil.example')],
-    ['whose address nobody verified', 'not_allowed', { email: 'ada@team.example', email_verified: false }],
-    ['whose address is not verified, in words', 'not_allowed', { email: 'ada@team.example', email_verified: 'false' }],
+    ['whose address is unverified', 'not_allowed', { email: 'ada@team.example', email_verified: false }],
+    ['whose address is unverified, as a text', 'not_allowed', { email: 'ada@team.example', email_verified: 'false' }],
     ['of a domain that ends like an allowed one', 'not_allowed', verified('a@x.team.example')],
     ['with two domains in the address', 'not_allowed', verified('a@team.example@evil.example')],
-    ['with groups that are no list of names', 'not_allowed', { groups: [{ name: 'team' }, 7] }],
-    ['who was given nothing', 'no_role', verified('Eve@team.example')],
+    ['whose groups are not a list of names', 'not_allowed', { groups: [{ name: 'team' }, 7] }],
+    ['without a grant', 'no_role', verified('Eve@team.example')],
     ['in a group, whose address is not verified', 'no_role', { email: 'ada@team.example', groups: ['team'] }],
   ])('%s is refused, and the audit says who and why', async (_what, problem, claims) => {
     await grant({ email: 'ada@team.example' }, ['admin']);
@@ -119,18 +119,18 @@ describe('a person', () => {
     });
   });
 
-  it('who was given nothing is written down some times in an hour, and refused each time', async () => {
+  it('without a grant is refused each time, and is in the audit at most 30 times an hour', async () => {
     oidc.people.set('mallory', { preferred_username: 'mallory', email: 'm@team.example', email_verified: true });
     for (let nth = 0; nth < 35; nth += 1) expect((await signIn('mallory')).to).toBe('/console/?problem=no_role');
     const rows = await stage.query(`SELECT FROM audit WHERE actor_name = 'm@team.example'`);
     expect(rows.length).toBe(30);
   });
 
-  it('who refuses to sign in is told that it failed', async () => {
+  it('who cancels at the issuer gets a page that says so', async () => {
     expect(await signIn('nobody')).toEqual({ to: '/console/?problem=failed', cookie: '' });
   });
 
-  it('goes to the first page from where they cannot have wanted to go', async () => {
+  it('gets to the first page if the wanted page is not ours', async () => {
     await grant({ group: 'team' }, ['viewer']);
     const sentTo = async (to: string): Promise<string> =>
       (await signIn('ada', { query: `?to=${encodeURIComponent(to)}` })).to;
@@ -154,7 +154,7 @@ describe('a person', () => {
   });
 });
 
-describe('the way back', () => {
+describe('the callback of a sign-in', () => {
   let browser: Browser;
   let callback: string;
   beforeEach(async () => {
@@ -169,7 +169,7 @@ describe('the way back', () => {
   };
   const sessions = (): Promise<Record<string, unknown>[]> => stage.query('SELECT 1 FROM operator_sessions');
 
-  it('is the one route that another site may open', async () => {
+  it('is the only route that another site may open', async () => {
     for (const site of ['cross-site', 'same-site']) {
       const headers = { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate' };
       for (const path of ['/session', '/session/oidc', '/session/ways', '/api/orders']) {
@@ -185,14 +185,14 @@ describe('the way back', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('ends nowhere without the cookie of the way there', async () => {
+  it('is refused without the cookie of its start', async () => {
     cookies().clear();
     const before = await sessions();
     expect(await open(callback)).toBe('/console/?problem=expired');
     expect(await sessions()).toEqual(before);
   });
 
-  it('ends nowhere with what somebody wrote into the cookie', async () => {
+  it('is refused with a changed cookie', async () => {
     cookies().set('expediter_sign_in', `${cookies().get('expediter_sign_in')?.slice(0, -4)}AAAA`);
     expect(await open(callback)).toBe('/console/?problem=expired');
   });
@@ -204,19 +204,19 @@ describe('the way back', () => {
     ['two codes', 'failed', (query) => query.append('code', 'x')],
     ['two states', 'failed', (query) => query.append('state', 'x')],
     ['no code', 'failed', (query) => query.delete('code')],
-    ['the word of another issuer', 'failed', (query) => query.set('iss', 'https://evil.example')],
-  ])('ends nowhere with %s', async (_what, problem, change) => {
+    ['the `iss` of another issuer', 'failed', (query) => query.set('iss', 'https://evil.example')],
+  ])('is refused with %s', async (_what, problem, change) => {
     const url = new URL(callback);
     change(url.searchParams);
     expect(await open(url.href)).toBe(`/console/?problem=${problem}`);
   });
 
-  it('of one browser opens nothing in another', async () => {
+  it('is refused in another browser', async () => {
     const another = await goToCallback(browseAt(), consoleUrl, 'kim');
     expect(await open(another)).toBe('/console/?problem=expired');
   });
 
-  it('is gone once, and its cookie with it', async () => {
+  it('works once, and deletes its cookie', async () => {
     const flow = cookies().get('expediter_sign_in') ?? '';
     expect(await open(callback)).toBe('/console/');
     expect(cookies().has('expediter_sign_in')).toBe(false);
@@ -225,14 +225,14 @@ describe('the way back', () => {
     expect(await open(callback)).toBe('/console/?problem=failed');
   });
 
-  it('can be gone at another process', async () => {
+  it('may arrive at another process', async () => {
     const other = browseAt(await stageOfTest({ env: stage.env, databaseUrl: stage.databaseUrl }));
     other.cookies.set(consoleUrl, cookies());
     const answer = await other.get(callback, FROM_ISSUER);
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/console/']);
   });
 
-  it('leaves nothing of it in the log', async () => {
+  it('leaves no code or cookie in the log', async () => {
     const [code, flow] = [new URL(callback).searchParams.get('code'), cookies().get('expediter_sign_in')];
     await open(callback);
     await open(callback);
@@ -241,8 +241,8 @@ describe('the way back', () => {
   });
 });
 
-describe('an issuer with its own ways', () => {
-  it('may have no secret for the console, and tell groups and addresses by userinfo alone', async () => {
+describe('an issuer with other conventions', () => {
+  it('may need no client secret, and give groups and addresses only in userinfo', async () => {
     const other = await startOidcProvider({ consoleUrl, isPublic: true, inUserinfo: true });
     onTestFinished(() => other.stop());
     const served = await stageOfTest({ env: other.env, databaseUrl: stage.databaseUrl });
@@ -255,8 +255,8 @@ describe('an issuer with its own ways', () => {
   });
 });
 
-describe('the ways to sign in', () => {
-  it('are told to anybody at our page', async () => {
+describe('the list of ways to sign in', () => {
+  it('can be read by anybody at our page', async () => {
     const without = await stageOfTest({ databaseUrl: stage.databaseUrl });
     const waysAt = async ({ app }: Stage): Promise<unknown> =>
       (await sendAsIs(app, '/console/session/ways', { headers: OWN_PAGE })).body;
@@ -264,7 +264,7 @@ describe('the ways to sign in', () => {
   });
 });
 
-it('OPERATOR_TOKEN and its sessions end with the first admin, and are back where nobody is one', async () => {
+it('OPERATOR_TOKEN and its sessions end with the first admin, and work again when there is no admin', async () => {
   const session = await logIn(stage.app);
   const opened = async (): Promise<number[]> => {
     stage.invalidateCache();
@@ -283,8 +283,8 @@ it('OPERATOR_TOKEN and its sessions end with the first admin, and are back where
   expect(await opened()).toEqual([200, 200]);
 });
 
-describe('signing in again', () => {
-  it('makes the session new and ends the one before, if it is the same person', async () => {
+describe('a repeated sign-in', () => {
+  it('renews the session of the same person, and ends the old session', async () => {
     await grant({ group: 'team' }, ['viewer']);
     await grant({ group: 'managers' }, ['viewer']);
     const browser = browseAt();
@@ -307,7 +307,7 @@ describe('signing in again', () => {
     expect((await ask('/console/session', first.cookie)).status).toBe(401);
   });
 
-  it('asks the issuer to look at them, and does so only for somebody who is signed in', async () => {
+  it('asks the issuer to check the person again, only if somebody is signed in', async () => {
     const start = `${consoleUrl}/console/session/oidc?again=1`;
     const askedBy = async (by: Browser): Promise<object> =>
       Object.fromEntries(new URL(locationOf(await by.get(start, OWN_PAGE), start)).searchParams);

@@ -46,7 +46,7 @@ function bytesOf(path: string, headers: Record<string, string>): Promise<Buffer>
   });
 }
 
-describe('the page', () => {
+describe("the console's page", () => {
   it.each([
     '/console/',
     '/console/orders',
@@ -56,7 +56,7 @@ describe('the page', () => {
     '/console/orders/%5Cwindows',
     '/console/locations/club.1?tab=tokens',
     '/console/index.html',
-  ])('is at %s, and asked for anew each time', async (path) => {
+  ])('is at %s, and is revalidated each time', async (path) => {
     const { status, headers, text } = await ask(path);
     expect({ status, type: headers.get('content-type'), cached: headers.get('cache-control') }).toEqual({
       status: 200,
@@ -78,14 +78,14 @@ describe('the page', () => {
     }
   });
 
-  it('names nothing of others, and no script or style in line, which its policy forbids', () => {
+  it('has no foreign URL, and no inline script or style, which its policy forbids', () => {
     const html = read('index.html');
     expect(html).not.toMatch(/(?:src|href)="(?!\/console\/)/);
     expect(html).not.toMatch(/<script(?![^>]* src=)|<style|style="|\son\w+=/);
     for (const [, path = ''] of html.matchAll(/(?:src|href)="\/console\/([^"]+)"/g)) expect(names).toContain(path);
   });
 
-  it('is read, and never written to', async () => {
+  it('can be read, and refuses other methods', async () => {
     expect(await ask('/console/', {}, 'HEAD')).toMatchObject({ status: 200, text: '' });
     expect(await ask(`/console/${asset}`, {}, 'HEAD')).toMatchObject({ status: 200, text: '' });
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
@@ -97,20 +97,20 @@ describe('the page', () => {
 });
 
 describe('an asset', () => {
-  it('is kept for good: its name changes with what is in it', async () => {
+  it('is cached for ever, because its name changes with its contents', async () => {
     const { status, headers, text } = await ask(`/console/${asset}`);
     expect([status, text]).toEqual([200, read(asset)]);
     expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(headers.get('content-type')).toMatch(/^(text|application)\/javascript; charset=utf-8$/);
   });
 
-  it('is built for people, and knows nothing of where that was', () => {
+  it('has no path of the machine that built it', () => {
     for (const name of names.filter((each) => each.endsWith('.js'))) {
       expect(read(name), name).not.toContain(process.cwd());
     }
   });
 
-  it('goes out as it was compressed when it was built, by what the browser takes', async () => {
+  it('is sent as it was compressed at the build, in an encoding that the browser accepts', async () => {
     for (const path of [asset, 'index.html', 'licences.txt']) {
       const br = await bytesOf(`/console/${path}`, { 'accept-encoding': 'gzip, deflate, br, zstd' });
       expect(brotliDecompressSync(br).toString(), path).toBe(read(path));
@@ -122,7 +122,7 @@ describe('an asset', () => {
     }
   });
 
-  it('that is not there is a 404, and not the page', async () => {
+  it('that does not exist is a 404, and not the page', async () => {
     for (const path of ['assets/index-00000000.js', 'nothing.txt', 'robots.txt']) {
       const { status, body } = await ask(`/console/${path}`);
       expect([status, body['detail']], path).toEqual([404, 'Nothing has this path.']);
@@ -139,14 +139,14 @@ describe('an asset', () => {
     '/console/assets/.',
     '/console/..%2fmain.js',
     '/console/../package.json',
-  ])('is nothing outside its folder: %s', async (path) => {
+  ])('outside its folder is not served: %s', async (path) => {
     const { text } = await ask(path);
     expect(text).not.toMatch(/root:|"name"|import /);
   });
 });
 
 describe('every answer under /console', () => {
-  it('carries the policy, and the rest that keeps other pages out', async () => {
+  it('has the Content-Security-Policy and the headers that keep other pages out', async () => {
     const cookie = await logIn(url);
     const own = { cookie, ...OWN_PAGE };
     const answers: [string, OperatorAnswer][] = [
@@ -188,7 +188,7 @@ describe('every answer under /console', () => {
 });
 
 describe('the console', () => {
-  it('is under 160 kB as it is sent, with everything that it may load', () => {
+  it('has under 160 kB compressed, with everything that it may load', () => {
     const sent = names.filter((name) => name.endsWith('.br') && !name.startsWith('licences'));
     expect(sent.length).toBeGreaterThan(5);
     const bytes = sent.reduce((sum, name) => sum + readFileSync(`${BUILT}/${name}`).length, 0);
@@ -200,14 +200,14 @@ describe('the console', () => {
     }
   });
 
-  it('has the licence of each package that is in it', () => {
+  it('has the licence of each package in it', () => {
     const notices = read('licences.txt');
     const named = [...notices.matchAll(/^(\S+ [\d.]+) \(MIT\)$/gm)].map(([, name]) => name);
     expect(named).toEqual(consolePackages().map(({ name, version }) => `${name} ${version}`));
     expect(notices.match(/Permission is hereby granted, free of charge/g)).toHaveLength(named.length);
   });
 
-  it('says how it is built, where it was not, and keeps nobody from the rest', async () => {
+  it('says how to build it if it is not built, and other routes work', async () => {
     const app = fastify();
     await app.register((scope) => pageFiles(scope, '/nowhere'), { prefix: '/console' });
     for (const path of ['/console/', '/console/orders/x']) {

@@ -59,8 +59,8 @@ async function changed(assignment: string): Promise<Record<string, string>> {
 const opens = async (cookie: string, at = stage): Promise<boolean> =>
   (await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).status === 200;
 
-describe('a login', () => {
-  it('with the token gives a cookie that no script, no other site and no neighbour gets', async () => {
+describe('a sign-in', () => {
+  it('with the token sets a cookie that scripts, other sites and neighbouring services cannot read', async () => {
     const { status, headers, text } = await sendLogin(stage.app, OPERATOR_TOKEN, {
       origin: 'https://expediter.example.com',
       ...OWN_PAGE,
@@ -78,7 +78,7 @@ describe('a login', () => {
     ['its beginning', OPERATOR_TOKEN.slice(0, -1)],
     ['more than it', `${OPERATOR_TOKEN}x`],
     ['an empty one', ''],
-  ])('with %s is the same 401 as any, and sets nothing', async (_what, token) => {
+  ])('is answered the same 401 with %s, and sets no cookie', async (_what, token) => {
     const answer = await sendLogin(stage.app, token);
     expect(answer).toMatchObject(UNAUTHORIZED);
     expect(answer.headers.get('set-cookie')).toBeNull();
@@ -86,9 +86,9 @@ describe('a login', () => {
 
   it.each<[string, string, Record<string, string>, number]>([
     ['without a token', '{}', {}, 400],
-    ['with a token that is no text', '{"token":{"$ne":""}}', {}, 400],
-    ['with no body', '', {}, 400],
-    ['with what is no JSON', '{"token', {}, 400],
+    ['with a token that is not a text', '{"token":{"$ne":""}}', {}, 400],
+    ['without a body', '', {}, 400],
+    ['with a body that is not JSON', '{"token', {}, 400],
     [
       'as a form, which any page may send',
       `token=${OPERATOR_TOKEN}`,
@@ -97,7 +97,7 @@ describe('a login', () => {
     ],
     ['as text, which any page may send', `{"token":"${OPERATOR_TOKEN}"}`, { 'content-type': 'text/plain' }, 415],
     ['over 64 kB', JSON.stringify({ token: 'x'.repeat(70_000) }), {}, 413],
-  ])('%s is refused', async (_what, body, headers, status) => {
+  ])('is refused %s', async (_what, body, headers, status) => {
     const answer = await sendAsIs(stage.app, '/console/session', {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...OWN_PAGE, ...headers },
@@ -108,7 +108,7 @@ describe('a login', () => {
     expect(answer.text).not.toContain(OPERATOR_TOKEN);
   });
 
-  it('is written down, and neither what was given nor the session is', async () => {
+  it('is in the audit, without the token or the session', async () => {
     const cookie = await logIn(stage.app);
     await sendLogin(stage.app, 'a-token-that-somebody-mistyped');
     expect(await actsOf('OPERATOR_TOKEN')).toContainEqual({
@@ -133,7 +133,7 @@ describe('the cookie is Secure', () => {
     return set.includes('; Secure');
   };
 
-  it('unless the browser came by plain http to its own machine, where not every browser would keep it', async () => {
+  it('unless the browser uses plain http on its own machine, where not every browser keeps such a cookie', async () => {
     for (const origin of ['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080']) {
       const answer = await attributesAt(origin);
       expect([answer.status, isSecure(answer)], origin).toEqual([204, false]);
@@ -144,7 +144,7 @@ describe('the cookie is Secure', () => {
     }
   });
 
-  it('so plain http from elsewhere is told to come by https, before a token is looked at', async () => {
+  it('so plain http from another machine is refused with a hint to https, before the token is checked', async () => {
     for (const origin of [
       'http://expediter.example.com',
       'http://127.0.0.1.example.com',
@@ -156,14 +156,14 @@ describe('the cookie is Secure', () => {
     }
   });
 
-  it('where the browser says by which it came in a way that cannot be read', async () => {
+  it('if the Origin of the browser cannot be read', async () => {
     for (const origin of ['http://', 'http://[', 'null']) {
       const answer = await attributesAt(origin);
       expect([answer.status, isSecure(answer)], origin).toEqual([204, true]);
     }
   });
 
-  it('unless CONSOLE_URL or else PUBLIC_URL says that plain http it is', async () => {
+  it('unless CONSOLE_URL, or without it PUBLIC_URL, is plain http', async () => {
     for (const urls of [
       { PUBLIC_URL: 'http://Kitchen.local:8080/' },
       { PUBLIC_URL: 'https://expediter.example.com', CONSOLE_URL: 'http://Kitchen.local:8080/' },
@@ -179,7 +179,7 @@ describe('the cookie is Secure', () => {
     }
   });
 
-  it('and one without the prefix is taken only where a browser may have come by plain http', async () => {
+  it('and a cookie without the prefix is accepted only on this machine', async () => {
     const cookie = await logIn(stage.app);
     const secure = `__Host-${cookie}`;
     const statusAt = async (given: string, host: string): Promise<number> =>
@@ -194,10 +194,10 @@ describe('the cookie is Secure', () => {
 
 describe('two cookies of one name', () => {
   it.each([
-    ['a neighbour had no session', () => `expediter_session=${UNKNOWN}`],
-    ['a neighbour wrote nonsense', () => 'expediter_session=%%; expediter_session=; expediter_session'],
-    ['a neighbour wrote much', () => Array.from({ length: 50 }, (_, i) => `expediter_session=${i}`).join('; ')],
-  ])('lock nobody out, whichever is first: %s', async (_what, theirs) => {
+    ["another service's expired session", () => `expediter_session=${UNKNOWN}`],
+    ["another service's nonsense", () => 'expediter_session=%%; expediter_session=; expediter_session'],
+    ["another service's long text", () => Array.from({ length: 50 }, (_, i) => `expediter_session=${i}`).join('; ')],
+  ])('do not block the valid one, in either order: %s', async (_what, theirs) => {
     const ours = await logIn(stage.app);
     for (const cookie of [`${theirs()}; ${ours}`, `${ours}; ${theirs()}`]) {
       expect(await opens(cookie), cookie).toBe(true);
@@ -208,7 +208,7 @@ describe('two cookies of one name', () => {
     expect(await opens(ours)).toBe(false);
   });
 
-  it('one with the prefix and one without: that with it counts', async () => {
+  it('count by their prefix: the one with the prefix wins', async () => {
     const [ours, theirs] = [await logIn(stage.app, await named('ours')), await logIn(stage.app)];
     for (const cookie of [`${theirs}; __Host-${ours}`, `__Host-${ours}; ${theirs}`]) {
       expect((await ask('/console/session', { cookie })).body).toMatchObject({ name: 'ours' });
@@ -217,7 +217,7 @@ describe('two cookies of one name', () => {
 });
 
 describe('a session', () => {
-  it('opens the API at every process, and says until when it holds', async () => {
+  it('opens the API at every process, and shows its end', async () => {
     const cookie = await logIn(stage.app);
     for (const at of [stage, other]) {
       expect(await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).toMatchObject({
@@ -239,16 +239,16 @@ describe('a session', () => {
   });
 
   it.each<[string, () => Record<string, string> | Promise<Record<string, string>>]>([
-    ['none', () => ({})],
+    ['missing', () => ({})],
     ['an empty one', () => withSession('')],
-    ['what is no token', () => withSession('x'.repeat(200))],
+    ['a text that is not a token', () => withSession('x'.repeat(200))],
     ["the operator's token itself", () => withSession(OPERATOR_TOKEN)],
-    ['one that nobody was given', () => withSession(UNKNOWN)],
-    ['one that nobody has used for an hour', () => changed(`last_seen_at = now() - interval '1 hour'`)],
-    ['one that has expired', () => changed('expires_at = now()')],
-    ['one that was opened by another OPERATOR_TOKEN', () => changed(`operator_token_sha256 = sha256('a third')`)],
+    ['an invented one', () => withSession(UNKNOWN)],
+    ['unused for an hour', () => changed(`last_seen_at = now() - interval '1 hour'`)],
+    ['already expired', () => changed('expires_at = now()')],
+    ['of another OPERATOR_TOKEN', () => changed(`operator_token_sha256 = sha256('a third')`)],
     [
-      'one of a token that was revoked',
+      'of a revoked token',
       async () => {
         const cookie = await logIn(stage.app, await named('revoked'));
         await stage.query(`UPDATE operator_tokens SET revoked_at = now() WHERE name = 'revoked'`);
@@ -256,7 +256,7 @@ describe('a session', () => {
       },
     ],
     [
-      'one of a person who may nothing any more',
+      'of a person without a role',
       async () => {
         await stage.query(
           `INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, email, expires_at)
@@ -266,8 +266,8 @@ describe('a session', () => {
         return withSession('y'.repeat(43));
       },
     ],
-    ['the token as Bearer', () => ({ authorization: `Bearer ${OPERATOR_TOKEN}` })],
-  ])('that is %s is the same 401 everywhere', async (_what, given) => {
+    ['replaced by a Bearer token', () => ({ authorization: `Bearer ${OPERATOR_TOKEN}` })],
+  ])('gets the same 401 everywhere if it is %s', async (_what, given) => {
     const headers = { ...(await given()), ...OWN_PAGE };
     for (const [path, method] of [
       ['/console/session', 'GET'],
@@ -282,7 +282,7 @@ describe('a session', () => {
     expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
-  it('opens nothing that is for the token', async () => {
+  it('does not open the routes for tokens', async () => {
     const cookie = await logIn(stage.app);
     for (const path of ['/v1/orders', '/v1/locations', '/v1/webhooks', '/metrics', '/openapi.json']) {
       expect((await ask(path, { cookie, ...OWN_PAGE })).status, path).toBe(401);
@@ -296,7 +296,7 @@ describe('a session', () => {
     }
   });
 
-  it('is over at a logout, at every process, and forgotten by the browser', async () => {
+  it('ends with a sign-out at every process, and its cookie is deleted', async () => {
     const cookie = await logIn(stage.app, await named('leaver'));
     expect(await opens(cookie, other)).toBe(true);
     const answer = await ask('/console/session', { cookie, ...OWN_PAGE }, 'DELETE');
@@ -314,7 +314,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('ends, like all others, when the operator has another token', async () => {
+  it('ends when OPERATOR_TOKEN changes', async () => {
     const cookie = await logIn(stage.app);
     const next = await stageOfTest({ env: { OPERATOR_TOKEN: OTHER_TOKEN }, databaseUrl: stage.databaseUrl });
     expect(await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', next)).toMatchObject(UNAUTHORIZED);
@@ -324,8 +324,8 @@ describe('a session', () => {
   });
 });
 
-describe('signing in again', () => {
-  it('gives another cookie, a fresh sign-in, and ends the session that the browser had', async () => {
+describe('signing in again with a token', () => {
+  it("sets another cookie with a fresh sign-in, and ends the browser's session", async () => {
     const token = await named('again', 'admin');
     const old = await logIn(stage.app, token);
     await stage.query(`UPDATE operator_sessions SET signed_in_at = now() - interval '16 min' WHERE name = 'again'`);
@@ -344,7 +344,7 @@ describe('signing in again', () => {
     expect(await sessionsOf(anew)).toHaveLength(1);
   });
 
-  it('is needed for member data after an hour, however much the session was used', async () => {
+  it('is needed for member data after an hour, although the session is in use', async () => {
     await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
     const token = await named('reads', 'member-data');
     const reads = async (cookie: string, query: string): Promise<OperatorAnswer> =>
@@ -374,8 +374,8 @@ describe('signing in again', () => {
   });
 });
 
-describe('the sessions of somebody', () => {
-  it('are listed to them alone, with where each is', async () => {
+describe('the sessions of an operator', () => {
+  it('are listed for their owner only, with the source of each', async () => {
     const token = await named('lister');
     const [here, there] = [await logIn(stage.app, token), await logIn(other.app, token)];
     await logIn(stage.app, await named('another'));
@@ -396,7 +396,7 @@ describe('the sessions of somebody', () => {
     expect(await sessionsOf(there)).toHaveLength(2);
   });
 
-  it('are ended one by one, by whoever has them and by nobody else', async () => {
+  it('are ended one by one, only by their owner', async () => {
     const token = await named('owner');
     const [laptop, phone] = [await logIn(stage.app, token), await logIn(stage.app, token)];
     const anonymous = await logIn(stage.app, await named('anonymous', 'admin'));
@@ -412,7 +412,7 @@ describe('the sessions of somebody', () => {
     expect((await ask(`/console/sessions/${randomUUID()}`, { cookie: laptop }, 'DELETE')).status).toBe(403);
   });
 
-  it('are ended all at once, with this one', async () => {
+  it('are ended all at once, including the current one', async () => {
     const token = await named('everywhere');
     const cookies = [await logIn(stage.app, token), await logIn(stage.app, token)];
     const anonymous = await logIn(stage.app);
@@ -427,13 +427,13 @@ describe('the sessions of somebody', () => {
     ['GET', '/console/sessions'],
     ['DELETE', '/console/sessions'],
     ['DELETE', `/console/sessions/${randomUUID()}`],
-  ])('take a session: %s %s', async (method, path) => {
+  ])('need a session: %s %s', async (method, path) => {
     expect(await ask(path, { ...withSession(UNKNOWN), ...OWN_PAGE }, method)).toMatchObject(UNAUTHORIZED);
   });
 });
 
 describe('all sessions', () => {
-  it('are listed to an admin, who ends any of them', async () => {
+  it('are listed for an admin, who can end any of them', async () => {
     const admin = { authorization: `Bearer ${await named('admin of all', 'admin')}` };
     const lost = await logIn(stage.app, await named('lost laptop'));
     const find = async (): Promise<Record<string, unknown> | undefined> =>
@@ -461,7 +461,7 @@ describe('all sessions', () => {
   });
 });
 
-it('when a session was seen last is written down once a minute', async () => {
+it('the time at which a session was last seen is stored once a minute', async () => {
   const cookie = await logIn(stage.app, await named('seen'));
   const seen = async (): Promise<unknown> =>
     (await stage.query(`SELECT now() - last_seen_at < '5 s' AS lately FROM operator_sessions WHERE name = 'seen'`))[0];
@@ -476,7 +476,7 @@ it('when a session was seen last is written down once a minute', async () => {
   await until(async () => ((await seen()) as { lately: boolean }).lately);
 });
 
-it('a session that has been over for 30 days is deleted', async () => {
+it('a session that ended 30 days ago is deleted', async () => {
   await logIn(stage.app, await named('old'));
   await logIn(stage.app, await named('young'));
   await stage.query(
@@ -502,9 +502,9 @@ describe('a request from another page', () => {
 
   it.each<[string, Record<string, string>]>([
     ...REFUSED,
-    ['that no page made', { 'sec-fetch-site': 'none' }],
-    ['that no browser made, but with a cookie', {}],
-  ])('%s changes nothing, and reads nothing unless no page made it', async (_what, said) => {
+    ['that the address bar made', { 'sec-fetch-site': 'none' }],
+    ['without any header of a browser', {}],
+  ])('%s changes nothing, and reads nothing if a page made it', async (_what, said) => {
     const headers = { cookie: await logIn(stage.app), host: 'expediter.test', ...said };
     const isRefusedAll = REFUSED.some(([, each]) => each === said);
     for (const path of ['/console/api/locations', '/console/session']) {
@@ -525,7 +525,7 @@ describe('a request from another page', () => {
     expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
-  it('is told apart from our own by the Origin alone, where the browser says no more', async () => {
+  it('is recognised by its Origin alone, if the browser sends no more', async () => {
     const cookie = `__Host-${await logIn(stage.app)}`;
     for (const headers of [
       { origin: 'http://expediter.test', host: 'expediter.test' },
@@ -536,7 +536,7 @@ describe('a request from another page', () => {
     }
   });
 
-  it('is told apart where the load balancer sends another Host, by PUBLIC_URL', async () => {
+  it('is recognised behind a load balancer with another Host by PUBLIC_URL', async () => {
     const env = { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.example.com/' };
     const behind = await stageOfTest({ env, databaseUrl: stage.databaseUrl });
     const login = (origin: string): Promise<OperatorAnswer> => sendLogin(behind.app, OPERATOR_TOKEN, { origin });
@@ -546,8 +546,8 @@ describe('a request from another page', () => {
   });
 });
 
-describe('before Postgres has told the time', () => {
-  it('a login is asked to come again', async () => {
+describe('before Postgres has given the time', () => {
+  it('a sign-in is answered 503 with Retry-After', async () => {
     const pool = { query: async () => Promise.reject(new Error('Connection terminated')) } as unknown as Pool;
     const { now } = databaseClock(pool);
     const app = buildListener({

@@ -58,7 +58,7 @@ const send = async (path: string, headers: Record<string, string>, method: strin
 const sessionId = async (name: string): Promise<string> =>
   String((await stage.query('SELECT session_id FROM operator_sessions WHERE name = $1', [name]))[0]?.['session_id']);
 
-it('a stream ends with what let its reader in, and no other does', async () => {
+it('a stream ends with the token, session or grant of its reader, and other streams continue', async () => {
   await giveRoles(stage, { group: 'team' }, ['viewer']);
   const bearer = async (name: string): Promise<Record<string, string>> => ({
     authorization: `Bearer ${await nameToken(stage, name)}`,
@@ -94,7 +94,7 @@ it('a stream ends with what let its reader in, and no other does', async () => {
   expect(stayed).toBe(6);
 });
 
-describe('a stream, by the clock', () => {
+describe('a stream of an operator', () => {
   const began = new Date();
   const reader = {
     ...BY_OPERATOR_TOKEN,
@@ -111,7 +111,7 @@ describe('a stream, by the clock', () => {
   };
   afterEach(() => vi.useRealTimers());
 
-  it('does not outlive its session, which nobody ends', async () => {
+  it('ends with its session, although nobody signs out', async () => {
     const state = openAt(new Date(began.getTime() - 60_500), () => Promise.resolve(reader));
     await vi.advanceTimersByTimeAsync(60_499);
     expect(state.isClosed).toBe(false);
@@ -119,7 +119,7 @@ describe('a stream, by the clock', () => {
     expect(state.isClosed).toBe(true);
   });
 
-  it('is cut off within five seconds, with the two for which rights are remembered, once its reader may not', async () => {
+  it('is cut off within five seconds after its reader loses the rights', async () => {
     let rights: Operator['rights'] = reader.rights;
     const state = openAt(new Date(began.getTime() - 600_000), () => Promise.resolve({ ...reader, rights }));
     await vi.advanceTimersByTimeAsync(10_000);

@@ -39,7 +39,7 @@ async function named(
 }
 
 describe('the audit', () => {
-  it('names who did what, from where and about what, and how it ended', async () => {
+  it('names actor, source, subject and outcome of an action', async () => {
     const manager = await named('a manager', ['operator'], ['club-1']);
     const before = new Date();
     expect((await manager('/locations/club-1/pause', 'POST')).status).toBe(200);
@@ -68,7 +68,7 @@ describe('the audit', () => {
     });
     const { source: _source, requestId, callOutCode: _code, ...told } = action ?? {};
     expect(((await operator.get('/locations/club-1')).body['actions'] as Action[])[0]).toEqual(told);
-    // For whoever ships the log off the machine, where nobody with the database's password changes it.
+    // For an installation that ships its log to another machine, where nobody with the database's password changes it.
     const lines = stage.logged.map((line) => JSON.parse(line) as object);
     const [auditId, source] = [action?.['auditId'], action?.['source']];
     const line = { ...about, auditId, source, outcome: 'done', after: 'paused', reqId: requestId, message: 'operator' };
@@ -78,7 +78,7 @@ describe('the audit', () => {
     }
   });
 
-  it('is paged by where the page before ended', async () => {
+  it('is paged by the last action of the previous page', async () => {
     for (let i = 0; i < 5; i += 1) await operator.post('/locations/club-2/check');
     const all = await audit('action=check&location=club-2');
     const found: unknown[] = [];
@@ -93,7 +93,7 @@ describe('the audit', () => {
     expect(all).toHaveLength(5);
   });
 
-  it('has what was refused, which stands in the story of what it was about', async () => {
+  it('has refused actions, which are also in the timeline of their order', async () => {
     const viewer = await named('a viewer', ['viewer'], ['club-1']);
     for (const [path, method, about] of [
       ['/orders/order-club-1/retry', 'POST', { serviceOrderId: 'order-club-1', locationId: 'club-1' }],
@@ -116,7 +116,7 @@ describe('the audit', () => {
     expect(await audit('actor=a%20viewer&order=order-club-2')).toEqual([]);
   });
 
-  it('tells an admin of some locations what was done there, and nothing else', async () => {
+  it('shows an admin of some locations the actions there, and no others', async () => {
     await operator.post('/webhooks/replay', { outcome: 'dropped' });
     await operator.post('/locations/club-1/resume');
     await operator.post('/locations/club-2/resume');
@@ -132,10 +132,10 @@ describe('the audit', () => {
   });
 });
 
-describe('orders that are found by their member', () => {
+describe('orders that are found by a member', () => {
   const member = { id: 'member-of-both', name: 'Grace Hopper' };
 
-  it('are shown to nobody without member-data, not even by a dry run of the erasure', async () => {
+  it('need the role member-data, even for a dry run of the erasure', async () => {
     const admin = await askOperator(stage.app, await nameToken(stage, 'an admin', ['admin'], null));
     for (const dryRun of [true, false]) {
       const answer = await admin.post('/members/erase', { memberId: member.id, dryRun });
@@ -174,7 +174,7 @@ describe('orders that are found by their member', () => {
   });
 });
 
-describe('from the middle', () => {
+describe('an action that fails half-way', () => {
   /** What there is of a pause by command line while it waits for a lock: if its process died now, nothing would follow. */
   const pauseByCli = async (lock: string): Promise<{ action: Action | undefined; paused: unknown }> => {
     await operator.post('/locations/club-1/resume');
@@ -196,17 +196,17 @@ describe('from the middle', () => {
     after: null,
   };
 
-  it('an act whose process dies before it did anything names who began it', async () => {
+  it('names its actor if the process dies before the action', async () => {
     const { action, paused } = await pauseByCli(`SELECT FROM locations WHERE location_id = 'club-1' FOR UPDATE`);
     expect([action, paused]).toEqual([expect.objectContaining({ ...begun, source: null }), { is: false }]);
   });
 
-  it('an act whose process dies before it wrote down how it ended names who did it', async () => {
+  it('names its actor if the process dies before the outcome is stored', async () => {
     const { action, paused } = await pauseByCli('LOCK TABLE audit_outcomes IN EXCLUSIVE MODE');
     expect([action, paused]).toEqual([expect.objectContaining(begun), { is: true }]);
   });
 
-  it('an act whose end cannot be written down was done all the same, and is unknown', async () => {
+  it('was done, with an unknown outcome, if the outcome cannot be stored', async () => {
     await failing('audit_outcomes', async () => {
       expect((await operator.post('/locations/club-1/resume')).status).toBe(200);
     });
@@ -216,7 +216,7 @@ describe('from the middle', () => {
     );
   });
 
-  it('what cannot be written down is not done, nor shown', async () => {
+  it('is not done, and shows nothing, if the action cannot be stored', async () => {
     const id = 'order-club-1';
     await failing('audit', async () => {
       expect((await operator.post('/locations/club-1/pause')).status).toBe(503);
@@ -239,7 +239,7 @@ describe('from the middle', () => {
   }
 });
 
-it('nothing of a member is in the audit, whatever is looked into, done and refused', async () => {
+it('no member data is in the audit, whatever is read, done and refused', async () => {
   const planted = ['Ada Lovelace', 'ada@example.com', '+4930901820', 'no nuts, Ada'];
   const id = 'order-with-contents';
   await stage.seedOrder({

@@ -90,7 +90,7 @@ const report = (serviceOrderId: string, status: string, path = webhook, at = sta
   at.post(path, statusWebhook({ serviceOrderId, providerOrderId: `pos-${serviceOrderId}`, status }));
 
 describe('the board', () => {
-  it('comes whole, in this order, and says nothing of members', async () => {
+  it('sends its events in this order, without member data', async () => {
     await stage.seedOrder({ serviceOrderId: 'whole', locationId: 'club-1' });
     await stage.query(`UPDATE orders SET reason = 'Ada is allergic' WHERE service_order_id = 'whole'`);
     const watched = await watch(0);
@@ -111,7 +111,7 @@ describe('the board', () => {
     expect(JSON.stringify(watched.events)).not.toContain('Ada');
   });
 
-  it('has what was ordered and its sum, nothing else of the contents, and nothing once the member is erased', async () => {
+  it("has the items and the sum of an order, no other contents, and none after the member's erasure", async () => {
     const contents = sampleOrder({ serviceOrderId: 'ordered', type: 'delivery' });
     const { items, money } = contents;
     await stage.seedOrder({ serviceOrderId: 'ordered', locationId: 'club-1', contents });
@@ -168,7 +168,7 @@ describe('the board', () => {
     expect(far.order('moving')?.endedAt).not.toBeNull();
   });
 
-  it('has those that failed before they were fetched, and those that ended within a day', async () => {
+  it('has orders that failed before they were fetched, and orders that ended within a day', async () => {
     await stage.query(
       `WITH p AS (
          INSERT INTO placements (service_order_id, state, problem, deadline_at, finished_at)
@@ -194,7 +194,7 @@ describe('the board', () => {
     expect(watched.order('unfetched-long-ago')).toBeUndefined();
   });
 
-  it('shows a location alone, or an integration, and once more what leaves it', async () => {
+  it('shows one location or one integration, and an order once more when it leaves', async () => {
     for (const club of ['club-1', 'club-2']) {
       await stage.seedOrder({ serviceOrderId: `of-${club}`, locationId: club });
     }
@@ -211,11 +211,11 @@ describe('the board', () => {
     expect(none.order('of-club-2')).toBeUndefined();
   });
 
-  it.each([['?location='], ['?club=1'], ['?integration=']])('refuses what it does not know: %s', async (query) => {
+  it.each([['?location='], ['?club=1'], ['?integration=']])('refuses an unknown filter: %s', async (query) => {
     expect((await watch(0, query)).status).toBe(400);
   });
 
-  it('ends for every watcher with what Postgres has, however many came at once and committed late', async () => {
+  it('shows every watcher the state in Postgres, however many orders changed at once and committed late', async () => {
     const ORDERS = 50;
     await stage.query(
       `WITH p AS (
@@ -253,8 +253,8 @@ describe('the board', () => {
   });
 });
 
-describe('what needs attention', () => {
-  it('has a dropped webhook, until it was replayed; a replay that is dropped as well changes nothing', async () => {
+describe('the attention list', () => {
+  it('has a dropped webhook until it is replayed, and a replay that is dropped too changes nothing', async () => {
     await stage.addLocation('mended', {
       ordersUrl: 'http://127.0.0.1:9/orders',
       secret: `whsec_${Buffer.alloc(24, 1).toString('base64')}`,
@@ -296,7 +296,7 @@ describe('what needs attention', () => {
     await until(() => watched.order('unheard')?.status === 'ready');
   });
 
-  it('has what contradicts an end, once', async () => {
+  it("has a conflict with an order's end, once", async () => {
     await stage.seedOrder({ serviceOrderId: 'contradicted', locationId: 'club-1' });
     const [watched, elsewhere] = await Promise.all([watch(0), watch(0, '?location=club-2')]);
     await stage.query(
@@ -311,7 +311,7 @@ describe('what needs attention', () => {
     expect(elsewhere.attention()?.conflicts).toEqual([]);
   });
 
-  it('has what only a person can cancel, until somebody said what became of it', async () => {
+  it('has a cancel that only a person can do, until a person concludes it', async () => {
     await stage.seedOrder({ serviceOrderId: 'by-phone', locationId: 'club-1' });
     await stage.query(`UPDATE orders SET provider_order_id = '8F2K' WHERE service_order_id = 'by-phone'`);
     await stage.query(
@@ -338,7 +338,7 @@ describe('what needs attention', () => {
     await noticed(() => watched.attention()?.cancelByPhone.length === 0);
   });
 
-  it('has what the platform changed after it was sent, without the values, for a day', async () => {
+  it('has the changes by the platform of a sent order, without the values, for a day', async () => {
     for (const serviceOrderId of ['changed', 'changed-before']) {
       await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
     }
@@ -357,7 +357,7 @@ describe('what needs attention', () => {
     await noticed(() => watched.attention()?.changed.length === 0);
   });
 
-  it('has a location of which nothing was heard since its ticket was sent, until something is', async () => {
+  it('has a location without any webhook since its ticket was sent, until there is one', async () => {
     await stage.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
     for (const id of ['unreceived', 'just-sent', 'for-tomorrow']) {
       await stage.seedOrder({ serviceOrderId: id, locationId: 'quiet' });
@@ -389,7 +389,7 @@ describe('what needs attention', () => {
   });
 });
 
-it('a location whose contact could not be told is listed until it gets a message again', async () => {
+it('a location whose contact could not be reached is listed until it gets a message', async () => {
   await stage.addLocation('unreached', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const end = (outcome: string): Promise<unknown> =>
     stage.query(
@@ -407,8 +407,8 @@ it('a location whose contact could not be told is listed until it gets a message
   await noticed(() => watched.attention()?.unreachedContacts.length === 0);
 });
 
-describe('live messages that do not go out', () => {
-  it('are shown to all who may see their locations, whatever the filter, until they are out', async () => {
+describe('live messages that cannot be published', () => {
+  it('are shown to everybody who may see their locations, whatever the filter, until they are published', async () => {
     const [watched, elsewhere] = await Promise.all([watch(0), watch(1, '?location=nowhere')]);
     const token = await nameToken(stage, 'club-2', ['viewer'], ['club-2']);
     const ofAnother = await watch(0, '', { authorization: `Bearer ${token}` });
@@ -437,7 +437,7 @@ describe('live messages that do not go out', () => {
 });
 
 describe('a board whose Postgres goes away', () => {
-  it('stays, says so once, and tells what was missed', async () => {
+  it('stays, reports the outage once, and then shows the missed changes', async () => {
     for (const id of ['missed-1', 'missed-2']) await stage.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
     const watched = await watch(1);
     const before = both.map(({ logged }) => logged.length);
@@ -460,7 +460,7 @@ describe('a board whose Postgres goes away', () => {
   });
 });
 
-it('while nobody watches, nothing is asked; one copy serves all who do', async () => {
+it('a board without watchers sends no queries, and all watchers share one copy', async () => {
   const databaseUrl = await createDatabase();
   const [pool, others] = [0, 1].map(() => new pg.Pool({ connectionString: databaseUrl, max: 3 })) as [pg.Pool, pg.Pool];
   let [asked, askedByOther] = [0, 0];
@@ -512,7 +512,7 @@ it('while nobody watches, nothing is asked; one copy serves all who do', async (
   await Promise.all([pool.end(), others.end()]);
 });
 
-it('a watcher that comes just when the last has left gets the whole board', async () => {
+it('a watcher that comes when the last one has just left gets the whole board', async () => {
   const pool = new pg.Pool({ connectionString: await createDatabase(), max: 3 });
   await pool.query(`INSERT INTO placements (service_order_id, deadline_at) VALUES ('there', now())`);
   let looks = 0;
@@ -568,11 +568,11 @@ it('reads the whole board again at intervals, so that erased members disappear',
   await pool.end();
 });
 
-describe('a reader that hangs', () => {
+describe('a reader of the board that hangs', () => {
   const order = (id: number, version: number): BoardOrder =>
     ({ serviceOrderId: `order-${id}`, problem: `${version} ${'x'.repeat(300)}` }) as BoardOrder;
 
-  it('has the newest of each order kept for it, and no more', async () => {
+  it('gets only the newest state of each order later', async () => {
     const stream = eventStream();
     const watcher = writeBoardEvents(stream);
     const old = Array.from({ length: 1_000 }, (_, id) => order(id, 0));
@@ -610,7 +610,7 @@ describe('a reader that hangs', () => {
     stream.cutOff();
   });
 
-  it('is cut off when too much has happened since', async () => {
+  it('is cut off after too many changes', async () => {
     const stream = eventStream();
     let isClosed = false;
     stream.onClose(() => (isClosed = true));

@@ -40,7 +40,7 @@ it.each([
   [`["\\\\",${'['.repeat(40)}`, true],
   [`[${'1,'.repeat(10_000)}1]`, false],
   [`[${'1,'.repeat(10_001)}1]`, true],
-])('a text is judged before it is parsed: %#', (json, isTooMuch) => {
+])("a JSON text's levels and values are counted before it is parsed: %#", (json, isTooMuch) => {
   expect(findTooMuch(json) !== undefined).toBe(isTooMuch);
 });
 
@@ -58,7 +58,7 @@ it('a body has at most 64 KiB, and 256 KiB with an item map', async () => {
   ]);
 });
 
-it('half a million lists in lists are refused before they are read', async () => {
+it('a body with a hundred thousand nested lists is refused before it is parsed', async () => {
   const deep = `{"integration":"deliverect","settings":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`;
   const { status, body } = await operator.send('PUT', '/locations/mine?dryRun=true', deep);
   expect([status, body['detail']]).toEqual([400, 'The body has more than 32 levels or 10000 values.']);

@@ -46,8 +46,8 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-describe('who somebody is', () => {
-  it('is asked once for many at once, and again after two seconds', async () => {
+describe('the look-up of an operator', () => {
+  it('is done once for many requests at once, and again after two seconds', async () => {
     for (const find of [() => identify.byToken(token), () => identify.bySession(['x'.repeat(43)])]) {
       asked = 0;
       const all = await Promise.all(Array.from({ length: 200 }, find));
@@ -61,7 +61,7 @@ describe('who somebody is', () => {
     }
   });
 
-  it('is not asked of what was surely never issued', async () => {
+  it('is not done for a token that cannot have been issued', async () => {
     for (const given of ['', 'exo_', `${token}x`, token.slice(0, -1), `${token.slice(0, -1)}!`, makeToken('exw_')]) {
       expect(await identify.byToken(given), given).toBeUndefined();
     }
@@ -71,7 +71,7 @@ describe('who somebody is', () => {
     expect(asked).toBe(0);
   });
 
-  it('is asked anew by whoever changed it, also while it is being asked', async () => {
+  it('is done again after a change at this process, even if one is running', async () => {
     await identify.byToken(token);
     identify.invalidateCache();
     answer = wrong;
@@ -92,8 +92,8 @@ describe('who somebody is', () => {
   });
 });
 
-describe('while Postgres is away', () => {
-  it('what was known holds for a day, and no longer', async () => {
+describe('an operator while Postgres is away', () => {
+  it('is known for a day, and no longer', async () => {
     expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });
     answer = away;
     for (let hours = 1; hours < 24; hours += 1) {
@@ -110,7 +110,7 @@ describe('while Postgres is away', () => {
     expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });
   });
 
-  it('what was not known is not answered, and an error of ours is no outage', async () => {
+  it('is not let in if unknown, and an error of ours does not count as an outage', async () => {
     answer = away;
     await expect(identify.byToken(token)).rejects.toThrow(AWAY);
     answer = right;
@@ -120,7 +120,7 @@ describe('while Postgres is away', () => {
     await expect(identify.byToken(token)).rejects.toThrow('column');
   });
 
-  it('a session ends when it ends', async () => {
+  it('is not let in after the end of the session', async () => {
     const cookies = ['x'.repeat(43)];
     const expiresAt = new Date(Date.now() + MINUTE_MS);
     answer = async () => ({
@@ -135,7 +135,7 @@ describe('while Postgres is away', () => {
   });
 });
 
-it('no guess takes room from what is known', async () => {
+it('a guessed token does not remove a known one from memory', async () => {
   await identify.byToken(token);
   answer = wrong;
   for (let i = 0; i < 1_001; i += 1) await identify.byToken(makeToken('exo_'));

@@ -67,7 +67,7 @@ const show = async (id: string): Promise<Location & { tokens: Token[] }> => {
 };
 
 describe('a location', () => {
-  it('says what was heard of it in the last hour, whichever process heard it, and what went wrong', async () => {
+  it('shows what arrived from its POS in the last hour at any process, and what went wrong', async () => {
     const path = await stage.webhookPath('club/1');
     const about = { databaseUrl: stage.databaseUrl };
     const [one, other] = await Promise.all([startStage(about), startStage(about)]);
@@ -93,7 +93,7 @@ describe('a location', () => {
     expect(locations[2]).toMatchObject({ lastSeenAt: null, webhooks: zeros(), errors: zeros(), pausedAt: null });
   });
 
-  it('what was heard longer ago than an hour, or through another integration, is not said', async () => {
+  it('does not show what arrived more than an hour ago, or through another integration', async () => {
     await stage.addLocation('moved', { key: SECRET }, 'asked');
     await stage.query(`INSERT INTO location_last_seen VALUES ('moved', 'standard', now())`);
     const drops = (ago: number, notStored: number): Promise<unknown> =>
@@ -117,7 +117,7 @@ describe('a location', () => {
     expect(errors).toEqual(webhooks);
   });
 
-  it('says how long its connection to the POS lasts, in whole days, where it ends at all', async () => {
+  it('shows how many days its connection to the POS lasts, if it ends at all', async () => {
     await stage.addLocation('ending', { ordersUrl });
     const keep = (seed: string, lastsS: number | null): Promise<unknown> =>
       stage.query(
@@ -140,7 +140,7 @@ describe('a location', () => {
     expect(await show('ending')).toMatchObject({ grant: { daysLeft: null, lastsUntil: null } });
   });
 
-  it('shows its tokens and where its POS calls, and no secret', async () => {
+  it('shows its tokens and the URL that its POS calls, and no secret', async () => {
     const [valid, expired] = [await newToken('club/1'), await newToken('club/1')];
     const change = (assignments: string, { tokenId }: { tokenId: string }): Promise<unknown> =>
       stage.query(`UPDATE webhook_tokens SET ${assignments} WHERE token_id = $1`, [tokenId]);
@@ -176,8 +176,8 @@ describe('a location', () => {
   });
 });
 
-describe('a check', () => {
-  it('asks the POS with the settings of the location, a paused one too', async () => {
+describe('a check of a location', () => {
+  it('asks the POS with the settings of the location, even if it is paused', async () => {
     check.mockResolvedValueOnce();
     expect((await operator.post('/locations/asked-1/pause')).status).toBe(200);
     const { status, body } = await operator.post('/locations/asked-1/check');
@@ -187,7 +187,7 @@ describe('a check', () => {
     expect((await operator.post('/locations/asked-1/resume')).status).toBe(200);
   });
 
-  it('says what is wrong and what to do', async () => {
+  it('reports the problem and what to do', async () => {
     check.mockRejectedValueOnce(new NeedsOperator('key: the POS refuses it'));
     expect((await operator.post('/locations/asked-1/check')).body).toEqual({
       locationId: 'asked-1',
@@ -200,7 +200,7 @@ describe('a check', () => {
     await audited('check', { locationId: 'asked-1', after: 'failed' });
   });
 
-  it('says where nobody can be asked', async () => {
+  it('says unchecked if the POS has no call for a check', async () => {
     expect((await operator.post('/locations/unasked-1/check')).body).toEqual({
       locationId: 'unasked-1',
       state: 'unchecked',
@@ -208,7 +208,7 @@ describe('a check', () => {
     });
   });
 
-  it('tells no secret, not even of settings that cannot be read', async () => {
+  it('shows no secret, even if the settings cannot be read', async () => {
     await stage.addLocation('broken', { key: SECRET }, 'asked');
     await stage.query(`UPDATE locations SET integration = 'standard' WHERE location_id = 'broken'`);
     const { body, text } = await operator.post('/locations/broken/check');
@@ -216,7 +216,7 @@ describe('a check', () => {
     expect(text + stage.logged.join('')).not.toContain(SECRET);
   });
 
-  it('under way is no obstacle to a process that stops', async () => {
+  it('does not delay a process that stops', async () => {
     const hanging = await startStage({ databaseUrl: stage.databaseUrl, providers: [asked] });
     const hers = await askOperator(await hanging.listen());
     check.mockClear();
@@ -228,8 +228,8 @@ describe('a check', () => {
   });
 });
 
-describe('a token', () => {
-  it('is shut out, the others are not, and what it was is still shown', async () => {
+describe('a webhook token', () => {
+  it('is refused after its revocation, is still listed, and other tokens work', async () => {
     const [{ tokenId, token }, other] = [await newToken('silent'), await newToken('silent')];
     const knock = async (key: string): Promise<number> =>
       (await stage.post(`/webhook/standard/silent?token=${key}`, { eventType: 'menu.changed' })).status;
@@ -244,7 +244,7 @@ describe('a token', () => {
     expect((await show('silent')).tokens[0]).toEqual(expect.objectContaining({ revokedAt: shown?.['revokedAt'] }));
   });
 
-  it('of another location is none of this one', async () => {
+  it('cannot be revoked through another location', async () => {
     const { tokenId } = await newToken('silent');
     expect((await operator.send('DELETE', `/locations/asked-1/tokens/${tokenId}`)).status).toBe(404);
     expect((await show('silent')).tokens.find((each) => each.tokenId === tokenId)).toMatchObject({ state: 'valid' });
@@ -273,7 +273,7 @@ describe('a location by the API', () => {
     return row;
   };
 
-  it('is created once, replaced whole, and stays as it is where nothing changes', async () => {
+  it('is created once, replaced whole, and unchanged if nothing changes', async () => {
     const details = {
       name: ' Trattoria Nord ',
       timeZone: 'Europe/Berlin',
@@ -313,7 +313,7 @@ describe('a location by the API', () => {
     expect(tag('Hafenstr. 1')).not.toBe(tag(null));
   });
 
-  it('stores how a contact is told about orders, and refuses what cannot work', async () => {
+  it('stores the way to notify a contact, and refuses impossible ways', async () => {
     const contact = { email: 'kitchen@nord.example', via: 'email', quiet: { from: '22:00', to: '08:00' } };
     const more = { ...contact, afterMinutes: 10, language: 'de', about: ['in_doubt'] };
     const stored = await put('told', standard({ contacts: [more], timeZone: 'Europe/Berlin' }));
@@ -331,13 +331,13 @@ describe('a location by the API', () => {
     }
   });
 
-  describe('with contacts that answer for orders', () => {
+  describe('with contacts who answer for orders', () => {
     const contact = { name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' };
     const groups = ['answering'];
     const by = async (...roles: Role[]): Promise<Operator> =>
       askOperator(stage.app, await nameToken(stage, `${roles.join()} of answering`, roles, [], groups));
 
-    it('gets them from operators alone, and keeps those that it has', async () => {
+    it('changes them only for operators, and otherwise keeps them', async () => {
       const [integrator, both] = [await by('integrator'), await by('integrator', 'operator')];
       await put('answering', standard({ contacts: [contact], groups }));
       const changed = [
@@ -380,7 +380,7 @@ describe('a location by the API', () => {
       expect(row).toEqual({ by: 'integrator,operator of answering', after: '{"contacts":"changed"}' });
     });
 
-    it('has them tested once a minute, and a caller asks for fifty tests a day', async () => {
+    it('can test them once a minute, and each caller fifty times a day', async () => {
       for (const id of ['tested', 'tested-2']) await put(id, standard({ contacts: [contact], groups: ['answering'] }));
       const test = (id: string, as = operator): Promise<OperatorAnswer> => as.post(`/locations/${id}/contacts/test`);
       const refused = (detail: RegExp): object => ({ status: 409, body: { detail: expect.stringMatching(detail) } });
@@ -404,13 +404,13 @@ describe('a location by the API', () => {
     });
   });
 
-  it('is created by one of many requests at the same time', async () => {
+  it('is created by one of many simultaneous requests', async () => {
     const all = await Promise.all(Array.from({ length: 8 }, (_, nth) => put('once', standard({ name: `${nth}` }))));
     expect(all.filter(({ status }) => status === 201)).toHaveLength(1);
     expect(all.filter(({ status }) => status === 200)).toHaveLength(7);
   });
 
-  it('is changed by a merge patch, where null removes and a secret that is not given stays', async () => {
+  it('is changed by a merge patch: null removes a field, and a secret that is left out stays', async () => {
     await put('patched', {
       integration: 'asked',
       settings: { key: SECRET, site: 'one', more: { a: 1, b: 2 } },
@@ -440,7 +440,7 @@ describe('a location by the API', () => {
     expect((await patch('patched', {})).status).toBe(400);
   });
 
-  it('sends no secret to a host that it was not given for', async () => {
+  it('sends no secret to another host', async () => {
     const [secret, other] = [1, 2].map((byte) => `whsec_${Buffer.alloc(24, byte).toString('base64')}`);
     const at = (host: string): object => ({ ordersUrl: `http://${host}/orders` });
     await put('hosted', { integration: 'standard', settings: { ...at('127.0.0.1:9'), secret } });
@@ -459,7 +459,7 @@ describe('a location by the API', () => {
     }
   });
 
-  it('is not changed by who read it before somebody else changed it', async () => {
+  it('is not changed by a caller who read it before another change', async () => {
     const { body } = await put('raced', standard());
     const [old, now] = [String(body['etag']), String((await patch('raced', { name: 'B' })).body['etag'])];
     const before = await rowOf('raced');
@@ -484,7 +484,7 @@ describe('a location by the API', () => {
     expect((await remove('raced', '?unpaused=true', { 'if-match': '*' })).status).toBe(200);
   });
 
-  it('keeps its integration while its POS has orders that have not ended, or --anyway their webhooks', async () => {
+  it('keeps its integration while its POS has open orders, or with --anyway their webhooks', async () => {
     await put('leaving', standard());
     const [path, later] = [await stage.webhookPath('leaving'), await stage.webhookPath('leaving')];
     const other = { integration: 'asked', settings: { key: SECRET } };
@@ -505,14 +505,14 @@ describe('a location by the API', () => {
     expect((await stage.post(later, says('completed'))).status).toBe(401);
   });
 
-  it('changes its integration if its orders wait: they are sent to the new POS', async () => {
+  it('changes its integration if its orders wait, which are sent to the new POS', async () => {
     await put('waiting', standard());
     await stage.seedOrder({ serviceOrderId: 'waits', locationId: 'waiting' });
     await stage.query(`UPDATE placements SET state = 'waiting', finished_at = NULL WHERE service_order_id = 'waits'`);
     expect((await patch('waiting', { integration: 'asked', settings: { key: SECRET } })).status).toBe(200);
   });
 
-  it('changes nothing when dry, and says what would change and from which ETag', async () => {
+  it('is not changed by a dry run, which shows the changes and the ETag', async () => {
     const { body } = await put('dry', standard({ groups: ['berlin'] }));
     const before = [await rowOf('dry'), await lastAudited()];
     const dry = '?dryRun=true';
@@ -531,7 +531,7 @@ describe('a location by the API', () => {
     expect([await rowOf('dry'), await lastAudited(), await rowOf('not-yet')]).toEqual([...before, undefined]);
   });
 
-  it('has in the audit what it was and what it became, without a secret or a contact', async () => {
+  it('has its state before and after a change in the audit, without secrets and contacts', async () => {
     const contacts = [{ email: 'ada@example.com' }];
     await put('audited', { integration: 'asked', settings: { key: SECRET }, contacts, groups: ['berlin'] });
     const about = { location_id: 'audited', outcome: 'done' };
@@ -557,7 +557,7 @@ describe('a location by the API', () => {
     expect(await lastAudited()).toMatchObject({ ...about, action: 'remove' });
   });
 
-  it('has settings of few levels', async () => {
+  it('refuses settings of more than 20 levels', async () => {
     expect((await put('deep', { integration: 'asked', settings: { key: SECRET } })).status).toBe(201);
     const deep = `{"settings":${'{"more":'.repeat(25)}1${'}'.repeat(25)}}`;
     const { status, body } = await operator.send('PATCH', '/locations/deep', deep);
@@ -585,7 +585,7 @@ describe('a location by the API', () => {
     expect(closed, 'connections to Postgres that it cost').toBe(0);
   });
 
-  it('is removed if it is paused', async () => {
+  it('is removed only if it is paused', async () => {
     await put('gone', standard());
     expect((await remove('gone')).status).toBe(409);
     await operator.post('/locations/gone/pause');
@@ -593,7 +593,7 @@ describe('a location by the API', () => {
     expect((await remove('gone')).status).toBe(404);
   });
 
-  it('gives a token again to the same caller with the same key, until it is another location', async () => {
+  it('gives the same caller the same token for the same key, unless it is a new location', async () => {
     await put('keyed', standard());
     const other = await askOperator(stage.app, await nameToken(stage, 'another integrator', ['integrator']));
     const issue = (key: string, body: object = {}, by = operator): Promise<OperatorAnswer> =>

@@ -51,8 +51,8 @@ const operationsOf = ({ paths }: ApiDocument): string[] =>
     .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
     .toSorted();
 
-describe('the listeners, where operators have their own', () => {
-  it('share no route but those of health', async () => {
+describe("the public and the operators' listener", () => {
+  it('share only the routes of health', async () => {
     const urlsOf = async (endpoints: object): Promise<string[]> => (await routesOf(endpoints)).map(({ url }) => url);
     const [outside, operator] = [await urlsOf({ outside: OUTSIDE }), await urlsOf({ operator: OPERATOR })];
     expect(outside.length).toBeGreaterThan(2);
@@ -64,13 +64,13 @@ describe('the listeners, where operators have their own', () => {
 });
 
 describe('the OpenAPI document', () => {
-  it('describes every route of operators, and no other', async () => {
+  it('describes every route of operators, and no other route', async () => {
     const { api } = await routes();
     expect(api.length).toBeGreaterThan(12);
     expect(operationsOf(operator.document)).toEqual(api);
   });
 
-  it('describes what the console calls, which is the same under another door', async () => {
+  it('describes the routes that the console calls, which have another prefix there', async () => {
     const { api, console } = await routes();
     const own = ['GET /console', 'GET /console/*', 'GET /console/assets/*'];
     const session = [
@@ -85,7 +85,7 @@ describe('the OpenAPI document', () => {
     expect(console).toEqual([...own, ...session, ...again, 'GET /console/api/*'].toSorted());
   });
 
-  it('is OpenAPI 3.1, whole in itself', () => {
+  it('is OpenAPI 3.1 without external references', () => {
     const document = operator.document as unknown as Record<string, Record<string, unknown>>;
     expect(document).toMatchObject({
       openapi: '3.1.0',
@@ -132,7 +132,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('says of every route which role it takes, and where', () => {
+  it('names the role for every route, and where it must be held', () => {
     for (const [path, methods] of Object.entries(operator.document.paths)) {
       for (const [method, operation] of Object.entries(methods)) {
         const route = `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
@@ -144,7 +144,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('says which headers a route takes, and what they may be answered with', () => {
+  it('describes the headers of a route and their answers', () => {
     for (const [at, name, statuses] of [
       ['put /v1/locations/{locationId}', 'if-match', ['200', '201', '412']],
       ['patch /v1/locations/{locationId}', 'if-match', ['200', '412']],
@@ -161,7 +161,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has schemas that are JSON Schema, and examples that they allow', () => {
+  it('has valid JSON Schemas, and examples that match them', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     ajv.addSchema({ $id: 'api', ...operator.document });
     let examples = 0;
@@ -177,7 +177,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('/metrics', () => {
-  it('is what Prometheus reads', async () => {
+  it('is readable for Prometheus', async () => {
     const { text, headers } = await operator.get('/metrics');
     expect(headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
     expect(text).toMatch(/^expediter_ready 1$/m);

@@ -51,8 +51,8 @@ const audited = async (action: string, about: object): Promise<unknown> => {
   );
 };
 
-describe('orders are listed', () => {
-  it('newest first, by what is asked for', async () => {
+describe('the list of orders', () => {
+  it('has the newest first, filtered', async () => {
     const locationId = `list-${randomUUID()}`;
     const orders: string[] = [];
     for (const [i, state] of (['sent', 'sent', 'failed', 'held', 'in_doubt', 'waiting'] as const).entries()) {
@@ -92,7 +92,7 @@ describe('orders are listed', () => {
     expect(row).toMatchObject({ placement: 'in_doubt', needsOperator: true, nextAttemptAt: null, memberState: 'sent' });
   });
 
-  it('page by page: each once, whatever else comes in meanwhile', async () => {
+  it('has every order once over all pages, although new orders come', async () => {
     const locationId = `pages-${randomUUID()}`;
     const all = Array.from({ length: 7 }, (_, i) => `${locationId}-${i}`);
     for (const serviceOrderId of all) await stage.seedOrder({ serviceOrderId, locationId });
@@ -121,7 +121,7 @@ describe('orders are listed', () => {
     ['open=maybe', 'open must be true or false.'],
     ['nobody=knows', 'query has no field nobody.'],
     ['open=maybe&limit=0', 'open must be true or false; limit is below 1.'],
-  ])('a wrong filter is named, not left out: %s', async (query, sentence) => {
+  ])('names a wrong filter: %s', async (query, sentence) => {
     const { status, body } = await operator.get(`/orders?${query}`);
     expect(status).toBe(400);
     expect(body).toMatchObject({
@@ -131,7 +131,7 @@ describe('orders are listed', () => {
     expect(body).toHaveProperty('issues.0.path', sentence.split(' ')[0]);
   });
 
-  it('a cursor that no page gave is refused', async () => {
+  it('refuses an invented cursor', async () => {
     for (const cursor of ['nobody', 'eyJ9', "' OR 1=1 --"]) {
       expect(await operator.get(`/orders?cursor=${encodeURIComponent(cursor)}`)).toMatchObject({
         status: 400,
@@ -142,7 +142,7 @@ describe('orders are listed', () => {
 });
 
 describe('one order', () => {
-  it('shows what was ordered without its member, and nothing of an erased one', async () => {
+  it('shows its items without the member, and nothing of an erased order', async () => {
     const order = sampleOrder({ locationId: 'club-1', type: 'delivery' });
     const { serviceOrderId, items, money } = order;
     const dip = { serviceModifierId: 'dip', name: 'Dip', quantity: 2 };
@@ -179,7 +179,7 @@ describe('one order', () => {
     expect((await read())['ordered']).toBeNull();
   });
 
-  it('shows its contents to who asks for them, which is written down', async () => {
+  it('shows its contents on request, which is recorded in the audit', async () => {
     const order = await placed();
     const { serviceOrderId } = order;
     const { body } = await operator.get(`/orders/${serviceOrderId}?contents=true`);
@@ -189,7 +189,7 @@ describe('one order', () => {
     expect((await operator.get(`/orders/${serviceOrderId}`)).body).not.toHaveProperty('contents');
   });
 
-  it('tells the words of its POS to nobody but who asks for contents; their code to all', async () => {
+  it("shows the POS's text only with its contents, and the code always", async () => {
     const { serviceOrderId } = await placed();
     await stage.query(
       `WITH o AS (UPDATE orders SET rank = 80, reason = 'Ada is unwell', reason_code = 'other' WHERE service_order_id = $1)
@@ -209,7 +209,7 @@ describe('one order', () => {
     expect(body['timeline']).toContainEqual(expect.objectContaining({ what: 'status', details }));
   });
 
-  it('tells of its cancel, and which fields the platform changed; their values to who asks for contents', async () => {
+  it('shows its cancel and the paths of changed fields, and their values only with its contents', async () => {
     const serviceOrderId = `cancelled-${randomUUID()}`;
     await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
     const path = `/orders/${serviceOrderId}`;
@@ -267,7 +267,7 @@ describe('one order', () => {
     await stage.query('DELETE FROM orders WHERE service_order_id = $1', [serviceOrderId]);
   });
 
-  it('an id that is not percent-encoded is not taken for a wrong token', async () => {
+  it('is answered 400 for an id that is not percent-encoded, and not 401', async () => {
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
     expect(await sendAsIs(await stage.listen(), '/v1/orders/50%', { headers })).toMatchObject({ status: 400 });
   });
@@ -287,7 +287,7 @@ describe('an order in doubt', () => {
     return serviceOrderId;
   };
 
-  it('is settled by who saw the ticket: it is sent, and its member is told', async () => {
+  it('becomes sent when an operator has found the ticket, and the status is published', async () => {
     const id = await doubted();
     expect(await listed('needs=operator')).toContainEqual(
       expect.objectContaining({ serviceOrderId: id, problem: 'no answer', cause: { code: 'pos_silent' } }),
@@ -317,7 +317,7 @@ describe('an order in doubt', () => {
     });
   });
 
-  it('is shown, whatever cause a newer version gave it', async () => {
+  it('is shown with its cause, even if a newer version wrote an unknown one', async () => {
     const id = await doubted();
     const cause = { code: 'of_a_newer_version', since: 7 };
     await stage.query('UPDATE placements SET cause = $2 WHERE service_order_id = $1', [id, cause]);
@@ -325,7 +325,7 @@ describe('an order in doubt', () => {
     expect(await listed('needs=operator')).toContainEqual(expect.objectContaining({ serviceOrderId: id, cause }));
   });
 
-  it('goes on at once when the ticket is not there', async () => {
+  it('is tried again at once when an operator found no ticket', async () => {
     const id = await doubted();
     const resolved = await operator.post(`/orders/${id}/resolve`, { there: false });
     expect(resolved).toMatchObject({ status: 200, body: { state: 'waiting', late: false } });
@@ -334,17 +334,17 @@ describe('an order in doubt', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['an id of a ticket that is not there', { there: false, providerOrderId: 'x' }, 'providerOrderId'],
+    ['the id of a missing ticket', { there: false, providerOrderId: 'x' }, 'providerOrderId'],
     ['an id with a NUL', { there: true, providerOrderId: 'a\0' }, 'providerOrderId'],
     ['no JSON', '{"there": tru', 'JSON'],
     ['a prototype', '{"there": true, "__proto__": {"x": 1}}', 'JSON'],
-  ])('an answer that is %s is refused, and says what would be right', async (_what, body, named) => {
+  ])('is not changed by an answer with %s, which is refused with a hint', async (_what, body, named) => {
     const { status, text } = await operator.post('/orders/any/resolve', body);
     expect(status).toBe(400);
     expect(text).toContain(named);
   });
 
-  it('a body that is too large, or no JSON by its type, is refused', async () => {
+  it('is not changed by a body that is too large or no JSON', async () => {
     expect((await operator.post('/orders/any/resolve', { there: true, x: 'x'.repeat(1_000_000) })).status).toBe(413);
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'text/plain' };
     const about = { method: 'POST', headers, body: '{"there":true}' };
@@ -365,7 +365,7 @@ describe('a cancel by an operator', () => {
       [id],
     );
 
-  it('begins it, is written down, and is told', async () => {
+  it('starts, is recorded in the audit and shown at the order', async () => {
     const id = await sent();
     expect(await operator.post(`/orders/${id}/cancel`)).toMatchObject({
       status: 200,
@@ -378,7 +378,7 @@ describe('a cancel by an operator', () => {
   it.each([
     [true, 'cancelled'],
     [false, 'refused'],
-  ])('on the telephone ends with what the restaurant said: cancelled %s', async (cancelled, cancellation) => {
+  ])('that was made by phone ends with what the restaurant said: cancelled %s', async (cancelled, cancellation) => {
     const id = await sent();
     await byPhone(id);
     expect(await operator.post(`/orders/${id}/cancel/conclude`, { cancelled })).toMatchObject({
@@ -393,7 +393,7 @@ describe('a cancel by an operator', () => {
     );
   });
 
-  it('is refused where there is nothing to cancel, and says why', async () => {
+  it('is refused with a reason if there is nothing to cancel', async () => {
     const id = await sent();
     const conclude = (): Promise<unknown> => operator.post(`/orders/${id}/cancel/conclude`, { cancelled: true });
     expect(await conclude()).toMatchObject({ status: 409, body: { cause: { code: 'not_to_be_cancelled' } } });
@@ -412,7 +412,7 @@ describe('a past order', () => {
     await makePast(stage, id);
   });
 
-  it('can be read and not changed', async () => {
+  it('can be read, but not changed', async () => {
     expect(await operator.get(`/orders/${id}`)).toMatchObject({ status: 200, body: { past: true, archive: null } });
     const refused = { status: 409, body: { detail: 'It is a past order. It can be read, but not changed.' } };
     expect(await operator.post(`/orders/${id}/retry`)).toMatchObject(refused);
@@ -426,7 +426,7 @@ describe('a past order', () => {
     );
   });
 
-  it('is gone once its month was dropped, and the answer says what is known', async () => {
+  it('is answered 410 after its month was dropped, with what is still known', async () => {
     await dropPast(stage);
     expect(await operator.get(`/orders/${id}`)).toMatchObject({
       status: 410,

@@ -1,4 +1,4 @@
-/** What is refused before any route is asked: each answer is a problem, whoever refuses it. */
+/** What is refused before any route is asked: each answer is a problem, wherever it is refused. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PROBLEMS } from '../../../src/http/problem.ts';
 import { OPERATOR_TOKEN, mustBeProblem, sendAsIs } from '../../../world/system/ask-operator.ts';
@@ -29,18 +29,18 @@ const LARGE = `"${'x'.repeat(64 * 1024)}"`;
 it.each([
   ['a path of no route', 404, { path: '/nowhere' }, 'Nothing has this path.'],
   ['the root of the API', 404, { path: '/' }, 'Nothing has this path.'],
-  ['a method that the route has not', 404, { method: 'DELETE', path: '/orders/any' }, 'Nothing has this path.'],
-  ['something sent to no route', 404, { method: 'POST', path: '/nowhere', headers: JSON_TYPE, body: '{}' }, /path/],
+  ['a method that the route does not have', 404, { method: 'DELETE', path: '/orders/any' }, 'Nothing has this path.'],
+  ['a body to no route', 404, { method: 'POST', path: '/nowhere', headers: JSON_TYPE, body: '{}' }, /path/],
   ['a path that cannot be decoded', 400, { path: '/orders/%zz' }, /Percent-encode/],
-  ['a path that is cut off in a letter', 400, { path: '/orders/%E0%A4%A' }, /Percent-encode/],
+  ['a path that ends within a letter', 400, { path: '/orders/%E0%A4%A' }, /Percent-encode/],
   ['no JSON', 400, { method: 'POST', headers: JSON_TYPE, body: '{"outcome":hunter2' }, 'The body is not valid JSON.'],
   ['a prototype in JSON', 400, { method: 'POST', headers: JSON_TYPE, body: '{"__proto__":{"hunter2":1}}' }, /JSON/],
   ['no body', 400, { method: 'POST' }, /The request is not valid/],
   ['an unknown field', 400, { path: '/orders?nobody-knows=hunter2' }, /nobody-knows/],
   ['too large a body', 413, { method: 'POST', headers: JSON_TYPE, body: LARGE }, /at most 64 KiB/],
   ['another type', 415, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'hunter2' }, /not JSON/],
-  ['a type that is none', 415, { method: 'POST', headers: { 'content-type': 'hunter2' }, body: '{}' }, /not JSON/],
-] as const)('%s is a %i, at both doors', async (_what, status, about, detail) => {
+  ['an invalid type', 415, { method: 'POST', headers: { 'content-type': 'hunter2' }, body: '{}' }, /not JSON/],
+] as const)('%s is a %i, at the API and at the console', async (_what, status, about, detail) => {
   for (const { at, headers } of doors) {
     const { path = '/webhooks/replay', headers: more = {}, ...rest } = about as Sent;
     const answer = await sendAsIs(url, at + path, { ...rest, headers: { ...headers, ...more } });
@@ -51,7 +51,7 @@ it.each([
   }
 });
 
-it('who shows nothing is told no more of a path than who is wrong, and after many wrong ones to wait', async () => {
+it('every path answers 401 without a token, and many wrong tokens are answered 429', async () => {
   for (const path of ['/v1/orders', '/v1/nowhere', '/v1/', '/console/api/orders', '/console/api/nowhere']) {
     const answer = await sendAsIs(stage.app, path, { headers: { ...fromElsewhere(), ...OWN_PAGE } });
     mustBeProblem(answer);
@@ -65,7 +65,7 @@ it('who shows nothing is told no more of a path than who is wrong, and after man
   });
 });
 
-it('the API is under its version alone, and metrics and its description where programs look for them', async () => {
+it('the API is only under its version, and metrics and the OpenAPI document have their usual paths', async () => {
   const [{ headers } = { headers: {} }] = doors;
   const statusOf = async (path: string): Promise<number> => (await sendAsIs(stage.app, path, { headers })).status;
   for (const path of ['/orders', '/locations', '/live', '/v1/metrics', '/v1/openapi.json', '/v2/orders']) {

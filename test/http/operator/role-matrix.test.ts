@@ -451,7 +451,7 @@ async function lastAudited(): Promise<string> {
   return String(row?.['id']);
 }
 
-it('every route lets in those with its role there, at both doors, and nobody else', async () => {
+it('every route lets in those with its role there, at the API and the console, and nobody else', async () => {
   const all = Object.keys(ACCESS).flatMap((route) =>
     samplesOf(route).flatMap((sample) =>
       [...nobody, ...actors].map((actor) => ({ actor, asked: sample.asked, expected: expectedOf(actor, sample) })),
@@ -498,7 +498,7 @@ it('every route lets in those with its role there, at both doors, and nobody els
   expect(done.size).toBeGreaterThan(20);
 });
 
-it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, async () => {
+it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, async () => {
   const random = randomFrom(SEED);
   const oneOf = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
   const often = (share: number): boolean => random() < share;
@@ -762,7 +762,7 @@ it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, 
     expect(statuses.get(status), String(status)).toBeGreaterThan(0);
 });
 
-it('what is elsewhere is answered word for word as what is not there', async () => {
+it('a resource elsewhere is answered exactly like one that does not exist', async () => {
   const [webhook = '', noWebhook] = [ids.east.webhooks[0], uuidV7()];
   const pairs = [
     ['/orders/ID', 'east-1', 'missing', '%00'],
@@ -804,7 +804,7 @@ it('what is elsewhere is answered word for word as what is not there', async () 
   }
 });
 
-it('an order that goes elsewhere is gone from the streams of who may see nothing there', async () => {
+it('an order that moves elsewhere disappears from the streams of operators without rights there', async () => {
   await stage.seedOrder({ serviceOrderId: 'moving-1', locationId: 'west' });
   const actor = actors.find(({ name }) => name === 'viewer at west');
   const [board, order] = await Promise.all(

@@ -37,7 +37,7 @@ const ended = (): Promise<unknown> =>
     [placed.at(-1)?.serviceOrderId],
   );
 
-it('a test order is one marked ticket, and has ended here', async () => {
+it('a test order is one marked ticket, which ends at once in the service', async () => {
   answer = async () => ({ providerOrderId: 'T-17' });
   const { status, body } = await operator.post('/locations/club-1/test-order', { itemId: 'soup', price: 450 });
   expect(status).toBe(200);
@@ -69,7 +69,7 @@ it.each([
     'no answer in 20 s',
     /^The POS may have the tick/,
   ],
-])('that is %s says what to do, and is not sent again', async (_, error, problem, toDo) => {
+])('a test order that is %s is reported with what to do, and not sent again', async (_, error, problem, toDo) => {
   const before = placed.length;
   answer = () => Promise.reject(error);
   const { status, body } = await operator.post('/locations/club-1/test-order');
@@ -78,7 +78,7 @@ it.each([
   expect(await ended()).toEqual([{ state: 'failed', hasEnded: true, outcome: error.name }]);
 });
 
-it('with settings that cannot be used never leaves the house', async () => {
+it('a test order with unusable settings is not sent', async () => {
   const before = placed.length;
   await stage.query(`UPDATE locations SET integration = 'standard' WHERE location_id = 'club-1'`);
   const { body } = await operator.post('/locations/club-1/test-order');

@@ -8,7 +8,7 @@ const OF_API = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/loc
   (path) => `/v1${path}`,
 );
 const PATHS = [...OF_API, '/metrics', '/openapi.json'];
-/** A browser sends it by itself, whoever made the request up. */
+/** A browser sends it automatically, even if another page made the request. */
 const BASIC = `Basic ${Buffer.from(`anybody:${OPERATOR_TOKEN}`).toString('base64')}`;
 
 let stage: Stage;
@@ -26,7 +26,7 @@ const ask = (path: string, authorization?: string, method = 'GET'): Promise<Oper
   });
 
 describe('the operator API', () => {
-  it('opens to the token, however the scheme is written', async () => {
+  it('accepts the token with any spelling of the scheme', async () => {
     expect((await ask('/v1/orders', `Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
     expect((await ask('/v1/orders', `bearer  ${OPERATOR_TOKEN}`)).status).toBe(200);
   });
@@ -39,10 +39,10 @@ describe('the operator API', () => {
     ['an empty one', 'Bearer '],
     ['twice', `Bearer ${OPERATOR_TOKEN}, Bearer ${OPERATOR_TOKEN}`],
     ['without a scheme', OPERATOR_TOKEN],
-    ['under another scheme', `Token ${OPERATOR_TOKEN}`],
-    ['as Basic', BASIC],
-    ['a megabyte less a bit', `Bearer ${'x'.repeat(15_000)}`],
-  ])('is shut to %s: the same 401 for all', async (_what, authorization) => {
+    ['with another scheme', `Token ${OPERATOR_TOKEN}`],
+    ['with Basic', BASIC],
+    ['with almost a megabyte', `Bearer ${'x'.repeat(15_000)}`],
+  ])('refuses %s with the same 401', async (_what, authorization) => {
     for (const path of PATHS) {
       const answer = await ask(path, authorization);
       expect(answer).toMatchObject({ status: 401, body: { detail: 'The operator token is missing or not valid.' } });
@@ -51,26 +51,26 @@ describe('the operator API', () => {
     }
   });
 
-  it('does not take the token from the URL, where logs of others would have it', async () => {
+  it('does not accept the token in the URL, which other services log', async () => {
     for (const query of [`token=${OPERATOR_TOKEN}`, `access_token=${OPERATOR_TOKEN}`]) {
       expect((await ask(`/v1/orders?${query}`)).status).toBe(401);
     }
     expect(stage.logged.join('')).not.toContain(OPERATOR_TOKEN);
   });
 
-  it('does nothing for Basic', async () => {
+  it('refuses Basic without any effect', async () => {
     expect((await ask('/v1/locations/club-1/pause', BASIC, 'POST')).status).toBe(401);
     expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
-  it('is not kept by a cache between', async () => {
+  it('forbids caches to store its answers', async () => {
     for (const path of PATHS.filter((each) => !each.startsWith('/v1/orders/'))) {
       expect((await ask(path, `Bearer ${OPERATOR_TOKEN}`)).headers.get('cache-control')).toBe('no-store');
     }
   });
 });
 
-it('without OPERATOR_TOKEN there is neither API nor console, whatever is sent there', async () => {
+it('without OPERATOR_TOKEN there is neither API nor console', async () => {
   const closed = await stageOfTest({ env: {}, databaseUrl: stage.databaseUrl });
   const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, ...OWN_PAGE };
   const ofConsole = ['', '/', '/orders/x', '/session', '/api/orders', '/%zz'].map((path) => `/console${path}`);

@@ -45,8 +45,8 @@ const brief = ({ integrations }: ReadTraffic): Record<string, object> =>
   );
 const NO_PLACEMENTS = { sent: 0, failed: 0, held: 0, in_doubt: 0 };
 
-describe('what goes through', () => {
-  it('is counted exactly, over two processes and a restart, whichever of them is asked', async () => {
+describe('the traffic counts', () => {
+  it('are exact over two processes and a restart, at either process', async () => {
     const pos = await startPos();
     const before = await startSystem({ stepped: 'all', providers: [moody], env, processes: 2 });
     await before.addLocation('club-1', { ordersUrl: pos.ordersUrl });
@@ -124,7 +124,7 @@ describe('what goes through', () => {
     await Promise.all([after.stop(), pos.stop()]);
   });
 
-  it('is written by nobody where nobody could read it', async () => {
+  it('are not stored if no operator could read them', async () => {
     const stage = await startStage({ env: {} });
     await stage.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
     expect((await stage.post(await stage.webhookPath('club-1'), { eventType: 'menu.changed' })).status).toBe(200);
@@ -134,7 +134,7 @@ describe('what goes through', () => {
   });
 });
 
-describe('on a quiet system', () => {
+describe('traffic counts of a quiet system', () => {
   let stage: Stage;
   let operator: Operator;
   beforeAll(async () => {
@@ -150,7 +150,7 @@ describe('on a quiet system', () => {
     now = () => new Date(),
   ): ReturnType<typeof countTraffic> => countTraffic(pool as pg.Pool, { integrations: new Set(['standard']), now });
 
-  it('what is older than a day goes, and what is not stays', async () => {
+  it('are deleted after a day, and not before', async () => {
     await stage.query(
       `INSERT INTO traffic
        SELECT 'left-' || n, now() - CASE WHEN n > 6000 THEN interval '2 days' ELSE interval '24 h' END, 'standard', 'left',
@@ -163,7 +163,7 @@ describe('on a quiet system', () => {
     expect(await deleteOld(stage.pool, 'deletion of old traffic', 25 * 3_600)).toEqual([0]);
   });
 
-  it('percentiles are of the bucket, also when they stem from several rows', async () => {
+  it('have percentiles over all rows of a step', async () => {
     const now = new Date();
     const [one, other] = [counter(stage.pool, () => now), counter(stage.pool, () => now)];
     for (let nth = 0; nth < 90; nth++) one.observe(placement({ locationId: 'fast', sinceSignalMs: 40 }));
@@ -183,7 +183,7 @@ describe('on a quiet system', () => {
     expect(integrations[0]?.placementSeconds.p50.find((seconds) => seconds !== null)).toBe(5_000);
   });
 
-  it('steps are what was asked for, and begin on the clock', async () => {
+  it('have the requested steps, which begin on the clock', async () => {
     for (const [hours, stepSeconds, steps] of [
       [1, 60, 60],
       [6, 300, 72],
@@ -195,7 +195,7 @@ describe('on a quiet system', () => {
     }
   });
 
-  it('made-up locations take little room in mind, and none in the table', async () => {
+  it('need little memory for invented locations, and no rows', async () => {
     const asked: number[] = [];
     const flooded = counter({
       query: (async (query: { values: unknown[][] }) => {
@@ -215,7 +215,7 @@ describe('on a quiet system', () => {
     expect(body['errors']).toContain(1);
   });
 
-  it('what cannot be written stays in mind, added up, and only the newest of very much', async () => {
+  it('stay in memory if they cannot be stored, added up, and the newest if they are too many', async () => {
     let away = true;
     const one = counter({
       query: (async (query: pg.QueryConfig) =>
@@ -251,7 +251,7 @@ describe('on a quiet system', () => {
     expect(await rows('many-0')).toMatchObject([{ n: null }]);
   });
 
-  it('two processes that write the same at the same time never wait for each other in a circle', async () => {
+  it('are stored by two processes at once without a deadlock', async () => {
     const placements = Array.from({ length: 2_000 }, (_, nth) =>
       placement({ locationId: `both-${nth}`, sinceSignalMs: 40, integration: nth < 1_000 ? 'one' : 'other' }),
     );
@@ -265,7 +265,7 @@ describe('on a quiet system', () => {
     expect(row).toEqual({ n: 20_000 });
   });
 
-  it('what was counted before Postgres told the time counts as of when it did', async () => {
+  it('from before the first time of Postgres count for that time', async () => {
     let told = false;
     const early = counter(stage.pool, () => {
       if (!told) throw new TimeUnknown();

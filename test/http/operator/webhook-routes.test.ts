@@ -68,7 +68,7 @@ const isAbout =
     webhookId === id;
 
 describe('webhooks', () => {
-  it('are shown without what they said to who does not ask for it, and that is not written down', async () => {
+  it('are shown without their text by contents=false, and only reading the text is in the audit', async () => {
     const { locationId, url } = await misconfigured();
     await mend(locationId);
     await stage.seedOrder({ serviceOrderId: `${locationId}-told`, locationId });
@@ -92,12 +92,12 @@ describe('webhooks', () => {
     expect(await reads()).toBe(2);
   });
 
-  it('a cursor that no page gave is refused', async () => {
+  it('are not listed with an invented cursor', async () => {
     const { status, text } = await operator.get(`/webhooks?cursor=${uuidV7()}`);
     expect([status, text]).toEqual([400, expect.stringContaining('cursor')]);
   });
 
-  it('one shows why it was dropped, its headers, its bytes, and what a replay would read today', async () => {
+  it('are shown with drop reason, headers and bytes, and what a replay would read today', async () => {
     const { locationId, webhooks, orders } = await dropped(1);
     const path = `/webhooks/${webhooks[0]}`;
     const before = await operator.get(path);
@@ -129,7 +129,7 @@ describe('webhooks', () => {
     ]);
   });
 
-  it('one names the fields that could not be read, although it was applied', async () => {
+  it('are shown with the fields that could not be read, although they were applied', async () => {
     const { locationId, url } = await misconfigured();
     await mend(locationId);
     const body = {
@@ -146,7 +146,7 @@ describe('webhooks', () => {
     });
   });
 
-  it('one with a cause that a newer version wrote is shown as that wrote it', async () => {
+  it('are shown with their cause, even if a newer version wrote an unknown one', async () => {
     const { locationId, webhooks } = await dropped(1);
     const cause = { code: 'of_a_newer_version', with: ['details'] };
     await stage.query('UPDATE webhooks SET cause = $2 WHERE id = $1', [webhooks[0], JSON.stringify(cause)]);
@@ -156,7 +156,7 @@ describe('webhooks', () => {
 });
 
 describe('a replay', () => {
-  it('after the secret was mended moves the order, as a webhook of its own that is written down', async () => {
+  it('with the right secret moves the order, as a new webhook with an audit entry', async () => {
     const { locationId, orders, webhooks } = await dropped(1);
     const [id, serviceOrderId] = [webhooks[0] ?? '', orders[0] ?? ''];
     expect((await operator.post(`/webhooks/${id}/replay`)).body).toMatchObject({ outcome: 'dropped' });
@@ -193,7 +193,7 @@ describe('a replay', () => {
     for (const hidden of ['source', 'requestId']) expect(JSON.stringify(again.body['actions'])).not.toContain(hidden);
   });
 
-  it('of many goes by the oldest first, says what is left, and goes on where it is sent again', async () => {
+  it('of many goes oldest first, says how many are left, and continues when it is sent again', async () => {
     const { locationId, orders, webhooks } = await dropped(5);
     await mend(locationId);
     await stage.query(`UPDATE webhooks SET truncated = true WHERE id = $1`, [webhooks[4]]);
@@ -228,7 +228,7 @@ describe('a replay', () => {
     }
   });
 
-  it('of many gets past those that stay as they are, dry or not', async () => {
+  it('of many gets past webhooks that stay as they are, dry or not', async () => {
     const { locationId, webhooks } = await dropped(5);
     const body = { outcome: 'dropped', location: locationId, limit: 2 };
     const listed = webhooks.toSorted();
@@ -248,7 +248,7 @@ describe('a replay', () => {
     expect([unknown.status, unknown.text]).toEqual([400, expect.stringContaining('cursor')]);
   });
 
-  it('of many is about what its dry run was about, whatever came since', async () => {
+  it('of many covers the webhooks of its dry run, and no later ones', async () => {
     const { locationId, url } = await misconfigured();
     const first = await send(url, { serviceOrderId: 'nobodys', status: 'READY' });
     const body = { outcome: 'dropped', location: locationId };
@@ -271,7 +271,7 @@ describe('a replay', () => {
       return row?.['pid'];
     });
 
-  it('of many ends when its caller leaves', async () => {
+  it('of many stops when its caller leaves', async () => {
     const { locationId, orders, webhooks } = await dropped(4);
     await mend(locationId);
     const url = await stage.listen();
@@ -299,7 +299,7 @@ describe('a replay', () => {
     expect(await actions('replay', `&location=${locationId}`)).toHaveLength(2);
   });
 
-  it('of many is written down as far as it came when Postgres goes away', async () => {
+  it('of many has its progress in the audit if Postgres goes away', async () => {
     const { locationId, orders } = await dropped(2);
     await mend(locationId);
     const row = await holdRow(orders[1]);
@@ -314,11 +314,11 @@ describe('a replay', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['says not which', { location: 'club-1' }, 'outcome, since or oldToken is required'],
+    ['has neither outcome, since nor oldToken', { location: 'club-1' }, 'outcome, since or oldToken is required'],
     ['is empty', {}, 'outcome, since or oldToken is required'],
     ['is missing', undefined, 'body'],
-    ['wants too many', { outcome: 'dropped', limit: 1001 }, 'limit'],
-  ])('of many that %s is refused, and nothing is replayed', async (_what, body, named) => {
+    ['asks for too many', { outcome: 'dropped', limit: 1001 }, 'limit'],
+  ])('of many is refused if its filter %s, and nothing is replayed', async (_what, body, named) => {
     const before = await stage.query('SELECT count(*) FROM webhooks');
     const { status, text } = await operator.post('/webhooks/replay', body);
     expect([status, text]).toEqual([400, expect.stringContaining(named)]);

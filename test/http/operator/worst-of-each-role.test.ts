@@ -79,13 +79,13 @@ const ROWS: Record<Exclude<Role, 'metrics'>, { can: readonly Try[]; cannot: read
   admin: { can: [grant('ours'), AUDIT], cannot: [grant('theirs'), [POST, '/doctor', {}]] },
 };
 
-it('is a table with a row for each role', () => {
+it('the table of SECURITY.md has a row for each role', () => {
   const rows = [...read('SECURITY.md').matchAll(/^\| `([a-z-]+)` +\|/gm)];
   expect(rows.map(([, role]) => role)).toEqual(ROLES);
 });
 
 it.each(Object.entries(ROWS))(
-  '%s at a group reaches what its row says and no more, and nothing elsewhere',
+  '%s at a group can do what its row says and no more, and nothing elsewhere',
   async (role, { can, cannot }) => {
     const token = await nameToken(stage, `a ${role}`, [role], [], ['ours']);
     const operator: Operator = await askOperator(stage.app, token);
@@ -108,7 +108,7 @@ it.each(Object.entries(ROWS))(
   },
 );
 
-it('metrics reaches what its row says and no more', async () => {
+it('the role metrics can do what its row says and no more', async () => {
   const headers = { authorization: `Bearer ${await nameToken(stage, 'prometheus', ['metrics'])}` };
   const answers = ['/metrics', '/openapi.json', '/v1/locations', `/v1${ORDER}`].map(async (path) => {
     const { status, text } = await sendAsIs(stage.app, path, { headers });

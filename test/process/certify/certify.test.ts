@@ -75,7 +75,7 @@ const optionsOf = (locationId: string, type: 'pickup' | 'delivery' = 'pickup'): 
   signal: new AbortController().signal,
 });
 
-/** Whoever is at the till does what is wanted. */
+/** The person at the till does what certify asks for. */
 async function certifyBridge(
   locationId: string,
   habits: Habits,
@@ -108,7 +108,7 @@ const failed = ({ checks }: Certification): string[] =>
   checks.filter(({ state }) => state === 'failed').map(({ check }) => check);
 
 describe.concurrent('a good bridge passes', () => {
-  it('with a pickup: taken once, each status, a duplicate, a late one, a bad signature, one refused by us', async () => {
+  it('with a pickup: taken once, each status, a duplicate, a late one, a bad signature, and a 500', async () => {
     const certified = await certifyBridge('good', {});
     expect(certified.checks.filter(({ state }) => state !== 'ok')).toEqual([]);
     expect(briefly(certified)).toEqual(
@@ -131,13 +131,13 @@ describe.concurrent('a good bridge passes', () => {
     expect(system.platform.requests).toEqual([]);
   });
 
-  it('with a delivery, which is on its way before it is there', async () => {
+  it('with a delivery, which is on its way before it is completed', async () => {
     const certified = await certifyBridge('good-delivery', {}, { type: 'delivery' });
     expect(failed(certified)).toEqual([]);
     expect(briefly(certified)).toContain('en_route: ok');
   });
 
-  it('that answers a repeat with 409, and names both ids', async () => {
+  it('that answers a repeat with 409 and both ids', async () => {
     const certified = await certifyBridge('good-409', {
       answer: (response, { nth, ticket }) =>
         void response
@@ -147,7 +147,7 @@ describe.concurrent('a good bridge passes', () => {
     expect(failed(certified)).toEqual([]);
   });
 
-  it('without a secret, and is told what that means', async () => {
+  it('without a secret, and the report says what that means', async () => {
     const certified = await certifyBridge('good-unsigned', {}, { unsigned: true });
     expect(failed(certified)).toEqual([]);
     expect(certified.checks).toContainEqual({
@@ -157,20 +157,20 @@ describe.concurrent('a good bridge passes', () => {
     });
   });
 
-  it('without a status that it does not have, if that is said', async () => {
+  it('without a status that it lacks, if an option says so', async () => {
     const statuses = statusesOf('pickup').filter((status) => status !== 'in_progress');
     const certified = await certifyBridge('good-without', {}, { statuses });
     expect(failed(certified)).toEqual([]);
   });
 
-  it('that says more than we know', async () => {
+  it('that sends unknown statuses too', async () => {
     const certified = await certifyBridge('talkative', {
       does: (status) => (status === 'READY' ? ['PRINTED', 'READY'] : [status]),
     });
     expect(failed(certified)).toEqual([]);
   });
 
-  it('that sends all at once, but then nothing can be refused', async () => {
+  it('that sends all statuses at once, but then a 500 cannot be tested', async () => {
     const all = ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'];
     const certified = await certifyBridge('hasty', { does: () => all }, { only: ['received'] });
     expect(failed(certified)).toEqual([]);
@@ -178,7 +178,7 @@ describe.concurrent('a good bridge passes', () => {
   });
 });
 
-it.concurrent('a bridge that answers without an id passes, but nobody can tell whether it takes an order once', async () => {
+it.concurrent('a bridge that answers without an id passes, but the report cannot say whether it deduplicates', async () => {
   const certified = await certifyBridge('misspelling', {
     answer: (response, { ticket }) => sendJson(response, 200, { providerOrderID: ticket }),
   });
@@ -191,7 +191,7 @@ it.concurrent('a bridge that answers without an id passes, but nobody can tell w
   expect(certified.checks).toContainEqual(expect.objectContaining({ check: 'takes it once', ...nobody }));
 });
 
-it.concurrent('a bridge that fails before its last status has none left to be refused', async () => {
+it.concurrent('a bridge that fails before its last status has no status left for the 500', async () => {
   const all = ['IN_PROGRESS', 'RECEIVED', 'READY', 'COMPLETED'];
   const certified = await certifyBridge('none-left', { does: () => all }, { only: ['received'] });
   expect(failed(certified)).toEqual(['received']);
@@ -202,7 +202,7 @@ it.concurrent('a bridge that fails before its last status has none left to be re
   });
 });
 
-it.concurrent('a bridge fails that gives the id of a ticket to another one', async () => {
+it.concurrent('a bridge that gives two tickets the same id fails', async () => {
   const numbered = { ticketOf: () => 'No. 1' };
   expect(failed(await certifyBridge('numbered', numbered))).toEqual([]);
   const certified = await certifyBridge('numbered', numbered);
@@ -211,27 +211,27 @@ it.concurrent('a bridge fails that gives the id of a ticket to another one', asy
   expect(certified.checks.at(-2)?.toDo).toMatch(/If your test database was emptied: delete \.certify, or use --dir$/);
 });
 
-describe.concurrent('a POS that cannot be sent an order twice', () => {
-  it('fails if it cannot find what it has just taken', async () => {
+describe.concurrent('a POS that does not deduplicate', () => {
+  it('fails if it cannot find the order that it has just taken', async () => {
     const certified = await certifyBridge('forgetful', {}, { integration: 'forgetful' });
     expect(failed(certified)).toEqual(['takes it once']);
     const { found } = certified.checks.find(({ check }) => check === 'takes it once') ?? {};
     expect(found).toBe('the POS does not find the order by our id');
   });
 
-  it('and cannot be asked either, leaves it to a person', async () => {
+  it('and cannot look up orders is left to a person to check', async () => {
     const certified = await certifyBridge('mute', {}, { integration: 'mute' });
     expect(failed(certified)).toEqual([]);
     expect(briefly(certified)).toContain('takes it once: skipped');
   });
 });
 
-describe.concurrent('a POS that can be asked', () => {
+describe.concurrent('a POS whose status can be polled', () => {
   it.each([
     { answer: 'completed', state: 'ok' },
     { answer: 'ready', state: 'ok' },
     { answer: 'cancelled', state: 'failed' },
-  ] as const)('what became of the order, and says $answer: $state', async ({ answer, state }) => {
+  ] as const)('is polled, and the answer $answer is $state', async ({ answer, state }) => {
     const certified = await certifyBridge(`asked-${answer}`, {}, { integration: `asked-${answer}` });
     expect(certified.checks.at(-1)).toMatchObject({
       check: 'can be polled',
@@ -240,13 +240,13 @@ describe.concurrent('a POS that can be asked', () => {
     });
   });
 
-  it('is not asked where its settings name nobody', async () => {
+  it('is not polled without a URL for that', async () => {
     const certified = await certifyBridge('asked-nobody', {}, { integration: 'asked-nobody' });
     expect(briefly(certified)).not.toContain(expect.stringContaining('can be polled'));
     expect(failed(certified)).toEqual([]);
   });
 
-  it('fails where it had to be asked, since no webhook came', async () => {
+  it('fails if its status came only by polling, without a webhook', async () => {
     const locationId = 'had-to-be-asked';
     const ask = async (): Promise<void> => {
       const [row] = await system.query('SELECT service_order_id FROM orders WHERE location_id = $1', [locationId]);
@@ -268,7 +268,7 @@ describe.concurrent('a POS that can be asked', () => {
 });
 
 describe.concurrent('the test order', () => {
-  it('fails and ends where the POS does not take it, and its token lets nobody in any more', async () => {
+  it('fails and ends if the POS refuses it, and its token is revoked', async () => {
     const certified = await certifyBridge('refusing', {
       answer: (response) => sendJson(response, 422, { reason: 'We are closed.' }),
     });
@@ -284,7 +284,7 @@ describe.concurrent('the test order', () => {
     expect(tokens).toEqual([{ revoked_at: expect.any(Date) as Date }]);
   });
 
-  it('ends where nobody does anything, and says that nobody did', async () => {
+  it('ends if nobody does anything, and the report says so', async () => {
     const certified = await certifyBridge('silent', { does: () => [] });
     expect(briefly(certified).slice(-6)).toEqual([
       'received: failed',
@@ -298,7 +298,7 @@ describe.concurrent('the test order', () => {
     expect(await system.order(serviceOrderId)).toMatchObject({ status: null, ended_at: expect.any(Date) as Date });
   });
 
-  it('ends where somebody gives up waiting', async () => {
+  it('ends when somebody stops waiting', async () => {
     const stopping = new AbortController();
     const ending = certifyBridge(
       'stopped',
@@ -316,7 +316,7 @@ describe.concurrent('the test order', () => {
   });
 });
 
-it.concurrent('says what is wrong before anything is sent: settings, and where PUBLIC_URL leads', async () => {
+it.concurrent('reports wrong settings, or a wrong PUBLIC_URL, before anything is sent', async () => {
   const tell = { wants: () => {}, found: () => {} };
   await system.addLocation('unsent', { ordersUrl: 'http://127.0.0.1:9/' });
   const unreachable = await certify({ ...deps, publicUrl: 'http://127.0.0.1:9' }, optionsOf('unsent'), tell);

@@ -69,7 +69,7 @@ describe.concurrent('the bridge of the page', () => {
   it.each([
     { what: 'a pickup', words: [], ok: 15 },
     { what: 'a delivery', words: ['--delivery'], ok: 16 },
-  ])('passes npm run certify, which waits for it, with $what', { timeout: 900_000 }, async ({ what, words, ok }) => {
+  ])('passes npm run certify with $what', { timeout: 900_000 }, async ({ what, words, ok }) => {
     const [orders, webhooks] = [await freePort(), await freePort()];
     const data = join(dir, what.replace(' ', '-'));
     const file = join(dir, 'bridge.mjs');
@@ -90,7 +90,7 @@ describe.concurrent('the bridge of the page', () => {
       expect(said()).toContain(`\n${ok} ok; the test order`);
     });
     if (words.length > 0) return;
-    // Nobody listens any more. The bridge need not be told anew.
+    // Nothing listens any more. The bridge needs no new URL.
     await withCertify({ orders, webhooks, data }, async ({ printed }) => expect(printed()).toEqual(first));
   });
 });
@@ -98,14 +98,14 @@ describe.concurrent('the bridge of the page', () => {
 it.each([
   [[], '--orders-url is needed'],
   [['--orders-url', '127.0.0.1:3000/orders'], '--orders-url has to begin with http://'],
-])('says what is wrong with its URL %j', async (words, said) => {
+])('explains what is wrong with the URL %j', async (words, said) => {
   const certify = spawn(process.execPath, [SCRIPT, ...words]);
   const text = textOf(certify);
   expect(await once(certify, 'close')).toEqual([2, null]);
   expect(text()).toContain(said);
 });
 
-it('signs as the page says, with the values of the page', () => {
+it("the page's signature is right for the page's values", () => {
   const [, secret = '', id = '', seconds = '', body = '', signature] =
     /`(whsec_[^`]+)`, the id `([^`]+)`, the time `([^`]+)` and the body\s+`([^`]+)`, the signature is `([^`]+)`/.exec(
       page,

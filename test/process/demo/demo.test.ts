@@ -86,7 +86,7 @@ describe('npm run demo -- --once --json', () => {
     expect(stderr).toContain(`operator token: ${readFileSync(join(dir, 'operators-token'), 'utf8').trim()})`);
   });
 
-  it('uses the Postgres and the emulator it is given, and leaves the emulator as it was', async () => {
+  it('uses a given Postgres and emulator, and leaves the emulator as it was', async () => {
     const [databaseUrl, pubsub] = await Promise.all([createDatabase(), startPubsub()]);
     const client = new PubSub({ projectId: 'shared', apiEndpoint: pubsub.host, emulatorMode: true });
     await client.createTopic('orders');
@@ -109,7 +109,7 @@ describe('npm run demo -- --once --json', () => {
 });
 
 describe('npm run demo -- --cancel', () => {
-  it('has three orders cancelled: before it was sent, after, and too late', async () => {
+  it('cancels three orders: before sending, after sending, and too late', async () => {
     const { result, stderr } = await runOnce(['--cancel']);
     const serviceOrderId = expect.any(String);
     const cooked = ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_pickup', 'picked_up'];
@@ -136,7 +136,7 @@ describe('npm run demo -- --platform', () => {
   afterEach(() => feast.stop());
   const ordered = (...ids: string[]): string[] => ids.flatMap((id) => ['--order', id]);
 
-  it('takes its orders to a POS that has ids of its own, and says why one fails', async () => {
+  it('sends its orders to a POS with its own ids, and says why one fails', async () => {
     const args = ['--platform', module, ...ordered('T-2001', 'B-1001'), '--pos', 'toast'];
     const { result, stderr } = await runOnce(args, { code: 1, env });
     // A member without an e-mail address, which Toast wants.
@@ -190,7 +190,7 @@ describe('npm run demo -- --platform', () => {
     );
   });
 
-  it('places an order that was corrected, or that the user signals, at a POS of its location that sells its items', async () => {
+  it('places a corrected or signalled order at a POS of its location with its items', async () => {
     const [table] = purchases;
     const [first] = table?.positions ?? [];
     // The only order of its location.
@@ -229,14 +229,14 @@ describe('npm run demo -- --platform', () => {
     expect(leftBehind()).toEqual([]);
   });
 
-  it('names every order that is not there, before anything starts', async () => {
+  it('names every missing order before anything starts', async () => {
     const args = ['--platform', module, ...ordered('B-9999', 'B-1001', 'B-8888')];
     const { result, stderr } = await runOnce(args, { code: 1, env });
     expect(result).toMatchObject({ error: expect.stringMatching(/no order B-9999\n.*no order B-8888$/) });
     expect(stderr).not.toContain('Postgres');
   });
 
-  it('needs to know where it is', async () => {
+  it('needs ORDER_API_URL', async () => {
     const args = ['--platform', module, ...ordered('B-1001')];
     const { stderr } = await runOnce(args, { code: 1, env: { ORDER_API_URL: '' } });
     expect(stderr).toContain('ORDER_API_URL: is required');
@@ -244,7 +244,7 @@ describe('npm run demo -- --platform', () => {
 });
 
 describe('npm run demo', () => {
-  it('stays up, takes orders by curl, and ends with nothing left at SIGTERM', async () => {
+  it('keeps running, takes orders by curl, and leaves nothing after SIGTERM', async () => {
     const { child, code, stdout, stderr, leftBehind } = run([]);
     const url = await until(() => /curl -X POST '([^']+)'/.exec(stdout())?.[1], STARTED_MS);
     const answer = await fetch(url, { method: 'POST' });
@@ -324,14 +324,14 @@ describe('npm run demo', () => {
     await expect(fetch(url, { method: 'POST' })).rejects.toThrow();
   });
 
-  it('takes the service and Postgres along when it is killed', async () => {
+  it('stops the service and Postgres when it is killed', async () => {
     const { child, stdout, leftBehind } = run([]);
     await until(() => stdout().includes('signals orderPlaced'), STARTED_MS);
     child.kill('SIGKILL');
     await until(() => leftBehind().length === 0);
   });
 
-  it('says so when the service dies', async () => {
+  it('fails with a message when the service dies', async () => {
     const demo = run(['--once', '--json']);
     const pid = await until(() => /\(process (\d+)/.exec(demo.stderr())?.[1], STARTED_MS);
     process.kill(Number(pid), 'SIGKILL');
@@ -341,7 +341,7 @@ describe('npm run demo', () => {
     expect(demo.leftBehind()).toEqual([]);
   });
 
-  it('refuses to share its data with another one', async () => {
+  it('refuses to share its data with another demo', async () => {
     const first = run([]);
     await until(() => first.stdout().includes('Postgres'), STARTED_MS);
     const second = run(['--once', '--json']);
@@ -352,7 +352,7 @@ describe('npm run demo', () => {
     expect(first.leftBehind()).toEqual([]);
   });
 
-  it('explains itself where its arguments are wrong', async () => {
+  it('prints its usage for wrong arguments', async () => {
     const { code, stdout, stderr } = run(['--nonsense']);
     expect(await code).toBe(2);
     expect(stderr()).toContain("Unknown option '--nonsense'");
@@ -368,7 +368,7 @@ describe('npm run demo', () => {
     [{ PROVIDER_MODULES: './nowhere.ts' }, 'PROVIDER_MODULES: ./nowhere.ts cannot be loaded'],
     [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL: is not a postgres URL'],
     [{ PUBSUB_EMULATOR_HOST: '127.0.0.1:1' }, 'Pub/Sub at 127.0.0.1:1 cannot be used'],
-  ])('says what is wrong with %j', async (env, message) => {
+  ])('explains what is wrong with %j', async (env, message) => {
     const { result } = await runOnce([], { code: 1, env });
     expect(result).toMatchObject({ ok: false, error: expect.stringContaining(message) });
   });

@@ -34,44 +34,48 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it('serves what src is now, without a gap, and leaves nothing behind', { timeout: 240_000 }, async () => {
-  const dir = join(folder, '.dev');
-  dev = runDemo(['--watch', '--dir', dir], { dir, demo: join(folder, 'tools/demo/demo.ts') });
-  const { child, code, stdout, stderr, leftBehind } = dev;
-  const shown = await until(
-    () => /Drive one: +curl -X POST '(\S+)'.*\n +curl '(\S+)' -d '(.*)'/.exec(stdout()) ?? undefined,
-    180_000,
-  );
-  const [, ordersUrl = '', webhookUrl = '', payload = ''] = shown;
+it(
+  'restarts the service with changed code without a gap, and leaves nothing behind',
+  { timeout: 240_000 },
+  async () => {
+    const dir = join(folder, '.dev');
+    dev = runDemo(['--watch', '--dir', dir], { dir, demo: join(folder, 'tools/demo/demo.ts') });
+    const { child, code, stdout, stderr, leftBehind } = dev;
+    const shown = await until(
+      () => /Drive one: +curl -X POST '(\S+)'.*\n +curl '(\S+)' -d '(.*)'/.exec(stdout()) ?? undefined,
+      180_000,
+    );
+    const [, ordersUrl = '', webhookUrl = '', payload = ''] = shown;
 
-  const placed = await fetch(ordersUrl, { method: 'POST' });
-  const { serviceOrderId } = (await placed.json()) as { serviceOrderId: string };
-  await until(() => new RegExp(`${serviceOrderId} +member +live 2 +sent`).test(stdout()));
-  const report = async (): Promise<unknown> => {
-    const body = payload.replace('<serviceOrderId>', serviceOrderId);
-    const answer = await fetch(webhookUrl, { method: 'POST', body });
-    return { status: answer.status, ...((await answer.json()) as object) };
-  };
-  expect(await report()).toMatchObject({ status: 200, outcome: 'applied' });
+    const placed = await fetch(ordersUrl, { method: 'POST' });
+    const { serviceOrderId } = (await placed.json()) as { serviceOrderId: string };
+    await until(() => new RegExp(`${serviceOrderId} +member +live 2 +sent`).test(stdout()));
+    const report = async (): Promise<unknown> => {
+      const body = payload.replace('<serviceOrderId>', serviceOrderId);
+      const answer = await fetch(webhookUrl, { method: 'POST', body });
+      return { status: answer.status, ...((await answer.json()) as object) };
+    };
+    expect(await report()).toMatchObject({ status: 200, outcome: 'applied' });
 
-  const file = join(folder, 'src/core/domain/version.ts');
-  const right = readFileSync(file, 'utf8');
-  appendFileSync(file, 'const x = ;\n');
-  await until(() => stdout().includes('The previous version stays in use.'));
-  expect(stdout()).toContain('Expression expected');
-  expect(await report()).toMatchObject({ status: 200, outcome: 'duplicate' });
-
-  writeFileSync(file, right);
-  let answered = 0;
-  const pids = (): string[] => [...stdout().matchAll(/process (\d+)(?:,| serves)/g)].map(([, pid = '']) => pid);
-  while (pids().length < 2 || leftBehind().includes(pids()[0] ?? '')) {
+    const file = join(folder, 'src/core/domain/version.ts');
+    const right = readFileSync(file, 'utf8');
+    appendFileSync(file, 'const x = ;\n');
+    await until(() => stdout().includes('The previous version stays in use.'));
+    expect(stdout()).toContain('Expression expected');
     expect(await report()).toMatchObject({ status: 200, outcome: 'duplicate' });
-    answered += 1;
-  }
-  expect(answered).toBeGreaterThan(1);
-  expect(await report()).toMatchObject({ status: 200, outcome: 'duplicate' });
 
-  child.kill('SIGTERM');
-  expect(await code, stderr()).toBe(0);
-  expect(leftBehind()).toEqual([]);
-});
+    writeFileSync(file, right);
+    let answered = 0;
+    const pids = (): string[] => [...stdout().matchAll(/process (\d+)(?:,| serves)/g)].map(([, pid = '']) => pid);
+    while (pids().length < 2 || leftBehind().includes(pids()[0] ?? '')) {
+      expect(await report()).toMatchObject({ status: 200, outcome: 'duplicate' });
+      answered += 1;
+    }
+    expect(answered).toBeGreaterThan(1);
+    expect(await report()).toMatchObject({ status: 200, outcome: 'duplicate' });
+
+    child.kill('SIGTERM');
+    expect(await code, stderr()).toBe(0);
+    expect(leftBehind()).toEqual([]);
+  },
+);

@@ -115,7 +115,7 @@ function withCut(bytes: Buffer, { at, drop, put }: { at: number; drop: number; p
   return Buffer.concat([bytes.subarray(0, place), put, bytes.subarray(place + drop)]);
 }
 
-it('every provider of the registry is here', () => {
+it('every provider of the registry is tested here', () => {
   expect([...SAMPLES.keys()]).toEqual([...registry.keys()]);
 });
 
@@ -158,36 +158,36 @@ describe.each([...SAMPLES])(
       verified,
     });
 
-    it('makes events or a reason that quotes nothing of any bytes and headers', () => {
+    it('turns any bytes and headers into events, or a reason without quotes', () => {
       always(
         fc.tuple(fc.uint8Array({ maxLength: 300 }), fc.boolean(), headers),
         (given) => void holds(webhookOf(...given)),
       );
     });
 
-    it('of any JSON', () => {
+    it('turns any JSON into events, or a reason without quotes', () => {
       always(value, (json) => void holds(webhookOf(Buffer.from(JSON.stringify(json)), true)));
     });
 
-    it('of its own payloads with a part that is something else', () => {
+    it('turns its own payloads with a replaced part into events, or a reason without quotes', () => {
       always(fc.tuple(asJson, fc.nat(), value), ([original, at, part]) => {
         holds(webhookOf(Buffer.from(JSON.stringify(replacePart(original, at, part))), true));
       });
     });
 
-    it('of its own payloads with some bytes changed', () => {
+    it('turns its own payloads with changed bytes into events, or a reason without quotes', () => {
       always(fc.tuple(sample, fc.array(cut, { minLength: 1, maxLength: 4 })), ([webhook, cuts]) => {
         holds(webhookOf(cuts.reduce(withCut, webhook.body), true));
       });
     });
 
-    it('takes its own payloads as they were signed', () => {
+    it('accepts its own payloads with their signatures', () => {
       for (const webhook of webhooks) expect(holds(webhook)).toBeUndefined();
     });
 
     if (signedHeaders.length === 0) return;
 
-    it('never takes a body that was changed after it was signed', () => {
+    it('never accepts a body that was changed after it was signed', () => {
       always(fc.tuple(sample, cut), ([webhook, change]) => {
         const body = withCut(webhook.body, change);
         fc.pre(!body.equals(webhook.body));
@@ -195,7 +195,7 @@ describe.each([...SAMPLES])(
       });
     });
 
-    it('never takes a signature, or what it covers, with a letter changed', () => {
+    it('never accepts a changed letter in a signature or in a signed part', () => {
       const letter = fc.constantFrom(...'!0129ABCXYZabcxyz+/=-_.,'.split(''));
       always(fc.tuple(sample, fc.constantFrom(...signedHeaders), fc.nat(), letter), ([webhook, name, at, put]) => {
         const before = webhook.headers[name] ?? '';
@@ -207,7 +207,7 @@ describe.each([...SAMPLES])(
       });
     });
 
-    it('never takes one webhook’s signature for another', () => {
+    it('never accepts the signature of another webhook', () => {
       for (const one of webhooks) {
         for (const { body } of webhooks.filter((other) => other !== one)) {
           expect(holds({ ...one, body })).toMatch(/^not authentic: /);

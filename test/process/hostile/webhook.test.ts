@@ -17,7 +17,7 @@ withstand('/webhook', webhookInputs(), (running) => {
     return socket;
   };
 
-  it('a body in chunks of one byte takes no more memory than one in a piece', async () => {
+  it('a body in chunks of one byte takes no more memory than one in a single chunk', async () => {
     const before = await running().memory();
     const sockets = await Promise.all(Array.from({ length: 4 }, () => open(running().target.token)));
     const chunks = Buffer.from('1\r\nx\r\n'.repeat(100_000));
@@ -30,7 +30,7 @@ withstand('/webhook', webhookInputs(), (running) => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('a body that turns into nonsense after the 401 gets no second answer', async () => {
+  it('a body that becomes nonsense after the 401 gets no second answer', async () => {
     const socket = await open('wrong');
     let heard = '';
     socket.on('data', (bytes) => (heard += bytes.toString()));

@@ -38,7 +38,7 @@ export function withstand(
   });
   afterAll(() => running?.stop());
 
-  describe(`hostile input to ${door} is answered as it deserves`, () => {
+  describe(`hostile input to ${door} gets the right answer`, () => {
     it.each([...Map.groupBy(quick, ({ kind }) => kind)].map(([kind, some]) => [kind, some.length, some] as const))(
       '%s: %i inputs',
       async (_kind, _count, some) => {
@@ -49,7 +49,7 @@ export function withstand(
     more?.(() => running);
   });
 
-  describe(`hostile input to ${door} leaves nothing behind`, () => {
+  describe(`hostile input to ${door} leaves`, () => {
     it('no memory, however often it comes', async () => {
       // Not what takes its time.
       const some = quick.filter(
@@ -70,7 +70,7 @@ export function withstand(
       expect(after.rss - before.rss, JSON.stringify([before, after])).toBeLessThan(RESIDENT_BY_A_ROUND);
     });
 
-    it(`what is too slow is cut off after 15 s: ${slow.length} inputs`, async () => {
+    it(`nothing of slow requests, which are cut off after 15 s: ${slow.length} inputs`, async () => {
       expect(await slowOnes).toEqual([]);
     });
 
@@ -79,7 +79,7 @@ export function withstand(
       await until(async () => (await running.memory()).sockets <= 20);
     });
 
-    it('no hang: an order goes its way through the same process', async () => {
+    it('no hang: the same process places an order', async () => {
       const { system, pos, main } = running;
       const { serviceOrderId } = await system.placeOrder({ locationId: 'kitchen' });
       await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
@@ -91,7 +91,7 @@ export function withstand(
       expect(main.child.exitCode).toBeNull();
     });
 
-    it('no secret and nothing of a payload in the log, at its most talkative', () => {
+    it('no secret and no part of a payload in the log, even at level trace', () => {
       const small = inputs.filter((input) => !isLarge(input));
       const marked = small.filter((input) => input.bytes(running.target).includes(MARKER));
       expect(marked.length / small.length, 'they carry what no log may hold').toBeGreaterThan(0.8);

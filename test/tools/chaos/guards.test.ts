@@ -18,7 +18,7 @@ it('each mark in the source is edited by one guard, and each edit has one mark',
   expect(edits).toHaveLength(new Set(edits.map(([mark]) => mark)).size);
 });
 
-it('each edit changes the code below its mark, into what can be parsed', () => {
+it('each edit changes the code below its mark, and the result can be parsed', () => {
   const idle = edits.filter(([mark, edit]) => {
     const { text = '' } = marks.find((each) => each.mark === mark) ?? {};
     const edited = withoutGuard(text, mark, edit);
@@ -27,7 +27,7 @@ it('each edit changes the code below its mark, into what can be parsed', () => {
   expect(idle).toEqual([]);
 });
 
-it('what notices that a guard is missing exists', () => {
+it('each command or test that notices a missing guard exists', () => {
   const contract = globSync('packages/provider-kit/contract/*.ts', { cwd: ROOT }).map(read).join('');
   const missing = mutations.filter(({ noticedBy: [program, ...rest] }) => {
     if (program === 'tools/simulate/simulate.ts') return !/^--seeds=\d+$/.test(rest[0] ?? '');

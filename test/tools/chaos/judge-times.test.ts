@@ -2,16 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { judgeTimes } from '../../../tools/chaos/judge-times.ts';
 import { slowdownOf, type Piece } from '../../../tools/chaos/measure-slowdown.ts';
 
-describe('a recovery of 7 s where 5 s are allowed', () => {
+describe('a recovery of 7 s when 5 s are allowed', () => {
   const judge = (slowdown: number) =>
     judgeTimes([{ slowdown, complaint: (by) => (5 * by < 7 ? 'it took 7 s' : undefined) }]);
 
-  it('is a complaint on a machine that is less slow than it was late', () => {
+  it('is a complaint on a machine whose slowdown is less', () => {
     expect(judge(1)).toEqual({ complaints: ['it took 7 s'], notJudged: [] });
     expect(judge(1.3)).toEqual({ complaints: ['it took 7 s'], notJudged: [] });
   });
 
-  it('is none on a machine that was as slow', () => {
+  it('is no complaint on a machine whose slowdown explains it', () => {
     expect(judge(1.4)).toEqual({ complaints: [], notJudged: [] });
     expect(judge(2)).toEqual({ complaints: [], notJudged: [] });
   });
@@ -21,22 +21,22 @@ describe('a recovery of 7 s where 5 s are allowed', () => {
   });
 });
 
-describe('the slowdown', () => {
+describe('the slowdown of the machine', () => {
   const work = (due: number, tookMs: number): Piece => ({ due, tookMs, leastMs: 25 });
 
-  it('is how much longer the work took than undisturbed, of the time that is asked for', () => {
+  it('is the time of the work divided by its undisturbed time, in the given span', () => {
     const pieces = [work(0, 25), work(500, 100), work(1_000, 100), work(1_500, 25)];
     expect(slowdownOf(pieces, 0, 500)).toBe(1);
     expect(slowdownOf(pieces, 500, 1_500)).toBe(4);
     expect(slowdownOf(pieces, 0, 2_000)).toBe(1.6);
   });
 
-  it('counts a standstill as long as it was', () => {
+  it('counts a standstill with its length', () => {
     const pieces = [...Array.from({ length: 18 }, (_, nth) => work(nth * 500, 25)), work(9_000, 1_000)];
     expect(slowdownOf(pieces, 0, 10_000)).toBe(1.11);
   });
 
-  it('is none as long as nothing was measured', () => {
+  it('is 1 until something is measured', () => {
     expect(slowdownOf([], 0, 1_000)).toBe(1);
   });
 });

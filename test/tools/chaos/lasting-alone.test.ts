@@ -6,7 +6,7 @@ const fault = (kind: string, from: number, until: number) => [
   { at: until, what: 'fault ends', kind, nth: 1 },
 ];
 
-it('what disturbs the door by right is left out of a lasting fault, and its recovery as well', () => {
+it('the time of a lasting fault excludes faults that disturb webhooks by design, and their recovery', () => {
   const entries = [
     ...fault('logstop', 1_000, 60_000),
     ...fault('crash', 10_000, 12_000),
@@ -18,7 +18,7 @@ it('what disturbs the door by right is left out of a lasting fault, and its reco
   ]);
 });
 
-it('faults of the others, which must not be felt at the door, are not', () => {
+it('the time of a lasting fault includes faults of others, which webhooks must not feel', () => {
   expect(lastingAlone([...fault('logstop', 0, 9), ...fault('hang', 2, 5)], 5)).toEqual([[0, 9]]);
   expect(lastingAlone(fault('hang', 2, 5), 5)).toEqual([]);
 });

@@ -35,7 +35,7 @@ it('without a release, the previous version is the commit that finished the base
   expect(findPrevious(git)).toEqual({ name: '1.0.0', commit: finished });
 });
 
-it('it is the newest release before this commit, by its number, and no candidate, other branch or release of this commit', () => {
+it('the previous version is the newest release before this commit by its number, without candidates or other branches', () => {
   commit('migrations/0001-baseline.sql', 'baseline');
   git('tag', 'v1.9.0');
   const newest = commit('a', 'a');

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 describe('--pos', () => {
-  it('finds ours by their names', async () => {
+  it('finds built-in simulators by their names', async () => {
     expect(await loadSimulator('toast')).toBe(SIMULATORS.toast);
   });
 
@@ -21,7 +21,7 @@ describe('--pos', () => {
     ['none', 'export const name = 1', 'exports no function'],
     ['several', 'export function start() {} export function stop() {}', 'exports several functions'],
     ['broken', 'not {', 'cannot be loaded'],
-  ])('takes the one function that a module exports: %s', async (name, text, problem) => {
+  ])('uses the only function that a module exports: %s', async (name, text, problem) => {
     const path = join(folder, `${name}.mjs`);
     await writeFile(path, text);
     const found = await loadSimulator(path).catch((error: unknown) => error as Error);

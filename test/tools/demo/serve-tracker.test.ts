@@ -17,8 +17,8 @@ const tokenOf = async (serviceOrderId: string): Promise<string> =>
 const renew = (token: string): Promise<Response> =>
   fetch(`${tracker.url}/follow-token`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
 
-describe('the page', () => {
-  it('of the newest order is where /guest leads, and nowhere before there is one', async () => {
+describe('the tracker page', () => {
+  it('is at /guest for the newest order, and missing before there is an order', async () => {
     const ask = () => fetch(`${tracker.url}/guest`, { redirect: 'manual' });
     expect((await ask()).status).toBe(404);
     tracker.newest = () => 'order-2';
@@ -27,7 +27,7 @@ describe('the page', () => {
     expect([status, headers.get('location')]).toEqual([302, expect.stringContaining('/track#ey')]);
   });
 
-  it('and all that it loads comes with a policy that lets nothing else in, and sends its address nowhere', async () => {
+  it('and everything that it loads have a policy that forbids all else, and send no Referer', async () => {
     const page = await (await fetch(`${tracker.url}/track`)).text();
     expect(page).toContain('content="http://127.0.0.1:9/follow"');
     const loaded = [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path = '']) => path);
@@ -45,7 +45,7 @@ describe('the page', () => {
   });
 
   it.each(['/', '/track?token=x', '/tracker/', '/tracker/..%2f..%2fpackage.json', '/tracker/../../package.json'])(
-    'is all that is here: %s is not',
+    'is served without other files: %s is missing',
     async (path) => {
       expect((await fetch(`${tracker.url}${path}`)).status).toBe(404);
     },
@@ -53,7 +53,7 @@ describe('the page', () => {
 });
 
 describe('a follow token', () => {
-  it('is for one order and ten minutes, and its key is published without the private part', async () => {
+  it('is for one order and ten minutes, and its public key is published', async () => {
     const jwks = (await (await fetch(tracker.env.FOLLOW_TOKEN_KEYS)).json()) as JSONWebKeySet;
     expect(Object.keys(jwks.keys[0] ?? {}).toSorted()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y']);
     const { payload } = await jwtVerify(await tokenOf('order-1'), createLocalJWKSet(jwks), {
@@ -65,7 +65,7 @@ describe('a follow token', () => {
     expect((payload.exp ?? 0) * 1000 - Date.now()).toBeLessThanOrEqual(600_000);
   });
 
-  it('is exchanged for a new one of the same order, until a day after its end', async () => {
+  it('can be renewed for the same order, until a day after its end', async () => {
     const token = await tokenOf('order-1');
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 24 * HOUR_MS });
     const answer = await renew(token);
@@ -79,7 +79,7 @@ describe('a follow token', () => {
     expect((await renew(token)).status).toBe(401);
   });
 
-  it('of anybody else, or none at all, is exchanged for nothing', async () => {
+  it('from somebody else, or a missing one, cannot be renewed', async () => {
     const { privateKey } = await generateKeyPair('ES256');
     const foreign = await new SignJWT({ sub: 'order-1', aud: tracker.env.FOLLOW_TOKEN_AUDIENCE })
       .setProtectedHeader({ alg: 'ES256', kid: 'demo' })
@@ -95,7 +95,7 @@ describe('a follow token', () => {
   });
 });
 
-it('an order that is over is not placed again, and the answer says so', async () => {
+it('an ended order is not placed again, and the answer says so', async () => {
   const counter = await takeOwnOrders(async (id) => {
     const endedAt = id === 'old' ? new Date() : null;
     refuseEnded(id, id === 'new' ? undefined : ({ order: { endedAt }, notified: 'It was cancelled.' } as never));

@@ -31,7 +31,7 @@ async function screenOf(name: PosName, order: KitchenOrder): Promise<string> {
 
 // Lightspeed's orders name nothing: its tills have the names in their menu.
 it.each(POS_NAMES.filter((name) => name !== 'lightspeed-k'))(
-  'the kitchen of %s sees items, modifiers and notes by name, when it is wanted, and where',
+  'the kitchen of %s shows items, modifiers and notes by name, the requested time and the address',
   async (name) => {
     const order = sampleOrder({ type: 'delivery' });
     order.fulfillment.requestedAt = '2099-01-31T20:30:00Z';
@@ -43,7 +43,7 @@ it.each(POS_NAMES.filter((name) => name !== 'lightspeed-k'))(
   },
 );
 
-it('a modifier that is wanted twice says so, and what a member wrote is text, not HTML', async () => {
+it("a modifier that is ordered twice is shown so, and a member's text is not HTML", async () => {
   const order = sampleOrder({ notes: '<b>hello</b>' });
   const [burger] = order.items;
   if (burger === undefined) throw new Error('the sample has a burger');

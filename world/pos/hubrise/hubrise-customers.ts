@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { HubriseCustomer } from './check-hubrise-order.ts';
 
-/** The fields that are lost for good, but for `private_ref`, which stays. */
+/** The fields that are deleted. `private_ref` stays. */
 const PERSONAL = [
   'email',
   'first_name',
