@@ -86,7 +86,6 @@ const BODY_MS = 2_000;
 /** One request and its answer. `line` must contain no secret. `idKind`: the type of the answer's `providerOrderId`. */
 export type Exchange = { line: string; status?: number; idKind?: string };
 
-/** The result of a call to a POS, and the last exchange of the call, if there was one. */
 export type WatchedCall<Result> = { milliseconds: number; exchange: Exchange | undefined } & (
   | { given: Result }
   | { error: unknown }

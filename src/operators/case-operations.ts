@@ -174,7 +174,6 @@ const hide = (kind: Kind): Operation =>
     },
   });
 
-/** How operators share work on an order or a location. */
 export const CASE_OPERATIONS: readonly Operation[] = [
   kindOf('order', 'serviceOrderId', OrderParams),
   kindOf('location', 'locationId', LocationParams),

@@ -77,7 +77,6 @@ const settings = z.record(z.string(), z.unknown()).meta({
 });
 const Integration = Id.meta({ description: 'The name of an integration.', examples: ['standard'] });
 
-/** A location, without its id. */
 export const PutBody = z.strictObject({ integration: Integration, settings, ...ReplacedDetails.shape });
 const PatchBody = z
   .strictObject({ integration: Integration, settings, ...LocationDetails.shape })
@@ -544,7 +543,6 @@ export const LOCATION_OPERATIONS: readonly Operation[] = [
   remove,
 ];
 
-/** Reads settings for a command. */
 export async function readSettings(source: string): Promise<unknown> {
   if (/^\s*[{[]/.test(source)) {
     throw new NotDone(

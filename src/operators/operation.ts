@@ -81,7 +81,6 @@ export type Caller = {
     /** `invalidateCache` must be called after permissions changed. */
     identify: { invalidateCache(): void };
     now: Now;
-    /** The variables of the process. */
     env: NodeJS.ProcessEnv;
     isForwarded(): boolean;
     readiness(): { database: DatabaseState };

@@ -18,7 +18,6 @@ export type PosRequest = {
   signal: AbortSignal;
   /** Time limit of this request in milliseconds, so that the attempt has time for its other requests. */
   withinMs?: number;
-  /** The context's `fetch`. */
   fetch: PosContext<unknown>['fetch'];
 };
 

@@ -32,7 +32,6 @@ export type OrderFilter = {
   /** The integration that the order's last attempt called. */
   integration?: string | undefined;
   state?: PlacementState | undefined;
-  /** Only orders that wait for a person. */
   needsOperator?: boolean | undefined;
   /** Orders that have not ended. An order that was never fetched is open while its placement is unfinished. */
   open?: boolean | undefined;

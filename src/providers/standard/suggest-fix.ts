@@ -9,7 +9,6 @@ import { verify, webhookAuth } from './sign.ts';
 const EVENT_TYPE = 'order.status';
 const OF_KITCHEN = 'kitchen.status';
 
-/** Suggests how to fix a webhook that changed nothing, from its signature, time or body. */
 export function suggestFix(webhook: Webhook, settings: Settings): string | undefined {
   const { headers, body } = webhook;
   const secrets = signingSecrets(settings);
