@@ -8,14 +8,22 @@ import { availabilityInWords } from './location-text.ts';
 import { operation, type Operation } from './operation.ts';
 import {
   group,
-  groupOption,
   lasting,
   locationArgument,
   LocationParams,
   oneOf,
+  optionsOf,
   paging,
   pagingOptions,
 } from './requests.ts';
+
+const KitchensQuery = z.strictObject({
+  group,
+  location: Id.optional().meta({ description: 'Only this location.' }),
+  integration: Id.optional().meta({ description: 'Only locations with this integration.' }),
+  state: oneOf(KITCHEN_STATES, 'Only kitchens in this state.').optional(),
+  ...paging(Id),
+});
 
 const list = operation({
   id: 'listAvailability',
@@ -27,13 +35,7 @@ const list = operation({
     output: z.object({ kitchens: z.array(ShownAvailability), next: Next }),
     answer: 'A page of kitchens.',
   },
-  query: z.strictObject({
-    group,
-    location: Id.optional().meta({ description: 'Only this location.' }),
-    integration: Id.optional().meta({ description: 'Only locations with this integration.' }),
-    state: oneOf(KITCHEN_STATES, 'Only kitchens in this state.').optional(),
-    ...paging(Id),
-  }),
+  query: KitchensQuery,
   async run({ pool, within }, { location, integration, state, cursor, limit }) {
     const filter = { locations: within(location), integration, state };
     const kitchens = await showAvailability(pool, filter, { after: cursor, limit });
@@ -51,10 +53,7 @@ const list = operation({
     name: 'location availability',
     about: 'list which kitchens take orders now: open, busy, closed or unreachable',
     options: [
-      { flags: '--location <id>', about: 'only this location' },
-      groupOption,
-      { flags: '--integration <name>', about: 'only locations with this integration' },
-      { flags: '--state <state>', about: 'only kitchens in this state', choices: KITCHEN_STATES },
+      ...optionsOf(KitchensQuery, '--location <id>', '--group <name>', '--integration <name>', '--state <state>'),
       ...pagingOptions('id'),
     ],
     examples: ['expediter location availability --state unreachable'],

@@ -36,10 +36,12 @@ import {
   type Operation,
 } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
-import { group, groupOption, lasting, locationArgument, LocationParams, optional, whether } from './requests.ts';
+import { group, lasting, locationArgument, LocationParams, optional, optionsOf, whether } from './requests.ts';
 
 /** Limit for all calls to the POS together. It is short, because an operator waits for the result. */
 const CHECK_MS = 8_000;
+
+const LocationsQuery = z.strictObject({ group });
 
 const list = operation({
   id: 'listLocations',
@@ -51,7 +53,7 @@ const list = operation({
     output: ListedLocations,
     answer: 'The locations.',
   },
-  query: z.strictObject({ group }),
+  query: LocationsQuery,
   async run({ pool, within }) {
     return { locations: await listSeenLocations(pool, within()) };
   },
@@ -59,7 +61,7 @@ const list = operation({
   command: {
     name: 'location list',
     about: 'list all locations',
-    options: [groupOption],
+    options: optionsOf(LocationsQuery, '--group <name>'),
     examples: ['expediter location list', 'expediter location list --group brand-nord'],
     rows: 'locations',
   },

@@ -1,4 +1,5 @@
 /** Schemas of the input of operations, for requests and for commands. */
+import { Option } from 'commander';
 import { z } from 'zod';
 import { readMinutes } from '../terminal/print.ts';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
@@ -43,7 +44,6 @@ export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
 });
 
 export const group = Id.optional().meta({ description: 'Only at locations of this group.', examples: ['brand-nord'] });
-export const groupOption: CommandOption = { flags: '--group <name>', about: 'only at locations of this group' };
 
 export const LocationParams = z.strictObject({
   locationId: Id.meta({ description: "The location's id on the ordering platform.", examples: ['club-1'] }),
@@ -65,11 +65,20 @@ export const idOf = (thing: 'token' | 'session' | 'grant') => {
 
 export const SessionParams = z.strictObject({ sessionId: idOf('session') });
 
-/** The options `--since` and `--until` of a command. @param did a participle for the help, such as `received` */
-export const spanOptions = (did: string): CommandOption[] => [
-  { flags: '--since <when>', about: `${did} at this time or later`, read: 'past' },
-  { flags: '--until <when>', about: `${did} before this time`, read: 'past' },
-];
+/** The options of a command for fields of its query. Their help and their choices come from the schema. */
+export function optionsOf({ shape }: z.ZodObject, ...flags: string[]): CommandOption[] {
+  return flags.map((each) => {
+    const field = shape[new Option(each).attributeName()] as z.ZodOptional<z.ZodType>;
+    const type = field.unwrap();
+    const about = field.description ?? type.description ?? '';
+    return {
+      flags: each,
+      about: about.charAt(0).toLowerCase() + about.slice(1).replace(/\.$/, ''),
+      ...(type instanceof z.ZodEnum && { choices: type.options as string[] }),
+      ...(type === When && { read: 'past' }),
+    };
+  });
+}
 export const pagingOptions = (id: string): CommandOption[] => [
   { flags: '--limit <count>', about: 'maximum number of rows', read: 'limit' },
   { flags: `--after <${id}>`, about: 'the last row of the previous list' },
