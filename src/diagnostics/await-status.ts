@@ -155,6 +155,7 @@ function names({ body }: StoredWebhook, { serviceOrderId, ticketIds }: Sought): 
   try {
     return holds(JSON.parse(text), ticketIds);
   } catch {
+    // It is not JSON, or nested too deep.
     return false;
   }
 }
