@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject, jsonIn } from '../core/domain/json-text.ts';
+import { isRecord, jsonIn } from '../core/domain/json-text.ts';
 import { classifyError } from '../core/domain/classify-error.ts';
 import { OrderRef, type KitchenOrder } from '../core/domain/order.ts';
 import type { PosContext } from '../core/domain/provider.ts';
@@ -149,7 +149,7 @@ export function describeBody(text: string): Exchange {
   if (text.trim() === '') return { line: 'an empty body' };
   const json = jsonIn(text);
   if (json === undefined) return { line: 'no JSON' };
-  if (!isObject(json) || Array.isArray(json)) return { line: 'JSON, but not an object' };
+  if (!isRecord(json)) return { line: 'JSON, but not an object' };
   const names = Object.keys(json).slice(0, 20);
   const line = names.length === 0 ? 'an empty JSON object' : `JSON with ${names.join(', ')}`;
   return 'providerOrderId' in json ? { line, idKind: kindOf(json['providerOrderId']) } : { line };

@@ -1,3 +1,4 @@
+import { isRecord } from '../domain/json-text.ts';
 import { Contact } from '../contacts/contact.ts';
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -193,18 +194,14 @@ export async function patchLocation(
 const DEPTH_MAX = 20;
 
 function mergePatch(target: unknown, patch: unknown, depth = 0): unknown {
-  if (!isObject(patch)) return patch;
+  if (!isRecord(patch)) return patch;
   if (depth > DEPTH_MAX) throw new WrongLocation(`settings: has more than ${DEPTH_MAX} levels`);
-  const merged = new Map(isObject(target) ? Object.entries(target) : []);
+  const merged = new Map(isRecord(target) ? Object.entries(target) : []);
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) merged.delete(name);
     else merged.set(name, mergePatch(merged.get(name), value, depth + 1));
   }
   return Object.fromEntries(merged);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The columns that an operator sets, as they are stored. */
@@ -436,7 +433,7 @@ async function openSettings(
     if (isPatch) throw new WrongLocation(`settings cannot be decrypted: ${error.message}`);
     return {};
   });
-  return isObject(settings) ? settings : {};
+  return isRecord(settings) ? settings : {};
 }
 
 /** Lists the changed fields. Only values that the provider's schema allows to show are in the list. */
