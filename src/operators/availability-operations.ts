@@ -6,16 +6,7 @@ import { Id } from '../core/domain/order.ts';
 import { ShownAvailability, endBusy, makeBusy, showAvailability } from '../core/kitchens/settle-kitchens.ts';
 import { availabilityInWords } from './location-text.ts';
 import { operation, type Operation } from './operation.ts';
-import {
-  group,
-  lasting,
-  locationArgument,
-  LocationParams,
-  oneOf,
-  optionsOf,
-  paging,
-  pagingOptions,
-} from './requests.ts';
+import { group, lasting, LocationParams, oneOf, optionsOf, paging, pagingOptions } from './requests.ts';
 
 const KitchensQuery = z.strictObject({
   group,
@@ -107,7 +98,6 @@ const busy = operation({
   command: {
     name: 'location busy',
     about: 'make a kitchen busy: its orders are sent, and take longer. The platform is told',
-    argument: locationArgument,
     options: [
       {
         flags: '--extra-minutes <count>',
@@ -138,7 +128,6 @@ const end = operation({
   command: {
     name: 'location end-busy',
     about: 'end the busy state of a kitchen, also if its POS reported it',
-    argument: locationArgument,
     examples: ['expediter location end-busy club-1'],
   },
 });

@@ -36,7 +36,6 @@ function kindOf(kind: 'order' | 'location', id: 'serviceOrderId' | 'locationId',
     command: (verb: string, about: string, options: NonNullable<CommandAbout['options']>, example: string) => ({
       name: `${kind} ${verb}`,
       about,
-      argument: { flags: '<id>', about: `the ${kind}'s id on the platform`, field: id },
       options,
       examples: [`expediter ${kind} ${verb} ${kind === 'order' ? 'order-4711' : 'club-1'} ${example}`],
     }),

@@ -117,6 +117,7 @@ const certifyLocation = operation({
   },
   command: {
     name: 'certify',
+    argument: false,
     about:
       "send a test order to a location's POS, and check that the POS makes one ticket, reports each status and " +
       'repeats webhooks. Exits 1 if a check fails',

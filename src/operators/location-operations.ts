@@ -36,7 +36,7 @@ import {
   type Operation,
 } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
-import { group, lasting, locationArgument, LocationParams, optional, optionsOf, whether } from './requests.ts';
+import { group, lasting, LocationParams, optional, optionsOf, whether } from './requests.ts';
 
 /** Limit for all calls to the POS together. It is short, because an operator waits for the result. */
 const CHECK_MS = 8_000;
@@ -200,6 +200,7 @@ const put = operation({
   print: (done, { dryRun: isDry }: PutInput) => changeInWords(done, isDry === true),
   command: {
     name: 'location put',
+    argument: false,
     about: 'create or replace a location. Everything that is not given is removed. Held orders are tried immediately',
     options: [
       { flags: '--location <id>', about: "the location's id on the platform", required: true },
@@ -255,7 +256,6 @@ const change = operation({
   command: {
     name: 'location change',
     about: 'change a location. What is not given stays',
-    argument: locationArgument,
     options: [
       { flags: '--settings <file>', about: 'a JSON file, or -, with the settings that change; null removes one' },
       ...DETAILS,
@@ -293,7 +293,6 @@ const show = operation({
   command: {
     name: 'location show',
     about: 'show one location: integration, state, valid tokens, settings without secrets, operator actions',
-    argument: locationArgument,
     more: `
 It also says whether the POS uses an old token (docs/webhooks.md#an-old-token), and which command fixes that. If the POS
 grants access for a limited time, it says when the access was last renewed, and in how many days it ends otherwise.
@@ -327,7 +326,6 @@ const check = operation({
   command: {
     name: 'provider check',
     about: "check with a location's POS whether its settings work. Changes nothing there. Exits 1 if they do not work",
-    argument: locationArgument,
     more: `
 This also shows whether the tills take orders now, if the POS reports that.
 `,
@@ -366,7 +364,6 @@ const connect = operation({
     about:
       "connect a location's POS to our webhook with a new token. Registers the webhook if the POS's API allows it, " +
       'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
-    argument: locationArgument,
     more: `
 This needs PUBLIC_URL. For HubRise and Square: if the settings have the application's id and secret but no token, this
 prints the URL of the page where the restaurant agrees. Put the code from that page into the settings as
@@ -413,7 +410,6 @@ const pause = operation({
     name: 'location pause',
     about:
       'pause a location: its orders wait. The pause does not count towards their deadline. Webhooks are still accepted',
-    argument: locationArgument,
     options: pauseTime.options,
     examples: ['expediter location pause club-1', 'expediter location pause club-1 --for 30m --reason "Oven broken"'],
     read: pauseTime.read,
@@ -440,7 +436,6 @@ const resume = operation({
   command: {
     name: 'location resume',
     about: 'resume a location that an operator or its POS paused. Its orders continue',
-    argument: locationArgument,
     examples: ['expediter location resume club-1'],
   },
 });
@@ -473,7 +468,6 @@ const test = operation({
   command: {
     name: 'location notify-test',
     about: 'send a test message to each contact of a location that is told about orders. Exits 1 if one was not sent',
-    argument: locationArgument,
     examples: ['expediter location notify-test club-1'],
   },
 });
@@ -511,7 +505,6 @@ const remove = operation({
   command: {
     name: 'location remove',
     about: 'remove a paused location with its settings and tokens. Its orders and webhooks stay stored',
-    argument: locationArgument,
     options: [
       { flags: '--unpaused', about: 'also if it is not paused' },
       { flags: '--dry-run', about: 'change nothing, and print whether it can be removed' },

@@ -23,8 +23,6 @@ import { NotDone } from '../core/operators/not-done.ts';
 import { foundInWords, orderInWords, ordersTable } from './order-text.ts';
 import { ConcludeCancel, OrderParams, OrderQuery, OrdersQuery, Resolve, optionsOf, pagingOptions } from './requests.ts';
 
-const argument = { flags: '<id>', about: "the order's id on the platform", field: 'serviceOrderId' };
-
 const list = operation({
   id: 'listOrders',
   access: { role: 'viewer', of: 'list' },
@@ -114,7 +112,6 @@ const show = operation({
   command: {
     name: 'order show',
     about: 'show one order without its member: placement, attempts, POS ids, history, webhooks, live messages, actions',
-    argument,
     examples: ['expediter order show order-4711'],
   },
 });
@@ -140,7 +137,6 @@ const retry = operation({
   command: {
     name: 'order retry',
     about: 'try a waiting or held placement now. A failed placement is final, unless its order was never read',
-    argument,
     examples: ['expediter order retry order-4711'],
   },
 });
@@ -173,7 +169,6 @@ const resolve = operation({
   command: {
     name: 'order resolve',
     about: 'say whether the POS has the ticket of an order in doubt',
-    argument,
     options: [
       {
         flags: '--there',
@@ -250,7 +245,6 @@ const cancel = operation({
   command: {
     name: 'order cancel',
     about: 'cancel an order at its POS, or say whether the restaurant cancelled it on the telephone',
-    argument,
     options: [
       {
         flags: '--by-phone <said>',

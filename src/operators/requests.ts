@@ -49,9 +49,6 @@ export const LocationParams = z.strictObject({
   locationId: Id.meta({ description: "The location's id on the ordering platform.", examples: ['club-1'] }),
 });
 
-/** The argument of a command about one location. */
-export const locationArgument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
-
 export const EXAMPLE_ID = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 
 /** Makes the schema of an id. Errors do not repeat the input, because somebody may have typed the secret instead. */
@@ -65,15 +62,18 @@ export const idOf = (thing: 'token' | 'session' | 'grant') => {
 
 export const SessionParams = z.strictObject({ sessionId: idOf('session') });
 
+/** The description of a field as the help of a command has it. */
+export const inHelp = (description = ''): string =>
+  description.charAt(0).toLowerCase() + description.slice(1).replace(/\.$/, '');
+
 /** The options of a command for fields of its query. Their help and their choices come from the schema. */
 export function optionsOf({ shape }: z.ZodObject, ...flags: string[]): CommandOption[] {
   return flags.map((each) => {
     const field = shape[new Option(each).attributeName()] as z.ZodOptional<z.ZodType>;
     const type = field.unwrap();
-    const about = field.description ?? type.description ?? '';
     return {
       flags: each,
-      about: about.charAt(0).toLowerCase() + about.slice(1).replace(/\.$/, ''),
+      about: inHelp(field.description ?? type.description),
       ...(type instanceof z.ZodEnum && { choices: type.options as string[] }),
       ...(type === When && { read: 'past' }),
     };

@@ -65,6 +65,7 @@ const issue = operation({
   print: facts,
   command: {
     name: 'token issue',
+    argument: false,
     about:
       'make a token and its webhook URL. Not needed before `provider connect`, which makes its own. They are shown only once, because only the SHA-256 is stored. Earlier ' +
       'tokens stay valid. This needs PUBLIC_URL',
