@@ -98,15 +98,7 @@ const busy = operation({
   command: {
     name: 'location busy',
     about: 'make a kitchen busy: its orders are sent, and take longer. The platform is told',
-    options: [
-      {
-        flags: '--extra-minutes <count>',
-        about: 'the minutes that each order takes longer',
-        required: true,
-        read: Number,
-      },
-      ...busyTime.options,
-    ],
+    options: [...optionsOf(BusyBody, '--extra-minutes <count>'), ...busyTime.options],
     examples: ['expediter location busy club-1 --extra-minutes 20 --for 1h --reason "One cook is ill"'],
     read: busyTime.read,
   },

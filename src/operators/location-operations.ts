@@ -161,12 +161,9 @@ async function finish(
 }
 
 const DETAILS: readonly CommandOption[] = [
-  { flags: '--name <text>', about: 'its name, for people' },
-  { flags: '--time-zone <name>', about: 'its IANA time zone, such as Europe/Berlin' },
-  { flags: '--country <code>', about: 'the country of telephone numbers in national form, such as DE' },
+  ...optionsOf(ReplacedDetails, '--name <text>', '--time-zone <name>', '--country <code>'),
   { flags: '--groups <names>', about: `its groups, such as its brand and its region; ${LIST}`, read: readList },
-  { flags: '--address <text>', about: 'its address, for people' },
-  { flags: '--back-office-url <url>', about: "the page of its POS for the restaurant's staff" },
+  ...optionsOf(ReplacedDetails, '--address <text>', '--back-office-url <url>'),
   { flags: '--anyway', about: 'change the integration although its POS has orders that have not ended' },
   { flags: '--dry-run', about: 'change nothing, and print what would change' },
 ];

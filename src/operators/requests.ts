@@ -64,18 +64,27 @@ export const SessionParams = z.strictObject({ sessionId: idOf('session') });
 
 /** The description of a field as the help of a command has it. */
 export const inHelp = (description = ''): string =>
-  description.charAt(0).toLowerCase() + description.slice(1).replace(/\.$/, '');
+  description.replace(/^[A-Z](?![A-Z])/, (first) => first.toLowerCase()).replace(/\.$/, '');
 
-/** The options of a command for fields of its query. Their help and their choices come from the schema. */
+/** A schema and what it wraps: the innermost is last. */
+const layersOf = (schema: z.ZodType): z.ZodType[] =>
+  schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault
+    ? [schema, ...layersOf(schema.unwrap() as z.ZodType)]
+    : [schema];
+
+/** The options of a command for fields of its query or its body, which say their help, their choices and how they are read. */
 export function optionsOf({ shape }: z.ZodObject, ...flags: string[]): CommandOption[] {
   return flags.map((each) => {
-    const field = shape[new Option(each).attributeName()] as z.ZodOptional<z.ZodType>;
-    const type = field.unwrap();
+    const field = shape[new Option(each).attributeName()] as z.ZodType;
+    const layers = layersOf(field);
+    const type = layers.at(-1);
     return {
       flags: each,
-      about: inHelp(field.description ?? type.description),
+      about: inHelp(layers.find(({ description }) => description !== undefined)?.description),
       ...(type instanceof z.ZodEnum && { choices: type.options as string[] }),
       ...(type === When && { read: 'past' }),
+      ...(type instanceof z.ZodNumber && { read: Number }),
+      ...(!field.safeParse(undefined).success && { required: true }),
     };
   });
 }

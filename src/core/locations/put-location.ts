@@ -32,18 +32,18 @@ import { judgeTarget, refuseMove, refuseWhiteSpace, type SettingsChange } from '
 export const LocationDetails = z.object({
   name: Typed(200)
     .nullable()
-    .meta({ description: 'For people.', examples: ['Trattoria Nord'] }),
+    .meta({ description: 'Its name, for people.', examples: ['Trattoria Nord'] }),
   timeZone: z
     .string()
     .refine(isTimeZone, { error: 'is not an IANA time zone such as Europe/Berlin' })
     .nullable()
-    .meta({ description: 'An IANA name.', examples: ['Europe/Berlin'] }),
+    .meta({ description: 'Its IANA time zone, such as Europe/Berlin.', examples: ['Europe/Berlin'] }),
   country: z
     .string()
     .toUpperCase()
     .nullable()
     .meta({
-      description: 'ISO 3166-1 alpha-2, for telephone numbers in national form.',
+      description: 'The country of telephone numbers in national form, by ISO 3166-1 alpha-2, such as DE.',
       examples: ['DE'],
     }),
   contacts: z.array(Contact).max(10).meta({ description: 'Who can be reached at the restaurant.' }),
@@ -54,7 +54,7 @@ export const LocationDetails = z.object({
     .meta({ description: 'Such as its brand and its region. Roles and lists can be limited to a group.' }),
   address: Typed(300)
     .nullable()
-    .meta({ description: 'For people.', examples: ['Hafenstr. 1, 20457 Hamburg'] }),
+    .meta({ description: 'Its address, for people.', examples: ['Hafenstr. 1, 20457 Hamburg'] }),
   backOfficeUrl: z
     .url({ protocol: /^https$/, error: 'is not an https URL' })
     .max(500)
