@@ -184,17 +184,15 @@ export function readInput({ params, query, body }: Operation, typed: Options): O
   const others = given.filter(([name]) => !names(params).includes(name));
   const isInQuery = (name: string): boolean => body === undefined || names(query).includes(name);
   // A query has only texts.
-  const inQuery = others.filter(([name]) => isInQuery(name)).map(([name, value]) => [name, asText(value)]);
+  const inQuery = others
+    .filter(([name]) => isInQuery(name))
+    .map(([name, value]) => [name, typeof value === 'boolean' ? String(value) : value]);
   const inBody = others.filter(([name]) => query === undefined || !isInQuery(name));
   return {
     ...inPath?.data,
     ...validate(query, Object.fromEntries(inQuery)),
     ...validate(body, Object.fromEntries(inBody)),
   };
-}
-
-function asText(value: unknown): unknown {
-  return typeof value === 'boolean' ? String(value) : value;
 }
 
 function validate(schema: Operation['body'], given: object): Options {

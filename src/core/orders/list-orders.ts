@@ -12,7 +12,7 @@ import {
   statusAt,
   type Step,
 } from '../domain/lifecycle.ts';
-import { StoredLeftOut } from '../domain/left-out.ts';
+import { StoredLeftOuts } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
@@ -71,9 +71,7 @@ export const ListedOrder = z
       .nullable()
       .meta({ description: "The member's last notification about a cancellation; null for none or if cancelled." }),
     reasonCode: RecordedReasonCode.nullable().meta({ description: 'Code for why the order failed or was cancelled.' }),
-    leftOut: z
-      .array(StoredLeftOut)
-      .meta({ description: 'Parts of the order that were left out because they cannot be used.' }),
+    leftOut: StoredLeftOuts,
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
     signalledAt: Instant,
     nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
