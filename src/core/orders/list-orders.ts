@@ -43,6 +43,29 @@ export type OrderFilter = {
   until?: Date | undefined;
 };
 
+export const EXAMPLE_ORDER = {
+  serviceOrderId: 'order-4711',
+  locationId: 'club-1',
+  integration: 'acme',
+  fulfillment: 'pickup',
+  callOutCode: 'K472',
+  placement: 'in_doubt',
+  needsOperator: true,
+  problem: 'the POS may have the order and cannot be asked',
+  cause: { code: 'pos_cannot_be_asked' },
+  status: null,
+  memberState: 'placed',
+  cancellation: null,
+  reasonCode: null,
+  leftOut: [],
+  providerOrderId: null,
+  signalledAt: '2027-01-31T18:00:00.123456+00:00',
+  nextAttemptAt: null,
+  finishedAt: null,
+  updatedAt: '2027-01-31T18:00:00.223456+00:00',
+  endedAt: null,
+};
+
 /** One order of a list, without its member and its items. */
 export const ListedOrder = z
   .object({
@@ -79,33 +102,7 @@ export const ListedOrder = z
     updatedAt: Instant.nullable(),
     endedAt: Instant.nullable(),
   })
-  .meta({
-    id: 'ListedOrder',
-    examples: [
-      {
-        serviceOrderId: 'order-4711',
-        locationId: 'club-1',
-        integration: 'acme',
-        fulfillment: 'pickup',
-        callOutCode: 'K472',
-        placement: 'in_doubt',
-        needsOperator: true,
-        problem: 'the POS may have the order and cannot be asked',
-        cause: { code: 'pos_cannot_be_asked' },
-        status: null,
-        memberState: 'placed',
-        cancellation: null,
-        reasonCode: null,
-        leftOut: [],
-        providerOrderId: null,
-        signalledAt: '2027-01-31T18:00:00.123456+00:00',
-        nextAttemptAt: null,
-        finishedAt: null,
-        updatedAt: '2027-01-31T18:00:00.223456+00:00',
-        endedAt: null,
-      },
-    ],
-  });
+  .meta({ id: 'ListedOrder', examples: [EXAMPLE_ORDER] });
 export type ListedOrder = z.infer<typeof ListedOrder>;
 
 export const ListedOrders = z.object({ orders: z.array(ListedOrder), next: Next });
