@@ -7,6 +7,7 @@ import { changeRow } from '../operators/location-text.ts';
 import type { ShownProvider } from '../core/locations/describe-settings.ts';
 import { listProviders } from '../operators/provider-operations.ts';
 import { type Ask, type Operation, type Options } from '../operators/operation.ts';
+import { inTurns } from '../core/domain/in-turns.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import type { LocationChange, PutLocation } from '../core/locations/put-location.ts';
 import type { SeenLocation, ShownLocation } from '../core/locations/show-location.ts';
@@ -100,8 +101,8 @@ async function apply(
   const inputs = locations.map(({ id, file: _file, ...location }) => ({ ...location, locationId: id, anyway }));
   const left = prune ? (await locationsBy(ask, group)).filter(({ locationId }) => !described.has(locationId)) : [];
 
-  const puts = await inTurns(inputs, (input) => planPut(ask, input));
-  const removals = await inTurns(left, ({ locationId }) =>
+  const puts = await inTurns(AT_ONCE, inputs, (input) => planPut(ask, input));
+  const removals = await inTurns(AT_ONCE, left, ({ locationId }) =>
     step(locationId, 'remove', () => perform(ask, remove, { locationId, unpaused: true, dryRun: true })),
   );
   const plan = [...puts, ...removals];
@@ -112,7 +113,7 @@ async function apply(
     if (plan.some(({ action }) => action !== 'none')) process.exitCode = 2;
     return;
   }
-  const done = await inTurns(plan, async (planned, at) => {
+  const done = await inTurns(AT_ONCE, plan, async (planned, at) => {
     const { locationId, action } = planned;
     if (action === 'none') return planned;
     return step(locationId, action, () =>
@@ -147,24 +148,6 @@ async function step(locationId: string, action: Step['action'], work: () => Prom
     if (!(error instanceof NotDone)) throw error;
     return { locationId, action, changes: [], warnings: [], problem: describe(error) };
   }
-}
-
-/** Works on several items at the same time. @returns the results in the order of the items */
-async function inTurns<Item, Result>(
-  items: readonly Item[],
-  work: (item: Item, at: number) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < items.length) {
-      const at = next;
-      next += 1;
-      results[at] = await work(items[at] as Item, at);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  return results;
 }
 
 const WORDS = {
@@ -214,7 +197,7 @@ async function exportAll(
       },
     );
   const variables: string[] = [];
-  const done = await inTurns(all, ({ locationId }) =>
+  const done = await inTurns(AT_ONCE, all, ({ locationId }) =>
     step(locationId, 'none', async () => {
       const written = writeLocationFile((await ask(show, { locationId })) as ShownLocation);
       await write(written.file, written.content);

@@ -195,7 +195,6 @@ export function writeLocationFile(shown: ShownLocation): { file: string; content
   return { file: nameOfFile(id), content, variables };
 }
 
-/** The JSON Schema of a location's file, for editors. */
 export function locationFileSchema(providers: readonly Provider[]): object {
   const { properties, ...schema } = z.toJSONSchema(Document, { io: 'input' }) as { properties: object };
   const reference = {

@@ -75,7 +75,6 @@ export type Plan = {
   disk: { afterAYear: number; afterFive: number; provisioned: number };
   /** Gigabytes a month. */
   traffic: { egress: number; pubsub: number };
-  /** Why the plan may be wrong. */
   doubts: string[];
   /** Dollars a month. */
   money: { service: number; postgres: number; disk: number; pubsub: number; egress: number; total: number };

@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Pool } from 'pg';
 import type { Command } from 'commander';
 import { Id } from '../core/domain/order.ts';
+import { jsonIn } from '../core/domain/json-text.ts';
 import { LiveMessage } from '../core/domain/live-message.ts';
 import { audited } from '../core/operators/audit.ts';
 import { knownFrom, recoverOrders, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
@@ -156,20 +157,12 @@ async function readKnown(
       return id === undefined ? [] : [{ id, publishedAt: message.publishedAt }];
     }),
     live: messages.flatMap(({ publishedAt, data }) => {
-      const message = liveMessageIn(data);
+      // Something else may have been published to the topic.
+      const message = LiveMessage.safeParse(jsonIn(data.toString())).data;
       return message === undefined ? [] : [{ message, publishedAt }];
     }),
     until,
   });
-}
-
-/** @returns undefined if something else was published to the topic */
-function liveMessageIn(data: Buffer): LiveMessage | undefined {
-  try {
-    return LiveMessage.safeParse(JSON.parse(data.toString())).data;
-  } catch {
-    return undefined;
-  }
 }
 
 async function readIds(file: string): Promise<string[]> {

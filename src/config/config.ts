@@ -449,16 +449,17 @@ function baseUrl(): z.ZodType<string, string> {
   return httpUrl().transform((url) => url.replace(/\/$/, ''));
 }
 
+function partsOf(text: string): string[] {
+  return text.split(',').flatMap((part) => part.trim() || []);
+}
+
 function names(): z.ZodType<string[], string | undefined> {
-  return z
-    .string()
-    .default('')
-    .transform((text) => text.split(',').flatMap((name) => name.trim() || []));
+  return z.string().default('').transform(partsOf);
 }
 
 /** Parses addresses and networks of proxies whose X-Forwarded-For is trusted. */
 function parseProxies(text: string): readonly string[] {
-  const proxies = text.split(',').flatMap((entry) => entry.trim() || []);
+  const proxies = partsOf(text);
   for (const [index, proxy] of proxies.entries()) {
     const [address = '', bits, ...more] = proxy.split('/');
     const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
@@ -471,7 +472,7 @@ function parseProxies(text: string): readonly string[] {
 
 /** Parses origins. They must be written as browsers and apps send them, such as `capacitor://localhost`. */
 function parseOrigins(text: string): readonly string[] {
-  const origins = text.split(',').flatMap((entry) => entry.trim() || []);
+  const origins = partsOf(text);
   for (const [index, origin] of origins.entries()) {
     const { protocol, host } = URL.parse(origin) ?? {};
     if (!host || host.includes('*') || origin !== `${protocol}//${host}`) {

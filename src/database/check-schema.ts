@@ -158,7 +158,6 @@ export const SEQUENCES_BEHIND = `
                THEN coalesce(last_value, 0) < (SELECT max(id) FROM ${SCHEMA}.${TABLE}) END
    FROM pg_sequences WHERE schemaname = '${SCHEMA}' AND sequencename = '${TABLE}_id_seq')`;
 
-/** Names of the migrations in a folder, sorted. */
 export async function migrationsIn(dir: string): Promise<string[]> {
   const files = await readdir(dir);
   return files

@@ -1,3 +1,4 @@
+import { jsonIn } from '../core/domain/json-text.ts';
 import { boundedFetch, describeFailure } from '../core/egress/bounded-fetch.ts';
 
 /** The parts of a server's answer that the doctor reads. */
@@ -18,17 +19,9 @@ const TIMEOUT_MS = 5_000;
 export async function askHttp(url: string, init: RequestInit = {}, limit?: number): Promise<HttpAnswer | string> {
   try {
     const response = await boundedFetch(limit)(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
-    return { status: response.status, headers: response.headers, json: parsed(await response.text()) };
+    return { status: response.status, headers: response.headers, json: jsonIn(await response.text()) };
   } catch (error) {
     return describeFailure(error, TIMEOUT_MS);
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -6,7 +6,6 @@ import type { SettingsKeys } from '../core/locations/settings-key.ts';
 import { listWebhooks, type WebhookKey } from '../core/replay/list-webhooks.ts';
 import { readWebhook, type StoredWebhook } from '../core/replay/stored-webhook.ts';
 
-/** Pause between two reads of the database. */
 const PAUSE_MS = 200;
 /** Outcomes of webhooks that changed no order. */
 const IN_VAIN: readonly WebhookOutcome[] = ['dropped', 'ignored', 'parked', 'unmatched'];
@@ -107,7 +106,6 @@ export async function readStatuses(pool: Pool, serviceOrderId: string): Promise<
   return rows;
 }
 
-/** Whether the POS reported a status higher than `than`. */
 function isAbove({ status }: ArrivedStatus, than: Status): boolean {
   return STATUSES.includes(status) && rankOf(status) > rankOf(than);
 }
@@ -157,6 +155,7 @@ function names({ body }: StoredWebhook, { serviceOrderId, ticketIds }: Sought): 
   try {
     return holds(JSON.parse(text), ticketIds);
   } catch {
+    // It is not JSON, or nested too deep.
     return false;
   }
 }

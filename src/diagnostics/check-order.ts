@@ -26,7 +26,6 @@ type Refusal = { integration: string; problem: string };
 /** One field of an answer: its path and type, without its value. */
 export type ShapeLine = { path: string; kind: string };
 
-/** The order as the service would read it. */
 export type CheckedOrder =
   | {
       state: 'ok';
@@ -36,7 +35,6 @@ export type CheckedOrder =
       refusals: Refusal[];
       shape: ShapeLine[];
     }
-  /** The platform has no such order. */
   | { state: 'missing' }
   /** The mapper called `skip`. */
   | { state: 'skipped'; reason: string | undefined; shape: ShapeLine[] }

@@ -50,21 +50,20 @@ async function reach(pool: Pool, env: NodeJS.ProcessEnv): Promise<Check[]> {
       ];
     });
   } catch (error) {
-    if (error instanceof WrongSchema) return [failed('connection', error.found, error.toDo)];
-    const { found, toDo } = explainDatabaseError(error);
-    return [failed('connection', found, toDo)];
+    return [failedBy('connection', error)];
   }
 }
 
 async function examineSchema(pool: Pool): Promise<Check> {
-  try {
-    await checkSchema(pool);
-    return ok('schema', 'is of this version');
-  } catch (error) {
-    if (error instanceof WrongSchema) return failed('schema', error.found, error.toDo);
-    const { found, toDo } = explainDatabaseError(error);
-    return failed('schema', found, toDo);
-  }
+  return checkSchema(pool).then(
+    () => ok('schema', 'is of this version'),
+    (error: unknown) => failedBy('schema', error),
+  );
+}
+
+function failedBy(check: string, error: unknown): Check {
+  const { found, toDo } = error instanceof WrongSchema ? error : explainDatabaseError(error);
+  return failed(check, found, toDo);
 }
 
 /** A connection to Postgres: the options of its client, and whether it is encrypted. */
@@ -116,12 +115,7 @@ export async function examineDatabase(env: NodeJS.ProcessEnv, pool: Pool): Promi
   };
   // A check that cannot be made, for example because of a lock, hides no other.
   const all = await Promise.all(
-    Object.entries(checks).map(([name, check]) =>
-      check.catch((error: unknown) => {
-        const { found, toDo } = explainDatabaseError(error);
-        return failed(name, found, toDo);
-      }),
-    ),
+    Object.entries(checks).map(([name, check]) => check.catch((error: unknown) => failedBy(name, error))),
   );
   return all.flat();
 }

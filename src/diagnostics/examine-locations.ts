@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config/config.ts';
+import { inTurns } from '../core/domain/in-turns.ts';
 import { describeIssues } from '../core/domain/order.ts';
 import { adoptApplications } from '../core/locations/applications.ts';
 import { checkLocation, type CheckedLocation, type LocationDeps } from '../core/locations/check-location.ts';
@@ -35,22 +36,17 @@ export async function examineLocations(env: NodeJS.ProcessEnv, pool: Pool): Prom
   const tokens = await listTokens(pool, undefined);
   if (locations.length === 0) return [warning('any', 'there are no locations', 'expediter location put --help')];
 
-  const checks: Check[][] = [];
-  const next = locations.entries();
-  const work = async (): Promise<void> => {
-    for (const [index, location] of next) {
-      const own = tokens.filter((token) => token.locationId === location.locationId);
-      checks[index] =
-        performance.now() < giveUpAt
-          ? [
-              judgeReach(await checkLocation(deps, location.locationId, CHECK_MS), pausedInWords(location)),
-              ...(await outdated(deps, location)),
-              assessTokens(location, own, deps.now()),
-            ]
-          : [skipped(location.locationId, 'there was no time left. Run: expediter doctor --only locations')];
-    }
-  };
-  await Promise.all(Array.from({ length: AT_A_TIME }, work));
+  const checks = await inTurns(AT_A_TIME, locations, async (location) => {
+    const { locationId } = location;
+    if (performance.now() >= giveUpAt)
+      return [skipped(locationId, 'there was no time left. Run: expediter doctor --only locations')];
+    const own = tokens.filter((token) => token.locationId === locationId);
+    return [
+      judgeReach(await checkLocation(deps, locationId, CHECK_MS), pausedInWords(location)),
+      ...(await outdated(deps, location)),
+      assessTokens(location, own, deps.now()),
+    ];
+  });
   const own = (await adoptApplications(pool, { ...rules, allowedHosts }, true)).flatMap((each) => each.locations);
   const says = `has the platform's id and secret in the settings of ${own.join(', ')}: the next major version refuses that`;
   return [...checks.flat(), ...(own.length > 0 ? [warning('any', says, 'expediter application adopt')] : [])];

@@ -21,7 +21,6 @@ const ATTEMPTS = 50;
 /** A topic or a subscription. `variable` is the variable that configures it, and the name of its check. */
 type Named = { variable: string; project: string; name: string };
 
-/** Options of each call to Pub/Sub. */
 const CALL = { timeout: 4_000, retry: null };
 /** Total time limit. The client's own time-out starts only after it has found credentials and connected. */
 const GIVE_UP_MS = 5_000;

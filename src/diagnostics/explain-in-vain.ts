@@ -1,3 +1,4 @@
+import { jsonIn } from '../core/domain/json-text.ts';
 import { NotAuthentic } from '../core/domain/errors.ts';
 import type { Webhook } from '../core/domain/provider.ts';
 import { webhookPath } from '../core/domain/paths.ts';
@@ -84,12 +85,8 @@ const WRITTEN: readonly ((json: unknown) => string)[] = [
 
 /** Whether the signature fits another format of the same JSON, but not these bytes. */
 function isSignedReformatted(webhook: StoredWebhook, location: Location): boolean {
-  let json: unknown;
-  try {
-    json = JSON.parse(webhook.body.toString());
-  } catch {
-    return false;
-  }
+  const json = jsonIn(webhook.body.toString());
+  if (json === undefined) return false;
   return WRITTEN.some((write) => verifies(webhook, location, { body: Buffer.from(write(json)) }));
 }
 

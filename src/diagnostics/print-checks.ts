@@ -20,7 +20,6 @@ export function sumOf(checks: readonly Check[]): string {
   return counts.flatMap(({ state, count }) => (count > 0 ? [`${count} ${state}`] : [])).join(', ');
 }
 
-/** Describes a failed check with all details, and any other check in one line. */
 export function describeCheck(check: Check): string {
   return check.state === 'failed' ? describeFailure(check) : lineOf(check);
 }

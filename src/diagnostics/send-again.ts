@@ -12,7 +12,6 @@ import { describeWebhook } from './explain-in-vain.ts';
 const OF_THE_CONNECTION = ['host', 'content-length'];
 const OUR_FAULT = 'report it: this is a fault of Expediter, not of the POS';
 
-/** The webhook endpoint of a location. */
 export type Endpoint = { publicUrl: string; integration: string; locationId: string; token: string };
 
 type Answer = { status: number; outcome: string | undefined; webhookId: string | undefined };

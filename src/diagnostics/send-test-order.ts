@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isRecord, jsonIn } from '../core/domain/json-text.ts';
 import { classifyError } from '../core/domain/classify-error.ts';
 import { OrderRef, type KitchenOrder } from '../core/domain/order.ts';
 import type { PosContext } from '../core/domain/provider.ts';
@@ -86,7 +87,6 @@ const BODY_MS = 2_000;
 /** One request and its answer. `line` must contain no secret. `idKind`: the type of the answer's `providerOrderId`. */
 export type Exchange = { line: string; status?: number; idKind?: string };
 
-/** The result of a call to a POS, and the last exchange of the call, if there was one. */
 export type WatchedCall<Result> = { milliseconds: number; exchange: Exchange | undefined } & (
   | { given: Result }
   | { error: unknown }
@@ -147,15 +147,12 @@ function watchFetch(send: typeof fetch): { fetch: typeof fetch; lastExchange: ()
 /** Names the fields of a body, but never their values, because a login's answer contains a token. */
 export function describeBody(text: string): Exchange {
   if (text.trim() === '') return { line: 'an empty body' };
-  try {
-    const json: unknown = JSON.parse(text);
-    if (typeof json !== 'object' || json === null || Array.isArray(json)) return { line: 'JSON, but not an object' };
-    const names = Object.keys(json).slice(0, 20);
-    const line = names.length === 0 ? 'an empty JSON object' : `JSON with ${names.join(', ')}`;
-    return 'providerOrderId' in json ? { line, idKind: kindOf(json.providerOrderId) } : { line };
-  } catch {
-    return { line: 'no JSON' };
-  }
+  const json = jsonIn(text);
+  if (json === undefined) return { line: 'no JSON' };
+  if (!isRecord(json)) return { line: 'JSON, but not an object' };
+  const names = Object.keys(json).slice(0, 20);
+  const line = names.length === 0 ? 'an empty JSON object' : `JSON with ${names.join(', ')}`;
+  return 'providerOrderId' in json ? { line, idKind: kindOf(json['providerOrderId']) } : { line };
 }
 
 function kindOf(value: unknown): string {

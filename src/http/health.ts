@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import type { DatabaseState } from '../core/postgres/watch-database.ts';
 
 export type Readiness = {
-  /** False before start-up is done and while draining. */
   ready: boolean;
   /** For information: `ready` ignores it, because an outage of Postgres would make all instances unready at once. */
   database: DatabaseState;

@@ -1,9 +1,9 @@
+import { isRecord } from '../core/domain/json-text.ts';
 import { PUSH_PATH } from '../core/domain/paths.ts';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Now } from '../core/postgres/database-clock.ts';
-import { issuerKeys, whyRefused } from '../identity/issuer-keys.ts';
+import { issuerKeys, verifyClaims } from '../identity/issuer-keys.ts';
 import { Id } from '../core/domain/order.ts';
 import type { Observe, SignalObserved } from '../core/domain/observed.ts';
 import type { Authenticate } from './bound-connections.ts';
@@ -48,7 +48,8 @@ export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): 
     const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
     if (token === undefined) throw new BadPushToken('no bearer token');
     if (token.endsWith('.SIGNATURE_REMOVED_BY_GOOGLE')) throw new BadPushToken(SIGNATURE_REMOVED);
-    const claims = await verify(token, keys, issuer, now());
+    const options = { algorithms: ['RS256'], issuer, requiredClaims: ['exp'], currentDate: now() };
+    const claims = await verifyClaims(token, keys, options, (why) => new BadPushToken(why));
     // jose accepts a token with several audiences if one is ours. We refuse it, because others accept it too.
     if (claims.aud !== settings.audience) throw new BadPushToken('aud is not this endpoint');
     if (claims['email'] !== settings.serviceAccount) throw new BadPushToken('email is not the service account');
@@ -56,31 +57,10 @@ export function createPushTokenVerifier(settings: PushTokenSettings, now: Now): 
   };
 }
 
-async function verify(
-  token: string,
-  keys: JWTVerifyGetKey,
-  issuer: string | string[],
-  currentDate: Date,
-): Promise<JWTPayload> {
-  try {
-    const { payload } = await jwtVerify(token, keys, {
-      algorithms: ['RS256'],
-      issuer,
-      requiredClaims: ['exp'],
-      currentDate,
-    });
-    return payload;
-  } catch (error) {
-    throw new BadPushToken(whyRefused(error));
-  }
-}
-
 /** The order id of a push. `poison` says why the push has no order id, without quoting the payload. */
 type Signal =
   | { orderId: string; messageId: string | undefined; subscription: string | undefined }
   | { poison: string; messageId: string | undefined };
-
-type Fields = Record<string, unknown>;
 
 /**
  * Finds the order id of an `orderPlaced` push: `attributes.orderId`, or else the id in the data (see `idIn`). Nothing else
@@ -94,11 +74,11 @@ type Fields = Record<string, unknown>;
 export function signalOrderId(body: Buffer, headers: IncomingHttpHeaders): Signal {
   const metadataId = headers['x-goog-pubsub-message-id'];
   const parsed = parseJson(body);
-  const fields = isFields(parsed) ? parsed : {};
+  const fields = isRecord(parsed) ? parsed : {};
   const message = metadataId === undefined ? fields['message'] : undefined;
-  if (isFields(message)) {
+  if (isRecord(message)) {
     const messageId = shortened(message['messageId']);
-    const attributes = isFields(message['attributes']) ? message['attributes'] : {};
+    const attributes = isRecord(message['attributes']) ? message['attributes'] : {};
     const data = typeof message['data'] === 'string' ? Buffer.from(message['data'], 'base64') : Buffer.alloc(0);
     const read = parseJson(data);
     // guard: other-form
@@ -125,25 +105,25 @@ export function orderIdOf(message: { attributes: Record<string, string>; data: B
  * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
  */
 function idIn(payload: unknown): string | undefined {
-  if (!isFields(payload)) return undefined;
+  if (!isRecord(payload)) return undefined;
   // guard: id-of-the-event
   const isEvent = payload['specversion'] !== undefined;
-  const order = isFields(payload['order']) ? payload['order'] : {};
+  const order = isRecord(payload['order']) ? payload['order'] : {};
   const found = idOf(payload['orderId'], order['id'], ...(isEvent ? [] : [payload['id']]));
   if (found !== undefined || !isEvent) return found;
   const data = dataOf(payload);
   // Eventarc puts a wrapped Pub/Sub message into the event.
-  const message = isFields(data) ? data['message'] : undefined;
-  return idOfPlain(data) ?? (isFields(message) ? idOfPlain(dataOf(message)) : undefined);
+  const message = isRecord(data) ? data['message'] : undefined;
+  return idOfPlain(data) ?? (isRecord(message) ? idOfPlain(dataOf(message)) : undefined);
 }
 
 function idOfPlain(payload: unknown): string | undefined {
-  return isFields(payload) && payload['specversion'] === undefined ? idIn(payload) : undefined;
+  return isRecord(payload) && payload['specversion'] === undefined ? idIn(payload) : undefined;
 }
 
 /** The payload in `data` or `data_base64`: JSON, or the text of JSON, also in base64. */
 function dataOf(holder: unknown): unknown {
-  if (!isFields(holder)) return undefined;
+  if (!isRecord(holder)) return undefined;
   const { data, data_base64: encoded } = holder;
   const text = typeof encoded === 'string' ? encoded : data;
   if (typeof text !== 'string') return text;
@@ -157,7 +137,7 @@ function idOf(...candidates: unknown[]): string | undefined {
 function lacking(name: string, bytes: Buffer, parsed: unknown): string {
   if (bytes.length === 0) return `${name} is absent or empty`;
   if (parsed === undefined) return `${name} is not JSON in UTF-8`;
-  if (!isFields(parsed)) return `${name} is not a JSON object`;
+  if (!isRecord(parsed)) return `${name} is not a JSON object`;
   const where = parsed['specversion'] === undefined ? name : `data of the CloudEvent in ${name}`;
   return `none of orderId, order.id and id in ${where} is a string of 1 to 255 characters that can be stored`;
 }
@@ -168,10 +148,6 @@ function parseJson(bytes: Buffer): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Returns the last part of `projects/…/subscriptions/…`. Pub/Sub allows at most 255 characters. */

@@ -2,7 +2,6 @@ import { createPublicKey, createSecretKey, type JsonWebKeyInput, type KeyObject 
 import { base64url } from 'jose';
 import { KEY_KINDS, algorithmsOf } from './issuer-keys.ts';
 
-/** A key that verifies follow tokens, and its algorithms. */
 export type FollowKey = { kid: string | undefined; algorithms: readonly string[]; key: KeyObject };
 /** The platform's keys, or the URL from which they are fetched. */
 export type KeySource = { jwksUrl: string } | { keys: readonly FollowKey[] };

@@ -1,7 +1,7 @@
-import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import { errors, type JWTVerifyGetKey } from 'jose';
 import { Id } from '../core/domain/order.ts';
 import type { Now } from '../core/postgres/database-clock.ts';
-import { issuerKeys, whyRefused } from './issuer-keys.ts';
+import { issuerKeys, verifyClaims } from './issuer-keys.ts';
 import type { FollowKey, KeySource } from './follow-keys.ts';
 
 /** The token is missing, forged, expired or for another audience. */
@@ -39,7 +39,9 @@ export function createFollowTokenVerifier(settings: FollowTokenSettings, now: No
     if (token === undefined) throw new BadFollowToken(NO_TOKEN);
     if (token.length > TOKEN_MAX || !JWT.test(token)) throw new BadFollowToken('no JWT');
     const currentDate = now();
-    const { aud, sub, exp = Infinity } = await verify(token, keys, algorithms, currentDate);
+    const options = { algorithms, clockTolerance: TOLERANCE_S, currentDate };
+    const claims = await verifyClaims(token, keys, options, (why) => new BadFollowToken(why));
+    const { aud, sub, exp = Infinity } = claims;
     // A token with several audiences is refused, because others accept it too.
     // guard: follow-audience
     if (aud !== settings.audience) throw new BadFollowToken('aud is not FOLLOW_TOKEN_AUDIENCE');
@@ -50,20 +52,6 @@ export function createFollowTokenVerifier(settings: FollowTokenSettings, now: No
     if (!id.success) throw new BadFollowToken('sub is not an order id');
     return { serviceOrderId: id.data, expiresAt: new Date((exp + TOLERANCE_S) * 1000) };
   };
-}
-
-async function verify(
-  token: string,
-  keys: JWTVerifyGetKey,
-  algorithms: string[],
-  currentDate: Date,
-): Promise<JWTPayload> {
-  try {
-    const options = { algorithms, clockTolerance: TOLERANCE_S, currentDate };
-    return (await jwtVerify(token, keys, options)).payload;
-  } catch (error) {
-    throw new BadFollowToken(whyRefused(error));
-  }
 }
 
 /** Selects the only key that fits a token's algorithm and, if the token has one, its `kid`. */

@@ -5,7 +5,10 @@ import {
   customFetch,
   errors,
   type FetchImplementation,
+  type JWTPayload,
+  jwtVerify,
   type JWTVerifyGetKey,
+  type JWTVerifyOptions,
 } from 'jose';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
 
@@ -75,12 +78,28 @@ function describe(error: unknown): string {
 }
 
 /**
- * Says why jose refuses a token, without quoting the token. jose's messages contain only names of claims and headers,
- * except the message about `crit`, which quotes the token and is therefore replaced.
- * @throws the error itself if it is a CannotVerify, which says nothing about the token
+ * Verifies a token and returns its claims.
+ * @param refuse makes the error if the token is refused, from a reason that does not quote the token
+ * @throws also CannotVerify
  */
-export function whyRefused(error: unknown): string {
-  if (error instanceof CannotVerify) throw error;
+export async function verifyClaims(
+  token: string,
+  keys: JWTVerifyGetKey,
+  options: JWTVerifyOptions,
+  refuse: (why: string) => Error,
+): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys, options)).payload;
+  } catch (error) {
+    throw error instanceof CannotVerify ? error : refuse(whyRefused(error));
+  }
+}
+
+/**
+ * Says why jose refuses a token. jose's messages contain only names of claims and headers, except the message about
+ * `crit`, which quotes the token and is therefore replaced.
+ */
+function whyRefused(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.message.startsWith('Extension Header Parameter')) return 'crit names an unsupported header';
   return error.message;

@@ -24,7 +24,6 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
       const backlog = sampled();
       if (backlog !== undefined) set(backlog[key]);
     });
-  /** Makes a gauge with one label. */
   const by = (name: string, help: string, label: string, read: (backlog: Sampled) => Record<string, number>): void =>
     gauge(name, help, [label], (set) => {
       const backlog = sampled();
@@ -129,7 +128,6 @@ export function createMetrics(about: Measured, registry = new Registry()): Metri
   };
 }
 
-/** Makes a gauge without labels. */
 const gaugeOf =
   (gauge: GaugeBy) =>
   (name: string, help: string, read: () => number): void =>

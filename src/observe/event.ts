@@ -21,7 +21,6 @@ export type EventReading<What extends Observed['what'] = Observed['what']> = {
  */
 export type Limited = (level: 'info' | 'warn' | 'error', more: string, write: () => void) => void;
 
-/** The readings of some kinds of events. */
 export type EventReadings<What extends Observed['what'] = Observed['what']> = { [Each in What]: EventReading<Each> };
 
 /** This label value replaces every unknown value, so that a label has few values. */
@@ -30,9 +29,7 @@ export const UNKNOWN = 'unknown';
 /** The possible values of each label, at most three labels. `Count` and `Measure` take the values in this order. */
 export type Labels = Record<string, readonly string[]>;
 
-/** Adds one to the series of these label values. */
 export type Count = (first?: string, second?: string, third?: string) => void;
-/** Adds one value to the series of these label values. */
 export type Measure = (value: number, first?: string, second?: string) => void;
 /** Makes a gauge that `show` sets at every scrape. Series that `show` does not set do not exist. */
 export type GaugeBy = <Label extends string>(

@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import type { z } from 'zod';
 import { examples, LIST_LIMIT, LIST_LIMIT_MAX, PAST, print, readLimit, readPast } from '../terminal/print.ts';
 import { describe } from '../terminal/failures.ts';
 import { serviceOf } from '../terminal/stored-login.ts';
@@ -14,7 +15,7 @@ import {
 } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { GROUPS } from './registry.ts';
-import { PAGE_MAX } from './requests.ts';
+import { inHelp, PAGE_MAX } from './requests.ts';
 
 export function addOperations(program: Command, operations: readonly Operation[]): void {
   for (const operation of operations) {
@@ -24,20 +25,28 @@ export function addOperations(program: Command, operations: readonly Operation[]
 
 function addCommand(program: Command, operation: Operation, about: CommandAbout): void {
   const path = about.name.split(' ');
-  const { argument } = about;
+  const argument = argumentOf(operation, about);
   const command = groupAt(program, path.slice(0, -1))
     .command(path.at(-1) ?? '')
     .description(about.about)
     .addHelpText('after', `${about.more ?? ''}${examples(...about.examples)}`);
-  if (argument !== undefined) command.argument(argument.flags, argument.about);
+  if (argument) command.argument(argument.flags, argument.about);
   for (const option of about.options ?? []) command.addOption(optionOf(option));
   command.action(async (...given: unknown[]) => {
     const [options, self] = given.slice(-2) as [Options, Command];
-    const typed = { ...options, ...(argument !== undefined && { [argument.field]: given[0] }) };
+    const typed = { ...options, ...(argument && { [argument.field]: given[0] }) };
     const read = (await about.read?.(typed)) ?? typed;
     const requested = isOther(read) ? read : { operation, input: read };
-    await run(requested.operation, requested.input, about, self, argument && (given[0] as string | undefined));
+    const thing = argument ? (given[0] as string | undefined) : undefined;
+    await run(requested.operation, requested.input, about, self, thing);
   });
+}
+
+function argumentOf({ params }: Operation, { argument }: CommandAbout): CommandAbout['argument'] {
+  const [field = ''] = Object.keys(params?.shape ?? {});
+  const schema = params?.shape[field] as z.ZodType | undefined;
+  if (argument !== undefined || schema === undefined) return argument;
+  return { flags: field.endsWith('Id') ? '<id>' : `<${field}>`, about: inHelp(schema.description), field };
 }
 
 function isOther(read: object): read is { operation: Operation; input: Options } {
@@ -175,17 +184,15 @@ export function readInput({ params, query, body }: Operation, typed: Options): O
   const others = given.filter(([name]) => !names(params).includes(name));
   const isInQuery = (name: string): boolean => body === undefined || names(query).includes(name);
   // A query has only texts.
-  const inQuery = others.filter(([name]) => isInQuery(name)).map(([name, value]) => [name, asText(value)]);
+  const inQuery = others
+    .filter(([name]) => isInQuery(name))
+    .map(([name, value]) => [name, typeof value === 'boolean' ? String(value) : value]);
   const inBody = others.filter(([name]) => query === undefined || !isInQuery(name));
   return {
     ...inPath?.data,
     ...validate(query, Object.fromEntries(inQuery)),
     ...validate(body, Object.fromEntries(inBody)),
   };
-}
-
-function asText(value: unknown): unknown {
-  return typeof value === 'boolean' ? String(value) : value;
 }
 
 function validate(schema: Operation['body'], given: object): Options {

@@ -17,8 +17,6 @@ import { flag, optionalFields } from './requests.ts';
 /** Only for integrators of the whole service: an application is used by locations of all groups. */
 const access = { role: 'integrator', of: 'all' } as const;
 const name = Id.meta({ description: 'The name by which locations refer to it.', examples: ['toast-us'] });
-const argument = { flags: '<name>', about: 'the name by which locations refer to it', field: 'name' };
-
 function inWords({ applications }: { applications: readonly z.infer<typeof AdoptedApplication>[] }): string {
   const rows = applications.map((each) => ({ ...each, locations: each.locations.join(', ') }));
   return table(rows, 'There are none. See: expediter application put --help');
@@ -88,7 +86,6 @@ const put = operation({
   command: {
     name: 'application put',
     about: "create or replace a vendor application: the platform's own id and secret at a vendor of POS systems",
-    argument,
     options: [
       { flags: '--integration <name>', about: 'see: expediter provider list', required: true },
       { flags: '--settings <file>', about: 'a JSON file, or - for standard input', required: true },
@@ -117,7 +114,6 @@ const remove = operation({
   command: {
     name: 'application remove',
     about: 'remove a vendor application that no location uses',
-    argument,
     cannot: 'cannot be removed',
     examples: ['expediter application remove toast-us'],
   },

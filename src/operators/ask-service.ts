@@ -1,3 +1,4 @@
+import { jsonIn } from '../core/domain/json-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { boundedFetch } from '../core/egress/bounded-fetch.ts';
@@ -132,19 +133,12 @@ function revive(_name: string, value: unknown): unknown {
 }
 
 function refusalOf(status: number, text: string, url: string): Error {
-  const detail = detailOf(text) ?? `the service answered ${status} without a reason: check that ${url} is its URL`;
+  const { detail = `the service answered ${status} without a reason: check that ${url} is its URL` } =
+    Problem.safeParse(jsonIn(text)).data ?? {};
   if (status === 401)
     return new NotSignedIn(`You are not signed in at ${url}, or no longer. Run: expediter login ${url}`);
   const known = CLIENT_ERRORS.find((each) => each === status);
   return known === undefined ? new Error(detail) : new NotDone(known, detail);
-}
-
-function detailOf(text: string): string | undefined {
-  try {
-    return Problem.parse(JSON.parse(text)).detail;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Codes of Node for a certificate that no known authority signed. */

@@ -6,16 +6,15 @@ import { Id } from '../core/domain/order.ts';
 import { ShownAvailability, endBusy, makeBusy, showAvailability } from '../core/kitchens/settle-kitchens.ts';
 import { availabilityInWords } from './location-text.ts';
 import { operation, type Operation } from './operation.ts';
-import {
+import { group, lasting, LocationParams, oneOf, optionsOf, paging, pagingOptions } from './requests.ts';
+
+const KitchensQuery = z.strictObject({
   group,
-  groupOption,
-  lasting,
-  locationArgument,
-  LocationParams,
-  oneOf,
-  paging,
-  pagingOptions,
-} from './requests.ts';
+  location: Id.optional().meta({ description: 'Only this location.' }),
+  integration: Id.optional().meta({ description: 'Only locations with this integration.' }),
+  state: oneOf(KITCHEN_STATES, 'Only kitchens in this state.').optional(),
+  ...paging(Id),
+});
 
 const list = operation({
   id: 'listAvailability',
@@ -27,13 +26,7 @@ const list = operation({
     output: z.object({ kitchens: z.array(ShownAvailability), next: Next }),
     answer: 'A page of kitchens.',
   },
-  query: z.strictObject({
-    group,
-    location: Id.optional().meta({ description: 'Only this location.' }),
-    integration: Id.optional().meta({ description: 'Only locations with this integration.' }),
-    state: oneOf(KITCHEN_STATES, 'Only kitchens in this state.').optional(),
-    ...paging(Id),
-  }),
+  query: KitchensQuery,
   async run({ pool, within }, { location, integration, state, cursor, limit }) {
     const filter = { locations: within(location), integration, state };
     const kitchens = await showAvailability(pool, filter, { after: cursor, limit });
@@ -51,10 +44,7 @@ const list = operation({
     name: 'location availability',
     about: 'list which kitchens take orders now: open, busy, closed or unreachable',
     options: [
-      { flags: '--location <id>', about: 'only this location' },
-      groupOption,
-      { flags: '--integration <name>', about: 'only locations with this integration' },
-      { flags: '--state <state>', about: 'only kitchens in this state', choices: KITCHEN_STATES },
+      ...optionsOf(KitchensQuery, '--location <id>', '--group <name>', '--integration <name>', '--state <state>'),
       ...pagingOptions('id'),
     ],
     examples: ['expediter location availability --state unreachable'],
@@ -108,16 +98,7 @@ const busy = operation({
   command: {
     name: 'location busy',
     about: 'make a kitchen busy: its orders are sent, and take longer. The platform is told',
-    argument: locationArgument,
-    options: [
-      {
-        flags: '--extra-minutes <count>',
-        about: 'the minutes that each order takes longer',
-        required: true,
-        read: Number,
-      },
-      ...busyTime.options,
-    ],
+    options: [...optionsOf(BusyBody, '--extra-minutes <count>'), ...busyTime.options],
     examples: ['expediter location busy club-1 --extra-minutes 20 --for 1h --reason "One cook is ill"'],
     read: busyTime.read,
   },
@@ -139,7 +120,6 @@ const end = operation({
   command: {
     name: 'location end-busy',
     about: 'end the busy state of a kitchen, also if its POS reported it',
-    argument: locationArgument,
     examples: ['expediter location end-busy club-1'],
   },
 });

@@ -36,7 +36,6 @@ function kindOf(kind: 'order' | 'location', id: 'serviceOrderId' | 'locationId',
     command: (verb: string, about: string, options: NonNullable<CommandAbout['options']>, example: string) => ({
       name: `${kind} ${verb}`,
       about,
-      argument: { flags: '<id>', about: `the ${kind}'s id on the platform`, field: id },
       options,
       examples: [`expediter ${kind} ${verb} ${kind === 'order' ? 'order-4711' : 'club-1'} ${example}`],
     }),
@@ -174,7 +173,6 @@ const hide = (kind: Kind): Operation =>
     },
   });
 
-/** How operators share work on an order or a location. */
 export const CASE_OPERATIONS: readonly Operation[] = [
   kindOf('order', 'serviceOrderId', OrderParams),
   kindOf('location', 'locationId', LocationParams),

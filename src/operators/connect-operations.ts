@@ -4,7 +4,7 @@ import { makeConnectLink } from '../core/locations/connect-links.ts';
 import { disconnectLocation } from '../core/locations/disconnect-location.ts';
 import { POS, SETTINGS, operation, refusing, type Operation, type Settings } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
-import { locationArgument, LocationParams } from './requests.ts';
+import { LocationParams } from './requests.ts';
 
 const rulesOf = ({ registry, keys, publicUrl }: Settings) => ({ registry, keys, publicUrl: publicUrl || undefined });
 
@@ -46,7 +46,6 @@ const link = operation({
     about:
       "make a link with which the restaurant's owner grants access at the vendor of its POS. It is valid once, for 72 " +
       'hours, and shown only once',
-    argument: locationArgument,
     more: `
 For HubRise and Square. The settings need the application's id and secret. Register <CONSOLE_URL>/connect/callback as the
 application's redirect URL at the vendor.
@@ -89,7 +88,6 @@ const disconnect = operation({
   command: {
     name: 'provider disconnect',
     about: "end our access to a location's POS: revoke it at the vendor, and remove it from the settings",
-    argument: locationArgument,
     more: `
 For HubRise and Square. Orders of the location are held until its restaurant grants access again. Pause the location if
 you disconnect it for good, or an alert asks you to reconnect it.

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { readJson, readList } from '../terminal/print.ts';
+import { durationIn, readJson, readList } from '../terminal/print.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import type { Status } from '../core/domain/lifecycle.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
@@ -117,6 +117,7 @@ const certifyLocation = operation({
   },
   command: {
     name: 'certify',
+    argument: false,
     about:
       "send a test order to a location's POS, and check that the POS makes one ticket, reports each status and " +
       'repeats webhooks. Exits 1 if a check fails',
@@ -220,10 +221,7 @@ async function readContents(file: string): Promise<TestContents> {
 
 /** @returns seconds */
 function readWait(text: string): number {
-  const [, count, unit] = /^(\d{1,5})([sm])$/.exec(text) ?? [];
-  const seconds = Number(count) * (unit === 'm' ? 60 : 1);
-  if (!(seconds > 0 && seconds <= WAIT_MAX_S)) {
-    throw new InvalidArgumentError('Use a duration such as 60s or 5m, up to 15m.');
-  }
-  return seconds;
+  const seconds = (durationIn(text, 'sm') ?? 0) / 1_000;
+  if (seconds > 0 && seconds <= WAIT_MAX_S) return seconds;
+  throw new InvalidArgumentError('Use a duration such as 60s or 5m, up to 15m.');
 }

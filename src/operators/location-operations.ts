@@ -36,10 +36,12 @@ import {
   type Operation,
 } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
-import { group, groupOption, lasting, locationArgument, LocationParams, optional, whether } from './requests.ts';
+import { group, lasting, LocationParams, optional, optionsOf, whether } from './requests.ts';
 
 /** Limit for all calls to the POS together. It is short, because an operator waits for the result. */
 const CHECK_MS = 8_000;
+
+const LocationsQuery = z.strictObject({ group });
 
 const list = operation({
   id: 'listLocations',
@@ -51,7 +53,7 @@ const list = operation({
     output: ListedLocations,
     answer: 'The locations.',
   },
-  query: z.strictObject({ group }),
+  query: LocationsQuery,
   async run({ pool, within }) {
     return { locations: await listSeenLocations(pool, within()) };
   },
@@ -59,7 +61,7 @@ const list = operation({
   command: {
     name: 'location list',
     about: 'list all locations',
-    options: [groupOption],
+    options: optionsOf(LocationsQuery, '--group <name>'),
     examples: ['expediter location list', 'expediter location list --group brand-nord'],
     rows: 'locations',
   },
@@ -77,7 +79,6 @@ const settings = z.record(z.string(), z.unknown()).meta({
 });
 const Integration = Id.meta({ description: 'The name of an integration.', examples: ['standard'] });
 
-/** A location, without its id. */
 export const PutBody = z.strictObject({ integration: Integration, settings, ...ReplacedDetails.shape });
 const PatchBody = z
   .strictObject({ integration: Integration, settings, ...LocationDetails.shape })
@@ -160,12 +161,9 @@ async function finish(
 }
 
 const DETAILS: readonly CommandOption[] = [
-  { flags: '--name <text>', about: 'its name, for people' },
-  { flags: '--time-zone <name>', about: 'its IANA time zone, such as Europe/Berlin' },
-  { flags: '--country <code>', about: 'the country of telephone numbers in national form, such as DE' },
+  ...optionsOf(ReplacedDetails, '--name <text>', '--time-zone <name>', '--country <code>'),
   { flags: '--groups <names>', about: `its groups, such as its brand and its region; ${LIST}`, read: readList },
-  { flags: '--address <text>', about: 'its address, for people' },
-  { flags: '--back-office-url <url>', about: "the page of its POS for the restaurant's staff" },
+  ...optionsOf(ReplacedDetails, '--address <text>', '--back-office-url <url>'),
   { flags: '--anyway', about: 'change the integration although its POS has orders that have not ended' },
   { flags: '--dry-run', about: 'change nothing, and print what would change' },
 ];
@@ -199,6 +197,7 @@ const put = operation({
   print: (done, { dryRun: isDry }: PutInput) => changeInWords(done, isDry === true),
   command: {
     name: 'location put',
+    argument: false,
     about: 'create or replace a location. Everything that is not given is removed. Held orders are tried immediately',
     options: [
       { flags: '--location <id>', about: "the location's id on the platform", required: true },
@@ -254,7 +253,6 @@ const change = operation({
   command: {
     name: 'location change',
     about: 'change a location. What is not given stays',
-    argument: locationArgument,
     options: [
       { flags: '--settings <file>', about: 'a JSON file, or -, with the settings that change; null removes one' },
       ...DETAILS,
@@ -292,7 +290,6 @@ const show = operation({
   command: {
     name: 'location show',
     about: 'show one location: integration, state, valid tokens, settings without secrets, operator actions',
-    argument: locationArgument,
     more: `
 It also says whether the POS uses an old token (docs/webhooks.md#an-old-token), and which command fixes that. If the POS
 grants access for a limited time, it says when the access was last renewed, and in how many days it ends otherwise.
@@ -326,7 +323,6 @@ const check = operation({
   command: {
     name: 'provider check',
     about: "check with a location's POS whether its settings work. Changes nothing there. Exits 1 if they do not work",
-    argument: locationArgument,
     more: `
 This also shows whether the tills take orders now, if the POS reports that.
 `,
@@ -365,7 +361,6 @@ const connect = operation({
     about:
       "connect a location's POS to our webhook with a new token. Registers the webhook if the POS's API allows it, " +
       'and says what is left to do by hand. Earlier tokens stay valid until they are revoked',
-    argument: locationArgument,
     more: `
 This needs PUBLIC_URL. For HubRise and Square: if the settings have the application's id and secret but no token, this
 prints the URL of the page where the restaurant agrees. Put the code from that page into the settings as
@@ -412,7 +407,6 @@ const pause = operation({
     name: 'location pause',
     about:
       'pause a location: its orders wait. The pause does not count towards their deadline. Webhooks are still accepted',
-    argument: locationArgument,
     options: pauseTime.options,
     examples: ['expediter location pause club-1', 'expediter location pause club-1 --for 30m --reason "Oven broken"'],
     read: pauseTime.read,
@@ -439,7 +433,6 @@ const resume = operation({
   command: {
     name: 'location resume',
     about: 'resume a location that an operator or its POS paused. Its orders continue',
-    argument: locationArgument,
     examples: ['expediter location resume club-1'],
   },
 });
@@ -472,7 +465,6 @@ const test = operation({
   command: {
     name: 'location notify-test',
     about: 'send a test message to each contact of a location that is told about orders. Exits 1 if one was not sent',
-    argument: locationArgument,
     examples: ['expediter location notify-test club-1'],
   },
 });
@@ -510,7 +502,6 @@ const remove = operation({
   command: {
     name: 'location remove',
     about: 'remove a paused location with its settings and tokens. Its orders and webhooks stay stored',
-    argument: locationArgument,
     options: [
       { flags: '--unpaused', about: 'also if it is not paused' },
       { flags: '--dry-run', about: 'change nothing, and print whether it can be removed' },
@@ -544,7 +535,6 @@ export const LOCATION_OPERATIONS: readonly Operation[] = [
   remove,
 ];
 
-/** Reads settings for a command. */
 export async function readSettings(source: string): Promise<unknown> {
   if (/^\s*[{[]/.test(source)) {
     throw new NotDone(

@@ -81,7 +81,6 @@ export type Caller = {
     /** `invalidateCache` must be called after permissions changed. */
     identify: { invalidateCache(): void };
     now: Now;
-    /** The variables of the process. */
     env: NodeJS.ProcessEnv;
     isForwarded(): boolean;
     readiness(): { database: DatabaseState };
@@ -120,8 +119,11 @@ export type CommandAbout = {
   /** The group and the name of the command, such as `order show`. */
   name: string;
   about: string;
-  /** The argument's flags, its help text, and the input field that it sets. */
-  argument?: { flags: string; about: string; field: string };
+  /**
+   * The argument's flags, its help text, and the input field that it sets. By default it is the path parameter. False if
+   * an option sets that.
+   */
+  argument?: { flags: string; about: string; field: string } | false;
   options?: readonly CommandOption[];
   /** Finds path parameters of the route that the user did not type, by another operation. */
   complete?: {

@@ -6,9 +6,7 @@ import {
   concludeByPhone,
   requestCancellation,
 } from '../core/cancellations/operator-cancellations.ts';
-import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
 import { Id } from '../core/domain/order.ts';
-import { PLACEMENT_STATES } from '../core/domain/placement.ts';
 import { traceId } from '../core/domain/trace-id.ts';
 import { ListedOrders, listOrders } from '../core/orders/list-orders.ts';
 import { recordAtOrders } from '../core/operators/audit.ts';
@@ -23,18 +21,7 @@ import { Retried, retryPlacement } from '../core/placements/retry-placement.ts';
 import { operation, type Operation } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { foundInWords, orderInWords, ordersTable } from './order-text.ts';
-import {
-  ConcludeCancel,
-  OrderParams,
-  OrderQuery,
-  OrdersQuery,
-  Resolve,
-  groupOption,
-  pagingOptions,
-  spanOptions,
-} from './requests.ts';
-
-const argument = { flags: '<id>', about: "the order's id on the platform", field: 'serviceOrderId' };
+import { ConcludeCancel, OrderParams, OrderQuery, OrdersQuery, Resolve, optionsOf, pagingOptions } from './requests.ts';
 
 const list = operation({
   id: 'listOrders',
@@ -61,18 +48,13 @@ const list = operation({
     name: 'order list',
     about: 'list orders by their first signal, newest first, without member data',
     options: [
-      { flags: '--location <id>', about: 'at this location' },
-      groupOption,
-      { flags: '--integration <name>', about: 'last sent through this integration' },
-      { flags: '--state <state>', about: 'state of the placement', choices: PLACEMENT_STATES },
+      ...optionsOf(OrdersQuery, '--location <id>', '--group <name>', '--integration <name>', '--state <state>'),
       {
         flags: '--needs-operator',
         about: 'only orders that are held, in doubt or to be cancelled, and wait for a person',
       },
       { flags: '--open', about: 'only orders that have not ended' },
-      { flags: '--status <status>', about: 'the last status that the POS reported', choices: STATUSES },
-      { flags: '--member-state <state>', about: 'the state that the member sees', choices: MEMBER_STATES },
-      ...spanOptions('signalled'),
+      ...optionsOf(OrdersQuery, '--status <status>', '--member-state <state>', '--since <when>', '--until <when>'),
       ...pagingOptions('orderId'),
     ],
     examples: [
@@ -130,7 +112,6 @@ const show = operation({
   command: {
     name: 'order show',
     about: 'show one order without its member: placement, attempts, POS ids, history, webhooks, live messages, actions',
-    argument,
     examples: ['expediter order show order-4711'],
   },
 });
@@ -156,7 +137,6 @@ const retry = operation({
   command: {
     name: 'order retry',
     about: 'try a waiting or held placement now. A failed placement is final, unless its order was never read',
-    argument,
     examples: ['expediter order retry order-4711'],
   },
 });
@@ -189,7 +169,6 @@ const resolve = operation({
   command: {
     name: 'order resolve',
     about: 'say whether the POS has the ticket of an order in doubt',
-    argument,
     options: [
       {
         flags: '--there',
@@ -266,7 +245,6 @@ const cancel = operation({
   command: {
     name: 'order cancel',
     about: 'cancel an order at its POS, or say whether the restaurant cancelled it on the telephone',
-    argument,
     options: [
       {
         flags: '--by-phone <said>',

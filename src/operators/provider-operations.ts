@@ -6,7 +6,7 @@ import { settingsSchema, ShownProvider } from '../core/locations/describe-settin
 import { PlacedTest } from '../core/test-orders/test-order.ts';
 import { placeTestOrder } from '../diagnostics/place-test-order.ts';
 import { POS, operation, type Operation } from './operation.ts';
-import { locationArgument, LocationParams, optionalFields } from './requests.ts';
+import { LocationParams, optionalFields } from './requests.ts';
 
 export const listProviders = operation({
   id: 'listProviders',
@@ -94,7 +94,6 @@ const testOrder = operation({
   command: {
     name: 'provider test',
     about: "place a test order at a location's POS. The kitchen gets a ticket, which you then remove at the POS",
-    argument: locationArgument,
     options: [
       { flags: '--item-id <id>', about: 'a menu item that the POS knows; by default test-item' },
       { flags: '--price <amount>', about: 'its price in minor units; by default 100', read: Number },

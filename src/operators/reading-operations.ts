@@ -7,7 +7,25 @@ import { SCORECARDS_MAX, Scorecards, readScorecards } from '../core/orders/read-
 import { SpillAnswer } from '../core/spill/spill-webhook.ts';
 import { ReadTraffic, readTraffic } from '../core/traffic/read-traffic.ts';
 import { operation, type Operation } from './operation.ts';
-import { When, group, groupOption, oneOf, paging, pagingOptions, spanOptions } from './requests.ts';
+import { When, group, oneOf, optionsOf, paging, pagingOptions } from './requests.ts';
+
+const AuditQuery = z.strictObject({
+  actor: Id.optional().meta({ description: "The operator's name in the audit, or the operator's id." }),
+  action: Id.optional().meta({
+    description: 'What was done, such as `resolve` or `be refused`.',
+    examples: ['replay'],
+  }),
+  location: Id.optional().meta({ description: 'At this location.' }),
+  group,
+  order: Id.optional().describe('About this order. Replays of its webhooks are shown with the order.'),
+  outcome: oneOf(
+    FILTER_OUTCOMES,
+    'How it ended. An action is `unknown` if it still runs, or if its process died.',
+  ).optional(),
+  since: When.optional().describe('Only actions that began at this time or later.'),
+  until: When.optional().describe('Only actions that began before this time.'),
+  ...paging(z.string().regex(/^\d{1,18}$/, { error: 'must be the `next` of a page' })),
+});
 
 const audit = operation({
   id: 'readAudit',
@@ -25,20 +43,7 @@ const audit = operation({
     output: ListedActions,
     answer: 'A page of actions.',
   },
-  query: z.strictObject({
-    actor: Id.optional().meta({ description: "The operator's name in the audit, or the operator's id." }),
-    action: Id.optional().meta({ description: 'What was done.', examples: ['replay'] }),
-    location: Id.optional().meta({ description: 'At this location.' }),
-    group,
-    order: Id.optional().describe('About this order. Replays of its webhooks are shown with the order.'),
-    outcome: oneOf(
-      FILTER_OUTCOMES,
-      'How it ended. An action is `unknown` if it still runs, or if its process died.',
-    ).optional(),
-    since: When.optional().describe('Only actions that began at this time or later.'),
-    until: When.optional().describe('Only actions that began before this time.'),
-    ...paging(z.string().regex(/^\d{1,18}$/, { error: 'must be the `next` of a page' })),
-  }),
+  query: AuditQuery,
   run: ({ pool, within }, { location, group: _group, order, limit, cursor, ...filter }) =>
     readAudit(pool, { ...filter, locations: within(location), serviceOrderId: order }, { before: cursor, limit }),
   print: ({ actions }) => actsTable(actions, 'No actions match.'),
@@ -46,13 +51,15 @@ const audit = operation({
     name: 'audit list',
     about: 'list actions of operators, newest first, with the operator, the source, the subject and the outcome',
     options: [
-      { flags: '--actor <name>', about: "the operator's name in the audit, or the operator's id" },
-      { flags: '--action <what>', about: 'what was done, such as replay, resolve or "be refused"' },
-      { flags: '--location <id>', about: 'at this location' },
-      groupOption,
-      { flags: '--order <id>', about: 'about this order; replays of its webhooks are in `order show`' },
-      { flags: '--outcome <outcome>', about: 'how it ended', choices: FILTER_OUTCOMES },
-      ...spanOptions('begun'),
+      ...optionsOf(
+        AuditQuery,
+        '--actor <name>',
+        '--action <what>',
+        '--location <id>',
+        '--group <name>',
+        '--order <id>',
+      ),
+      ...optionsOf(AuditQuery, '--outcome <outcome>', '--since <when>', '--until <when>'),
       ...pagingOptions('auditId'),
     ],
     more: `

@@ -1,4 +1,5 @@
 /** Schemas of the input of operations, for requests and for commands. */
+import { Option } from 'commander';
 import { z } from 'zod';
 import { readMinutes } from '../terminal/print.ts';
 import { MEMBER_STATES, STATUSES } from '../core/domain/lifecycle.ts';
@@ -43,14 +44,10 @@ export const paging = <Cursor extends z.ZodType>(cursor: Cursor) => ({
 });
 
 export const group = Id.optional().meta({ description: 'Only at locations of this group.', examples: ['brand-nord'] });
-export const groupOption: CommandOption = { flags: '--group <name>', about: 'only at locations of this group' };
 
 export const LocationParams = z.strictObject({
   locationId: Id.meta({ description: "The location's id on the ordering platform.", examples: ['club-1'] }),
 });
-
-/** The argument of a command about one location. */
-export const locationArgument = { flags: '<id>', about: "the location's id on the platform", field: 'locationId' };
 
 export const EXAMPLE_ID = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
 
@@ -65,11 +62,32 @@ export const idOf = (thing: 'token' | 'session' | 'grant') => {
 
 export const SessionParams = z.strictObject({ sessionId: idOf('session') });
 
-/** The options `--since` and `--until` of a command. @param did a participle for the help, such as `received` */
-export const spanOptions = (did: string): CommandOption[] => [
-  { flags: '--since <when>', about: `${did} at this time or later`, read: 'past' },
-  { flags: '--until <when>', about: `${did} before this time`, read: 'past' },
-];
+/** The description of a field as the help of a command has it. */
+export const inHelp = (description = ''): string =>
+  description.replace(/^[A-Z](?![A-Z])/, (first) => first.toLowerCase()).replace(/\.$/, '');
+
+/** A schema and what it wraps: the innermost is last. */
+const layersOf = (schema: z.ZodType): z.ZodType[] =>
+  schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault
+    ? [schema, ...layersOf(schema.unwrap() as z.ZodType)]
+    : [schema];
+
+/** The options of a command for fields of its query or its body, which say their help, their choices and how they are read. */
+export function optionsOf({ shape }: z.ZodObject, ...flags: string[]): CommandOption[] {
+  return flags.map((each) => {
+    const field = shape[new Option(each).attributeName()] as z.ZodType;
+    const layers = layersOf(field);
+    const type = layers.at(-1);
+    return {
+      flags: each,
+      about: inHelp(layers.find(({ description }) => description !== undefined)?.description),
+      ...(type instanceof z.ZodEnum && { choices: type.options as string[] }),
+      ...(type === When && { read: 'past' }),
+      ...(type instanceof z.ZodNumber && { read: Number }),
+      ...(!field.safeParse(undefined).success && { required: true }),
+    };
+  });
+}
 export const pagingOptions = (id: string): CommandOption[] => [
   { flags: '--limit <count>', about: 'maximum number of rows', read: 'limit' },
   { flags: `--after <${id}>`, about: 'the last row of the previous list' },

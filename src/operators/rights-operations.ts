@@ -19,7 +19,7 @@ import {
   revokeOperatorToken,
 } from '../core/operators/operator-tokens.ts';
 import { operation, type Caller, type CommandOption, type Operation, type Options } from './operation.ts';
-import { EXAMPLE_ID, SessionParams, When, idOf } from './requests.ts';
+import { EXAMPLE_ID, SessionParams, When, idOf, optionsOf } from './requests.ts';
 
 const TokenParams = z.strictObject({ tokenId: idOf('token') });
 const AddGrant = NewOperatorGrant.meta({
@@ -115,11 +115,7 @@ const issueToken = operation({
     name: 'operator token issue',
     about: 'make a named token for the operator API (as Bearer) and for the console. It is shown only once',
     options: [
-      {
-        flags: '--name <name>',
-        about: 'the name in the audit. No other valid token may have this name',
-        required: true,
-      },
+      ...optionsOf(IssueToken, '--name <name>'),
       ...RIGHT,
       {
         flags: '--expires <when>',
@@ -213,11 +209,7 @@ const addGrant = operation({
     name: 'operator grant add',
     about:
       'give roles to an address or all members of a group, within five seconds, also if they are signed in already',
-    options: [
-      { flags: '--email <address>', about: 'an address that the issuer has verified' },
-      { flags: '--group <name>', about: 'a group, as the issuer names it' },
-      ...RIGHT,
-    ],
+    options: [...optionsOf(AddGrant, '--email <address>', '--group <name>'), ...RIGHT],
     examples: [
       'expediter operator grant add --email anna@example.com --role viewer --locations club-1',
       'expediter operator grant add --group kitchen-managers --role operator --role member-data --json',

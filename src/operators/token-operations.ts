@@ -17,7 +17,7 @@ import {
 } from '../core/locations/webhook-tokens.ts';
 import { NO_PUBLIC_URL, noSuch, operation, type Operation } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
-import { EXAMPLE_ID, group, groupOption, idOf, LocationParams, optionalFields, When } from './requests.ts';
+import { EXAMPLE_ID, group, idOf, LocationParams, optionalFields, optionsOf, When } from './requests.ts';
 
 const Label = z
   .string()
@@ -65,6 +65,7 @@ const issue = operation({
   print: facts,
   command: {
     name: 'token issue',
+    argument: false,
     about:
       'make a token and its webhook URL. Not needed before `provider connect`, which makes its own. They are shown only once, because only the SHA-256 is stored. Earlier ' +
       'tokens stay valid. This needs PUBLIC_URL',
@@ -85,6 +86,8 @@ const issue = operation({
   },
 });
 
+const TokensQuery = z.strictObject({ location: Id.optional().meta({ description: 'At this location.' }), group });
+
 const list = operation({
   id: 'listTokens',
   access: { role: 'any', of: 'list' },
@@ -95,7 +98,7 @@ const list = operation({
     output: z.object({ tokens: z.array(TokenRow.extend({ state: z.enum(TOKEN_STATES) })) }),
     answer: 'The tokens.',
   },
-  query: z.strictObject({ location: Id.optional().meta({ description: 'At this location.' }), group }),
+  query: TokensQuery,
   async run({ pool, within, service }, { location }) {
     const integrations = new Map((await listLocations(pool)).map((row) => [row.locationId, row.integration]));
     if (service === undefined && location !== undefined && !integrations.has(location)) {
@@ -124,7 +127,7 @@ const list = operation({
     about:
       'list tokens with their state (valid, expired, revoked, or of a previous integration), their expiry, and when ' +
       'a webhook last used them. The token itself is never shown',
-    options: [{ flags: '--location <id>', about: 'only of this location' }, groupOption],
+    options: optionsOf(TokensQuery, '--location <id>', '--group <name>'),
     examples: ['expediter token list', 'expediter token list --location club-1 --json'],
     rows: 'tokens',
   },

@@ -1,5 +1,5 @@
 import type { Actor } from '../core/operators/operator.ts';
-import { WEBHOOK_OUTCOMES, type WebhookOutcome } from '../core/domain/webhook.ts';
+import type { WebhookOutcome } from '../core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../core/postgres/ensure-webhook-partitions.ts';
 import { ListedWebhooks, listWebhooks, type WebhookFilter, type WebhookKey } from '../core/replay/list-webhooks.ts';
 import { Replayed, replayWebhook, timeNow, type Replaying } from '../core/replay/replay-webhook.ts';
@@ -23,9 +23,8 @@ import {
   WebhookParams,
   WebhookQuery,
   WebhooksQuery,
-  groupOption,
+  optionsOf,
   pagingOptions,
-  spanOptions,
 } from './requests.ts';
 import { replayInWords, replaysInWords, webhookInWords, webhooksTable } from './webhook-text.ts';
 
@@ -36,11 +35,8 @@ const COUNT_PAGE = 1_000;
 const COUNT_MAX = 10_000;
 
 const FILTERS: readonly CommandOption[] = [
-  { flags: '--outcome <outcome>', about: 'its outcome', choices: WEBHOOK_OUTCOMES },
-  { flags: '--location <id>', about: 'at this location' },
-  groupOption,
-  { flags: '--integration <name>', about: 'through this integration' },
-  ...spanOptions('received'),
+  ...optionsOf(WebhooksQuery, '--outcome <outcome>', '--location <id>', '--group <name>', '--integration <name>'),
+  ...optionsOf(WebhooksQuery, '--since <when>', '--until <when>'),
   { flags: '--old-token', about: 'only webhooks refused for an old token' },
 ];
 
@@ -74,11 +70,7 @@ const list = operation({
   command: {
     name: 'webhook list',
     about: 'list webhooks, newest first, without their contents',
-    options: [
-      ...FILTERS,
-      { flags: '--order <id>', about: "only webhooks in this order's history" },
-      ...pagingOptions('webhookId'),
-    ],
+    options: [...FILTERS, ...optionsOf(WebhooksQuery, '--order <id>'), ...pagingOptions('webhookId')],
     examples: [
       'expediter webhook list --location club-1 --since 3d',
       'expediter webhook list --outcome dropped --since 2027-01-31T18:00:00Z --until 2027-01-31T20:00:00Z --json',

@@ -282,7 +282,6 @@ const DELIVERY = /deliver|courier|ship|drop/i;
 const PICKUP = /pick|take|collect|carry|to_?go/i;
 const TABLE = /dine|table|eat_?in|on_?site|in_?house/i;
 
-/** Drafts the table of order types, and the orders that are not for us. */
 function draftTypes(order: readonly Node[]): { table: string; skips: string; type: string } {
   const nested = objectsIn(order).flatMap(({ children }) => children);
   const isType = ({ values }: Node): boolean => values.some((value) => DELIVERY.test(value) || PICKUP.test(value));
@@ -373,7 +372,6 @@ function draftDestination(order: readonly Node[], indent: string): string {
   return place.mayLack ? `${place.at} && ${made.replaceAll(`${place.at}?.`, `${place.at}.`)},` : `${made},`;
 }
 
-/** Drafts the discounts, if the platform lists them. */
 function draftDiscounts(order: readonly Node[]): string {
   const list = listIn(DISCOUNTS, order);
   if (list === undefined) return '';

@@ -1,4 +1,5 @@
 import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
+import { isObject, jsonIn } from '../core/domain/json-text.ts';
 import { liveProcesses } from '../core/domain/live-processes.ts';
 import type { PosContext } from '../core/domain/provider.ts';
 import { parseRetryAfter } from '../core/domain/classify-error.ts';
@@ -18,7 +19,6 @@ export type PosRequest = {
   signal: AbortSignal;
   /** Time limit of this request in milliseconds, so that the attempt has time for its other requests. */
   withinMs?: number;
-  /** The context's `fetch`. */
   fetch: PosContext<unknown>['fetch'];
 };
 
@@ -68,7 +68,9 @@ export async function callPos(call: PosRequest): Promise<PosAnswer> {
   const { status, headers } = response;
   // A body that breaks off is not JSON, and a 2xx counts without it.
   const text = await response.text().catch(() => 'cut off');
-  const json = parseJson(text);
+  const parsed = jsonIn(text);
+  // A JSON string or number is no POS's answer.
+  const json = isObject(parsed) ? parsed : undefined;
   // guard: whose-answer
   const foreign = foreignAnswer({ method: call.method, httpStatus: status, text: text.trim(), json }, name);
   if (foreign !== undefined) throw foreign;
@@ -141,16 +143,6 @@ function refusalOf(response: Response, resetHeader: string | undefined, name: st
   // A vendor may send the reset time with any answer, but only a 429 means that the limit is reached.
   const retryAfterMs = parseRetryAfter(response.headers, httpStatus === 429 ? resetHeader : undefined);
   return new TryAgain(message, { sent: !refused, retryAfterMs, httpStatus });
-}
-
-/** @returns undefined also for a JSON string or number, which is no POS's answer */
-function parseJson(text: string): unknown {
-  try {
-    const json: unknown = JSON.parse(text);
-    return typeof json === 'object' && json !== null ? json : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Statuses by which a gateway speaks for itself, such as Vercel's 402 and nginx's 413: RFC 9110, RFC 6585, RFC 7725. */

@@ -1,7 +1,7 @@
 import type { ZodType } from 'zod';
 import { NeedsOperator, TryAgain } from '../core/domain/errors.ts';
 import type { Connection, Credentials, PosContext } from '../core/domain/provider.ts';
-import { callPos, type PosAnswer } from './call-pos.ts';
+import { callPos, type PosAnswer, type PosRequest, routeOf } from './call-pos.ts';
 import { describeError, perhapsTaken } from '../core/domain/classify-error.ts';
 
 /**
@@ -23,6 +23,22 @@ export async function callWithToken(
     if (fresh === accessToken) throw error;
     return call(fresh);
   }
+}
+
+/** Calls a path below `baseUrl` with an access token. @throws as `callPos` does */
+export function callWithBearer(
+  { settings, signal, fetch }: Pick<PosContext<{ baseUrl: string }>, 'settings' | 'signal' | 'fetch'>,
+  accessToken: string,
+  { path, headers, ...request }: Omit<PosRequest, 'url' | 'signal' | 'fetch'> & { path: string },
+): Promise<PosAnswer> {
+  return callPos({
+    url: settings.baseUrl + path,
+    route: routeOf(path),
+    ...request,
+    headers: { authorization: `Bearer ${accessToken}`, accept: 'application/json', ...headers },
+    signal,
+    fetch,
+  });
 }
 
 /** A one-time OAuth authorisation code that a person copies from the browser. */

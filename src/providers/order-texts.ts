@@ -32,10 +32,14 @@ export function takeOff(order: CanonicalOrder): string | undefined {
   return each.length === 0 ? undefined : `TAKE OFF: ${each.join(', ')}`;
 }
 
-/** Writes the order's note: first the age check, then the member's text. Undefined if the order has neither. */
+/** Writes a note, one text on each line. Undefined if there is no text. */
+export function joinNotes(limit: number, ...texts: (string | undefined)[]): string | undefined {
+  return cutText(texts.filter(Boolean).join('\n'), limit) || undefined;
+}
+
+/** Writes the order's note: first the age check, then the member's text. */
 export function orderNote(order: CanonicalOrder, limit: number): string | undefined {
-  const lines = [ageCheck(order), order.notes].filter(Boolean);
-  return lines.length === 0 ? undefined : cutText(lines.join('\n'), limit);
+  return joinNotes(limit, ageCheck(order), order.notes);
 }
 
 /**

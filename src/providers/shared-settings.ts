@@ -54,6 +54,9 @@ export const ItemMap = z
   .default({})
   .meta({ ...SHOWN, description: "The POS's ids by our ids. An id that is missing here is sent unchanged." });
 
+/** The POS's id for our id. */
+export const posIdOf = (map: Readonly<Record<string, string>>, id: string): string => entryOf(map, id) ?? id;
+
 /** Returns a map's entry for our id. For the id "constructor", a plain look-up would find a function. */
 export function entryOf<Entry>(map: Readonly<Record<string, Entry>>, id: string): Entry | undefined {
   return Object.hasOwn(map, id) ? map[id] : undefined;

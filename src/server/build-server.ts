@@ -44,7 +44,6 @@ export type Server = {
 type About = {
   registry: Registry;
   log: FastifyBaseLogger;
-  /** The variables of the process, which the doctor checks. */
   env: NodeJS.ProcessEnv;
   droppedLines?: () => number;
   limits?: AnswerLimits;

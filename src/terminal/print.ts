@@ -28,15 +28,20 @@ export function readLimit(text: string): number {
 const UNIT_MS = new Map(Object.entries({ s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }));
 const Time = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 
+/** @returns milliseconds; undefined if the text is no number with one of the units, such as 30m */
+export function durationIn(text: string, units: string): number | undefined {
+  const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
+  return units.includes(unit) && count !== undefined ? Number(count) * (UNIT_MS.get(unit) ?? 0) : undefined;
+}
+
 /**
  * Reads a time, or a duration before or after now: 3d, 2h, 30m, 45s.
  * @throws InvalidArgumentError if the text is neither, or if `when` is `future` and the time has passed
  */
 export function readTime(text: string, when: 'past' | 'future'): Date {
-  const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
-  const distance = Number(count) * (UNIT_MS.get(unit) ?? 0);
+  const distance = durationIn(text, 'smhd');
   const at =
-    count === undefined
+    distance === undefined
       ? Date.parse(Time.safeParse(text).data ?? '')
       : Date.now() + (when === 'past' ? -distance : distance);
   if (Number.isNaN(at)) {
@@ -49,9 +54,9 @@ export function readTime(text: string, when: 'past' | 'future'): Date {
 
 /** Reads a duration in whole minutes: 30m, 2h, 1d. */
 export function readMinutes(text: string): number {
-  const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
-  if (count === undefined) throw new InvalidArgumentError('Use a duration such as 30m, 2h or 1d.');
-  return (Number(count) * (UNIT_MS.get(unit) ?? 0)) / 60_000;
+  const duration = durationIn(text, 'mhd');
+  if (duration === undefined) throw new InvalidArgumentError('Use a duration such as 30m, 2h or 1d.');
+  return duration / 60_000;
 }
 
 /** The help text of an option that `readPast` reads. */

@@ -65,7 +65,6 @@ export async function storeLogin(env: NodeJS.ProcessEnv, service: Service): Prom
   return file;
 }
 
-/** @returns whether there was a login */
 export async function forgetLogin(env: NodeJS.ProcessEnv): Promise<Service | undefined> {
   const login = await readLogin(env);
   await rm(loginFile(env), { force: true });

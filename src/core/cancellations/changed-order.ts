@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientBase } from 'pg';
+import { isObject } from '../domain/json-text.ts';
 import type { CanonicalOrder } from '../domain/order.ts';
 import { PAUSED_AT, TAKE_OFF_PAUSE } from '../kitchens/pause-location.ts';
 import { CODE_OF_COUNT, countCode } from '../placements/record-order.ts';
@@ -35,10 +36,6 @@ function differences(was: unknown, is: unknown, path: readonly string[]): OrderC
 /** @returns a list's length, or undefined for other objects */
 function lengthOf(value: object): number | undefined {
   return Array.isArray(value) ? value.length : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
 
 /**

@@ -26,7 +26,6 @@ export type Subject = { serviceOrderId: string } | { locationId: string };
 
 const NOTES = 200;
 
-/** The column with the subject's id, the table that has it, and the id. */
 const placeOf = (subject: Subject): { column: Column; table: string; id: string } =>
   'serviceOrderId' in subject
     ? { column: 'service_order_id', table: 'placements', id: subject.serviceOrderId }

@@ -16,8 +16,12 @@ export type LeftOutCode = (typeof LEFT_OUT_CODES)[number];
 /** A field that was left out of an order. Its value is not stored, because it may be a member's data. */
 export type LeftOut = { code: LeftOutCode; path: string };
 
-/** A stored `LeftOut`. A newer version may have written a code that this version does not know. */
-export const StoredLeftOut = z.object({
-  code: z.string().meta({ description: `One of ${LEFT_OUT_CODES.join(', ')}, or of a newer version.` }),
-  path: CauseText.meta({ description: '`member.phone`, `items.0.name`.' }),
-});
+/** Stored `LeftOut`s. A newer version may have written a code that this version does not know. */
+export const StoredLeftOuts = z
+  .array(
+    z.object({
+      code: z.string().meta({ description: `One of ${LEFT_OUT_CODES.join(', ')}, or of a newer version.` }),
+      path: CauseText.meta({ description: '`member.phone`, `items.0.name`.' }),
+    }),
+  )
+  .meta({ description: 'Parts of the order that were left out because they cannot be used.' });

@@ -36,7 +36,6 @@ export const MemberSnapshot = MemberMessage.omit({ occurredAt: true, appliedAt: 
 });
 export type MemberSnapshot = z.infer<typeof MemberSnapshot>;
 
-/** An order's present state, as stored. */
 export type StateRow = Pick<
   LiveRow,
   'reasonCode' | 'itemIds' | 'estimatedReadyAt' | 'estimatedDeliveryAt' | 'trackingUrl'

@@ -1,5 +1,5 @@
 import { flattenModifiers } from './flatten-modifiers.ts';
-import type { CanonicalOrder } from './order.ts';
+import type { CanonicalOrder, Modifier } from './order.ts';
 
 /**
  * Digits after the decimal point, for each currency that does not have two. The source is ISO 4217, list one, as of
@@ -30,13 +30,9 @@ export function toDecimal(minorUnits: number, currency: string): string {
 
 /** Adds up the items with their modifiers, in minor units. An item without a price is free. */
 export function sumItems(items: CanonicalOrder['items']): number {
-  return items.reduce((sum, { unitPrice = 0, quantity, modifiers }) => {
-    const extras = flattenModifiers(modifiers).reduce(
-      (sum, { unitPrice = 0, quantity }) => sum + unitPrice * quantity,
-      0,
-    );
-    return sum + (unitPrice + extras) * quantity;
-  }, 0);
+  // An item is the parent of its modifiers, so each line comes with its quantity in the order.
+  const lines = flattenModifiers<CanonicalOrder['items'][number] | Modifier>(items);
+  return lines.reduce((sum, { unitPrice = 0, quantity }) => sum + unitPrice * quantity, 0);
 }
 
 /** Lists an order's discounts above 0 for a ticket. If the order lists none, their sum is one "Discount". */

@@ -35,7 +35,6 @@ export type Observed =
     }
   /** A signal named an order that ended long ago. It was ignored. */
   | { what: 'past order'; serviceOrderId: string }
-  /** An order was read without its unusable parts. */
   | { what: 'left out'; serviceOrderId: string; locationId: string; leftOut: readonly LeftOut[] }
   | {
       what: 'attempt';
@@ -133,7 +132,6 @@ export const AUTH_ENDPOINTS = [
 export type AuthEndpoint = (typeof AUTH_ENDPOINTS)[number];
 export const FAILED_AUTH_OUTCOMES = ['refused', 'slowed'] as const;
 
-/** Names of the work that every process repeats automatically. */
 export const BACKGROUND_WORK = [
   'sweep of parked events',
   'notification of estimates',

@@ -52,11 +52,9 @@ export type Claim = {
   /** When it was due, to the microsecond. A later time in the row means that it has become due again since then. */
   dueAt: string;
   problem: string | null;
-  /** Failed attempts since the last success. */
   failures: number;
   /** Seconds since the first signal. */
   age: number;
-  /** True if the deadline has passed. */
   late: boolean;
   /** Seconds since the last request to the POS ended. Null if none has ended. */
   sinceRequest: number | null;

@@ -1,3 +1,4 @@
+import { isObject } from './json-text.ts';
 import { toCauseText } from './cause-text.ts';
 import { NeedsOperator } from './errors.ts';
 import type { LeftOut, LeftOutCode } from './left-out.ts';
@@ -81,7 +82,7 @@ type LeaveOut = (code: LeftOutCode, path: string) => void;
 /** Removes blank texts: some platforms send them for missing values, and a POS would print them. */
 function removeBlanks(given: unknown): void {
   const remove = (parent: unknown, field: string): void => {
-    if (isFields(parent) && isBlank(parent[field])) delete parent[field];
+    if (isObject(parent) && isBlank(parent[field])) delete parent[field];
   };
   remove(given, 'notes');
   remove(given, 'cancelReason');
@@ -92,15 +93,15 @@ function removeBlanks(given: unknown): void {
     remove(fieldOf(given, names.slice(0, -1)), names.at(-1) ?? '');
   }
   const fulfillment = fieldOf(given, ['fulfillment']);
-  if (!isFields(fulfillment) || fulfillment['type'] !== 'pickup') return;
+  if (!isObject(fulfillment) || fulfillment['type'] !== 'pickup') return;
   const { destination } = fulfillment;
-  if (isFields(destination) && Object.values(destination).every(isBlank)) delete fulfillment['destination'];
+  if (isObject(destination) && Object.values(destination).every(isBlank)) delete fulfillment['destination'];
 }
 
 /** Leaves out a country that is not two letters, such as a name. */
 function readCountry(given: unknown, leaveOut: LeaveOut): void {
   const destination = fieldOf(given, ['fulfillment', 'destination']);
-  if (!isFields(destination) || typeof destination['country'] !== 'string') return;
+  if (!isObject(destination) || typeof destination['country'] !== 'string') return;
   if (COUNTRY.test(destination['country'].trim())) return;
   delete destination['country'];
   leaveOut('address_unusable', `${DESTINATION}.country`);
@@ -109,7 +110,7 @@ function readCountry(given: unknown, leaveOut: LeaveOut): void {
 /** Converts a telephone number to E.164, and leaves out an invalid e-mail address. */
 function readContact(given: unknown, locationCountry: string | undefined, leaveOut: LeaveOut): void {
   const member = fieldOf(given, ['member']);
-  if (!isFields(member)) return;
+  if (!isObject(member)) return;
   const { phone, email } = member;
   if (typeof phone === 'string') member['phone'] = toE164(phone, countryOf(given, locationCountry)) ?? phone;
   if (typeof email !== 'string') return;
@@ -126,7 +127,7 @@ function tidyDiscounts(given: unknown): void {
   if (!Array.isArray(discounts)) return;
   if (discounts.length === 0) delete (given as Fields)['discounts'];
   for (const each of discounts) {
-    if (isFields(each) && isBlank(each['name'])) delete each['name'];
+    if (isObject(each) && isBlank(each['name'])) delete each['name'];
   }
 }
 
@@ -134,7 +135,7 @@ function tidyDiscounts(given: unknown): void {
 function addUpDiscounts(given: unknown): void {
   const money = fieldOf(given, ['money']);
   const discounts = fieldOf(given, ['discounts']);
-  if (!isFields(money) || money['discount'] !== undefined || !Array.isArray(discounts)) return;
+  if (!isObject(money) || money['discount'] !== undefined || !Array.isArray(discounts)) return;
   const sum = sumAmounts(discounts as { amount?: unknown }[]);
   // If an amount is not a number, the parser reports it.
   if (Number.isSafeInteger(sum)) money['discount'] = sum;
@@ -164,20 +165,20 @@ function fix(
   const path = issue.path.join('.');
   const parent = fieldOf(given, issue.path.slice(0, -1));
   const field = String(issue.path.at(-1));
-  const text = isFields(parent) ? parent[field] : undefined;
+  const text = isObject(parent) ? parent[field] : undefined;
   if (issue.code === 'too_big' && issue.maximum === TEXT_MAX && typeof text === 'string' && path !== 'member.email') {
     (parent as Fields)[field] = text.slice(0, TEXT_MAX).toWellFormed();
     leaveOut('text_too_long', path);
     return true;
   }
   const code = SPARED.get(path);
-  if (code !== undefined && isFields(parent)) {
+  if (code !== undefined && isObject(parent)) {
     delete parent[field];
     leaveOut(code, path);
     return true;
   }
   const fulfillment = fieldOf(given, ['fulfillment']);
-  if (!`${path}.`.startsWith(`${DESTINATION}.`) || !isFields(fulfillment) || fulfillment['type'] !== 'pickup')
+  if (!`${path}.`.startsWith(`${DESTINATION}.`) || !isObject(fulfillment) || fulfillment['type'] !== 'pickup')
     return false;
   // A pickup needs no destination.
   if (Object.hasOwn(fulfillment, 'destination')) leaveOut('address_unusable', DESTINATION);
@@ -190,7 +191,7 @@ function unknownFields(given: unknown, read: unknown): Set<string> {
   const found = new Set<string>();
   const compare = (from: unknown, to: unknown, path: string): void => {
     if (Array.isArray(from) && Array.isArray(to)) from.forEach((each, nth) => compare(each, to[nth], `${path}.*`));
-    else if (isFields(from) && isFields(to)) {
+    else if (isObject(from) && isObject(to)) {
       for (const [field, value] of Object.entries(from)) {
         const at = path === '' ? field : `${path}.${field}`;
         if (Object.hasOwn(to, field)) compare(value, to[field], at);
@@ -204,13 +205,8 @@ function unknownFields(given: unknown, read: unknown): Set<string> {
 
 function fieldOf(value: unknown, path: readonly PropertyKey[]): unknown {
   let found = value;
-  for (const field of path)
-    found = typeof found === 'object' && found !== null ? (found as Fields)[String(field)] : undefined;
+  for (const field of path) found = isObject(found) ? found[String(field)] : undefined;
   return found;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null;
 }
 
 function isBlank(value: unknown): boolean {

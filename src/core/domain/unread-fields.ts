@@ -1,3 +1,5 @@
+import { isObject } from './json-text.ts';
+
 /** The fields that the running `noteUnread` has found. Reading is synchronous, so there is only one at a time. */
 let found: Set<string> | undefined;
 
@@ -22,8 +24,4 @@ export function compareRead(value: unknown, read: unknown, path = ''): void {
     if (part !== undefined) compareRead(given, part, at);
     else if (given !== undefined && given !== null && given !== '') found.add(at);
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

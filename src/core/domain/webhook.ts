@@ -129,7 +129,6 @@ export type TranslatedWebhook = Omit<ArrivedWebhook, 'target' | 'token'> & {
   polled?: true;
 };
 
-/** An event with the webhook that brought it. */
 export type ArrivedEvent = {
   webhookId: string;
   locationId: string;

@@ -149,7 +149,6 @@ async function settled({ pool, observe }: Deps, locationId: string): Promise<Sho
   return (await showAvailability(pool, { locations: [locationId] }, { limit: 1 }))[0];
 }
 
-/** An availability that has just changed. */
 export type Settled = Pick<Availability, 'locationId' | 'state' | 'source' | 'extraMinutes'> & { until: Date | null };
 
 /** Writes the availability of all kitchens that changed. Only one process does it at a time. */

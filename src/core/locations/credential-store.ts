@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
@@ -186,9 +186,7 @@ export function placeOfGrant(key: string): string {
 /** The key of a grant: the SHA-256 of its integration and seed, in hex. */
 export function keyOfGrant(integration: string, seed: TokenRequest['seed']): string {
   const sorted = Object.entries(seed).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha256')
-    .update(JSON.stringify([integration, sorted]))
-    .digest('hex');
+  return hash('sha256', JSON.stringify([integration, sorted]));
 }
 
 const ROW = `"grant", generation,

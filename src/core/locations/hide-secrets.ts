@@ -1,7 +1,6 @@
 import type { Credentials, Provider } from '../domain/provider.ts';
 import { couldBeToken, maySee } from './describe-settings.ts';
 
-/** Stands in a text instead of a secret. */
 const HIDDEN = '[secret]';
 
 /** The secrets of settings that were read before: settings are kept, and an item map of 256 KiB takes milliseconds. */

@@ -15,7 +15,6 @@ import { type AllowedHosts, refuseUrl } from '../egress/allowed-hosts.ts';
 import { keyOfGrant } from './credential-store.ts';
 import { SealedElsewhere, keyIdOf, seal, unseal, type SettingsKeys } from './settings-key.ts';
 
-/** A location that orders can be sent to. */
 export type Location = {
   locationId: string;
   integration: string;
@@ -121,7 +120,6 @@ export function settingsDecrypter(rules: SettingsRules): DecryptSettings {
   };
 }
 
-/** The place of a location's settings, see `seal`. */
 export function placeOfSettings(locationId: string): string {
   return `locations/${locationId}`;
 }
@@ -131,7 +129,6 @@ export async function unsealSettings({ keys }: { keys: SettingsKeys }, locationI
   return (await unseal(keys, sealed, placeOfSettings(locationId))) as Record<string, unknown>;
 }
 
-/** The place of an application's settings, see `seal`. */
 export function placeOfApplication(name: string): string {
   return `applications/${name}`;
 }
@@ -293,7 +290,6 @@ export const reconnectedBy = (settings: string, grant: string): string => {
     access_granted_at = CASE WHEN ${isOther} THEN now() ELSE l.access_granted_at END`;
 };
 
-/** A location as it is stored. Its settings are encrypted. */
 export type StoredLocation = {
   locationId: string;
   integration: string;

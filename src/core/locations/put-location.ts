@@ -1,3 +1,4 @@
+import { isRecord } from '../domain/json-text.ts';
 import { Contact } from '../contacts/contact.ts';
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -31,18 +32,18 @@ import { judgeTarget, refuseMove, refuseWhiteSpace, type SettingsChange } from '
 export const LocationDetails = z.object({
   name: Typed(200)
     .nullable()
-    .meta({ description: 'For people.', examples: ['Trattoria Nord'] }),
+    .meta({ description: 'Its name, for people.', examples: ['Trattoria Nord'] }),
   timeZone: z
     .string()
     .refine(isTimeZone, { error: 'is not an IANA time zone such as Europe/Berlin' })
     .nullable()
-    .meta({ description: 'An IANA name.', examples: ['Europe/Berlin'] }),
+    .meta({ description: 'Its IANA time zone, such as Europe/Berlin.', examples: ['Europe/Berlin'] }),
   country: z
     .string()
     .toUpperCase()
     .nullable()
     .meta({
-      description: 'ISO 3166-1 alpha-2, for telephone numbers in national form.',
+      description: 'The country of telephone numbers in national form, by ISO 3166-1 alpha-2, such as DE.',
       examples: ['DE'],
     }),
   contacts: z.array(Contact).max(10).meta({ description: 'Who can be reached at the restaurant.' }),
@@ -53,7 +54,7 @@ export const LocationDetails = z.object({
     .meta({ description: 'Such as its brand and its region. Roles and lists can be limited to a group.' }),
   address: Typed(300)
     .nullable()
-    .meta({ description: 'For people.', examples: ['Hafenstr. 1, 20457 Hamburg'] }),
+    .meta({ description: 'Its address, for people.', examples: ['Hafenstr. 1, 20457 Hamburg'] }),
   backOfficeUrl: z
     .url({ protocol: /^https$/, error: 'is not an https URL' })
     .max(500)
@@ -193,18 +194,14 @@ export async function patchLocation(
 const DEPTH_MAX = 20;
 
 function mergePatch(target: unknown, patch: unknown, depth = 0): unknown {
-  if (!isObject(patch)) return patch;
+  if (!isRecord(patch)) return patch;
   if (depth > DEPTH_MAX) throw new WrongLocation(`settings: has more than ${DEPTH_MAX} levels`);
-  const merged = new Map(isObject(target) ? Object.entries(target) : []);
+  const merged = new Map(isRecord(target) ? Object.entries(target) : []);
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) merged.delete(name);
     else merged.set(name, mergePatch(merged.get(name), value, depth + 1));
   }
   return Object.fromEntries(merged);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The columns that an operator sets, as they are stored. */
@@ -436,7 +433,7 @@ async function openSettings(
     if (isPatch) throw new WrongLocation(`settings cannot be decrypted: ${error.message}`);
     return {};
   });
-  return isObject(settings) ? settings : {};
+  return isRecord(settings) ? settings : {};
 }
 
 /** Lists the changed fields. Only values that the provider's schema allows to show are in the list. */

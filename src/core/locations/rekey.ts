@@ -16,7 +16,6 @@ export type Rekeyed = {
 };
 
 export type Rekeying = {
-  /** Settings of locations and of vendor applications. */
   settings: Rekeyed;
   /** Access and refresh tokens of POS systems, also those that their owner has not confirmed yet. */
   grants: Rekeyed;

@@ -15,7 +15,6 @@ import { OLD_TOKEN_STATES, type OldTokenState } from '../domain/webhook-cause.ts
 /** The scope of a valid token: one location, through one integration. */
 export type TokenScope = ListedToken & { provider: Provider; settings: unknown };
 
-/** A token that is no longer valid, with the location and the integration that it was issued for. */
 export type OldToken = Pick<ListedToken, 'tokenId' | 'integration' | 'locationId'> & { state: OldTokenState };
 
 export const TokenRow = z.object({
@@ -216,7 +215,6 @@ export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings,
     isLookingUp = false;
   };
 
-  /** Removes changed tokens from the cache. */
   const refresh = async (): Promise<void> => {
     if (isRefreshing) return;
     isRefreshing = true;

@@ -12,7 +12,6 @@ import { ANSWERS, type Answer, type ToldOrder } from './notice-texts.ts';
 
 const VALID_FOR = '24 h';
 
-/** A message as its link shows it. */
 export type AnswerPage = {
   locationId: string;
   locationName: string;
@@ -20,7 +19,6 @@ export type AnswerPage = {
   contact: Contact;
   orders: (ToldOrder & {
     serviceOrderId: string;
-    /** True while an answer is needed. */
     isOpen: boolean;
     /** The first answer of any contact. */
     answered: { answer: Answer; by: string; at: Date } | null;

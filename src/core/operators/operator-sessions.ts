@@ -15,7 +15,6 @@ export type SignedIn = Actor & {
   /** Verified by the issuer. */
   email?: string | undefined;
   groups?: readonly string[] | undefined;
-  /** OPERATOR_TOKEN, if that was used. */
   operatorToken?: string | undefined;
   /** When the issuer authenticated them, which may be days ago. If omitted, the present time is stored. */
   provedAt?: Date;

@@ -50,9 +50,7 @@ export type AuditFilter = {
   locations?: readonly string[] | undefined;
   serviceOrderId?: string | undefined;
   outcome?: (typeof FILTER_OUTCOMES)[number] | undefined;
-  /** Only actions that began at this time or later. */
   since?: Date | undefined;
-  /** Only actions that began before this time. */
   until?: Date | undefined;
 };
 

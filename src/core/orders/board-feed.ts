@@ -37,7 +37,6 @@ export const BoardComplete = z.object({
 });
 export type BoardComplete = z.infer<typeof BoardComplete>;
 
-/** The whole board, for one watcher. */
 export type WholeBoard = z.infer<typeof BoardReset> & z.infer<typeof BoardOrders> & BoardComplete;
 
 export type Watcher = {
@@ -179,7 +178,6 @@ function sendAttention(watching: Watching, attention: SampledAttention | undefin
   watching.watcher.attention(visible);
 }
 
-/** A changed order, and the same order before the change. */
 type Change = { order: BoardOrder; before: BoardOrder | undefined };
 
 /** The copy of the board for all watchers. */

@@ -12,7 +12,7 @@ import {
   statusAt,
   type Step,
 } from '../domain/lifecycle.ts';
-import { StoredLeftOut } from '../domain/left-out.ts';
+import { StoredLeftOuts } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
@@ -32,7 +32,6 @@ export type OrderFilter = {
   /** The integration that the order's last attempt called. */
   integration?: string | undefined;
   state?: PlacementState | undefined;
-  /** Only orders that wait for a person. */
   needsOperator?: boolean | undefined;
   /** Orders that have not ended. An order that was never fetched is open while its placement is unfinished. */
   open?: boolean | undefined;
@@ -42,6 +41,29 @@ export type OrderFilter = {
   since?: Date | undefined;
   /** Signalled before this time. */
   until?: Date | undefined;
+};
+
+export const EXAMPLE_ORDER = {
+  serviceOrderId: 'order-4711',
+  locationId: 'club-1',
+  integration: 'acme',
+  fulfillment: 'pickup',
+  callOutCode: 'K472',
+  placement: 'in_doubt',
+  needsOperator: true,
+  problem: 'the POS may have the order and cannot be asked',
+  cause: { code: 'pos_cannot_be_asked' },
+  status: null,
+  memberState: 'placed',
+  cancellation: null,
+  reasonCode: null,
+  leftOut: [],
+  providerOrderId: null,
+  signalledAt: '2027-01-31T18:00:00.123456+00:00',
+  nextAttemptAt: null,
+  finishedAt: null,
+  updatedAt: '2027-01-31T18:00:00.223456+00:00',
+  endedAt: null,
 };
 
 /** One order of a list, without its member and its items. */
@@ -72,9 +94,7 @@ export const ListedOrder = z
       .nullable()
       .meta({ description: "The member's last notification about a cancellation; null for none or if cancelled." }),
     reasonCode: RecordedReasonCode.nullable().meta({ description: 'Code for why the order failed or was cancelled.' }),
-    leftOut: z
-      .array(StoredLeftOut)
-      .meta({ description: 'Parts of the order that were left out because they cannot be used.' }),
+    leftOut: StoredLeftOuts,
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
     signalledAt: Instant,
     nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
@@ -82,33 +102,7 @@ export const ListedOrder = z
     updatedAt: Instant.nullable(),
     endedAt: Instant.nullable(),
   })
-  .meta({
-    id: 'ListedOrder',
-    examples: [
-      {
-        serviceOrderId: 'order-4711',
-        locationId: 'club-1',
-        integration: 'acme',
-        fulfillment: 'pickup',
-        callOutCode: 'K472',
-        placement: 'in_doubt',
-        needsOperator: true,
-        problem: 'the POS may have the order and cannot be asked',
-        cause: { code: 'pos_cannot_be_asked' },
-        status: null,
-        memberState: 'placed',
-        cancellation: null,
-        reasonCode: null,
-        leftOut: [],
-        providerOrderId: null,
-        signalledAt: '2027-01-31T18:00:00.123456+00:00',
-        nextAttemptAt: null,
-        finishedAt: null,
-        updatedAt: '2027-01-31T18:00:00.223456+00:00',
-        endedAt: null,
-      },
-    ],
-  });
+  .meta({ id: 'ListedOrder', examples: [EXAMPLE_ORDER] });
 export type ListedOrder = z.infer<typeof ListedOrder>;
 
 export const ListedOrders = z.object({ orders: z.array(ListedOrder), next: Next });

@@ -44,7 +44,6 @@ export const OrderStory = ShownOrder.extend({
     .meta({ description: 'With `contents=true`: changes by the platform after the POS had the order.' }),
 }).meta({ id: 'ShownOrder' });
 
-/** Makes one timeline of an order's whole story. */
 export function orderTimeline(shown: ShownOrder): Happening[] {
   const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions, notes, notices } = shown;
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>

@@ -2,12 +2,14 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
 import { ESTIMATED_AT } from '../live/outbox.ts';
-import { ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
+import { EXAMPLE_ORDER, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
 import { ENDED_AT } from './needs-operator.ts';
 
 /** Maximum of items per order, and of characters per name. Both are low because the board sends thousands of orders. */
 const ITEMS = 3;
 const NAME = 60;
+
+const { reasonCode: _code, finishedAt: _at, ...EXAMPLE } = EXAMPLE_ORDER;
 
 /** One order of the board, without its member. If it was never fetched, `endedAt` is when its placement ended. */
 export const BoardOrder = ListedOrder.omit({ reasonCode: true, finishedAt: true })
@@ -31,27 +33,18 @@ export const BoardOrder = ListedOrder.omit({ reasonCode: true, finishedAt: true 
     id: 'BoardOrder',
     examples: [
       {
-        serviceOrderId: 'order-4711',
-        locationId: 'club-1',
-        integration: 'acme',
-        fulfillment: 'pickup',
-        callOutCode: 'K472',
+        ...EXAMPLE,
         placement: 'sent',
         needsOperator: false,
         problem: null,
         cause: null,
         status: 'in_progress',
         memberState: 'preparing',
-        cancellation: null,
-        leftOut: [],
         providerOrderId: '8F2K',
-        signalledAt: '2027-01-31T18:00:00.123456+00:00',
         requestedAt: '2027-01-31T18:45:00+00:00',
         estimatedAt: null,
         ordered: { items: [{ name: 'Classic Burger', quantity: 2 }], lines: 1, total: 2580, currency: 'EUR' },
-        nextAttemptAt: null,
         updatedAt: '2027-01-31T18:07:12.223456+00:00',
-        endedAt: null,
       },
     ],
   });

@@ -2,7 +2,6 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Instant, MODIFIER_LEVELS } from '../domain/order.ts';
 
-/** A stored canonical order. */
 export const Contents = z.looseObject({});
 export type Contents = z.infer<typeof Contents>;
 

@@ -32,7 +32,6 @@ export const Scorecard = z
 export type Scorecard = z.infer<typeof Scorecard>;
 export const Scorecards = z.object({ scorecards: z.array(Scorecard) });
 
-/** Maximum of scorecards in one response. */
 export const SCORECARDS_MAX = 200;
 
 /**

@@ -30,7 +30,6 @@ export type LostOrder = {
   signalledAt?: Date;
   /** Its furthest live message, if there is one. */
   last?: LiveMessage;
-  /** The highest sequence of its messages. */
   highest?: number;
   /** Set if a message proves that the POS has the ticket. The POS id is empty if no message names it. */
   ticket?: { providerOrderId?: string };

@@ -10,7 +10,7 @@ import { type Reader, readerOfRows } from '../retention/pack-order.ts';
 import { findPastOrder, findTombstone } from '../retention/past-orders.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
-import { StoredLeftOut } from '../domain/left-out.ts';
+import { StoredLeftOuts } from '../domain/left-out.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { memberNotified } from '../domain/member-notified.ts';
 import { ESTIMATED, reasonCodeAt } from '../live/outbox.ts';
@@ -81,9 +81,7 @@ export const ShownOrder = z.object({
       failedByUs: z
         .boolean()
         .meta({ description: 'We ended it without a ticket: it could not be placed, or was withdrawn.' }),
-      leftOut: z
-        .array(StoredLeftOut)
-        .meta({ description: 'Parts of the order that were left out because they cannot be used.' }),
+      leftOut: StoredLeftOuts,
       requestedAt: Instant.nullable(),
       createdAt: Instant,
       updatedAt: Instant,

@@ -1,3 +1,4 @@
+import { isObject, jsonIn } from '../domain/json-text.ts';
 import { describeCause } from '../domain/placement-cause.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import type { OrderModule, PlatformError } from '../domain/order-module.ts';
@@ -65,19 +66,11 @@ type Body = { data?: unknown; errors?: unknown[] };
 
 /** @throws NotGraphql */
 function readBody(text: string): Body {
-  const { data, errors } = parsed(text) ?? {};
+  const { data, errors } = (jsonIn(text) ?? {}) as { data?: unknown; errors?: unknown };
   const all = Array.isArray(errors) ? errors : hasValue(errors) ? [errors] : [];
   const isData = data === undefined ? all.length > 0 : typeof data === 'object' && !Array.isArray(data);
   if (!isData) throw new NotGraphql();
   return { ...(data !== undefined && { data }), ...(all.length > 0 && { errors: all }) };
-}
-
-function parsed(text: string): { data?: unknown; errors?: unknown } | null | undefined {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A platform error and the code by which it is classified. */
@@ -103,14 +96,12 @@ function errorReader(
     }
   };
   return (errors) =>
-    errors.filter(isError).map((error) => {
-      const code = [translate(error), error.extensions?.['code']].find((each) => typeof each === 'string');
-      return { error, code };
-    });
-}
-
-function isError(value: unknown): value is PlatformError {
-  return typeof value === 'object' && value !== null;
+    errors
+      .filter((error): error is PlatformError => isObject(error))
+      .map((error) => {
+        const code = [translate(error), error.extensions?.['code']].find((each) => typeof each === 'string');
+        return { error, code };
+      });
 }
 
 /** What an answer means for the requested order. */

@@ -167,7 +167,6 @@ function keepDoubt(decision: Decision): Decision {
   return decision.do === 'fail' || decision.do === 'skip' ? { ...decision, do: 'ask operator' } : decision;
 }
 
-/** Carries out a decision and reports it. */
 export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, decided: Decision): Promise<void> {
   // guard: doubt-stays
   const decision = job.doubt === undefined ? decided : keepDoubt(decided);

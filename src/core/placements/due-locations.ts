@@ -149,7 +149,6 @@ const FIND_DUE = `
                 FROM due WHERE free GROUP BY queue) AS d
           LEFT JOIN locations l ON l.location_id = d.queue) AS due`;
 
-/** How many placements may be claimed now. */
 export type Capacity = {
   limit: number;
   /** Maximum number of placements under way at one location. */

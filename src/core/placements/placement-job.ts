@@ -27,7 +27,6 @@ export type PlacementDeps = {
   breaker: CircuitBreaker;
   /** Acquires a worker slot for the location. Returns false if no slot is free or the circuit breaker forbids it. */
   acquireSlot: (location: Pick<Location, 'locationId' | 'integration'>) => boolean;
-  /** Called after a write to the outbox. */
   onLive: () => void;
   /** Called when these POS ids have become ours, so that the events parked under them can be applied. */
   onAwaited: (posIds: readonly PosId[]) => void;

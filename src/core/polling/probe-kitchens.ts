@@ -10,7 +10,6 @@ import { findLocation, type DecryptSettings } from '../locations/locations.ts';
 
 /** Maximum number of probes at the same time in one process. */
 const PROBES = 300;
-/** Seconds that a probe may take. */
 const PROBE_S = 5;
 /** Seconds after which a probe whose process died is repeated. It is longer than a probe. */
 const LEASE_S = 20;

@@ -12,9 +12,7 @@ export type WebhookFilter = {
   /** Only webhooks at these locations. Undefined for all locations. */
   locations?: readonly string[] | undefined;
   integration?: string | undefined;
-  /** Only webhooks received at this time or later. */
   since?: Date | undefined;
-  /** Only webhooks received before this time. */
   until?: Date | undefined;
   serviceOrderId?: string | undefined;
   /** True for webhooks that were refused for an old token, false for all others. */
@@ -23,7 +21,6 @@ export type WebhookFilter = {
   replayable?: 'open' | 'all' | undefined;
 };
 
-/** A webhook without its contents. */
 export const ListedWebhook = z
   .object({
     webhookId: z.string(),

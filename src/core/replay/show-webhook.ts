@@ -61,7 +61,6 @@ export type ShownWebhook = z.infer<typeof ShownWebhook>;
 
 type WholeWebhook = Required<Omit<ShownWebhook, 'body'>> & Pick<ShownWebhook, 'body'>;
 
-/** @returns undefined if there is no such webhook */
 export async function showWebhook(
   deps: RetranslateDeps & { registry: Registry },
   webhookId: string,

@@ -18,7 +18,6 @@ export type StoredWebhook = Omit<KeyedWebhook, 'bytes'> & {
   firstReceivedAt: Date;
   /** The headers that are stored in clear. */
   headers: Record<string, string>;
-  /** The sealed parts, if any. */
   secrets?: WebhookSecrets;
   /** Why the sealed parts cannot be decrypted. */
   locked?: Refusal;

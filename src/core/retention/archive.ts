@@ -18,7 +18,6 @@ export type ArchiveStore = {
    * @returns false if the file is there with other bytes
    */
   write(name: string, bytes: Buffer): Promise<boolean>;
-  /** @returns undefined if there is no such file */
   read(name: string): Promise<Buffer | undefined>;
   urlOf(name: string): string;
 };
@@ -176,7 +175,6 @@ async function idsInTable(client: ClientBase, month: string, after = '', last?: 
   return rows.map(({ id }) => id);
 }
 
-/** Reads the ids of the orders in a part. */
 async function idsIn(part: Buffer): Promise<Set<string>> {
   const ids = new Set<string>();
   for (const line of (await gunzip(part)).toString().trimEnd().split('\n')) {

@@ -57,7 +57,6 @@ export function packOrder(rows: string): Buffer {
   return zstdCompressSync(filled, { dictionary: DICTIONARY, params: { [constants.ZSTD_c_compressionLevel]: LEVEL } });
 }
 
-/** @returns the JSON that was packed */
 export function unpackOrder(packed: Buffer): string {
   return zstdDecompressSync(packed, { dictionary: DICTIONARY }).toString();
 }

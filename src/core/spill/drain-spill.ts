@@ -19,7 +19,6 @@ type Looked = {
   wasValid: boolean;
   /** Its present location, if it still exists. */
   location: ({ integration: string } & SealedSettings) | undefined;
-  /** Milliseconds since it arrived. */
   ageMs: number;
 };
 

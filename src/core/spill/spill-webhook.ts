@@ -4,7 +4,6 @@ import { seal, type SettingsKeys, unseal } from '../locations/settings-key.ts';
 import { withTimeout } from '../domain/timing.ts';
 import { Instant } from '../domain/order.ts';
 
-/** A webhook in the spill, with the id of its token and the ids for its log lines. */
 export type SpilledWebhook = ArrivedWebhook & { tokenId: string; requestId: string; trace: string | undefined };
 
 /** Separates spill messages from sealed rows: neither can be decrypted as the other. */

@@ -243,7 +243,6 @@ function undecidedWebhooks(onLate: (waiting: Waiting) => void) {
   };
 }
 
-/** Separates webhooks that need a locked row from the others. */
 async function partByLock(pool: Pool, batch: readonly Waiting[]): Promise<{ locked: Waiting[]; free: Waiting[] }> {
   const webhooks = batch.map((waiting) => waiting.webhook);
   // If the query fails, all webhooks count as free. Writing them then meets the locks again.

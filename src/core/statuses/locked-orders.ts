@@ -8,7 +8,6 @@ import { unnestRows } from '../postgres/sql-rows.ts';
 const KNOWN_MS = 10_000;
 
 export type LockWaits = {
-  /** Number of remembered ids. */
   size(): number;
   /** True if a webhook about one of the same orders met a lock and no webhook about that order was applied since. */
   has(webhook: TranslatedWebhook): boolean;

@@ -4,7 +4,6 @@ import { insertOutbox, nextSequence } from '../live/outbox.ts';
 
 /** Minimum seconds between two messages of an order that only update its estimate or link. */
 export const NOTIFIED_EVERY_S = 60;
-/** Orders per round. */
 const BATCH = 500;
 
 /**

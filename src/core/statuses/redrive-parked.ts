@@ -13,7 +13,6 @@ export function isAwaited(posId: string): string {
              AND w.provider_order_id = ${posId}.provider_order_id LIMIT 1)`;
 }
 
-/** POS ids per round. */
 export const SWEEP_BATCH = 256;
 /**
  * The sweep looks back this many seconds before its mark. This is a generous limit for the time from a transaction's

@@ -11,7 +11,6 @@ import { RANK_SENT } from '../domain/lifecycle.ts';
 import { insertOutbox, nextSequence } from '../live/outbox.ts';
 import { withClient } from '../postgres/transactions.ts';
 
-/** The result of one test order. */
 export const PlacedTest = z
   .discriminatedUnion('state', [
     z.object({

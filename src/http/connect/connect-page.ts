@@ -11,7 +11,6 @@ export type Page = {
   /** Texts with buttons. A button sends the item's field and its own field to the URL of the page. */
   items?: readonly Item[];
   language?: string;
-  /** The URL of the style sheet. */
   style?: string;
 };
 export type Item = {

@@ -13,7 +13,6 @@ import type { Identify } from './identify.ts';
 import type { RenderMetrics } from './metrics-route.ts';
 
 export type OperatorDeps = Omit<LocationDeps, 'decryptSettings'> & {
-  /** The variables of the process, which the doctor checks. */
   env: NodeJS.ProcessEnv;
   /** Whether a request was forwarded by a proxy although TRUSTED_PROXIES is unset. */
   isForwarded(): boolean;

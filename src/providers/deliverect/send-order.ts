@@ -1,8 +1,8 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import type { CancelAnswer, PosContext } from '../../core/domain/provider.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
-import { callPos, limitRate, type PosAnswer, quoteRefusal } from '../call-pos.ts';
-import { callWithToken } from '../oauth.ts';
+import { limitRate, type PosAnswer, quoteRefusal } from '../call-pos.ts';
+import { callWithBearer, callWithToken } from '../oauth.ts';
 import { hasOneOf, notItsOwn } from '../refusals.ts';
 import { tokenOf } from './obtain-token.ts';
 import { NotAllowed, OrderRefused, type Settings } from './payloads.ts';
@@ -22,18 +22,15 @@ async function postOrder(
   context: PosContext<Settings>,
   refused: { what: string; reason: string },
 ): Promise<void> {
-  const { settings, credentials, signal, now, fetch } = context;
-  const { baseUrl, channelName, channelLinkId } = settings;
+  const { settings, credentials, now } = context;
+  const { channelName, channelLinkId } = settings;
   const answer = await withinLimits(channelLinkId, now, () =>
     callWithToken(credentials, tokenOf(context), (accessToken) =>
-      callPos({
+      callWithBearer(context, accessToken, {
         method: 'POST',
-        url: `${baseUrl}/${channelName}/order/${channelLinkId}`,
+        path: `/${channelName}/order/${channelLinkId}`,
         route: '/{channelName}/order/{channelLinkId}',
-        headers: { authorization: `Bearer ${accessToken}`, accept: 'application/json' },
         json: body,
-        signal,
-        fetch,
       }).catch(quoteRefusal([401, 403], noAccess)),
     ),
   );

@@ -4,7 +4,7 @@ import { splitStreet } from '../../core/domain/member-text.ts';
 import { discountsOf, minorDigits } from '../../core/domain/money.ts';
 import { type Destination, type Item, orderNote } from '../order-texts.ts';
 import { neverTaken } from '../refusals.ts';
-import { entryOf } from '../shared-settings.ts';
+import { posIdOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
 
 /** The fields that Deliverect requires in addition to the street, each with words for the member. */
@@ -169,7 +169,7 @@ function writeItem(item: Item, nth: number, { itemMap }: Pick<Settings, 'itemMap
     });
   }
   return {
-    plu: pluOf(item.serviceItemId, itemMap),
+    plu: posIdOf(itemMap, item.serviceItemId),
     name: item.name,
     price: item.unitPrice,
     quantity: item.quantity,
@@ -180,14 +180,10 @@ function writeItem(item: Item, nth: number, { itemMap }: Pick<Settings, 'itemMap
 
 function writeSubItems(modifiers: readonly Modifier[], itemMap: Settings['itemMap']): object[] {
   return modifiers.map(({ serviceModifierId, name, unitPrice = 0, quantity, modifiers = [] }) => ({
-    plu: pluOf(serviceModifierId, itemMap),
+    plu: posIdOf(itemMap, serviceModifierId),
     name,
     price: unitPrice,
     quantity,
     subItems: writeSubItems(modifiers, itemMap),
   }));
-}
-
-function pluOf(id: string, itemMap: Settings['itemMap']): string {
-  return entryOf(itemMap, id) ?? id;
 }

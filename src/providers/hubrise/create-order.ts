@@ -113,7 +113,6 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   throw refused('the order', answer);
 }
 
-/** @param what is refused */
 function refused(what: string, answer: PosAnswer): Error {
   const message = `HubRise refused ${what} with ${nameRefusal(answer)}`;
   const { error_type: type, errors } = Refusal.safeParse(answer.json).data ?? {};

@@ -1,9 +1,9 @@
 import type { ZodType } from 'zod';
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
-import { callWithToken, oauthGrant } from '../oauth.ts';
+import { callWithBearer, callWithToken, oauthGrant } from '../oauth.ts';
 import { Refusal, type Settings, TokenGranted, TokenRefused } from './payloads.ts';
-import { callPos, limitRate, type PosAnswer, routeOf } from '../call-pos.ts';
+import { limitRate, type PosAnswer } from '../call-pos.ts';
 
 /** Seconds after which an unused refresh token expires. */
 const REFRESH_S = 14 * 86_400;
@@ -77,19 +77,11 @@ export function callLightspeed(
   path: string,
   body?: object,
 ): Promise<PosAnswer> {
-  const { settings, credentials, signal, now, fetch } = context;
+  const { settings, credentials, now } = context;
   const { baseUrl, businessLocationId } = settings;
   return withinLimits(`${baseUrl} ${businessLocationId}`, now, () =>
     callWithToken(credentials, tokenOf(context), (accessToken) =>
-      callPos({
-        method,
-        url: `${baseUrl}${path}`,
-        route: routeOf(path),
-        headers: { authorization: `Bearer ${accessToken}`, accept: 'application/json' },
-        json: body,
-        signal,
-        fetch,
-      }),
+      callWithBearer(context, accessToken, { method, path, json: body }),
     ),
   );
 }

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { z } from 'zod';
 import { Id, type StatusEvent } from '../../core/domain/order.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
@@ -103,15 +103,11 @@ function verifyBasic({ headers }: Webhook, { webhookUsername, webhookPassword }:
   }
   const given = /^basic +(\S+)$/i.exec(authorization)?.[1] ?? '';
   const right = Buffer.from(`${webhookUsername}:${webhookPassword}`).toString('base64');
-  if (!timingSafeEqual(sha256(given), sha256(right))) {
+  if (!timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', right, 'buffer'))) {
     throw new NotAuthentic('the user name and password in authorization are not webhookUsername and webhookPassword', {
       cause: { code: 'password_wrong', header: webhookAuth.header },
     });
   }
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }
 
 /** Reads whether tills take online orders. Its READY is not an order's. @throws Poison */

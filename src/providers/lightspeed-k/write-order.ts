@@ -1,10 +1,10 @@
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
 import { toDecimal } from '../../core/domain/money.ts';
-import { ageCheck, cutText, type Destination, type Item, takeOff } from '../order-texts.ts';
+import { ageCheck, cutText, type Destination, type Item, joinNotes, takeOff } from '../order-texts.ts';
 import { splitName } from '../../core/domain/member-text.ts';
 import { neverTaken } from '../refusals.ts';
-import { entryOf } from '../shared-settings.ts';
+import { entryOf, posIdOf } from '../shared-settings.ts';
 import { type Settings, SKU_MAX } from './payloads.ts';
 
 declare global {
@@ -91,15 +91,15 @@ function customerOf({ member }: CanonicalOrder, { sendCustomerEmail }: Settings)
 function noteOf(order: CanonicalOrder, toTakeOff: string | undefined, settings: Settings): string | undefined {
   const { items, notes, fulfillment } = order;
   const instructions = fulfillment.type === 'delivery' ? fulfillment.destination.instructions : undefined;
-  const lines = [
+  return joinNotes(
+    NOTE_MAX,
     ageCheck(order),
     toTakeOff,
     ...items.flatMap((item) => severalOf(item, settings)),
     ...items.map((item) => item.notes && `${item.name}: ${item.notes}`),
     instructions && `Delivery: ${instructions}`,
     notes,
-  ].filter(Boolean);
-  return lines.length === 0 ? undefined : cutText(lines.join('\n'), NOTE_MAX);
+  );
 }
 
 /** The POS gets the order at `scheduledTimeForOrderAsIso8601`. The member gets it at `orderCollectionTimeAsIso8601`. */
@@ -177,7 +177,7 @@ function discountPieces(
 
 /** An instruction is sent once, because some groups forbid repeats (`multiSelectionPermitted: false`). */
 function writeItem(item: Item, nth: number, settings: Settings) {
-  const sku = entryOf(settings.itemMap, item.serviceItemId) ?? item.serviceItemId;
+  const sku = posIdOf(settings.itemMap, item.serviceItemId);
   if (sku.length > SKU_MAX) {
     throw neverTaken(
       `items.${nth} has a SKU of ${sku.length} characters, Lightspeed allows ${SKU_MAX}: add the item to itemMap`,
@@ -201,7 +201,7 @@ function writeModifiers(given: readonly Modifier[], settings: Settings): object 
       subItems.push({ quantity: quantity * of, sku, ...writeModifiers(modifiers, settings) });
       return;
     }
-    instructions.add(entryOf(settings.itemMap, id) ?? id);
+    instructions.add(posIdOf(settings.itemMap, id));
     for (const inner of modifiers) add(inner, quantity * of);
   };
   for (const each of given) add(each, 1);

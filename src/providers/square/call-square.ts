@@ -3,8 +3,8 @@ import { GiveUp, NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { CanonicalOrder } from '../../core/domain/order.ts';
 import type { PosContext } from '../../core/domain/provider.ts';
 import type { ReasonCode } from '../../core/domain/reason-code.ts';
-import { callPos, limitRate, type PosAnswer, routeOf } from '../call-pos.ts';
-import { callWithToken } from '../oauth.ts';
+import { limitRate, type PosAnswer } from '../call-pos.ts';
+import { callWithBearer, callWithToken } from '../oauth.ts';
 import { neverTaken, notItsOwn } from '../refusals.ts';
 import { tokenOf } from './obtain-token.ts';
 import { API_VERSION, Refusal, type Settings } from './payloads.ts';
@@ -19,18 +19,10 @@ export function callSquare(
   context: Square,
   { method, path, body }: { method: 'GET' | 'POST' | 'PUT'; path: string; body?: unknown },
 ): Promise<PosAnswer> {
-  const { settings, now, signal, fetch, credentials } = context;
+  const { settings, now, credentials } = context;
   const { baseUrl, locationId, accessToken } = settings;
-  const callWith = (token: string) =>
-    callPos({
-      method,
-      url: baseUrl + path,
-      route: routeOf(path),
-      headers: { authorization: `Bearer ${token}`, 'square-version': API_VERSION, accept: 'application/json' },
-      json: body,
-      signal,
-      fetch,
-    });
+  const headers = { 'square-version': API_VERSION };
+  const callWith = (token: string) => callWithBearer(context, token, { method, path, headers, json: body });
   return limited(`${baseUrl} ${locationId}`, now, async () =>
     accessToken === undefined ? callWithToken(credentials, tokenOf(context), callWith) : callWith(accessToken),
   );

@@ -3,7 +3,7 @@ import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
 import { discountsOf, toDecimal } from '../../core/domain/money.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { countryCode, cutText, type Destination, orderNote } from '../order-texts.ts';
-import { entryOf } from '../shared-settings.ts';
+import { posIdOf } from '../shared-settings.ts';
 import type { Settings, SquareOrder } from './payloads.ts';
 
 /**
@@ -68,13 +68,13 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
       // The code comes first, because a long name is cut.
       ticket_name: cutText([order.callOutCode, member.name].filter(Boolean).join(' '), TICKET_NAME_MAX),
       line_items: order.items.map((item) => ({
-        catalog_object_id: entryOf(itemMap, item.serviceItemId) ?? item.serviceItemId,
+        catalog_object_id: posIdOf(itemMap, item.serviceItemId),
         quantity: String(item.quantity),
         ...price(item.unitPrice),
         ...(item.notes && { note: cutText(item.notes, LINE_NOTE_MAX) }),
         ...(item.modifiers.length > 0 && {
           modifiers: flattenModifiers(item.modifiers).map((modifier) => ({
-            catalog_object_id: entryOf(itemMap, modifier.serviceModifierId) ?? modifier.serviceModifierId,
+            catalog_object_id: posIdOf(itemMap, modifier.serviceModifierId),
             quantity: String(modifier.quantity),
             ...price(modifier.unitPrice),
           })),

@@ -1,3 +1,4 @@
+import { jsonIn } from '../../core/domain/json-text.ts';
 import { createHmac, randomBytes } from 'node:crypto';
 import { STATUSES } from '../../core/domain/lifecycle.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
@@ -9,7 +10,6 @@ import { verify, webhookAuth } from './sign.ts';
 const EVENT_TYPE = 'order.status';
 const OF_KITCHEN = 'kitchen.status';
 
-/** Suggests how to fix a webhook that changed nothing, from its signature, time or body. */
 export function suggestFix(webhook: Webhook, settings: Settings): string | undefined {
   const { headers, body } = webhook;
   const secrets = signingSecrets(settings);
@@ -42,12 +42,11 @@ function fixOfSignature(headers: Webhook['headers'], body: Buffer, keys: readonl
 }
 
 function fixOfBody(body: Buffer): string | undefined {
-  let json: { eventType?: unknown; order?: { status?: unknown } | null; kitchen?: { state?: unknown } | null } | null;
-  try {
-    json = JSON.parse(body.toString()) as typeof json;
-  } catch {
-    return 'send JSON';
-  }
+  const json = jsonIn(body.toString()) as
+    | { eventType?: unknown; order?: { status?: unknown } | null; kitchen?: { state?: unknown } | null }
+    | null
+    | undefined;
+  if (json === undefined) return 'send JSON';
   if (json?.eventType === OF_KITCHEN) return fixOfWord(json.kitchen?.state, 'kitchen.state', KITCHEN_STATES);
   if (json?.eventType !== EVENT_TYPE) return `write "eventType": "${EVENT_TYPE}" next to "order"`;
   if (typeof json.order !== 'object' || json.order === null) {

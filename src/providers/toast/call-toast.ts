@@ -1,8 +1,8 @@
 import { NeedsOperator, TryAgain } from '../../core/domain/errors.ts';
 import type { Credentials, Grant, PosContext } from '../../core/domain/provider.ts';
-import { callPos, limitRate, type PosAnswer, quoteRefusal, routeOf } from '../call-pos.ts';
+import { callPos, limitRate, type PosAnswer, quoteRefusal } from '../call-pos.ts';
 import { LoginAnswer, RATE_LIMIT_RESET, type Settings } from './payloads.ts';
-import { callWithToken } from '../oauth.ts';
+import { callWithBearer, callWithToken } from '../oauth.ts';
 
 /** Maximum logins per hour: "Do not request a new authentication token more than twice in a one-hour period." */
 const LOGINS = 2;
@@ -99,7 +99,7 @@ export function callToast(
   path: string,
   body?: unknown,
 ): Promise<PosAnswer> {
-  const { settings, now, signal, credentials } = context;
+  const { settings, now, credentials } = context;
   const { baseUrl, clientId, restaurantGuid } = settings;
   const account = `${baseUrl} ${clientId}`;
   let limitsAccount = false;
@@ -111,20 +111,13 @@ export function callToast(
   return callWithToken(credentials, tokenOf(context), async (accessToken) => {
     await withinAccount(account, now, () => Promise.resolve());
     return withinRate(`${baseUrl} ${restaurantGuid}`, now, () =>
-      callPos({
+      callWithBearer({ ...context, fetch }, accessToken, {
         method,
-        url: `${baseUrl}${path}`,
-        route: routeOf(path),
-        headers: {
-          authorization: `Bearer ${accessToken}`,
-          'toast-restaurant-external-id': restaurantGuid,
-          accept: 'application/json',
-        },
+        path,
+        headers: { 'toast-restaurant-external-id': restaurantGuid },
         json: body,
         resetHeader: RATE_LIMIT_RESET,
-        signal,
         withinMs: WITHIN_S * 1_000,
-        fetch,
       }),
     ).catch((error: unknown) => {
       if (limitsAccount) return withinAccount(account, now, () => Promise.reject(error));

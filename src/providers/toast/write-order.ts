@@ -1,7 +1,7 @@
 import { GiveUp, NeedsOperator } from '../../core/domain/errors.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/order.ts';
-import { ageCheck, countryCode, cutText, type Destination, type Item, orderNote, takeOff } from '../order-texts.ts';
+import { ageCheck, countryCode, cutText, type Destination, type Item, joinNotes, takeOff } from '../order-texts.ts';
 import { neverTaken } from '../refusals.ts';
 import { entryOf } from '../shared-settings.ts';
 import { MENU_ID, type MenuEntry, type Settings } from './payloads.ts';
@@ -152,8 +152,8 @@ export function writeOrder(order: KitchenOrder, settings: Settings, now: Date) {
   const { discount = 0 } = money;
   const { discountGuid } = settings;
   limitModifiers(order.items);
-  const wanted = discountGuid === undefined ? [takeOff(order), notes].filter(Boolean).join('\n') : notes;
-  const note = orderNote({ ...order, notes: wanted }, SPECIAL_REQUEST_MAX);
+  const toTakeOff = discountGuid === undefined ? takeOff(order) : undefined;
+  const note = joinNotes(SPECIAL_REQUEST_MAX, ageCheck(order), toTakeOff, notes);
   return {
     diningOption: { guid: settings.diningOptionGuids[fulfillment.type] },
     ...writeSchedule(fulfillment.requestedAt, now),

@@ -19,7 +19,6 @@ export function kitchensModule(app: App, config: Config, { breaker }: Pick<Order
     topic === undefined ? undefined : publishKitchens({ pool, publish: kitchenTopic(pubsub, topic), observe, log });
   const { silentLocations } = breaker;
   return {
-    /** Undefined if the platform has no token. */
     endpoint: token === undefined ? undefined : { pool, token, observe },
     publisher: { name: 'kitchens', ...(publisher && { loops: { kitchens: publisher }, stop: publisher.stop }) },
     async settle() {

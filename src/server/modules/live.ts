@@ -35,9 +35,7 @@ export async function liveModule(app: App, config: Config, most: number) {
       board?.wake();
     },
     feed,
-    /** Undefined if there are no operators. */
     board,
-    /** Undefined if members cannot follow orders. */
     members,
     write,
     relay: { name: 'relay', loops: { relay }, stop: relay.stop },
