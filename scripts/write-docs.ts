@@ -15,7 +15,7 @@ import type { OperatorDeps } from '../src/http/operator/operator-deps.ts';
 import { PROBLEMS, typeOf, type ProblemStatus } from '../src/http/problem.ts';
 import { describeApi, type Access, type Operation } from '../src/operators/operation.ts';
 import { ACCESS, API_PATH, FOR_PROGRAMS, OPERATIONS } from '../src/operators/registry.ts';
-import { figureChart, figureReference } from './list-figures.ts';
+import { figureChart, figureReference, sizeReference } from './list-figures.ts';
 import { codeReference } from './list-reference.ts';
 import { SECRETS, VARIABLES, WrongEnvironment, readConfig, type Config } from '../src/config/config.ts';
 
@@ -24,7 +24,8 @@ export const PAGES: readonly Page[] = [
   { file: 'docs/cli.md', reference: commandReference },
   { file: 'docs/operator-api.md', reference: apiReference },
   { file: 'docs/configuration.md', reference: variableReference },
-  { file: 'docs/benchmark.md', reference: figureReference },
+  { file: 'docs/benchmark.md', reference: sizeReference },
+  { file: 'docs/benchmark-goals.md', reference: figureReference },
   { file: 'docs/reference.md', reference: codeReference },
   { file: '.env.example', line: '# Below this line: npm run docs', reference: exampleEnvironment },
 ];
