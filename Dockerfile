@@ -7,7 +7,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY src src
 # What makes the console; of these only the result goes on, into dist/console.
-COPY scripts scripts
+COPY tools/build tools/build
 COPY console console
 # Half of what the packages weigh is for editors and debuggers: Node runs no TypeScript below node_modules.
 RUN npm run build && npm prune --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund && \
@@ -18,7 +18,7 @@ ARG NODE_IMAGE
 ARG VERSION=1.0.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Expediter" \
-  org.opencontainers.image.description="Sends every order to its POS once, or tells a person, and brings every POS status back to the member, durably and live" \
+  org.opencontainers.image.description="Sends every order to its POS once, or a person is told, and brings every POS status back to the member, durably and live" \
   org.opencontainers.image.licenses="Apache-2.0" \
   org.opencontainers.image.version="$VERSION" \
   org.opencontainers.image.revision="$REVISION" \

@@ -1,6 +1,6 @@
 import { defineConfig } from 'vite';
-import { bundleNotices } from '../scripts/bundle-notices.ts';
-import { precompress } from '../scripts/precompress.ts';
+import { bundleNotices } from '../tools/build/bundle-notices.ts';
+import { precompress } from '../tools/build/precompress.ts';
 
 /** The build of the console by `npm run build:console`, which the service serves under `/console`. */
 export default defineConfig({

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { Visitor, parseSync } from 'vite';
 import { CONFIG_NAMES } from '../src/config/config.ts';
-import { readAlerts } from '../scripts/read-alerts.ts';
+import { readAlerts } from '../tools/build/read-alerts.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const read = (file: string): string => readFileSync(`${ROOT}${file}`, 'utf8');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { releaseNotes, valuesWithImage } from '../scripts/build-release.ts';
+import { releaseNotes, valuesWithImage } from '../tools/build/build-release.ts';
 import { read } from './support/read-project.ts';
 
 type Step = { uses?: string; if?: string; run?: string; with?: Record<string, unknown> };

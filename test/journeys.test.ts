@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sampleOrder } from './support/sample-order.ts';
-import { startPos, type Pos } from './support/start-pos.ts';
-import { startSystem, type System } from './support/start-system.ts';
+import { sampleOrder } from '../world/platform/sample-order.ts';
+import { startPos, type Pos } from '../world/pos/start-pos.ts';
+import { startSystem, type System } from '../world/system/start-system.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 

@@ -89,6 +89,17 @@ describe('the structure', () => {
     }
   });
 
+  it('world imports nothing of a test, and what is no test does not either', () => {
+    const places = ['world', 'tools', 'src', 'console'];
+    for (const { file, text } of places.flatMap((place) => filesIn(join('..', place)))) {
+      const imported = importsOf(text).filter((path) => path.startsWith('.'));
+      expect(
+        imported.map((path) => join(file, '..', path)).filter((path) => path.startsWith('../test/')),
+        file,
+      ).toEqual([]);
+    }
+  });
+
   it('core and console name no POS', () => {
     const names = [...registry.keys(), ...VENDORS];
     for (const { file, text } of [...filesIn('core'), ...filesIn('../console')]) {
@@ -195,7 +206,7 @@ describe('the structure', () => {
   });
 
   it('no two files share a name, but for what every provider has', () => {
-    const names = ['src', 'console', 'bench', 'chaos', 'simulate', 'demo', 'test']
+    const names = ['src', 'console', 'tools', 'test', 'world', 'packages']
       .flatMap((folder) =>
         readdirSync(join(SRC, '..', folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
       )

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { PERMISSIVE } from '../scripts/list-licences.ts';
-import { CONSOLE_PACKAGES, consolePackages, directDependencies, runtimePackages } from '../scripts/runtime-packages.ts';
-import { sbom } from '../scripts/write-sbom.ts';
+import { PERMISSIVE } from '../tools/build/list-licences.ts';
+import {
+  CONSOLE_PACKAGES,
+  consolePackages,
+  directDependencies,
+  runtimePackages,
+} from '../tools/build/runtime-packages.ts';
+import { sbom } from '../tools/build/write-sbom.ts';
 import { read } from './support/read-project.ts';
 
 const readLock = (path: string) => (JSON.parse(read(path)) as { packages: Record<string, LockEntry> }).packages;
@@ -71,7 +76,7 @@ it('no package runs a script while it is installed, and one that would like to i
 });
 
 it.each([
-  ['the benchmark compares with', 'bench/peers'],
+  ['the benchmark compares with', 'tools/bench/peers'],
   ['renders and checks the chart', 'test/system/chart-tools'],
 ])('what %s is apart, at exact versions, and comes from the registry', (_what, folder) => {
   const { '': self, ...others } = readLock(`${folder}/package-lock.json`);

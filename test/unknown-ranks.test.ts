@@ -5,10 +5,10 @@ import { resolveThere } from '../src/core/placements/resolve-doubt.ts';
 import { redriveParked } from '../src/core/statuses/redrive-parked.ts';
 import { BoardOrders } from '../src/core/orders/board-feed.ts';
 import { Attention } from '../src/core/orders/sample-attention.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from './support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../world/system/ask-operator.ts';
 import { readEvents } from './support/read-events.ts';
-import { post, startSystem, statusWebhook, type System } from './support/start-system.ts';
-import { until } from './support/until.ts';
+import { post, startSystem, statusWebhook, type System } from '../world/system/start-system.ts';
+import { until } from '../world/processes/until.ts';
 
 // A newer version has steps between ours, and this one works beside it on the same database.
 

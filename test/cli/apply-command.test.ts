@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
+import { OPERATOR_TOKEN } from '../../world/system/ask-operator.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { runJson } from '../support/run-json.ts';
 import { runRefused } from '../support/run-refused.ts';
 import { runCli } from '../support/run-cli.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 import { writeLocationFile } from '../../src/cli/location-files.ts';
 import type { ShownLocation } from '../../src/core/locations/show-location.ts';
 

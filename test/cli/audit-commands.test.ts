@@ -5,9 +5,9 @@ import { buildProgram } from '../../src/cli/program.ts';
 import { OPERATIONS } from '../../src/operators/registry.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runRefused } from '../support/run-refused.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
-import { statusWebhook } from '../support/status-webhook.ts';
+import { statusWebhook } from '../../world/pos/status-webhook.ts';
 
 let stage: Stage;
 let webhookId: string;

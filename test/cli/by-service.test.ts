@@ -1,9 +1,9 @@
 /** The same commands print the same by the API of a service as by its database. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
+import { OPERATOR_TOKEN } from '../../world/system/ask-operator.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { runCli } from '../support/run-cli.ts';
-import { sendJson, serveHttp } from '../support/serve-http.ts';
+import { sendJson, serveHttp } from '../../world/network/serve-http.ts';
 
 let stage: Stage;
 let url: string;

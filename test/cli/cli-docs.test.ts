@@ -6,9 +6,9 @@ import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildProgram } from '../../src/cli/program.ts';
 import { runCli } from '../support/run-cli.ts';
-import { runProgram } from '../support/run-program.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import { startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
 
 const DOCS = new URL('../../docs/', import.meta.url);
 const text = await readFile(new URL('cli.md', DOCS), 'utf8');

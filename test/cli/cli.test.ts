@@ -8,15 +8,15 @@ import { z } from 'zod';
 import { GiveUp, TryAgain } from '../../src/core/domain/errors.ts';
 import type { OrderRef } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
-import { createEmptyDatabase } from '../support/create-database.ts';
+import { createEmptyDatabase } from '../../world/postgres/create-database.ts';
 import { runCli as cli } from '../support/run-cli.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
 import { runJson as json } from '../support/run-json.ts';
 import { runRefused as refused } from '../support/run-refused.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 /** Where nobody listens. */

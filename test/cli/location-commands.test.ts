@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { runCli } from '../support/run-cli.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 import { runJson } from '../support/run-json.ts';
 import { runRefused } from '../support/run-refused.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
-import { statusWebhook } from '../support/status-webhook.ts';
-import { until } from '../support/until.ts';
+import { statusWebhook } from '../../world/pos/status-webhook.ts';
+import { until } from '../../world/processes/until.ts';
 
 let stage: Stage;
 let env: Record<string, string>;

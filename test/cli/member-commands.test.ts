@@ -12,8 +12,8 @@ import { readPlans } from '../support/read-plans.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
 import { runRefused } from '../support/run-refused.ts';
-import { post, startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { post, startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 type Erased = { dryRun: boolean; erased: string[]; left: { serviceOrderId: string; why: string }[] };
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { onChange } from '../../src/cli/on-change.ts';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 
 let folder: string;
 beforeEach(() => {

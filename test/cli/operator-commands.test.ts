@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sendAsIs } from '../support/ask-operator.ts';
-import { logIn } from '../support/log-in.ts';
+import { sendAsIs } from '../../world/system/ask-operator.ts';
+import { logIn } from '../../world/system/log-in.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { outboxClaimer } from '../../src/core/live/claim-outbox.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 import { runRefused } from '../support/run-refused.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
-import { statusWebhook } from '../support/status-webhook.ts';
+import { statusWebhook } from '../../world/pos/status-webhook.ts';
 
 let stage: Stage;
 

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { startHubrise } from '../simulators/start-hubrise.ts';
-import { startSquare } from '../simulators/start-square.ts';
-import type { Simulator } from '../simulators/simulator.ts';
-import { balanceLoad } from '../support/balance-load.ts';
+import { startHubrise } from '../../world/pos/hubrise/start-hubrise.ts';
+import { startSquare } from '../../world/pos/square/start-square.ts';
+import type { Simulator } from '../../world/pos/simulator.ts';
+import { balanceLoad } from '../../world/network/balance-load.ts';
 import { runCli } from '../support/run-cli.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 import { runRefused } from '../support/run-refused.ts';
-import type { HttpServer } from '../support/serve-http.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import type { HttpServer } from '../../world/network/serve-http.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 let balancer: HttpServer;
 let system: System;

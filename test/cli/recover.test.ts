@@ -3,17 +3,17 @@ import { randomUUID } from 'node:crypto';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { migrate } from '../../src/database/migrate.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { PROJECT, SHARED_ENV } from '../support/fixtures.ts';
-import { blind, findable } from '../support/pos-without-deduplication.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { PROJECT, SHARED_ENV } from '../../world/system/fixtures.ts';
+import { blind, findable } from '../../world/pos/pos-without-deduplication.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runRefused } from '../support/run-refused.ts';
 import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { databaseUrl } from '../support/template-database.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { startPubsub, type Pubsub } from '../../world/pubsub/start-pubsub.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { databaseUrl } from '../../world/postgres/template-database.ts';
 
 /** Each kind of POS, its integration, and its location's id. */
 const KINDS = ['standard', 'findable', 'blind'] as const;

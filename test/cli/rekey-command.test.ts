@@ -5,7 +5,7 @@ import { rekey } from '../../src/core/locations/rekey.ts';
 import { registry } from '../../src/providers/index.ts';
 import { runCli } from '../support/run-cli.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
-import { statusWebhook } from '../support/status-webhook.ts';
+import { statusWebhook } from '../../world/pos/status-webhook.ts';
 import { runJson } from '../support/run-json.ts';
 
 const OLD = `old:${Buffer.alloc(32, 1).toString('base64')}`;

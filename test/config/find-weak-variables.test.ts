@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { findWeakVariables } from '../../src/config/find-weak-variables.ts';
-import { startSystem } from '../support/start-system.ts';
+import { startSystem } from '../../world/system/start-system.ts';
 
 const read = (change: Partial<Config>): string[] =>
   findWeakVariables({ TRUSTED_PROXIES: [], ...change } as Config).map(({ name }) => name);

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { commandsOf } from '../../console/locations/commands.ts';
 import { quote } from '../../console/locations/quote.ts';
-import { asService } from '../support/as-service.ts';
-import { createDatabase } from '../support/create-database.ts';
+import { asService } from '../../world/system/as-service.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
-import { runProgram } from '../support/run-program.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
 
 const NASTY = [
   'club-1',

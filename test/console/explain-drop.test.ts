@@ -12,11 +12,11 @@ import type { WebhookAuth } from '../../src/core/domain/webhook-auth.ts';
 import { WEBHOOK_OUTCOMES, type Drop } from '../../src/core/domain/webhook.ts';
 import { verifyAndTranslate } from '../../src/core/statuses/translate-webhook-request.ts';
 import { registry } from '../../src/providers/index.ts';
-import { POS_NAMES, SIMULATORS } from '../simulators/index.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../support/ask-operator.ts';
+import { POS_NAMES, SIMULATORS } from '../../world/pos/index.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../world/system/ask-operator.ts';
 import { runCli } from '../support/run-cli.ts';
-import { signWebhook } from '../support/sign-webhook.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { signWebhook } from '../../world/pos/sign-webhook.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
 
 const ABOUT = { webhookId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33', locationId: 'club-1', integration: 'standard' };
 const NOW = new Date('2026-01-31T18:30:00Z');

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { expect, it } from 'vitest';
 import { explainDatabaseError } from '../../src/database/explain-database-error.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { freePort } from '../support/free-port.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { freePort } from '../../world/network/free-port.ts';
 import { queryOnce } from '../support/query-once.ts';
 
 async function failureAt(url: string): Promise<unknown> {

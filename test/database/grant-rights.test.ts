@@ -6,7 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { examine } from '../../src/diagnostics/doctor.ts';
 import { FUNCTIONS, RIGHTS } from '../../src/database/grant-rights.ts';
-import { createEmptyDatabase } from '../support/create-database.ts';
+import { createEmptyDatabase } from '../../world/postgres/create-database.ts';
 import { queryOnce as query } from '../support/query-once.ts';
 import { runCli } from '../support/run-cli.ts';
 

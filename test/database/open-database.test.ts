@@ -7,11 +7,11 @@ import { inTransaction, withClient, withSettings } from '../../src/core/postgres
 import { migrate } from '../../src/database/migrate.ts';
 import { WRITER_CONNECTIONS, openDatabase } from '../../src/database/open-database.ts';
 import { queryOnce } from '../support/query-once.ts';
-import { startPos } from '../support/start-pos.ts';
-import { startPooler } from '../support/start-pooler.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { startSystem } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { startPos } from '../../world/pos/start-pos.ts';
+import { startPooler } from '../../world/postgres/start-pooler.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { startSystem } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 /** One message of Postgres's protocol: type, length, body. */
 function message(type: string, body: Buffer): Buffer {

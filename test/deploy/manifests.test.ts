@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/config/config.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { createDatabase } from '../support/create-database.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 import { runCli } from '../support/run-cli.ts';
 import {
   connectionsOfSetUp,
@@ -22,9 +22,9 @@ import {
   type Manifest,
   type PodSpec,
 } from '../support/read-manifests.ts';
-import type { Ended } from '../support/run-program.ts';
-import { startPostgres } from '../support/start-postgres.ts';
-import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
+import { startPostgres } from '../../world/postgres/start-postgres.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
 import { read, ROOT } from '../support/read-project.ts';
 
 const PLACES: Record<string, string> = {

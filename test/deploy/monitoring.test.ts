@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
-import { readAlerts, readRecordingRules, type Alert } from '../../scripts/read-alerts.ts';
+import { readAlerts, readRecordingRules, type Alert } from '../../tools/build/read-alerts.ts';
 import { readAlertTests, readDashboardExpressions } from '../support/read-monitoring.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 /** Prometheus adds them itself. */
 const ITS_OWN_LABELS = ['job', 'instance', 'alertname', 'alertstate', 'severity'];

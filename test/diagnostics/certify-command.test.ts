@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { startBridge, type Bridge, type Habits } from '../process/certify/start-bridge.ts';
-import { OPERATOR_TOKEN, askOperator } from '../support/ask-operator.ts';
-import { balanceLoad } from '../support/balance-load.ts';
+import { OPERATOR_TOKEN, askOperator } from '../../world/system/ask-operator.ts';
+import { balanceLoad } from '../../world/network/balance-load.ts';
 import { runCli } from '../support/run-cli.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 import { runRefused } from '../support/run-refused.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import type { HttpServer } from '../support/serve-http.ts';
-import { post, startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import type { HttpServer } from '../../world/network/serve-http.ts';
+import { post, startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 let system: System;
 /** In front of the processes, as PUBLIC_URL needs it. */

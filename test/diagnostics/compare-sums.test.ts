@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { compareSums } from '../../src/diagnostics/check-order.ts';
-import { sampleOrder } from '../support/sample-order.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
 
 const { items, money } = sampleOrder({ type: 'delivery' });
 const { tax } = money;

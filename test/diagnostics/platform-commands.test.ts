@@ -10,7 +10,7 @@ import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-pla
 import { draftModule } from '../../src/platform/draft-module.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
 import { runCli } from '../support/run-cli.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 import { runRefused } from '../support/run-refused.ts';
 
 /** What tells of the members of the sample purchases. */

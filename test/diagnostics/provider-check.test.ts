@@ -1,10 +1,10 @@
 /** `expediter provider check`, as an operator runs it. */
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { startHubrise } from '../simulators/start-hubrise.ts';
-import type { Simulator } from '../simulators/simulator.ts';
+import { startHubrise } from '../../world/pos/hubrise/start-hubrise.ts';
+import type { Simulator } from '../../world/pos/simulator.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { runCli } from '../support/run-cli.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 
 const started: Simulator[] = [];
 let stage: Stage;

@@ -7,10 +7,17 @@ import { parse } from 'yaml';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
 import { makeBusy } from '../../src/core/kitchens/settle-kitchens.ts';
 import { sealSpilled } from '../../src/core/spill/spill-webhook.ts';
-import { asyncapi, attentionSchema, kitchenSchema } from '../../scripts/write-asyncapi.ts';
-import { startPos } from '../support/start-pos.ts';
-import type { Pubsub } from '../support/start-pubsub.ts';
-import { AUDIENCE, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
+import { asyncapi, attentionSchema, kitchenSchema } from '../../tools/build/write-asyncapi.ts';
+import { startPos } from '../../world/pos/start-pos.ts';
+import type { Pubsub } from '../../world/pubsub/start-pubsub.ts';
+import {
+  AUDIENCE,
+  SERVICE_ACCOUNT,
+  post,
+  startSystem,
+  statusWebhook,
+  type System,
+} from '../../world/system/start-system.ts';
 import { read } from '../support/read-project.ts';
 
 const text = read('docs/asyncapi.yaml');

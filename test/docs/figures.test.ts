@@ -1,8 +1,8 @@
-/** Measured figures stand in bench/figures.json, and pages that quote them are held to it. */
+/** Measured figures stand in tools/bench/report/figures.json, and pages that quote them are held to it. */
 import { globSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { readRuns } from '../../bench/record-figures.ts';
-import { figureChart, KNOWN, quotable } from '../../scripts/list-figures.ts';
+import { readRuns } from '../../tools/bench/report/record-figures.ts';
+import { figureChart, KNOWN, quotable } from '../../tools/build/list-figures.ts';
 import { read, ROOT } from '../support/read-project.ts';
 
 /** A figure's name in a comment, and the number that follows it. */

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { compareSums } from '../../src/diagnostics/check-order.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { registry } from '../../src/providers/index.ts';
-import { sampleOrder } from '../support/sample-order.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
 import { read } from '../support/read-project.ts';
 
 const inOneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
-import { UNHURRIED } from '../support/fixtures.ts';
-import { runProgram } from '../support/run-program.ts';
-import { post, startSystem } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { OPERATOR_TOKEN, sendAsIs } from '../../world/system/ask-operator.ts';
+import { UNHURRIED } from '../../world/system/fixtures.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
+import { post, startSystem } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { read, ROOT } from '../support/read-project.ts';
 
 const pages = globSync('{*.md,{docs,deploy,examples,kit,migrations}/**/*.md}', {

@@ -2,7 +2,7 @@
 import { globSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { MUTATIONS } from '../../chaos/guards.ts';
+import { MUTATIONS } from '../../tools/chaos/guards.ts';
 import { read, ROOT } from '../support/read-project.ts';
 
 const MADE = new Set(['node_modules', 'dist', 'coverage', 'release']);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/operators/registry.ts';
-import { PAGES, withReference } from '../../scripts/write-docs.ts';
+import { PAGES, withReference } from '../../tools/build/write-docs.ts';
 import { read } from '../support/read-project.ts';
 
 // Where it is not: npm run docs

@@ -1,7 +1,7 @@
 /** docs/runbook.md and docs/recovery.md, held to the alerts and to the commands there are. */
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { readAlerts } from '../../scripts/read-alerts.ts';
+import { readAlerts } from '../../tools/build/read-alerts.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { readDashboardExpressions } from '../support/read-monitoring.ts';
 import { read } from '../support/read-project.ts';

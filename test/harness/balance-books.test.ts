@@ -1,13 +1,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
-import { orderId, seedHistory, seedOrders } from '../../bench/seed-orders.ts';
+import { balanceBooks, emptyBooks } from '../../tools/bench/measure/balance-books.ts';
+import { orderId, seedHistory, seedOrders } from '../../tools/bench/load/seed-orders.ts';
 import { uuidV7 } from '../../src/core/domain/uuid-v7.ts';
 import { applyWebhooks } from '../../src/core/statuses/apply-webhooks.ts';
 import type { TranslatedWebhook } from '../../src/core/domain/webhook.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { withClient } from '../../src/core/postgres/transactions.ts';
-import { createDatabase } from '../support/create-database.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 
 const REQUESTS = 10;
 const LOCATION = { locationId: 'club-1', token: '', secret: '' };

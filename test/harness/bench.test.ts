@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { commandOf, PARTS, readBenchArguments } from '../../bench/read-bench-arguments.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { runToEnd, type Ended } from '../support/run-program.ts';
-import { MAIN } from '../support/run-main.ts';
-import { until } from '../support/until.ts';
+import { commandOf, PARTS, readBenchArguments } from '../../tools/bench/read-bench-arguments.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { runToEnd, type Ended } from '../../world/processes/run-program.ts';
+import { MAIN } from '../../world/processes/run-main.ts';
+import { until } from '../../world/processes/until.ts';
 
-const fileOf = (name: string): string => fileURLToPath(new URL(`../../bench/${name}`, import.meta.url));
+const fileOf = (name: string): string => fileURLToPath(new URL(`../../tools/bench/${name}`, import.meta.url));
 
 const bench = (...args: string[]): Promise<Ended> => runToEnd(fileOf('bench.ts'), {}, args);
 
@@ -57,9 +57,9 @@ describe('npm run bench', () => {
 describe('a harness that is killed', () => {
   it('leaves neither a child nor a service behind', async () => {
     const program = `
-      import { forkChild } from ${JSON.stringify(fileOf('fork-child.ts'))};
-      import { startService } from ${JSON.stringify(fileOf('start-service.ts'))};
-      const child = forkChild('serve-pubsub.ts', ['bench', 'order-status']);
+      import { forkChild } from ${JSON.stringify(fileOf('stage/fork-child.ts'))};
+      import { startService } from ${JSON.stringify(fileOf('stage/start-service.ts'))};
+      const child = forkChild('stage/serve-pubsub.ts', ['bench', 'order-status']);
       await child.ask({});
       const service = await startService(${JSON.stringify(MAIN)}, { DATABASE_URL: ${JSON.stringify(await createDatabase())} });
       process.stdout.write(JSON.stringify([child.pid, service.pid]));

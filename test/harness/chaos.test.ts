@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { BALANCED } from '../../chaos/check-books.ts';
+import { BALANCED } from '../../tools/chaos/check-books.ts';
 import {
   KINDS,
   LANES,
@@ -9,12 +9,12 @@ import {
   secondsToBeAway,
   type Fault,
   type Lane,
-} from '../../chaos/plan-faults.ts';
-import { readChaosArguments } from '../../chaos/read-chaos-arguments.ts';
-import { scriptOrder } from '../../chaos/script-order.ts';
-import { runToEnd, type Ended } from '../support/run-program.ts';
+} from '../../tools/chaos/plan-faults.ts';
+import { readChaosArguments } from '../../tools/chaos/read-chaos-arguments.ts';
+import { scriptOrder } from '../../tools/chaos/script-order.ts';
+import { runToEnd, type Ended } from '../../world/processes/run-program.ts';
 
-const CHAOS = fileURLToPath(new URL('../../chaos/chaos.ts', import.meta.url));
+const CHAOS = fileURLToPath(new URL('../../tools/chaos/chaos.ts', import.meta.url));
 
 const chaos = (...args: string[]): Promise<Ended> => runToEnd(CHAOS, {}, args);
 

@@ -1,10 +1,10 @@
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { PLANS, POISON_EVERY, chooseRequest, countPoison } from '../../bench/choose-request.ts';
-import type { Sender } from '../../bench/prepare-bench-database.ts';
-import { orderId, senderOf } from '../../bench/seed-orders.ts';
-import { MOVES, type SignedRequest } from '../../bench/sign-request.ts';
-import { ORDERS } from '../../bench/start-contest.ts';
+import { PLANS, POISON_EVERY, chooseRequest, countPoison } from '../../tools/bench/measure/choose-request.ts';
+import type { Sender } from '../../tools/bench/stage/prepare-bench-database.ts';
+import { orderId, senderOf } from '../../tools/bench/load/seed-orders.ts';
+import { MOVES, type SignedRequest } from '../../tools/bench/load/sign-request.ts';
+import { ORDERS } from '../../tools/bench/variants/start-contest.ts';
 import { RANK_SENT, rankOf } from '../../src/core/domain/lifecycle.ts';
 import { verifyAndTranslate } from '../../src/core/statuses/translate-webhook-request.ts';
 import { standard } from '../../src/providers/standard/index.ts';

@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { balancePeer, emptyPeer } from '../../bench/peers/balance-peer.ts';
-import { comparePeers, IN_JSON, toPeerResults } from '../../bench/peers/compare-peers.ts';
-import { PEER_FIGURES } from '../../bench/peers/peer-figures.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { runToEnd, type Ended } from '../support/run-program.ts';
+import { balancePeer, emptyPeer } from '../../tools/bench/peers/balance-peer.ts';
+import { comparePeers, IN_JSON, toPeerResults } from '../../tools/bench/peers/compare-peers.ts';
+import { PEER_FIGURES } from '../../tools/bench/peers/peer-figures.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { runToEnd, type Ended } from '../../world/processes/run-program.ts';
 
-const BENCH_PEERS = fileURLToPath(new URL('../../bench/peers/bench-peers.ts', import.meta.url));
+const BENCH_PEERS = fileURLToPath(new URL('../../tools/bench/peers/bench-peers.ts', import.meta.url));
 const benchPeers = (...args: string[]): Promise<Ended> => runToEnd(BENCH_PEERS, {}, args);
 
 describe('npm run bench:peers', () => {

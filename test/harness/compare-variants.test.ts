@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { nameOf, type Compared } from '../../bench/compare-in-turn.ts';
-import { compareVariants } from '../../bench/compare-variants.ts';
-import { drawBars } from '../../bench/draw-bars.ts';
-import { FIGURES, toResults } from '../../bench/figures.ts';
-import { measureGrow } from '../../bench/measure-grow.ts';
-import type { Cell, Contest } from '../../bench/start-contest.ts';
-import { median } from '../../bench/summarize.ts';
+import { nameOf, type Compared } from '../../tools/bench/measure/compare-in-turn.ts';
+import { compareVariants } from '../../tools/bench/variants/compare-variants.ts';
+import { drawBars } from '../../tools/bench/report/draw-bars.ts';
+import { FIGURES, toResults } from '../../tools/bench/report/figures.ts';
+import { measureGrow } from '../../tools/bench/measure/measure-grow.ts';
+import type { Cell, Contest } from '../../tools/bench/variants/start-contest.ts';
+import { median } from '../../tools/bench/measure/summarize.ts';
 
 const RATES: Record<Cell['variant'], number> = {
   service: 8_000,

@@ -1,7 +1,7 @@
 import { PubSub } from '@google-cloud/pubsub';
 import { onTestFinished } from 'vitest';
-import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
-import { serveHttp, type HttpServer } from '../support/serve-http.ts';
+import { startPubsub, type Pubsub } from '../../world/pubsub/start-pubsub.ts';
+import { serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
 
 /** Starts a stand-in, with the unmodified client. */
 export async function connectPubsub(

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { startCuttingNetwork, type CuttingNetwork } from '../../chaos/cutting-network.ts';
-import { balanceLoad } from '../support/balance-load.ts';
+import { startCuttingNetwork, type CuttingNetwork } from '../../tools/chaos/cutting-network.ts';
+import { balanceLoad } from '../../world/network/balance-load.ts';
 import { readEvents } from '../support/read-events.ts';
-import { serveHttp, type HttpServer } from '../support/serve-http.ts';
-import { until } from '../support/until.ts';
+import { serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { until } from '../../world/processes/until.ts';
 
 let service: HttpServer;
 let balancer: HttpServer;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { judgeDrill, runDrill, type Case, type Drilled } from '../../chaos/run-drill.ts';
+import { judgeDrill, runDrill, type Case, type Drilled } from '../../tools/chaos/run-drill.ts';
 
 const drill = async (name: Case, recovers = true): Promise<Drilled> => {
   const small = { cases: [name], orders: 100, perSecond: 5, seconds: 3, lostS: 3, recovers, print: () => {} };

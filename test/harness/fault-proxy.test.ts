@@ -4,13 +4,13 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { resetSocket } from '../../chaos/carry-bytes.ts';
-import { cutNext, cutSometimes } from '../../chaos/choose-cuts.ts';
-import { startFaultProxy, type FaultProxy } from '../../chaos/fault-proxy.ts';
-import { watchCommits, type Commit, type CommitWatch, type CutMoment } from '../../chaos/watch-commits.ts';
+import { resetSocket } from '../../tools/chaos/carry-bytes.ts';
+import { cutNext, cutSometimes } from '../../tools/chaos/choose-cuts.ts';
+import { startFaultProxy, type FaultProxy } from '../../tools/chaos/fault-proxy.ts';
+import { watchCommits, type Commit, type CommitWatch, type CutMoment } from '../../tools/chaos/watch-commits.ts';
 import { inTransaction } from '../../src/core/postgres/transactions.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { until } from '../support/until.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { until } from '../../world/processes/until.ts';
 
 let databaseUrl: string;
 /** Past the proxy, to see what is there. */

@@ -7,13 +7,13 @@ import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Provider } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
 import { registry } from '../../src/providers/index.ts';
-import { inMemoryCredentials } from '../providers/in-memory-credentials.ts';
-import { signWebhook } from '../support/sign-webhook.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import { POS_NAMES, SIMULATORS, type PosName } from '../simulators/index.ts';
-import type { Simulator } from '../simulators/simulator.ts';
-import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise.ts';
-import { startSquare } from '../simulators/start-square.ts';
+import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
+import { signWebhook } from '../../world/pos/sign-webhook.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { POS_NAMES, SIMULATORS, type PosName } from '../../world/pos/index.ts';
+import type { Simulator } from '../../world/pos/simulator.ts';
+import { startHubrise, type HubriseSimulator } from '../../world/pos/hubrise/start-hubrise.ts';
+import { startSquare } from '../../world/pos/square/start-square.ts';
 
 /** Every request that a provider sends, ids left out. Whoever sends a new one adds it here, and its table there. */
 const REQUESTS = {

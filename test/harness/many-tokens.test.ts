@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { tokenList, type TokenList } from '../../src/core/locations/token-list.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { createDatabase } from '../support/create-database.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 
 let client: pg.Client;
 let pool: pg.Pool;

@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { pacePushes } from '../support/pace-pushes.ts';
-import { readBody } from '../support/serve-http.ts';
-import { until } from '../support/until.ts';
+import { pacePushes } from '../../world/pubsub/pace-pushes.ts';
+import { readBody } from '../../world/network/serve-http.ts';
+import { until } from '../../world/processes/until.ts';
 import { connectPubsub, serveEndpoint } from './connect-pubsub.ts';
 
 const SLOWDOWN = { minMs: 50, maxMs: 400 };

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { expect, it } from 'vitest';
-import { postgresMs, processorMs } from '../../bench/processor-ms.ts';
-import { startPostgres } from '../support/start-postgres.ts';
-import { until } from '../support/until.ts';
+import { postgresMs, processorMs } from '../../tools/bench/measure/processor-ms.ts';
+import { startPostgres } from '../../world/postgres/start-postgres.ts';
+import { until } from '../../world/processes/until.ts';
 
 it('processor time is what the process itself counts', () => {
   const [before, own] = [processorMs(process.pid), process.cpuUsage()];

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { FIGURES, toResults, type FigureName } from '../../bench/figures.ts';
-import { toRecorded, withRun, type Run } from '../../bench/record-figures.ts';
+import { FIGURES, toResults, type FigureName } from '../../tools/bench/report/figures.ts';
+import { toRecorded, withRun, type Run } from '../../tools/bench/report/record-figures.ts';
 
 const run = (date: string, figures: Run['figures']): Run => ({ date, machine: 'two cores', command: 'bench', figures });
 

@@ -1,13 +1,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import type { ClientLoad } from '../../bench/apply-from-clients.ts';
-import { balanceBooks, emptyBooks } from '../../bench/balance-books.ts';
-import { forkChild, type Child } from '../../bench/fork-child.ts';
-import type { Load } from '../../bench/generate-load.ts';
-import { prepareBenchDatabase, type Sender } from '../../bench/prepare-bench-database.ts';
-import { orderId, seedOrders } from '../../bench/seed-orders.ts';
-import { MOVES, signRequest, type SignedRequest } from '../../bench/sign-request.ts';
-import type { Measured } from '../../bench/summarize.ts';
+import type { ClientLoad } from '../../tools/bench/load/apply-from-clients.ts';
+import { balanceBooks, emptyBooks } from '../../tools/bench/measure/balance-books.ts';
+import { forkChild, type Child } from '../../tools/bench/stage/fork-child.ts';
+import type { Load } from '../../tools/bench/load/generate-load.ts';
+import { prepareBenchDatabase, type Sender } from '../../tools/bench/stage/prepare-bench-database.ts';
+import { orderId, seedOrders } from '../../tools/bench/load/seed-orders.ts';
+import { MOVES, signRequest, type SignedRequest } from '../../tools/bench/load/sign-request.ts';
+import type { Measured } from '../../tools/bench/measure/summarize.ts';
 
 // A comparison is of ways to do the same: all that counts as one has to leave the same rows behind.
 
@@ -22,16 +22,16 @@ const places = {} as Record<Name, Place>;
 let generator: Child;
 
 beforeAll(async () => {
-  generator = forkChild('generate-load.ts');
+  generator = forkChild('load/generate-load.ts');
   await Promise.all(
     NAMES.map(async (name) => {
       const database = `bench_rows_${name.replace('-', '_')}`;
       const prepared = await prepareBenchDatabase(inject('postgresUrl'), { name: database, locations: LOCATIONS });
       if (name === 'transactions') {
-        places[name] = { ...prepared, child: forkChild('apply-from-clients.ts'), port: 0 };
+        places[name] = { ...prepared, child: forkChild('load/apply-from-clients.ts'), port: 0 };
         return;
       }
-      const child = forkChild('serve-variant.ts', [name, prepared.databaseUrl]);
+      const child = forkChild('variants/serve-variant.ts', [name, prepared.databaseUrl]);
       const { port } = await child.ask<{ port: number }>(prepared.senders);
       places[name] = { ...prepared, child, port };
     }),

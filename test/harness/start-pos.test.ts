@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
-import { sampleOrder } from '../support/sample-order.ts';
-import { signWebhook } from '../support/sign-webhook.ts';
-import { startPos, type Pos, type PosOptions } from '../support/start-pos.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { signWebhook } from '../../world/pos/sign-webhook.ts';
+import { startPos, type Pos, type PosOptions } from '../../world/pos/start-pos.ts';
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
 

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ask } from '../../chaos/neighbour.ts';
-import { startPostgres, type Postgres } from '../support/start-postgres.ts';
-import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
+import { ask } from '../../tools/chaos/neighbour.ts';
+import { startPostgres, type Postgres } from '../../world/postgres/start-postgres.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
 
 /** These tests start Postgres, some twice, on machines that may be busy. */
 vi.setConfig({ testTimeout: 30_000 });
@@ -93,7 +93,7 @@ test('a lock file whose process id now belongs to another program does not stand
 
 test('ends with the process that started it, even by kill -9', async () => {
   const script = `
-    const { startPostgres } = await import(${JSON.stringify(new URL('../support/start-postgres.ts', import.meta.url).href)});
+    const { startPostgres } = await import(${JSON.stringify(new URL('../../world/postgres/start-postgres.ts', import.meta.url).href)});
     const postgres = await startPostgres();
     console.log(postgres.url);
     process.kill(process.pid, 'SIGKILL');

@@ -3,8 +3,8 @@ import type { Message, PubSub, Subscription } from '@google-cloud/pubsub';
 import { status } from '@grpc/grpc-js';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { readBody } from '../support/serve-http.ts';
-import type { Pubsub } from '../support/start-pubsub.ts';
+import { readBody } from '../../world/network/serve-http.ts';
+import type { Pubsub } from '../../world/pubsub/start-pubsub.ts';
 import { connectPubsub, serveEndpoint } from './connect-pubsub.ts';
 
 let pubsub: Pubsub;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { median, percentile, summarize } from '../../bench/summarize.ts';
+import { median, percentile, summarize } from '../../tools/bench/measure/summarize.ts';
 
 describe('median', () => {
   it('is the one in the middle, or the mean of the two there', () => {

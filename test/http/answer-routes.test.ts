@@ -6,9 +6,9 @@ import { workNotices } from '../../src/core/notices/send-notices.ts';
 import { makeToken } from '../../src/core/domain/make-token.ts';
 import { BURST } from '../../src/http/throttle-failures.ts';
 import { seedTrouble, setContacts } from '../core/notices/seed-trouble.ts';
-import { sendAsIs, type OperatorAnswer } from '../support/ask-operator.ts';
+import { sendAsIs, type OperatorAnswer } from '../../world/system/ask-operator.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 
 const KITCHEN: Contact = { name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' };
 const OWNER: Contact = { name: 'Owner <b>', phone: '+4930123456', via: 'webhook', language: 'de' };

@@ -5,7 +5,7 @@ import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT, Unsecu
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createPushTokenVerifier, pubsubPush } from '../../src/http/pubsub-push.ts';
 import { logJourneys } from '../../src/observe/events.ts';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 
 const AUDIENCE = 'https://expediter.example.com/pubsub/push';
 const ACCOUNT = 'push@my-project.iam.gserviceaccount.com';

@@ -10,12 +10,12 @@ import {
   throttleFailures,
 } from '../../src/http/throttle-failures.ts';
 import { makeToken } from '../../src/core/domain/make-token.ts';
-import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../support/ask-operator.ts';
-import { BEHIND_US, fromElsewhere } from '../support/from-elsewhere.ts';
-import { OWN_PAGE, logIn, nameToken, sendLogin } from '../support/log-in.ts';
-import { startSystem, type System } from '../support/start-system.ts';
+import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../world/system/ask-operator.ts';
+import { BEHIND_US, fromElsewhere } from '../../world/network/from-elsewhere.ts';
+import { OWN_PAGE, logIn, nameToken, sendLogin } from '../../world/system/log-in.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
 import { scrape } from '../observe/scrape.ts';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 
 const WRONG = 'a-wrong-token-that-somebody-tries-again-and-again';
 

@@ -3,9 +3,9 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { holdOpen } from '../support/hold-open.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
-import { post, statusWebhook } from '../support/start-system.ts';
+import { post, statusWebhook } from '../../world/system/start-system.ts';
 import { untilLocked } from '../support/until-locked.ts';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 
 let stage: Stage;
 let origin: string;

@@ -5,10 +5,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { parseFollowKeys } from '../../src/identity/follow-keys.ts';
 import { BadFollowToken, createFollowTokenVerifier, type VerifyFollowToken } from '../../src/identity/follow-token.ts';
 import { CannotVerify } from '../../src/identity/issuer-keys.ts';
-import { anyText } from '../support/any-text.ts';
-import { SEED } from '../support/seed.ts';
-import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
-import { followSigner, signFollowToken, type FollowSigner } from '../support/sign-follow-token.ts';
+import { anyText } from '../../world/inputs/any-text.ts';
+import { SEED } from '../../world/inputs/seed.ts';
+import { sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { followSigner, signFollowToken, type FollowSigner } from '../../world/members/sign-follow-token.ts';
 
 const AUDIENCE = 'https://expediter.example.com/follow';
 /** In all that a token may carry: no error has it. */

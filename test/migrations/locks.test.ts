@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { migrate } from '../../src/database/migrate.ts';
-import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
+import { createDatabase, createEmptyDatabase } from '../../world/postgres/create-database.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 /** These have a few rows for each location or operator. To read them takes milliseconds. */

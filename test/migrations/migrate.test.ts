@@ -7,12 +7,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { checkSchema } from '../../src/database/check-schema.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { createDatabase, createEmptyDatabase } from '../support/create-database.ts';
+import { createDatabase, createEmptyDatabase } from '../../world/postgres/create-database.ts';
 import { queryOnce } from '../support/query-once.ts';
 import { runCli } from '../support/run-cli.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 const MIGRATIONS = fileURLToPath(new URL('../../migrations', import.meta.url));
 

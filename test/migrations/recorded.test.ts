@@ -1,4 +1,4 @@
-/** What each released version wrote is read by this one. Recorded by chaos/record-version.ts: rows, and a webhook in the spill. */
+/** What each released version wrote is read by this one. Recorded by tools/chaos/record-version.ts: rows, and a webhook in the spill. */
 import { execFileSync } from 'node:child_process';
 import { copyFile, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,15 +8,15 @@ import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate } from '../../src/database/migrate.ts';
-import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../support/ask-operator.ts';
-import { createEmptyDatabase } from '../support/create-database.ts';
-import { OWN_PAGE } from '../support/log-in.ts';
-import { blind } from '../support/pos-without-deduplication.ts';
-import { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
-import { startOrderingPlatform, type OrderingPlatform } from '../support/start-ordering-platform.ts';
-import { startPos, type Pos, type StatusReport } from '../support/start-pos.ts';
-import { PROJECT, startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../world/system/ask-operator.ts';
+import { createEmptyDatabase } from '../../world/postgres/create-database.ts';
+import { OWN_PAGE } from '../../world/system/log-in.ts';
+import { blind } from '../../world/pos/pos-without-deduplication.ts';
+import { readBody, sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { startOrderingPlatform, type OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
+import { startPos, type Pos, type StatusReport } from '../../world/pos/start-pos.ts';
+import { PROJECT, startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const RECORDED = new URL('recorded/', import.meta.url);

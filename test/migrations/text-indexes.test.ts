@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createDatabase } from '../support/create-database.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 import { queryOnce } from '../support/query-once.ts';
 
 const url = await createDatabase();

@@ -8,11 +8,11 @@ import { createMetrics } from '../../src/observe/create-metrics.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { boundConnections } from '../../src/http/bound-connections.ts';
 import { startObserving } from '../../src/observe/start-observing.ts';
-import { createDatabase } from '../support/create-database.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 import { queryOnce } from '../support/query-once.ts';
 import { readPlans } from '../support/read-plans.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { OPERATOR_TOKEN, scrape, type Scrape } from './scrape.ts';
 
 const BACKLOG = `

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { logJourneys } from '../../src/observe/events.ts';
-import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
+import { FOLLOW_ENV, memberToken } from '../../world/members/member-token.ts';
 import { readEvents, type ReadEvents } from '../support/read-events.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { OPERATOR_TOKEN, scrape } from './scrape.ts';
 
 let system: System;

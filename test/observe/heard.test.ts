@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { recordLastSeen } from '../../src/core/locations/record-last-seen.ts';
 import type { WebhookObserved } from '../../src/core/domain/observed.ts';
-import { post, startSystem, type System } from '../support/start-system.ts';
+import { post, startSystem, type System } from '../../world/system/start-system.ts';
 
 let system: System;
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { fanOut } from '../../src/observe/start-observing.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { hurried } from '../support/fixtures.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { hurried } from '../../world/system/fixtures.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 type Line = Record<string, unknown>;
 

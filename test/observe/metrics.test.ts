@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { blind } from '../support/pos-without-deduplication.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { hurried } from '../support/fixtures.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { blind } from '../../world/pos/pos-without-deduplication.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { hurried } from '../../world/system/fixtures.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { OPERATOR_TOKEN, scrape, type Scrape } from './scrape.ts';
 
 let system: System;

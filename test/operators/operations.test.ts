@@ -14,11 +14,11 @@ import {
   sendAsIs,
   type Operator,
   type OperatorAnswer,
-} from '../support/ask-operator.ts';
-import { OWN_PAGE, logIn, nameToken } from '../support/log-in.ts';
+} from '../../world/system/ask-operator.ts';
+import { OWN_PAGE, logIn, nameToken } from '../../world/system/log-in.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { runCli } from '../support/run-cli.ts';
-import type { Ended } from '../support/run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 
 const IDS = [
   'serviceOrderId',

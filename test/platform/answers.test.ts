@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { orderDataFetcher } from '../../src/core/placements/fetch-order-data.ts';
 import { examinePlatform, queryPlatform } from '../../src/diagnostics/examine-platform.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
-import { serveHttp } from '../support/serve-http.ts';
+import { serveHttp } from '../../world/network/serve-http.ts';
 
 const order = { id: 'order-1' };
 const READ = ['order', 'has an order for a made-up id'] as const;

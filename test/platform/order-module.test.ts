@@ -11,9 +11,9 @@ import { orderRefetcher } from '../../src/core/placements/refetch-order.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
 import { purchases } from '../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
-import { sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startSystem, type System } from '../support/start-system.ts';
+import { sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/platform-mapper', import.meta.url));
 

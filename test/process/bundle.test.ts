@@ -3,13 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { compileService } from '../../bench/compile-service.ts';
+import { compileService } from '../../tools/bench/stage/compile-service.ts';
 import { version } from '../../src/core/domain/version.ts';
-import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
-import { runMain, type MainProcess } from '../support/run-main.ts';
-import { runProgram } from '../support/run-program.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { OPERATOR_TOKEN } from '../../world/system/ask-operator.ts';
+import { runMain, type MainProcess } from '../../world/processes/run-main.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 const MAPPER = `
   import { toMinorUnits } from 'expediter-platform';

@@ -9,7 +9,7 @@ import { placeOfSettings } from '../../src/core/locations/locations.ts';
 import { parseSettingsKeys, unseal } from '../../src/core/locations/settings-key.ts';
 import { ROLES, has } from '../../src/core/operators/operator.ts';
 import { ACCESS, API_PATH, FOR_PROGRAMS } from '../../src/operators/registry.ts';
-import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
+import { OPERATOR_TOKEN, sendAsIs } from '../../world/system/ask-operator.ts';
 import { bodiesAt } from '../support/bodies-of-routes.ts';
 import { allRows, canaryFinder, disguisesOf } from '../support/canaries.ts';
 import {
@@ -21,9 +21,9 @@ import {
   startEchoPos,
   type EchoPos,
 } from '../support/canary-settings.ts';
-import { nameToken } from '../support/log-in.ts';
-import { post, startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { nameToken } from '../../world/system/log-in.ts';
+import { post, startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 const findCanaries = canaryFinder([CANARY]);
 /** What the POS answers, one after the other. */

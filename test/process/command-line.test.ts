@@ -1,7 +1,7 @@
 /** What only a process of its own shows of the command line. */
 import { expect, it } from 'vitest';
 import { CLI } from '../support/run-cli.ts';
-import { runProgram, runToEnd } from '../support/run-program.ts';
+import { runProgram, runToEnd } from '../../world/processes/run-program.ts';
 
 it.each([
   [0, ['--version'], /^$/],

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fixtures } from '../../examples/provider-template/test/fixtures.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
-import { providerContract } from '../providers/contract.ts';
+import { providerContract } from '../../packages/provider-kit/contract/contract.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -5,8 +5,8 @@ import { endAttempt } from '../../src/core/transitions/record-attempt.ts';
 import { createLog } from '../../src/observe/create-log.ts';
 import { eraseMembers } from '../../src/core/retention/erase-members.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 const PII_DAYS = 30;
 const words = 'Ada waits outside';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startFaultProxy, type FaultProxy } from '../../chaos/fault-proxy.ts';
-import { ask } from '../../chaos/neighbour.ts';
+import { startFaultProxy, type FaultProxy } from '../../tools/chaos/fault-proxy.ts';
+import { ask } from '../../tools/chaos/neighbour.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
-import { startPostgres, type Postgres } from '../support/start-postgres.ts';
-import { post, startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { startPostgres, type Postgres } from '../../world/postgres/start-postgres.ts';
+import { post, startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 let primary: Postgres;
 let standby: Postgres;

@@ -10,11 +10,11 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain } from '../../src/core/domain/errors.ts';
 import { runDemo } from './demo/run-demo.ts';
-import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
-import { createDatabase } from '../support/create-database.ts';
+import { OPERATOR_TOKEN, sendAsIs } from '../../world/system/ask-operator.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 import { copyProject, link, MODULES, OFFLINE, packPackage, PROJECT, runWell } from '../support/pack-package.ts';
-import { runToEnd } from '../support/run-program.ts';
-import { startSystem } from '../support/start-system.ts';
+import { runToEnd } from '../../world/processes/run-program.ts';
+import { startSystem } from '../../world/system/start-system.ts';
 
 const TEMPLATE = join(PROJECT, 'examples/provider-template');
 
@@ -30,14 +30,17 @@ type Package = {
 };
 
 let folder: string;
-/** What npm packs of `kit`, unpacked. */
+/** What npm packs of `packages/provider-kit`, unpacked. */
 let kit: string;
 /** A developer's copy of the template, with the kit installed. */
 let acme: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kit-'));
-  kit = await packPackage(join(copyProject(join(folder, 'project')), 'kit'), join(folder, 'expediter-kit'));
+  kit = await packPackage(
+    join(copyProject(join(folder, 'project')), 'packages/provider-kit'),
+    join(folder, 'expediter-kit'),
+  );
 
   acme = join(folder, 'acme');
   cpSync(TEMPLATE, acme, {
@@ -81,9 +84,9 @@ describe('the kit for providers of their own', () => {
         .map(([, name = '']) => name)
         .filter((name) => !name.startsWith('node:'));
     const built = filesIn(join(kit, 'dist'));
-    const inSuite = join(kit, 'dist/test');
+    const inSource = join(kit, 'dist/src');
     expect(new Set(built.flatMap(needed))).toEqual(new Set(Object.keys(peerDependencies)));
-    expect(new Set(built.filter((file) => !file.startsWith(inSuite)).flatMap(needed))).toEqual(new Set(['zod']));
+    expect(new Set(built.filter((file) => file.startsWith(inSource)).flatMap(needed))).toEqual(new Set(['zod']));
 
     const bytes = [...filesIn(kit), ...filesIn(join(MODULES, 'zod'))].map((file) => statSync(file).size);
     expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(LIMIT_BYTES);

@@ -11,10 +11,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { MemberMessage, MemberSnapshot } from '../../src/core/domain/member-message.ts';
 import { parseFollowKeys } from '../../src/identity/follow-keys.ts';
 import { createFollowTokenVerifier } from '../../src/identity/follow-token.ts';
-import { runProgram } from '../support/run-program.ts';
-import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
-import { startPubsub } from '../support/start-pubsub.ts';
-import { until } from '../support/until.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
+import { readBody, sendJson, serveHttp } from '../../world/network/serve-http.ts';
+import { startPubsub } from '../../world/pubsub/start-pubsub.ts';
+import { until } from '../../world/processes/until.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../examples/member-gateway.ts', import.meta.url));
 const page = readFileSync(new URL('../../docs/live-to-members.md', import.meta.url), 'utf8');

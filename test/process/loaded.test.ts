@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { runMain } from '../support/run-main.ts';
-import { startSystem, type System } from '../support/start-system.ts';
+import { runMain } from '../../world/processes/run-main.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
 import { OPERATOR_TOKEN } from '../observe/scrape.ts';
 
 let system: System;

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { migrate } from '../../src/database/migrate.ts';
 import { PROBED, memoryOf } from '../support/memory-of.ts';
-import { runMain, type MainProcess } from '../support/run-main.ts';
-import { startPostgres, type Postgres } from '../support/start-postgres.ts';
-import { post, startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { runMain, type MainProcess } from '../../world/processes/run-main.ts';
+import { startPostgres, type Postgres } from '../../world/postgres/start-postgres.ts';
+import { post, startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 let postgres: Postgres;
 let system: System;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 

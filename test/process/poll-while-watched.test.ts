@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { expect, it } from 'vitest';
 import { orderFeed } from '../../src/core/live/order-feed.ts';
 import { pollWhileWatched } from '../../src/core/postgres/loops.ts';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 
 it('rests behind a slow look, also one that failed, and not once more before the next; says once that it fails', async () => {
   const began: number[] = [];

@@ -8,14 +8,21 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { rankOf } from '../../src/core/domain/lifecycle.ts';
 import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
-import { holdConnections } from '../support/hold-connections.ts';
-import { logIn } from '../support/log-in.ts';
-import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import { runMain, spawnMain, type MainProcess } from '../support/run-main.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { AUDIENCE, post, SERVICE_ACCOUNT, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { holdConnections } from '../../world/network/hold-connections.ts';
+import { logIn } from '../../world/system/log-in.ts';
+import { FOLLOW_ENV, memberToken } from '../../world/members/member-token.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { runMain, spawnMain, type MainProcess } from '../../world/processes/run-main.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import {
+  AUDIENCE,
+  post,
+  SERVICE_ACCOUNT,
+  startSystem,
+  statusWebhook,
+  type System,
+} from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 let system: System;
 let plain: Pos;
@@ -26,7 +33,7 @@ beforeAll(async () => {
   env = {
     ...system.env,
     PROVIDER_MODULES: ['pos-without-deduplication.ts', 'findable-pos.ts']
-      .map((file) => fileURLToPath(new URL(`../support/${file}`, import.meta.url)))
+      .map((file) => fileURLToPath(new URL(`../../world/pos/${file}`, import.meta.url)))
       .join(','),
     DRAIN_DELAY_MS: '300',
   };
@@ -425,7 +432,7 @@ describe('a start', () => {
 
   it('after an error that nobody caught says what it was, without what Postgres quotes, drains and exits 1', async () => {
     const module = join(mkdtempSync(join(tmpdir(), 'throws-')), 'throws.ts');
-    const findable = new URL('../support/findable-pos.ts', import.meta.url).href;
+    const findable = new URL('../../world/pos/findable-pos.ts', import.meta.url).href;
     writeFileSync(
       module,
       `export { default } from '${findable}';
@@ -477,7 +484,7 @@ describe.each([
     const pos = await startPos({ secret });
     const locationId = `club-${offMs}`;
     await system.addLocation(locationId, { ordersUrl: pos.ordersUrl, secret });
-    const clock = new URL('../support/shift-clock.ts', import.meta.url).href;
+    const clock = new URL('../../world/processes/shift-clock.ts', import.meta.url).href;
     const main = await runMain({ ...env, NODE_OPTIONS: `--import ${clock}`, CLOCK_OFF_MS: String(offMs) });
     try {
       const serviceOrderId = await place(main, locationId);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Script } from 'node:vm';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { runProgram } from '../support/run-program.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (file: string): string => readFileSync(join(PROJECT, file), 'utf8');

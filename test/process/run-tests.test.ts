@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { runToEnd } from '../support/run-program.ts';
-import { until } from '../support/until.ts';
+import { runToEnd } from '../../world/processes/run-program.ts';
+import { until } from '../../world/processes/until.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../scripts/run-tests.ts', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../../tools/build/run-tests.ts', import.meta.url));
 
 /** A folder with programs in the place of Vitest and of the checks. */
 function programs(about: Partial<Record<'vitest' | 'tsc' | 'oxlint' | 'oxfmt', string>> = {}): {
@@ -60,7 +60,7 @@ it('lets the tests go before the checks', async () => {
 it('gives its arguments to the tests, and then runs only them', async () => {
   const { env, read } = programs({ vitest: 'echo Tests' });
   const { code, out } = await runToEnd(SCRIPT, env, ['test/core/live', '-t', 'a claim']);
-  expect([code, out, read('ran')]).toEqual([0, 'Tests\n', 'vitest run test/core/live -t a claim\n']);
+  expect([code, out, read('ran')]).toEqual([0, 'Tests\n', 'vitest run --project tests test/core/live -t a claim\n']);
 });
 
 it.each(['SIGINT', 'SIGTERM'] as const)('ends the tests and the check in progress on %s', async (signal) => {
@@ -76,7 +76,7 @@ it.each(['SIGINT', 'SIGTERM'] as const)('ends the tests and the check in progres
 });
 
 it('test:slow gives each seed to the tests, and names the seeds that failed', async () => {
-  const slow = fileURLToPath(new URL('../../scripts/test-slow.ts', import.meta.url));
+  const slow = fileURLToPath(new URL('../../tools/build/test-slow.ts', import.meta.url));
   const { env } = programs({ vitest: 'echo seed $SLOW; test $SLOW = 5' });
   const { code, out } = await runToEnd(slow, env, ['--seeds', '3', '--from', '4', 'test/a.test.ts']);
   const ran = [4, 5, 6].map((seed) => `SLOW=${seed}: 1 file\nseed ${seed}\n`).join('');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readConfigOf } from '../../src/config/config.ts';
-import { runProgram, type Ended } from '../support/run-program.ts';
+import { runProgram, type Ended } from '../../world/processes/run-program.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../deploy/google-cloud/set-up.sh', import.meta.url));
 

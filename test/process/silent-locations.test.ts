@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 import { startVendors, type Vendors } from './start-vendors.ts';
 
 describe('a vendor whose POS is silent everywhere', () => {

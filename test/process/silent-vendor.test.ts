@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 import { startVendors, type Vendors } from './start-vendors.ts';
 
 /** Between two looks at what takes seconds. */

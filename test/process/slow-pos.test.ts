@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { standard } from '../../src/providers/standard/index.ts';
-import type { Simulator } from '../simulators/simulator.ts';
-import { startToast } from '../simulators/start-toast.ts';
-import { findable } from '../support/pos-without-deduplication.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import type { Simulator } from '../../world/pos/simulator.ts';
+import { startToast } from '../../world/pos/toast/start-toast.ts';
+import { findable } from '../../world/pos/pos-without-deduplication.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 const slow = standard as Provider;
 /** Providers that differ in how long they are waited for. */

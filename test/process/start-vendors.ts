@@ -1,7 +1,7 @@
-import { findable } from '../support/pos-without-deduplication.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { findable } from '../../world/pos/pos-without-deduplication.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 /** A service with a vendor whose POS may be made silent, a neighbour at the same vendor, and another vendor. */
 export type Vendors = {

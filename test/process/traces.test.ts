@@ -4,11 +4,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { traceId, traceparent } from '../../src/core/domain/trace-id.ts';
 import { readConfigOf } from '../../src/config/config.ts';
 import { createTraces } from '../../src/observe/create-traces.ts';
-import { runMain, type MainProcess } from '../support/run-main.ts';
-import { startCollector, type CollectedSpan, type Collector } from '../support/start-collector.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { AUDIENCE, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { runMain, type MainProcess } from '../../world/processes/run-main.ts';
+import { startCollector, type CollectedSpan, type Collector } from '../../world/network/start-collector.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import {
+  AUDIENCE,
+  SERVICE_ACCOUNT,
+  post,
+  startSystem,
+  statusWebhook,
+  type System,
+} from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 let collector: Collector;
 let pos: Pos;

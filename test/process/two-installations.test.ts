@@ -2,15 +2,22 @@ import { PubSub, type Topic } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { balanceLoad } from '../support/balance-load.ts';
-import { runMain, type MainProcess } from '../support/run-main.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import type { HttpServer } from '../support/serve-http.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startPostgres, type Postgres } from '../support/start-postgres.ts';
-import { startPubsub, type Pubsub } from '../support/start-pubsub.ts';
-import { PROJECT, SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { balanceLoad } from '../../world/network/balance-load.ts';
+import { runMain, type MainProcess } from '../../world/processes/run-main.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import type { HttpServer } from '../../world/network/serve-http.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { startPostgres, type Postgres } from '../../world/postgres/start-postgres.ts';
+import { startPubsub, type Pubsub } from '../../world/pubsub/start-pubsub.ts';
+import {
+  PROJECT,
+  SERVICE_ACCOUNT,
+  post,
+  startSystem,
+  statusWebhook,
+  type System,
+} from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 const ORDERS = 40;
 /** As `docs/scaling.md` shows: the second filter takes everything that the first does not. */

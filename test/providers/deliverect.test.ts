@@ -6,11 +6,11 @@ import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { deliverect } from '../../src/providers/deliverect/index.ts';
 import { Settings } from '../../src/providers/deliverect/payloads.ts';
 import { writeOrder } from '../../src/providers/deliverect/write-order.ts';
-import { checkDeliverectOrder } from '../simulators/check-deliverect-order.ts';
-import { startDeliverect } from '../simulators/start-deliverect.ts';
-import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
-import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
-import { errorOf, providerContract, rejectionOf } from './contract.ts';
+import { checkDeliverectOrder } from '../../world/pos/deliverect/check-deliverect-order.ts';
+import { startDeliverect } from '../../world/pos/deliverect/start-deliverect.ts';
+import { sampleOrder, type SampleOptions } from '../../world/platform/sample-order.ts';
+import { readBody, sendJson, serveHttp } from '../../world/network/serve-http.ts';
+import { errorOf, providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { contextAt, expectError, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');

@@ -7,9 +7,9 @@ import { perhapsTaken } from '../../src/core/domain/classify-error.ts';
 import { hubrise } from '../../src/providers/hubrise/index.ts';
 import { Settings } from '../../src/providers/hubrise/payloads.ts';
 import { writeMoney, writeOrder } from '../../src/providers/hubrise/write-order.ts';
-import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise.ts';
-import { readBody, sendJson, serveHttp } from '../support/serve-http.ts';
-import { errorOf, providerContract, rejectionOf } from './contract.ts';
+import { startHubrise, type HubriseSimulator } from '../../world/pos/hubrise/start-hubrise.ts';
+import { readBody, sendJson, serveHttp } from '../../world/network/serve-http.ts';
+import { errorOf, providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { burgerWith, contextAt, expectError, first, orderOf, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/core/locations/describe-settings.ts';
 import { loadProviders, registry } from '../../src/providers/index.ts';
 import { Secret } from '../../src/providers/shared-settings.ts';
-import { SIMULATORS } from '../simulators/index.ts';
+import { SIMULATORS } from '../../world/pos/index.ts';
 
 const acme = `{ integration: 'acme', settings: { safeParse() {} }, deduplicates: true, createOrder() {}, translateWebhook() {} }`;
 let folder: string;

@@ -7,10 +7,10 @@ import { lightspeedK } from '../../src/providers/lightspeed-k/index.ts';
 import { tokenOf } from '../../src/providers/lightspeed-k/call-lightspeed.ts';
 import { Settings } from '../../src/providers/lightspeed-k/payloads.ts';
 import { writeOrder } from '../../src/providers/lightspeed-k/write-order.ts';
-import { checkToGoOrder, readToGoOrder } from '../simulators/check-lightspeed-k-order.ts';
-import { startLightspeedK } from '../simulators/start-lightspeed-k.ts';
-import { sendJson, serveHttp } from '../support/serve-http.ts';
-import { providerContract, rejectionOf } from './contract.ts';
+import { checkToGoOrder, readToGoOrder } from '../../world/pos/lightspeed-k/check-lightspeed-k-order.ts';
+import { startLightspeedK } from '../../world/pos/lightspeed-k/start-lightspeed-k.ts';
+import { sendJson, serveHttp } from '../../world/network/serve-http.ts';
+import { providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { burgerWith, contextAt, expectError, first, orderOf, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:00.250Z');

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { memberStateAt, rankOf } from '../../src/core/domain/lifecycle.ts';
 import { registry } from '../../src/providers/index.ts';
-import { SIMULATORS } from '../simulators/index.ts';
-import { startDeliverect } from '../simulators/start-deliverect.ts';
-import { balanceLoad } from '../support/balance-load.ts';
-import type { HttpServer } from '../support/serve-http.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { SIMULATORS } from '../../world/pos/index.ts';
+import { startDeliverect } from '../../world/pos/deliverect/start-deliverect.ts';
+import { balanceLoad } from '../../world/network/balance-load.ts';
+import type { HttpServer } from '../../world/network/serve-http.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 let system: System;
 let balancer: HttpServer;

@@ -12,8 +12,8 @@ import { NOT_TAKEN, neverTaken, refuseNameless, tooLate } from '../../src/provid
 import { BaseUrl } from '../../src/providers/shared-settings.ts';
 import { kitchenReport, minutesIfAny } from '../../src/providers/kitchen-report.ts';
 import { verifyHmac } from '../../src/providers/verify-hmac.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import { inMemoryCredentials } from './in-memory-credentials.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
 
 describe('money', () => {
   it.each([

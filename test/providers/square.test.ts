@@ -6,11 +6,11 @@ import type { Connection, Credentials, Grant, PosContext } from '../../src/core/
 import { square } from '../../src/providers/square/index.ts';
 import { Settings } from '../../src/providers/square/payloads.ts';
 import { keyOf, referenceOf } from '../../src/providers/square/write-order.ts';
-import { MERCHANT } from '../simulators/square-oauth.ts';
-import { startSquare, type SquareSimulator } from '../simulators/start-square.ts';
-import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
-import { inMemoryCredentials } from './in-memory-credentials.ts';
-import { providerContract, rejectionOf } from './contract.ts';
+import { MERCHANT } from '../../world/pos/square/square-oauth.ts';
+import { startSquare, type SquareSimulator } from '../../world/pos/square/start-square.ts';
+import { sampleOrder, type SampleOptions } from '../../world/platform/sample-order.ts';
+import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
+import { providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { burgerWith, contextAt, expectError, first, orderOf, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const EVENTS = ['order.fulfillment.updated', 'order.updated', 'oauth.authorization.revoked'];

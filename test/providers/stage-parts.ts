@@ -2,8 +2,8 @@ import { expect, onTestFinished } from 'vitest';
 import { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { PosContext, Webhook } from '../../src/core/domain/provider.ts';
 import { boundedFetch } from '../../src/core/egress/bounded-fetch.ts';
-import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
-import { inMemoryCredentials } from './in-memory-credentials.ts';
+import { sampleOrder, type SampleOptions } from '../../world/platform/sample-order.ts';
+import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
 
 /** What the core calls a provider with at this time, with some of it replaced. */
 export function contextAt<Settings>(

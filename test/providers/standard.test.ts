@@ -9,11 +9,11 @@ import { REASON_CODES } from '../../src/core/domain/reason-code.ts';
 import { parseAllowedHosts } from '../../src/core/egress/allowed-hosts.ts';
 import { guardedFetch } from '../../src/core/egress/guarded-fetch.ts';
 import { standard } from '../../src/providers/standard/index.ts';
-import { startStandard } from '../simulators/start-standard.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import { readBody, sendJson, serveHttp, type HttpServer } from '../support/serve-http.ts';
-import { signWebhook } from '../support/sign-webhook.ts';
-import { errorOf, providerContract, rejectionOf } from './contract.ts';
+import { startStandard } from '../../world/pos/standard/start-standard.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { readBody, sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { signWebhook } from '../../world/pos/sign-webhook.ts';
+import { errorOf, providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
 import { contextAt, expectError, first, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 'today').toString('base64')}`;

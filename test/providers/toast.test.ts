@@ -7,11 +7,11 @@ import { sumItems } from '../../src/core/domain/money.ts';
 import { toast } from '../../src/providers/toast/index.ts';
 import { Settings } from '../../src/providers/toast/payloads.ts';
 import { writeOrder } from '../../src/providers/toast/write-order.ts';
-import { startToast } from '../simulators/start-toast.ts';
-import { sampleOrder, type SampleOptions } from '../support/sample-order.ts';
-import { sendJson, serveHttp } from '../support/serve-http.ts';
-import { errorOf, providerContract, rejectionOf } from './contract.ts';
-import { inMemoryCredentials } from './in-memory-credentials.ts';
+import { startToast } from '../../world/pos/toast/start-toast.ts';
+import { sampleOrder, type SampleOptions } from '../../world/platform/sample-order.ts';
+import { sendJson, serveHttp } from '../../world/network/serve-http.ts';
+import { errorOf, providerContract, rejectionOf } from '../../packages/provider-kit/contract/contract.ts';
+import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
 import { burgerWith, contextAt, expectError, first, orderOf, stopAtEnd, webhookAt } from './stage-parts.ts';
 
 const NOW = new Date('2026-01-31T18:30:15Z');

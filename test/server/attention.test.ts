@@ -2,10 +2,10 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { AttentionEvent } from '../../src/core/domain/attention-event.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../support/ask-operator.ts';
-import { readBody, serveHttp, type HttpServer } from '../support/serve-http.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startSystem, type System } from '../support/start-system.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../world/system/ask-operator.ts';
+import { readBody, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
 
 const SECRET = 'whsec_fBHqi87TwPVFH5VennT0aAGsdkM7YYZrFAQWR7W8oR0=';
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { makeToken } from '../../src/core/domain/make-token.ts';
 import { buildServer } from '../../src/server/build-server.ts';
-import { SHARED_ENV, registryWith } from '../support/fixtures.ts';
+import { SHARED_ENV, registryWith } from '../../world/system/fixtures.ts';
 
 // Nothing ever listens at port 9.
 const env = {

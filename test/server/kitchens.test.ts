@@ -6,10 +6,16 @@ import type { KitchenOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { KitchenReport } from '../../src/core/domain/webhook.ts';
 import { BURST } from '../../src/http/throttle-failures.ts';
-import { OPERATOR_TOKEN, askOperator, mustBeProblem, sendAsIs, type Operator } from '../support/ask-operator.ts';
+import {
+  OPERATOR_TOKEN,
+  askOperator,
+  mustBeProblem,
+  sendAsIs,
+  type Operator,
+} from '../../world/system/ask-operator.ts';
 import { kitchensModule } from '../../src/server/modules/kitchens.ts';
 import { runCli } from '../support/run-cli.ts';
-import { post, startSystem, type System } from '../support/start-system.ts';
+import { post, startSystem, type System } from '../../world/system/start-system.ts';
 
 const AVAILABILITY_TOKEN = 'cHkVGk31wo45SmNBqVekrkXIvjZv0uFrVn9PDeyjFLA';
 const KITCHEN_TOPIC = 'kitchen-availability';

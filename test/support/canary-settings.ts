@@ -5,7 +5,7 @@ import type { PosContext, Provider } from '../../src/core/domain/provider.ts';
 import { settingsSchema } from '../../src/core/locations/describe-settings.ts';
 import { callPos } from '../../src/providers/call-pos.ts';
 import { HttpUrl, SHOWN } from '../../src/providers/shared-settings.ts';
-import { readBody, sendJson, serveHttp, type HttpServer } from './serve-http.ts';
+import { readBody, sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
 
 /**
  * Hides a secret where a schema could forget it: in a list, in a record, and in a URL. It is careless: it quotes

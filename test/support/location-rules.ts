@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
-import { allowedHosts } from './allowed-loopback.ts';
+import { allowedHosts } from '../../world/network/allowed-loopback.ts';
 
 export const KEYS = parseSettingsKeys(`k1:${Buffer.alloc(32, 7).toString('base64')}`);
 

@@ -1,5 +1,5 @@
-import type { MainProcess } from './run-main.ts';
-import { until } from './until.ts';
+import type { MainProcess } from '../../world/processes/run-main.ts';
+import { until } from '../../world/processes/until.ts';
 
 /** Bytes after a garbage collection, and the number of open connections. */
 export type Memory = { heapUsed: number; external: number; rss: number; sockets: number };

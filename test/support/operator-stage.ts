@@ -19,10 +19,10 @@ import { database } from '../../src/server/plugins/database.ts';
 import { observability } from '../../src/server/plugins/observability.ts';
 import { providers } from '../../src/server/plugins/providers.ts';
 import { pubsub } from '../../src/server/plugins/pubsub.ts';
-import { asService } from './as-service.ts';
-import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from './ask-operator.ts';
-import { createDatabase } from './create-database.ts';
-import { SHARED_ENV, UNHURRIED, fixturesOf, registryWith, type Fixtures } from './fixtures.ts';
+import { asService } from '../../world/system/as-service.ts';
+import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../world/system/ask-operator.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { SHARED_ENV, UNHURRIED, fixturesOf, registryWith, type Fixtures } from '../../world/system/fixtures.ts';
 
 /** Nobody listens there. A process without a gateway or a mail server has no links to answer. */
 const GATEWAY = {

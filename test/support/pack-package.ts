@@ -14,7 +14,7 @@ export const OFFLINE = ['--offline', '--ignore-scripts=false'];
 
 /** Copies what packages are built from. Packing builds, which would pull a package's `dist` from under whoever uses it here. */
 export function copyProject(to: string): string {
-  const sources = ['src', 'test', 'kit', 'platform-kit', 'clients', 'LICENSE', 'package.json', 'tsconfig.json'];
+  const sources = ['src', 'world', 'packages', 'LICENSE', 'package.json', 'tsconfig.json'];
   for (const name of sources) cpSync(join(PROJECT, name), join(to, name), { recursive: true });
   symlinkSync(MODULES, join(to, 'node_modules'));
   return to;

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { System } from './start-system.ts';
+import type { System } from '../../world/system/start-system.ts';
 
 /** Finds a text in any column of any table, as `table.column`; partitions count as their parent. */
 export async function placesOf({ query }: Pick<System, 'query'>, text: string): Promise<string[]> {

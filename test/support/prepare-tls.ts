@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { sharedTmpdir, unprivilegedUser } from './unprivileged-user.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
 
 /** Signed by itself, for 0.0.0.0 and localhost, until 2126. */
 const MADE = fileURLToPath(new URL('postgres-tls/', import.meta.url));

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { report } from '../../src/terminal/failures.ts';
 import { buildProgram } from '../../src/cli/program.ts';
-import type { Ended } from './run-program.ts';
+import type { Ended } from '../../world/processes/run-program.ts';
 
 export const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 

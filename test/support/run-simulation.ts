@@ -7,7 +7,7 @@ export async function runSimulation(
   about: string,
   faults: readonly string[] = [],
 ): Promise<{ code: number; said: string }> {
-  const thread = new Worker(new URL('../../simulate/simulate.ts', import.meta.url), {
+  const thread = new Worker(new URL('../../tools/simulate/simulate.ts', import.meta.url), {
     argv: [...about.split(' '), ...faults.flatMap((id) => ['--fault', id])],
     execArgv: [],
     stdout: true,

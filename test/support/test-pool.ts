@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { createDatabase } from './create-database.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
 
 /** A pool for the tests of one file, on a database that is created before the first of them. It ends after the last. */
 export function testPool(options: pg.PoolConfig = {}): pg.Pool {

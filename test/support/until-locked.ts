@@ -1,4 +1,4 @@
-import { until } from './until.ts';
+import { until } from '../../world/processes/until.ts';
 
 type Rows = { length: number };
 /** A pool, or a service's database. */

@@ -18,7 +18,7 @@ import {
   type Manifest,
   type PodSpec,
 } from '../support/read-manifests.ts';
-import { runProgram } from '../support/run-program.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
 import { read, ROOT } from '../support/read-project.ts';
 import { CHART, faultsOf, HELM, helm, needsHelm, render } from './render-chart.ts';
 
@@ -301,12 +301,12 @@ it('a release has its notes, its packages, and a chart that makes the same with 
   const folder = mkdtempSync(join(tmpdir(), 'release-'));
   try {
     const project = copyProject(folder);
-    for (const name of ['scripts', 'deploy', 'CHANGELOG.md', 'package-lock.json']) {
+    for (const name of ['tools', 'deploy', 'CHANGELOG.md', 'package-lock.json']) {
       cpSync(join(ROOT, name), join(project, name), { recursive: true });
     }
     const image = `ghcr.io/acme/expediter@sha256:${'0e'.repeat(32)}`;
     const path = `${HELM}:${process.env['PATH']}`;
-    const words = ['scripts/build-release.ts', '--image', image];
+    const words = ['tools/build/build-release.ts', '--image', image];
     const { code, error } = await runProgram(process.execPath, words, { PATH: path, HOME: folder }, { cwd: project });
     expect({ code, error: code === 0 ? '' : error }).toEqual({ code: 0, error: '' });
     const { version } = JSON.parse(read('package.json')) as { version: string };

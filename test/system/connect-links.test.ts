@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise.ts';
-import { startSquare, type SquareSimulator } from '../simulators/start-square.ts';
-import { askOperator, type Operator } from '../support/ask-operator.ts';
-import { freePort } from '../support/free-port.ts';
+import { startHubrise, type HubriseSimulator } from '../../world/pos/hubrise/start-hubrise.ts';
+import { startSquare, type SquareSimulator } from '../../world/pos/square/start-square.ts';
+import { askOperator, type Operator } from '../../world/system/ask-operator.ts';
+import { freePort } from '../../world/network/free-port.ts';
 import { askAxe } from './open-browser.ts';
 import { useConsole } from './open-console.ts';
 

@@ -1,9 +1,9 @@
 import { status } from '@grpc/grpc-js';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { balanceLoad } from '../support/balance-load.ts';
-import { runMain } from '../support/run-main.ts';
-import type { HttpServer } from '../support/serve-http.ts';
+import { balanceLoad } from '../../world/network/balance-load.ts';
+import { runMain } from '../../world/processes/run-main.ts';
+import type { HttpServer } from '../../world/network/serve-http.ts';
 import { lookOut, whenSeen } from './in-page.ts';
 import { isLive } from './on-page.ts';
 import { useConsole } from './open-console.ts';

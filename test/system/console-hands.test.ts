@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, expect, it } from 'vitest';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 import { isLive, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';
 

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
-import { until } from '../support/until.ts';
+import { OPERATOR_TOKEN } from '../../world/system/ask-operator.ts';
+import { until } from '../../world/processes/until.ts';
 import { focused, isFocusBeside, isFocusIn } from './in-page.ts';
 import { seesLink } from './on-page.ts';
 import { useConsole } from './open-console.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startHubrise, type HubriseSimulator } from '../simulators/start-hubrise.ts';
+import { startHubrise, type HubriseSimulator } from '../../world/pos/hubrise/start-hubrise.ts';
 import { runJson } from '../support/run-json.ts';
-import { post, statusWebhook } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { post, statusWebhook } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { askAxe } from './open-browser.ts';
 import { confirm, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
-import { moveClock, prepareClock } from '../support/move-clock.ts';
-import { until } from '../support/until.ts';
+import { OPERATOR_TOKEN } from '../../world/system/ask-operator.ts';
+import { moveClock, prepareClock } from '../../world/processes/move-clock.ts';
+import { until } from '../../world/processes/until.ts';
 import { heading, press } from './on-page.ts';
 import { useConsole } from './open-console.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scoreHours } from '../../src/core/orders/score-hours.ts';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 import { FRIDAY_PROVIDERS, spendFridayNight, type Friday } from './friday-night.ts';
 import { countAnimations, cutOff, ground, sticksOut, ticketsInSight } from './in-page.ts';
 import { askAxe } from './open-browser.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it } from 'vitest';
-import { sampleOrder } from '../support/sample-order.ts';
-import { until } from '../support/until.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { until } from '../../world/processes/until.ts';
 import { countElements, longTasks, watchLongTasks } from './in-page.ts';
 import { seesLink } from './on-page.ts';
 import { useConsole } from './open-console.ts';

@@ -1,11 +1,11 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
-import { blind } from '../support/pos-without-deduplication.ts';
-import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
+import { blind } from '../../world/pos/pos-without-deduplication.ts';
+import { FOLLOW_ENV, memberToken } from '../../world/members/member-token.ts';
 import { readEvents } from '../support/read-events.ts';
 import { aMinuteLater } from '../support/resolve-a-minute-later.ts';
-import { until } from '../support/until.ts';
+import { until } from '../../world/processes/until.ts';
 import type { Opened } from './open-browser.ts';
 import { everything } from './in-page.ts';
 import { says } from './on-page.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { migrate } from '../../src/database/migrate.ts';
-import { startPostgres, type Postgres } from '../support/start-postgres.ts';
-import { post, statusWebhook } from '../support/start-system.ts';
+import { startPostgres, type Postgres } from '../../world/postgres/start-postgres.ts';
+import { post, statusWebhook } from '../../world/system/start-system.ts';
 import { askAxe } from './open-browser.ts';
 import { isLive } from './on-page.ts';
 import { useConsole } from './open-console.ts';

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePort } from '../support/free-port.ts';
-import { serveHttp } from '../support/serve-http.ts';
-import { startOidcProvider, type OidcProvider } from '../support/start-oidc-provider.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { freePort } from '../../world/network/free-port.ts';
+import { serveHttp } from '../../world/network/serve-http.ts';
+import { startOidcProvider, type OidcProvider } from '../../world/issuer/start-oidc-provider.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { askAxe } from './open-browser.ts';
 import { heading, isLive, press, says, seesLink } from './on-page.ts';
 import { useConsole } from './open-console.ts';

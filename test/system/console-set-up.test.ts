@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import { runJson } from '../support/run-json.ts';
-import { post, statusWebhook } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { post, statusWebhook } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { askAxe } from './open-browser.ts';
 import { press, says, seesLink } from './on-page.ts';
 import { useConsole } from './open-console.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runDemo } from '../process/demo/run-demo.ts';
-import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
-import { until } from '../support/until.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
+import { until } from '../../world/processes/until.ts';
 import { openBrowser, openPage } from './open-browser.ts';
 
 /** As long as the slowest kitchen takes for two of them. */

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runDemo } from '../process/demo/run-demo.ts';
-import { sharedTmpdir, unprivilegedUser } from '../support/unprivileged-user.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
 
 it('npm run demo -- --outage: the member hears of all that came while Postgres was away, in order', async () => {
   const dir = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'expediter-demo-'));

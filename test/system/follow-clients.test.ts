@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { rolldown } from 'rolldown';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { FOLLOW_ENV, memberToken } from '../support/member-token.ts';
-import { serveHttp } from '../support/serve-http.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startSystem, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { FOLLOW_ENV, memberToken } from '../../world/members/member-token.ts';
+import { serveHttp } from '../../world/network/serve-http.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { openBrowser } from './open-browser.ts';
 
 const CLIENTS = ['EventSource', 'eventsource', 'event-source-polyfill', 'sse.js', 'fetch-event-source', 'our own'];

@@ -3,7 +3,7 @@ import { fetchEventSource } from '@microsoft/fetch-event-source';
 import { EventSourcePolyfill } from 'event-source-polyfill';
 import { EventSource as ByFetch } from 'eventsource';
 import { SSE } from 'sse.js';
-import { follow } from '../../clients/follow/follow.js';
+import { follow } from '../../packages/follow/follow.js';
 
 type Follows = { url: string; token: string; told: (memberState: string) => void; ended: () => void };
 /** What all of them have of the browser's EventSource. */

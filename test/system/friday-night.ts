@@ -5,11 +5,11 @@ import { countLatency, noLatencies } from '../../src/core/traffic/count-traffic.
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { standard } from '../../src/providers/standard/index.ts';
-import { blind } from '../support/pos-without-deduplication.ts';
-import { startPos, type Pos, type PosFault } from '../support/start-pos.ts';
-import { sampleOrder } from '../support/sample-order.ts';
-import type { System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { blind } from '../../world/pos/pos-without-deduplication.ts';
+import { startPos, type Pos, type PosFault } from '../../world/pos/start-pos.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import type { System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 
 /** They all speak our own words; on the pictures they bear the names of what clubs have. */
 const named = (provider: Provider<never>, integration: string): Provider => ({ ...provider, integration });

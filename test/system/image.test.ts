@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CONSOLE_PACKAGES } from '../../scripts/runtime-packages.ts';
-import { OPERATOR_TOKEN, sendAsIs } from '../support/ask-operator.ts';
-import { createEmptyDatabase } from '../support/create-database.ts';
-import { freePort } from '../support/free-port.ts';
-import { logIn } from '../support/log-in.ts';
-import { SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { CONSOLE_PACKAGES } from '../../tools/build/runtime-packages.ts';
+import { OPERATOR_TOKEN, sendAsIs } from '../../world/system/ask-operator.ts';
+import { createEmptyDatabase } from '../../world/postgres/create-database.ts';
+import { freePort } from '../../world/network/free-port.ts';
+import { logIn } from '../../world/system/log-in.ts';
+import { SERVICE_ACCOUNT, post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { makeImage, type Contained, type Image } from './make-image.ts';
 
 const LIMIT_BYTES = 90_000_000;

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { Worker } from 'node:worker_threads';
 import { expect, it, vi } from 'vitest';
-import { MUTATIONS } from '../../chaos/guards.ts';
-import { acceptHistories, MODELLED_GUARDS, POS_KINDS, searchModel } from '../../simulate/search-model.ts';
+import { MUTATIONS } from '../../tools/chaos/guards.ts';
+import { acceptHistories, MODELLED_GUARDS, POS_KINDS, searchModel } from '../../tools/simulate/search-model.ts';
 import { needsTool } from './needs-tool.ts';
 
 for (const tool of ['spin', 'gcc']) needsTool(tool, tool);
@@ -27,7 +27,7 @@ it.each(Object.entries(MODELLED_GUARDS))('without %s, a claim is false', async (
 
 it('the history of each order of simulated runs is a path of the model', async () => {
   const argv = ['--seed', '3', '--seeds', '2', '--orders', '20', '--feed-model'];
-  const thread = new Worker(new URL('../../simulate/simulate.ts', import.meta.url), {
+  const thread = new Worker(new URL('../../tools/simulate/simulate.ts', import.meta.url), {
     argv,
     execArgv: [],
     stdout: true,

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { secureHeaders } from '../../src/http/console/page-files.ts';
-import { serveHttp, type HttpServer } from '../support/serve-http.ts';
+import { serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
 import { longTasks, sticksOut, watchLongTasks } from './in-page.ts';
 import { needsChromium } from './needs-chromium.ts';
 import { askAxe, openBrowser, openPage, type Opened } from './open-browser.ts';

@@ -1,8 +1,8 @@
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { OPERATOR_TOKEN } from '../support/ask-operator.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { startSystem, type System } from '../support/start-system.ts';
+import { OPERATOR_TOKEN } from '../../world/system/ask-operator.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
 import { openBrowser, openPage, type Opened } from './open-browser.ts';
 
 type Console = {

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { checkAnswers, countAnswers } from '../../chaos/check-answers.ts';
-import { recordHistory } from '../../chaos/history.ts';
-import { playOut } from '../../chaos/play-out.ts';
-import { scriptOrder } from '../../chaos/script-order.ts';
-import { setStage } from '../../chaos/set-stage.ts';
-import { startPatroni, type PatroniCluster } from '../support/start-patroni.ts';
+import { checkAnswers, countAnswers } from '../../tools/chaos/check-answers.ts';
+import { recordHistory } from '../../tools/chaos/history.ts';
+import { playOut } from '../../tools/chaos/play-out.ts';
+import { scriptOrder } from '../../tools/chaos/script-order.ts';
+import { setStage } from '../../tools/chaos/set-stage.ts';
+import { startPatroni, type PatroniCluster } from '../../world/postgres/start-patroni.ts';
 import { needsPostgres, needsTool } from './needs-tool.ts';
 
 const KILLS = 5;

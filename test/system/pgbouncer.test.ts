@@ -5,12 +5,12 @@ import { beforeAll, afterAll, describe, expect, it } from 'vitest';
 import { migrate } from '../../src/database/migrate.ts';
 import { examine } from '../../src/diagnostics/doctor.ts';
 import { ANSWER_LIMITS } from '../../src/http/webhook-routes.ts';
-import { asService } from '../support/as-service.ts';
-import { createDatabase } from '../support/create-database.ts';
-import { startPgBouncer, type PgBouncer } from '../support/start-pgbouncer.ts';
-import { startPos, type Pos } from '../support/start-pos.ts';
-import { post, startSystem, statusWebhook, type System } from '../support/start-system.ts';
-import { until } from '../support/until.ts';
+import { asService } from '../../world/system/as-service.ts';
+import { createDatabase } from '../../world/postgres/create-database.ts';
+import { startPgBouncer, type PgBouncer } from '../../world/postgres/start-pgbouncer.ts';
+import { startPos, type Pos } from '../../world/pos/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../../world/system/start-system.ts';
+import { until } from '../../world/processes/until.ts';
 import { needsTool } from './needs-tool.ts';
 
 const OTHERS = 100;

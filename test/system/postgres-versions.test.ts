@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { postgresMs } from '../../bench/processor-ms.ts';
+import { postgresMs } from '../../tools/bench/measure/processor-ms.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { runProgram } from '../support/run-program.ts';
-import { startPostgres } from '../support/start-postgres.ts';
-import { startSystem } from '../support/start-system.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
+import { startPostgres } from '../../world/postgres/start-postgres.ts';
+import { startSystem } from '../../world/system/start-system.ts';
 import { needsPostgres } from './needs-tool.ts';
 
 const VITEST = fileURLToPath(new URL('../../node_modules/vitest/vitest.mjs', import.meta.url));

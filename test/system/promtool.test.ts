@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { OPERATOR_TOKEN, scrape } from '../observe/scrape.ts';
 import { readDashboardExpressions } from '../support/read-monitoring.ts';
-import { runProgram } from '../support/run-program.ts';
-import { startSystem, type System } from '../support/start-system.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
+import { startSystem, type System } from '../../world/system/start-system.ts';
 import { needsTool } from './needs-tool.ts';
 
 const MONITORING = fileURLToPath(new URL('../../deploy/monitoring/', import.meta.url));

@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import type { Values } from '../support/chart-values.ts';
-import { installApart } from '../support/install-apart.ts';
+import { installApart } from '../../world/processes/install-apart.ts';
 import type { Manifest } from '../support/read-manifests.ts';
-import { runProgram, type Ended } from '../support/run-program.ts';
+import { runProgram, type Ended } from '../../world/processes/run-program.ts';
 import { needsTool } from './needs-tool.ts';
 
 export const CHART = fileURLToPath(new URL('../../deploy/helm/expediter', import.meta.url));

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CLI } from '../support/run-cli.ts';
-import { runProgram, type Ended } from '../support/run-program.ts';
+import { runProgram, type Ended } from '../../world/processes/run-program.ts';
 
 /**
  * Runs a command that the console shows, word for word, in a shell, where `expediter` is ours.

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { concludeByPhone } from '../../../src/core/cancellations/operator-cancellations.ts';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { post, type System } from '../../support/start-system.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import { post, type System } from '../../../world/system/start-system.ts';
 import { startTills, tooLate, type Shop, type Tills } from './start-tills.ts';
 
 let system: System;

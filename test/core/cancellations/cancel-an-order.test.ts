@@ -13,8 +13,8 @@ import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
 import { beginAttempt } from '../../../src/core/transitions/record-attempt.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { post, type System } from '../../support/start-system.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import { post, type System } from '../../../world/system/start-system.ts';
 import { heldAnswer, lost, startTills, tooLate, type Shop, type Tills } from './start-tills.ts';
 
 let system: System;

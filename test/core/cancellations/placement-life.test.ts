@@ -8,7 +8,7 @@ import {
   type CONSEQUENCES,
   type PlacementState,
 } from '../../../src/core/domain/placement.ts';
-import { post } from '../../support/start-system.ts';
+import { post } from '../../../world/system/start-system.ts';
 import { startTills, type Shop } from './start-tills.ts';
 
 let shop: Shop;

@@ -10,8 +10,8 @@ import { retryPlacement } from '../../../src/core/placements/retry-placement.ts'
 import { failPlacement } from '../../../src/core/transitions/placement-outcomes.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import type { System } from '../../support/start-system.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import type { System } from '../../../world/system/start-system.ts';
 import { setContacts } from '../notices/seed-trouble.ts';
 import { lost, startTills, type Shop, type Tills } from './start-tills.ts';
 

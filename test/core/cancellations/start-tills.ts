@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { GiveUp, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { CanonicalOrder, KitchenOrder, OrderRef, StatusEvent } from '../../../src/core/domain/order.ts';
 import type { CancelAnswer, Provider } from '../../../src/core/domain/provider.ts';
-import type { SampleOptions } from '../../support/sample-order.ts';
-import { startSystem } from '../../support/start-system.ts';
+import type { SampleOptions } from '../../../world/platform/sample-order.ts';
+import { startSystem } from '../../../world/system/start-system.ts';
 
 type Answer<Result> = Result | Error | 'hang' | (() => Promise<Result>);
 

@@ -7,12 +7,12 @@ import { addNote, closeCase, readCare, snooze, takeCase, type Subject } from '..
 import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';
 import { showOrder } from '../../../src/core/orders/show-order.ts';
 import { eraseMember, eraseMembers } from '../../../src/core/retention/erase-members.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
-import { nameToken } from '../../support/log-in.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
+import { nameToken } from '../../../world/system/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { readEvents } from '../../support/read-events.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { until } from '../../support/until.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import { until } from '../../../world/processes/until.ts';
 
 let stage: Stage;
 let pool: Pool;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { issueInWords } from '../../../src/core/domain/issue-in-words.ts';
 import { readCanonicalOrder } from '../../../src/core/domain/read-canonical-order.ts';
 import { shapeIssues } from '../../../src/core/domain/shape-issues.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
 
 type Fields = Record<string, unknown>;
 

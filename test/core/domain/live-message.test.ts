@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { liveMessageSchema } from '../../../scripts/write-asyncapi.ts';
+import { liveMessageSchema } from '../../../tools/build/write-asyncapi.ts';
 
 it('the committed JSON Schema is what the message is', async () => {
   // Where it is not: npm run asyncapi

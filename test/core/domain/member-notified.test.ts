@@ -9,11 +9,11 @@ import type { BoardOrder, ShownOrder } from '../../../console/wire.ts';
 import { memberNotified } from '../../../src/core/domain/member-notified.ts';
 import { readBoard } from '../../../src/core/orders/read-board.ts';
 import { eraseMember } from '../../../src/core/retention/erase-members.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
 import { runCli } from '../../support/run-cli.ts';
-import { sampleOrder, type SampleOptions } from '../../support/sample-order.ts';
-import { startPos, type Pos } from '../../support/start-pos.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { sampleOrder, type SampleOptions } from '../../../world/platform/sample-order.ts';
+import { startPos, type Pos } from '../../../world/pos/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../../../world/system/start-system.ts';
 
 let system: System;
 let pos: Pos;

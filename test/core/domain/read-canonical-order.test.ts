@@ -4,7 +4,7 @@ import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import { CanonicalOrder, TEXT_MAX } from '../../../src/core/domain/order.ts';
 import { discountsOf, sumItems } from '../../../src/core/domain/money.ts';
 import { readCanonicalOrder, type ReadOrder } from '../../../src/core/domain/read-canonical-order.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
 
 type Fields = Record<string, unknown>;
 

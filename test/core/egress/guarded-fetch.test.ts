@@ -8,7 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { isLoopback, kindOfAddress, parseAllowedHosts } from '../../../src/core/egress/allowed-hosts.ts';
 import { AnswerTooLarge, boundedFetch } from '../../../src/core/egress/bounded-fetch.ts';
 import { guardedFetch, type ResolveAll } from '../../../src/core/egress/guarded-fetch.ts';
-import { sendEndless } from '../../support/send-endless.ts';
+import { sendEndless } from '../../../world/network/send-endless.ts';
 
 const ends: (() => void)[] = [];
 afterEach(() => {

@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { KitchenReport, TranslatedWebhook } from '../../../src/core/domain/webhook.ts';
 import { applyWebhooks } from '../../../src/core/statuses/apply-webhooks.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
-import { startDeliverect, type Deliverect } from '../../simulators/start-deliverect.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { startDeliverect, type Deliverect } from '../../../world/pos/deliverect/start-deliverect.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
 import { runCli } from '../../support/run-cli.ts';
-import { sendJson, serveHttp } from '../../support/serve-http.ts';
-import { post, startSystem, type System } from '../../support/start-system.ts';
+import { sendJson, serveHttp } from '../../../world/network/serve-http.ts';
+import { post, startSystem, type System } from '../../../world/system/start-system.ts';
 import { translatedWebhook, type Said } from '../../support/translated-webhook.ts';
 
 const HOUR_MS = 3_600_000;

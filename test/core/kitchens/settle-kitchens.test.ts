@@ -21,7 +21,7 @@ import { locationRules, plainProvider } from '../../support/location-rules.ts';
 import { insertRows } from '../../support/seed-rows.ts';
 import { testPool } from '../../support/test-pool.ts';
 import { translatedWebhook } from '../../support/translated-webhook.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 
 const HOUR_MS = 3_600_000;

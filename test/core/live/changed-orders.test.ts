@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { changedOrders, type ChangedOrders } from '../../../src/core/live/changed-orders.ts';
 import { testPool } from '../../support/test-pool.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 const pool = testPool({ max: 1 });
 let look: ChangedOrders;

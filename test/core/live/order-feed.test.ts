@@ -1,11 +1,11 @@
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { orderFeed, type OrderFeed } from '../../../src/core/live/order-feed.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { createDatabase } from '../../../world/postgres/create-database.ts';
 import { changedOrders } from '../../../src/core/live/changed-orders.ts';
 import { readPlans } from '../../support/read-plans.ts';
 import { seedOrders } from '../../support/seed-rows.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 let pool: pg.Pool;
 let other: pg.Client;

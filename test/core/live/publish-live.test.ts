@@ -4,7 +4,7 @@ import { outboxClaimer } from '../../../src/core/live/claim-outbox.ts';
 import { publishLive } from '../../../src/core/live/publish-live.ts';
 import { readPlans } from '../../support/read-plans.ts';
 import { testPool } from '../../support/test-pool.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 type PlanNode = { 'Index Name'?: string; 'Index Cond'?: string; 'Node Type': string; Plans?: PlanNode[] };
 

@@ -4,8 +4,8 @@ import { liveProcesses } from '../../../src/core/domain/live-processes.ts';
 import { recordFollowed } from '../../../src/core/live/record-followed.ts';
 import { showOrder } from '../../../src/core/orders/show-order.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
-import { asService } from '../../support/as-service.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { asService } from '../../../world/system/as-service.ts';
+import { createDatabase } from '../../../world/postgres/create-database.ts';
 import { beside } from '../../support/while-locked.ts';
 
 const ORDERS = ['order-1', 'order-2', 'order-3'];

@@ -2,7 +2,7 @@ import { PubSub } from '@google-cloud/pubsub';
 import { status } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { traceId } from '../../../src/core/domain/trace-id.ts';
-import { PROJECT, post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
+import { PROJECT, post, startSystem, statusWebhook, type System } from '../../../world/system/start-system.ts';
 
 const STATUSES = ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED'];
 

@@ -7,7 +7,7 @@ import type { Credentials, Grant } from '../../../src/core/domain/provider.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { KEYS } from '../../support/location-rules.ts';
 import { testPool } from '../../support/test-pool.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 const pool = testPool({ max: 20 });
 let vendor: ReturnType<typeof startVendor>;

@@ -2,19 +2,19 @@ import { createHmac } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parseSettingsKeys, unseal } from '../../../src/core/locations/settings-key.ts';
 import { sampleBacklog } from '../../../src/core/orders/sample-backlog.ts';
-import { startHubrise, type HubriseSimulator } from '../../simulators/start-hubrise.ts';
-import { MERCHANT } from '../../simulators/square-oauth.ts';
-import { startSquare, type SquareSimulator } from '../../simulators/start-square.ts';
+import { startHubrise, type HubriseSimulator } from '../../../world/pos/hubrise/start-hubrise.ts';
+import { MERCHANT } from '../../../world/pos/square/square-oauth.ts';
+import { startSquare, type SquareSimulator } from '../../../world/pos/square/start-square.ts';
 import {
   OPERATOR_TOKEN,
   askOperator,
   sendAsIs,
   type Operator,
   type OperatorAnswer,
-} from '../../support/ask-operator.ts';
-import { SHARED_ENV } from '../../support/fixtures.ts';
+} from '../../../world/system/ask-operator.ts';
+import { SHARED_ENV } from '../../../world/system/fixtures.ts';
 import { runCli } from '../../support/run-cli.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { startSystem, type System } from '../../../world/system/start-system.ts';
 
 const PUBLIC_URL = 'https://expediter.test';
 let system: System;

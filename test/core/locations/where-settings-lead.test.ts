@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { refuseWhiteSpace } from '../../../src/core/locations/where-settings-lead.ts';
 import { deliverect } from '../../../src/providers/deliverect/index.ts';
-import { askOperator, OPERATOR_TOKEN, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
-import { nameToken } from '../../support/log-in.ts';
+import { askOperator, OPERATOR_TOKEN, type Operator, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
+import { nameToken } from '../../../world/system/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 const HERE = 'https://pos.example.com';

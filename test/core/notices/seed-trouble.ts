@@ -1,5 +1,5 @@
 import type { Contact, NoticeReason } from '../../../src/core/contacts/contact.ts';
-import type { Fixtures } from '../../support/fixtures.ts';
+import type { Fixtures } from '../../../world/system/fixtures.ts';
 
 type Stage = Pick<Fixtures, 'query' | 'seedOrder'>;
 

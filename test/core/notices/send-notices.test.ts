@@ -8,11 +8,11 @@ import { testContacts, workNotices } from '../../../src/core/notices/send-notice
 import { noticeWays, type Ways } from '../../../src/core/notices/ways.ts';
 import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
 import { createLog } from '../../../src/observe/create-log.ts';
-import { allowedHosts } from '../../support/allowed-loopback.ts';
+import { allowedHosts } from '../../../world/network/allowed-loopback.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { readBody, serveHttp, type HttpServer } from '../../support/serve-http.ts';
-import { startMailServer, type MailServer } from '../../support/start-mail-server.ts';
-import { until } from '../../support/until.ts';
+import { readBody, serveHttp, type HttpServer } from '../../../world/network/serve-http.ts';
+import { startMailServer, type MailServer } from '../../../world/mail/start-mail-server.ts';
+import { until } from '../../../world/processes/until.ts';
 import { seedTrouble, setContacts } from './seed-trouble.ts';
 
 const SECRET = 'whsec_XTYffarRi1QBUd/AetVDmnuKbrotu6CgvgG/MxFzTh0=';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TryAgain } from '../../../src/core/domain/errors.ts';
-import { askOperator, OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { askOperator, OPERATOR_TOKEN } from '../../../world/system/ask-operator.ts';
 import { plainProvider } from '../../support/location-rules.ts';
-import { startMailServer, type MailServer } from '../../support/start-mail-server.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { startMailServer, type MailServer } from '../../../world/mail/start-mail-server.ts';
+import { startSystem, type System } from '../../../world/system/start-system.ts';
 import { setContacts } from './seed-trouble.ts';
 
 let mail: MailServer;

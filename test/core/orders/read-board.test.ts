@@ -4,7 +4,7 @@ import { sampleAttention } from '../../../src/core/orders/sample-attention.ts';
 import { readPlans } from '../../support/read-plans.ts';
 import { seedOrders } from '../../support/seed-rows.ts';
 import { servicePools } from '../../support/test-pool.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 /** Of them 400 are open, and 3,000 ended within a day. */
 const ORDERS = 20_000;

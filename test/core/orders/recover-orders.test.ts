@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import { learn, recordLost, type LostOrder } from '../../../src/core/orders/recover-orders.ts';
 import { makePast } from '../../support/make-past.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { startPos, type Pos } from '../../support/start-pos.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import { startPos, type Pos } from '../../../world/pos/start-pos.ts';
+import { startSystem, type System } from '../../../world/system/start-system.ts';
 
 let system: System;
 let pos: Pos;

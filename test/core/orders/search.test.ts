@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { uuidV7 } from '../../../src/core/domain/uuid-v7.ts';
 import { search, searchMember, type FoundOrders } from '../../../src/core/orders/search.ts';
-import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator } from '../../../world/system/ask-operator.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { readPlans } from '../../support/read-plans.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { statusWebhook } from '../../support/status-webhook.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import { statusWebhook } from '../../../world/pos/status-webhook.ts';
 
 const ADA = { id: 'member-42', name: 'Ada Lovelace', phone: '+4930123456', email: 'ada@example.com' };
 

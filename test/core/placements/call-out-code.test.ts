@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { CODES, CODE_OF_COUNT } from '../../../src/core/placements/record-order.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { startPos, type Pos } from '../../support/start-pos.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import { startPos, type Pos } from '../../../world/pos/start-pos.ts';
+import { startSystem, type System } from '../../../world/system/start-system.ts';
 
 /** A letter and three digits, without those that look like another. */
 const CODE = /^[FHKMRTWX][2-9]{3}$/;

@@ -9,7 +9,7 @@ import { dueLocations, type DueLocations, type Capacity } from '../../../src/cor
 import { shareOf } from '../../../src/core/placements/work-placements.ts';
 import type { SilentLocation } from '../../../src/core/placements/circuit-breaker.ts';
 import { readPlans, type ReadPlans } from '../../support/read-plans.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
 import { testPool } from '../../support/test-pool.ts';
 
 const pool = testPool({ max: 2 });

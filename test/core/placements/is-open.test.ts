@@ -7,8 +7,8 @@ import { recordSignal } from '../../../src/core/placements/record-signal.ts';
 import { beginAttempt } from '../../../src/core/transitions/record-attempt.ts';
 import type { Location } from '../../../src/core/locations/locations.ts';
 import { standard } from '../../../src/providers/standard/index.ts';
-import { createDatabase } from '../../support/create-database.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import { createDatabase } from '../../../world/postgres/create-database.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
 
 const OPEN = 1_000;
 

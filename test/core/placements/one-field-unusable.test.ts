@@ -6,13 +6,13 @@ import type { ShownOrder } from '../../../console/wire.ts';
 import { needsOf } from '../../../console/board/needs-of.ts';
 import { ticketOf } from '../../../console/board/ticket-of.ts';
 import { readBoard } from '../../../src/core/orders/read-board.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
 import { runCli } from '../../support/run-cli.ts';
-import { sampleOrder, type SampleOptions } from '../../support/sample-order.ts';
-import { SEED } from '../../support/seed.ts';
-import { startPos, type Pos } from '../../support/start-pos.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { sampleOrder, type SampleOptions } from '../../../world/platform/sample-order.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
+import { startPos, type Pos } from '../../../world/pos/start-pos.ts';
+import { startSystem, type System } from '../../../world/system/start-system.ts';
+import { until } from '../../../world/processes/until.ts';
 
 /** Enough of them to see that it works. UNUSABLE_ORDERS=10000 is the promise. */
 const ORDERS = Number(process.env['UNUSABLE_ORDERS'] ?? 40);

@@ -14,11 +14,11 @@ import { circuitBreaker } from '../../../src/core/placements/circuit-breaker.ts'
 import { inTransaction, LOCK_POLL, withClient } from '../../../src/core/postgres/transactions.ts';
 import { replayWebhook } from '../../../src/core/replay/replay-webhook.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
-import { SHARED_ENV } from '../../support/fixtures.ts';
+import { SHARED_ENV } from '../../../world/system/fixtures.ts';
 import { readPlans } from '../../support/read-plans.ts';
-import { AHEAD, prepareClock } from '../../support/move-clock.ts';
-import { post, startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { AHEAD, prepareClock } from '../../../world/processes/move-clock.ts';
+import { post, startSystem, type System } from '../../../world/system/start-system.ts';
+import { until } from '../../../world/processes/until.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 
 const MINUTE = 60;

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { binaryArray } from '../../../src/core/postgres/sql-rows.ts';
-import { anyText } from '../../support/any-text.ts';
-import { SEED } from '../../support/seed.ts';
+import { anyText } from '../../../world/inputs/any-text.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
 
 let client: pg.Client;
 

@@ -2,7 +2,7 @@ import os from 'node:os';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { databaseClock, TimeUnknown } from '../../../src/core/postgres/database-clock.ts';
-import { createEmptyDatabase } from '../../support/create-database.ts';
+import { createEmptyDatabase } from '../../../world/postgres/create-database.ts';
 
 const LATE_MS = 800;
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { vacuumHolder } from '../../../src/core/postgres/vacuum-holder.ts';
-import { createDatabase } from '../../support/create-database.ts';
-import { until } from '../../support/until.ts';
+import { createDatabase } from '../../../world/postgres/create-database.ts';
+import { until } from '../../../world/processes/until.ts';
 
 let url: string;
 let pool: pg.Pool;

@@ -14,8 +14,8 @@ import { archiveMonth, findArchived, type ArchiveStore } from '../../../src/core
 import { archiveStore } from '../../../src/core/retention/archive-store.ts';
 import { movePastOrders } from '../../../src/core/retention/past-orders.ts';
 import { dropOldPartitions } from '../../../src/core/retention/retention-rules.ts';
-import { asService } from '../../support/as-service.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { asService } from '../../../world/system/as-service.ts';
+import { createDatabase } from '../../../world/postgres/create-database.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
 
 const PII_DAYS = 30;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import pg from 'pg';
 import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
-import { asService } from '../../support/as-service.ts';
-import { createDatabase } from '../../support/create-database.ts';
+import { asService } from '../../../world/system/as-service.ts';
+import { createDatabase } from '../../../world/postgres/create-database.ts';
 
 const DAY_S = 86_400;
 let owner: pg.Pool;

@@ -14,7 +14,7 @@ import { PACKED, unpackOrder } from '../../../src/core/retention/pack-order.ts';
 import { findTombstone, MOVE_BATCH, movePastOrders } from '../../../src/core/retention/past-orders.ts';
 import { dropOldPartitions } from '../../../src/core/retention/retention-rules.ts';
 import { allPages } from '../../support/all-pages.ts';
-import { post, startSystem, type System } from '../../support/start-system.ts';
+import { post, startSystem, type System } from '../../../world/system/start-system.ts';
 import { whileLocked } from '../../support/while-locked.ts';
 
 const PII_DAYS = 30;

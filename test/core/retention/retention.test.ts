@@ -17,11 +17,11 @@ import type { Provider } from '../../../src/core/domain/provider.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { openDatabase } from '../../../src/database/open-database.ts';
-import { moveClock, prepareClock } from '../../support/move-clock.ts';
+import { moveClock, prepareClock } from '../../../world/processes/move-clock.ts';
 import { placesOf } from '../../support/places-of.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
 import { seedOrders } from '../../support/seed-rows.ts';
-import { post, startSystem, type Answer, type System } from '../../support/start-system.ts';
+import { post, startSystem, type Answer, type System } from '../../../world/system/start-system.ts';
 import { translatedWebhook } from '../../support/translated-webhook.ts';
 import { beside, whileLocked } from '../../support/while-locked.ts';
 

@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { PubSub } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startFaultProxy, type FaultProxy } from '../../../chaos/fault-proxy.ts';
+import { startFaultProxy, type FaultProxy } from '../../../tools/chaos/fault-proxy.ts';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { putLocation } from '../../../src/core/locations/put-location.ts';
@@ -14,12 +14,12 @@ import { decryptSpilled, sealSpilled } from '../../../src/core/spill/spill-webho
 import { inTransaction } from '../../../src/core/postgres/transactions.ts';
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { registry } from '../../../src/providers/index.ts';
-import { startDeliverect, type Deliverect } from '../../simulators/start-deliverect.ts';
-import { allowedHosts } from '../../support/allowed-loopback.ts';
-import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
-import { createDatabase } from '../../support/create-database.ts';
-import { PROJECT, post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { startDeliverect, type Deliverect } from '../../../world/pos/deliverect/start-deliverect.ts';
+import { allowedHosts } from '../../../world/network/allowed-loopback.ts';
+import { OPERATOR_TOKEN, askOperator } from '../../../world/system/ask-operator.ts';
+import { createDatabase } from '../../../world/postgres/create-database.ts';
+import { PROJECT, post, startSystem, statusWebhook, type System } from '../../../world/system/start-system.ts';
+import { until } from '../../../world/processes/until.ts';
 import { whileLocked } from '../../support/while-locked.ts';
 
 const SETTINGS_KEY = `test:${Buffer.alloc(32, 7).toString('base64')}`;

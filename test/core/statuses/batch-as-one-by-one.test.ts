@@ -8,7 +8,7 @@ import { withClient } from '../../../src/core/postgres/transactions.ts';
 import { applyWebhooks, type Applied } from '../../../src/core/statuses/apply-webhooks.ts';
 import { batchWebhooks } from '../../../src/core/statuses/batch-webhooks.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
-import { SEED } from '../../support/seed.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
 import { testPool } from '../../support/test-pool.ts';
 import { translatedWebhook } from '../../support/translated-webhook.ts';
 import { untilLocked } from '../../support/until-locked.ts';

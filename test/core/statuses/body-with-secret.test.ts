@@ -1,7 +1,7 @@
 /** Deliverect puts the channel link's id, with which anybody can sign on staging, into each webhook. */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 const LINK = '61bcc34f657cc48c23eb60d5';

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eraseMembers } from '../../../src/core/retention/erase-members.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
-import { signWebhook } from '../../support/sign-webhook.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
+import { signWebhook } from '../../../world/pos/sign-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { statusWebhook } from '../../support/status-webhook.ts';
+import { statusWebhook } from '../../../world/pos/status-webhook.ts';
 
 const secretOf = (byte: number): string => `whsec_${Buffer.alloc(24, byte).toString('base64')}`;
 const [RIGHT, WRONG] = [secretOf(1), secretOf(2)];

@@ -19,9 +19,9 @@ import { storeOrderRef } from '../../../src/core/transitions/placement-outcomes.
 import { eraseOrders } from '../../../src/core/retention/erase-members.ts';
 import { redriveParked } from '../../../src/core/statuses/redrive-parked.ts';
 import { notifyEstimates } from '../../../src/core/statuses/notify-estimates.ts';
-import { AHEAD, prepareClock } from '../../support/move-clock.ts';
-import { SEED } from '../../support/seed.ts';
-import { post, startSystem, type System } from '../../support/start-system.ts';
+import { AHEAD, prepareClock } from '../../../world/processes/move-clock.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
+import { post, startSystem, type System } from '../../../world/system/start-system.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 
 const MINUTE = 60;

@@ -15,13 +15,13 @@ import { endOrders } from '../../../src/core/retention/retention-rules.ts';
 import { dropQuota } from '../../../src/core/statuses/drop-quota.ts';
 import { UNPROVEN_QUOTA } from '../../../src/core/statuses/store-webhooks.ts';
 import { bodyAsItCame } from '../../support/body-as-it-came.ts';
-import { UNHURRIED, hurried } from '../../support/fixtures.ts';
+import { UNHURRIED, hurried } from '../../../world/system/fixtures.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { seedOrders } from '../../support/seed-rows.ts';
-import { signWebhook } from '../../support/sign-webhook.ts';
-import { post, statusWebhook, type Answer } from '../../support/start-system.ts';
+import { signWebhook } from '../../../world/pos/sign-webhook.ts';
+import { post, statusWebhook, type Answer } from '../../../world/system/start-system.ts';
 import { untilLocked } from '../../support/until-locked.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 import { beside, whileLocked } from '../../support/while-locked.ts';
 
 /** A POS whose webhooks are our own events, as they are; and whose translator can be told to fail. */

@@ -6,7 +6,7 @@ import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';
 import { plainProvider } from '../../support/location-rules.ts';
 import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
+import { startSystem, type System } from '../../../world/system/start-system.ts';
 
 /** A POS that loses its answers, and cannot be asked. */
 const forgetful = plainProvider('forgetful', {

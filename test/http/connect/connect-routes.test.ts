@@ -2,21 +2,21 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { endUnconfirmed } from '../../../src/core/locations/connect-grants.ts';
 import { seal, unseal, parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { deleteOld } from '../../../src/core/retention/retention-rules.ts';
-import { startHubrise, type HubriseSimulator } from '../../simulators/start-hubrise.ts';
-import { MERCHANT, OTHER_MERCHANT } from '../../simulators/square-oauth.ts';
-import { startSquare, type SquareSimulator } from '../../simulators/start-square.ts';
-import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
+import { startHubrise, type HubriseSimulator } from '../../../world/pos/hubrise/start-hubrise.ts';
+import { MERCHANT, OTHER_MERCHANT } from '../../../world/pos/square/square-oauth.ts';
+import { startSquare, type SquareSimulator } from '../../../world/pos/square/start-square.ts';
+import { BEHIND_US, fromElsewhere } from '../../../world/network/from-elsewhere.ts';
 import {
   askOperator,
   OPERATOR_TOKEN,
   sendAsIs,
   type Operator,
   type OperatorAnswer,
-} from '../../support/ask-operator.ts';
-import { SHARED_ENV } from '../../support/fixtures.ts';
-import { nameToken, OWN_PAGE } from '../../support/log-in.ts';
+} from '../../../world/system/ask-operator.ts';
+import { SHARED_ENV } from '../../../world/system/fixtures.ts';
+import { nameToken, OWN_PAGE } from '../../../world/system/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { browse, locationOf, type Browser } from '../../support/sign-in-by-oidc.ts';
+import { browse, locationOf, type Browser } from '../../../world/issuer/sign-in-by-oidc.ts';
 
 /** Nobody listens there. */
 const origin = 'http://127.0.0.1:8080';

@@ -9,16 +9,16 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { seal } from '../../../src/core/locations/settings-key.ts';
 import { readConfig } from '../../../src/config/config.ts';
-import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
-import { freePort } from '../../support/free-port.ts';
-import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
-import { OWN_PAGE, giveRoles, logIn } from '../../support/log-in.ts';
+import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
+import { freePort } from '../../../world/network/free-port.ts';
+import { BEHIND_US, fromElsewhere } from '../../../world/network/from-elsewhere.ts';
+import { OWN_PAGE, giveRoles, logIn } from '../../../world/system/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { runCli } from '../../support/run-cli.ts';
-import type { Ended } from '../../support/run-program.ts';
-import { browse, locationOf, signInByOidc } from '../../support/sign-in-by-oidc.ts';
-import { startOidcProvider, type OidcProvider } from '../../support/start-oidc-provider.ts';
-import { until } from '../../support/until.ts';
+import type { Ended } from '../../../world/processes/run-program.ts';
+import { browse, locationOf, signInByOidc } from '../../../world/issuer/sign-in-by-oidc.ts';
+import { startOidcProvider, type OidcProvider } from '../../../world/issuer/start-oidc-provider.ts';
+import { until } from '../../../world/processes/until.ts';
 
 const TLS = new URL('../../support/postgres-tls/', import.meta.url);
 

@@ -12,12 +12,12 @@ import {
   readPerson,
   sealFlow,
 } from '../../../src/identity/oidc-client.ts';
-import { sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
-import { BEHIND_US } from '../../support/from-elsewhere.ts';
-import { OWN_PAGE, giveRoles } from '../../support/log-in.ts';
-import { sendEndless } from '../../support/send-endless.ts';
-import { readBody, sendJson, serveHttp, type HttpServer } from '../../support/serve-http.ts';
-import { browse, locationOf, type Browser } from '../../support/sign-in-by-oidc.ts';
+import { sendAsIs, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
+import { BEHIND_US } from '../../../world/network/from-elsewhere.ts';
+import { OWN_PAGE, giveRoles } from '../../../world/system/log-in.ts';
+import { sendEndless } from '../../../world/network/send-endless.ts';
+import { readBody, sendJson, serveHttp, type HttpServer } from '../../../world/network/serve-http.ts';
+import { browse, locationOf, type Browser } from '../../../world/issuer/sign-in-by-oidc.ts';
 import { stageOfTest, startStage, type Stage } from '../../support/operator-stage.ts';
 
 const CLIENT_ID = 'the-console';

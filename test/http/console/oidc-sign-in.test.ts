@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { BEHIND_US } from '../../support/from-elsewhere.ts';
-import { sendAsIs, OPERATOR_TOKEN, type OperatorAnswer } from '../../support/ask-operator.ts';
-import { OWN_PAGE, giveRoles, logIn } from '../../support/log-in.ts';
-import { browse, goToCallback, locationOf, signInByOidc, type Browser } from '../../support/sign-in-by-oidc.ts';
-import { startOidcProvider, type OidcProvider, type Person } from '../../support/start-oidc-provider.ts';
+import { BEHIND_US } from '../../../world/network/from-elsewhere.ts';
+import { sendAsIs, OPERATOR_TOKEN, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
+import { OWN_PAGE, giveRoles, logIn } from '../../../world/system/log-in.ts';
+import { browse, goToCallback, locationOf, signInByOidc, type Browser } from '../../../world/issuer/sign-in-by-oidc.ts';
+import { startOidcProvider, type OidcProvider, type Person } from '../../../world/issuer/start-oidc-provider.ts';
 import { stageOfTest, startStage, type Stage } from '../../support/operator-stage.ts';
 
 let stage: Stage;

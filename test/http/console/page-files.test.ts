@@ -3,11 +3,11 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'node:http';
 import fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import buildConsole from '../../../scripts/build-console.ts';
-import { consolePackages } from '../../../scripts/runtime-packages.ts';
+import buildConsole from '../../../tools/build/build-console.ts';
+import { consolePackages } from '../../../tools/build/runtime-packages.ts';
 import { BUILT, pageFiles } from '../../../src/http/console/page-files.ts';
-import { sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
-import { OWN_PAGE, logIn, sendLogin } from '../../support/log-in.ts';
+import { sendAsIs, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
+import { OWN_PAGE, logIn, sendLogin } from '../../../world/system/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 const LIMIT_BYTES = 160_000;

@@ -11,11 +11,11 @@ import { databaseClock } from '../../../src/core/postgres/database-clock.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { identifier } from '../../../src/http/operator/identify.ts';
 import { version } from '../../../src/core/domain/version.ts';
-import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
-import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
-import { OWN_PAGE, logIn, nameToken, sendLogin } from '../../support/log-in.ts';
+import { OPERATOR_TOKEN, sendAsIs, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
+import { BEHIND_US, fromElsewhere } from '../../../world/network/from-elsewhere.ts';
+import { OWN_PAGE, logIn, nameToken, sendLogin } from '../../../world/system/log-in.ts';
 import { stageOfTest, startStage, type Stage } from '../../support/operator-stage.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 const OTHER_TOKEN = 'lnVSbW8ek7j0D0AVWeWxc24RGbVf2ispXwkKNItDzmM';
 const UNAUTHORIZED = { status: 401, body: { type: 'urn:expediter:problem:not-authenticated', status: 401 } };

@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { digest } from '../../../src/core/operators/find-operator.ts';
 import { BY_OPERATOR_TOKEN, type Operator } from '../../../src/core/operators/operator.ts';
 import { openStream } from '../../../src/http/operator/event-stream.ts';
-import { OPERATOR_TOKEN, sendAsIs } from '../../support/ask-operator.ts';
-import { OWN_PAGE, giveRoles, logIn, nameToken } from '../../support/log-in.ts';
+import { OPERATOR_TOKEN, sendAsIs } from '../../../world/system/ask-operator.ts';
+import { OWN_PAGE, giveRoles, logIn, nameToken } from '../../../world/system/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 

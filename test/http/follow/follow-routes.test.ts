@@ -3,10 +3,10 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MemberMessage, MemberSnapshot } from '../../../src/core/domain/member-message.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
-import { FOLLOW_ENV, memberToken } from '../../support/member-token.ts';
-import { startPos, type Pos } from '../../support/start-pos.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { FOLLOW_ENV, memberToken } from '../../../world/members/member-token.ts';
+import { startPos, type Pos } from '../../../world/pos/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../../../world/system/start-system.ts';
+import { until } from '../../../world/processes/until.ts';
 import { whilePostgresIsAway } from '../../support/while-postgres-is-away.ts';
 
 const ORIGIN = 'https://order.example.com';

@@ -1,12 +1,12 @@
 /** What a member's token opens, and where nothing of it is: with keys by URL, as most platforms have them. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN } from '../../../world/system/ask-operator.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
-import { sendJson, serveHttp, type HttpServer } from '../../support/serve-http.ts';
-import { followSigner, signFollowToken } from '../../support/sign-follow-token.ts';
-import { startCollector, type Collector } from '../../support/start-collector.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { sendJson, serveHttp, type HttpServer } from '../../../world/network/serve-http.ts';
+import { followSigner, signFollowToken } from '../../../world/members/sign-follow-token.ts';
+import { startCollector, type Collector } from '../../../world/network/start-collector.ts';
+import { post, startSystem, statusWebhook, type System } from '../../../world/system/start-system.ts';
+import { until } from '../../../world/processes/until.ts';
 
 const AUDIENCE = 'https://expediter.test/follow';
 const ORIGIN = 'https://order.example.com';

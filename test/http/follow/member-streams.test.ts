@@ -4,8 +4,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Observed } from '../../../src/core/domain/observed.ts';
 import { memberStreams, type MemberStream, type MemberStreams } from '../../../src/http/follow/member-streams.ts';
-import { serveHttp } from '../../support/serve-http.ts';
-import { until } from '../../support/until.ts';
+import { serveHttp } from '../../../world/network/serve-http.ts';
+import { until } from '../../../world/processes/until.ts';
 
 type Reader = { socket: Socket; text: string; isClosed: boolean };
 

@@ -1,11 +1,11 @@
 import { userInfo } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { askOperator, sendAsIs, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { askOperator, sendAsIs, type Operator, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
 import { holdOpen } from '../../support/hold-open.ts';
-import { nameToken } from '../../support/log-in.ts';
+import { nameToken } from '../../../world/system/log-in.ts';
 import { runCli } from '../../support/run-cli.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { statusWebhook } from '../../support/status-webhook.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import { statusWebhook } from '../../../world/pos/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { makeToken } from '../../../src/core/domain/make-token.ts';
 import { identifier, type Identify } from '../../../src/http/operator/identify.ts';
-import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN } from '../../../world/system/ask-operator.ts';
 
 const AWAY = new Error('Connection terminated unexpectedly');
 const MINUTE_MS = 60_000;

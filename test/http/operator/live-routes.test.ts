@@ -2,13 +2,13 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import { eventStream } from '../../../src/http/operator/event-stream.ts';
-import { OPERATOR_TOKEN, askOperator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator } from '../../../world/system/ask-operator.ts';
 import { holdOpen } from '../../support/hold-open.ts';
-import { logIn, nameToken } from '../../support/log-in.ts';
+import { logIn, nameToken } from '../../../world/system/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
-import { startPos } from '../../support/start-pos.ts';
-import { post, startSystem, statusWebhook, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { startPos } from '../../../world/pos/start-pos.ts';
+import { post, startSystem, statusWebhook, type System } from '../../../world/system/start-system.ts';
+import { until } from '../../../world/processes/until.ts';
 import { whilePostgresIsAway } from '../../support/while-postgres-is-away.ts';
 
 const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };

@@ -3,12 +3,12 @@ import { etagOf } from '../../../src/core/locations/put-location.ts';
 import { z } from 'zod';
 import { NeedsOperator, TryAgain } from '../../../src/core/domain/errors.ts';
 import type { PosContext, Provider } from '../../../src/core/domain/provider.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
 import type { Role } from '../../../src/core/operators/operator.ts';
-import { nameToken } from '../../support/log-in.ts';
-import { statusWebhook } from '../../support/status-webhook.ts';
+import { nameToken } from '../../../world/system/log-in.ts';
+import { statusWebhook } from '../../../world/pos/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 type Location = Record<string, unknown> & {
   settings: Readonly<Record<string, { fingerprint?: string }>> & { key: { fingerprint?: string } };

@@ -6,7 +6,7 @@ import { buildListener } from '../../../src/server/listener.ts';
 import { ACCESS } from '../../../src/operators/registry.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
 import { PROBLEMS, type ProblemStatus } from '../../../src/http/problem.ts';
-import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../../world/system/ask-operator.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { read } from '../../support/read-project.ts';
 

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { eraseBatch } from '../../../src/core/retention/erase-members.ts';
-import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../../world/system/ask-operator.ts';
 import { dropPast, makePast } from '../../support/make-past.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
 
 type Row = { serviceOrderId: string; [field: string]: unknown };
 

@@ -1,11 +1,11 @@
 /** What is refused before any route is asked: each answer is a problem, whoever refuses it. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PROBLEMS } from '../../../src/http/problem.ts';
-import { OPERATOR_TOKEN, mustBeProblem, sendAsIs } from '../../support/ask-operator.ts';
-import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
-import { OWN_PAGE, logIn } from '../../support/log-in.ts';
+import { OPERATOR_TOKEN, mustBeProblem, sendAsIs } from '../../../world/system/ask-operator.ts';
+import { BEHIND_US, fromElsewhere } from '../../../world/network/from-elsewhere.ts';
+import { OWN_PAGE, logIn } from '../../../world/system/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 let stage: Stage;
 let url: string;

@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { digest } from '../../../src/core/operators/find-operator.ts';
-import { OPERATOR_TOKEN, sendAsIs } from '../../support/ask-operator.ts';
-import { nameToken } from '../../support/log-in.ts';
+import { OPERATOR_TOKEN, sendAsIs } from '../../../world/system/ask-operator.ts';
+import { nameToken } from '../../../world/system/log-in.ts';
 import { readEvents, type ReadEvents } from '../../support/read-events.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 let stage: Stage;
 let url: string;

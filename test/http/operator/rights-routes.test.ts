@@ -4,11 +4,11 @@ import { removeLocation } from '../../../src/core/locations/remove-location.ts';
 import { mayPlace, type Role } from '../../../src/core/operators/operator.ts';
 import { startSession } from '../../../src/core/operators/operator-sessions.ts';
 import { LOCK_CREATE_LOCATION } from '../../../src/core/postgres/transactions.ts';
-import { askOperator, sendAsIs, type Operator, type OperatorAnswer } from '../../support/ask-operator.ts';
+import { askOperator, sendAsIs, type Operator, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
 import { holdOpen } from '../../support/hold-open.ts';
 import { dropPast, makePast } from '../../support/make-past.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 import { untilLocked } from '../../support/until-locked.ts';
 
 type Issued = { tokenId: string; token: string };

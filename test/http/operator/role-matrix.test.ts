@@ -9,14 +9,14 @@ import { digest } from '../../../src/core/operators/find-operator.ts';
 import { ROLES, type NeededRole, type Right } from '../../../src/core/operators/operator.ts';
 import type { Access } from '../../../src/operators/operation.ts';
 import { ACCESS, API_PATH, FOR_PROGRAMS } from '../../../src/operators/registry.ts';
-import { OPERATOR_TOKEN } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN } from '../../../world/system/ask-operator.ts';
 import { SETTINGS, bodiesAt } from '../../support/bodies-of-routes.ts';
-import { OWN_PAGE, giveRoles, logIn, nameToken } from '../../support/log-in.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { SEED } from '../../support/seed.ts';
-import { statusWebhook } from '../../support/status-webhook.ts';
+import { OWN_PAGE, giveRoles, logIn, nameToken } from '../../../world/system/log-in.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import { SEED } from '../../../world/inputs/seed.ts';
+import { statusWebhook } from '../../../world/pos/status-webhook.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../../world/processes/until.ts';
 
 /** CALLS=10000 for more of them. */
 const CALLS = Number(process.env['CALLS'] ?? 2_000);

@@ -7,8 +7,8 @@ import type { Provider } from '../../../src/core/domain/provider.ts';
 import type { Scorecard } from '../../../src/core/orders/read-scorecards.ts';
 import { LOCK_SCORE_HOURS, tryLock, withClient } from '../../../src/core/postgres/transactions.ts';
 import { scoreHours } from '../../../src/core/orders/score-hours.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
-import { post, startSystem, type System } from '../../support/start-system.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
+import { post, startSystem, type System } from '../../../world/system/start-system.ts';
 
 /** A POS that has every order's fate in its notes. */
 const moody: Provider = {

@@ -8,7 +8,7 @@ import {
   sendAsIs,
   type Operator,
   type OperatorAnswer,
-} from '../../support/ask-operator.ts';
+} from '../../../world/system/ask-operator.ts';
 import { allRows, canaryFinder } from '../../support/canaries.ts';
 import {
   CANARY,
@@ -20,7 +20,7 @@ import {
   startEchoPos,
   type EchoPos,
 } from '../../support/canary-settings.ts';
-import { OWN_PAGE, logIn } from '../../support/log-in.ts';
+import { OWN_PAGE, logIn } from '../../../world/system/log-in.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 
 vi.setConfig({ testTimeout: 120_000 });

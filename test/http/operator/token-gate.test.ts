@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OPERATOR_TOKEN, mustBeProblem, sendAsIs, type OperatorAnswer } from '../../support/ask-operator.ts';
-import { BEHIND_US, fromElsewhere } from '../../support/from-elsewhere.ts';
-import { OWN_PAGE } from '../../support/log-in.ts';
+import { OPERATOR_TOKEN, mustBeProblem, sendAsIs, type OperatorAnswer } from '../../../world/system/ask-operator.ts';
+import { BEHIND_US, fromElsewhere } from '../../../world/network/from-elsewhere.ts';
+import { OWN_PAGE } from '../../../world/system/log-in.ts';
 import { stageOfTest, startStage, type Stage } from '../../support/operator-stage.ts';
 
 const OF_API = ['/orders', '/orders/any', '/orders/any/live', '/webhooks', '/locations', '/nowhere'].map(

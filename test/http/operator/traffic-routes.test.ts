@@ -8,11 +8,11 @@ import { countTraffic } from '../../../src/core/traffic/count-traffic.ts';
 import type { Observed } from '../../../src/core/domain/observed.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import type { IntegrationTraffic, ReadTraffic } from '../../../src/core/traffic/read-traffic.ts';
-import { OPERATOR_TOKEN, askOperator, type Operator } from '../../support/ask-operator.ts';
+import { OPERATOR_TOKEN, askOperator, type Operator } from '../../../world/system/ask-operator.ts';
 import { placesOf } from '../../support/places-of.ts';
-import { startPos } from '../../support/start-pos.ts';
+import { startPos } from '../../../world/pos/start-pos.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
-import { post, startSystem, statusWebhook } from '../../support/start-system.ts';
+import { post, startSystem, statusWebhook } from '../../../world/system/start-system.ts';
 
 const env = { OPERATOR_TOKEN };
 

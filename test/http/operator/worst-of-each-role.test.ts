@@ -1,9 +1,9 @@
 /** SECURITY.md says what each role reaches at worst. Here each row is tried with a token of this role at one group. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ROLES, type Role } from '../../../src/core/operators/operator.ts';
-import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../support/ask-operator.ts';
-import { nameToken } from '../../support/log-in.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
+import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../../world/system/ask-operator.ts';
+import { nameToken } from '../../../world/system/log-in.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { read } from '../../support/read-project.ts';
 

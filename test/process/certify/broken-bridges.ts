@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sendJson } from '../../support/serve-http.ts';
+import { sendJson } from '../../../world/network/serve-http.ts';
 import { hmac, signStandard, type Habits } from './start-bridge.ts';
 
 /** A bridge with one fault, and what `expediter certify` says of it. */

@@ -18,11 +18,11 @@ import {
 } from '../../../src/diagnostics/test-run.ts';
 import { registry as ownProviders } from '../../../src/providers/index.ts';
 import { standard } from '../../../src/providers/standard/index.ts';
-import { allowedHosts } from '../../support/allowed-loopback.ts';
-import { sendJson } from '../../support/serve-http.ts';
-import { sampleOrder } from '../../support/sample-order.ts';
-import { startSystem, type System } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { allowedHosts } from '../../../world/network/allowed-loopback.ts';
+import { sendJson } from '../../../world/network/serve-http.ts';
+import { sampleOrder } from '../../../world/platform/sample-order.ts';
+import { startSystem, type System } from '../../../world/system/start-system.ts';
+import { until } from '../../../world/processes/until.ts';
 import { ANSWER_MS, BROKEN, SECOND_URL } from './broken-bridges.ts';
 import { startBridge, type Bridge, type Habits } from './start-bridge.ts';
 

@@ -3,7 +3,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
-import { readBody, sendJson, serveHttp } from '../../support/serve-http.ts';
+import { readBody, sendJson, serveHttp } from '../../../world/network/serve-http.ts';
 
 /** What is signed, and what is sent. */
 type Written = { signed: string; sent: string };

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sign } from '../../../src/core/domain/standard-webhooks.ts';
-import { freePort } from '../../support/free-port.ts';
-import { sharedTmpdir, unprivilegedUser } from '../../support/unprivileged-user.ts';
-import { until } from '../../support/until.ts';
+import { freePort } from '../../../world/network/free-port.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../../world/postgres/unprivileged-user.ts';
+import { until } from '../../../world/processes/until.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../../demo/certify-bridge.ts', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../../../tools/demo/certify-bridge.ts', import.meta.url));
 const BRIDGE = fileURLToPath(new URL('../../../examples/bridge.mjs', import.meta.url));
 const page = readFileSync(new URL('../../../docs/connect-your-pos.md', import.meta.url), 'utf8');
 

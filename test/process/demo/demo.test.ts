@@ -5,14 +5,14 @@ import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { purchases } from '../../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../../examples/platform-mapper/serve-platform.ts';
-import { createDatabase } from '../../support/create-database.ts';
-import { sendAsIs } from '../../support/ask-operator.ts';
-import { logIn } from '../../support/log-in.ts';
+import { createDatabase } from '../../../world/postgres/create-database.ts';
+import { sendAsIs } from '../../../world/system/ask-operator.ts';
+import { logIn } from '../../../world/system/log-in.ts';
 import { link } from '../../support/pack-package.ts';
-import { runProgram } from '../../support/run-program.ts';
-import { startPubsub } from '../../support/start-pubsub.ts';
-import { until } from '../../support/until.ts';
-import { sharedTmpdir, unprivilegedUser } from '../../support/unprivileged-user.ts';
+import { runProgram } from '../../../world/processes/run-program.ts';
+import { startPubsub } from '../../../world/pubsub/start-pubsub.ts';
+import { until } from '../../../world/processes/until.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../../world/postgres/unprivileged-user.ts';
 import { runDemo, type Run } from './run-demo.ts';
 
 /** For a start of the demo, which makes a database first. */

@@ -12,23 +12,12 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sharedTmpdir, unprivilegedUser } from '../../support/unprivileged-user.ts';
-import { until } from '../../support/until.ts';
+import { sharedTmpdir, unprivilegedUser } from '../../../world/postgres/unprivileged-user.ts';
+import { until } from '../../../world/processes/until.ts';
 import { runDemo, type Run } from './run-demo.ts';
 
 const PROJECT = fileURLToPath(new URL('../../..', import.meta.url));
-const NEEDED = [
-  'src',
-  'clients',
-  'console',
-  'demo',
-  'examples',
-  'migrations',
-  'scripts',
-  'test/support',
-  'test/simulators',
-  'package.json',
-];
+const NEEDED = ['src', 'packages', 'console', 'examples', 'migrations', 'tools', 'world', 'package.json'];
 
 let folder: string;
 let dev: Run | undefined;
@@ -47,7 +36,7 @@ afterAll(async () => {
 
 it('serves what src is now, without a gap, and leaves nothing behind', { timeout: 240_000 }, async () => {
   const dir = join(folder, '.dev');
-  dev = runDemo(['--watch', '--dir', dir], { dir, demo: join(folder, 'demo/demo.ts') });
+  dev = runDemo(['--watch', '--dir', dir], { dir, demo: join(folder, 'tools/demo/demo.ts') });
   const { child, code, stdout, stderr, leftBehind } = dev;
   const shown = await until(
     () => /Drive one: +curl -X POST '(\S+)'.*\n +curl '(\S+)' -d '(.*)'/.exec(stdout()) ?? undefined,

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { endWithUs } from '../../support/end-with-us.ts';
+import { endWithUs } from '../../../world/processes/end-with-us.ts';
 
-const DEMO = fileURLToPath(new URL('../../../demo/demo.ts', import.meta.url));
+const DEMO = fileURLToPath(new URL('../../../tools/demo/demo.ts', import.meta.url));
 
 export type Run = {
   child: ChildProcess;

@@ -1,4 +1,4 @@
-import { forwardInputs } from './inputs-by-endpoint.ts';
+import { forwardInputs } from '../../../world/hostile/inputs-by-endpoint.ts';
 import { withstand } from './withstand.ts';
 
 withstand('/pubsub/push and /follow', forwardInputs());

@@ -1,6 +1,6 @@
 import { bodyAsItCame } from '../../support/body-as-it-came.ts';
-import type { HostileInput } from './hostile-input.ts';
-import { sendRaw, type RawAnswer } from './send-raw.ts';
+import type { HostileInput } from '../../../world/hostile/hostile-input.ts';
+import { sendRaw, type RawAnswer } from '../../../world/hostile/send-raw.ts';
 import type { RunningTarget } from './start-target.ts';
 
 const AT_ONCE = 24;

@@ -1,12 +1,12 @@
 import { constants, createHmac, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { PROBED, memoryOf, type Memory } from '../../support/memory-of.ts';
-import { runMain, type MainProcess } from '../../support/run-main.ts';
-import { sendJson, serveHttp } from '../../support/serve-http.ts';
-import { startPos, type Pos } from '../../support/start-pos.ts';
-import { AUDIENCE, SERVICE_ACCOUNT, startSystem, type System } from '../../support/start-system.ts';
-import { SECRET, type Target } from './hostile-input.ts';
-import { FOLLOW_ENV } from './follow-inputs.ts';
+import { runMain, type MainProcess } from '../../../world/processes/run-main.ts';
+import { sendJson, serveHttp } from '../../../world/network/serve-http.ts';
+import { startPos, type Pos } from '../../../world/pos/start-pos.ts';
+import { AUDIENCE, SERVICE_ACCOUNT, startSystem, type System } from '../../../world/system/start-system.ts';
+import { SECRET, type Target } from '../../../world/hostile/hostile-input.ts';
+import { FOLLOW_ENV } from '../../../world/hostile/follow-inputs.ts';
 import { listPos } from './list-pos.ts';
 
 export type RunningTarget = {

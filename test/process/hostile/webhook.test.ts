@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
-import { until } from '../../support/until.ts';
-import { webhookInputs } from './inputs-by-endpoint.ts';
+import { until } from '../../../world/processes/until.ts';
+import { webhookInputs } from '../../../world/hostile/inputs-by-endpoint.ts';
 import { withstand } from './withstand.ts';
 
 const MIB = 2 ** 20;

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTarget, type RunningTarget } from './start-target.ts';
-import { FOLLOW_TOKEN } from './follow-inputs.ts';
-import { MARKER, SECRET, type HostileInput } from './hostile-input.ts';
+import { FOLLOW_TOKEN } from '../../../world/hostile/follow-inputs.ts';
+import { MARKER, SECRET, type HostileInput } from '../../../world/hostile/hostile-input.ts';
 import { isLarge, send, sendInputs, sendSlowInputs } from './send-inputs.ts';
-import { post, statusWebhook } from '../../support/start-system.ts';
-import { until } from '../../support/until.ts';
+import { post, statusWebhook } from '../../../world/system/start-system.ts';
+import { until } from '../../../world/processes/until.ts';
 
 const MIB = 2 ** 20;
 const ROUND = 1_500;

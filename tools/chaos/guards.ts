@@ -1,0 +1,840 @@
+/** A guard of the service, how to remove it, and what notices that. */
+export type Mutation = {
+  /** How to change the code below each mark of the guard. A mark is a comment `guard: <name>` in `src`. */
+  edits: Readonly<Record<string, Edit>>;
+  /** A command that passes with the guard, and must fail without it. */
+  noticedBy: readonly string[];
+};
+type Edit = readonly [from: RegExp, to: string];
+
+/** Finds all marks in a text. The comment of a mark is on its own line. */
+export const marksIn = (text: string): string[] =>
+  Array.from(text.matchAll(/^ *(?:\/\/|--) guard: (.*)$/gm), ([, mark = '']) => mark);
+
+const COMMENT = String.raw` *(?://|--|/\*|\*).*\n`;
+/** A line, the lines that are indented under it, and the line with its closing bracket. */
+const CODE = String.raw`(?<indent> *).+(?:\n\k<indent> +.*)*(?:\n\k<indent>[)\]}].*)?`;
+
+/** Edits the code below a mark. */
+export function withoutGuard(text: string, mark: string, [from, to]: Edit): string {
+  const marked = new RegExp(`(^ *(?://|--) guard: ${mark}\n(?:${COMMENT})*)(?!${COMMENT})(${CODE})`, 'm');
+  return text.replace(marked, (_, above: string, code: string) => above + code.replace(from, to));
+}
+
+const REMOVED: Edit = [/.+/s, ''];
+const NEVER: Edit = [/\bif \(/, 'if (true ? false : '];
+const ALWAYS: Edit = [/\bif \(/, 'if (true ? true : '];
+/** Records a call as ended before it begins. */
+const ENDED: Edit = [/\) SELECT (.*) FROM/, ', ended_at) SELECT $1, now() FROM'];
+const OUTBOX = `await client.query(
+  \`INSERT INTO outbox (service_order_id, sequence, rank)
+   SELECT DISTINCT e.service_order_id, e.sequence, a.rank
+   FROM status_events e JOIN unnest($1::uuid[], $2::text[], $3::int[]) AS a(webhook_id, status, rank)
+     USING (webhook_id, status)
+   WHERE e.outcome = 'applied'\`,
+  [arrived.map((item) => item.webhookId), arrived.map((item) => item.event.status), arrived.map((item) => item.rank)],
+);
+`;
+
+const vitest = (file: string, test: string): string[] => [
+  'node_modules/vitest/vitest.mjs',
+  'run',
+  `--project=${file.startsWith('test/process/') ? 'process' : 'tests'}`,
+  file,
+  '-t',
+  test,
+];
+const chaos = (only: string, seconds = 15, ordersPerSecond = 8): string[] => [
+  'tools/chaos/chaos.ts',
+  '--seed=7',
+  `--seconds=${seconds}`,
+  '--recovery=60',
+  `--orders=${ordersPerSecond}`,
+  `--only=${only}`,
+];
+
+/** Seeds from 1 on, of which the simulation needs a third or less to notice that the guard is missing. */
+const simulate = (seeds: number): string[] => ['tools/simulate/simulate.ts', `--seeds=${seeds}`, '--until-found'];
+
+/** By the claim that the guard protects. */
+export const MUTATIONS: Readonly<Record<string, Mutation>> = {
+  'the deadline of a cancellation goes by the clock': {
+    edits: { 'cancel-deadline': [/SET state = 'by_phone'/, "SET state = 'due'"] },
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'a deadline goes by the clock'),
+  },
+  'a worker takes no cancellation that is given to a person': {
+    edits: { 'cancel-until-deadline': REMOVED },
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'past its deadline, no worker'),
+  },
+  'a token is valid for its own location and integration only': {
+    edits: { 'own-location': [/\((\w+)\?\..*(\)\s*return)/s, '($1 === undefined$2'] },
+    noticedBy: chaos('foreign'),
+  },
+  'a follow token is valid for its own audience only': {
+    edits: { 'follow-audience': NEVER },
+    noticedBy: vitest('test/identity/follow-token.test.ts', 'is refused with'),
+  },
+  'an event is applied to orders of its own location only': {
+    edits: { 'event-location': [/ AND .*/, ''] },
+    noticedBy: chaos('foreign'),
+  },
+  'no file of another installation is taken as a part of the archive': {
+    edits: { 'own-parts': NEVER },
+    noticedBy: vitest('test/core/retention/archive.test.ts', 'files of another installation'),
+  },
+  'no past order is dropped that the archive lacks': {
+    edits: { 'archived-before-drop': NEVER },
+    noticedBy: vitest('test/core/retention/archive.test.ts', 'has other orders'),
+  },
+  'only a higher rank moves an order': {
+    edits: { 'higher-rank': [/>/, '<>'] },
+    noticedBy: chaos('reorder,delay'),
+  },
+  'the row lock on orders': {
+    edits: { 'order-lock': REMOVED },
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', '20 concurrent copies'),
+  },
+  'orders are locked in the order of their keys': {
+    edits: { 'locked-by-key': REMOVED },
+    noticedBy: vitest('test/core/statuses/apply-webhooks.test.ts', 'the other way round'),
+  },
+  'a location is polled by one process, once a minute': {
+    edits: { 'polled-once': REMOVED },
+    noticedBy: vitest('test/core/polling/polling.test.ts', 'to the process that was quicker'),
+  },
+  'an answer is about the order that was asked about': {
+    edits: { 'answer-about-order': NEVER },
+    noticedBy: vitest('test/core/polling/polling.test.ts', 'of another order'),
+  },
+  'the time of a missing order counts from the first answer without it': {
+    edits: { 'missing-since': [/\w+ >/, 'job.age >'] },
+    noticedBy: chaos('platform-null', 30),
+  },
+  'a 503 proves nothing if the POS does not deduplicate': {
+    edits: { 'unsure-503': ALWAYS },
+    noticedBy: chaos('takes-and-503', 30),
+  },
+  'no call begins late on a machine that was suspended': {
+    edits: { 'no-late-call': NEVER },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'suspended before the call'),
+  },
+  'the lease covers a slow call': {
+    edits: { 'lease-covers-call': [/\((\w+)\)/, '({ ...$1, attemptWithinS: 15 })'] },
+    noticedBy: simulate(60),
+  },
+  'the member is notified of an order that ended before it was placed': {
+    edits: { 'early-end-notified': [/$/, ' AND o.ended_at IS NULL'] },
+    noticedBy: vitest('test/core/transitions/store-order-ref.test.ts', 'the member is told why'),
+  },
+  'our key on the call to the POS': {
+    edits: { 'pos-key': [/,\s*'idempotency-key': \w+/, ''] },
+    noticedBy: chaos('drop-answer'),
+  },
+  'findOrder before a retry': {
+    edits: { 'ask-before-retry': [/: \w+(\s*\?)/, ': true$1'] },
+    noticedBy: vitest('test/process/process.test.ts', 'POS that can be asked'),
+  },
+  'the attempt is committed before the call': {
+    edits: { 'attempt-written': ENDED },
+    noticedBy: vitest('test/process/process.test.ts', 'does not repeat it blindly'),
+  },
+  'the outbox in the same commit': {
+    edits: {
+      'outbox-in-commit': [
+        /\$\{(applyingEvents\(.*?\))\}/,
+        "${$1.replace(/(INSERT INTO outbox[^]*?WHERE )/, '$$1false AND ')}",
+      ],
+      'outbox-later': [/^/, OUTBOX],
+    },
+    noticedBy: chaos('commit'),
+  },
+  'the relay stops at an order whose message failed': {
+    edits: { 'stop-at-failed': REMOVED },
+    noticedBy: chaos('publish'),
+  },
+  'a row leaves the outbox after its message is published': {
+    edits: { 'forget-when-out': [/await (.*);/s, '(void $1.catch(() => {}), undefined);'] },
+    noticedBy: chaos('publish'),
+  },
+  'the drain': {
+    edits: { drain: REMOVED },
+    noticedBy: vitest('test/process/process.test.ts', 'is not ready at once'),
+  },
+  'an encrypted value can be decrypted in its own row only': {
+    edits: { 'sealed-for-its-row': NEVER },
+    noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
+  },
+  'decrypted settings of one location are not used for another': {
+    edits: { 'opened-for-its-location': [/(\w+) = (\w+)\.get\(.*\)/, '[$1] = $2.values()'] },
+    noticedBy: vitest('test/cli/rekey-command.test.ts', 'in the row of another'),
+  },
+  'a grant belongs to its own settings only': {
+    edits: { 'grant-of-its-settings': [/\$\{.*\}/, ''] },
+    noticedBy: vitest('test/core/locations/credential-store.test.ts', 'in the row of other settings'),
+  },
+  'a file of locations has no secret': {
+    edits: { 'no-secrets-in-files': [/isSecret \?/, 'false ?'] },
+    noticedBy: vitest('test/cli/apply-command.test.ts', 'a secret in the file'),
+  },
+  'headers are stored in clear by a list': {
+    edits: { 'stored-headers': [/of \w+/, 'in all'] },
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),
+  },
+  'a provider names the headers that it reads': {
+    edits: { 'named-headers': [/= \[.*\]/s, '= []'] },
+    noticedBy: vitest('test/providers/standard.test.ts', 'reads only the headers webhookAuth.header'),
+  },
+  'no header has our token': {
+    edits: { 'no-token-in-headers': [/= \w+\((\w+), .*\)/, '= $1'] },
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, kept whole'),
+  },
+  'a connect link works once': {
+    edits: { 'links-work-once': [/c\.used_at IS NULL/, 'true'] },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'works once'),
+  },
+  'nobody makes an owner connect the account of somebody else': {
+    edits: { 'connect-state': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is finished only with the state'),
+  },
+  'a connect link connects the account of its own restaurant': {
+    edits: { 'own-account': REMOVED },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'at the account of another restaurant'),
+  },
+  'no other page sends an owner to the vendor': {
+    edits: { 'connect-own-page': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'sends an owner to the vendor only'),
+  },
+  'an owner has seen the page of the link': {
+    edits: { 'connect-own-form': [/return .*/, 'return flow;'] },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'sends an owner to the vendor only'),
+  },
+  'an integrator of some locations sends no owner elsewhere': {
+    edits: { 'owner-at-vendor': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'leads only to the vendor'),
+  },
+  'a connect link leads where it led when it was made': {
+    edits: { 'owner-stays-at-vendor': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'leads only to the vendor'),
+  },
+  'access that waits to be confirmed goes with no location unrevoked': {
+    edits: { 'revoked-before-removal': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is not removed while'),
+  },
+  'the audit of a location has changes of its vendor application': {
+    edits: { 'applications-in-audit': [/= .*;/, '= [];'] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'in the audit of each'),
+  },
+  'only the browser that granted access confirms it': {
+    edits: { 'confirmed-where-granted': NEVER },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is used for nothing'),
+  },
+  'unconfirmed access that ends takes the access of no location': {
+    edits: { 'revoke-unconfirmed-alone': ALWAYS },
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'is revoked when the location gets'),
+  },
+  'a location that is disconnected takes the access of no other': {
+    edits: { 'revoke-for-one': [/access !== undefined && .*;/, 'false;'] },
+    noticedBy: vitest('test/core/locations/lost-access.test.ts', 'leaves the access at the vendor'),
+  },
+  'a body with our token is sealed': {
+    edits: { 'body-with-token': [/return .*/, 'return false;'] },
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a body with our token in it'),
+  },
+  'no text of a POS leaves with a secret of its location': {
+    edits: { 'no-secret-leaves': [/return .*/, 'return value;'] },
+    noticedBy: vitest('test/http/operator/secrets.test.ts', 'no secret of'),
+  },
+  "a name in a POS's URL stays in its ids": {
+    edits: { 'names-stay-in-ids': [/isSentence \? longestFirst : unnameable/, 'longestFirst'] },
+    noticedBy: vitest('test/core/locations/hide-secrets.test.ts', 'could be a name'),
+  },
+  'a secret is found in any code': {
+    edits: { 'secret-in-code': [/return .*/, 'return shown;'] },
+    noticedBy: vitest('test/core/locations/hide-secrets.test.ts', 'in every code'),
+  },
+  'a request is named by its route': {
+    edits: { 'named-by-route': [/\$\{call\.route .*\}`/, "${URL.parse(call.url)?.pathname ?? ''}`"] },
+    noticedBy: vitest('test/providers/shared.test.ts', 'by its route'),
+  },
+  'a body with a secret of its location is stored encrypted': {
+    edits: { 'body-with-secret': [/= .*;/s, '= false;'] },
+    noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'stored encrypted'),
+  },
+  'a body is shown and replayed without the secrets that its location had': {
+    edits: { 'former-secrets': [/, \.\.\.former/, ''] },
+    noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'after the location has got another'),
+  },
+  'a body is shown without the secrets of its location': {
+    edits: { 'body-shown': [/= .*;/s, '= [] as string[];'] },
+    noticedBy: vitest('test/core/statuses/body-with-secret.test.ts', 'shown without'),
+  },
+  'encrypted parts of a webhook about an erased order are not stored': {
+    edits: { 'erased-not-stored': [/CASE .* ELSE (.*) END/, '$1'] },
+    noticedBy: vitest('test/core/replay/replay-retention.test.ts', 'a webhook with our token in its body'),
+  },
+  'webhooks that cannot be authenticated have a quota': {
+    edits: { 'unproven-quota': NEVER },
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a flood'),
+  },
+  'the quota counts for all processes together': {
+    edits: { 'quota-of-all': [/OR /, 'OR true OR '] },
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'a flood'),
+  },
+  "Postgres's clock": {
+    edits: { 'postgres-clock': [/receivedAt: .*?\)/, 'receivedAt: new Date()'] },
+    noticedBy: chaos('clock,kill'),
+  },
+  'a late answer with the time of Postgres is ignored': {
+    edits: { 'late-answer': NEVER },
+    noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'does not make it worse'),
+  },
+  'a database clock that was set is followed': {
+    edits: { 'set-clock': [/\w+ && /, ''] },
+    noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'is followed at once'),
+  },
+  'a connection with a stale prepared statement is not used again': {
+    edits: { 'stale-statement': [/\(\?:/, '(?:0A|'] },
+    noticedBy: vitest('test/database/open-database.test.ts', 'made stale'),
+  },
+  'a connection to a server that accepts no writes is not used again': {
+    edits: { 'no-writes': [/\(\?:/, '(?:25006|'] },
+    noticedBy: vitest('test/process/failover.test.ts', 'leads to the old primary'),
+  },
+  'a connection whose state is unknown is not used again': {
+    edits: { 'unknown-state': [/\(.*\)/, '()'] },
+    noticedBy: chaos('failover', 20),
+  },
+  'connections that carry webhooks stay open': {
+    edits: { 'kept-connections': [/Array\.from\(.*\)/s, '[]'] },
+    noticedBy: vitest('test/observe/metrics.test.ts', 'connections that carry webhooks'),
+  },
+  'processes share the rounds of a look at all orders': {
+    edits: { 'shared-rounds': [/liveProcesses\.count/, '1'] },
+    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'processes share the rounds'),
+  },
+  'after a restore, messages are numbered above what readers have seen': {
+    edits: { 'sequence-floor': [/greatest\((.*?), .*\) \+/, '$1 +'] },
+    noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
+  },
+  'after a restore, an unfinished order is not sent as a new one': {
+    edits: { 'restored-in-doubt': [/'in_doubt'/, "'waiting'"] },
+    noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
+  },
+  'after a restore, nor is a forgotten order': {
+    edits: { 'forgotten-in-doubt': [/, state,/, ", replace(state, 'in_doubt', 'waiting'),"] },
+    noticedBy: vitest('test/cli/recover.test.ts', 'after a restore'),
+  },
+  'nor is one at another POS, if the platform has moved it since': {
+    edits: { 'doubt-stays-there': [/coalesce\(location_id, \$3\)/, '$$3'] },
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'moved since its last message'),
+  },
+  'nor is one that was not read before the backup': {
+    edits: { 'unread-is-located': [/SET location_id/, 'SET problem'] },
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'had not been read before the backup'),
+  },
+  'nor is one that had ended, when it is signalled again': {
+    edits: { 'ended-stays-ended': [/.+/, ''] },
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'the version before recorded'),
+  },
+  'each run of a recovery records what an earlier one did not see': {
+    edits: { 'every-run-records': [/\(orders\)/, '(isNew ? orders : [])'] },
+    noticedBy: vitest('test/cli/recover.test.ts', 'records in each run'),
+  },
+  'a repeated command begins no other recovery': {
+    edits: { 'recovery-named': NEVER },
+    noticedBy: vitest('test/cli/recover.test.ts', 'continues when its command is repeated'),
+  },
+  'parked events are applied when their POS id becomes known': {
+    edits: { 'parked-go-on': [/WHERE /, 'WHERE false AND '] },
+    noticedBy: chaos('early'),
+  },
+  'a log that nobody reads does not stop the process': {
+    edits: { 'unread-log': [/return \w+/, 'continue'] },
+    noticedBy: chaos('logstop', 30, 30),
+  },
+  'a batch writer waits briefly for a lock': {
+    edits: { 'brief-lock-wait': [/\d+ms/, '2s'] },
+    noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'a batch waits briefly'),
+  },
+  'a process refuses a pooler that drops its settings': {
+    edits: { 'settings-arrive': NEVER },
+    noticedBy: vitest('test/database/open-database.test.ts', 'a process refuses a pooler'),
+  },
+  'a migration builds an index while others write the table': {
+    edits: { 'concurrent-index': [/.replace\(.*\)\)/, ')'] },
+    noticedBy: vitest('test/migrations/migrate.test.ts', 'builds an index on an old table'),
+  },
+  'a webhook that waits for a lock goes to the lock-wait queue': {
+    edits: { 'lock-wait': [/return \w+/, 'return flush'] },
+    noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'that come one by one'),
+  },
+  'the next webhook about a locked order goes to the lock-wait queue at once': {
+    edits: { 'known-locked': ALWAYS },
+    noticedBy: vitest('test/core/statuses/locked-rows.test.ts', 'the row of its order'),
+  },
+  'a location gets a share of the free capacity': {
+    edits: { 'free-share': [/(\w+) <= \((\w+) - (\w+)\) \/ \d/, '$1 <= $2 / 4 && $3 <= $2'] },
+    noticedBy: vitest('test/core/statuses/fair-queue.test.ts', 'is full for one location'),
+  },
+  'anonymous connections are closed if there are too many connections': {
+    edits: { 'makes-room': NEVER },
+    noticedBy: vitest('test/process/process.test.ts', '1,500 strangers'),
+  },
+  'an address with more anonymous connections than others loses one of its own': {
+    edits: { 'among-its-own': ALWAYS },
+    noticedBy: vitest('test/process/process.test.ts', 'come again at once'),
+  },
+  'one credential cannot take the connections of the others': {
+    edits: { 'few-strangers': [/resting[\w.]+/, 'undefined'], 'of-one-credential': NEVER },
+    noticedBy: vitest('test/process/process.test.ts', 'connections of one'),
+  },
+  'the relay starts at its last position, because an old snapshot keeps published rows below it': {
+    edits: { 'relay-start': [/;/, " && '-infinity';"] },
+    noticedBy: vitest('test/core/live/publish-live.test.ts', 'since an old snapshot'),
+  },
+  'due work is searched from the last position, because an old snapshot keeps finished rows below it': {
+    edits: { 'due-start': [/: \w+/, ": '-infinity'"] },
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'since an old snapshot'),
+  },
+  'no location gets more than its share of the workers': {
+    edits: { 'worker-share': [/\w+ >= \w+ \|\| /, ''], 'worker-turns': [/<= [\w.]+/, '<= 100'] },
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'than its share'),
+  },
+  'at most one event of each status is parked under a POS id': {
+    edits: { 'one-of-each-status': [/^/, '/*'], 'one-of-each-status-end': [/^/, '*/'] },
+    noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'there is one of each status'),
+  },
+  'an event sees the POS ids from the events before it in its batch': {
+    edits: { 'linked-in-batch': [/: \w+\(\w+\)(\s*\?)/, ': false$1'] },
+    noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'claim one POS id'),
+  },
+  'two batches do not store one POS id for two orders': {
+    edits: { 'links-of-one-order': [/THEN 0/, 'THEN 1'] },
+    noticedBy: vitest('test/core/statuses/batch-as-one-by-one.test.ts', 'in the same moment'),
+  },
+  'the sweep finds events that were parked while their POS id was being stored': {
+    edits: { 'sweep-finds': [/AND .*/, 'AND false'] },
+    noticedBy: vitest('test/core/statuses/redrive-parked.test.ts', 'in the very moment'),
+  },
+  'a spilled webhook is acknowledged after its commit': {
+    edits: { 'ack-after-commit': [/(\w+) : await (.*);/s, '$1 : (void $2.catch(() => {}), $1);'] },
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'whose commit fails'),
+  },
+  'a spilled webhook is answered after Pub/Sub has acknowledged it': {
+    edits: { 'answered-when-out': [/await (.*);/s, 'void $1.catch(() => {});'] },
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'and Pub/Sub as well'),
+  },
+  'a spilled webhook keeps its id': {
+    edits: { 'spilled-id': [/await (.*);/s, '{ ...(await $1), id: crypto.randomUUID() };'] },
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'delivered five times'),
+  },
+  'a spilled webhook is encrypted': {
+    edits: {
+      'spilled-sealed': [/await \w+\(\w+, (.*), \w+\)/, 'JSON.stringify($1)'],
+      'spilled-opened': [/await \w+\(\w+, (.*), \w+\)/, 'JSON.parse($1)'],
+    },
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'who has no key'),
+  },
+  'a member gets messages of their own order only': {
+    edits: { 'own-order': [/(\w+)\.get\(.*\)/, '[...$1.values()][0]'] },
+    noticedBy: chaos('kill'),
+  },
+  'a snapshot has its time, whoever resumes the same order': {
+    edits: { 'time-of-joined': [/requested\.joined/, 'requested.after IS NULL'] },
+    noticedBy: vitest('test/core/live/order-feed.test.ts', 'while another resumes'),
+  },
+  'a follower that reconnects gets the messages that it missed': {
+    edits: { 'messages-of-meanwhile': [/, \w+/, ', undefined'] },
+    noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'misses nothing that is kept'),
+  },
+  'the feed finds a message that was committed after a later message': {
+    edits: { 'slow-commit': [/xmin/, 'xmax'] },
+    noticedBy: vitest('test/core/live/order-feed.test.ts', 'took longer to commit'),
+  },
+  'a signal for a past order is ignored': {
+    edits: { 'past-order': [/job\.locationId === null/, 'false'] },
+    noticedBy: vitest('test/core/retention/past-orders.test.ts', 'a late signal'),
+  },
+  'a signal for a known order refreshes the order': {
+    edits: { 'signal-refreshes': [/WHERE /, 'WHERE false AND '] },
+    noticedBy: chaos('cancel'),
+  },
+  'a signal that arrives during a refresh is not lost': {
+    edits: { 'refresh-ends': [/ AND signalled_at .*/, ''], 'refresh-stays': [/>/, '<'] },
+    noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'during a look'),
+  },
+  'a cancel and a change are decided under the lock of the order': {
+    edits: { 'cancel-lock': [/ FOR UPDATE/, ''] },
+    noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'waited for the lock'),
+  },
+  'no ticket is created after the cancel is committed': {
+    edits: { 'no-ticket-after-cancel': [/ AND \(\w+ IS NULL OR .*?\)/, ''] },
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'no ticket is created'),
+  },
+  'a missing ticket is believed a minute after the request': {
+    edits: { 'absent-too-early': [/ AND early <= 0/, ''] },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'within a minute of the request'),
+  },
+  'an order in doubt is not sent again after its cancel': {
+    edits: { 'no-retry-once-cancelled': [/= /, '= false && '] },
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'one that cannot be asked is asked to cancel'),
+  },
+  'an order is recorded only under the lease under which it was fetched': {
+    edits: { 'fetched-under-lease': [/ AND lease_until > now\(\)/, ''] },
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'was fetched under a lease that has expired'),
+  },
+  'only an order in doubt waits for a person': {
+    edits: { 'waiting-is-due': [/ AND \(.*?\)$/m, ''] },
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'again waits for a person only in doubt'),
+  },
+  'after a repeat that failed, a missing ticket counts a minute later': {
+    edits: { 'repeat-may-arrive': [/true/, 'false'] },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'may still make a ticket'),
+  },
+  'an order that a recovery found ended counts as read': {
+    edits: { 'ended-is-read': [/WHERE "locationId" IS NOT NULL/, 'WHERE false'] },
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'also of a past order'),
+  },
+  'a kitchen that goes on after its own end is told to a person': {
+    edits: { 'goes-on-after-its-end': [/failed_at IS NOT NULL/, 'false'] },
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'of the POS, then'),
+  },
+  'a webhook with an old time is not replayed with others': {
+    edits: { 'chosen-by-a-person': [/= isChosen/, '= true'] },
+    noticedBy: vitest('test/core/replay/replay.test.ts', 'by the time at which it came'),
+  },
+  'a platform that refuses one order does not count as refusing all': {
+    edits: { 'refused-alone': [/status === 200 && /, 'status === 201 && '] },
+    noticedBy: vitest('test/platform/order-module.test.ts', 'about this order alone'),
+  },
+  'refused orders do not keep healthy ones from being asked for': {
+    edits: { 'probe-with-others': [/= .*/, "= 'refused';"] },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'keep healthy orders from being asked for'),
+  },
+  'a push without an id in one form is read in the other': {
+    edits: { 'other-form': [/ \?\? idIn\(parsed\)/, ''] },
+    noticedBy: vitest('test/http/pubsub-push.test.ts', 'an unwrapped body with a field message'),
+  },
+  'the id of a CloudEvent is not the id of its order': {
+    edits: { 'id-of-the-event': [/= .*/, '= false;'] },
+    noticedBy: vitest('test/http/pubsub-push.test.ts', 'the data of a CloudEvent'),
+  },
+  'a platform that fails does not end a doubt': {
+    edits: { 'doubt-stays': [/=== undefined/, '!== null'] },
+    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'stays when the platform'),
+  },
+  'an answer that a gateway may have given is not believed': {
+    edits: { 'whose-answer': [/= .*;/, '= undefined as Error | undefined;'] },
+    noticedBy: vitest('test/providers/standard.test.ts', 'which does not say that it took the order'),
+  },
+  'an answer without a body is not believed if the POS named no ticket lately': {
+    edits: { 'bare-is-believed': [/ && \(await context\.namedTicketLately\?\.\(\)\) === true/, ''] },
+    noticedBy: vitest('test/providers/standard.test.ts', 'only if the POS named a ticket lately'),
+  },
+  'a mail server that refuses us does not end a message': {
+    edits: { 'address-for-good': [/= .*;/, '= (responseCode ?? 0) >= 500;'] },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'is tried again if the mail server says'),
+  },
+  'a receiver says when it is to be asked again': {
+    edits: { 'receiver-says-when': [/, retryAfterMs/, ''] },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'waits as long as the gateway says'),
+  },
+  'a member hears nothing of a cancellation that only we began': {
+    edits: { 'call-off-untold': [/c\.fails_with/, 'NULL'] },
+    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'hears nothing of the attempt'),
+  },
+  'an order that may have a ticket is called off before it fails': {
+    edits: { 'called-off': NEVER },
+    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'once the POS has cancelled its ticket'),
+  },
+  'after a process died in a request, a missing ticket is believed a minute after its lease': {
+    edits: { 'absent-after-death': [/\$\{ENDED\}/, 'p.request_ended_at'] },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'died in the request'),
+  },
+  'a missing ticket of a cancel counts a minute after the request': {
+    edits: { 'absent-after': [/\d+/, '0'] },
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'counts a minute after the request'),
+  },
+  'a cancel is committed before the call': {
+    edits: { 'cancel-written': ENDED },
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'written down before it is made'),
+  },
+  'a doubt that ends does not end a request to cancel': {
+    edits: { 'cancel-stays-open': [/AND .*`/, '`'] },
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked to cancel once'),
+  },
+  'a cancel of a process that died is in doubt': {
+    edits: { 'died-in-doubt': [/= .*? \?/, '= false ?'] },
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, where the answer was'),
+  },
+  'a cancel without an answer is in doubt if the POS does not deduplicate cancels': {
+    edits: { 'lost-in-doubt': NEVER },
+    noticedBy: chaos('cancel', 30, 12),
+  },
+  'a cancel in doubt is not repeated if the POS does not deduplicate cancels': {
+    edits: { 'doubt-not-repeated': [/ \|\| .*\{/, ') {'] },
+    noticedBy: chaos('cancel', 30, 12),
+  },
+  'one request to cancel at a time at each location': {
+    edits: { 'one-cancel-each': REMOVED },
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'one at a time'),
+  },
+  'the member is notified that a cancel was refused': {
+    edits: { 'refusal-notified': [/SET .*?, /, 'SET '] },
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'beside the same status'),
+  },
+  'an order that was sent once is repeated unchanged': {
+    edits: { 'sent-as-it-was': NEVER },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'repeated as it was sent'),
+  },
+  'a worker that fetched an order before its change does not send it': {
+    edits: { 'worker-lets-go': [/, lease_id = NULL, lease_until = NULL/, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'read the old order'),
+  },
+  'the token of Prometheus reads only metrics': {
+    edits: { 'metrics-reads-no-more': [/return .*/, 'return true;'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'with the role metrics reads'),
+  },
+  'an integrator reads no orders': {
+    edits: { 'integrator-reads-no-orders': [/return .*/, 'return true;'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'show an integrator no order'),
+  },
+  'the actions about orders are for readers of orders': {
+    edits: { 'actions-at-orders': [/\.filter\(.*\)/, ''] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'show an integrator no order'),
+  },
+  'a secret is never shown': {
+    edits: { 'secrets-are-not-shown': [/return .*;/, 'return true;'] },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'what it was and what it became, without a secret'),
+  },
+  'a right at a group is in the audit of its locations': {
+    edits: { 'groups-in-audit': [/ OR groups && \$2::text\[\]/, ''] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is in the audit of each location'),
+  },
+  'a right at a group is seen by the admins of its locations': {
+    edits: { 'groups-in-lists': [/, \.\.\.rows\.map\(.*\)/, ''] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is seen by an admin of one of these'),
+  },
+  'a look at the orders of a member is in the audit of their locations': {
+    edits: { 'orders-in-audit': [/GROUP BY 1/, 'AND false GROUP BY 1'] },
+    noticedBy: vitest('test/http/operator/audit-routes.test.ts', 'are in the audit of each of their locations'),
+  },
+  'a dry run that shows member data is recorded': {
+    edits: { 'dry-look-recorded': [/isDry \? look/, 'isDry ? undefined'] },
+    noticedBy: vitest('test/operators/operations.test.ts', 'eraseMember'),
+  },
+  'an integrator enters no contact that answers': {
+    edits: { 'operator-enters-contacts': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gets them from operators alone'),
+  },
+  'contacts are not tested again and again': {
+    edits: { 'few-tests': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'has them tested once a minute'),
+  },
+  'the days of the audit are those of the owner': {
+    edits: { 'days-of-owner': NEVER },
+    noticedBy: vitest('test/database/grant-rights.test.ts', 'expediter migrate, with OWNER_DATABASE_URL'),
+  },
+  'an integrator changes only their own groups': {
+    edits: { 'groups-within-scope': NEVER },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'begin with its first location'),
+  },
+  'an integrator of a group creates no location that has orders': {
+    edits: { 'history-of-another': NEVER },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'orders were of somebody else'),
+  },
+  'a location joins a group only by who has its roles': {
+    edits: { 'groups-give-no-more': [/ && given.*;/, ';'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a location that joins only by'),
+  },
+  'a removal names orders to their readers only': {
+    edits: { 'orders-for-their-readers': [/namesOrders \?/, 'true ?'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'show an integrator no order'),
+  },
+  'a name of a token elsewhere is not told': {
+    edits: { 'names-elsewhere': [/same\.counts \?/, 'true ?'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is told no name of elsewhere'),
+  },
+  'a revoked token is not shown again': {
+    edits: { 'revoked-is-over': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'gives a token again to the same caller'),
+  },
+  'a text that is not secret is no reference': {
+    edits: { 'references-in-secrets': NEVER },
+    noticedBy: vitest('test/cli/apply-command.test.ts', 'reads no reference that stands in a text'),
+  },
+  'a secret is read only below a named folder': {
+    edits: { 'secrets-below-folder': NEVER },
+    noticedBy: vitest('test/cli/apply-command.test.ts', 'reads a secret only from a file below'),
+  },
+  'a stored secret goes to no other host': {
+    edits: { 'secrets-stay-at-host': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'sends no secret to a host'),
+  },
+  'a changed application is used at the next request': {
+    edits: { 'opened-with-its-application': [/known\.by === sealedApplication && /, ''] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'gets a new secret by one call'),
+  },
+  "a refusal of a client's former secret does not outlast it": {
+    edits: { 'refused-for-its-proof': [/\.\.\.request\.proof/, ''] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'gets a new secret by one call'),
+  },
+  'a location refers to an application of its own integration': {
+    edits: {
+      'application-of-its-integration': [/known\?\.integration !== provider\.integration/, 'known === undefined'],
+    },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused that gives'),
+  },
+  'a location leads the secret of an application nowhere else': {
+    edits: { 'application-alone': [/\.find\(.*\)/, '.find(() => false)'] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused that gives'),
+  },
+  'an application that locations use stays': {
+    edits: { 'application-in-use': NEVER },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'cannot be removed while locations use it'),
+  },
+  'an application stays while a location that refers to it is stored': {
+    edits: { 'application-kept': [/'FOR KEY SHARE'/, "''"] },
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is not removed from under a location'),
+  },
+  'a secret has no white space that a check may read otherwise': {
+    edits: { 'no-white-space': REMOVED },
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'whatever is written around'),
+  },
+  'a stored secret is used for no other restaurant': {
+    edits: { 'secrets-stay-at-target': [/isScoped \? 'whole' : /, ''] },
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'only with all secrets'),
+  },
+  'an integrator of a group takes no restaurant of another location': {
+    edits: { 'target-of-another': NEVER },
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'only with all secrets'),
+  },
+  'a restaurant is given to one location at a time': {
+    edits: { 'one-at-a-target': REMOVED },
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'by one of many requests'),
+  },
+  'an integrator of a group creates ids of this group only': {
+    edits: { 'ids-of-a-group': [/after\.some\(.*\);/, 'after.length > 0;'] },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'neither learn which ids exist'),
+  },
+  'an integrator removes no roles that an admin gave': {
+    edits: { 'rights-of-admins': NEVER },
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'are not lost by an integrator'),
+  },
+  'a location is created once': {
+    edits: { 'created-once': REMOVED },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'created by one of many'),
+  },
+  'a name that begins like an address of this machine is another machine': {
+    edits: { 'own-machine': [/return .*/, "return /^127\\.|^localhost/.test(host) || host === '::1';"] },
+    noticedBy: vitest('test/core/egress/guarded-fetch.test.ts', 'has not the host'),
+  },
+  'wrong credentials at one door keep nobody out of another': {
+    edits: { 'bucket-per-door': [/get\(endpoint\)/, 'values().next().value'] },
+    noticedBy: vitest('test/http/throttle-failures.test.ts', 'each door counts its own'),
+  },
+  'a credential that nobody can guess is always checked': {
+    edits: { 'not-guessable': [/OURS_ONLY.*\) \|\| .*\)\)\) \{/, 'false) {'] },
+    noticedBy: vitest('test/http/throttle-failures.test.ts', 'a named token and a session'),
+  },
+  'a body of many levels or values is refused before it is read': {
+    edits: { 'bounded-json': NEVER },
+    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'judged before it is parsed'),
+  },
+  'large bodies are handled one at a time': {
+    edits: { 'large-in-turn': [/turn\(.*\)/, 'Promise.resolve(() => {})'] },
+    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'callers take turns'),
+  },
+  'a contact of a restaurant is told once': {
+    edits: { 'told-once': [/ON CONFLICT DO NOTHING/, ''] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'once about each'),
+  },
+  'a page of notices is told whatever becomes of the next': {
+    edits: { 'page-committed': [/splice\(0, page\)/, 'splice(0)'] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'about each page of troubles'),
+  },
+  'a look at suspects takes a few reads for each': {
+    edits: { 'suspects-by-index': [/ OFFSET 0/, ''] },
+    noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'find-suspects'),
+  },
+  'a look at quiet orders takes a few reads for each': {
+    edits: { 'quiet-by-index': [/ OFFSET 0/, ''] },
+    noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'claim-quiet-orders'),
+  },
+  'late cancellations take a few reads for each': {
+    edits: { 'late-by-index': [/= ANY \(ARRAY\((.*)\)\)/, 'IN ($1)'] },
+    noticedBy: vitest('test/core/postgres/cached-plans.test.ts', 'give-late'),
+  },
+  'work that takes longer is done less often': {
+    edits: { 'rest-after-work': [/ times \}/, ' times: 0 }'] },
+    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'rests so many times'),
+  },
+  'orders that nobody waits for are told in a quarter of an hour': {
+    edits: { unhurried: [/15/, '1'] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'a quarter of an hour'),
+  },
+  'orders that fail together are told together': {
+    edits: { 'told-together': [/m\.created_at > now\(\)/, "m.created_at > now() + interval '1 h'"] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'in one message about what waits'),
+  },
+  'a contact is told nothing in its quiet hours': {
+    edits: { 'quiet-hours': [/ \|\| isQuiet\(.*?\)/, ''] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'quiet hours'),
+  },
+  'a receiver can drop a message that is sent again': {
+    edits: { 'same-message-id': REMOVED },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'the same Message-ID'),
+  },
+  'a message is sent by one process at a time': {
+    edits: { 'sent-by-one': REMOVED },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'that a process is sending'),
+  },
+  'a message leaves out what was settled': {
+    edits: { 'settled-not-told': [/ AND \$\{IS_OPEN\}/, ''] },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'leaves out orders that were settled'),
+  },
+  'a link ends after a day': {
+    edits: { 'answer-in-a-day': [/ AND m\.created_at > now\(\) - interval '\$\{VALID_FOR\}'/, ''] },
+    noticedBy: vitest('test/http/answer-routes.test.ts', 'or after a day'),
+  },
+  'a question is answered once': {
+    edits: { 'answered-once': NEVER },
+    noticedBy: vitest('test/http/answer-routes.test.ts', 'at the same moment as another'),
+  },
+  'a move to another location ends the pause there, and begins anew what hangs on the location': {
+    edits: { 'move-renews': [/\$\{TAKE_OFF_PAUSE\}, moved_at = now\(\), /, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'moved from a paused location'),
+  },
+  'a late order that was moved is told where it is now': {
+    edits: { 'told-where-it-is': [/, p\.moved_at/, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'of a late order that is moved'),
+  },
+  'a pause is taken off the clock of an order': {
+    edits: { 'pause-taken-off': [/\$\{TAKE_OFF_PAUSE\}/, 'deadline_at = p.deadline_at'] },
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'that a pause kept waiting, until'),
+  },
+  'a pause of the new location counts from the move': {
+    edits: { 'paused-since-move': [/p\.moved_at, /, ''] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'counts from the move'),
+  },
+  'a location keeps its POS while that has orders': {
+    edits: { 'pos-has-orders': NEVER },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'keeps its integration'),
+  },
+  'webhooks of a former POS are accepted while it has orders': {
+    edits: { 'former-tokens': [/ON f\.location_id = t\.location_id/, 'ON false'] },
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'keeps its integration'),
+  },
+  "a vendor's limit is divided by the processes": {
+    edits: { 'divided-limit': [/ \/ liveProcesses\.count/, ''] },
+    noticedBy: vitest('test/providers/shared.test.ts', 'are divided by the processes'),
+  },
+  'a call that our own rate limiter did not allow is no silence of the POS': {
+    edits: { 'not-sent': NEVER },
+    noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'is recorded as not sent'),
+  },
+  'only calls that reached a location tell whether its POS answers': {
+    edits: { 'told-by-its-calls': [/\(a\.outcome.*NOT FALSE/s, '(true'] },
+    noticedBy: vitest('test/core/polling/probe-kitchens.test.ts', 'is reachable after'),
+  },
+};

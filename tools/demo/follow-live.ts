@@ -1,0 +1,74 @@
+import { EventEmitter } from 'node:events';
+import type { Message, Subscription } from '@google-cloud/pubsub';
+import type { LiveMessage } from '../../src/core/domain/live-message.ts';
+import { terminalText } from '../../src/observe/terminal-text.ts';
+import type { Timeline } from './journey-lines.ts';
+
+/** What a member's client learns from the status topic. */
+export type Live = {
+  /** An order's messages in the order of arrival, without repeats. */
+  messagesOf(serviceOrderId: string): readonly LiveMessage[];
+  /** Resolves when a message of the order has arrived for which `isIt` is true. @throws the signal's reason */
+  heard(serviceOrderId: string, isIt: (message: LiveMessage) => boolean, signal: AbortSignal): Promise<void>;
+  /** Resolves when the order is at the POS or has failed. @throws the signal's reason */
+  sent(serviceOrderId: string, signal: AbortSignal): Promise<void>;
+  /** Resolves after the order's last message. @throws the signal's reason */
+  ended(serviceOrderId: string, signal: AbortSignal): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const ENDS = new Set(['completed', 'failed', 'cancelled']);
+
+export function followLive(about: {
+  subscription: Subscription;
+  timeline: Timeline;
+  onError: (error: Error) => void;
+}): Live {
+  const { subscription, timeline } = about;
+  const orders = new Map<string, LiveMessage[]>();
+  const news = new EventEmitter().setMaxListeners(0);
+
+  const receive = (received: Message): void => {
+    received.ack();
+    if (received.attributes['type'] !== 'orderStatusChanged') return;
+    const message = JSON.parse(received.data.toString()) as LiveMessage;
+    const { serviceOrderId, sequence, memberState, cancellation, reason } = message;
+    const known = orders.get(serviceOrderId) ?? [];
+    orders.set(serviceOrderId, known);
+    const repeat = known.some((each) => each.sequence === sequence);
+    if (!repeat) known.push(message);
+    const because = reason === undefined ? '' : `: ${terminalText(reason)}`;
+    const cancel = cancellation === undefined ? '' : `, cancel ${cancellation}`;
+    const what = `${memberState}${cancel}${because}${repeat ? ' (repeat)' : ''}`;
+    timeline.print(serviceOrderId, 'member', `live ${sequence}  ${what}`);
+    news.emit(serviceOrderId);
+  };
+  subscription.on('message', receive);
+  subscription.on('error', about.onError);
+
+  const heard: Live['heard'] = (id, isIt, signal) =>
+    new Promise((resolve, reject) => {
+      const settle = (): void => {
+        const isHeard = (orders.get(id) ?? []).some(isIt);
+        if (!signal.aborted && !isHeard) return;
+        news.off(id, settle);
+        signal.removeEventListener('abort', settle);
+        if (isHeard) resolve();
+        else reject(signal.reason as Error);
+      };
+      news.on(id, settle);
+      signal.addEventListener('abort', settle);
+      settle();
+    });
+
+  return {
+    messagesOf: (serviceOrderId) => orders.get(serviceOrderId) ?? [],
+    heard,
+    sent: (id, signal) => heard(id, ({ memberState }) => memberState !== 'placed', signal),
+    ended: (id, signal) => heard(id, ({ status }) => status !== null && ENDS.has(status), signal),
+    async stop() {
+      subscription.removeListener('message', receive);
+      await subscription.close();
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import type { Topic } from '@google-cloud/pubsub';
+import type { FulfillmentType } from '../../src/core/domain/lifecycle.ts';
+import { sampleOrder, type SampleOptions } from '../../world/platform/sample-order.ts';
+import type { OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
+import type { Timeline } from './journey-lines.ts';
+
+export type PlacedOrder = {
+  serviceOrderId: string;
+  /** Null if the order cannot be read. */
+  fulfillment: FulfillmentType | null;
+  /** The right end of an order that is not cooked: the platform has cancelled it, or the mapper cannot read or skips it. */
+  expected?: 'cancelled' | 'held' | 'withdrawn';
+};
+export type PlaceOrder = (fulfillment: FulfillmentType) => Promise<PlacedOrder>;
+
+/** Plays the ordering platform: stores an order for a member, and signals it on the topic. */
+export function placeOrders(about: {
+  platform: OrderingPlatform;
+  topic: Topic;
+  locationId: string;
+  timeline: Timeline;
+}): PlaceOrder {
+  const { platform, topic, locationId, timeline } = about;
+  platform.answer = (serviceOrderId) => {
+    timeline.print(serviceOrderId, 'platform', 'answers the GraphQL query for the order');
+    return undefined;
+  };
+  return async (fulfillment) => {
+    const serviceOrderId = writeDown(platform, { locationId, type: fulfillment });
+    const placed = { serviceOrderId, fulfillment };
+    timeline.begin(placed);
+    timeline.print(serviceOrderId, 'platform', 'signals orderPlaced');
+    await signal(topic, serviceOrderId);
+    return placed;
+  };
+}
+
+/** Adds an order like the sample order to the platform. @returns its id */
+export function writeDown(platform: OrderingPlatform, order: SampleOptions): string {
+  const serviceOrderId = `order-${randomBytes(5).toString('hex')}`;
+  platform.orders.set(serviceOrderId, sampleOrder({ ...order, serviceOrderId }));
+  return serviceOrderId;
+}
+
+export async function signal(topic: Topic, orderId: string): Promise<void> {
+  await topic.publishMessage({ json: { orderId }, attributes: { type: 'orderPlaced', orderId } });
+}

@@ -1,0 +1,336 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readConfigOf } from '../../src/config/config.ts';
+import type { CanonicalOrder } from '../../src/core/domain/order.ts';
+import type { ShownOrder } from '../../src/core/orders/show-order.ts';
+import type { ShownWebhook } from '../../src/core/replay/show-webhook.ts';
+import { loadProviders } from '../../src/providers/index.ts';
+import { startOrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
+import { until } from '../../world/processes/until.ts';
+import type { Simulator } from '../../world/pos/simulator.ts';
+import { balanceLoad } from '../../world/network/balance-load.ts';
+import { IN_DOUBT, startGateway, TILL } from './ask-restaurant.ts';
+import { cancelOrders, type Cancelled } from './cancel-orders.ts';
+import { cookOrders } from './cook-orders.ts';
+import type { Endings } from './endings.ts';
+import { fillMenu } from './fill-menu.ts';
+import { followLive, type Live } from './follow-live.ts';
+import { BUSY, BEHIND, keepBusy } from './keep-busy.ts';
+import { loadSimulator } from './load-simulator.ts';
+import { keepSecret } from './keep-secret.ts';
+import { openPubsub } from './open-pubsub.ts';
+import { interruptPostgres, type Outage } from './interrupt-postgres.ts';
+import { ownOrders } from './own-orders.ts';
+import { ownPlatform } from './own-platform.ts';
+import { placeOrders, type PlacedOrder } from './place-orders.ts';
+import { deleteDemoDatabase, prepareDemoDatabase } from './prepare-demo-database.ts';
+import { serveTracker } from './serve-tracker.ts';
+import { ALLOW_PRIVATE_HOSTS } from '../../world/network/allowed-loopback.ts';
+import { runAgainOnChange } from './run-again-on-change.ts';
+import { runService, WHERE, type RunService, type Service } from './run-service.ts';
+import { BY_HAND, setUpByHand } from './set-up-by-hand.ts';
+import { setUpLocation } from './set-up-location.ts';
+import { showKitchen } from './show-kitchen.ts';
+import { takeOrders, takeOwnOrders } from './take-orders.ts';
+import type { Timeline } from './journey-lines.ts';
+import type { Arguments } from './read-demo-arguments.ts';
+import { quoted, writeShell } from './write-shell.ts';
+
+export type Demo = {
+  /** Places the first orders: a pickup and a delivery, or those of the user's own platform. */
+  placeFirst(): Promise<PlacedOrder[]>;
+  /** @returns what the console and `order show` say is wrong with an order; undefined if nothing is */
+  problemOf(serviceOrderId: string): Promise<string | undefined>;
+  /** Resolves when an order that cannot be placed is held or withdrawn. */
+  setAside(serviceOrderId: string): Promise<void>;
+  /** Stops Postgres for a while: see `interruptPostgres`. @throws Error if Postgres is not the embedded one */
+  outage(): Promise<() => Promise<Outage>>;
+  /** Places and cancels three more orders: see `cancelOrders`. */
+  cancelThree(signal: AbortSignal): Promise<Cancelled[]>;
+  live: Live;
+  pos: Simulator;
+  kitchenUrl: string;
+  /** A POST to this URL places another order. The hint names another value for its query. */
+  ordersUrl: string;
+  ordersHint: string;
+  serviceUrl: string;
+  operatorUrl: string;
+  /** The page that follows an order. Undefined if the service has the user's own FOLLOW_TOKEN_KEYS. */
+  trackerUrlOf: ((serviceOrderId: string) => Promise<string>) | undefined;
+  /** See `OpenPubsub`. */
+  topic: string;
+  consoleUrl: string;
+  /** The token for the console. */
+  operatorToken: string;
+  logFile: string;
+  /** The path of a file for a shell, which makes `expediter` the command line of this demo. */
+  shell: string;
+  /** The variables that this shell must have, because the file does not hold the user's secrets. */
+  theirs: string[];
+  /** More actions. Undefined with the user's own platform. */
+  sample: Sample | undefined;
+};
+
+export type Sample = {
+  /** Places orders at more locations until the end. The settings of location `behind` are wrong; `fix` has the commands. */
+  keepBusy(): Promise<{ locations: readonly string[]; trackerUrl: string; behind: string; fix: string }>;
+  /** Places an order whose answer is lost, so that only the restaurant knows whether it is there. @returns its location */
+  loseAnswer(): string;
+  /** Opens a location without a working kitchen. @returns the URLs for its orders and its statuses */
+  openByHand(): Promise<{ ordersUrl: string; webhookUrl: string }>;
+};
+
+const LOCATION = 'demo-club';
+const WITH_CANCELS = fileURLToPath(new URL('../../examples/order-with-cancels.ts', import.meta.url));
+/** The factor by which a vendor's pauses are shorter: a minute becomes a tenth of a second. */
+const HURRY = 600;
+
+/**
+ * Starts all parts, each before those that need it, and registers their ends with `endings`.
+ * @param about.stopping ends the start when it is aborted. If a part fails later, it is aborted here
+ */
+export async function startDemo(about: {
+  dir: string;
+  pos: Arguments['pos'];
+  watch: boolean;
+  own: Arguments['own'];
+  env: NodeJS.ProcessEnv;
+  endings: Endings;
+  timeline: Timeline;
+  stopping: AbortController;
+  announce: (part: string, where: string) => void;
+  print: (line: string) => void;
+}): Promise<Demo> {
+  const { dir, env, endings, timeline, stopping, announce } = about;
+  const { signal } = stopping;
+  const logFile = join(dir, 'service.log');
+  const { PROVIDER_MODULES } = readConfigOf(env, 'PROVIDER_MODULES');
+  const modules = about.own === undefined ? [...PROVIDER_MODULES, TILL] : PROVIDER_MODULES;
+  const registry = await loadProviders(modules);
+  const startSimulator = await loadSimulator(about.pos);
+  const own = about.own && (await ownPlatform(about.own, env));
+  // Deletes the database, because the service does not place an order again that it placed in an earlier run.
+  if (own !== undefined) deleteDemoDatabase(dir);
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(logFile, '');
+
+  const database = await prepareDemoDatabase({ dir, databaseUrl: env['DATABASE_URL'] || undefined });
+  endings.add('Postgres', () => database.stop());
+  announce('Postgres', database.where);
+  signal.throwIfAborted();
+
+  const pubsub = await openPubsub({
+    emulatorHost: env['PUBSUB_EMULATOR_HOST'] || undefined,
+    project: env['GOOGLE_CLOUD_PROJECT'] || 'expediter-demo',
+    run: randomBytes(5).toString('hex'),
+  });
+  endings.add('Pub/Sub', () => pubsub.stop());
+  announce('Pub/Sub', pubsub.where);
+  announce('Topic', `${pubsub.statusTopic}   (order-status)`);
+  signal.throwIfAborted();
+
+  const platformToken = randomBytes(32).toString('base64url');
+  const platform = own === undefined ? await startOrderingPlatform({ token: platformToken }) : undefined;
+  if (platform !== undefined) endings.add('the ordering platform', () => platform.stop());
+  announce('Platform', own?.where ?? `${platform?.url} (GraphQL)`);
+
+  // A sample POS has one currency: that of the first order.
+  const currency = own?.orders[0]?.money.currency;
+  const pos = await startSimulator({ hurry: HURRY, ...(currency !== undefined && { currency }) });
+  endings.add('the POS', () => pos.stop());
+  const kitchen = await showKitchen(pos);
+  endings.add('the kitchen', () => kitchen.stop());
+  announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
+
+  // The address must be known before the service starts, because some POS systems sign the URL that they call.
+  let service: Pick<Service, 'url' | 'operatorUrl' | 'pid' | 'stop'> | undefined;
+  const balancer = await balanceLoad(() => (service === undefined ? [] : [service.url]));
+  endings.add('the load balancer', () => balancer.stop());
+  // The address for operators also stays the same when the service restarts.
+  const operators = await balanceLoad(() => (service === undefined ? [] : [service.operatorUrl]));
+  endings.add("the operators' load balancer", () => operators.stop());
+
+  const tracker = await serveTracker(balancer.url);
+  endings.add('the tracker', () => tracker.stop());
+  tracker.restaurantOf = (serviceOrderId) => {
+    const { locationId } = (platform?.orders.get(serviceOrderId) ?? {}) as Partial<CanonicalOrder>;
+    return locationId?.replace(/^demo-./, (start) => start.slice(-1).toUpperCase());
+  };
+
+  const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
+  const operatorToken = keepSecret(dir, 'operators-token', () => randomBytes(32).toString('base64url'));
+  const at = { databaseUrl: database.url, settingsKey, publicUrl: balancer.url };
+  const { integration, settings } = pos;
+  const webhookUrls = new Map<string, Promise<string>>();
+  const openLocation = (locationId: string): Promise<string> => {
+    // `fillMenu` may have added items to the menu, and their ids to the settings, so changed settings are stored again.
+    const key = JSON.stringify([locationId, settings]);
+    const opened = webhookUrls.get(key) ?? setUpLocation({ ...at, registry, locationId, integration, settings });
+    webhookUrls.set(key, opened);
+    return opened;
+  };
+  // Done before the service starts. It then loads the webhook tokens at once and knows them even without Postgres.
+  for (const order of own?.orders ?? []) fillMenu(pos, order);
+  await Promise.all((own?.orders ?? [{ locationId: LOCATION }]).map(({ locationId }) => openLocation(locationId)));
+  signal.throwIfAborted();
+
+  const gateway = platform && (await startGateway({ timeline, signal }));
+  if (gateway !== undefined) endings.add('the gateway', () => gateway.stop());
+  const origins = [tracker.url, env['MEMBER_ORIGINS']].filter(Boolean).join(',');
+  const { FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE = '' } = env;
+  const isOwnFollow = Boolean(FOLLOW_TOKEN_KEYS);
+  const follow = {
+    ...tracker.env,
+    ...(FOLLOW_TOKEN_KEYS && { FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }),
+    MEMBER_ORIGINS: origins,
+  };
+  const run: RunService = {
+    env: {
+      ...pubsub.env,
+      ...follow,
+      ...gateway?.env,
+      DATABASE_URL: database.url,
+      ...(own?.env ?? {
+        ORDER_API_URL: platform?.url ?? '',
+        ORDER_API_TOKEN: platformToken,
+        ORDER_MODULE: WITH_CANCELS,
+      }),
+      SETTINGS_KEY: settingsKey,
+      ALLOW_PRIVATE_HOSTS,
+      // The service runs in the project's folder, so paths relative to the demo's folder are resolved here.
+      PROVIDER_MODULES: modules.map((name) => (/^[./]/.test(name) ? resolve(name) : name)).join(','),
+      OPERATOR_TOKEN: operatorToken,
+      PUBLIC_URL: balancer.url,
+    },
+    logFile,
+    signal,
+  };
+  const proxies = { no_proxy: env['no_proxy'] ?? '', NO_PROXY: env['NO_PROXY'] ?? '' };
+  const { shell, theirs } = writeShell(dir, { ...run.env, ...proxies, ...WHERE }, env);
+  const running = about.watch ? await runAgainOnChange({ ...run, print: about.print }) : await runOnce(run, stopping);
+  service = running;
+  endings.add('the service', () => running.stop());
+  for (const { url } of [balancer, operators]) await until(async () => (await fetch(`${url}/readyz`, { signal })).ok);
+  announce('Service', `${balancer.url}/readyz (process ${running.pid}, log in ${logFile})`);
+  const consoleUrl = `${operators.url}/console/`;
+  announce('Console', `${consoleUrl} (operator token: ${operatorToken})`);
+
+  const show = async <Shown>(path: string): Promise<Shown | undefined> => {
+    const headers = { authorization: `Bearer ${operatorToken}` };
+    const answer = await fetch(`${operators.url}${path}`, { headers, signal });
+    return answer.ok ? ((await answer.json()) as Shown) : undefined;
+  };
+  const problemOf = async (orderId: string): Promise<string | undefined> => {
+    const shown = await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`);
+    const problem = shown?.placement.problem ?? shown?.order?.reason;
+    return problem ? `${shown?.placement.state.replace('_', ' ')}: ${problem}` : undefined;
+  };
+  const told = new Map<string, string | undefined>();
+  const tell = (orderId: string, problem: string | undefined): void => {
+    if (told.get(orderId) === problem) return;
+    told.set(orderId, problem);
+    if (problem === undefined) return;
+    timeline.print(orderId, 'service', problem, problem.startsWith('held') ? 'bad' : undefined);
+  };
+  const setAside = async (orderId: string): Promise<void> => {
+    tell(orderId, await until(() => problemOf(orderId)));
+  };
+  const pushUrl = `${balancer.url}/pubsub/push`;
+  const topic = pubsub.orders;
+  const theirOrders =
+    own && (await ownOrders({ own, pos, topic, pushUrl, openLocation, show, tell, setAside, timeline, signal }));
+  if (theirOrders !== undefined) endings.add('the gate', () => theirOrders.gate.stop());
+  const sampleUrl = await (platform && openLocation(LOCATION));
+  const holds = new Map<string, Promise<void>>();
+  const webhookUrlOf = (id: string): string | Promise<string> => theirOrders?.webhookUrlOf(id) ?? sampleUrl ?? '';
+  const answers = cookOrders({ pos, webhookUrlOf, holds, timeline, signal });
+  const subscription = await pubsub.subscribeToStatus();
+  const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
+  endings.add('the subscriber', () => live.stop());
+  await pubsub.pushOrdersTo(theirOrders?.gate.url ?? pushUrl);
+
+  const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
+    if (theirOrders === undefined) throw new Error('there is no platform of your own');
+    return theirOrders.place(orderId);
+  };
+  /** Places an order, and prints later why it has no ticket. */
+  const placeLater = async (orderId: string): Promise<PlacedOrder> => {
+    const placed = await placeOwn(orderId);
+    if (placed.fulfillment === null) void setAside(orderId).catch(() => {});
+    return placed;
+  };
+  const ordering = platform && gateway && { platform, topic, timeline, gateway };
+  const place = ordering && placeOrders({ ...ordering, locationId: LOCATION });
+  const counter = await (place === undefined ? takeOwnOrders(placeLater, tracker) : takeOrders(place, tracker));
+  endings.add('the order endpoint', () => counter.stop());
+  signal.throwIfAborted();
+  return {
+    placeFirst: () =>
+      Promise.all(place === undefined ? (about.own?.orders ?? []).map(placeOwn) : [place('pickup'), place('delivery')]),
+    problemOf,
+    setAside,
+    async outage() {
+      const postgres = database.embedded;
+      if (postgres === undefined) throw new Error('only the embedded Postgres can be stopped');
+      const outcomeOf = async (id: string): Promise<string | undefined> =>
+        (await show<ShownWebhook>(`/v1/webhooks/${id}?contents=false`))?.outcome;
+      return interruptPostgres({ postgres, answers, outcomeOf, timeline, signal });
+    },
+    async cancelThree(within) {
+      if (ordering === undefined || place === undefined) throw new Error('only the sample platform cancels orders');
+      return cancelOrders({ ...ordering, place, live, pos, holds, signal: within });
+    },
+    live,
+    pos,
+    kitchenUrl: kitchen.url,
+    ordersUrl: `${counter.url}/orders${place === undefined ? '?id=ORDER_ID' : '?type=delivery'}`,
+    ordersHint:
+      place === undefined
+        ? `ORDER_ID: an order of your platform. A known one is signalled again: to try a
+                cancel or a change, make it in your platform in the 3 s until the order is over, then run this.
+                If you change the mapper, press Ctrl-C and run the demo again`
+        : 'or type=pickup',
+    serviceUrl: balancer.url,
+    operatorUrl: operators.url,
+    trackerUrlOf: isOwnFollow ? undefined : tracker.urlOf,
+    topic: pubsub.statusTopic,
+    consoleUrl,
+    operatorToken,
+    logFile,
+    shell,
+    theirs,
+    sample: ordering && {
+      loseAnswer() {
+        const place = placeOrders({ ...ordering, locationId: IN_DOUBT });
+        const lost = ordering.gateway.loseAnswer({ ...at, registry, place, live, setAside });
+        lost.catch((error: Error) => stopping.abort(error));
+        return IN_DOUBT;
+      },
+      async keepBusy() {
+        const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic });
+        endings.add('the other POS', () => busy.stop());
+        const settings = quoted(busy.rightSettings);
+        const fix = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;
+        tracker.newest = busy.newestOrder;
+        const trackerUrl = `${tracker.url}/guest`;
+        return { locations: BUSY, trackerUrl, behind: BEHIND, fix };
+      },
+      async openByHand() {
+        const hand = await setUpByHand(at);
+        endings.add('the POS by hand', () => hand.stop());
+        const counter = await takeOrders(placeOrders({ ...ordering, locationId: BY_HAND }), tracker);
+        endings.add('its order endpoint', () => counter.stop());
+        return { ordersUrl: `${counter.url}/orders`, webhookUrl: hand.webhookUrl };
+      },
+    },
+  };
+}
+
+/** Runs the service. If it ends, so does the demo. */
+async function runOnce(run: RunService, stopping: AbortController): Promise<Service> {
+  const service = await runService(run);
+  void service.ended.then((how) => stopping.abort(new Error(`the service ${how}; its log is in ${run.logFile}`)));
+  return service;
+}
