@@ -18,7 +18,7 @@ ARG NODE_IMAGE
 ARG VERSION=1.0.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Expediter" \
-  org.opencontainers.image.description="Sends every order to its POS once, or tells a person, and brings every POS status back to the member, durably and live" \
+  org.opencontainers.image.description="Sends every order to its POS once, or a person is told, and brings every POS status back to the member, durably and live" \
   org.opencontainers.image.licenses="Apache-2.0" \
   org.opencontainers.image.version="$VERSION" \
   org.opencontainers.image.revision="$REVISION" \
