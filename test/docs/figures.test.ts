@@ -39,10 +39,3 @@ it('a number that a page marks with a figure equals that figure', () => {
     expect(read(page), page).not.toMatch(/^ *(?:[-*] )?<!-- figure:/m);
   }
 });
-
-it('the limits of one process are quoted line by line', () => {
-  const [, after = ''] = read('docs/scaling.md').split('\n## How much one process holds\n');
-  const bullets = after.split('\n## ')[0]?.match(/^- .*(?:\n {2}.*)*/gm) ?? [];
-  expect(bullets.length).toBeGreaterThan(5);
-  for (const bullet of bullets) expect(bullet).toContain('<!-- figure: ');
-});

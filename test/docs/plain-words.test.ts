@@ -3,8 +3,7 @@ import { globSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { read, ROOT } from '../support/read-project.ts';
 
-const SOURCES =
-  '{src,console,packages,test,world,tools,deploy,examples}/**/*.{ts,tsx,js,css,sh,yaml}';
+const SOURCES = '{src,console,packages,test,world,tools,deploy,examples}/**/*.{ts,tsx,js,css,sh,yaml}';
 const TESTS = '{test,packages}/**/*.{ts,tsx}';
 const INSTEAD = {
   anew: 'again',

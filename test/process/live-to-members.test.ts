@@ -16,6 +16,7 @@ import { readBody, sendJson, serveHttp } from '../../world/network/serve-http.ts
 import { startPubsub } from '../../world/pubsub/start-pubsub.ts';
 import { until } from '../../world/processes/until.ts';
 
+const PROGRAM = fileURLToPath(new URL('../../examples/member-gateway.ts', import.meta.url));
 const page = readFileSync(new URL('../../docs/live-to-members.md', import.meta.url), 'utf8');
 const ORDER = 'order 4711';
 
@@ -85,7 +86,7 @@ describe('the program of the page', () => {
   const tokens = { GATEWAY_KEY: 'key-1' };
 
   /** Runs it on the topic, where the second of three messages comes twice. */
-  async function tell(heading: string, gateway: Gateway): Promise<void> {
+  async function tell(name: string, gateway: Gateway): Promise<void> {
     const pubsub = await startPubsub();
     onTestFinished(() => pubsub.stop());
     const server = await serveHttp(async (request, response) => {
@@ -100,10 +101,8 @@ describe('the program of the page', () => {
       enableMessageOrdering: true,
       retryPolicy: { minimumBackoff: { nanos: 1e7 }, maximumBackoff: { nanos: 1e8 } },
     });
-    const file = `${heading}.mjs`;
-    writeFileSync(join(folder, file), code('8. Your gateway instead', 'js') + code(heading, 'js'));
     const env = { PUBSUB_EMULATOR_HOST: pubsub.host, GOOGLE_CLOUD_PROJECT: 'test', GATEWAY_URL: server.url, ...tokens };
-    const child: ChildProcess = spawn(process.execPath, [file], { cwd: folder, env: { ...process.env, ...env } });
+    const child: ChildProcess = spawn(process.execPath, [PROGRAM, name], { env: { ...process.env, ...env } });
     onTestFinished(() => void child.kill('SIGKILL'));
     for (const sequence of [1, 2, 2, 3]) {
       const json = { ...message, sequence };
@@ -115,7 +114,7 @@ describe('the program of the page', () => {
   it('publishes each step once to Centrifugo, without private fields, and repeats a refused one', async () => {
     const publications: Publication[] = [];
     let refusals = 1;
-    await tell('Centrifugo', (request, response, body) => {
+    await tell('centrifugo', (request, response, body) => {
       expect(request).toMatchObject({ method: 'POST', url: '/api/publish', headers: { 'x-api-key': 'key-1' } });
       const {
         channel,
@@ -137,7 +136,7 @@ describe('the program of the page', () => {
   it('publishes each step to a Mercure hub once, only for subscribers of the order', async () => {
     const updates = new Map<string, Record<string, string>>();
     let refusals = 1;
-    await tell('Mercure', (request, response, body) => {
+    await tell('mercure', (request, response, body) => {
       expect(request).toMatchObject({
         method: 'POST',
         url: '/.well-known/mercure',

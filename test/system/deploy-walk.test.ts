@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -27,10 +27,9 @@ function code(page: string, heading: string, language: string): string[] {
 
 const ofPage = code('your-first-order.md', '5. Run the service itself', 'sh');
 const signal = ofPage.findIndex((block) => block.includes('/pubsub/push'));
-const [bridge = ''] = code('connect-your-pos.md', 'A bridge that passes, in ten minutes', 'js');
 const [replay = ''] = code('replay.md', 'Replay', 'sh');
 
-const START_BRIDGE = 'WEBHOOK_URL=$WEBHOOK_URL SECRET=$SECRET PORT=$POS_PORT node "$FOLDER/bridge.mjs" >&2 &\n';
+const START_BRIDGE = 'WEBHOOK_URL=$WEBHOOK_URL SECRET=$SECRET PORT=$POS_PORT node examples/bridge.mjs >&2 &\n';
 /** The POS cancels the order, and signs with a secret that its location does not have yet. */
 const OTHER_SECRET = String.raw`
 other=$(openssl rand -base64 32)
@@ -70,7 +69,6 @@ describe('the blocks of the pages, run by a new operator with an empty Postgres'
   beforeAll(async () => {
     for (const tool of ['bash', 'curl', 'openssl']) needsTool(tool, tool);
     folder = mkdtempSync(join(tmpdir(), 'deploy-walk-'));
-    writeFileSync(join(folder, 'bridge.mjs'), bridge);
     const order = sampleOrder({ serviceOrderId: '4711', locationId: 'club-1' });
     platform = await serveHttp((request, response) => {
       request.resume();

@@ -1,15 +1,75 @@
-/** Writes the measured figures of tools/bench/report/figures.json as docs/benchmark.md and other pages show them. */
+/** Writes the measured figures of tools/bench/report/figures.json as pages show them. */
 import { CHARTED, drawBars } from '../bench/report/draw-bars.ts';
-import { FIGURES, reaches, type Figure } from '../bench/report/figures.ts';
+import { FIGURES, reaches, type Figure, type FigureName } from '../bench/report/figures.ts';
 import { PEER_FIGURES } from '../bench/peers/peer-figures.ts';
 import { readRuns, type Recorded, type Run } from '../bench/report/record-figures.ts';
+import { PROCESSOR, processorMsAt } from '../../src/cli/plan-installation.ts';
 
 export const KNOWN: Readonly<Record<string, Figure>> = { ...FIGURES, ...PEER_FIGURES };
 
 const ORDER = Object.keys(KNOWN);
 const firstOf = ({ figures }: Run): number => Math.min(...Object.keys(figures).map((name) => ORDER.indexOf(name)));
 
-/** The command, the conditions and the figures of each run, in the order of FIGURES. Charted figures are left out. */
+/** The figures by which one sizes an installation. */
+const SIZES: readonly FigureName[] = [
+  'perSecond64',
+  'body20k',
+  'sustainedEventsPerSecond',
+  'spilledPerSecond',
+  'placementsPerSecond',
+  'placementP99Ms',
+  'liveLagP99Ms',
+  'memberStreams',
+  'rssMb',
+  'yearsVsNone',
+];
+
+/** Why an order costs what it does, at these orders a second. */
+const LOADS: Readonly<Record<number, string>> = {
+  10: 'each webhook is alone in its commit, and each write wakes an idle processor',
+  40: 'most webhooks are still alone',
+  120: 'webhooks begin to share commits, and the processors sleep less',
+};
+
+/** docs/benchmark.md: the ten figures to size by, and the processor time of an order. */
+export function sizeReference(): string {
+  const runs = readRuns();
+  const rows = SIZES.flatMap((name) => {
+    const run = runs.find(({ figures }) => Object.hasOwn(figures, name));
+    const recorded = run?.figures[name];
+    if (run === undefined || recorded === undefined) return [];
+    return [`- ${FIGURES[name].what}: **${shown(recorded)}** (\`${run.command}\`, ${run.date})`];
+  });
+  return [
+    '## Figures',
+    rows.join('\n'),
+    '## What an order costs',
+    costs(new Map(runs.flatMap(({ figures }) => Object.entries(figures)))),
+  ].join('\n\n');
+}
+
+function costs(figures: ReadonlyMap<string, Recorded>): string {
+  const valueOf = (name: FigureName): number => figures.get(name)?.value ?? NaN;
+  const hours = (msAnOrder: number): string => (msAnOrder / 3.6).toFixed(msAnOrder < 3.6 ? 2 : 1);
+  const atLoads = Object.entries(LOADS).map(([load, why]) => {
+    const orders = Number(load);
+    const ms = processorMsAt(PROCESSOR.node, orders) + processorMsAt(PROCESSOR.postgres, orders);
+    return `- **${orders} orders a second: ${hours(ms / orders)}**, because ${why}.`;
+  });
+  const webhooksUs = 5 * (valueOf('nodeUs64') + valueOf('postgresUs64'));
+  return [
+    'Processor hours of Node and Postgres for a million orders, each with its ticket, five webhooks and six live ' +
+      'messages, by the curves of `expediter plan`. Five measured loads, from 5 to 120 orders a second, differ from these ' +
+      `curves by at most ${inPage(valueOf('planDeviation'), '')} of the value; at 40 they had ` +
+      `${inPage(valueOf('millionHours'), '')} hours.\n`,
+    `- **1 order a second**: not measured. A process without orders takes ${valueOf('idleCpuMs')} ms a second.`,
+    ...atLoads,
+    `- **Full batches: ${hours(webhooksUs / 1_000)}**, for the five webhooks alone, without ticket and live messages. ` +
+      `This holds only near ${inPage(valueOf('perSecond64'), '/s')} webhooks a second.`,
+  ].join('\n');
+}
+
+/** docs/benchmark-goals.md: the command, the conditions, the figures and goals of each run, in the order of FIGURES. */
 export function figureReference(): string {
   let machine = '';
   const sections = readRuns()
@@ -26,17 +86,20 @@ export function figureReference(): string {
   return ['## Figures', ...sections].filter((part) => part !== '').join('\n\n');
 }
 
-function bullet(figure: Figure, { value, least, most, unit = '' }: Recorded): string {
+function bullet(figure: Figure, recorded: Recorded): string {
+  return `- ${figure.what}: ${shown(recorded)}${goalOf(figure, recorded.value)}`;
+}
+
+function shown({ value, least, most, unit = '' }: Recorded): string {
   const spread = least === undefined || most === undefined ? '' : ` (${inPage(least, unit)}–${inPage(most, unit)})`;
-  const shown = `${inPage(value, unit)}${unit === '' || unit === '/s' ? unit : ` ${unit}`}`;
-  return `- ${figure.what}: ${shown}${spread}${goalOf(figure, value)}`;
+  return `${inPage(value, unit)}${unit === '' || unit === '/s' ? unit : ` ${unit}`}${spread}`;
 }
 
 function goalOf(figure: Figure, value: number): string {
   const { goal } = figure;
   if (goal === undefined) return '';
   const bound = 'atLeast' in goal ? `≥ ${goal.atLeast.toLocaleString('en')}` : `≤ ${goal.atMost.toLocaleString('en')}`;
-  return `, goal ${bound}${reaches(figure, value) ? '' : ', **missed**'}`;
+  return `, goal ${bound}${reaches(figure, value) ? '' : ', not reached'}`;
 }
 
 /** The numbers that a page may quote, by the figure's name: `vsNaive64`, `vsNaive64.least` and `vsNaive64.most`. */

@@ -1,17 +1,21 @@
 /**
- * `npm run docs`: writes the generated part of pages in docs and of .env.example, which is below a marked line, and the
- * chart of figures. The text above the line stays.
+ * `npm run docs`: writes the generated part of pages in docs and of .env.example, which is below a marked line, the chart
+ * of figures, and docs/openapi.json. The text above the line stays.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import fastify, { type RouteOptions } from 'fastify';
 import { z } from 'zod';
 import { PAST } from '../../src/terminal/print.ts';
 import { buildProgram } from '../../src/cli/program.ts';
-import { TAGS, sectionOf } from '../../src/http/operator/describe-api.ts';
+import { bearerAuth } from '../../src/http/operator/bearer-auth.ts';
+import { TAGS, describeApi as describeRoutes, sectionOf } from '../../src/http/operator/describe-api.ts';
+import { mountRoutes } from '../../src/http/operator/mount-routes.ts';
+import type { OperatorDeps } from '../../src/http/operator/operator-deps.ts';
 import { PROBLEMS, typeOf, type ProblemStatus } from '../../src/http/problem.ts';
 import { describeApi, type Access, type Operation } from '../../src/operators/operation.ts';
 import { ACCESS, API_PATH, FOR_PROGRAMS, OPERATIONS } from '../../src/operators/registry.ts';
-import { figureChart, figureReference } from './list-figures.ts';
+import { figureChart, figureReference, sizeReference } from './list-figures.ts';
 import { codeReference } from './list-reference.ts';
 import { SECRETS, VARIABLES, WrongEnvironment, readConfig, type Config } from '../../src/config/config.ts';
 
@@ -20,7 +24,8 @@ export const PAGES: readonly Page[] = [
   { file: 'docs/cli.md', reference: commandReference },
   { file: 'docs/operator-api.md', reference: apiReference },
   { file: 'docs/configuration.md', reference: variableReference },
-  { file: 'docs/benchmark.md', reference: figureReference },
+  { file: 'docs/benchmark.md', reference: sizeReference },
+  { file: 'docs/benchmark-goals.md', reference: figureReference },
   { file: 'docs/reference.md', reference: codeReference },
   { file: '.env.example', line: '# Below this line: npm run docs', reference: exampleEnvironment },
 ];
@@ -31,6 +36,21 @@ export function withReference(
   { line = '<!-- Below this line: npm run docs -->', reference }: Page,
 ): string {
   return `${page.split(line)[0]}${line}\n\n${reference()}\n`;
+}
+
+/** @returns docs/openapi.json: what the service answers to `GET /openapi.json` */
+export async function openapi(): Promise<object> {
+  const app = fastify();
+  const routes: RouteOptions[] = [];
+  app.addHook('onRoute', (route) => {
+    if (route.method !== 'HEAD') routes.push(route);
+  });
+  // No request is answered, so nothing else is needed.
+  const deps = { translating: {} } as OperatorDeps;
+  await app.register((scope) => bearerAuth(scope, deps, () => {}, mountRoutes(app, deps)));
+  await app.ready();
+  await app.close();
+  return describeRoutes(routes);
 }
 
 /** The headings of the sections of variables, by the first variable of each section. */
@@ -231,4 +251,5 @@ if (import.meta.main) {
     await writeFile(url, withReference(await readFile(url, 'utf8'), page));
   }
   await writeFile(new URL('../../docs/benchmark.svg', import.meta.url), figureChart());
+  await writeFile(new URL('../../docs/openapi.json', import.meta.url), JSON.stringify(await openapi()));
 }

@@ -8,14 +8,15 @@ export type OperatorAnswer = { status: number; body: Record<string, unknown>; te
 
 export type ApiDocument = {
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, unknown> };
+  components: { schemas: Record<string, unknown>; responses: Record<string, Answer> };
 };
 /** A service: its URL, or the app itself, which then needs not listen. */
 export type Door = string | FastifyInstance;
 
+type Answer = { content?: Record<string, { schema: object }> };
 type Operation = {
   operationId: string;
-  responses: Record<string, { content?: Record<string, { schema: object }> }>;
+  responses: Record<string, Answer & { $ref?: string }>;
 };
 
 export type Operator = {
@@ -56,7 +57,8 @@ export async function askOperator(door: Door, token = OPERATOR_TOKEN): Promise<O
 
   const hold = (method: string, path: string, answer: OperatorAnswer): void => {
     const { template, operation } = operationOf(document, method, path);
-    const described = operation.responses[answer.status];
+    const own = operation.responses[answer.status];
+    const described = own?.$ref === undefined ? own : document.components.responses[own.$ref.split('/').at(-1) ?? ''];
     if (described === undefined) throw new Error(`${method} ${template} does not say that it answers ${answer.status}`);
     const type = answer.headers.get('content-type')?.split(';')[0] ?? '';
     if (described.content === undefined && answer.text === '') return;
@@ -64,16 +66,8 @@ export async function askOperator(door: Door, token = OPERATOR_TOKEN): Promise<O
       throw new Error(`${method} ${template} does not say that it is ${type}`);
     if (answer.status >= 400) mustBeProblem(answer);
     if (!type.endsWith('json')) return;
-    const pointer = [
-      'paths',
-      template,
-      method.toLowerCase(),
-      'responses',
-      String(answer.status),
-      'content',
-      type,
-      'schema',
-    ]
+    const place = ['paths', template, method.toLowerCase(), 'responses', String(answer.status)];
+    const pointer = [...(own?.$ref?.split('/').slice(1) ?? place), 'content', type, 'schema']
       .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
       .join('/');
     const validate = validators.get(pointer) ?? ajv.compile({ $ref: `api#/${pointer}` });

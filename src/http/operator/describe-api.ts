@@ -120,10 +120,13 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<obje
     },
     transform: jsonSchemaTransform,
     transformObject(about) {
-      const api = jsonSchemaTransformObject(about) as { components?: { schemas?: Record<string, object> } };
+      const api = jsonSchemaTransformObject(about) as Described;
       // The generator adds a second copy of each shape for input. No route uses it.
       const shapes = Object.entries(api.components?.schemas ?? {}).filter(([name]) => !name.endsWith('Input'));
-      return { ...api, components: { ...api.components, schemas: Object.fromEntries(shapes) } };
+      // They come in the order in which modules were loaded.
+      shapes.sort(([a], [b]) => (a < b ? -1 : 1));
+      const components = { ...api.components, responses: nameProblems(api), schemas: Object.fromEntries(shapes) };
+      return { ...api, components };
     },
   });
   for (const route of routes) {
@@ -134,6 +137,24 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<obje
   const document = described.swagger();
   await described.close();
   return document;
+}
+
+type Described = {
+  paths?: Record<string, Record<string, { responses: Record<string, object> }>>;
+  components?: { schemas?: Record<string, object> };
+};
+
+/** Refers to each problem by its status, because it is the same for every route. @returns the problems by their names */
+function nameProblems({ paths = {} }: Described): Record<string, object> {
+  const named: Record<string, object> = {};
+  for (const { responses } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    for (const [status, answer] of Object.entries(responses)) {
+      if (Number(status) < 400) continue;
+      named[`Problem${status}`] = answer;
+      responses[status] = { $ref: `#/components/responses/Problem${status}` };
+    }
+  }
+  return named;
 }
 
 /** Names a shape that has no name yet. */

@@ -5,8 +5,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { buildListener } from '../../../src/server/listener.ts';
 import { ACCESS } from '../../../src/operators/registry.ts';
 import { boundConnections } from '../../../src/http/bound-connections.ts';
+import { PROBLEMS, type ProblemStatus } from '../../../src/http/problem.ts';
 import { OPERATOR_TOKEN, askOperator, type ApiDocument, type Operator } from '../../../world/system/ask-operator.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
+import { read } from '../../support/read-project.ts';
 
 /** Which do not belong to operators. */
 const PUBLIC = ['/healthz', '/readyz', '/pubsub/push', '/webhook', '/webhook/*', '/webhook/:integration/:locationId'];
@@ -64,6 +66,11 @@ describe("the public and the operators' listener", () => {
 });
 
 describe('the OpenAPI document', () => {
+  // Where it is not: npm run docs
+  it('is docs/openapi.json', () => {
+    expect(operator.document).toEqual(JSON.parse(read('docs/openapi.json')));
+  });
+
   it('describes every route of operators, and no other route', async () => {
     const { api } = await routes();
     expect(api.length).toBeGreaterThan(12);
@@ -94,10 +101,10 @@ describe('the OpenAPI document', () => {
       components: { securitySchemes: { operatorToken: { type: 'http', scheme: 'bearer' } } },
     });
     const text = JSON.stringify(document);
-    for (const [, name] of text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)) {
-      expect(operator.document.components.schemas, name).toHaveProperty(name ?? '');
+    for (const [, path = ''] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+      expect(operator.document, path).toHaveProperty(path.split('/'));
     }
-    expect(text).not.toMatch(/"\$ref":"(?!#\/components\/schemas\/)/);
+    expect(text).not.toMatch(/"\$ref":"(?!#\/components\/(?:schemas|responses)\/)/);
     const tags = (document['tags'] as unknown as { name: string }[]).map(({ name }) => name);
     const ids = new Set<string>();
     for (const [path, methods] of Object.entries(operator.document.paths)) {
@@ -123,12 +130,15 @@ describe('the OpenAPI document', () => {
         for (const status of ['200', '400', '401', '500', '503']) expect(responses, at).toHaveProperty(status);
         if (method !== 'get') expect(responses, at).toHaveProperty('413');
         for (const [status, each] of Object.entries(responses)) {
-          expect(each, at).toHaveProperty('description');
-          if (Number(status) < 400) continue;
-          const schema = { $ref: '#/components/schemas/Problem' };
-          expect(each.content, at).toEqual({ 'application/problem+json': { schema } });
+          if (Number(status) < 400) expect(each, at).toHaveProperty('description');
+          else expect(each, at).toEqual({ $ref: `#/components/responses/Problem${status}` });
         }
       }
+    }
+    const schema = { $ref: '#/components/schemas/Problem' };
+    for (const [name, problem] of Object.entries(operator.document.components.responses)) {
+      const { about } = PROBLEMS[Number(name.replace('Problem', '')) as ProblemStatus];
+      expect(problem).toEqual({ description: about, content: { 'application/problem+json': { schema } } });
     }
   });
 

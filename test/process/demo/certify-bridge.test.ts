@@ -1,7 +1,7 @@
-/** docs/connect-your-pos.md: what stands there passes, as it stands there. */
+/** docs/connect-your-pos.md: its sample bridge passes, and its signature is right. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,9 +11,8 @@ import { sharedTmpdir, unprivilegedUser } from '../../../world/postgres/unprivil
 import { until } from '../../../world/processes/until.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../../tools/demo/certify-bridge.ts', import.meta.url));
+const BRIDGE = fileURLToPath(new URL('../../../examples/bridge.mjs', import.meta.url));
 const page = readFileSync(new URL('../../../docs/connect-your-pos.md', import.meta.url), 'utf8');
-const codeOf = (language: string): string =>
-  new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(page)?.[1] ?? '';
 
 let dir: string;
 beforeAll(() => {
@@ -72,14 +71,12 @@ describe.concurrent('the bridge of the page', () => {
   ])('passes npm run certify with $what', { timeout: 900_000 }, async ({ what, words, ok }) => {
     const [orders, webhooks] = [await freePort(), await freePort()];
     const data = join(dir, what.replace(' ', '-'));
-    const file = join(dir, 'bridge.mjs');
-    writeFileSync(file, codeOf('js'));
     let first = {};
     await withCertify({ orders, webhooks, data, words }, async ({ ended, said, printed }) => {
       first = printed();
       expect(first).toEqual({ WEBHOOK_URL: expect.stringContaining('exw_'), SECRET: expect.stringMatching(/^whsec_/) });
       const env = { PATH: process.env['PATH'], ...first, PORT: String(orders) };
-      const bridge = spawn(process.execPath, [file], { env });
+      const bridge = spawn(process.execPath, [BRIDGE], { env });
       const closed = once(bridge, 'close');
       try {
         expect(await ended, said()).toEqual([0, null]);
