@@ -50,7 +50,7 @@ describe('the due time', () => {
       { words: 'late by 3 min', tone: 'bad' },
     ],
     [
-      'was missed finally',
+      'was missed by an order that has ended',
       { requestedAt: at(-30), memberState: 'delivered', endedAt: at(-18) },
       { words: '12 min late', tone: 'warn' },
     ],

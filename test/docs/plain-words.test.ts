@@ -17,7 +17,7 @@ const INSTEAD = {
 /** Titles use none of these either. */
 const INSTEAD_IN_TITLES = {
   ...INSTEAD,
-  'for good': 'finally',
+  'for good': 'permanently',
   'go(es)? on': 'continue',
   'leaves? .+ to us': 'needs an operator',
   'nobody there': 'nothing listens',

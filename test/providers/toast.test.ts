@@ -765,7 +765,7 @@ describe('createOrder', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('counts refused logins too', async () => {
+  it('counts refused logins among the two an hour', async () => {
     const { seen, contextOf } = await toastThat({ 'POST /authentication/v1/authentication/login': [401, {}] });
     const context = contextOf();
     const attempt = () => toast.createOrder(orderOf(), context).catch((error: Error) => error);
@@ -774,7 +774,7 @@ describe('createOrder', () => {
     expect(seen).toHaveLength(2);
     const settings = { ...context.settings, clientSecret: 'mended' };
     expect(await toast.createOrder(orderOf(), { ...context, settings }).catch(() => 'asked')).toBe('asked');
-    expect(seen, 'other credentials begin anew').toHaveLength(3);
+    expect(seen, 'other credentials have their own count').toHaveLength(3);
   });
 
   it('uses up no login if the host does not exist', async () => {

@@ -42,7 +42,7 @@ const STEP_S = 25;
 const SILENCE_S = 120;
 /** If an order was not received within this time after it was sent, its POS is polled. */
 const UNRECEIVED_S = 180;
-/** Orders of each location, one after the other, when the webhooks are lost finally. */
+/** Orders of each location, one after the other, when the webhooks are lost permanently. */
 const FOR_GOOD = 2;
 const ENDED_WITHIN_S = 400;
 const LAG_P99_S = 90;

@@ -27,7 +27,7 @@ const RATES = {
   'call answered with an error': 0.03,
   /** The other side has done it, and a gateway answers an error in its place. */
   'answer replaced by an error': 0.02,
-  /** A POS refuses an order finally. */
+  /** A POS refuses an order permanently. */
   'order refused': 0.04,
   /** kill -9, before a statement or a call is sent. */
   kill: 0.0012,

@@ -26,8 +26,8 @@ export type Simulation = Pick<RunOptions, 'onlyOrders' | 'onlyFaults'> & {
 /** @returns the code for the end of the process: 1 if a seed failed */
 export async function simulate(about: Simulation): Promise<number> {
   const { seeds, orders, times, say } = about;
-  // It lacks what matters only in a power cut, and what it would do automatically. Nobody else may use it: a snapshot of one
-  // database depends on the transactions of all.
+  // It lacks what matters only in a power cut, and what it would do automatically. Nobody else may use it: a snapshot
+  // of one database depends on the transactions of all.
   const settings = { fsync: 'off', full_page_writes: 'off', autovacuum: 'off', max_connections: '500' };
   const postgres = await startPostgres({ settings, inMemory: true });
   const server = await prepareServer(postgres.url);

@@ -1,7 +1,7 @@
 /**
  * Moves the clock of a database, to test what takes days. `now()` and `clock_timestamp()` are found in our schema
- * before Postgres's own, so a session that names them without a schema, as the service does, gets the moved clock. Only times
- * are moved: rows are written as they would be on that day.
+ * before Postgres's own, so a session that names them without a schema, as the service does, gets the moved clock. Only
+ * times are moved: rows are written as they would be on that day.
  */
 import pg from 'pg';
 

@@ -1,7 +1,7 @@
 /**
  * Square's code flow: https://developer.squareup.com/docs/oauth-api/overview and the reference of ObtainToken, read in
- * November 2026. Access tokens live for 30 days and stay valid next to their successors; the refresh token stays the same
- * until the seller withdraws it; a code can be used once, within five minutes. The page and the end of access:
+ * November 2026. Access tokens live for 30 days and stay valid next to their successors; the refresh token stays the
+ * same until the seller withdraws it; a code can be used once, within five minutes. The page and the end of access:
  * https://developer.squareup.com/reference/square/o-auth/authorize and …/revoke-token.
  */
 import { randomBytes } from 'node:crypto';
