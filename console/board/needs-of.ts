@@ -4,11 +4,10 @@ import { isClosed, isSnoozed } from '../../src/core/domain/settled-case.ts';
 import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention, BoardCase, BoardOrder } from '../wire.ts';
-import { helpWith } from '../orders/help-with.ts';
+import { helpWith, inShort } from '../../src/core/domain/explain-cause.ts';
 import { pathInWords } from '../parts/path-in-words.ts';
 import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists } from './create-board.ts';
-import { inShort } from './in-short.ts';
 import type { Ticket } from './ticket-of.ts';
 
 /** Something that needs a person. */

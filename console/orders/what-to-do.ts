@@ -1,7 +1,7 @@
 import type { Tone } from '../parts/tones.ts';
-import type { Step } from '../webhooks/explanation.ts';
+import type { Step } from '../../src/core/domain/remedy.ts';
 import type { ShownOrder } from '../wire.ts';
-import { helpWith } from './help-with.ts';
+import { helpWith } from '../../src/core/domain/explain-cause.ts';
 
 /** The state of an order at its POS, and what an operator can do. */
 export type Standing = {

@@ -1,5 +1,6 @@
 import { perhapsTaken, classifyError } from '../core/domain/classify-error.ts';
-import { problemOf, type Problem } from '../core/domain/placement-cause.ts';
+import { problemOf } from '../core/domain/explain-cause.ts';
+import type { Problem } from '../core/domain/placement-cause.ts';
 import { attemptLimit } from '../core/domain/timing.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
 import { WrongLocation } from '../core/locations/locations.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { commandsOf } from '../../console/locations/commands.ts';
-import { quote } from '../../console/locations/quote.ts';
+import { commandsOf, quote } from '../../src/core/domain/location-commands.ts';
 import { asService } from '../support/as-service.ts';
 import { createDatabase } from '../support/create-database.ts';
 import { runCli } from '../support/run-cli.ts';

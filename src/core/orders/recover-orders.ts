@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { rankOf, RANK_END, RANK_PLACED, RANK_SENT } from '../domain/lifecycle.ts';
 import type { LiveMessage } from '../domain/live-message.ts';
-import { problemOf } from '../domain/placement-cause.ts';
+import { problemOf } from '../domain/explain-cause.ts';
 import { uuidV7 } from '../domain/uuid-v7.ts';
 import type { TranslatedWebhook } from '../domain/webhook.ts';
 import { raiseSequences } from '../live/outbox.ts';

@@ -1,4 +1,4 @@
-import { describeCause } from '../domain/placement-cause.ts';
+import { describeCause } from '../domain/explain-cause.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import type { OrderModule, PlatformError } from '../domain/order-module.ts';
 import { boundedFetch } from '../egress/bounded-fetch.ts';
