@@ -183,14 +183,14 @@ const CAUSES: Table = {
     says: 'the settings of the location do not match what its integration needs',
     inShort: 'wrong settings',
     toDo: ({ issues }, about) => [
-      `Correct these settings and store them: ${fieldsOf(issues)}.`,
+      `Correct these settings: ${fieldsOf(issues)}. Then store them.`,
       ...changeSettings(about),
     ],
   },
   no_public_url: {
     says: 'PUBLIC_URL is unset, and this POS signs the URL that it calls',
     inShort: 'PUBLIC_URL missing',
-    toDo: 'Set PUBLIC_URL of the service to the address that the POS calls.',
+    toDo: 'Set PUBLIC_URL of every process to the address that the POS calls.',
   },
 
   // The POS.
@@ -225,10 +225,7 @@ const CAUSES: Table = {
   pos_set_up_wrong: {
     says: 'the settings, or the set-up at the POS, must be fixed',
     inShort: 'POS misconfigured',
-    toDo: (_cause, about) => [
-      'Fix what the sentence above names: at the POS, or in the settings.',
-      ...changeSettings(about),
-    ],
+    toDo: (_cause, about) => ['Fix what the problem names: at the POS, or in the settings.', ...changeSettings(about)],
   },
   pos_host_refused: {
     says: ({ reason }) =>

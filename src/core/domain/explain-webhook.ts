@@ -100,8 +100,9 @@ const wrongTime: Explain<Extract<DropCause, { code: 'signature_too_old' | 'signa
       : `Signed more than ${minutes} minutes before it arrived`,
     details: `The time is in its header ${header}.${isRight === true ? ' The signature is right.' : ''} An old webhook may be a copy sent by an attacker.`,
     toDo: [
-      'Correct the clock of the sending machine, and synchronise it.',
-      !isAhead && 'If the sender retries webhooks, it must sign each try again.',
+      isAhead
+        ? 'Correct the clock of the sending machine, and synchronise it.'
+        : 'Correct the clock of the sending machine. If the sender retries webhooks, it must sign each try again.',
       isRight === true ? 'If it is no copy, replay it by itself. A replay of many leaves it out.' : NOT_BY_REPLAY,
     ],
   };

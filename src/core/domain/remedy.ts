@@ -17,9 +17,11 @@ export function stepsOf(toDo: ToDo): Step[] {
   return steps.flatMap((step) => (step === false ? [] : [typeof step === 'string' ? { say: step } : step]));
 }
 
-/** Writes steps in one line, without their pages. */
-export function stepsInWords(steps: readonly Step[]): string {
-  return steps.map(({ say, run }) => (run === undefined ? say : `${say.replace(/[.:]$/, '')}: ${run}`)).join(' ');
+/** Writes the first step in one line without its full stop, with the last command, which is the one that does it. */
+export function inOneLine(steps: readonly Step[]): string {
+  const [{ say } = { say: '' }] = steps;
+  const run = steps.findLast((step) => step.run !== undefined)?.run;
+  return [say.replace(/[.:]$/, ''), run].filter(Boolean).join(': ');
 }
 
 /** A location and its integration. Null while unknown. */
