@@ -1,9 +1,8 @@
 import type { Pool } from 'pg';
 import type { AttentionEvent, AttentionKind } from '../domain/attention-event.ts';
 import { isClosed, isSnoozed } from '../domain/settled-case.ts';
-import { TEST_REASON } from '../test-orders/test-order.ts';
 import { inTransaction, LOCK_ATTENTION, tryLock } from '../postgres/transactions.ts';
-import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
+import { NEEDS, NEEDS_READ } from './needs-person.ts';
 import {
   CHANGES,
   CONFLICTS,
@@ -22,7 +21,6 @@ const REMIND_MIN = 15;
 const REMINDERS = 8;
 /** A need whose count changed is told again after this time at the earliest. */
 const UPDATE_MIN = 15;
-const NEEDS_READ = 2_000;
 
 /** A need, before needs of one location are counted together. Times in RFC 3339. */
 type Need = Pick<AttentionEvent, 'kind' | 'serviceOrderId' | 'callOutCode' | 'locationId' | 'integration'> & {
@@ -50,19 +48,14 @@ const ORDER = `LEFT JOIN LATERAL (SELECT call_out_code, integration, reason FROM
 
 const FIND = `
   (SELECT ${need('in_doubt', 'p.signalled_at')} AS need, now() FROM placements p ${ORDER}
-   WHERE p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
-  UNION ALL
-  (SELECT ${need('cancel_by_phone', 'c.requested_at')}, now() FROM cancellations c
-   CROSS JOIN LATERAL (SELECT c.service_order_id, c.location_id) AS p ${ORDER}
-   WHERE ${CANCEL_FOR_OPERATOR} ORDER BY c.requested_at DESC LIMIT ${NEEDS_READ})
+   WHERE ${NEEDS.in_doubt} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
   (SELECT ${need('held', 'p.signalled_at')}, now() FROM placements p ${ORDER}
-   WHERE p.state = 'held' AND ${HELD_FOR_OPERATOR} AND p.next_attempt_at < 'infinity' -- others are test orders
+   WHERE ${NEEDS.held} AND p.next_attempt_at < 'infinity' -- others are test orders
    ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
   (SELECT ${need('failed', 'p.finished_at')}, now() FROM placements p ${ORDER}
-   WHERE p.state = 'failed' AND p.finished_at > now() - interval '24 h'
-     AND o.reason IS DISTINCT FROM '${TEST_REASON}' ORDER BY p.finished_at DESC LIMIT ${NEEDS_READ})`;
+   WHERE ${NEEDS.failed} ORDER BY p.finished_at DESC LIMIT ${NEEDS_READ})`;
 
 /**
  * Compares what needs a person with what was told, and records what opened, changed and closed. One process at a time
@@ -98,10 +91,11 @@ function fullKinds(needs: readonly Need[]): AttentionKind[] {
 }
 
 function needsIn(sample: SampledAttention): Need[] {
-  const { conflicts, changed, silent, dropped, unreachable, unreachedContacts, unnotified } = sample;
+  const { cancelByPhone, conflicts, changed, silent, dropped, unreachable, unreachedContacts, unnotified } = sample;
   const none = { serviceOrderId: null, callOutCode: null, locationId: null, integration: null };
   const late = sumUnnotified(unnotified);
   return [
+    ...cancelByPhone.map((each): Need => ({ ...none, ...each, kind: 'cancel_by_phone', since: each.requestedAt })),
     ...conflicts.map((each): Need => ({ ...none, ...each, kind: 'conflict', since: each.recordedAt })),
     ...changed.map((each): Need => ({ ...none, ...each, kind: 'changed', since: each.seenAt })),
     ...silent.map((each): Need => ({ ...none, ...each, kind: 'silent', since: each.oldestSentAt, count: each.sent })),

@@ -18,13 +18,8 @@ import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { ofEvent, reasonCodeAt } from '../live/outbox.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
-import {
-  CANCEL_FOR_OPERATOR,
-  DOUBT_FOR_OPERATOR,
-  ENDED_AT,
-  HELD_FOR_OPERATOR,
-  NEEDS_OPERATOR,
-} from './needs-operator.ts';
+import { ENDED_AT, NEEDS_OPERATOR } from './needs-operator.ts';
+import { NEEDS } from './needs-person.ts';
 
 export type OrderFilter = {
   /** Only orders at these locations. Undefined selects all orders, also those without a location. */
@@ -278,10 +273,9 @@ function findCandidates({ locations, needsOperator }: OrderFilter, from = 'place
     return scan(`SELECT * FROM (${newest.join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`);
   };
   if (needsOperator === true) {
-    const held = `p.state = 'held' AND ${HELD_FOR_OPERATOR}`;
-    const inDoubt = `p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR}`;
-    const cancel = `${CANCEL_FOR_OPERATOR} AND NOT (${held}) AND NOT (${inDoubt})`;
-    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, `${candidatesIn(CANCELLED)} AND ${cancel}`];
+    const { held, in_doubt: inDoubt, cancel_by_phone: cancel } = NEEDS;
+    const others = `${candidatesIn(CANCELLED)} AND ${cancel} AND NOT ${held} AND NOT ${inDoubt}`;
+    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, others];
     return merge(kinds.map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`));
   }
   if (locations === undefined) return scan(`${all} AND $1::text[] IS NULL ${NEWEST_FIRST}`);

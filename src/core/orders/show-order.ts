@@ -18,6 +18,7 @@ import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { Care, careOf } from '../cases/cases.ts';
 import { RecordedAction, readActionsAbout } from '../operators/read-audit.ts';
+import { NEEDS } from './needs-person.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
 /** Maximum of dropped webhooks that are counted. */
@@ -275,8 +276,7 @@ const SHOWN = `SELECT
             -- The id is a UUIDv7, which starts with its time in milliseconds.
             AND d.id > (lpad(to_hex((extract(epoch FROM o.updated_at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
             AND d.received_at <= o.until
-          WHERE NOT EXISTS (SELECT FROM webhooks r
-                            WHERE r.replay_of = d.id AND r.day >= d.day AND r.outcome <> 'dropped')
+          WHERE ${NEEDS.dropped}
           LIMIT ${DROPPED}) AS d) AS "droppedSince",
        (SELECT coalesce(json_agg(x ORDER BY x.sequence), '[]') FROM (
           SELECT sequence, rank, applied_at AS "appliedAt", NULL::timestamptz AS "publishedAt", attempts
