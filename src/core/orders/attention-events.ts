@@ -51,8 +51,7 @@ const FIND = `
    WHERE ${NEEDS.in_doubt} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
   (SELECT ${need('held', 'p.signalled_at')}, now() FROM placements p ${ORDER}
-   WHERE ${NEEDS.held} AND p.next_attempt_at < 'infinity' -- others are test orders
-   ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
+   WHERE ${NEEDS.held} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
   (SELECT ${need('failed', 'p.finished_at')}, now() FROM placements p ${ORDER}
    WHERE ${NEEDS.failed} ORDER BY p.finished_at DESC LIMIT ${NEEDS_READ})`;

@@ -23,8 +23,8 @@ export const UNNOTIFIED_S = 5;
 
 /** SQL of the condition of each kind, which a row of the named tables meets. */
 export const NEEDS = {
-  /** A placement `p`. */
-  held: `(p.state = 'held' AND p.finished_at IS NULL AND NOT ${PAUSED})`,
+  /** A placement `p`. A test order is held without a next attempt, and needs nobody. */
+  held: `(p.state = 'held' AND p.finished_at IS NULL AND p.next_attempt_at < 'infinity' AND NOT ${PAUSED})`,
   /** A placement `p`. The answer to its cancellation settles the doubt, as long as the POS is asked. */
   in_doubt: `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_attempt_at = 'infinity'
     AND NOT EXISTS (SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL

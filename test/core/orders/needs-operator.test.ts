@@ -14,6 +14,7 @@ type Kind = { state: string; cause?: string; next?: string; cancel?: string; can
 const KINDS: Record<string, Kind & { needs: boolean }> = {
   'held by wrong settings': { state: 'held', cause: 'wrong_settings', needs: true },
   'held without a cause': { state: 'held', needs: true },
+  'a test order that is being placed': { state: 'held', next: 'infinity', needs: false },
   'held by a pause': { state: 'held', cause: 'location_paused', needs: false },
   'held by a pause of the POS': { state: 'held', cause: 'location_paused_by_pos', needs: false },
   'in doubt for a person': { state: 'in_doubt', next: 'infinity', needs: true },
