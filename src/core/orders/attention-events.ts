@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { AttentionEvent, AttentionKind } from '../domain/attention-event.ts';
-import { isClosed, isSnoozed } from '../domain/settled-case.ts';
+import { isHidden } from '../domain/settled-case.ts';
 import { inTransaction, LOCK_ATTENTION, tryLock } from '../postgres/transactions.ts';
 import { NEEDS, NEEDS_READ } from './needs-person.ts';
 import {
@@ -35,10 +35,6 @@ type Item = Pick<
 };
 
 const OF_ORDER: ReadonlySet<AttentionKind> = new Set(['in_doubt', 'cancel_by_phone', 'conflict', 'changed']);
-/** Only an answer ends these, so they are never hidden. */
-const URGENT: ReadonlySet<AttentionKind> = new Set(['in_doubt', 'cancel_by_phone']);
-/** Closing the case settles these. */
-const SETTLED: ReadonlySet<AttentionKind> = new Set(['conflict', 'failed', 'changed']);
 
 const need = (kind: AttentionKind, since: string): string => `json_build_object('kind', '${kind}',
   'serviceOrderId', p.service_order_id, 'callOutCode', o.call_out_code, 'locationId', p.location_id,
@@ -120,7 +116,7 @@ type About = { cases: readonly Case[]; outages: ReadonlySet<string>; now: number
 /** A person who took one of its locations after that fell silent has the outage. If all are snoozed, it is left out. */
 function outageItem(needs: readonly Need[], caseOf: (need: Need) => Case | undefined, now: number): Item[] {
   const all = needs.map((each) => ({ its: caseOf(each), since: Date.parse(each.since) }));
-  if (all.every(({ its, since }) => isSnoozed(its, since, now))) return [];
+  if (all.every(({ its, since }) => isHidden('unreachable', its, since, now))) return [];
   const taken = all.find(({ its, since }) => its?.holder && Date.parse(its.takenAt ?? '') >= since);
   const integration = needs[0]?.integration ?? null;
   const none = { serviceOrderId: null, callOutCode: null, locationId: null };
@@ -147,8 +143,7 @@ export function itemsOf(all: readonly Need[], { cases, outages, now }: About): I
     // Orders that are counted together may be taken care of one by one, or by their location.
     const its = serviceOrderId === null ? [ofLocation] : isOne ? [ofOrder] : [ofOrder, ofLocation];
     const at = Date.parse(since);
-    if (!URGENT.has(kind) && its.some((each) => isSnoozed(each, at, now))) continue;
-    if (SETTLED.has(kind) && its.some((each) => isClosed(each, at))) continue;
+    if (its.some((each) => isHidden(kind, each, at, now))) continue;
     const key = `${kind} ${(isOne ? serviceOrderId : locationId) ?? ''}`.trim();
     const known = items.get(key);
     const holder = its.find((each) => each?.holder)?.holder ?? null;
