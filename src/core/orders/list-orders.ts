@@ -123,13 +123,17 @@ const REASON_CODE = reasonCodeAt(
   `CASE WHEN o.rank IS NULL THEN ${ofEvent('reason_code', 'p.service_order_id', 'p.last_notified_sequence')} END`,
 );
 
+/** SQL of when a placement or a cancellation `of` is tried next. NULL if there is no further automatic attempt. */
+export const nextAttemptAt = (of: string): string =>
+  `CASE WHEN ${of}.finished_at IS NULL THEN nullif(${of}.next_attempt_at, 'infinity') END`;
+
 /** SQL arguments of `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = `
   'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
   'fulfillment', o.fulfillment, 'callOutCode', o.call_out_code, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
   'cause', p.cause, 'rank', ${NOTIFIED_RANK}, 'cancellation', o.cancellation, 'leftOut', coalesce(o.left_out, '[]'), 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
   'signalledAt', p.signalled_at,
-  'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
+  'nextAttemptAt', ${nextAttemptAt('p')},
   'updatedAt', o.updated_at`;
 
 /**

@@ -83,6 +83,19 @@ export function jsonObject(fields: Record<string, string>): string {
 }
 
 /**
+ * SQL that selects the fields of a schema, so that only the schema lists them.
+ * @param others SQL of the fields that are not the column of the same name in snake case
+ */
+export function fieldsOf<Field extends string>(
+  { shape }: { shape: Readonly<Record<Field, unknown>> },
+  others: Partial<Record<NoInfer<Field>, string>> = {},
+): string {
+  const columnOf = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const fields = Object.keys(shape) as Field[];
+  return fields.map((field) => `${others[field] ?? columnOf(field)} AS "${field}"`).join(', ');
+}
+
+/**
  * Names a statement's parameters, because their numbers change when one is added.
  * @returns `$`, which has the placeholder of each name (`$1`, `$2`, …), and `valuesOf`, which puts values in this order
  */
