@@ -18,6 +18,12 @@ type Table = { readonly [Code in PlacementCause['code']]: Explained<Of<Placement
   readonly [Code in RefusalCause['code']]: Explained<Of<RefusalCause, Code>>;
 };
 
+/** The causes by which a pause of its location holds an order. */
+export const PAUSES: readonly string[] = [
+  'location_paused',
+  'location_paused_by_pos',
+] satisfies PlacementCause['code'][];
+
 const CHECK_THE_PLATFORM: Step = {
   say: 'Check that the ordering platform is up, and that ORDER_API_URL is right.',
   run: 'expediter doctor --only platform',

@@ -17,6 +17,7 @@ import { Next } from '../domain/next.ts';
 import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { ofEvent, reasonCodeAt } from '../live/outbox.ts';
+import { jsonObject, type SqlOf } from '../postgres/sql-rows.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
 import { ENDED_AT, NEEDS_OPERATOR } from './needs-operator.ts';
 import { NEEDS } from './needs-person.ts';
@@ -127,14 +128,31 @@ const REASON_CODE = reasonCodeAt(
 export const nextAttemptAt = (of: string): string =>
   `CASE WHEN ${of}.finished_at IS NULL THEN nullif(${of}.next_attempt_at, 'infinity') END`;
 
-/** SQL arguments of `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
-export const ORDER_FIELDS = `
-  'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
-  'fulfillment', o.fulfillment, 'callOutCode', o.call_out_code, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
-  'cause', p.cause, 'rank', ${NOTIFIED_RANK}, 'cancellation', o.cancellation, 'leftOut', coalesce(o.left_out, '[]'), 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
-  'signalledAt', p.signalled_at,
-  'nextAttemptAt', ${nextAttemptAt('p')},
-  'updatedAt', o.updated_at`;
+/** SQL of the fields of an order in any list, from `placements p` and `orders o`. */
+export const ORDER_FIELDS = {
+  serviceOrderId: 'p.service_order_id',
+  locationId: 'p.location_id',
+  integration: 'o.integration',
+  fulfillment: 'o.fulfillment',
+  callOutCode: 'o.call_out_code',
+  placement: 'p.state',
+  needsOperator: NEEDS_OPERATOR,
+  problem: 'p.problem',
+  cause: 'p.cause',
+  rank: NOTIFIED_RANK,
+  cancellation: 'o.cancellation',
+  leftOut: `coalesce(o.left_out, '[]')`,
+  providerOrderId: 'coalesce(o.provider_order_id, p.provider_order_id)',
+  signalledAt: 'p.signalled_at',
+  nextAttemptAt: nextAttemptAt('p'),
+  updatedAt: 'o.updated_at',
+} satisfies Partial<SqlOf<Row>>;
+const LISTED: SqlOf<Row> = {
+  ...ORDER_FIELDS,
+  reasonCode: REASON_CODE,
+  finishedAt: 'p.finished_at',
+  endedAt: 'o.ended_at',
+};
 
 /**
  * Lists orders by their first signal, newest first, starting after the order `page.after`. The cost of a page is
@@ -161,8 +179,7 @@ async function readPage(reader: Reader, filter: OrderFilter, after: Signal | und
   const values = candidatesOf(filter, after);
   const { candidates, last } = findCandidates(filter);
   const { rows } = await reader.query<{ order: Row }>(
-    `SELECT json_build_object(${ORDER_FIELDS}, 'reasonCode', ${REASON_CODE}, 'finishedAt', p.finished_at,
-                              'endedAt', o.ended_at) AS "order"
+    `SELECT ${jsonObject(LISTED)} AS "order"
      FROM (${candidates}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
      WHERE ($7::boolean IS NULL OR $7 = (${ENDED_AT} IS NULL))

@@ -3,6 +3,7 @@
  * conditions. Each may add what else it requires, such as that a restaurant is told of an open order only.
  */
 import type { AttentionKind } from '../domain/attention-event.ts';
+import { PAUSES } from '../domain/explain-cause.ts';
 import { TEST_REASON } from '../test-orders/test-order.ts';
 import { UNREPORTED } from '../transitions/placement-sql.ts';
 
@@ -10,7 +11,7 @@ import { UNREPORTED } from '../transitions/placement-sql.ts';
 export const RECENT = `now() - interval '24 h'`;
 
 /** SQL of whether a pause of its location holds a placement `p`. It continues when the location takes orders again. */
-export const PAUSED = `((p.cause ->> 'code' IN ('location_paused', 'location_paused_by_pos')) IS TRUE)`;
+export const PAUSED = `((p.cause ->> 'code' IN ('${PAUSES.join(`', '`)}')) IS TRUE)`;
 
 /** SQL of when the doubt about a placement `p` began. The previous version does not record it. */
 export const DOUBT_SINCE = 'coalesce(greatest(p.doubt_since, p.absent_at), p.signalled_at)';

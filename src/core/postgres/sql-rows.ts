@@ -75,6 +75,9 @@ export function binaryArray<Of extends Type>(type: Of, values: readonly (Value<O
   return array;
 }
 
+/** SQL of each field of a row. */
+export type SqlOf<Row> = Record<keyof Row & string, string>;
+
 /** SQL of a JSON object. @param fields the SQL of each field's value */
 export function jsonObject(fields: Record<string, string>): string {
   return `json_build_object(${Object.entries(fields)
