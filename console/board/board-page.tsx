@@ -17,7 +17,7 @@ import { connection, followBoard } from './follow-board.ts';
 import { attention, board, draw, follow, isThere } from './live-board.ts';
 import { Needs } from './needs.tsx';
 import { hasAlerts, turnAlertsOff, turnAlertsOn } from './alerts.ts';
-import { isClosed, isSnoozed } from '../../src/core/domain/settled-case.ts';
+import { isHidden } from '../../src/core/domain/settled-case.ts';
 
 /** Shows the open orders by progress, and everything that needs a person. */
 /** How often telephone numbers and groups are read again. */
@@ -98,11 +98,9 @@ function useOpened(): ColumnName {
   const opened = useRef(chosen);
   if (opened.current === undefined && isThere.value && attention.value !== undefined) {
     const cases = new Map(attention.value.cases.map((each) => [`${each.kind} ${each.id}`, each]));
-    opened.current = columnInNeed(board, ({ id, endedAt }) => {
-      const its = cases.get(`order ${id}`);
-      const since = endedAt ?? Infinity;
-      return isSnoozed(its, since, now.peek()) || isClosed(its, since);
-    });
+    opened.current = columnInNeed(board, ({ id, endedAt }) =>
+      isHidden('failed', cases.get(`order ${id}`), endedAt ?? Infinity, now.peek()),
+    );
   }
   return opened.current ?? 'placed';
 }

@@ -1,14 +1,13 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import { memberNotified } from '../../src/core/domain/member-notified.ts';
-import { isClosed, isSnoozed } from '../../src/core/domain/settled-case.ts';
+import { isHidden, type NeedKind } from '../../src/core/domain/settled-case.ts';
 import { query } from '../api.ts';
 import { words } from '../parts/tones.ts';
 import type { Attention, BoardCase, BoardOrder } from '../wire.ts';
-import { helpWith } from '../orders/help-with.ts';
+import { helpWith, inShort } from '../../src/core/domain/explain-cause.ts';
 import { pathInWords } from '../parts/path-in-words.ts';
 import { pageOf } from '../parts/page-of.ts';
 import type { Filter, Lists } from './create-board.ts';
-import { inShort } from './in-short.ts';
 import type { Ticket } from './ticket-of.ts';
 
 /** Something that needs a person. */
@@ -37,14 +36,13 @@ export type Need = {
 export type Subject = { kind: 'order' | 'location'; id: string; locationId: string | null };
 
 export type NeedGroup = {
+  kind: NeedKind;
   title: string;
   tone: 'bad' | 'warn';
   /** What to do. */
   hint: string;
   /** True if it affects all orders. */
   isWide?: true;
-  /** True if it cannot be snoozed: only an answer ends it. */
-  isUrgent?: true;
   /** True if the first step is a call to the restaurant. */
   isCall?: true;
   needs: Need[];
@@ -59,8 +57,16 @@ export function isSilent({ key }: Need): boolean {
   return /^(silent|unreachable):/.test(key);
 }
 
-/** A group before hidden needs are taken out. @param isSettled true if closing its case settles a need of the group */
-type Listed = Omit<NeedGroup, 'hidden'> & { isSettled?: true };
+/** A group before hidden needs are taken out. @param count if it stands for more than its needs do */
+type Listed = Omit<NeedGroup, 'hidden' | 'count'> & { count?: number };
+
+/** What the filter looks at. */
+type About = {
+  locationId: string | null;
+  integration?: string | null;
+  serviceOrderId?: string;
+  callOutCode?: string | null;
+};
 
 /** Lists what needs a person, within the filter and without empty groups. */
 export function needsOf(
@@ -70,78 +76,62 @@ export function needsOf(
   now: number,
 ): NeedGroup[] {
   const text = filter.text.trim().toLowerCase();
-  const matchesFilter = (locationId: string | null, integration: string | null, id = '', code = ''): boolean =>
-    (filter.location === '' || locationId === filter.location) &&
-    (filter.integration === '' || integration === null || integration === filter.integration) &&
-    (text === '' || `${id}\n${code}\n${locationId}`.toLowerCase().includes(text));
-
-  const conflicts = (attention?.conflicts ?? []).filter((each) =>
-    matchesFilter(each.locationId, null, each.serviceOrderId, each.callOutCode ?? ''),
-  );
-  const silent = (attention?.silent ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
-  const unreachable = (attention?.unreachable ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
-  const byPhone = (attention?.cancelByPhone ?? []).filter((each) =>
-    matchesFilter(each.locationId, each.integration, each.serviceOrderId, each.callOutCode ?? ''),
-  );
+  const within = <Each extends About>(all: readonly Each[] = []): Each[] =>
+    all.filter(
+      ({ locationId, integration = null, serviceOrderId = '', callOutCode = '' }) =>
+        (filter.location === '' || locationId === filter.location) &&
+        (filter.integration === '' || integration === null || integration === filter.integration) &&
+        (text === '' || `${serviceOrderId}\n${callOutCode ?? ''}\n${locationId}`.toLowerCase().includes(text)),
+    );
+  const byPhone = within(attention?.cancelByPhone);
   // `cancelByPhone` lists only the newest orders, so a filtered count covers only those.
   const isFiltered = byPhone.length < (attention?.cancelByPhone.length ?? 0);
-  const changed = (attention?.changed ?? []).filter((each) =>
-    matchesFilter(each.locationId, each.integration, each.serviceOrderId, each.callOutCode ?? ''),
-  );
-  // A process of the previous version does not send this list.
-  const unreachedContacts = ((attention ?? {}) as Partial<Attention>).unreachedContacts?.filter((each) =>
-    matchesFilter(each.locationId, each.integration),
-  );
-  const dropped = (attention?.dropped ?? []).filter((each) => matchesFilter(each.locationId, each.integration));
 
   const groups: Listed[] = [
     ofUnnotified(attention?.unnotified ?? null),
     {
+      kind: 'in_doubt',
       title: 'In doubt',
       isCall: true,
       tone: 'bad',
-      isUrgent: true,
       hint: 'Call the restaurant, or look at the POS: is the ticket there?',
       needs: lists.in_doubt.map(ofOrder),
-      count: lists.in_doubt.length,
     },
     {
+      kind: 'cancel_by_phone',
       title: 'Cancel by phone',
       isCall: true,
       tone: 'bad',
-      isUrgent: true,
       hint: 'Call the restaurant, then enter its answer.',
       needs: byPhone.map(ofCancel),
-      count: isFiltered ? byPhone.length : (attention?.cancelByPhoneTotal ?? 0),
+      ...(!isFiltered && { count: attention?.cancelByPhoneTotal ?? 0 }),
     },
     {
+      kind: 'conflict',
       title: 'Conflicts',
       isCall: true,
       tone: 'bad',
       hint: 'The POS contradicts what the member was told.',
-      needs: conflicts.map(ofConflict),
-      count: conflicts.length,
-      isSettled: true,
+      needs: within(attention?.conflicts).map(ofConflict),
     },
     {
+      kind: 'failed',
       title: 'Failed today',
       isCall: true,
       tone: 'bad',
       hint: 'You may have to call the member.',
       needs: lists.failed.map(ofOrder),
-      count: lists.failed.length,
-      isSettled: true,
     },
     {
+      kind: 'changed',
       title: 'Changed after it was sent',
       isCall: true,
       tone: 'bad',
       hint: 'The ticket is unchanged. Tell the restaurant.',
-      needs: changed.map(ofChange),
-      count: changed.length,
-      isSettled: true,
+      needs: within(attention?.changed).map(ofChange),
     },
     {
+      kind: 'held',
       title: 'On hold',
       isCall: true,
       tone: 'warn',
@@ -150,18 +140,19 @@ export function needsOf(
       count: lists.held.length,
     },
     {
+      kind: 'left_out',
       title: 'Left out',
       tone: 'warn',
       hint: 'A part of the order was unusable and is not on the ticket. Ask the platform to correct it.',
       needs: lists.left_out.map(ofLacking),
-      count: lists.left_out.length,
     },
     {
+      kind: 'unreachable',
       title: 'POS systems that do not answer',
       isCall: true,
       tone: 'bad',
       hint: 'Call the restaurant, or the vendor if there are many.',
-      needs: unreachable.map((each) => ({
+      needs: within(attention?.unreachable).map((each) => ({
         key: `unreachable:${each.locationId}`,
         ...ofLocation(each.locationId),
         href: pageOf.location(each.locationId),
@@ -169,14 +160,14 @@ export function needsOf(
         detail: `${each.integration} does not answer. Its orders are tried again`,
         since: Date.parse(each.since),
       })),
-      count: unreachable.length,
     },
     {
+      kind: 'silent',
       title: 'Silent locations',
       isCall: true,
       tone: 'warn',
       hint: 'Tickets were sent, but the POS has sent nothing since.',
-      needs: silent.map((each) => ({
+      needs: within(attention?.silent).map((each) => ({
         key: `silent:${each.locationId}`,
         ...ofLocation(each.locationId),
         href: pageOf.location(each.locationId),
@@ -184,14 +175,15 @@ export function needsOf(
         detail: `${many(each.sent, 'ticket')} sent, and the POS has sent nothing since`,
         since: Date.parse(each.oldestSentAt),
       })),
-      count: silent.length,
     },
     {
+      kind: 'contacts',
       title: 'Restaurants not notified',
       isCall: true,
       tone: 'warn',
       hint: 'A contact could not be told about orders. Call the restaurant, then correct the contact.',
-      needs: (unreachedContacts ?? []).map((each) => ({
+      // A process of the previous version does not send this list.
+      needs: within((attention as Partial<Attention> | undefined)?.unreachedContacts).map((each) => ({
         key: `unreachedContacts:${each.locationId}`,
         ...ofLocation(each.locationId),
         href: pageOf.location(each.locationId),
@@ -199,14 +191,14 @@ export function needsOf(
         detail: [`${many(each.count, 'message')} not sent`, each.lastProblem].filter(Boolean).join(': '),
         since: Date.parse(each.lastAt),
       })),
-      count: unreachedContacts?.length ?? 0,
     },
     {
+      kind: 'dropped',
       title: 'Dropped webhooks',
       isCall: true,
       tone: 'warn',
       hint: 'They are stored. Fix the reason, then replay them.',
-      needs: dropped.map((each) => ({
+      needs: within(attention?.dropped).map((each) => ({
         key: `dropped:${each.locationId}:${each.integration}`,
         ...ofLocation(each.locationId, each.count),
         href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
@@ -214,23 +206,21 @@ export function needsOf(
         detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
         since: Date.parse(each.lastReceivedAt),
       })),
-      count: sum(dropped),
     },
   ];
   const cases = new Map(attention?.cases.map((each) => [`${each.kind} ${each.id}`, each]));
   return groups.filter(({ needs }) => needs.length > 0).map((group) => withCases(group, cases, now));
 }
 
-function withCases({ isSettled, ...group }: Listed, cases: ReadonlyMap<string, BoardCase>, now: number): NeedGroup {
+function withCases(group: Listed, cases: ReadonlyMap<string, BoardCase>, now: number): NeedGroup {
   const [needs, hidden]: [Need[], Need[]] = [[], []];
   for (const need of group.needs) {
     const { subject, since } = need;
     const its = subject && cases.get(`${subject.kind} ${subject.id}`);
-    const isHidden = group.isUrgent !== true && isSnoozed(its, since, now);
-    const list = isHidden || (isSettled === true && isClosed(its, since)) ? hidden : needs;
+    const list = isHidden(group.kind, its, since, now) ? hidden : needs;
     list.push(its?.holder ? { ...need, holder: its.holder } : need);
   }
-  return { ...group, needs, hidden, count: group.count - sum(hidden) };
+  return { ...group, needs, hidden, count: (group.count ?? sum(group.needs)) - sum(hidden) };
 }
 
 function sum(counted: readonly { count: number }[]): number {
@@ -259,6 +249,7 @@ function ofUnnotified(unnotified: Attention['unnotified']): Listed {
   const what = `${many(messages, 'update')} of ${many(orders, 'order')} ${messages === 1 ? 'waits' : 'wait'}`;
   const why = 'The status topic does not accept them. They are sent automatically, in order, when it does.';
   return {
+    kind: 'unnotified',
     title: 'Members are not being notified',
     tone: 'bad',
     hint: 'Check the status topic: expediter doctor --only topic',
@@ -277,7 +268,6 @@ function ofUnnotified(unnotified: Attention['unnotified']): Listed {
               since: Date.parse(oldestAppliedAt),
             },
           ],
-    count: orders,
   };
 }
 

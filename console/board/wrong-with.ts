@@ -1,6 +1,6 @@
 import type { Attention } from '../wire.ts';
 import { words } from '../parts/tones.ts';
-import { inShort } from './in-short.ts';
+import { inShort } from '../../src/core/domain/explain-cause.ts';
 import type { Ticket } from './ticket-of.ts';
 
 export type Wrong = {

@@ -1,7 +1,7 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import type { ShownOrder } from '../wire.ts';
 import { words } from '../parts/tones.ts';
-import { helpWith } from './help-with.ts';
+import { helpWith } from '../../src/core/domain/explain-cause.ts';
 import type { Standing } from './what-to-do.ts';
 
 export type CancelStanding = Pick<Standing, 'tone' | 'sentence' | 'problem' | 'toDo' | 'advice' | 'nextAt'> & {

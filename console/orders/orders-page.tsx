@@ -1,7 +1,7 @@
 import { printable } from '../../src/observe/terminal-text.ts';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, query } from '../api.ts';
-import { inShort } from '../board/in-short.ts';
+import { inShort } from '../../src/core/domain/explain-cause.ts';
 import { may } from '../may.ts';
 import { announce } from '../parts/announce.ts';
 import { Badge } from '../parts/badge.tsx';

@@ -1,5 +1,5 @@
 import { Refused } from '../api.ts';
-import { helpWith } from './help-with.ts';
+import { helpWith } from '../../src/core/domain/explain-cause.ts';
 
 /** A handler for `.catch` that adds the next steps to the service's refusal. */
 export function throwWithHelp(error: unknown): never {

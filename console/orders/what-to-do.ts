@@ -1,7 +1,7 @@
 import type { Tone } from '../parts/tones.ts';
-import type { Step } from '../webhooks/explanation.ts';
+import type { Step } from '../../src/core/domain/remedy.ts';
 import type { ShownOrder } from '../wire.ts';
-import { helpWith } from './help-with.ts';
+import { helpWith, PAUSES } from '../../src/core/domain/explain-cause.ts';
 
 /** The state of an order at its POS, and what an operator can do. */
 export type Standing = {
@@ -27,7 +27,7 @@ export type Standing = {
 /** @returns undefined if nothing is wrong */
 export function whatToDo({ placement, order, notified }: ShownOrder): Standing | undefined {
   const { state, problem, cause, underWay, nextAttemptAt } = placement;
-  if (state === 'held' && PAUSES.has(cause?.code ?? '')) return paused(placement);
+  if (state === 'held' && PAUSES.includes(cause?.code ?? '')) return paused(placement);
   const isOpen = placement.finishedAt === null && !underWay;
   // The order was never fetched, so no ticket can exist.
   const canRestart = state === 'failed' && order === null;
@@ -71,8 +71,6 @@ export function whatToDo({ placement, order, notified }: ShownOrder): Standing |
 }
 
 const IN_DOUBT = 'In doubt: the POS may have the order';
-
-const PAUSES: ReadonlySet<string> = new Set(['location_paused', 'location_paused_by_pos']);
 
 function paused({ problem, cause }: ShownOrder['placement']): Standing {
   const byPos = cause?.code === 'location_paused_by_pos';

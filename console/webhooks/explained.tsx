@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { Copyable } from '../parts/copyable.tsx';
 import { WhereToRun } from '../parts/where-to-run.tsx';
-import type { Explanation } from './explanation.ts';
+import type { Explanation } from '../../src/core/domain/explain-webhook.ts';
 
 /** Shows what is wrong and what to do. @param isOver true if the problem is solved; the steps are then folded */
 export function Explained({
@@ -13,7 +13,7 @@ export function Explained({
   isOver?: boolean;
   children?: ComponentChildren;
 }) {
-  const { what, details = [], toDo } = explanation;
+  const { what, details, toDo } = explanation;
   return (
     <div class="webhooks-explained">
       <div>

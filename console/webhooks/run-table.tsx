@@ -5,8 +5,7 @@ import { ShortId } from '../parts/short-id.tsx';
 import { OUTCOME_TONES } from '../parts/tones.ts';
 import type { Replayed, WebhookOutcome } from '../wire.ts';
 import { pageOf } from '../parts/page-of.ts';
-import { explainDrop } from './explain-drop.ts';
-import { explainRefusal } from './explain-refusal.ts';
+import { explainDrop, explainRefusal } from '../../src/core/domain/explain-webhook.ts';
 import type { ReplayRun } from './replay-in-batches.ts';
 
 /** Rows shown at first. */

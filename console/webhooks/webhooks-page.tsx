@@ -17,7 +17,7 @@ import { pageOf } from '../parts/page-of.ts';
 import './webhooks.css';
 import { WebhooksFilters } from './webhooks-filters.tsx';
 import { FILTERS, type WebhookFilter } from './webhook-filter.ts';
-import { explainDrop } from './explain-drop.ts';
+import { explainDrop } from '../../src/core/domain/explain-webhook.ts';
 import { mayChange, outcomeMeaning } from './outcome-meaning.ts';
 import { ReplayAll } from './replay-all.tsx';
 
@@ -90,7 +90,7 @@ function Cause({ newest, replayed, onSaved }: { newest: string; replayed: Outcom
   if (value === undefined) return null;
   const { cause, webhookAuth, locationId, today } = value;
   const isOfSettings = CAUSES_IN_SETTINGS.test(cause?.code ?? '');
-  const { what, details = [], toDo } = explainDrop(value, value);
+  const { what, details, toDo } = explainDrop(value, value);
   const outcome = replayed.get(webhookId) ?? value.replays.find(mayChange)?.outcome;
   // A token is not judged again: nothing has to be fixed.
   const isFixed = outcome !== undefined || ('events' in today && cause?.code !== 'old_token');

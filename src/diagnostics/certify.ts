@@ -2,8 +2,9 @@ import { attemptLimit } from '../core/domain/timing.ts';
 import { makeToken } from '../core/domain/make-token.ts';
 import { webhookPath } from '../core/domain/paths.ts';
 import type { KitchenOrder } from '../core/domain/order.ts';
-import { problemOf, type Problem } from '../core/domain/placement-cause.ts';
-import { WrongLocation, type Location } from '../core/locations/locations.ts';
+import { problemOf } from '../core/domain/explain-cause.ts';
+import type { Problem } from '../core/domain/placement-cause.ts';
+import type { Location } from '../core/locations/locations.ts';
 import { issueToken, revokeToken } from '../core/locations/webhook-tokens.ts';
 import { beginTestOrder, endTestOrder } from '../core/test-orders/test-order.ts';
 import { certifyStatuses } from './certify-statuses.ts';
@@ -38,9 +39,9 @@ export async function certify(deps: CertifyDeps, about: CertifyOptions, progress
     progress.found(check);
   };
   const location = await openLocation(deps, locationId);
-  if (location instanceof WrongLocation) {
-    const toDo = `store them again: expediter location put --location ${locationId}`;
-    report(failed('settings', location.message, toDo, { expected: 'settings that its integration can use' }));
+  if ('problem' in location) {
+    const { problem, toDo } = location;
+    report(failed('settings', problem, toDo, { expected: 'settings that its integration can use' }));
     return { order: undefined, checks };
   }
   const { integration } = location;

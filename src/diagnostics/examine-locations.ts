@@ -1,7 +1,10 @@
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config/config.ts';
 import { inTurns } from '../core/domain/in-turns.ts';
+import { helpWith } from '../core/domain/explain-cause.ts';
 import { describeIssues } from '../core/domain/order.ts';
+import { inOneLine } from '../core/domain/remedy.ts';
+import { shapeIssues } from '../core/domain/shape-issues.ts';
 import { adoptApplications } from '../core/locations/applications.ts';
 import { checkLocation, type CheckedLocation, type LocationDeps } from '../core/locations/check-location.ts';
 import { keysInUse } from '../core/locations/settings-key.ts';
@@ -74,11 +77,13 @@ function pausedInWords({ pausedAt, pausedUntil, pausedBy }: LocationRow): string
 }
 
 /** Warns about settings that were stored before a requirement was added. The service still accepts them. */
-async function outdated({ pool, decryptSettings }: LocationDeps, { locationId }: LocationRow) {
+async function outdated({ pool, decryptSettings }: LocationDeps, { locationId, integration }: LocationRow) {
   const opened = await decryptSettings(await getLocation(pool, locationId)).catch(() => undefined);
   const error = opened && newSettingsOf(opened.provider).safeParse(opened.settings).error;
-  const toDo = `store them again: expediter location put --location ${locationId}`;
-  return error ? [warning(locationId, `its settings would be refused today: ${describeIssues(error)}`, toDo)] : [];
+  if (error === undefined) return [];
+  const cause = { code: 'wrong_settings', issues: shapeIssues(error) };
+  const toDo = inOneLine(helpWith(cause, { locationId, integration }));
+  return [warning(locationId, `its settings would be refused today: ${describeIssues(error)}`, toDo)];
 }
 
 function assessTokens({ locationId, integration }: LocationRow, tokens: readonly TokenRow[], now: Date): Check {

@@ -1,6 +1,8 @@
 import { jsonIn } from '../core/domain/json-text.ts';
 import { NotAuthentic } from '../core/domain/errors.ts';
+import { explainDrop } from '../core/domain/explain-webhook.ts';
 import type { Webhook } from '../core/domain/provider.ts';
+import { inOneLine } from '../core/domain/remedy.ts';
 import { webhookPath } from '../core/domain/paths.ts';
 import { hideSecrets, secretsOf } from '../core/locations/hide-secrets.ts';
 import type { Location } from '../core/locations/locations.ts';
@@ -54,8 +56,9 @@ function explain(webhook: StoredWebhook, location: Location): { found: string; t
 function fixFor(webhook: StoredWebhook, location: Location): string {
   const code = webhook.cause?.code;
   const page = pageFor(location, 'the-signature');
-  if (code === 'signature_missing') return `sign it with the secret of the settings: ${page}`;
-  if (code === 'signature_too_old' || code === 'signature_ahead') return 'set the clock, and sign each attempt again';
+  if (code === 'signature_missing' || code === 'signature_too_old' || code === 'signature_ahead') {
+    return `${inOneLine(explainDrop(webhook, webhook).toDo)}: ${page}`;
+  }
   if (code !== 'signature_wrong') return suggestFix(webhook, location) ?? `see ${pageFor(location, 'statuses')}`;
   if (isSignedReformatted(webhook, location)) {
     return 'sign exactly the bytes that you send: the signature is right for the same JSON in another format';

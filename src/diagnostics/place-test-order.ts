@@ -1,8 +1,8 @@
 import { perhapsTaken, classifyError } from '../core/domain/classify-error.ts';
-import { problemOf, type Problem } from '../core/domain/placement-cause.ts';
+import { problemOf } from '../core/domain/explain-cause.ts';
+import type { Problem } from '../core/domain/placement-cause.ts';
 import { attemptLimit } from '../core/domain/timing.ts';
 import type { LocationDeps } from '../core/locations/check-location.ts';
-import { WrongLocation } from '../core/locations/locations.ts';
 import { storeOrderRef } from '../core/transitions/placement-outcomes.ts';
 import { endAttempt } from '../core/transitions/record-attempt.ts';
 import { beginTestOrder, endTestOrder, type PlacedTest } from '../core/test-orders/test-order.ts';
@@ -24,13 +24,7 @@ const NEVER_SENT = problemOf({ code: 'process_died' });
 export async function placeTestOrder(deps: LocationDeps, locationId: string, item: TestItem): Promise<PlacedTest> {
   const { pool } = deps;
   const location = await openLocation(deps, locationId);
-  if (location instanceof WrongLocation) {
-    return {
-      state: 'failed',
-      problem: location.message,
-      toDo: 'Correct the settings of the location, then try again.',
-    };
-  }
+  if ('problem' in location) return { state: 'failed', ...location };
   const { provider, integration } = location;
   const { id, price, currency } = item;
   const contents = {

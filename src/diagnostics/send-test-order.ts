@@ -3,24 +3,30 @@ import { isRecord, jsonIn } from '../core/domain/json-text.ts';
 import { classifyError } from '../core/domain/classify-error.ts';
 import { OrderRef, type KitchenOrder } from '../core/domain/order.ts';
 import type { PosContext } from '../core/domain/provider.ts';
-import { askPos, type LocationDeps, type PosDeps } from '../core/locations/check-location.ts';
+import {
+  askPos,
+  explainError,
+  type LocationDeps,
+  type PosDeps,
+  type Unusable,
+} from '../core/locations/check-location.ts';
 import { getLocation, refuseHosts, WrongLocation, type Location } from '../core/locations/locations.ts';
 import { beginAttempt, type AttemptEnd } from '../core/transitions/record-attempt.ts';
 import type { TestClaim } from '../core/test-orders/test-order.ts';
 import { pageFor, type PlaceDeps } from './test-run.ts';
 
-/** @returns the location, or why its settings cannot be used. @throws WrongLocation if there is no such location */
+/** @returns the location, or why it cannot be used. @throws WrongLocation if there is no such location */
 export async function openLocation(
   { pool, decryptSettings, allowedHosts }: LocationDeps,
   locationId: string,
-): Promise<Location | WrongLocation> {
+): Promise<Location | Unusable> {
   const stored = await getLocation(pool, locationId);
   try {
     const location = { locationId, integration: stored.integration, ...(await decryptSettings(stored)) };
     refuseHosts(location.settings, location.provider, allowedHosts);
     return location;
   } catch (error) {
-    if (error instanceof WrongLocation) return error;
+    if (error instanceof WrongLocation) return explainError(error, stored);
     throw error;
   }
 }

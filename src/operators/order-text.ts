@@ -1,3 +1,5 @@
+import { helpWith } from '../core/domain/explain-cause.ts';
+import { inOneLine } from '../core/domain/remedy.ts';
 import { facts, sections, table, tableOf, time, titled, titledTable } from '../terminal/print.ts';
 import type { ListedOrder } from '../core/orders/list-orders.ts';
 import type { Found } from '../core/orders/search.ts';
@@ -72,6 +74,7 @@ function factsOf(shown: ShownOrder): string {
     erased: time(order?.erasedAt ?? null),
     placement: placement.state.replace('_', ' '),
     problem: placement.problem,
+    'to do': toDoOf(shown),
     'taken care of by': shown.case?.holder,
     'alarm hidden until': time(shown.snoozedUntil),
     'under way': placement.underWay ? 'a worker is placing it at this moment' : '',
@@ -136,6 +139,15 @@ export function orderInWords(shown: ShownOrder): string {
     titled('Notes', notesTable(shown.notes)),
     titled('What operators did', actsTable(shown.actions)),
   );
+}
+
+/** The first step, if the order is not at its POS or its cancellation is not complete. */
+function toDoOf({ placement, order, cancellation }: ShownOrder): string {
+  const { state, locationId } = placement;
+  const cause =
+    (cancellation?.finishedAt === null ? cancellation.cause : null) ??
+    (state === 'sent' || state === 'withdrawn' ? null : placement.cause);
+  return inOneLine(helpWith(cause, { locationId, integration: order?.integration ?? null }));
 }
 
 function busyInWords(attempts: ShownOrder['attempts']): string {

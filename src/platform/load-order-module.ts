@@ -3,7 +3,7 @@ import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { NeedsOperator } from '../core/domain/errors.ts';
 import type { OrderInput, OrderModule } from '../core/domain/order-module.ts';
-import { describeCause } from '../core/domain/placement-cause.ts';
+import { describeCause } from '../core/domain/explain-cause.ts';
 
 /** The query for a platform whose fields have the canonical names. */
 const DEFAULT_QUERY = `query Order($id: ID!) {

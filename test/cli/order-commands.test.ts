@@ -71,6 +71,14 @@ describe('expediter order list', () => {
 });
 
 describe('expediter order show', () => {
+  it('has what to do about its problem, and nothing to do about an order without one', async () => {
+    const { out } = await cli('order', 'show', 'order-2');
+    expect(out).toMatch(
+      /^to do +Call the restaurant, or look at the POS: is the ticket there\? Then enter the answer$/m,
+    );
+    expect((await cli('order', 'show', 'order-4')).out).not.toMatch(/^to do/m);
+  });
+
   it('has the requested time, the webhooks, and the live messages with the time of publishing', async () => {
     const answer = await stage.post(
       await stage.webhookPath('club-1'),

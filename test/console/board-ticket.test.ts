@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { columnInNeed } from '../../console/board/column-in-need.ts';
-import { inShort } from '../../console/board/in-short.ts';
+import { inShort } from '../../src/core/domain/explain-cause.ts';
 import { itemsThatFit, linesOf } from '../../console/board/items-that-fit.ts';
 import { ticketOf, type Ticket } from '../../console/board/ticket-of.ts';
 import { elsewhere, wrongWith } from '../../console/board/wrong-with.ts';

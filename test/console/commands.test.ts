@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { commandsOf } from '../../console/locations/commands.ts';
-import { quote } from '../../console/locations/quote.ts';
+import { commandsOf, quote } from '../../src/core/domain/location-commands.ts';
 import { asService } from '../../world/system/as-service.ts';
 import { createDatabase } from '../../world/postgres/create-database.ts';
 import { runCli } from '../support/run-cli.ts';

@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NOT_KNOWN, NOT_PROVEN, NOT_READ, explainDrop } from '../../console/webhooks/explain-drop.ts';
-import { NOT_REPLAYABLE, explainRefusal } from '../../console/webhooks/explain-refusal.ts';
-import type { Explanation } from '../../console/webhooks/explanation.ts';
 import { outcomeMeaning } from '../../console/webhooks/outcome-meaning.ts';
 import type { ShownWebhook } from '../../console/wire.ts';
+import {
+  NOT_KNOWN,
+  NOT_PROVEN,
+  NOT_READ,
+  NOT_REPLAYABLE,
+  explainDrop,
+  explainRefusal,
+  type Explanation,
+} from '../../src/core/domain/explain-webhook.ts';
 import { sign } from '../../src/core/domain/standard-webhooks.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { DROP_CODES, DropCause, ReplayCause } from '../../src/core/domain/webhook-cause.ts';
@@ -89,7 +95,7 @@ describe('the explanation of a dropped webhook', () => {
       expect(missing.what).toBe(isPassword ? 'The user name and password are missing' : 'Not signed');
       const wrong = explained({ integration, body, headers: signed({ [header]: isPassword ? 'Basic eDp5' : '0' }) });
       expect(wrong.what).toBe(isPassword ? 'The user name or password is wrong' : WRONG_SIGNATURE);
-      for (const { details = [], toDo } of [missing, wrong]) {
+      for (const { details, toDo } of [missing, wrong]) {
         for (const name of settings) expect(details.join()).toContain(`“${name}”`);
         expect(toDo.length).toBeGreaterThan(0);
       }
@@ -170,7 +176,7 @@ describe('the explanation of a dropped webhook', () => {
   });
 
   it.each(DROP_CODES)('has words for the code %s', (code) => {
-    const { what, details = [], toDo } = explainDrop({ cause: DropCause.parse(sample(code)), reason: 'it' }, ABOUT);
+    const { what, details, toDo } = explainDrop({ cause: DropCause.parse(sample(code)), reason: 'it' }, ABOUT);
     expect(what).not.toBe(NOT_KNOWN);
     expect(toDo.length).toBeGreaterThan(0);
     expect([what, ...details, ...toDo.map(({ say }) => say)].join()).not.toMatch(/undefined|NaN|\[object/);
@@ -224,7 +230,7 @@ describe('the explanation of a dropped webhook', () => {
 
 describe('the explanation of a refused replay', () => {
   it.each(ReplayCause.options.map(({ shape }) => shape.code.value))('has words for the code %s', (code) => {
-    const { what, details = [] } = explainRefusal({ cause: ReplayCause.parse(sample(code)), refused: 'it' }, ABOUT);
+    const { what, details } = explainRefusal({ cause: ReplayCause.parse(sample(code)), refused: 'it' }, ABOUT);
     expect(what).not.toBe(NOT_REPLAYABLE);
     expect([what, ...details].join()).not.toMatch(/undefined|NaN|\[object/);
   });

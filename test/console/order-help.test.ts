@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { helpWith } from '../../console/orders/help-with.ts';
 import { throwWithHelp } from '../../console/orders/throw-with-help.ts';
 import { Refused } from '../../console/api.ts';
-import { PLACEMENT_CODES, PlacementCause, RefusalCause, describeCause } from '../../src/core/domain/placement-cause.ts';
+import { describeCause, helpWith } from '../../src/core/domain/explain-cause.ts';
+import { PLACEMENT_CODES, PlacementCause, RefusalCause } from '../../src/core/domain/placement-cause.ts';
 
 const ABOUT = { locationId: 'club-1', integration: 'standard' };
 /** The details of all codes. */

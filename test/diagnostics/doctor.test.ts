@@ -977,10 +977,10 @@ describe('doctor on the locations', () => {
     const keys = parseSettingsKeys(String(env['SETTINGS_KEY']));
     const unsigned = await seal(keys, { ordersUrl: 'http://127.0.0.1:9/' }, 'locations/club-3');
     await system.query(`UPDATE locations SET settings = $1 WHERE location_id = 'club-3'`, [unsigned]);
-    const fromBefore = warning('club-3', /settings would be refused today: secret: is missing/, /location put/);
+    const fromBefore = warning('club-3', /settings would be refused today: secret: is missing/, /location change/);
     await issueToken(system.pool, { locationId: 'club-3', expiresAt: new Date(Date.now() + 3 * 86_400_000) });
     expect(await wrong('locations')).toEqual([
-      failed('club-2', /HubRise refuses accessToken/, /location put/),
+      failed('club-2', /HubRise refuses accessToken/, /location change/),
       failed('club-2', /has no valid token/, /expediter token issue --location club-2/),
       fromBefore,
       warning('club-3', /last token expires on \d{4}-\d\d-\d\d/, /token issue/),

@@ -42,7 +42,7 @@ it('exits 1 with what is wrong and what to do, and shows no secret', async () =>
   const ended = await check('wrong');
   expect(ended).toMatchObject({ code: 1, error: '' });
   expect(ended.out).toMatch(/^failed {2}wrong\nfound {3}HubRise refuses accessToken \(401\)/);
-  expect(ended.out).toContain('expediter location put --location wrong');
+  expect(ended.out).toContain('expediter location change --settings - wrong');
   expect(ended.out).not.toContain('another-token');
 
   const json = await check('wrong', '--json');

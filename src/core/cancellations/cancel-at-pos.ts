@@ -2,7 +2,8 @@ import { attemptLimit } from '../domain/timing.ts';
 import { classifyError, perhapsTaken } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../domain/order.ts';
-import { problemOf, type PlacementCause, type Problem } from '../domain/placement-cause.ts';
+import { problemOf } from '../domain/explain-cause.ts';
+import type { PlacementCause, Problem } from '../domain/placement-cause.ts';
 import {
   WrongLocation,
   findLocation,

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
-import { refused, type Refused } from '../domain/placement-cause.ts';
+import { refused } from '../domain/explain-cause.ts';
+import type { Refused } from '../domain/placement-cause.ts';
 import { inTransaction } from '../postgres/transactions.ts';
 import { beginCancellation, refuseCancellation } from './begin-cancellation.ts';
 import { lockOrder, mayHaveTicket } from './changed-order.ts';

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import type { CancellationState } from '../domain/placement.ts';
 import { RANK_CANCELLED, RANK_END, RANK_FAILED } from '../domain/lifecycle.ts';
-import { describeCause, problemOf, type Problem } from '../domain/placement-cause.ts';
+import { describeCause, problemOf } from '../domain/explain-cause.ts';
+import type { Problem } from '../domain/placement-cause.ts';
 import { endingCalls } from '../transitions/placement-sql.ts';
 import { LEAVING_DOUBT } from './conclude-cancellation.ts';
 import { unlessErased } from './changed-order.ts';

@@ -5,7 +5,6 @@
  */
 import { z } from 'zod';
 import { CauseText } from './cause-text.ts';
-import { issueInWords } from './issue-in-words.ts';
 import { LocationCause } from './location-cause.ts';
 import { PLACEMENT_STATES } from './placement.ts';
 import { ShapeIssue } from './shape-issues.ts';
@@ -128,107 +127,7 @@ export const RefusalCause = z.discriminatedUnion('code', [
 ]);
 export type RefusalCause = z.infer<typeof RefusalCause>;
 
-type Sentences<Cause extends { code: string }> = {
-  [Code in Cause['code']]: string | ((cause: Extract<Cause, { code: Code }>) => string);
-};
-
-/** Sentences by code. If the error has a more exact sentence, that is used. */
-const SENTENCES: Sentences<PlacementCause | RefusalCause> = {
-  platform_unreachable: 'the ordering platform gave no usable answer',
-  platform_failing: 'the ordering platform answered with an error',
-  platform_refuses_us: 'the ordering platform denies us access: check ORDER_API_TOKEN',
-  platform_refuses_order:
-    'the ordering platform denies us this order or a field of it: check what ORDER_API_TOKEN may read',
-  platform_redirects: 'the ordering platform answers with a redirect, which is not followed: check ORDER_API_URL',
-  platform_answer_too_large: 'the answer of the ordering platform is too large for one order',
-  query_without_order: 'the answer has no field "order": the platform needs a module, see ORDER_MODULE',
-  order_mapper_threw: ({ error, errorCode, field, at }) =>
-    `the mapper of ORDER_MODULE threw ${error}${errorCode === undefined ? '' : ` (${errorCode})`}` +
-    `${field === undefined ? '' : ` about ${field}`}${at === undefined ? '' : ` at ${at}`}`,
-
-  order_missing_yet: 'the platform has no such order yet',
-  order_missing: 'the platform has no such order',
-  order_id_invalid: 'the ordering platform rejects the order id as invalid',
-  order_skipped: ({ reason }) => `the mapper skipped the order${reason === undefined ? '' : `: ${reason}`}`,
-  order_unreadable: ({ issues }) => `the order cannot be read: ${issues.map(issueInWords).join('. ')}`,
-  refused_by_postgres: ({ sqlstate }) => `the order cannot be stored: Postgres refuses it with ${sqlstate}`,
-  order_ended: 'the order has ended',
-  deadline_passed: 'the deadline has passed',
-
-  location_paused: 'the location is paused',
-  location_paused_by_pos: ({ until }) => `the location is paused by its POS until ${until}`,
-  no_location: 'the location is not configured',
-  settings_sealed: 'the settings of the location cannot be decrypted',
-  settings_of_another: 'the settings of the location were encrypted for another location',
-  unknown_integration: ({ integration }) => `no integration is called "${integration}"`,
-  wrong_settings: 'the settings of the location do not match what its integration needs',
-  no_public_url: 'PUBLIC_URL is unset, and this POS signs the URL that it calls',
-
-  pos_unreachable: 'the POS cannot be reached',
-  pos_silent: 'the POS did not answer',
-  pos_busy: 'the request limit of the POS is reached',
-  pos_failing: 'the POS answered with an error',
-  pos_refused_us: 'the POS denies us access',
-  pos_set_up_wrong: 'the settings, or the set-up at the POS, must be fixed',
-  pos_host_refused: ({ reason }) =>
-    reason === 'plain http'
-      ? 'its URL in the settings is http: use https, or name the host in ALLOW_PRIVATE_HOSTS'
-      : `this host in the settings has a ${reason} address, and ALLOW_PRIVATE_HOSTS does not name it`,
-  reconnect_needed: 'reconnect needed: the restaurant must grant access again',
-  pos_rejected_order: 'the POS does not take the order',
-  circuit_open: 'the POS answers at none of many locations: only a few orders at a time are tried',
-  unexpected_error: 'an unexpected error occurred',
-
-  process_died: 'the process ended during the call',
-  pos_cannot_be_asked: 'the POS may have the order and cannot be asked',
-  order_absent_yet: 'the POS does not have the order yet',
-  repeat_refused: 'the POS refuses the repeated request',
-  repeat_unrecognised: 'the POS no longer recognises a repeated request, and may have the order',
-  deadline_passed_in_doubt: 'the deadline has passed, and the POS may have the order',
-  order_ended_in_doubt: 'the order has ended, and the POS may have it',
-  location_left_pos: ({ integration }) =>
-    `the order may be at the POS of "${integration}", which the location no longer uses`,
-  pos_account_changed: 'the order may be at the POS that the location had before its settings were changed',
-  restored: 'after a restore: the POS may have it',
-  no_ticket_seen: 'an operator says that the POS does not have the order',
-  cancelled_in_doubt: 'the order is cancelled, and the POS may have it',
-
-  pos_cannot_cancel: 'the order cannot be cancelled through this POS: telephone the restaurant',
-  cancel_refused: 'the POS refuses to cancel the order',
-  cancel_in_doubt: 'the POS was asked to cancel the order, but its answer was lost',
-  cancel_unconfirmed: 'the POS was asked to cancel the order, but has not confirmed it',
-  cancel_ticket_missing: 'the POS took the order, but has no such order now',
-  cancel_deadline_passed: 'the POS could not be asked in time to cancel the order',
-  order_erased: 'the data of the order is erased, and the request to the POS needs it',
-
-  already_failed: 'the order has failed, which is final: place a new order on the platform',
-  already_sent: 'the ticket is at the POS already',
-  needs_resolve: 'the POS may have the order, so it is not repeated: check the POS, then resolve the order',
-  call_under_way: 'a call about the order is running: try again when it ends, mostly within half a minute',
-  absent_too_early: ({ seconds }) => `the POS may still create the ticket: look at it again in ${seconds} seconds`,
-  not_in_doubt: ({ state }) => `the order is not in doubt but ${state}`,
-  never_sent: 'the order was never sent to a POS',
-  pos_id_taken: ({ providerOrderId, serviceOrderId }) =>
-    `the POS id "${providerOrderId}" belongs to order "${serviceOrderId}"`,
-  never_read: 'the order was never read from the platform',
-  already_over: 'the order has ended',
-  not_to_be_cancelled: 'no cancellation of the order was requested',
-};
-
-export function describeCause(cause: PlacementCause | RefusalCause): string {
-  const sentence = SENTENCES[cause.code] as string | ((cause: PlacementCause | RefusalCause) => string);
-  return typeof sentence === 'string' ? sentence : sentence(cause);
-}
-
 /** A placement's problem: a sentence for people, a cause for programs. */
 export type Problem = { problem: string; cause: PlacementCause };
 
-export function problemOf(cause: PlacementCause): Problem {
-  return { problem: describeCause(cause), cause };
-}
-
 export type Refused = { refused: string; cause: RefusalCause };
-
-export function refused(cause: RefusalCause): Refused {
-  return { refused: describeCause(cause), cause };
-}

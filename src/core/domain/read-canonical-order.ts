@@ -3,7 +3,7 @@ import { toCauseText } from './cause-text.ts';
 import { NeedsOperator } from './errors.ts';
 import type { LeftOut, LeftOutCode } from './left-out.ts';
 import { CanonicalOrder, NOT_BLANK, TEXT_MAX } from './order.ts';
-import { describeCause } from './placement-cause.ts';
+import { describeCause } from './explain-cause.ts';
 import { shapeIssues, type ShapeIssue } from './shape-issues.ts';
 import { toE164 } from './to-e164.ts';
 

@@ -1,3 +1,5 @@
+import type { AttentionKind } from './attention-event.ts';
+
 /** A case as it hides a problem from people. Times are RFC 3339. */
 type Case = {
   kind: 'order' | 'location';
@@ -6,13 +8,26 @@ type Case = {
   closedAt: string | null;
 };
 
-/** Whether the problem was snoozed. A later problem of an order is new. A location's problems go on. Times in milliseconds. */
-export function isSnoozed(its: Case | undefined, since: number, now: number): boolean {
+/** A kind of need. The board also lists parts that were left out of orders. */
+export type NeedKind = AttentionKind | 'left_out';
+
+/** Only an answer ends these, so they are never snoozed. */
+const URGENT: ReadonlySet<NeedKind> = new Set(['in_doubt', 'cancel_by_phone']);
+/** Closing the case settles these. */
+const SETTLED: ReadonlySet<NeedKind> = new Set(['conflict', 'failed', 'changed']);
+
+/** Whether nobody is told of a need any more, because of its case. Times in milliseconds. */
+export function isHidden(kind: NeedKind, its: Case | undefined, since: number, now: number): boolean {
+  return (!URGENT.has(kind) && isSnoozed(its, since, now)) || (SETTLED.has(kind) && isClosed(its, since));
+}
+
+/** Whether the problem was snoozed. A later problem of an order is new. A location's problems go on. */
+function isSnoozed(its: Case | undefined, since: number, now: number): boolean {
   if (its === undefined || its.snoozedUntil === null || Date.parse(its.snoozedUntil) <= now) return false;
   return its.kind === 'location' || its.snoozedAt === null || since <= Date.parse(its.snoozedAt);
 }
 
 /** Whether the case was closed after the problem appeared. A later problem is a new one. */
-export function isClosed(its: Case | undefined, since: number): boolean {
+function isClosed(its: Case | undefined, since: number): boolean {
   return typeof its?.closedAt === 'string' && Date.parse(its.closedAt) >= since;
 }

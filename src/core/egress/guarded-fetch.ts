@@ -1,7 +1,8 @@
 import { lookup as lookUp, type LookupAddress, type LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { NeedsOperator } from '../domain/errors.ts';
-import { describeCause, type RefusedHost } from '../domain/placement-cause.ts';
+import { describeCause } from '../domain/explain-cause.ts';
+import type { RefusedHost } from '../domain/placement-cause.ts';
 import { type AllowedHosts, allowsAddress, allowsHost, kindOfAddress, refuseUrl } from './allowed-hosts.ts';
 import { boundedFetch } from './bounded-fetch.ts';
 

@@ -5,7 +5,9 @@ import type { Credentials, PosContext } from '../domain/provider.ts';
 import { withTimeout } from '../domain/timing.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { getLocation, type Location, type DecryptSettings, refuseHosts, WrongLocation } from './locations.ts';
-import { describeError } from '../domain/classify-error.ts';
+import { classifyError, describeError } from '../domain/classify-error.ts';
+import { helpWith } from '../domain/explain-cause.ts';
+import { inOneLine, type Place } from '../domain/remedy.ts';
 import type { AllowedHosts } from '../egress/allowed-hosts.ts';
 import { hideSecrets, noteTokens, secretsOf } from './hide-secrets.ts';
 
@@ -91,19 +93,27 @@ export async function checkLocation(
     const said = await askPos(deps, { integration, provider, settings }, limit, async (pos) => provider.check?.(pos));
     return { locationId, state: 'ok', ...(typeof said === 'string' && { now: said }) };
   } catch (error) {
-    return { locationId, state: 'failed', ...explain(error, locationId) };
+    return { locationId, state: 'failed', ...explain(error, location) };
   }
 }
 
-function explain(error: unknown, locationId: string): { problem: string; toDo: string } {
-  if (error instanceof WrongLocation) {
-    return {
-      problem: error.message,
-      toDo:
-        'give this process the SETTINGS_KEY, PUBLIC_URL, PROVIDER_MODULES and ALLOW_PRIVATE_HOSTS of the service, or ' +
-        `store the settings again: expediter location put --location ${locationId}`,
-    };
-  }
+/** What is wrong with the settings or the POS of a location, and what to do. */
+export type Unusable = { problem: string; toDo: string };
+
+/** Explains an error that lasts until a person fixes its cause. */
+export function explainError(error: WrongLocation | NeedsOperator | GiveUp, at: Place): Unusable {
+  const isOurs = error instanceof WrongLocation;
+  const { cause } = isOurs ? error : classifyError(error);
+  // A POS that refuses a test of its settings does not refuse an order.
+  const fixable = cause === undefined || error instanceof GiveUp ? { code: 'pos_set_up_wrong' } : cause;
+  const toDo = inOneLine(helpWith(fixable, at));
+  return { problem: error.message, toDo: isOurs ? `${SAME_VARIABLES}. ${toDo}` : toDo };
+}
+
+const SAME_VARIABLES =
+  'Give this process the SETTINGS_KEY, PUBLIC_URL, PROVIDER_MODULES and ALLOW_PRIVATE_HOSTS of the service';
+
+function explain(error: unknown, at: Place): Unusable {
   if (error instanceof TryAgain) {
     const wait = error.retryAfterMs === undefined ? 'a minute' : `${Math.ceil(error.retryAfterMs / 1000)} s`;
     return {
@@ -111,11 +121,8 @@ function explain(error: unknown, locationId: string): { problem: string; toDo: s
       toDo: `check again in ${wait}; if it still fails, check that the POS is up and the address is right`,
     };
   }
-  if (error instanceof NeedsOperator || error instanceof GiveUp) {
-    return {
-      problem: error.message,
-      toDo: `fix it at the POS, or in the settings: expediter location put --location ${locationId}`,
-    };
+  if (error instanceof WrongLocation || error instanceof NeedsOperator || error instanceof GiveUp) {
+    return explainError(error, at);
   }
   return { problem: describeError(error), toDo: 'report it: this is a fault in the provider, not in the settings' };
 }

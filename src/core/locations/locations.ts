@@ -7,7 +7,7 @@ import { toCauseText } from '../domain/cause-text.ts';
 import { Id } from '../domain/order.ts';
 import type { LocationCause } from '../domain/location-cause.ts';
 import { issueInWords } from '../domain/issue-in-words.ts';
-import { describeCause } from '../domain/placement-cause.ts';
+import { describeCause } from '../domain/explain-cause.ts';
 import { retryWrite } from '../postgres/transactions.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
 import { shapeIssues, type ShapeIssue } from '../domain/shape-issues.ts';

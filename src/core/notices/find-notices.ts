@@ -1,8 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { Contact, type NoticeReason } from '../contacts/contact.ts';
 import { clockOf } from '../kitchens/pause-location.ts';
-import { DOUBT_FOR_OPERATOR, DOUBT_SINCE, PAUSED_CAUSES } from '../orders/needs-operator.ts';
-import { TEST_REASON } from '../test-orders/test-order.ts';
+import { DOUBT_SINCE, NEEDS, PAUSED } from '../orders/needs-person.ts';
 import { inBatch, inBatches, LOCK_FIND_NOTICES } from '../postgres/transactions.ts';
 
 /** Minutes after which an order that was due is late. */
@@ -38,27 +37,25 @@ const troubles = (failedFor: string): string => `
     OFFSET 0
   ) AS o
   -- A test order is held without a next attempt, and a doubt without one is for a person.
-  WHERE p.finished_at IS NULL AND p.next_attempt_at < 'infinity' AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE
+  WHERE p.finished_at IS NULL AND p.next_attempt_at < 'infinity' AND NOT ${PAUSED}
     AND ${clockOf('NULL::timestamptz')} < ${LATE} AND (o.wanted_at - interval '1 h' < ${LATE}) IS NOT FALSE
   UNION ALL
   SELECT p.service_order_id, p.location_id, 'in_doubt', ${DOUBT_SINCE}, ${DOUBT_SINCE}
   FROM placements p CROSS JOIN LATERAL (
     SELECT FROM orders WHERE service_order_id = p.service_order_id AND ended_at IS NULL OFFSET 0
   ) AS o
-  WHERE p.finished_at IS NULL AND p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR}
-    -- The answer about the cancellation settles the doubt too.
-    AND NOT EXISTS (SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL
-                                                  AND c.state = 'by_phone')
+  -- The answer about the cancellation settles the doubt too.
+  WHERE ${NEEDS.in_doubt} AND NOT EXISTS (SELECT FROM cancellations c
+                                          WHERE c.service_order_id = p.service_order_id AND ${NEEDS.cancel_by_phone})
   UNION ALL
   SELECT service_order_id, location_id, 'cancel_by_phone', requested_at, requested_at
-  FROM cancellations WHERE finished_at IS NULL AND state = 'by_phone'
+  FROM cancellations c WHERE ${NEEDS.cancel_by_phone}
   UNION ALL
   SELECT p.service_order_id, p.location_id, 'failed', p.finished_at, p.finished_at
   FROM placements p CROSS JOIN LATERAL (
-    SELECT FROM orders WHERE service_order_id = p.service_order_id AND failed_by_us
-    AND reason IS DISTINCT FROM '${TEST_REASON}' OFFSET 0
+    SELECT reason FROM orders WHERE service_order_id = p.service_order_id AND failed_by_us OFFSET 0
   ) AS o
-  WHERE p.state = 'failed' AND p.finished_at > now() - interval '${failedFor}'`;
+  WHERE ${NEEDS.failed} AND p.finished_at > now() - interval '${failedFor}'`;
 
 const SAME_TROUBLE = 's.service_order_id = n.service_order_id AND s.reason = n.reason AND s.since = n.since';
 /** SQL of whether a notice `n` still needs an answer: its trouble lasts, and no contact has answered. */

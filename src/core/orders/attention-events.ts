@@ -1,9 +1,8 @@
 import type { Pool } from 'pg';
 import type { AttentionEvent, AttentionKind } from '../domain/attention-event.ts';
-import { isClosed, isSnoozed } from '../domain/settled-case.ts';
-import { TEST_REASON } from '../test-orders/test-order.ts';
+import { isHidden } from '../domain/settled-case.ts';
 import { inTransaction, LOCK_ATTENTION, tryLock } from '../postgres/transactions.ts';
-import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
+import { NEEDS, NEEDS_READ } from './needs-person.ts';
 import {
   CHANGES,
   CONFLICTS,
@@ -22,7 +21,6 @@ const REMIND_MIN = 15;
 const REMINDERS = 8;
 /** A need whose count changed is told again after this time at the earliest. */
 const UPDATE_MIN = 15;
-const NEEDS_READ = 2_000;
 
 /** A need, before needs of one location are counted together. Times in RFC 3339. */
 type Need = Pick<AttentionEvent, 'kind' | 'serviceOrderId' | 'callOutCode' | 'locationId' | 'integration'> & {
@@ -37,10 +35,6 @@ type Item = Pick<
 };
 
 const OF_ORDER: ReadonlySet<AttentionKind> = new Set(['in_doubt', 'cancel_by_phone', 'conflict', 'changed']);
-/** Only an answer ends these, so they are never hidden. */
-const URGENT: ReadonlySet<AttentionKind> = new Set(['in_doubt', 'cancel_by_phone']);
-/** Closing the case settles these. */
-const SETTLED: ReadonlySet<AttentionKind> = new Set(['conflict', 'failed', 'changed']);
 
 const need = (kind: AttentionKind, since: string): string => `json_build_object('kind', '${kind}',
   'serviceOrderId', p.service_order_id, 'callOutCode', o.call_out_code, 'locationId', p.location_id,
@@ -50,19 +44,13 @@ const ORDER = `LEFT JOIN LATERAL (SELECT call_out_code, integration, reason FROM
 
 const FIND = `
   (SELECT ${need('in_doubt', 'p.signalled_at')} AS need, now() FROM placements p ${ORDER}
-   WHERE p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
-  UNION ALL
-  (SELECT ${need('cancel_by_phone', 'c.requested_at')}, now() FROM cancellations c
-   CROSS JOIN LATERAL (SELECT c.service_order_id, c.location_id) AS p ${ORDER}
-   WHERE ${CANCEL_FOR_OPERATOR} ORDER BY c.requested_at DESC LIMIT ${NEEDS_READ})
+   WHERE ${NEEDS.in_doubt} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
   (SELECT ${need('held', 'p.signalled_at')}, now() FROM placements p ${ORDER}
-   WHERE p.state = 'held' AND ${HELD_FOR_OPERATOR} AND p.next_attempt_at < 'infinity' -- others are test orders
-   ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
+   WHERE ${NEEDS.held} ORDER BY p.signalled_at DESC LIMIT ${NEEDS_READ})
   UNION ALL
   (SELECT ${need('failed', 'p.finished_at')}, now() FROM placements p ${ORDER}
-   WHERE p.state = 'failed' AND p.finished_at > now() - interval '24 h'
-     AND o.reason IS DISTINCT FROM '${TEST_REASON}' ORDER BY p.finished_at DESC LIMIT ${NEEDS_READ})`;
+   WHERE ${NEEDS.failed} ORDER BY p.finished_at DESC LIMIT ${NEEDS_READ})`;
 
 /**
  * Compares what needs a person with what was told, and records what opened, changed and closed. One process at a time
@@ -98,10 +86,11 @@ function fullKinds(needs: readonly Need[]): AttentionKind[] {
 }
 
 function needsIn(sample: SampledAttention): Need[] {
-  const { conflicts, changed, silent, dropped, unreachable, unreachedContacts, unnotified } = sample;
+  const { cancelByPhone, conflicts, changed, silent, dropped, unreachable, unreachedContacts, unnotified } = sample;
   const none = { serviceOrderId: null, callOutCode: null, locationId: null, integration: null };
   const late = sumUnnotified(unnotified);
   return [
+    ...cancelByPhone.map((each): Need => ({ ...none, ...each, kind: 'cancel_by_phone', since: each.requestedAt })),
     ...conflicts.map((each): Need => ({ ...none, ...each, kind: 'conflict', since: each.recordedAt })),
     ...changed.map((each): Need => ({ ...none, ...each, kind: 'changed', since: each.seenAt })),
     ...silent.map((each): Need => ({ ...none, ...each, kind: 'silent', since: each.oldestSentAt, count: each.sent })),
@@ -127,7 +116,7 @@ type About = { cases: readonly Case[]; outages: ReadonlySet<string>; now: number
 /** A person who took one of its locations after that fell silent has the outage. If all are snoozed, it is left out. */
 function outageItem(needs: readonly Need[], caseOf: (need: Need) => Case | undefined, now: number): Item[] {
   const all = needs.map((each) => ({ its: caseOf(each), since: Date.parse(each.since) }));
-  if (all.every(({ its, since }) => isSnoozed(its, since, now))) return [];
+  if (all.every(({ its, since }) => isHidden('unreachable', its, since, now))) return [];
   const taken = all.find(({ its, since }) => its?.holder && Date.parse(its.takenAt ?? '') >= since);
   const integration = needs[0]?.integration ?? null;
   const none = { serviceOrderId: null, callOutCode: null, locationId: null };
@@ -154,8 +143,7 @@ export function itemsOf(all: readonly Need[], { cases, outages, now }: About): I
     // Orders that are counted together may be taken care of one by one, or by their location.
     const its = serviceOrderId === null ? [ofLocation] : isOne ? [ofOrder] : [ofOrder, ofLocation];
     const at = Date.parse(since);
-    if (!URGENT.has(kind) && its.some((each) => isSnoozed(each, at, now))) continue;
-    if (SETTLED.has(kind) && its.some((each) => isClosed(each, at))) continue;
+    if (its.some((each) => isHidden(kind, each, at, now))) continue;
     const key = `${kind} ${(isOne ? serviceOrderId : locationId) ?? ''}`.trim();
     const known = items.get(key);
     const holder = its.find((each) => each?.holder)?.holder ?? null;

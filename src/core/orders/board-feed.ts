@@ -243,31 +243,19 @@ function isWithin({ locations }: BoardFilter, { locationId }: { locationId: stri
 }
 
 function within(filter: BoardFilter, all: SampledAttention): Attention {
-  const {
-    cases,
-    conflicts,
-    cancelByPhone,
-    cancelsByPhone,
-    changed,
-    dropped,
-    silent,
-    unreachable,
-    unreachedContacts,
-    unnotified,
-  } = all;
+  const seen = <Each extends Parameters<typeof isIn>[1]>(list: readonly Each[]): Each[] =>
+    list.filter((each) => isIn(filter, each));
   return {
-    cases: cases.filter((each) => isWithin(filter, each)).slice(0, CASES),
-    unnotified: sumUnnotified(unnotified.filter((each) => isWithin(filter, each))),
-    cancelByPhone: cancelByPhone.filter((each) => isIn(filter, each)).slice(0, CANCELS),
-    cancelByPhoneTotal: cancelsByPhone.reduce((all, each) => (isIn(filter, each) ? all + each.count : all), 0),
-    changed: changed.filter((each) => isIn(filter, each)),
-    unreachedContacts: unreachedContacts.filter((each) => isIn(filter, each)),
-    conflicts: conflicts
-      .filter((each) => isIn(filter, each))
-      .map(({ integration: _integration, ...conflict }) => conflict),
-    dropped: dropped.filter((each) => isIn(filter, each)),
-    silent: silent.filter((each) => isIn(filter, each)),
-    unreachable: unreachable.filter((each) => isIn(filter, each)),
+    cases: all.cases.filter((each) => isWithin(filter, each)).slice(0, CASES),
+    unnotified: sumUnnotified(all.unnotified.filter((each) => isWithin(filter, each))),
+    cancelByPhone: seen(all.cancelByPhone).slice(0, CANCELS),
+    cancelByPhoneTotal: seen(all.cancelsByPhone).reduce((sum, { count }) => sum + count, 0),
+    changed: seen(all.changed),
+    unreachedContacts: seen(all.unreachedContacts),
+    conflicts: seen(all.conflicts).map(({ integration: _integration, ...conflict }) => conflict),
+    dropped: seen(all.dropped),
+    silent: seen(all.silent),
+    unreachable: seen(all.unreachable),
   };
 }
 

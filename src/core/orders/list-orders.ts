@@ -17,14 +17,10 @@ import { Next } from '../domain/next.ts';
 import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { ofEvent, reasonCodeAt } from '../live/outbox.ts';
+import { jsonObject, type SqlOf } from '../postgres/sql-rows.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
-import {
-  CANCEL_FOR_OPERATOR,
-  DOUBT_FOR_OPERATOR,
-  ENDED_AT,
-  HELD_FOR_OPERATOR,
-  NEEDS_OPERATOR,
-} from './needs-operator.ts';
+import { ENDED_AT, NEEDS_OPERATOR } from './needs-operator.ts';
+import { NEEDS } from './needs-person.ts';
 
 export type OrderFilter = {
   /** Only orders at these locations. Undefined selects all orders, also those without a location. */
@@ -122,14 +118,35 @@ const REASON_CODE = reasonCodeAt(
   `CASE WHEN o.rank IS NULL THEN ${ofEvent('reason_code', 'p.service_order_id', 'p.last_notified_sequence')} END`,
 );
 
-/** SQL arguments of `json_build_object`: the fields of an order in any list, from `placements p` and `orders o`. */
-export const ORDER_FIELDS = `
-  'serviceOrderId', p.service_order_id, 'locationId', p.location_id, 'integration', o.integration,
-  'fulfillment', o.fulfillment, 'callOutCode', o.call_out_code, 'placement', p.state, 'needsOperator', ${NEEDS_OPERATOR}, 'problem', p.problem,
-  'cause', p.cause, 'rank', ${NOTIFIED_RANK}, 'cancellation', o.cancellation, 'leftOut', coalesce(o.left_out, '[]'), 'providerOrderId', coalesce(o.provider_order_id, p.provider_order_id),
-  'signalledAt', p.signalled_at,
-  'nextAttemptAt', CASE WHEN p.finished_at IS NULL THEN nullif(p.next_attempt_at, 'infinity') END,
-  'updatedAt', o.updated_at`;
+/** SQL of when a placement or a cancellation `of` is tried next. NULL if there is no further automatic attempt. */
+export const nextAttemptAt = (of: string): string =>
+  `CASE WHEN ${of}.finished_at IS NULL THEN nullif(${of}.next_attempt_at, 'infinity') END`;
+
+/** SQL of the fields of an order in any list, from `placements p` and `orders o`. */
+export const ORDER_FIELDS = {
+  serviceOrderId: 'p.service_order_id',
+  locationId: 'p.location_id',
+  integration: 'o.integration',
+  fulfillment: 'o.fulfillment',
+  callOutCode: 'o.call_out_code',
+  placement: 'p.state',
+  needsOperator: NEEDS_OPERATOR,
+  problem: 'p.problem',
+  cause: 'p.cause',
+  rank: NOTIFIED_RANK,
+  cancellation: 'o.cancellation',
+  leftOut: `coalesce(o.left_out, '[]')`,
+  providerOrderId: 'coalesce(o.provider_order_id, p.provider_order_id)',
+  signalledAt: 'p.signalled_at',
+  nextAttemptAt: nextAttemptAt('p'),
+  updatedAt: 'o.updated_at',
+} satisfies Partial<SqlOf<Row>>;
+const LISTED: SqlOf<Row> = {
+  ...ORDER_FIELDS,
+  reasonCode: REASON_CODE,
+  finishedAt: 'p.finished_at',
+  endedAt: 'o.ended_at',
+};
 
 /**
  * Lists orders by their first signal, newest first, starting after the order `page.after`. The cost of a page is
@@ -156,8 +173,7 @@ async function readPage(reader: Reader, filter: OrderFilter, after: Signal | und
   const values = candidatesOf(filter, after);
   const { candidates, last } = findCandidates(filter);
   const { rows } = await reader.query<{ order: Row }>(
-    `SELECT json_build_object(${ORDER_FIELDS}, 'reasonCode', ${REASON_CODE}, 'finishedAt', p.finished_at,
-                              'endedAt', o.ended_at) AS "order"
+    `SELECT ${jsonObject(LISTED)} AS "order"
      FROM (${candidates}) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o ON true
      WHERE ($7::boolean IS NULL OR $7 = (${ENDED_AT} IS NULL))
@@ -272,10 +288,9 @@ function findCandidates({ locations, needsOperator }: OrderFilter, from = 'place
     return scan(`SELECT * FROM (${newest.join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`);
   };
   if (needsOperator === true) {
-    const held = `p.state = 'held' AND ${HELD_FOR_OPERATOR}`;
-    const inDoubt = `p.state = 'in_doubt' AND ${DOUBT_FOR_OPERATOR}`;
-    const cancel = `${CANCEL_FOR_OPERATOR} AND NOT (${held}) AND NOT (${inDoubt})`;
-    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, `${candidatesIn(CANCELLED)} AND ${cancel}`];
+    const { held, in_doubt: inDoubt, cancel_by_phone: cancel } = NEEDS;
+    const others = `${candidatesIn(CANCELLED)} AND ${cancel} AND NOT ${held} AND NOT ${inDoubt}`;
+    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, others];
     return merge(kinds.map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`));
   }
   if (locations === undefined) return scan(`${all} AND $1::text[] IS NULL ${NEWEST_FIRST}`);

@@ -1,26 +1,12 @@
-/**
- * An order needs an operator if it is held, other than by a pause of its location; if it is in doubt and not tried again
- * automatically; or if only a person can cancel it. Lists, the board, metrics and the command line all use this SQL.
- */
 import type { Pool } from 'pg';
+import { NEEDS } from './needs-person.ts';
 
-/** SQL of the codes of causes that say that the location is paused. */
-export const PAUSED_CAUSES = `'location_paused', 'location_paused_by_pos'`;
-/** Of a placement `p`. */
-export const HELD_FOR_OPERATOR = `(p.state = 'held' AND p.finished_at IS NULL
-  AND (p.cause ->> 'code' IN (${PAUSED_CAUSES})) IS NOT TRUE)`;
-export const DOUBT_FOR_OPERATOR = `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_attempt_at = 'infinity'
-  -- The answer to its cancel settles the doubt.
-  AND NOT EXISTS (SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND c.finished_at IS NULL
-                                                AND c.next_attempt_at < 'infinity'))`;
-/** SQL of when the doubt about a placement `p` began. The previous version does not record it. */
-export const DOUBT_SINCE = 'coalesce(greatest(p.doubt_since, p.absent_at), p.signalled_at)';
-/** Of a cancellation `c`. */
-export const CANCEL_FOR_OPERATOR = `(c.finished_at IS NULL AND (c.state = 'by_phone' OR c.next_attempt_at = 'infinity'))`;
-
-/** Of a placement `p` and its order `o`. Few orders have a cancellation, so the others are not looked up. */
-export const NEEDS_OPERATOR = `(${HELD_FOR_OPERATOR} OR ${DOUBT_FOR_OPERATOR} OR o.cancellation = 'requested' AND EXISTS (
-  SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND ${CANCEL_FOR_OPERATOR})) IS TRUE`;
+/**
+ * SQL of whether an unfinished placement `p` or the cancellation of its order `o` needs an operator. Few orders have a
+ * cancellation, so the others are not looked up.
+ */
+export const NEEDS_OPERATOR = `(${NEEDS.held} OR ${NEEDS.in_doubt} OR o.cancellation = 'requested' AND EXISTS (
+  SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND ${NEEDS.cancel_by_phone})) IS TRUE`;
 
 /** SQL of the time when an order ended. For an order without a row, when its placement ended. NULL while it is open. */
 export const ENDED_AT = 'coalesce(o.ended_at, CASE WHEN o.rank IS NULL THEN p.finished_at END)';

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { Instant } from '../domain/order.ts';
 import { ESTIMATED_AT } from '../live/outbox.ts';
 import { EXAMPLE_ORDER, ORDER_FIELDS, ListedOrder, withStep, type Ranked } from './list-orders.ts';
+import { jsonObject, type SqlOf } from '../postgres/sql-rows.ts';
 import { ENDED_AT } from './needs-operator.ts';
 
 /** Maximum of items per order, and of characters per name. Both are low because the board sends thousands of orders. */
@@ -116,6 +117,14 @@ const ORDERED = `json_build_object(
   'lines', jsonb_array_length(contents -> 'items'),
   'total', contents #> '{money,total}', 'currency', contents #>> '{money,currency}')`;
 
+const FIELDS: SqlOf<Ranked<BoardOrder>> = {
+  ...ORDER_FIELDS,
+  requestedAt: 'o.requested_at',
+  estimatedAt: ESTIMATED_AT,
+  endedAt: ENDED_AT,
+  ordered: 'c.ordered',
+};
+
 /**
  * Finds changed orders. First an order's row in `placements` changes, later its row in `orders`. The latest ended
  * orders are included because late events may change them. `OFFSET 0` makes Postgres look up each order by its id. A
@@ -155,8 +164,7 @@ const READ_BOARD = `
   SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, each.*
   FROM (SELECT) AS once
   LEFT JOIN LATERAL (
-    SELECT json_build_object(${ORDER_FIELDS}, 'requestedAt', o.requested_at, 'estimatedAt', ${ESTIMATED_AT}, 'endedAt', ${ENDED_AT},
-                             'ordered', c.ordered) AS "order",
+    SELECT ${jsonObject(FIELDS)} AS "order",
            o.ended_at IS NOT NULL AND p.finished_at IS NULL OR o.erased_at IS NOT NULL AND o.ended_at IS NULL AS hidden
     FROM (SELECT * FROM changed
           WHERE $1::xid8 IS NULL OR pg_snapshot_xmax(pg_current_snapshot()) > $1::xid8) AS found

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { rankOf, RANK_END, RANK_PLACED, RANK_SENT } from '../domain/lifecycle.ts';
 import type { LiveMessage } from '../domain/live-message.ts';
-import { problemOf } from '../domain/placement-cause.ts';
+import { problemOf } from '../domain/explain-cause.ts';
 import { uuidV7 } from '../domain/uuid-v7.ts';
 import type { TranslatedWebhook } from '../domain/webhook.ts';
 import { raiseSequences } from '../live/outbox.ts';
@@ -19,7 +19,8 @@ import { inTransaction } from '../postgres/transactions.ts';
 import { timeNow } from '../replay/replay-webhook.ts';
 import { replayWebhooks } from '../replay/replay-webhooks.ts';
 import { applyWebhooks } from '../statuses/apply-webhooks.ts';
-import { DOUBT_FOR_OPERATOR, NEEDS_OPERATOR } from './needs-operator.ts';
+import { NEEDS_OPERATOR } from './needs-operator.ts';
+import { NEEDS } from './needs-person.ts';
 
 /** What the topics know of one order. */
 export type LostOrder = {
@@ -404,7 +405,7 @@ export async function readLeft(pool: Pool, orders: readonly LostOrder[], began: 
   const ids = orders.map(({ serviceOrderId }) => serviceOrderId);
   const { rows } = await pool.query<LeftOrder>(
     `SELECT p.service_order_id AS "serviceOrderId", p.location_id AS "locationId", p.state, p.problem,
-            ${NEEDS_OPERATOR} AS "forOperator", ${DOUBT_FOR_OPERATOR} AS "inDoubt"
+            ${NEEDS_OPERATOR} AS "forOperator", ${NEEDS.in_doubt} AS "inDoubt"
      FROM placements p LEFT JOIN orders o USING (service_order_id)
      WHERE p.finished_at IS NULL AND p.signalled_at < $1::timestamptz
         OR p.service_order_id = ANY ($2::text[]) AND (p.finished_at IS NULL OR ${NEEDS_OPERATOR})

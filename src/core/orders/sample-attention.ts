@@ -1,14 +1,12 @@
 import type { ClientBase } from 'pg';
 import { z } from 'zod';
-import { RANK_SENT, RecordedStatus } from '../domain/lifecycle.ts';
+import { RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
 import { SnoozedUntil } from '../cases/cases.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
+import { NEEDS, NEEDS_READ, RECENT, UNNOTIFIED_S } from './needs-person.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
-
-/** Seconds after which a message is late. Normally it is published in milliseconds. Retries are at most 5 s apart. */
-const UNNOTIFIED_S = 5;
 
 const Code = z.string().nullable().meta({ description: 'Null if the order was never fetched.' });
 
@@ -150,10 +148,8 @@ type UnnotifiedThere = NonNullable<Attention['unnotified']> & { locationId: stri
 export const CONFLICTS = 100;
 /** Maximum of rows read. It is higher than CONFLICTS because one order may have many conflicts. */
 const CONFLICTS_READ = 1_000;
-/** Maximum of orders listed. The newest are listed, because they may still be cancelled in time. */
+/** Maximum of orders listed for a watcher. The newest are listed, because they may still be cancelled in time. */
 export const CANCELS = 100;
-/** Maximum of rows read. It is higher than CANCELS because a watcher may see few of the locations. */
-const CANCELS_READ = 1_000;
 /** Maximum of cases for one watcher, and of rows read. */
 export const CASES = 500;
 const CASES_READ = 5_000;
@@ -198,8 +194,8 @@ const FIND_CONFLICTS = `
                            'integration', o.integration, 'status', e.status, 'recordedAt', e.recorded_at,
                            'webhookId', e.webhook_id) AS each
   FROM (SELECT DISTINCT ON (service_order_id, status) *
-        FROM (SELECT service_order_id, event_id, status, recorded_at, webhook_id FROM status_events
-              WHERE conflict AND recorded_at > now() - interval '24 h'
+        FROM (SELECT service_order_id, event_id, status, recorded_at, webhook_id FROM status_events e
+              WHERE ${NEEDS.conflict}
               ORDER BY recorded_at DESC LIMIT ${CONFLICTS_READ}) AS newest
         ORDER BY service_order_id, status, event_id DESC) AS e
   LEFT JOIN LATERAL (SELECT location_id, integration, call_out_code FROM orders
@@ -210,9 +206,8 @@ const FIND_CANCELS = `
   SELECT json_build_object('serviceOrderId', c.service_order_id, 'callOutCode', o.call_out_code, 'locationId', c.location_id,
                            'integration', o.integration, 'providerOrderId', o.provider_order_id,
                            'requestedAt', c.requested_at) AS each
-  FROM (SELECT service_order_id, location_id, requested_at FROM cancellations
-        WHERE finished_at IS NULL AND state = 'by_phone'
-        ORDER BY requested_at DESC LIMIT ${CANCELS_READ}) AS c
+  FROM (SELECT service_order_id, location_id, requested_at FROM cancellations c
+        WHERE ${NEEDS.cancel_by_phone} ORDER BY requested_at DESC LIMIT ${NEEDS_READ}) AS c
   LEFT JOIN LATERAL (SELECT integration, provider_order_id, call_out_code FROM orders
                      WHERE service_order_id = c.service_order_id OFFSET 0) AS o ON true
   ORDER BY c.requested_at DESC, c.service_order_id`;
@@ -221,20 +216,19 @@ const COUNT_CANCELS = `
   SELECT json_build_object('locationId', c.location_id, 'integration', o.integration, 'count', count(*)) AS each
   FROM cancellations c
   LEFT JOIN LATERAL (SELECT integration FROM orders WHERE service_order_id = c.service_order_id OFFSET 0) AS o ON true
-  WHERE c.finished_at IS NULL AND c.state = 'by_phone'
+  WHERE ${NEEDS.cancel_by_phone}
   GROUP BY c.location_id, o.integration`;
 
-/** Each row is a complete difference, so only an order's newest row counts. An empty row means no difference now. */
 const FIND_CHANGES = `
   SELECT json_build_object('serviceOrderId', c.service_order_id, 'callOutCode', o.call_out_code, 'locationId', o.location_id,
                            'integration', o.integration, 'paths', ${CHANGED_PATHS}, 'seenAt', c.seen_at) AS each
   FROM (SELECT DISTINCT ON (service_order_id) *
         FROM (SELECT service_order_id, seen_at, changes FROM order_changes
-              WHERE seen_at > now() - interval '24 h' ORDER BY seen_at DESC LIMIT ${CHANGES_READ}) AS newest
+              WHERE seen_at > ${RECENT} ORDER BY seen_at DESC LIMIT ${CHANGES_READ}) AS newest
         ORDER BY service_order_id, seen_at DESC) AS c
   CROSS JOIN LATERAL (SELECT location_id, integration, call_out_code FROM orders
                       WHERE service_order_id = c.service_order_id OFFSET 0) AS o
-  WHERE c.changes <> '[]'
+  WHERE ${NEEDS.changed}
   ORDER BY c.seen_at DESC, c.service_order_id LIMIT ${CHANGES}`;
 
 /** Finds dropped webhooks. A dropped replay counts as its original webhook. */
@@ -256,20 +250,19 @@ const FIND_DROPPED = `
       ORDER BY d.id DESC
       LIMIT (SELECT least(${DROPPED_OF_ONE}, ${DROPPED_READ} / count(*)) FROM at)
     ) AS d
-    WHERE d.received_at > now() - interval '24 h'
+    WHERE d.received_at > ${RECENT}
     ORDER BY at.location_id, d.id, d.newest DESC
   )
-  SELECT json_build_object('locationId', w.location_id, 'integration', w.integration,
-                           'count', least(${DROPPED_OF_ONE}, count(*)), 'lastReceivedAt', max(w.received_at),
-                           'lastReason', (array_agg(w.reason ORDER BY w.received_at DESC, w.id DESC))[1],
-                           'lastCause', (array_agg(w.cause ORDER BY w.received_at DESC, w.id DESC))[1]) AS each
-  FROM webhook w
-  WHERE EXISTS (SELECT FROM webhooks d
-                WHERE d.day = w.day AND d.location_id = w.location_id AND d.id = w.id AND d.outcome = 'dropped')
-    AND NOT EXISTS (SELECT FROM webhooks r
-                    WHERE r.replay_of = w.id AND r.day >= w.day AND r.outcome <> 'dropped')
-  GROUP BY w.location_id, w.integration
-  ORDER BY max(w.received_at) DESC, w.location_id`;
+  SELECT json_build_object('locationId', d.location_id, 'integration', d.integration,
+                           'count', least(${DROPPED_OF_ONE}, count(*)), 'lastReceivedAt', max(d.received_at),
+                           'lastReason', (array_agg(d.reason ORDER BY d.received_at DESC, d.id DESC))[1],
+                           'lastCause', (array_agg(d.cause ORDER BY d.received_at DESC, d.id DESC))[1]) AS each
+  FROM webhook d
+  WHERE EXISTS (SELECT FROM webhooks w
+                WHERE w.day = d.day AND w.location_id = d.location_id AND w.id = d.id AND w.outcome = 'dropped')
+    AND ${NEEDS.dropped}
+  GROUP BY d.location_id, d.integration
+  ORDER BY max(d.received_at) DESC, d.location_id`;
 
 const FIND_SILENT = `
   SELECT json_build_object('locationId', s.location_id, 'integration', s.integration, 'lastSeenAt', h.last_seen_at,
@@ -277,12 +270,11 @@ const FIND_SILENT = `
   FROM (
     SELECT o.location_id, (array_agg(o.integration ORDER BY p.finished_at DESC))[1] AS integration, count(*) AS sent,
            min(p.finished_at) AS oldest
-    FROM (SELECT service_order_id, location_id, integration, rank, requested_at FROM orders WHERE ended_at IS NULL
+    FROM (SELECT service_order_id, location_id, integration, rank, requested_at, ended_at FROM orders WHERE ended_at IS NULL
           ORDER BY location_id, created_at LIMIT ${OPEN_READ}) AS o
     CROSS JOIN LATERAL (SELECT state, finished_at FROM placements
                         WHERE service_order_id = o.service_order_id OFFSET 0) AS p
-    WHERE o.rank <= ${RANK_SENT} AND (o.requested_at > now() + interval '1 h') IS NOT TRUE
-      AND p.state = 'sent' AND p.finished_at BETWEEN now() - interval '24 h' AND now() - interval '5 min'
+    WHERE ${NEEDS.silent}
     GROUP BY o.location_id
   ) AS s
   LEFT JOIN LATERAL (SELECT last_seen_at FROM location_last_seen WHERE location_id = s.location_id OFFSET 0) AS h ON true
@@ -291,35 +283,30 @@ const FIND_SILENT = `
 
 const FIND_UNREACHABLE = `
   SELECT json_build_object('locationId', l.location_id, 'integration', l.integration, 'since', k.unreachable_since) AS each
-  FROM kitchens k JOIN locations l USING (location_id) WHERE k.state = 'unreachable' AND k.unreachable_since IS NOT NULL
+  FROM kitchens k JOIN locations l USING (location_id) WHERE ${NEEDS.unreachable}
   ORDER BY k.unreachable_since, l.location_id LIMIT ${UNREACHABLE}`;
 const FIND_UNREACHED = `
   SELECT json_build_object('locationId', l.location_id, 'integration', l.integration, 'count', count(*),
                            'lastAt', max(m.ended_at),
                            'lastProblem', (array_agg(m.problem ORDER BY m.ended_at DESC))[1]) AS each
   FROM notice_messages m JOIN locations l USING (location_id)
-  -- After a change of the location, its contacts may be right.
-  WHERE m.outcome = 'gave_up' AND m.ended_at > greatest(now() - interval '24 h', l.updated_at)
-    AND NOT EXISTS (SELECT FROM notice_messages s WHERE s.location_id = m.location_id AND s.step = m.step
-                                                    AND s.created_at > m.created_at AND s.outcome = 'sent')
+  WHERE ${NEEDS.contacts}
   GROUP BY l.location_id
   ORDER BY max(m.ended_at) DESC, l.location_id LIMIT 500`;
-
-const IS_LATE = `min(applied_at) < now() - interval '${UNNOTIFIED_S} s'`;
 
 /** Counts unpublished messages by location. Reads no placements unless a message is late. */
 const FIND_UNNOTIFIED = `
   WITH m AS MATERIALIZED (
     SELECT service_order_id, applied_at FROM outbox ORDER BY applied_at LIMIT ${UNNOTIFIED_READ}
   )
-  SELECT json_build_object('locationId', p.location_id, 'late', ${IS_LATE}, 'messages', count(*),
+  SELECT json_build_object('locationId', p.location_id, 'late', ${NEEDS.unnotified}, 'messages', count(*),
                            'orders', count(DISTINCT service_order_id), 'oldestAppliedAt', min(applied_at),
                            'serviceOrderId', (array_agg(service_order_id ORDER BY applied_at))[1],
                            'callOutCode', (SELECT call_out_code FROM orders o WHERE o.service_order_id =
                                              (array_agg(m.service_order_id ORDER BY applied_at))[1])) AS each
   FROM m
   LEFT JOIN LATERAL (SELECT location_id FROM placements WHERE service_order_id = m.service_order_id OFFSET 0) AS p ON true
-  WHERE (SELECT ${IS_LATE} FROM m)
+  WHERE (SELECT ${NEEDS.unnotified} FROM m)
   GROUP BY p.location_id
   ORDER BY min(applied_at)`;
 

@@ -1,8 +1,8 @@
 import { PARK_TTL_S } from '../statuses/apply-events.ts';
 import type { Pool } from 'pg';
+import { UNREPORTED } from '../transitions/placement-sql.ts';
 import type { Availability } from '../domain/availability.ts';
-import { RANK_SENT } from '../domain/lifecycle.ts';
-import { CANCEL_FOR_OPERATOR, DOUBT_FOR_OPERATOR, HELD_FOR_OPERATOR } from './needs-operator.ts';
+import { NEEDS, PAUSED, SENT_LONG_AGO } from './needs-person.ts';
 
 /** Waiting work and its age. Counts stop at a maximum. `unreceived` covers only the orders that were sent last. */
 export type Backlog = {
@@ -78,10 +78,10 @@ export const SAMPLE_BACKLOG = `
     ORDER BY coalesce(location_id, ''), next_attempt_at LIMIT ${OPEN}
   ), open AS (
     SELECT count(*) FILTER (WHERE state = 'waiting')::int AS "waiting",
-           count(*) FILTER (WHERE ${HELD_FOR_OPERATOR})::int AS "held",
-           count(*) FILTER (WHERE state = 'held' AND NOT ${HELD_FOR_OPERATOR})::int AS "paused",
+           count(*) FILTER (WHERE ${NEEDS.held})::int AS "held",
+           count(*) FILTER (WHERE state = 'held' AND ${PAUSED})::int AS "paused",
            count(*) FILTER (WHERE state = 'in_doubt')::int AS "inDoubt",
-           count(*) FILTER (WHERE ${DOUBT_FOR_OPERATOR})::int AS "forOperator",
+           count(*) FILTER (WHERE ${NEEDS.in_doubt})::int AS "forOperator",
            count(*) FILTER (WHERE state = 'held' AND cause ->> 'code' = 'reconnect_needed')::int AS "reconnectNeeded",
            -- At least 0: a scheduled order, or an order of a location that was paused, has a later deadline.
            greatest(0, $1::int - extract(epoch FROM min(deadline_at)
@@ -91,15 +91,14 @@ export const SAMPLE_BACKLOG = `
   )
   SELECT open.*,
          (SELECT count(*)::int
-          FROM (SELECT FROM cancellations c WHERE ${CANCEL_FOR_OPERATOR} LIMIT ${OPEN}) AS c) AS "byPhone",
+          FROM (SELECT FROM cancellations c WHERE ${NEEDS.cancel_by_phone} LIMIT ${OPEN}) AS c) AS "byPhone",
          (SELECT count(*)::int
-          FROM (SELECT service_order_id FROM placements
-                WHERE state = 'sent' AND finished_at < now() - interval '5 min' AND finished_at > now() - interval '1 h'
+          FROM (SELECT service_order_id FROM placements p
+                WHERE ${SENT_LONG_AGO} AND finished_at > now() - interval '1 h'
                 ORDER BY finished_at DESC LIMIT ${SENT}) AS p
           CROSS JOIN LATERAL (SELECT o.rank, o.ended_at, o.requested_at FROM orders o
                               WHERE o.service_order_id = p.service_order_id OFFSET 0) AS o
-          WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL
-            AND (o.requested_at > now() + interval '1 h') IS NOT TRUE) AS "unreceived",
+          WHERE ${UNREPORTED}) AS "unreceived",
          coalesce((SELECT extract(epoch FROM now() - applied_at) FROM outbox ORDER BY applied_at LIMIT 1), 0)::float8
            AS "oldestUnpublished",
          -- If no placement at the location can still get the POS id, the event is about an order made at the till.

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import { jsonObject } from '../postgres/sql-rows.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { findWebhook } from '../replay/stored-webhook.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
@@ -96,7 +97,7 @@ const CONTACTS = `ARRAY[
 /** Reads the newest orders. @param ids SQL of their ids. Its parameter `$2` has the locations */
 async function findOrders(pool: Reader, ids: string, values: unknown[]): Promise<FoundOrders> {
   const { rows } = await pool.query<{ order: Ranked<ListedOrder> }>(
-    `SELECT json_build_object(${ORDER_FIELDS}) AS "order"
+    `SELECT ${jsonObject(ORDER_FIELDS)} AS "order"
      FROM (${ids}) AS found (id)
      CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.id AND ${IS_WITHIN} OFFSET 0) AS p
      LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = found.id OFFSET 0) AS o ON true

@@ -10,14 +10,16 @@ import { type Reader, readerOfRows } from '../retention/pack-order.ts';
 import { findPastOrder, findTombstone } from '../retention/past-orders.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
-import { StoredLeftOuts } from '../domain/left-out.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { memberNotified } from '../domain/member-notified.ts';
+import { fieldsOf } from '../postgres/sql-rows.ts';
 import { ESTIMATED, reasonCodeAt } from '../live/outbox.ts';
 import { IS_FOLLOWED } from '../live/record-followed.ts';
 import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { Care, careOf } from '../cases/cases.ts';
 import { RecordedAction, readActionsAbout } from '../operators/read-audit.ts';
+import { NEEDS } from './needs-person.ts';
+import { ListedOrder, nextAttemptAt as nextOf } from './list-orders.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
 /** Maximum of dropped webhooks that are counted. */
@@ -33,6 +35,8 @@ const Reason = z
   .string()
   .nullable()
   .meta({ description: 'Text from the POS or from us. Over HTTP only with `contents=true`, otherwise null.' });
+
+const { integration, leftOut, nextAttemptAt } = ListedOrder.shape;
 
 /**
  * One order without its member and its items. `reason`, `problem` and an attempt's `error` are texts for a member or an
@@ -55,14 +59,14 @@ export const ShownOrder = z.object({
     failures: z.int(),
     signalledAt: Instant,
     deadlineAt: Instant,
-    nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
+    nextAttemptAt: nextAttemptAt,
     requestEndedAt: Instant.nullable(),
     finishedAt: Instant.nullable(),
   }),
   order: z
     .object({
       locationId: z.string(),
-      integration: z.string().nullable().meta({ description: 'The integration at the last attempt.' }),
+      integration,
       fulfillment: FulfillmentType,
       callOutCode: z.string(),
       status: Status.nullable(),
@@ -81,7 +85,7 @@ export const ShownOrder = z.object({
       failedByUs: z
         .boolean()
         .meta({ description: 'We ended it without a ticket: it could not be placed, or was withdrawn.' }),
-      leftOut: StoredLeftOuts,
+      leftOut,
       requestedAt: Instant.nullable(),
       createdAt: Instant,
       updatedAt: Instant,
@@ -100,7 +104,7 @@ export const ShownOrder = z.object({
       problem: z.string().nullable(),
       cause: StoredPlacementCause.nullable(),
       underWay: z.boolean().meta({ description: 'A worker is processing the cancellation now.' }),
-      nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
+      nextAttemptAt: nextAttemptAt,
       finishedAt: Instant.nullable(),
     })
     .nullable()
@@ -210,46 +214,42 @@ type Row = Omit<
 
 const HISTORY = 1_000;
 
+const FIELDS = ShownOrder.shape;
+const UNDER_WAY = 'coalesce(lease_until > now(), false)';
+
 /** SQL of everything but the actions. */
 const SHOWN = `SELECT
        (SELECT to_json(p) FROM (
-          SELECT state, location_id AS "locationId", problem, cause,
-                 coalesce(lease_until > now(), false) AS "underWay", attempts, failures,
-                 signalled_at AS "signalledAt", deadline_at AS "deadlineAt",
-                 CASE WHEN finished_at IS NULL THEN nullif(next_attempt_at, 'infinity') END AS "nextAttemptAt",
-                 request_ended_at AS "requestEndedAt", finished_at AS "finishedAt"
-          FROM placements WHERE service_order_id = $1) AS p) AS placement,
+          SELECT ${fieldsOf(FIELDS.placement, { underWay: UNDER_WAY, nextAttemptAt: nextOf('p') })}
+          FROM placements p WHERE service_order_id = $1) AS p) AS placement,
        (SELECT to_json(o) FROM (
-          SELECT location_id AS "locationId", integration, fulfillment, call_out_code AS "callOutCode", rank, sequence,
-                 provider_order_id AS "providerOrderId", reason, ${reasonCodeAt('rank')} AS "reasonCode",
-                 item_ids AS "itemIds", ${ESTIMATED.ready} AS "estimatedReadyAt",
-                 ${ESTIMATED.delivery} AS "estimatedDeliveryAt", tracking[2] AS "trackingUrl", failed_by_us AS "failedByUs",
-                 coalesce(left_out, '[]') AS "leftOut",
-                 requested_at AS "requestedAt", created_at AS "createdAt", updated_at AS "updatedAt",
-                 ended_at AS "endedAt", erased_at AS "erasedAt"
-          FROM orders o WHERE service_order_id = $1) AS o) AS "order",
+          SELECT rank, ${fieldsOf(FIELDS.order.unwrap().omit({ status: true, memberState: true }), {
+            reasonCode: reasonCodeAt('rank'),
+            estimatedReadyAt: ESTIMATED.ready,
+            estimatedDeliveryAt: ESTIMATED.delivery,
+            trackingUrl: 'tracking[2]',
+            leftOut: `coalesce(left_out, '[]')`,
+          })} FROM orders o WHERE service_order_id = $1) AS o) AS "order",
        (SELECT to_json(c) FROM (
-          SELECT state, CASE WHEN fails_with IS NULL THEN requested_by ELSE 'expediter' END AS "requestedBy", requested_at AS "requestedAt", problem, cause,
-                 coalesce(lease_until > now(), false) AS "underWay",
-                 CASE WHEN finished_at IS NULL THEN nullif(next_attempt_at, 'infinity') END AS "nextAttemptAt",
-                 finished_at AS "finishedAt"
-          FROM cancellations WHERE service_order_id = $1) AS c) AS cancellation,
+          SELECT ${fieldsOf(FIELDS.cancellation.unwrap(), {
+            requestedBy: `CASE WHEN fails_with IS NULL THEN requested_by ELSE 'expediter' END`,
+            underWay: UNDER_WAY,
+            nextAttemptAt: nextOf('c'),
+          })} FROM cancellations c WHERE service_order_id = $1) AS c) AS cancellation,
        (SELECT coalesce(json_agg(c ORDER BY c."seenAt"), '[]') FROM (
-          SELECT seen_at AS "seenAt", ${CHANGED_PATHS} AS paths
+          SELECT ${fieldsOf(FIELDS.changes.element, { paths: CHANGED_PATHS })}
           FROM order_changes WHERE service_order_id = $1) AS c) AS changes,
        (SELECT coalesce(json_agg(a ORDER BY a.attempt), '[]') FROM (
-          SELECT attempt, call, outcome, http_status AS "httpStatus", milliseconds, error,
-                 reason_code AS "reasonCode", extra_minutes AS "extraMinutes", started_at AS "startedAt", ended_at AS "endedAt"
+          SELECT ${fieldsOf(FIELDS.attempts.element)}
           FROM placement_attempts WHERE service_order_id = $1) AS a) AS attempts,
        (SELECT coalesce(json_agg(i ORDER BY i."createdAt"), '[]') FROM (
-          SELECT location_id AS "locationId", integration, provider_order_id AS "providerOrderId",
-                 created_at AS "createdAt"
+          SELECT ${fieldsOf(FIELDS.posIds.element)}
           FROM provider_orders WHERE service_order_id = $1) AS i) AS "posIds",
        (SELECT coalesce(json_agg(to_jsonb(e) - 'nth' ORDER BY e.nth), '[]') FROM (
-          SELECT event_id AS nth, status, native_status AS "nativeStatus", outcome, conflict, sequence,
-                 provider_order_id AS "providerOrderId", reason, reason_code AS "reasonCode", item_ids AS "itemIds",
-                 estimate[2] AS "estimatedReadyAt", estimate[3] AS "estimatedDeliveryAt", webhook_id AS "webhookId",
-                 occurred_at AS "occurredAt", recorded_at AS "recordedAt"
+          SELECT event_id AS nth, ${fieldsOf(FIELDS.history.element, {
+            estimatedReadyAt: 'estimate[2]',
+            estimatedDeliveryAt: 'estimate[3]',
+          })}
           FROM status_events WHERE service_order_id = $1 ORDER BY event_id DESC LIMIT ${HISTORY}) AS e) AS history,
        (SELECT coalesce(json_agg(d ORDER BY d."receivedAt", d."webhookId"), '[]') FROM (
           SELECT DISTINCT d.*
@@ -259,8 +259,7 @@ const SHOWN = `SELECT
                      orders o, ${WEBHOOK_DAYS}
                 WHERE o.service_order_id = $1 AND e.webhook_id IS NOT NULL) AS k
           CROSS JOIN LATERAL (
-            SELECT id AS "webhookId", received_at AS "receivedAt", integration, outcome, events, reason,
-                   cause, replay_of AS "replayOf", polled
+            SELECT ${fieldsOf(FIELDS.webhooks.element, { webhookId: 'id' })}
             FROM webhooks WHERE day = k.day AND location_id = k.location_id AND id = k.id
             OFFSET 0 -- forces index lookups
           ) AS d) AS d) AS webhooks,
@@ -273,8 +272,7 @@ const SHOWN = `SELECT
             -- The id is a UUIDv7, which starts with its time in milliseconds.
             AND d.id > (lpad(to_hex((extract(epoch FROM o.updated_at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
             AND d.received_at <= o.until
-          WHERE NOT EXISTS (SELECT FROM webhooks r
-                            WHERE r.replay_of = d.id AND r.day >= d.day AND r.outcome <> 'dropped')
+          WHERE ${NEEDS.dropped}
           LIMIT ${DROPPED}) AS d) AS "droppedSince",
        (SELECT coalesce(json_agg(x ORDER BY x.sequence), '[]') FROM (
           SELECT sequence, rank, applied_at AS "appliedAt", NULL::timestamptz AS "publishedAt", attempts

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import { wordOf } from '../domain/member-text.ts';
 import type { OrderInput, OrderModule } from '../domain/order-module.ts';
-import { describeCause } from '../domain/placement-cause.ts';
+import { describeCause } from '../domain/explain-cause.ts';
 
 /** The folders of our helper functions for mappers. Source maps put these paths into a bundle's stack traces too. */
 const OURS = ['platform/', 'core/domain/'].map((each) =>

@@ -1,5 +1,5 @@
 import { isObject, jsonIn } from '../domain/json-text.ts';
-import { describeCause } from '../domain/placement-cause.ts';
+import { describeCause } from '../domain/explain-cause.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import type { OrderModule, PlatformError } from '../domain/order-module.ts';
 import { boundedFetch } from '../egress/bounded-fetch.ts';

@@ -8,7 +8,7 @@ import { askPos } from '../locations/check-location.ts';
 import { storable } from '../domain/cause-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { type Decision, failLate } from './conclude-placement.ts';
-import { problemOf } from '../domain/placement-cause.ts';
+import { problemOf } from '../domain/explain-cause.ts';
 import type { PlacementDeps, PlacementJob } from './placement-job.ts';
 import type { FailsWith } from '../transitions/placement-outcomes.ts';
 import type { ActiveOrder } from './record-order.ts';

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Claim } from '../domain/placement.ts';
-import { type PlacementCause, problemOf, type Problem } from '../domain/placement-cause.ts';
+import { problemOf } from '../domain/explain-cause.ts';
+import type { PlacementCause, Problem } from '../domain/placement-cause.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 import { NEXT_DOUBT_SINCE, IS_UNFINISHED } from '../transitions/placement-sql.ts';
 import {

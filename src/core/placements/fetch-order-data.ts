@@ -1,5 +1,5 @@
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
-import { describeCause } from '../domain/placement-cause.ts';
+import { describeCause } from '../domain/explain-cause.ts';
 import { parseRetryAfter } from '../domain/classify-error.ts';
 import type { OrderModule } from '../domain/order-module.ts';
 import { AnswerTooLarge, describeFailure } from '../egress/bounded-fetch.ts';

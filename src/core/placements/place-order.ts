@@ -5,7 +5,7 @@ import type { Location } from '../locations/locations.ts';
 import { callProvider, decideByKind, findUsableLocation, refusalOf, waitAfter } from './call-provider.ts';
 import { concludePlacement, type Decision, observePlacement } from './conclude-placement.ts';
 import type { Claim } from '../domain/placement.ts';
-import { problemOf } from '../domain/placement-cause.ts';
+import { problemOf } from '../domain/explain-cause.ts';
 import { enterDoubt } from '../transitions/placement-sql.ts';
 import { fetchOnce } from './refetch-order.ts';
 import { beginAttempt, lastExtraMinutes, namedTicketLately } from '../transitions/record-attempt.ts';

@@ -2,7 +2,8 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { memberStateAt, type FulfillmentType } from '../domain/lifecycle.ts';
 import type { PlacementState } from '../domain/placement.ts';
-import { refused, type Refused } from '../domain/placement-cause.ts';
+import { refused } from '../domain/explain-cause.ts';
+import type { Refused } from '../domain/placement-cause.ts';
 import { memberNotified } from '../domain/member-notified.ts';
 import { RESTART } from '../transitions/placement-sql.ts';
 

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import { isAnswer } from '../domain/classify-error.ts';
 import { TryAgain } from '../domain/errors.ts';
-import { RANK_SENT } from '../domain/lifecycle.ts';
 import type { Provider, Registry } from '../domain/provider.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 import { inBatch, LOCK_SUSPECTS } from '../postgres/transactions.ts';
 import { askPos, type PosDeps } from '../locations/check-location.ts';
 import { findLocation, type DecryptSettings } from '../locations/locations.ts';
+import { UNREPORTED } from '../transitions/placement-sql.ts';
 
 /** Maximum number of probes at the same time in one process. */
 const PROBES = 300;
@@ -158,7 +158,7 @@ export const FIND_SUSPECTS = `
     CROSS JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = p.service_order_id OFFSET 0) AS o
     LEFT JOIN LATERAL (SELECT * FROM location_last_seen WHERE location_id = o.location_id OFFSET 0) AS s
       ON s.integration = o.integration
-    WHERE o.rank <= ${RANK_SENT} AND o.ended_at IS NULL AND (o.requested_at > now() + interval '1 h') IS NOT TRUE
+    WHERE ${UNREPORTED}
       AND (s.last_seen_at >= p.finished_at) IS NOT TRUE
       -- Three other locations reported since.
       AND o.integration = ANY (ARRAY(SELECT integration FROM heard))

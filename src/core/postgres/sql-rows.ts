@@ -75,11 +75,27 @@ export function binaryArray<Of extends Type>(type: Of, values: readonly (Value<O
   return array;
 }
 
+/** SQL of each field of a row. */
+export type SqlOf<Row> = Record<keyof Row & string, string>;
+
 /** SQL of a JSON object. @param fields the SQL of each field's value */
 export function jsonObject(fields: Record<string, string>): string {
   return `json_build_object(${Object.entries(fields)
     .map(([field, sql]) => `'${field}', ${sql}`)
     .join(', ')})`;
+}
+
+/**
+ * SQL that selects the fields of a schema, so that only the schema lists them.
+ * @param others SQL of the fields that are not the column of the same name in snake case
+ */
+export function fieldsOf<Field extends string>(
+  { shape }: { shape: Readonly<Record<Field, unknown>> },
+  others: Partial<Record<NoInfer<Field>, string>> = {},
+): string {
+  const columnOf = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const fields = Object.keys(shape) as Field[];
+  return fields.map((field) => `${others[field] ?? columnOf(field)} AS "${field}"`).join(', ');
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { RANK_SENT } from '../domain/lifecycle.ts';
 import type { Claim } from '../domain/placement.ts';
 import type { Problem } from '../domain/placement-cause.ts';
 
@@ -30,6 +31,10 @@ export const RESTART = `
     -- guard: ended-stays-ended
     AND cause ->> 'code' IS DISTINCT FROM 'order_ended'
     AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = $1)`;
+
+/** SQL of whether an order `o` at its POS is wanted within the hour, and the POS has reported nothing about it. */
+export const UNREPORTED = `(o.rank <= ${RANK_SENT} AND o.ended_at IS NULL
+  AND (o.requested_at > now() + interval '1 h') IS NOT TRUE)`;
 
 /** Releases a claim after an internal error. A call that had begun stays recorded in its attempt's row. */
 export async function releaseClaim(pool: Pool, claim: Claim): Promise<void> {

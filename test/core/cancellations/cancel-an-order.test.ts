@@ -7,7 +7,7 @@ import type { CancelAnswer } from '../../../src/core/domain/provider.ts';
 import { pauseLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { concludeCancellation } from '../../../src/core/cancellations/conclude-cancellation.ts';
 import { concludePlacement } from '../../../src/core/placements/conclude-placement.ts';
-import { problemOf } from '../../../src/core/domain/placement-cause.ts';
+import { problemOf } from '../../../src/core/domain/explain-cause.ts';
 import { endCancelled, storeOrderRef } from '../../../src/core/transitions/placement-outcomes.ts';
 import { resolveAMinuteLater } from '../../support/resolve-a-minute-later.ts';
 import { resolveThere } from '../../../src/core/placements/resolve-doubt.ts';

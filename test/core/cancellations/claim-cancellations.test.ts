@@ -3,7 +3,7 @@ import { claimCancellations } from '../../../src/core/cancellations/claim-cancel
 import { sweepCancellations } from '../../../src/core/cancellations/sweep-cancellations.ts';
 import { endDied } from '../../../src/core/cancellations/begin-cancellation.ts';
 import { concludeCancellation, releaseCancellation } from '../../../src/core/cancellations/conclude-cancellation.ts';
-import { problemOf } from '../../../src/core/domain/placement-cause.ts';
+import { problemOf } from '../../../src/core/domain/explain-cause.ts';
 import { findNotices } from '../../../src/core/notices/find-notices.ts';
 import { NEEDS_OPERATOR } from '../../../src/core/orders/needs-operator.ts';
 import { testPool } from '../../support/test-pool.ts';

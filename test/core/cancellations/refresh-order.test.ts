@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
-import { problemOf } from '../../../src/core/domain/placement-cause.ts';
+import { problemOf } from '../../../src/core/domain/explain-cause.ts';
 import { digest, makeToken } from '../../../src/core/domain/make-token.ts';
 import { answerNotice, findAnswerPage, type AnswerPage } from '../../../src/core/notices/answer-notice.ts';
 import { findNotices } from '../../../src/core/notices/find-notices.ts';

@@ -78,9 +78,9 @@ it.each([
     'a wrong setting',
     new NeedsOperator('site is another one'),
     /^site is another one$/,
-    /expediter location put --location asked/,
+    /expediter location change --settings - asked/,
   ],
-  ['a refusal', new GiveUp('never', { reason: 'no' }), /^never$/, /expediter location put/],
+  ['a refusal', new GiveUp('never', { reason: 'no' }), /^never$/, /expediter location change/],
   [
     'a fault of the provider, without its text',
     new TypeError('secret-1'),

@@ -1,7 +1,9 @@
 import { beforeAll, expect, it } from 'vitest';
+import { recordAttention } from '../../../src/core/orders/attention-events.ts';
 import { listOrders } from '../../../src/core/orders/list-orders.ts';
 import { deleteOldCases } from '../../../src/core/orders/needs-operator.ts';
 import { readBoard } from '../../../src/core/orders/read-board.ts';
+import { sampleAttention } from '../../../src/core/orders/sample-attention.ts';
 import { sampleBacklog } from '../../../src/core/orders/sample-backlog.ts';
 import { testPool } from '../../support/test-pool.ts';
 
@@ -12,6 +14,7 @@ type Kind = { state: string; cause?: string; next?: string; cancel?: string; can
 const KINDS: Record<string, Kind & { needs: boolean }> = {
   'held by wrong settings': { state: 'held', cause: 'wrong_settings', needs: true },
   'held without a cause': { state: 'held', needs: true },
+  'a test order that is being placed': { state: 'held', next: 'infinity', needs: false },
   'held by a pause': { state: 'held', cause: 'location_paused', needs: false },
   'held by a pause of the POS': { state: 'held', cause: 'location_paused_by_pos', needs: false },
   'in doubt for a person': { state: 'in_doubt', next: 'infinity', needs: true },
@@ -56,6 +59,18 @@ it('the list, its filter, the board and the metrics agree which orders need an o
   expect(new Set(needyOf((await readBoard(pool)).orders))).toEqual(new Set(NEEDY));
   const { held, paused, forOperator, byPhone } = await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 900 });
   expect({ held, paused, forOperator, byPhone }).toEqual({ held: 3, paused: 2, forOperator: 1, byPhone: 3 });
+});
+
+it('an order that only a person can cancel is the same for the board, the pager and the metrics', async () => {
+  const ids = Object.keys(KINDS).filter((id) => KINDS[id]?.cancelNext === 'infinity');
+  const { cancelByPhone, cancelsByPhone } = await sampleAttention(pool);
+  expect(new Set(cancelByPhone.map(({ serviceOrderId }) => serviceOrderId))).toEqual(new Set(ids));
+  expect(cancelsByPhone).toEqual([{ locationId: 'club-1', integration: null, count: ids.length }]);
+  await recordAttention(pool);
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT about ->> 'serviceOrderId' AS id FROM attention_items WHERE kind = 'cancel_by_phone'`,
+  );
+  expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(ids));
 });
 
 it('the board shows that a cancel now needs a person, although its order does not change', async () => {

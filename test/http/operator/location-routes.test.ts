@@ -193,7 +193,7 @@ describe('a check of a location', () => {
       locationId: 'asked-1',
       state: 'failed',
       problem: 'key: the POS refuses it',
-      toDo: expect.stringContaining('location put --location asked-1') as string,
+      toDo: expect.stringContaining('location change --settings - asked-1') as string,
     });
     check.mockRejectedValueOnce(new TryAgain('HTTP 503', { sent: false }));
     expect((await operator.post('/locations/asked-1/check')).body).toMatchObject({ state: 'failed' });

@@ -62,7 +62,7 @@ describe('the list of orders', () => {
       await stage.query(
         `UPDATE placements SET state = $2, signalled_at = now() - make_interval(hours => $3),
                 finished_at = CASE WHEN $2 IN ('sent', 'failed') THEN now() END,
-                next_attempt_at = CASE WHEN $2 = 'waiting' THEN now() + interval '1 h' ELSE 'infinity' END
+                next_attempt_at = CASE WHEN $2 IN ('waiting', 'held') THEN now() + interval '1 h' ELSE 'infinity' END
          WHERE service_order_id = $1`,
         [serviceOrderId, state, 6 - i],
       );

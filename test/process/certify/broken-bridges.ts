@@ -198,12 +198,12 @@ export const BROKEN: Record<string, Broken> = {
   'does not sign': {
     sign: () => '',
     found: /dropped: not authentic: the header webhook-signature is missing/,
-    toDo: /sign it with the secret of the settings/,
+    toDo: /Enable signing at the POS, with the same secret/,
   },
   'has a clock that is behind': {
     clock: () => Date.now() - 600_000,
     found: /dropped: not authentic: the signature is right, but webhook-timestamp is over 300 s old/,
-    toDo: /set the clock, and sign each attempt again/,
+    toDo: /Correct the clock .* it must sign each try again/,
   },
   'cuts the token': {
     url: (webhookUrl) => webhookUrl.slice(0, -1),

@@ -1,0 +1,55 @@
+import { commandsOf } from './location-commands.ts';
+
+/** What an operator does next. */
+export type Step = {
+  say: string;
+  /** The page of the console on which the step is done. */
+  link?: { name: string; href: string };
+  /** The command for the step. */
+  run?: string;
+};
+
+/** Steps as a table has them. Those that are `false` do not apply. */
+export type ToDo = string | readonly (string | Step | false)[];
+
+export function stepsOf(toDo: ToDo): Step[] {
+  const steps = typeof toDo === 'string' ? [toDo] : toDo;
+  return steps.flatMap((step) => (step === false ? [] : [typeof step === 'string' ? { say: step } : step]));
+}
+
+/** Writes the first step in one line without its full stop, with the last command, which is the one that does it. */
+export function inOneLine(steps: readonly Step[]): string {
+  const [{ say } = { say: '' }] = steps;
+  const run = steps.findLast((step) => step.run !== undefined)?.run;
+  return [say.replace(/[.:]$/, ''), run].filter(Boolean).join(': ');
+}
+
+/** A location and its integration. Null while unknown. */
+export type Place = { locationId: string | null; integration: string | null };
+
+/** Changes some settings. The others stay. */
+export function changeSettings({ locationId, integration }: Place): Step[] {
+  if (locationId === null || integration === null) return [];
+  const { schema, changeSettings: run } = commandsOf({ locationId, integration });
+  return [
+    { say: 'See what each setting means:', run: schema },
+    {
+      say: 'Press Edit on the page of the location, or write only what changes to a file settings.json. All other settings stay.',
+      link: { name: `Settings of ${locationId}`, href: `/console/locations/${encodeURIComponent(locationId)}` },
+      run,
+    },
+  ];
+}
+
+/** Stores all settings again, because none of the stored ones can be read. */
+export function putSettings({ locationId, integration }: Place): Step[] {
+  if (locationId === null || integration === null) return [];
+  const { schema, putSettings: run } = commandsOf({ locationId, integration });
+  return [
+    { say: 'See what each setting means:', run: schema },
+    {
+      say: 'Write all settings to a file settings.json, and store them again. Take the credentials from the POS, and everything else from your own records.',
+      run,
+    },
+  ];
+}
