@@ -156,66 +156,10 @@ export function needsOf(
       needs: lists.left_out.map(ofLacking),
       count: lists.left_out.length,
     },
-    {
-      title: 'POS systems that do not answer',
-      isCall: true,
-      tone: 'bad',
-      hint: 'Call the restaurant, or the vendor if there are many.',
-      needs: unreachable.map((each) => ({
-        key: `unreachable:${each.locationId}`,
-        ...ofLocation(each.locationId),
-        href: pageOf.location(each.locationId),
-        brief: [`no answer from its ${each.integration}`],
-        detail: `${each.integration} does not answer. Its orders are tried again`,
-        since: Date.parse(each.since),
-      })),
-      count: unreachable.length,
-    },
-    {
-      title: 'Silent locations',
-      isCall: true,
-      tone: 'warn',
-      hint: 'Tickets were sent, but the POS has sent nothing since.',
-      needs: silent.map((each) => ({
-        key: `silent:${each.locationId}`,
-        ...ofLocation(each.locationId),
-        href: pageOf.location(each.locationId),
-        brief: [`${many(each.sent, 'ticket')} without a report`],
-        detail: `${many(each.sent, 'ticket')} sent, and the POS has sent nothing since`,
-        since: Date.parse(each.oldestSentAt),
-      })),
-      count: silent.length,
-    },
-    {
-      title: 'Restaurants not notified',
-      isCall: true,
-      tone: 'warn',
-      hint: 'A contact could not be told about orders. Call the restaurant, then correct the contact.',
-      needs: (unreachedContacts ?? []).map((each) => ({
-        key: `unreachedContacts:${each.locationId}`,
-        ...ofLocation(each.locationId),
-        href: pageOf.location(each.locationId),
-        brief: [each.lastProblem ?? many(each.count, 'message')],
-        detail: [`${many(each.count, 'message')} not sent`, each.lastProblem].filter(Boolean).join(': '),
-        since: Date.parse(each.lastAt),
-      })),
-      count: unreachedContacts?.length ?? 0,
-    },
-    {
-      title: 'Dropped webhooks',
-      isCall: true,
-      tone: 'warn',
-      hint: 'They are stored. Fix the reason, then replay them.',
-      needs: dropped.map((each) => ({
-        key: `dropped:${each.locationId}:${each.integration}`,
-        ...ofLocation(each.locationId, each.count),
-        href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
-        brief: [many(each.count, 'webhook'), `of ${each.integration}`],
-        detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
-        since: Date.parse(each.lastReceivedAt),
-      })),
-      count: sum(dropped),
-    },
+    ofUnreachable(unreachable),
+    ofSilent(silent),
+    ofUnreachedContacts(unreachedContacts ?? []),
+    ofDropped(dropped),
   ];
   const cases = new Map(attention?.cases.map((each) => [`${each.kind} ${each.id}`, each]));
   return groups.filter(({ needs }) => needs.length > 0).map((group) => withCases(group, cases, now));
@@ -278,6 +222,78 @@ function ofUnnotified(unnotified: Attention['unnotified']): Listed {
             },
           ],
     count: orders,
+  };
+}
+
+function ofUnreachable(unreachable: readonly Attention['unreachable'][number][]): Listed {
+  return {
+    title: 'POS systems that do not answer',
+    isCall: true,
+    tone: 'bad',
+    hint: 'Call the restaurant, or the vendor if there are many.',
+    needs: unreachable.map((each) => ({
+      key: `unreachable:${each.locationId}`,
+      ...ofLocation(each.locationId),
+      href: pageOf.location(each.locationId),
+      brief: [`no answer from its ${each.integration}`],
+      detail: `${each.integration} does not answer. Its orders are tried again`,
+      since: Date.parse(each.since),
+    })),
+    count: unreachable.length,
+  };
+}
+
+function ofSilent(silent: readonly Attention['silent'][number][]): Listed {
+  return {
+    title: 'Silent locations',
+    isCall: true,
+    tone: 'warn',
+    hint: 'Tickets were sent, but the POS has sent nothing since.',
+    needs: silent.map((each) => ({
+      key: `silent:${each.locationId}`,
+      ...ofLocation(each.locationId),
+      href: pageOf.location(each.locationId),
+      brief: [`${many(each.sent, 'ticket')} without a report`],
+      detail: `${many(each.sent, 'ticket')} sent, and the POS has sent nothing since`,
+      since: Date.parse(each.oldestSentAt),
+    })),
+    count: silent.length,
+  };
+}
+
+function ofUnreachedContacts(unreachedContacts: readonly Attention['unreachedContacts'][number][]): Listed {
+  return {
+    title: 'Restaurants not notified',
+    isCall: true,
+    tone: 'warn',
+    hint: 'A contact could not be told about orders. Call the restaurant, then correct the contact.',
+    needs: unreachedContacts.map((each) => ({
+      key: `unreachedContacts:${each.locationId}`,
+      ...ofLocation(each.locationId),
+      href: pageOf.location(each.locationId),
+      brief: [each.lastProblem ?? many(each.count, 'message')],
+      detail: [`${many(each.count, 'message')} not sent`, each.lastProblem].filter(Boolean).join(': '),
+      since: Date.parse(each.lastAt),
+    })),
+    count: unreachedContacts.length,
+  };
+}
+
+function ofDropped(dropped: readonly Attention['dropped'][number][]): Listed {
+  return {
+    title: 'Dropped webhooks',
+    isCall: true,
+    tone: 'warn',
+    hint: 'They are stored. Fix the reason, then replay them.',
+    needs: dropped.map((each) => ({
+      key: `dropped:${each.locationId}:${each.integration}`,
+      ...ofLocation(each.locationId, each.count),
+      href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
+      brief: [many(each.count, 'webhook'), `of ${each.integration}`],
+      detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
+      since: Date.parse(each.lastReceivedAt),
+    })),
+    count: sum(dropped),
   };
 }
 
