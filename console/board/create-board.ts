@@ -133,11 +133,7 @@ export function createBoard(): Board {
     },
     complete(now) {
       if (loading === undefined) return;
-      const next = new Map<string, Ticket>();
-      for (const [id, order] of loading) {
-        const ticket = ticketOf(order, now, 0);
-        if (!isOver(ticket, now)) next.set(id, ticket);
-      }
+      const next = ticketsOf(loading, now);
       loading = undefined;
       replace(next);
     },
@@ -165,6 +161,16 @@ export function createBoard(): Board {
       return since;
     },
   };
+}
+
+/** The tickets of a new board, by id. */
+function ticketsOf(orders: ReadonlyMap<string, BoardOrder>, now: number): Map<string, Ticket> {
+  const tickets = new Map<string, Ticket>();
+  for (const [id, order] of orders) {
+    const ticket = ticketOf(order, now, 0);
+    if (!isOver(ticket, now)) tickets.set(id, ticket);
+  }
+  return tickets;
 }
 
 /** True if the order ended before today in the reader's time zone. */

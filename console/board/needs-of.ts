@@ -146,67 +146,11 @@ export function needsOf(
       hint: 'A part of the order was unusable and is not on the ticket. Ask the platform to correct it.',
       needs: lists.left_out.map(ofLacking),
     },
-    {
-      kind: 'unreachable',
-      title: 'POS systems that do not answer',
-      isCall: true,
-      tone: 'bad',
-      hint: 'Call the restaurant, or the vendor if there are many.',
-      needs: within(attention?.unreachable).map((each) => ({
-        key: `unreachable:${each.locationId}`,
-        ...ofLocation(each.locationId),
-        href: pageOf.location(each.locationId),
-        brief: [`no answer from its ${each.integration}`],
-        detail: `${each.integration} does not answer. Its orders are tried again`,
-        since: Date.parse(each.since),
-      })),
-    },
-    {
-      kind: 'silent',
-      title: 'Silent locations',
-      isCall: true,
-      tone: 'warn',
-      hint: 'Tickets were sent, but the POS has sent nothing since.',
-      needs: within(attention?.silent).map((each) => ({
-        key: `silent:${each.locationId}`,
-        ...ofLocation(each.locationId),
-        href: pageOf.location(each.locationId),
-        brief: [`${many(each.sent, 'ticket')} without a report`],
-        detail: `${many(each.sent, 'ticket')} sent, and the POS has sent nothing since`,
-        since: Date.parse(each.oldestSentAt),
-      })),
-    },
-    {
-      kind: 'contacts',
-      title: 'Restaurants not notified',
-      isCall: true,
-      tone: 'warn',
-      hint: 'A contact could not be told about orders. Call the restaurant, then correct the contact.',
-      // A process of the previous version does not send this list.
-      needs: within((attention as Partial<Attention> | undefined)?.unreachedContacts).map((each) => ({
-        key: `unreachedContacts:${each.locationId}`,
-        ...ofLocation(each.locationId),
-        href: pageOf.location(each.locationId),
-        brief: [each.lastProblem ?? many(each.count, 'message')],
-        detail: [`${many(each.count, 'message')} not sent`, each.lastProblem].filter(Boolean).join(': '),
-        since: Date.parse(each.lastAt),
-      })),
-    },
-    {
-      kind: 'dropped',
-      title: 'Dropped webhooks',
-      isCall: true,
-      tone: 'warn',
-      hint: 'They are stored. Fix the reason, then replay them.',
-      needs: within(attention?.dropped).map((each) => ({
-        key: `dropped:${each.locationId}:${each.integration}`,
-        ...ofLocation(each.locationId, each.count),
-        href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
-        brief: [many(each.count, 'webhook'), `of ${each.integration}`],
-        detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
-        since: Date.parse(each.lastReceivedAt),
-      })),
-    },
+    ofUnreachable(within(attention?.unreachable)),
+    ofSilent(within(attention?.silent)),
+    // A process of the previous version does not send this list.
+    ofUnreachedContacts(within((attention as Partial<Attention> | undefined)?.unreachedContacts)),
+    ofDropped(within(attention?.dropped)),
   ];
   const cases = new Map(attention?.cases.map((each) => [`${each.kind} ${each.id}`, each]));
   return groups.filter(({ needs }) => needs.length > 0).map((group) => withCases(group, cases, now));
@@ -268,6 +212,78 @@ function ofUnnotified(unnotified: Attention['unnotified']): Listed {
               since: Date.parse(oldestAppliedAt),
             },
           ],
+  };
+}
+
+function ofUnreachable(unreachable: readonly Attention['unreachable'][number][]): Listed {
+  return {
+    kind: 'unreachable',
+    title: 'POS systems that do not answer',
+    isCall: true,
+    tone: 'bad',
+    hint: 'Call the restaurant, or the vendor if there are many.',
+    needs: unreachable.map((each) => ({
+      key: `unreachable:${each.locationId}`,
+      ...ofLocation(each.locationId),
+      href: pageOf.location(each.locationId),
+      brief: [`no answer from its ${each.integration}`],
+      detail: `${each.integration} does not answer. Its orders are tried again`,
+      since: Date.parse(each.since),
+    })),
+  };
+}
+
+function ofSilent(silent: readonly Attention['silent'][number][]): Listed {
+  return {
+    kind: 'silent',
+    title: 'Silent locations',
+    isCall: true,
+    tone: 'warn',
+    hint: 'Tickets were sent, but the POS has sent nothing since.',
+    needs: silent.map((each) => ({
+      key: `silent:${each.locationId}`,
+      ...ofLocation(each.locationId),
+      href: pageOf.location(each.locationId),
+      brief: [`${many(each.sent, 'ticket')} without a report`],
+      detail: `${many(each.sent, 'ticket')} sent, and the POS has sent nothing since`,
+      since: Date.parse(each.oldestSentAt),
+    })),
+  };
+}
+
+function ofUnreachedContacts(unreachedContacts: readonly Attention['unreachedContacts'][number][]): Listed {
+  return {
+    kind: 'contacts',
+    title: 'Restaurants not notified',
+    isCall: true,
+    tone: 'warn',
+    hint: 'A contact could not be told about orders. Call the restaurant, then correct the contact.',
+    needs: unreachedContacts.map((each) => ({
+      key: `unreachedContacts:${each.locationId}`,
+      ...ofLocation(each.locationId),
+      href: pageOf.location(each.locationId),
+      brief: [each.lastProblem ?? many(each.count, 'message')],
+      detail: [`${many(each.count, 'message')} not sent`, each.lastProblem].filter(Boolean).join(': '),
+      since: Date.parse(each.lastAt),
+    })),
+  };
+}
+
+function ofDropped(dropped: readonly Attention['dropped'][number][]): Listed {
+  return {
+    kind: 'dropped',
+    title: 'Dropped webhooks',
+    isCall: true,
+    tone: 'warn',
+    hint: 'They are stored. Fix the reason, then replay them.',
+    needs: dropped.map((each) => ({
+      key: `dropped:${each.locationId}:${each.integration}`,
+      ...ofLocation(each.locationId, each.count),
+      href: `/console/webhooks${query({ outcome: 'dropped', location: each.locationId })}`,
+      brief: [many(each.count, 'webhook'), `of ${each.integration}`],
+      detail: [`${many(each.count, 'webhook')} of ${each.integration}`, each.lastReason].filter(Boolean).join(': '),
+      since: Date.parse(each.lastReceivedAt),
+    })),
   };
 }
 

@@ -135,27 +135,47 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           {cancel.canCancel && cancelButton(cancel.canConclude)}
         </Banner>
       )}
-      {conflicts > 0 && (
-        <div class="orders-banner bad">
-          <p>
-            <span class="orders-sentence">The POS contradicts what the member was told. </span>
-            See {conflicts === 1 ? 'the line' : `the ${conflicts} lines`} marked “conflict” below. Check the order at
-            the POS, then close the case.
-          </p>
-          {!isStandingBad && !isCancelBad && telephone}
-        </div>
-      )}
+      {conflicts > 0 && <Conflicts count={conflicts}>{!isStandingBad && !isCancelBad && telephone}</Conflicts>}
       {standing === undefined && canBeCancelled(story) && <div class="buttons">{cancelButton(false)}</div>}
-      {asking === 'cancel' && <CancelDialog story={story} name={cancelName} onDone={done} onClose={close} />}
-      {(asking === 'cancelled' || asking === 'continues') && (
-        <ConcludeDialog story={story} isCancelled={asking === 'cancelled'} onDone={done} onClose={close} />
-      )}
-      {asking === 'retry' && <RetryDialog story={story} onDone={done} onClose={close} />}
-      {(asking === 'there' || asking === 'not there') && (
-        <ResolveDialog story={story} isThere={asking === 'there'} onDone={done} onClose={close} />
+      {asking !== undefined && (
+        <Dialog asking={asking} story={story} cancelName={cancelName} onDone={done} onClose={close} />
       )}
     </section>
   );
+}
+
+function Conflicts({ count, children }: { count: number; children: ComponentChildren }) {
+  return (
+    <div class="orders-banner bad">
+      <p>
+        <span class="orders-sentence">The POS contradicts what the member was told. </span>
+        See {count === 1 ? 'the line' : `the ${count} lines`} marked “conflict” below. Check the order at the POS, then
+        close the case.
+      </p>
+      {children}
+    </div>
+  );
+}
+
+/** The dialog of the action that was chosen. */
+function Dialog({
+  asking,
+  story,
+  cancelName,
+  onDone,
+  onClose,
+}: {
+  asking: Asking;
+  story: ShownOrder;
+  cancelName: string;
+  onDone: (message: string) => void;
+  onClose: () => void;
+}) {
+  const shared = { story, onDone, onClose };
+  if (asking === 'cancel') return <CancelDialog {...shared} name={cancelName} />;
+  if (asking === 'retry') return <RetryDialog {...shared} />;
+  if (asking === 'there' || asking === 'not there') return <ResolveDialog {...shared} isThere={asking === 'there'} />;
+  return <ConcludeDialog {...shared} isCancelled={asking === 'cancelled'} />;
 }
 
 /** @param about.more below the reason @param about.children buttons */

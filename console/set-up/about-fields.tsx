@@ -20,9 +20,6 @@ export function AboutFields({
 }) {
   const put = (field: keyof AboutDraft) => (event: { currentTarget: { value: string } }) =>
     onChange({ ...draft, [field]: event.currentTarget.value });
-  const own = scopeOf('integrator');
-  const chosen = linesOf(draft.groups);
-  const offered = (own?.groups ?? groups).filter((group) => !chosen.includes(group));
   return (
     <>
       <FormField id="about-name" label="Name" problem={problems['name']} hint="For people.">
@@ -100,39 +97,64 @@ export function AboutFields({
           />
         )}
       </FormField>
-      <FormField
-        id="about-groups"
-        label="Groups"
-        problem={problems['groups']}
-        isRequired={own !== null && draft.groups === ''}
-        hint="One per line, such as its brand and its region. Roles and lists can be limited to a group."
-      >
-        {(attributes) => (
-          <>
-            <textarea {...attributes} rows={2} spellcheck={false} value={draft.groups} onInput={put('groups')} />
-            {offered.length > 0 && (
-              <div class="form-offers">
-                {offered.slice(0, 12).map((group) => (
-                  <button
-                    key={group}
-                    type="button"
-                    aria-label={`Add the group ${group}`}
-                    onClick={() => onChange({ ...draft, groups: [...chosen, group].join('\n') })}
-                  >
-                    + {group}
-                  </button>
-                ))}
-              </div>
-            )}
-          </>
-        )}
-      </FormField>
+      <GroupsField draft={draft} problem={problems['groups']} groups={groups} onChange={onChange} />
       <Contacts
         contacts={draft.contacts}
         problem={problems['contacts']}
         onChange={(contacts) => onChange({ ...draft, contacts })}
       />
     </>
+  );
+}
+
+function GroupsField({
+  draft,
+  problem,
+  groups,
+  onChange,
+}: {
+  draft: AboutDraft;
+  problem: string | undefined;
+  groups: readonly string[];
+  onChange: (draft: AboutDraft) => void;
+}) {
+  const own = scopeOf('integrator');
+  const chosen = linesOf(draft.groups);
+  const offered = (own?.groups ?? groups).filter((group) => !chosen.includes(group));
+  return (
+    <FormField
+      id="about-groups"
+      label="Groups"
+      problem={problem}
+      isRequired={own !== null && draft.groups === ''}
+      hint="One per line, such as its brand and its region. Roles and lists can be limited to a group."
+    >
+      {(attributes) => (
+        <>
+          <textarea
+            {...attributes}
+            rows={2}
+            spellcheck={false}
+            value={draft.groups}
+            onInput={({ currentTarget }) => onChange({ ...draft, groups: currentTarget.value })}
+          />
+          {offered.length > 0 && (
+            <div class="form-offers">
+              {offered.slice(0, 12).map((group) => (
+                <button
+                  key={group}
+                  type="button"
+                  aria-label={`Add the group ${group}`}
+                  onClick={() => onChange({ ...draft, groups: [...chosen, group].join('\n') })}
+                >
+                  + {group}
+                </button>
+              ))}
+            </div>
+          )}
+        </>
+      )}
+    </FormField>
   );
 }
 

@@ -244,24 +244,136 @@ function sentInWords(sent: number, tried: number): string {
   return tried === 1 ? '1 order was sent.' : `${tried} orders were sent.`;
 }
 
-function LoadedForm({
-  location,
-  providers,
-  groups,
-  only,
-  onDone,
-  onSaved,
-  onClose,
-}: {
+type Editing = {
   location: ShownLocation;
   providers: readonly ShownProvider[];
-  groups: readonly string[];
   /** The only fields of the settings that are shown. They are saved without a preview. */
   only?: readonly Field[];
   onDone: () => void;
   onSaved: (warnings: readonly string[]) => void;
   onClose: () => void;
+};
+
+function LoadedForm({ groups, ...editing }: Editing & { groups: readonly string[] }) {
+  const { providers, only, onClose } = editing;
+  const { base, edit, problems, isSamePos, ...now } = useEditing(editing);
+  const { setEdit, setProblems } = now;
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (only === undefined) form.current?.querySelector<HTMLElement>('input')?.focus();
+  }, []);
+  useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [now.tries]);
+  return (
+    <form ref={form} class="set-up" noValidate onSubmit={(event) => void now.preview(event)}>
+      {only === undefined && (
+        <>
+          <AboutFields
+            draft={edit.about}
+            problems={problems}
+            groups={groups}
+            onChange={(about) => {
+              setProblems(withoutChanged(problems, edit.about, about));
+              setEdit({ ...edit, about });
+            }}
+          />
+          <ChoosePos edit={edit} base={base} providers={providers} onChange={setEdit} />
+        </>
+      )}
+      <SettingsForm
+        key={`${edit.integration} ${base.etag}`}
+        fields={only ?? now.fields}
+        draft={edit.settings}
+        problems={problems}
+        fingerprints={isSamePos ? fingerprintsOf(base) : {}}
+        onChange={(settings) => {
+          setProblems(withoutChanged(problems, edit.settings, settings, 'settings.'));
+          setEdit({ ...edit, settings });
+        }}
+      />
+      <div role="alert">
+        {now.isOld && (
+          <div class="problem set-up-old">
+            <p>Somebody changed this location meanwhile. Nothing of yours was saved. Reload it: your inputs stay.</p>
+            <button type="button" onClick={() => void now.reload()}>
+              Reload
+            </button>
+          </div>
+        )}
+        <p class="problem">{now.message}</p>
+      </div>
+      <div class="buttons set-up-buttons">
+        {only === undefined && (
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        )}
+        <button type="submit" class="primary" aria-disabled={now.isBusy}>
+          {now.isBusy ? 'One moment …' : only === undefined ? 'Preview and save …' : 'Save'}
+        </button>
+      </div>
+      {now.would !== undefined && (
+        <Confirm title="Save these changes?" action="Save" onConfirm={now.save} onClose={() => now.setWould(undefined)}>
+          <Changes changes={now.would.changes} />
+          <Warnings warnings={now.would.warnings} />
+          {!isSamePos && now.would.validTokens === 0 && <p>The location has no valid token. Make one afterwards.</p>}
+        </Confirm>
+      )}
+    </form>
+  );
+}
+
+/** Chooses the POS. Another POS begins with empty settings. */
+function ChoosePos({
+  edit,
+  base,
+  providers,
+  onChange,
+}: {
+  edit: Edit;
+  base: ShownLocation;
+  providers: readonly ShownProvider[];
+  onChange: (edit: Edit) => void;
 }) {
+  return (
+    <FormField
+      id="edit-integration"
+      label="POS"
+      hint={
+        edit.integration !== base.integration && (
+          <>
+            <b>All settings are replaced.</b> The tokens of the former POS stop working: make a new one afterwards.
+          </>
+        )
+      }
+    >
+      {(attributes) => (
+        <select
+          {...attributes}
+          value={edit.integration}
+          onChange={({ currentTarget: { value: integration } }) =>
+            onChange({
+              ...edit,
+              integration,
+              settings:
+                integration === base.integration
+                  ? editOf(base, fieldsFor(providers, base)).settings
+                  : draftOf(fieldsFor(providers, { integration, settings: {} }), {}),
+            })
+          }
+        >
+          {providers.map(({ integration, settings }) => (
+            <option key={integration} value={integration}>
+              {(settings as Schema).title ?? integration}
+            </option>
+          ))}
+        </select>
+      )}
+    </FormField>
+  );
+}
+
+/** What is edited of a location, and how it is sent. */
+function useEditing({ location, providers, only, onDone, onSaved, onClose }: Editing) {
   // The page loads the location again and again, but the form stays with the version that it was opened for.
   const [base, setBase] = useState(location);
   const [edit, setEdit] = useState<Edit>(() => editOf(location, fieldsFor(providers, location)));
@@ -270,15 +382,10 @@ function LoadedForm({
   const [isOld, setOld] = useState(false);
   const [would, setWould] = useState<ChangedLocation>();
   const [isBusy, setBusy] = useState(false);
-  const form = useRef<HTMLFormElement>(null);
   const isSamePos = edit.integration === base.integration;
   const fields = fieldsFor(providers, isSamePos ? base : { integration: edit.integration, settings: {} });
   const path = `/locations/${encodeURIComponent(base.locationId)}`;
-  useEffect(() => {
-    if (only === undefined) form.current?.querySelector<HTMLElement>('input')?.focus();
-  }, []);
   const [tries, setTries] = useState(0);
-  useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [tries]);
 
   const send = async (dryRun: boolean): Promise<ChangedLocation> =>
     ask<ChangedLocation>('PATCH', path + query({ dryRun: dryRun || undefined }), {
@@ -352,97 +459,24 @@ function LoadedForm({
     }
   };
 
-  return (
-    <form ref={form} class="set-up" noValidate onSubmit={(event) => void preview(event)}>
-      {only === undefined && (
-        <>
-          <AboutFields
-            draft={edit.about}
-            problems={problems}
-            groups={groups}
-            onChange={(about) => {
-              setProblems(withoutChanged(problems, edit.about, about));
-              setEdit({ ...edit, about });
-            }}
-          />
-          <FormField
-            id="edit-integration"
-            label="POS"
-            hint={
-              !isSamePos && (
-                <>
-                  <b>All settings are replaced.</b> The tokens of the former POS stop working: make a new one
-                  afterwards.
-                </>
-              )
-            }
-          >
-            {(attributes) => (
-              <select
-                {...attributes}
-                value={edit.integration}
-                onChange={({ currentTarget: { value: integration } }) =>
-                  setEdit({
-                    ...edit,
-                    integration,
-                    settings:
-                      integration === base.integration
-                        ? editOf(base, fieldsFor(providers, base)).settings
-                        : draftOf(fieldsFor(providers, { integration, settings: {} }), {}),
-                  })
-                }
-              >
-                {providers.map(({ integration, settings }) => (
-                  <option key={integration} value={integration}>
-                    {(settings as Schema).title ?? integration}
-                  </option>
-                ))}
-              </select>
-            )}
-          </FormField>
-        </>
-      )}
-      <SettingsForm
-        key={`${edit.integration} ${base.etag}`}
-        fields={only ?? fields}
-        draft={edit.settings}
-        problems={problems}
-        fingerprints={isSamePos ? fingerprintsOf(base) : {}}
-        onChange={(settings) => {
-          setProblems(withoutChanged(problems, edit.settings, settings, 'settings.'));
-          setEdit({ ...edit, settings });
-        }}
-      />
-      <div role="alert">
-        {isOld && (
-          <div class="problem set-up-old">
-            <p>Somebody changed this location meanwhile. Nothing of yours was saved. Reload it: your inputs stay.</p>
-            <button type="button" onClick={() => void reload()}>
-              Reload
-            </button>
-          </div>
-        )}
-        <p class="problem">{message}</p>
-      </div>
-      <div class="buttons set-up-buttons">
-        {only === undefined && (
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        )}
-        <button type="submit" class="primary" aria-disabled={isBusy}>
-          {isBusy ? 'One moment …' : only === undefined ? 'Preview and save …' : 'Save'}
-        </button>
-      </div>
-      {would !== undefined && (
-        <Confirm title="Save these changes?" action="Save" onConfirm={save} onClose={() => setWould(undefined)}>
-          <Changes changes={would.changes} />
-          <Warnings warnings={would.warnings} />
-          {!isSamePos && would.validTokens === 0 && <p>The location has no valid token. Make one afterwards.</p>}
-        </Confirm>
-      )}
-    </form>
-  );
+  return {
+    base,
+    edit,
+    setEdit,
+    problems,
+    setProblems,
+    message,
+    isOld,
+    would,
+    setWould,
+    isBusy,
+    tries,
+    fields,
+    isSamePos,
+    preview,
+    save,
+    reload,
+  };
 }
 
 function fieldsFor(

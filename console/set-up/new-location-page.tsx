@@ -18,7 +18,8 @@ import { problemsOf, withoutChanged, type FieldProblems } from './field-problems
 import { FormField } from './form-field.tsx';
 import { forgetNewLocation, newLocation, type NewLocation } from './new-location.ts';
 import './set-up.css';
-import { draftOf, fieldsOf, idsOf, readDraft, type Schema } from './settings-fields.ts';
+import { draftOf, fieldsOf, idsOf, readDraft } from './settings-fields.ts';
+import type { Field, Schema, SettingsDraft } from './settings-fields.ts';
 import { SettingsForm } from './settings-form.tsx';
 import { Steps } from './steps.tsx';
 
@@ -62,19 +63,9 @@ function Wizard({
   const provider = providers.find(({ integration }) => integration === draft.integration);
   const fields = provider === undefined ? [] : fieldsOf(provider.settings);
   const settings = draft.settings[draft.integration] ?? draftOf(fields, {});
-  // A step is only shown if the steps before it are filled in, for example after the page was reloaded.
   const isFilled = provider !== undefined && draft.locationId !== '';
-  const now = step === '3' && isFilled && would?.of === draft ? 3 : (step === '2' || step === '3') && isFilled ? 2 : 1;
-  const form = useRef<HTMLFormElement>(null);
-  const heading = useRef<HTMLHeadingElement>(null);
-  const shown = useRef(now);
-  useEffect(() => {
-    if (shown.current !== now) heading.current?.focus();
-    shown.current = now;
-  }, [now]);
-  // Only a refused step moves the focus: a problem also disappears while its input is typed in.
-  const [tries, setTries] = useState(0);
-  useEffect(() => form.current?.querySelector<HTMLElement>('[data-wrong], [aria-invalid]')?.focus(), [tries]);
+  const now = stepOf(step, isFilled, would?.of === draft);
+  const { form, heading, markRefused } = useFocus(now);
 
   const put = (some: Partial<NewLocation>): void => {
     const next = { ...draft, ...some };
@@ -84,7 +75,7 @@ function Wizard({
   };
   const show = (found: FieldProblems, others: readonly string[] = []): void => {
     setProblems(found);
-    setTries(tries + 1);
+    markRefused();
     const count = Object.keys(found).length;
     const some = count === 0 ? [] : [`Correct ${count === 1 ? 'the marked field' : `${count} fields`}.`];
     setMessage([...others, ...some].join(' ') || undefined);
@@ -92,11 +83,7 @@ function Wizard({
   const path = `/locations/${encodeURIComponent(draft.locationId)}`;
 
   const toSettings = (): void => {
-    const found = {
-      ...(draft.integration === '' && { integration: 'Choose a POS.' }),
-      ...(draft.locationId === '' && { locationId: 'The id is missing. It is the one of the ordering platform.' }),
-      ...(exists(locations, draft.locationId) && { locationId: 'A location with this id exists already.' }),
-    };
+    const found = problemsOfFirst(draft, locations);
     show(found);
     if (Object.keys(found).length === 0) go({ step: '2' });
   };
@@ -106,7 +93,7 @@ function Wizard({
     const wrong = Object.entries(read.problems).map(([id, problem]) => [`settings.${id}`, problem]);
     show(Object.fromEntries(wrong) as FieldProblems);
     if (wrong.length > 0) return;
-    const body = { integration: draft.integration, settings: read.settings, ...readAbout(draft.about) };
+    const body = bodyOf(draft, read.settings);
     setBusy(true);
     try {
       setWould({ ...(await ask<ChangedLocation>('PUT', `${path}?dryRun=true`, { body })), of: draft });
@@ -122,11 +109,7 @@ function Wizard({
   };
 
   const save = async (): Promise<void> => {
-    const body = {
-      integration: draft.integration,
-      settings: readDraft(fields, settings).settings,
-      ...readAbout(draft.about),
-    };
+    const body = bodyOf(draft, readDraft(fields, settings).settings);
     setBusy(true);
     try {
       // What was reviewed is what is stored: a new location, or the one that was there.
@@ -158,41 +141,115 @@ function Wizard({
         </h2>
         {now === 1 && <First draft={draft} problems={problems} providers={providers} locations={locations} put={put} />}
         {now === 2 && (
-          <>
-            <p class="faint">
-              What each setting means is in <code>docs/providers/{draft.integration}.md</code>. Secrets are stored
-              encrypted, and are never shown again.
-            </p>
-            <SettingsForm
-              key={draft.integration}
-              fields={fields}
-              draft={settings}
-              problems={problems}
-              onChange={(next) => {
-                put({ settings: { ...draft.settings, [draft.integration]: next } });
-                setProblems(withoutChanged(problems, settings, next, 'settings.'));
-              }}
-            />
-          </>
+          <Second
+            integration={draft.integration}
+            fields={fields}
+            settings={settings}
+            problems={problems}
+            onChange={(next) => {
+              put({ settings: { ...draft.settings, [draft.integration]: next } });
+              setProblems(withoutChanged(problems, settings, next, 'settings.'));
+            }}
+          />
         )}
         {now === 3 && would !== undefined && <Review would={would} />}
         <p class="problem" role="alert">
           {message}
         </p>
-        <div class="buttons set-up-buttons">
-          {now > 1 && (
-            <button type="button" onClick={() => go({ step: now === 3 ? '2' : '' })}>
-              Back
-            </button>
-          )}
-          {!(now === 3 && would?.created === false) && (
-            <button type="submit" class="primary" aria-disabled={isBusy}>
-              {now === 1 ? 'Next: settings' : now === 2 ? (isBusy ? 'One moment …' : 'Next: review and save') : 'Save'}
-            </button>
-          )}
-        </div>
+        <StepButtons
+          now={now}
+          isBusy={isBusy}
+          canSave={would?.created !== false}
+          onBack={() => go({ step: now === 3 ? '2' : '' })}
+        />
       </div>
     </form>
+  );
+}
+
+/** A step is only shown if the steps before it are filled in, for example after the page was reloaded. */
+function stepOf(step: string, isFilled: boolean, isReviewed: boolean): 1 | 2 | 3 {
+  if (step === '3' && isFilled && isReviewed) return 3;
+  return (step === '2' || step === '3') && isFilled ? 2 : 1;
+}
+
+/** The heading gets the focus when the step changes, and the first wrong field when a step is refused. */
+function useFocus(now: 1 | 2 | 3) {
+  const form = useRef<HTMLFormElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const shown = useRef(now);
+  useEffect(() => {
+    if (shown.current !== now) heading.current?.focus();
+    shown.current = now;
+  }, [now]);
+  // Only a refused step moves the focus: a problem also disappears while its input is typed in.
+  const [tries, setTries] = useState(0);
+  useEffect(() => form.current?.querySelector<HTMLElement>('[data-wrong], [aria-invalid]')?.focus(), [tries]);
+  return { form, heading, markRefused: () => setTries(tries + 1) };
+}
+
+/** The body of a request that stores the location. */
+function bodyOf({ integration, about }: NewLocation, settings: object): object {
+  return { integration, settings, ...readAbout(about) };
+}
+
+/** What is missing or wrong in the first step. */
+function problemsOfFirst(draft: NewLocation, locations: readonly ListedLocation[]): FieldProblems {
+  return {
+    ...(draft.integration === '' && { integration: 'Choose a POS.' }),
+    ...(draft.locationId === '' && { locationId: 'The id is missing. It is the one of the ordering platform.' }),
+    ...(exists(locations, draft.locationId) && { locationId: 'A location with this id exists already.' }),
+  };
+}
+
+function Second({
+  integration,
+  fields,
+  settings,
+  problems,
+  onChange,
+}: {
+  integration: string;
+  fields: readonly Field[];
+  settings: SettingsDraft;
+  problems: FieldProblems;
+  onChange: (settings: SettingsDraft) => void;
+}) {
+  return (
+    <>
+      <p class="faint">
+        What each setting means is in <code>docs/providers/{integration}.md</code>. Secrets are stored encrypted, and
+        are never shown again.
+      </p>
+      <SettingsForm key={integration} fields={fields} draft={settings} problems={problems} onChange={onChange} />
+    </>
+  );
+}
+
+function StepButtons({
+  now,
+  isBusy,
+  canSave,
+  onBack,
+}: {
+  now: 1 | 2 | 3;
+  isBusy: boolean;
+  canSave: boolean;
+  onBack: () => void;
+}) {
+  return (
+    <div class="buttons set-up-buttons">
+      {now > 1 && (
+        <button type="button" onClick={onBack}>
+          Back
+        </button>
+      )}
+      {(now < 3 || canSave) && (
+        <button type="submit" class="primary" aria-disabled={isBusy}>
+          {now === 1 ? 'Next: settings' : now === 2 ? (isBusy ? 'One moment …' : 'Next: review and save') : 'Save'}
+        </button>
+      )}
+    </div>
   );
 }
 

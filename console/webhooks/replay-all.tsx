@@ -1,3 +1,4 @@
+import type { Ref } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from '../api.ts';
 import { announce } from '../parts/announce.ts';
@@ -94,35 +95,86 @@ export function ReplayAll({
 
   if (stage === undefined) {
     return (
-      <div class={`webhooks-all ${chosen.length > 0 ? 'chosen' : ''}`}>
-        {chosen.length > 0 ? (
-          <>
-            <button ref={begin} type="button" class="primary" onClick={() => void go(true, NOTHING_YET, chosen)}>
-              Replay {chosen.length} …
-            </button>
-            <button type="button" onClick={onClear}>
-              Clear
-            </button>
-          </>
-        ) : (
-          <button
-            ref={begin}
-            type="button"
-            disabled={'why' in all}
-            onClick={() => void go(true, NOTHING_YET, undefined)}
-          >
-            Replay all that match …
-          </button>
-        )}
-        <span class="faint">
-          {'why' in all && chosen.length === 0
-            ? all.why
-            : 'A dry run first shows the result for each webhook, and changes nothing.'}
-        </span>
-      </div>
+      <Begin
+        button={begin}
+        why={'why' in all ? all.why : undefined}
+        chosen={chosen}
+        onClear={onClear}
+        onBegin={(of) => void go(true, NOTHING_YET, of)}
+      />
     );
   }
 
+  return (
+    <Run
+      stage={stage}
+      heading={heading}
+      confirm={confirm}
+      onReplay={(run, of) => void go(false, { ...NOTHING_YET, until: run.until }, of)}
+      onContinue={(isDry, run, of) => void go(isDry, run, of)}
+      onStop={() => underWay.current?.abort()}
+      onClose={() => setStage(undefined)}
+    />
+  );
+}
+
+function Begin({
+  button,
+  why,
+  chosen,
+  onClear,
+  onBegin,
+}: {
+  button: Ref<HTMLButtonElement>;
+  /** Why those that match cannot be replayed. Undefined if they can be. */
+  why: string | undefined;
+  chosen: Chosen;
+  onClear: () => void;
+  onBegin: (of: Chosen | undefined) => void;
+}) {
+  return (
+    <div class={`webhooks-all ${chosen.length > 0 ? 'chosen' : ''}`}>
+      {chosen.length > 0 ? (
+        <>
+          <button ref={button} type="button" class="primary" onClick={() => onBegin(chosen)}>
+            Replay {chosen.length} …
+          </button>
+          <button type="button" onClick={onClear}>
+            Clear
+          </button>
+        </>
+      ) : (
+        <button ref={button} type="button" disabled={why !== undefined} onClick={() => onBegin(undefined)}>
+          Replay all that match …
+        </button>
+      )}
+      <span class="faint">
+        {why !== undefined && chosen.length === 0
+          ? why
+          : 'A dry run first shows the result for each webhook, and changes nothing.'}
+      </span>
+    </div>
+  );
+}
+
+/** A dry run or a replay, and what can be done with it. */
+function Run({
+  stage,
+  heading,
+  confirm,
+  onReplay,
+  onContinue,
+  onStop,
+  onClose,
+}: {
+  stage: Stage;
+  heading: Ref<HTMLHeadingElement>;
+  confirm: Ref<HTMLButtonElement>;
+  onReplay: (run: ReplayRun, of: Chosen | undefined) => void;
+  onContinue: (isDry: boolean, run: ReplayRun, of: Chosen | undefined) => void;
+  onStop: () => void;
+  onClose: () => void;
+}) {
   const { is, run, of, isCut = false, problem } = stage;
   const isUnderWay = is === 'trying' || is === 'replaying';
   const isDry = is === 'trying' || is === 'tried';
@@ -146,7 +198,7 @@ export function ReplayAll({
           <span>
             {countOf(run)} of {count === 0 ? '…' : `${orMore}${count}`}
           </span>
-          <button type="button" onClick={() => underWay.current?.abort()}>
+          <button type="button" onClick={onStop}>
             Stop
           </button>
         </div>
@@ -168,21 +220,16 @@ export function ReplayAll({
       {!isUnderWay && (
         <div class="buttons">
           {is === 'tried' && isWorthIt && (
-            <button
-              ref={confirm}
-              type="button"
-              class="primary"
-              onClick={() => void go(false, { ...NOTHING_YET, until: run.until }, of)}
-            >
+            <button ref={confirm} type="button" class="primary" onClick={() => onReplay(run, of)}>
               Replay {toReplay}
             </button>
           )}
           {isCut && (
-            <button type="button" onClick={() => void go(isDry, run, of)}>
+            <button type="button" onClick={() => onContinue(isDry, run, of)}>
               Continue
             </button>
           )}
-          <button type="button" onClick={() => setStage(undefined)}>
+          <button type="button" onClick={onClose}>
             Close
           </button>
         </div>

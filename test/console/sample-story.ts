@@ -23,45 +23,47 @@ function attempt(
   };
 }
 
+const PLACEMENT: ShownOrder['placement'] = {
+  state: 'sent',
+  locationId: 'club-1',
+  problem: null,
+  cause: null,
+  underWay: false,
+  attempts: 2,
+  failures: 0,
+  signalledAt: at('00'),
+  deadlineAt: '2027-01-31T18:30:00+00:00',
+  nextAttemptAt: null,
+  requestEndedAt: at('01.2'),
+  finishedAt: at('01.201'),
+};
+
+const ORDER: NonNullable<ShownOrder['order']> = {
+  locationId: 'club-1',
+  integration: 'standard',
+  fulfillment: 'pickup',
+  callOutCode: 'K472',
+  status: 'cancelled',
+  memberState: 'cancelled',
+  sequence: 3,
+  providerOrderId: '8F2K',
+  reason: null,
+  reasonCode: 'restaurant_cancelled',
+  itemIds: null,
+  estimatedReadyAt: null,
+  estimatedDeliveryAt: null,
+  trackingUrl: null,
+  failedByUs: false,
+  leftOut: [],
+  requestedAt: null,
+  createdAt: at('00.1'),
+  updatedAt: at('05'),
+  endedAt: at('05'),
+  erasedAt: '2027-03-03T18:00:05+00:00',
+};
+
 /** An order that was tried twice, changed, cancelled by its member and erased: it has every kind of event. */
 export function sampleStory(): ShownOrder {
-  const placement: ShownOrder['placement'] = {
-    state: 'sent',
-    locationId: 'club-1',
-    problem: null,
-    cause: null,
-    underWay: false,
-    attempts: 2,
-    failures: 0,
-    signalledAt: at('00'),
-    deadlineAt: '2027-01-31T18:30:00+00:00',
-    nextAttemptAt: null,
-    requestEndedAt: at('01.2'),
-    finishedAt: at('01.201'),
-  };
-  const order: ShownOrder['order'] = {
-    locationId: 'club-1',
-    integration: 'standard',
-    fulfillment: 'pickup',
-    callOutCode: 'K472',
-    status: 'cancelled',
-    memberState: 'cancelled',
-    sequence: 3,
-    providerOrderId: '8F2K',
-    reason: null,
-    reasonCode: 'restaurant_cancelled',
-    itemIds: null,
-    estimatedReadyAt: null,
-    estimatedDeliveryAt: null,
-    trackingUrl: null,
-    failedByUs: false,
-    leftOut: [],
-    requestedAt: null,
-    createdAt: at('00.1'),
-    updatedAt: at('05'),
-    endedAt: at('05'),
-    erasedAt: '2027-03-03T18:00:05+00:00',
-  };
   const webhook = {
     webhookId: '019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33',
     receivedAt: at('04.99'),
@@ -113,8 +115,8 @@ export function sampleStory(): ShownOrder {
       },
     ],
     traceId: '7d02a6c40f3e5d7b8a21019c1f7a91b3',
-    placement,
-    order,
+    placement: structuredClone(PLACEMENT),
+    order: structuredClone(ORDER),
     cancellation: {
       state: 'cancelled',
       requestedBy: 'platform',

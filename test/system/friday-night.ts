@@ -68,20 +68,10 @@ type Step = { minutesAgo: number; action: () => Promise<unknown> };
  */
 export async function spendFridayNight(system: System): Promise<Friday> {
   const clubs = Object.keys(CLUBS) as Club[];
-  const poses = new Map<Club, Pos>();
-  const webhooks = new Map<Club, string>();
   const faults = new Map<string, PosFault>();
   const types = new Map<string, FulfillmentType>();
+  const { poses, webhooks } = await openClubs(system, clubs, faults);
   const posOf = (club: Club): Pos => poses.get(club) as Pos;
-  for (const club of clubs) {
-    const pos = await startPos(club === 'garden-terrace' ? { secret: RIGHT } : {});
-    pos.behave = ({ order }) => faults.get(order.serviceOrderId);
-    poses.set(club, pos);
-    const secret = club === 'garden-terrace' ? { secret: RIGHT } : { unsigned: true };
-    await system.addLocation(club, { ordersUrl: pos.ordersUrl, ...secret }, CLUBS[club]);
-    webhooks.set(club, await system.webhookUrl(club));
-  }
-
   const steps: Step[] = [];
   let number = 20_400;
   const random = repeatably(7);
@@ -171,20 +161,7 @@ export async function spendFridayNight(system: System): Promise<Friday> {
   });
   for (const [nth, id] of unheard.entries()) report('garden-terrace', id, 'received', 4 - nth * 0.5);
 
-  // The time at which a location was last heard is stored periodically: later, it would be the current time.
-  steps.push({
-    minutesAgo: 0,
-    action: () =>
-      until(async () => {
-        const unwritten = await system.query(
-          `SELECT FROM webhooks d WHERE location_id = 'rooftop-bar' AND NOT EXISTS (
-             SELECT FROM location_last_seen h WHERE h.location_id = d.location_id AND h.last_seen_at >= d.received_at
-           ) LIMIT 1`,
-        );
-        return unwritten.length === 0;
-        // It is written every ten seconds.
-      }, 15_000),
-  });
+  steps.push({ minutesAgo: 0, action: () => untilHeard(system) });
 
   await spend(system, steps);
   await seedTraffic(system, clubs);
@@ -198,6 +175,34 @@ export async function spendFridayNight(system: System): Promise<Friday> {
       await Promise.all([...poses.values()].map((pos) => pos.stop()));
     },
   };
+}
+
+/** Opens the clubs, each with a POS that has the faults of its orders. */
+async function openClubs(system: System, clubs: readonly Club[], faults: ReadonlyMap<string, PosFault>) {
+  const poses = new Map<Club, Pos>();
+  const webhooks = new Map<Club, string>();
+  for (const club of clubs) {
+    const pos = await startPos(club === 'garden-terrace' ? { secret: RIGHT } : {});
+    pos.behave = ({ order }) => faults.get(order.serviceOrderId);
+    poses.set(club, pos);
+    const secret = club === 'garden-terrace' ? { secret: RIGHT } : { unsigned: true };
+    await system.addLocation(club, { ordersUrl: pos.ordersUrl, ...secret }, CLUBS[club]);
+    webhooks.set(club, await system.webhookUrl(club));
+  }
+  return { poses, webhooks };
+}
+
+/** The time at which a location was last heard is stored periodically: later, it would be the current time. */
+async function untilHeard(system: System): Promise<void> {
+  await until(async () => {
+    const unwritten = await system.query(
+      `SELECT FROM webhooks d WHERE location_id = 'rooftop-bar' AND NOT EXISTS (
+         SELECT FROM location_last_seen h WHERE h.location_id = d.location_id AND h.last_seen_at >= d.received_at
+       ) LIMIT 1`,
+    );
+    return unwritten.length === 0;
+    // It is written every ten seconds.
+  }, 15_000);
 }
 
 function orderOf(about: {

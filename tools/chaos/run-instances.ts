@@ -55,8 +55,7 @@ const ALL_READY_WITHIN_MS = 60_000;
 /** Time to exit. Cloud Run gives the least of all platforms: 10 s. The default of DRAIN_FINISH_MS fits into it. */
 const EXIT_WITHIN_MS = 10_000;
 
-/** Runs processes of the service, each of which may be replaced at any time. */
-export async function runInstances(about: {
+type Options = {
   /** All processes begin with the first one. */
   programs: readonly Program[];
   seed: number;
@@ -65,108 +64,55 @@ export async function runInstances(about: {
   history: History;
   /** The number of processes. */
   places: number;
-}): Promise<Instances> {
-  const { programs, seed, clocks, history, places: count } = about;
-  const misbehaved: string[] = [];
-  const all: Instance[] = [];
-  const places: (Instance | undefined)[] = [];
-  const programOf = Array.from({ length: count }, () => 0);
+};
 
-  let isRead = true;
-  let started = 0;
-  const begin = async (place: number): Promise<Instance> => {
-    started += 1;
-    const nth = started;
-    const offMs = clocks && nth % 2 === 0 ? TEN_MINUTES_MS * (chance(seed, 'clock', nth) < 0.5 ? -1 : 1) : 0;
-    const port = await freePort();
-    const program = programOf[place] ?? 0;
-    const { main, env } = programs[program] ?? {};
-    const off = offMs === 0 ? {} : { NODE_OPTIONS: `--import ${CLOCK}`, CLOCK_OFF_MS: String(offMs) };
-    const instance: Instance = {
-      ...spawnMain({ ...env, ...off, PORT: String(port) }, FILES, main),
-      name: `process ${nth}`,
-      url: `http://127.0.0.1:${port}`,
-      leaving: false,
-      killed: false,
-      before: places[place],
-    };
-    if (!isRead) instance.child.stdout?.pause();
-    // The rest of its output is always read: otherwise the stream would never close.
-    instance.child.once('exit', () => instance.child.stdout?.resume());
-    all.push(instance);
-    places[place] = instance;
-    history.note('process started', { process: instance.name, offMs, program });
-    void instance.exited.then((code) => {
-      history.note('process ended', { process: instance.name, code });
-      if (!instance.leaving) misbehaved.push(`${instance.name} ended on its own with ${code}: ${lastWords(instance)}`);
-    });
-    return instance;
-  };
+/** The processes of a run. */
+type Fleet = {
+  readonly options: Options;
+  readonly misbehaved: string[];
+  /** All that were started. */
+  readonly all: Instance[];
+  /** Those that run now. */
+  readonly places: (Instance | undefined)[];
+  /** The program of each place. */
+  readonly programOf: number[];
+  /** True if what they write is read. */
+  isRead: boolean;
+  /** How many were started. */
+  started: number;
+};
 
-  const leave = async (instance: Instance, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
-    instance.leaving = true;
-    instance.killed ||= signal === 'SIGKILL';
-    instance.child.kill(signal);
-    if (signal === 'SIGKILL') return void (await instance.exited);
-    const code = await Promise.race([instance.exited, sleep(EXIT_WITHIN_MS, 'late', { ref: false })]);
-    if (code === 0 || instance.killed) return undefined;
-    misbehaved.push(`${instance.name} got SIGTERM, and ${code === 'late' ? 'did not end' : `ended with ${code}`}`);
-    instance.child.kill('SIGKILL');
-    await instance.exited;
+/** Runs processes of the service, each of which may be replaced at any time. */
+export async function runInstances(options: Options): Promise<Instances> {
+  const { seed, places: count } = options;
+  const fleet: Fleet = {
+    options,
+    misbehaved: [],
+    all: [],
+    places: [],
+    programOf: Array.from({ length: count }, () => 0),
+    isRead: true,
+    started: 0,
   };
-
-  const ready = async ({ url, child }: Instance, withinMs: number): Promise<void> => {
-    const deadline = performance.now() + withinMs;
-    while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
-      if (
-        await fetch(`${url}/readyz`).then(
-          (response) => response.ok,
-          () => false,
-        )
-      )
-        return;
-      await sleep(100);
-    }
-  };
-
-  const untilReady = async (): Promise<void> => {
-    const running = places.filter((instance) => instance !== undefined);
-    await Promise.all(running.map((instance) => ready(instance, ALL_READY_WITHIN_MS)));
-  };
-
-  const start = async (): Promise<void> => {
-    await Promise.all(Array.from({ length: count }, (_, place) => begin(place)));
-    await untilReady();
-  };
-  await start();
-
-  const kill = async (place: number, awayMs: number): Promise<void> => {
-    const instance = places[place];
-    places[place] = undefined;
-    if (instance !== undefined) await leave(instance, 'SIGKILL');
-    await sleep(awayMs);
-    // A roll may have begun there meanwhile.
-    if (places[place] !== undefined) return;
-    const { before } = await begin(place);
-    if (before !== undefined) await leave(before, 'SIGTERM');
-  };
+  const { misbehaved, all, places, programOf } = fleet;
+  await start(fleet);
 
   return {
-    start,
+    start: () => start(fleet),
     misbehaved,
-    untilReady,
+    untilReady: () => untilReady(fleet),
     // A process that is ending still gets requests until the load balancer sees that it is not ready.
     urls: () => all.flatMap(({ child, url }) => (child.exitCode === null && child.signalCode === null ? url : [])),
     log: () => all.map((instance) => instance.output()).join(''),
     readLogs(read) {
-      isRead = read;
+      fleet.isRead = read;
       for (const instance of places) {
-        if (isRead) instance?.child.stdout?.resume();
+        if (read) instance?.child.stdout?.resume();
         else instance?.child.stdout?.pause();
       }
     },
     async kill(nth) {
-      await kill(nth % count, 1_000 * chance(seed, 'away', nth));
+      await kill(fleet, nth % count, 1_000 * chance(seed, 'away', nth));
     },
     async killAny(by) {
       const instance = pick(
@@ -174,16 +120,16 @@ export async function runInstances(about: {
         by,
       );
       const place = places.indexOf(instance);
-      if (place < 0) return leave(instance, 'SIGKILL');
-      await kill(place, 1_000 * by);
-      await untilReady();
+      if (place < 0) return leave(fleet, instance, 'SIGKILL');
+      await kill(fleet, place, 1_000 * by);
+      await untilReady(fleet);
     },
     async roll(nth, program) {
       const place = nth % count;
       if (program !== undefined) programOf[place] = program;
-      const begun = await begin(place);
+      const begun = await begin(fleet, place);
       await ready(begun, program === undefined ? READY_WITHIN_MS : ALL_READY_WITHIN_MS);
-      if (begun.before !== undefined) await leave(begun.before, 'SIGTERM');
+      if (begun.before !== undefined) await leave(fleet, begun.before, 'SIGTERM');
     },
     async freeze(nth, seconds) {
       const instance = places[nth % count];
@@ -193,10 +139,90 @@ export async function runInstances(about: {
     },
     async stop() {
       const running = places.flatMap((instance) => instance ?? []);
-      await Promise.all(running.map((instance) => leave(instance, 'SIGTERM')));
+      await Promise.all(running.map((instance) => leave(fleet, instance, 'SIGTERM')));
     },
   };
 }
+
+const begin = async (fleet: Fleet, place: number): Promise<Instance> => {
+  fleet.started += 1;
+  const nth = fleet.started;
+  const offMs =
+    fleet.options.clocks && nth % 2 === 0
+      ? TEN_MINUTES_MS * (chance(fleet.options.seed, 'clock', nth) < 0.5 ? -1 : 1)
+      : 0;
+  const port = await freePort();
+  const program = fleet.programOf[place] ?? 0;
+  const { main, env } = fleet.options.programs[program] ?? {};
+  const off = offMs === 0 ? {} : { NODE_OPTIONS: `--import ${CLOCK}`, CLOCK_OFF_MS: String(offMs) };
+  const instance: Instance = {
+    ...spawnMain({ ...env, ...off, PORT: String(port) }, FILES, main),
+    name: `process ${nth}`,
+    url: `http://127.0.0.1:${port}`,
+    leaving: false,
+    killed: false,
+    before: fleet.places[place],
+  };
+  if (!fleet.isRead) instance.child.stdout?.pause();
+  // The rest of its output is always read: otherwise the stream would never close.
+  instance.child.once('exit', () => instance.child.stdout?.resume());
+  fleet.all.push(instance);
+  fleet.places[place] = instance;
+  fleet.options.history.note('process started', { process: instance.name, offMs, program });
+  void instance.exited.then((code) => {
+    fleet.options.history.note('process ended', { process: instance.name, code });
+    if (!instance.leaving)
+      fleet.misbehaved.push(`${instance.name} ended on its own with ${code}: ${lastWords(instance)}`);
+  });
+  return instance;
+};
+
+const leave = async (fleet: Fleet, instance: Instance, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> => {
+  instance.leaving = true;
+  instance.killed ||= signal === 'SIGKILL';
+  instance.child.kill(signal);
+  if (signal === 'SIGKILL') return void (await instance.exited);
+  const code = await Promise.race([instance.exited, sleep(EXIT_WITHIN_MS, 'late', { ref: false })]);
+  if (code === 0 || instance.killed) return undefined;
+  fleet.misbehaved.push(`${instance.name} got SIGTERM, and ${code === 'late' ? 'did not end' : `ended with ${code}`}`);
+  instance.child.kill('SIGKILL');
+  await instance.exited;
+};
+
+const ready = async ({ url, child }: Instance, withinMs: number): Promise<void> => {
+  const deadline = performance.now() + withinMs;
+  while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
+    if (
+      await fetch(`${url}/readyz`).then(
+        (response) => response.ok,
+        () => false,
+      )
+    )
+      return;
+    await sleep(100);
+  }
+};
+
+const untilReady = async (fleet: Fleet): Promise<void> => {
+  const running = fleet.places.filter((instance) => instance !== undefined);
+  await Promise.all(running.map((instance) => ready(instance, ALL_READY_WITHIN_MS)));
+};
+
+const start = async (fleet: Fleet): Promise<void> => {
+  await Promise.all(Array.from({ length: fleet.options.places }, (_, place) => begin(fleet, place)));
+  await untilReady(fleet);
+};
+
+const kill = async (fleet: Fleet, place: number, awayMs: number): Promise<void> => {
+  const instance = fleet.places[place];
+  fleet.places[place] = undefined;
+  if (instance !== undefined) await leave(fleet, instance, 'SIGKILL');
+  await sleep(awayMs);
+  // A roll may have begun there meanwhile.
+  if (fleet.places[place] !== undefined) return;
+  const { before } = await begin(fleet, place);
+  if (before !== undefined) await leave(fleet, before, 'SIGTERM');
+};
 
 /** Returns the last lines of a process's output that are not log lines: most likely a stack trace. */
 function lastWords({ output }: Instance): string {

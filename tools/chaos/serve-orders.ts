@@ -66,11 +66,7 @@ const LATER_MS = 1_500;
 /** An order with one of these statuses is cooked and cannot be cancelled any more. */
 export const COOKED = ['ready', 'en_route', 'completed'];
 
-/**
- * Plays members and kitchens by the scripts: publishes each order when it is due, and sends its reports when a POS
- * makes a ticket. Returns its observations, and a function that waits until nothing more is sent.
- */
-export function serveOrders(about: {
+type Serving = {
   stage: Stage<StageDatabase>;
   scripts: readonly Script[];
   ordersPerSecond: number;
@@ -81,170 +77,45 @@ export function serveOrders(about: {
   signal: AbortSignal;
   /** From then on, no order is placed. */
   closed?: AbortSignal | undefined;
-}): Served & { finished(): Promise<{ waited: boolean }> } {
-  const { stage, scripts, ordersPerSecond, history, onPlaced, signal, closed } = about;
-  const served: Served = {
-    accepted: new Set(),
-    acknowledged: [],
-    answers: [],
-    reported: new Map(),
-    cancelled: new Set(),
-    changed: new Set(),
-    moved: new Map(),
-    cancels: new Map(),
-    trespasses: [],
-  };
-  const scriptOf = new Map(scripts.map((script) => [script.serviceOrderId, script]));
-  const kitchenOf = new Map(stage.kitchens.map((kitchen) => [kitchen.locationId, kitchen]));
-  const underWay = new Set<Promise<void>>();
-  const begin = (work: Promise<void>): void => {
-    const working: Promise<void> = work.finally(() => underWay.delete(working));
-    underWay.add(working);
-  };
+};
 
-  const publish = async (order: string, taken = served.accepted): Promise<void> => {
-    const data = Buffer.from(JSON.stringify({ orderId: order }));
-    while (!signal.aborted) {
-      try {
-        await stage.orders.publishMessage({ data });
-        taken.add(order);
-        history.note('signal published', { order });
-        return;
-      } catch {
-        history.note('signal not published', { order });
-        await sleep(PUBLISH_AGAIN_MS);
-      }
-    }
+/** What is observed and under way. */
+type Playing = Serving & {
+  readonly served: Served;
+  readonly scriptOf: ReadonlyMap<string, Script>;
+  readonly kitchenOf: ReadonlyMap<string, Kitchen>;
+  readonly underWay: Set<Promise<void>>;
+};
+
+/**
+ * Plays members and kitchens by the scripts: publishes each order when it is due, and sends its reports when a POS
+ * makes a ticket. Returns its observations, and a function that waits until nothing more is sent.
+ */
+export function serveOrders(about: Serving): Served & { finished(): Promise<{ waited: boolean }> } {
+  const { stage, scripts } = about;
+  const playing: Playing = {
+    ...about,
+    served: {
+      accepted: new Set(),
+      acknowledged: [],
+      answers: [],
+      reported: new Map(),
+      cancelled: new Set(),
+      changed: new Set(),
+      moved: new Map(),
+      cancels: new Map(),
+      trespasses: [],
+    },
+    scriptOf: new Map(scripts.map((script) => [script.serviceOrderId, script])),
+    kitchenOf: new Map(stage.kitchens.map((kitchen) => [kitchen.locationId, kitchen])),
+    underWay: new Set(),
   };
-
-  /** Cancels or changes an order for its member. Does nothing if the script counts the time from another event. */
-  const disposeFrom = (from: Doing['from'], { serviceOrderId, locationId, cancel, change }: Script): void => {
-    const dispose = async (what: 'cancelled' | 'changed', afterMs: number, fields: object): Promise<void> => {
-      if (afterMs > 0) await sleep(afterMs);
-      const moves = 'locationId' in fields;
-      history.note(`its member has ${what} it`, { order: serviceOrderId, ...(moves && { to: fields.locationId }) });
-      if (moves) served.moved.set(serviceOrderId, locationId);
-      stage.platform.orders.set(serviceOrderId, {
-        ...(stage.platform.orders.get(serviceOrderId) as object),
-        ...fields,
-      });
-      await publish(serviceOrderId, served[what]);
-    };
-    if (change?.from === from) {
-      const moved = change.movesTo !== undefined && { locationId: change.movesTo };
-      begin(dispose('changed', change.afterMs, { notes: NOTES + CHANGED, ...moved }));
-    }
-    if (cancel?.from !== from) return;
-    const fields = { cancelledAt: '2026-11-23T18:00:00Z', cancelReason: CANCEL_REASON };
-    begin(dispose('cancelled', cancel.afterMs, fields));
-  };
-
-  const placeAll = async (): Promise<void> => {
-    for (const [nth, script] of scripts.entries()) {
-      await sleep(Math.max(0, (nth * 1_000) / ordersPerSecond - history.now()));
-      if (closed?.aborted === true) return;
-      const { serviceOrderId, locationId, type } = script;
-      const order = sampleOrder({ serviceOrderId, locationId, type, member: MEMBER, notes: NOTES });
-      stage.platform.orders.set(serviceOrderId, order);
-      disposeFrom('order', script);
-      onPlaced(serviceOrderId);
-      for (let signals = 0; signals < script.signals; signals += 1) begin(publish(serviceOrderId));
-    }
-  };
-
-  const send = (kitchen: Kitchen, order: string, report: StatusReport, foreign = false): Promise<void> =>
-    sendWebhook({
-      kitchen,
-      report,
-      signal,
-      onAnswer(answer) {
-        const { status, outcome, webhookId } = answer;
-        const { locationId } = kitchen;
-        const what = foreign ? 'foreign webhook answered' : 'webhook answered';
-        history.note(what, { order, from: locationId, says: report.status, status, outcome, webhookId });
-        served.answers.push(answer);
-        if (status !== 200) return;
-        const byPosIdAlone = report.serviceOrderId === undefined;
-        served.acknowledged.push({
-          webhookId,
-          outcome,
-          locationId,
-          order,
-          status: report.status,
-          byPosIdAlone,
-          foreign,
-        });
-      },
-    });
-
-  const cook = (kitchen: Kitchen, ticket: Ticket): Promise<unknown> | undefined => {
-    const { serviceOrderId: order, providerOrderId } = ticket;
-    history.note('ticket made', { order, at: history.now(), locationId: kitchen.locationId, providerOrderId });
-    const script = scriptOf.get(order);
-    if (script === undefined) return undefined;
-    const reported = served.reported.get(order) ?? new Set();
-    served.reported.set(order, reported);
-    const sends = script.reports.map(async ({ status, afterMs, names, copies }, nth) => {
-      const isEarly = script.early && nth === 0;
-      if (!isEarly) await sleep(afterMs);
-      if (ticket.cancelled !== undefined) return;
-      reported.add(status);
-      const report: StatusReport = {
-        status,
-        ...(names !== 'theirs' && !isEarly && { serviceOrderId: order }),
-        ...((names !== 'ours' || isEarly) && { providerOrderId }),
-      };
-      await Promise.all(Array.from({ length: copies }, () => send(kitchen, order, report)));
-    });
-    for (const sending of sends) begin(sending);
-    const meddler = kitchenOf.get(script.meddler ?? '');
-    if (meddler !== undefined) begin(meddle(meddler, kitchen, order, providerOrderId));
-    disposeFrom('ticket', script);
-    const isDisposed = [script.cancel, script.change].some((each) => each?.from === 'ticket' && each.afterMs === 0);
-    const making = isDisposed ? sleep(MAKING_MS) : undefined;
-    return script.early ? Promise.all([making, Promise.race([sends[0], sleep(EARLY_MS)])]) : making;
-  };
-
-  /** Tries to cancel another location's order: by our id, by the POS's, and at the victim's path with its own token. */
-  const meddle = async (meddler: Kitchen, victim: Kitchen, order: string, providerOrderId: string): Promise<void> => {
-    await sleep(500);
-    await send(meddler, order, { serviceOrderId: order, status: 'cancelled' }, true);
-    await send(meddler, order, { providerOrderId, status: 'cancelled' }, true);
-    const theirs = new URL(victim.webhookUrl);
-    theirs.search = new URL(meddler.webhookUrl).search;
-    const answer = await meddler.pos
-      .sendStatus(theirs.href, { serviceOrderId: order, status: 'cancelled' })
-      .catch(() => ({ status: 0 }));
-    history.note('trespass answered', { order, from: meddler.locationId, status: answer.status });
-    if (answer.status < 300 && answer.status > 0) served.trespasses.push(order);
-  };
-
-  /** The kitchen's answer to a cancel. Undefined if the simulator answers as usual. */
-  const cancel = (kitchen: Kitchen, order: string): PosFault | undefined => {
-    const ticket = kitchen.pos.tickets.findLast((each) => each.serviceOrderId === order);
-    history.note('asked to cancel', { order, there: ticket !== undefined });
-    if (ticket === undefined) return undefined;
-    const nth = (served.cancels.get(order) ?? 0) + 1;
-    served.cancels.set(order, nth);
-    const answer = scriptOf.get(order)?.cancel?.answer;
-    if (answer === 'late' || COOKED.some((status) => served.reported.get(order)?.has(status))) {
-      return { status: 409, body: { reason: 'It is in the oven.' } };
-    }
-    if (answer === 'lost' && nth === 1) return 'drop-answer';
-    // Only a patient vendor repeats a lost confirmation. With others, a person would be asked three minutes later.
-    if (answer !== 'later' || kitchen.vendor.name !== 'patient') return undefined;
-    ticket.cancelled ??= {};
-    served.reported.get(order)?.add('cancelled');
-    const confirm = (): Promise<void> => send(kitchen, order, { serviceOrderId: order, status: 'cancelled' });
-    if (nth === 1) begin(sleep(LATER_MS).then(confirm));
-    return { status: 202 };
-  };
-
+  const { served, underWay } = playing;
   for (const kitchen of stage.kitchens) {
-    kitchen.pos.onTicket = async (ticket) => void (await cook(kitchen, ticket));
-    kitchen.pos.miscancel = ({ serviceOrderId }) => cancel(kitchen, serviceOrderId);
+    kitchen.pos.onTicket = async (ticket) => void (await cook(playing, kitchen, ticket));
+    kitchen.pos.miscancel = ({ serviceOrderId }) => cancel(playing, kitchen, serviceOrderId);
   }
-  begin(placeAll());
+  begin(playing, placeAll(playing));
   return {
     ...served,
     async finished() {
@@ -254,3 +125,170 @@ export function serveOrders(about: {
     },
   };
 }
+
+const begin = (playing: Playing, work: Promise<void>): void => {
+  const working: Promise<void> = work.finally(() => playing.underWay.delete(working));
+  playing.underWay.add(working);
+};
+
+const publish = async (playing: Playing, order: string, taken = playing.served.accepted): Promise<void> => {
+  const data = Buffer.from(JSON.stringify({ orderId: order }));
+  while (!playing.signal.aborted) {
+    try {
+      await playing.stage.orders.publishMessage({ data });
+      taken.add(order);
+      playing.history.note('signal published', { order });
+      return;
+    } catch {
+      playing.history.note('signal not published', { order });
+      await sleep(PUBLISH_AGAIN_MS);
+    }
+  }
+};
+
+/** Cancels or changes an order for its member. Does nothing if the script counts the time from another event. */
+const disposeFrom = (
+  playing: Playing,
+  from: Doing['from'],
+  { serviceOrderId, locationId, cancel, change }: Script,
+): void => {
+  const dispose = async (what: 'cancelled' | 'changed', afterMs: number, fields: object): Promise<void> => {
+    if (afterMs > 0) await sleep(afterMs);
+    const moves = 'locationId' in fields;
+    playing.history.note(`its member has ${what} it`, {
+      order: serviceOrderId,
+      ...(moves && { to: fields.locationId }),
+    });
+    if (moves) playing.served.moved.set(serviceOrderId, locationId);
+    playing.stage.platform.orders.set(serviceOrderId, {
+      ...(playing.stage.platform.orders.get(serviceOrderId) as object),
+      ...fields,
+    });
+    await publish(playing, serviceOrderId, playing.served[what]);
+  };
+  if (change?.from === from) {
+    const moved = change.movesTo !== undefined && { locationId: change.movesTo };
+    begin(playing, dispose('changed', change.afterMs, { notes: NOTES + CHANGED, ...moved }));
+  }
+  if (cancel?.from !== from) return;
+  const fields = { cancelledAt: '2026-11-23T18:00:00Z', cancelReason: CANCEL_REASON };
+  begin(playing, dispose('cancelled', cancel.afterMs, fields));
+};
+
+const placeAll = async (playing: Playing): Promise<void> => {
+  for (const [nth, script] of playing.scripts.entries()) {
+    await sleep(Math.max(0, (nth * 1_000) / playing.ordersPerSecond - playing.history.now()));
+    if (playing.closed?.aborted === true) return;
+    const { serviceOrderId, locationId, type } = script;
+    const order = sampleOrder({ serviceOrderId, locationId, type, member: MEMBER, notes: NOTES });
+    playing.stage.platform.orders.set(serviceOrderId, order);
+    disposeFrom(playing, 'order', script);
+    playing.onPlaced(serviceOrderId);
+    for (let signals = 0; signals < script.signals; signals += 1) begin(playing, publish(playing, serviceOrderId));
+  }
+};
+
+const send = (
+  playing: Playing,
+  kitchen: Kitchen,
+  order: string,
+  report: StatusReport,
+  foreign = false,
+): Promise<void> =>
+  sendWebhook({
+    kitchen,
+    report,
+    signal: playing.signal,
+    onAnswer(answer) {
+      const { status, outcome, webhookId } = answer;
+      const { locationId } = kitchen;
+      const what = foreign ? 'foreign webhook answered' : 'webhook answered';
+      playing.history.note(what, { order, from: locationId, says: report.status, status, outcome, webhookId });
+      playing.served.answers.push(answer);
+      if (status !== 200) return;
+      const byPosIdAlone = report.serviceOrderId === undefined;
+      playing.served.acknowledged.push({
+        webhookId,
+        outcome,
+        locationId,
+        order,
+        status: report.status,
+        byPosIdAlone,
+        foreign,
+      });
+    },
+  });
+
+const cook = (playing: Playing, kitchen: Kitchen, ticket: Ticket): Promise<unknown> | undefined => {
+  const { serviceOrderId: order, providerOrderId } = ticket;
+  playing.history.note('ticket made', {
+    order,
+    at: playing.history.now(),
+    locationId: kitchen.locationId,
+    providerOrderId,
+  });
+  const script = playing.scriptOf.get(order);
+  if (script === undefined) return undefined;
+  const reported = playing.served.reported.get(order) ?? new Set();
+  playing.served.reported.set(order, reported);
+  const sends = script.reports.map(async ({ status, afterMs, names, copies }, nth) => {
+    const isEarly = script.early && nth === 0;
+    if (!isEarly) await sleep(afterMs);
+    if (ticket.cancelled !== undefined) return;
+    reported.add(status);
+    const report: StatusReport = {
+      status,
+      ...(names !== 'theirs' && !isEarly && { serviceOrderId: order }),
+      ...((names !== 'ours' || isEarly) && { providerOrderId }),
+    };
+    await Promise.all(Array.from({ length: copies }, () => send(playing, kitchen, order, report)));
+  });
+  for (const sending of sends) begin(playing, sending);
+  const meddler = playing.kitchenOf.get(script.meddler ?? '');
+  if (meddler !== undefined) begin(playing, meddle(playing, meddler, kitchen, order, providerOrderId));
+  disposeFrom(playing, 'ticket', script);
+  const isDisposed = [script.cancel, script.change].some((each) => each?.from === 'ticket' && each.afterMs === 0);
+  const making = isDisposed ? sleep(MAKING_MS) : undefined;
+  return script.early ? Promise.all([making, Promise.race([sends[0], sleep(EARLY_MS)])]) : making;
+};
+
+/** Tries to cancel another location's order: by our id, by the POS's, and at the victim's path with its own token. */
+const meddle = async (
+  playing: Playing,
+  meddler: Kitchen,
+  victim: Kitchen,
+  order: string,
+  providerOrderId: string,
+): Promise<void> => {
+  await sleep(500);
+  await send(playing, meddler, order, { serviceOrderId: order, status: 'cancelled' }, true);
+  await send(playing, meddler, order, { providerOrderId, status: 'cancelled' }, true);
+  const theirs = new URL(victim.webhookUrl);
+  theirs.search = new URL(meddler.webhookUrl).search;
+  const answer = await meddler.pos
+    .sendStatus(theirs.href, { serviceOrderId: order, status: 'cancelled' })
+    .catch(() => ({ status: 0 }));
+  playing.history.note('trespass answered', { order, from: meddler.locationId, status: answer.status });
+  if (answer.status < 300 && answer.status > 0) playing.served.trespasses.push(order);
+};
+
+/** The kitchen's answer to a cancel. Undefined if the simulator answers as usual. */
+const cancel = (playing: Playing, kitchen: Kitchen, order: string): PosFault | undefined => {
+  const ticket = kitchen.pos.tickets.findLast((each) => each.serviceOrderId === order);
+  playing.history.note('asked to cancel', { order, there: ticket !== undefined });
+  if (ticket === undefined) return undefined;
+  const nth = (playing.served.cancels.get(order) ?? 0) + 1;
+  playing.served.cancels.set(order, nth);
+  const answer = playing.scriptOf.get(order)?.cancel?.answer;
+  if (answer === 'late' || COOKED.some((status) => playing.served.reported.get(order)?.has(status))) {
+    return { status: 409, body: { reason: 'It is in the oven.' } };
+  }
+  if (answer === 'lost' && nth === 1) return 'drop-answer';
+  // Only a patient vendor repeats a lost confirmation. With others, a person would be asked three minutes later.
+  if (answer !== 'later' || kitchen.vendor.name !== 'patient') return undefined;
+  ticket.cancelled ??= {};
+  playing.served.reported.get(order)?.add('cancelled');
+  const confirm = (): Promise<void> => send(playing, kitchen, order, { serviceOrderId: order, status: 'cancelled' });
+  if (nth === 1) begin(playing, sleep(LATER_MS).then(confirm));
+  return { status: 202 };
+};

@@ -43,6 +43,28 @@ type Request = {
   refused: boolean;
 };
 
+/** What was seen of a connection. */
+type Seen = {
+  readonly decide: (commit: Commit) => CutMoment | undefined;
+  phase: 'start-up' | 'encryption asked' | 'typed' | 'unreadable';
+  /** Requests in the order in which Postgres will answer. */
+  readonly requests: Request[];
+  /** The last request, if it is not sent completely yet. Otherwise undefined. */
+  batch: Request | undefined;
+  /** The transaction status of the last ReadyForQuery. */
+  status: string;
+  /** The text of each prepared statement. */
+  readonly prepared: Map<string, string>;
+  withheld: Buffer[];
+  cutNow: Cut | undefined;
+  /** The bytes that Postgres has sent last. */
+  chunk: Buffer;
+  /** Those that the client may get now. */
+  pass: Buffer[];
+  /** The bytes of the chunk before this position are done: they were passed on, or withheld. */
+  settledTo: number;
+};
+
 const SSL_REQUEST = 80_877_103;
 const GSS_ENCRYPTION_REQUEST = 80_877_104;
 const IDLE = 'I';
@@ -56,130 +78,130 @@ const NAMES_MAX = 1024;
 
 /** @param decide is called at every commit, before it is sent */
 export function watchCommits(decide: (commit: Commit) => CutMoment | undefined): CommitWatch {
-  let phase: 'start-up' | 'encryption asked' | 'typed' | 'unreadable' = 'start-up';
-  /** Requests in the order in which Postgres will answer. */
-  const requests: Request[] = [];
-  /** The last request, if it is not sent completely yet. Otherwise undefined. */
-  let batch: Request | undefined;
-  /** The transaction status of the last ReadyForQuery. */
-  let status = '';
-  /** The text of each prepared statement. */
-  const prepared = new Map<string, string>();
-  let withheld: Buffer[] = [];
-  let cutNow: Cut | undefined;
-
-  function begin(): Request {
-    const request: Request = { done: false, refused: false };
-    requests.push(request);
-    return request;
-  }
-
-  function markCut(request: Request, commit: Commit | undefined): void {
-    if (commit === undefined || request.cut !== undefined || requests.length > 1) return;
-    const moment = decide(commit);
-    if (moment !== undefined) request.cut = { ...commit, moment };
-  }
-
-  /** Marks a request as sent completely. */
-  function close(request: Request): void {
-    if (request.cut !== undefined && request.cut.moment !== 'answered') cutNow ??= request.cut;
-  }
-
+  const seen: Seen = {
+    decide,
+    phase: 'start-up',
+    requests: [],
+    batch: undefined,
+    status: '',
+    prepared: new Map(),
+    withheld: [],
+    cutNow: undefined,
+    chunk: Buffer.alloc(0),
+    pass: [],
+    settledTo: 0,
+  };
   const readSent = readMessages({
-    form: () => (phase === 'typed' || phase === 'unreadable' ? phase : 'start-up'),
+    form: () => (seen.phase === 'typed' || seen.phase === 'unreadable' ? seen.phase : 'start-up'),
     wanted(type) {
       if (type === 'P' || type === 'Q') return TEXT_MAX;
       return type === 'B' || type === '' ? NAMES_MAX : 0;
     },
-    onMessage(type, body) {
-      if (type === '') {
-        startUp(body);
-      } else if (type === 'Q') {
-        const request = begin();
-        markCut(request, commitIn(stringsOf(body, 1)[0] ?? '', '', status));
-        close(request);
-      } else if (type === 'F') {
-        begin();
-      } else if (type === 'S') {
-        close(batch ?? begin());
-        batch = undefined;
-      } else if (EXTENDED.has(type)) {
-        batch ??= begin();
-        if (type === 'P') {
-          const [name = '', text = ''] = stringsOf(body, 2);
-          prepared.set(name, text);
-        } else if (type === 'B') {
-          const [, name = ''] = stringsOf(body, 2);
-          markCut(batch, commitIn(prepared.get(name) ?? '', name, status));
-        }
-      }
-    },
+    onMessage: (type, body) => onSent(seen, type, body),
   });
-
-  function startUp(body: Buffer): void {
-    const code = body.length < 4 ? 0 : body.readInt32BE();
-    if (code === SSL_REQUEST || code === GSS_ENCRYPTION_REQUEST) {
-      phase = 'encryption asked';
-    } else {
-      phase = 'typed';
-      begin();
-    }
-  }
 
   const readAnswered = readMessages({
     form() {
-      if (phase === 'encryption asked') return 'byte';
-      return phase === 'unreadable' ? 'unreadable' : 'typed';
+      if (seen.phase === 'encryption asked') return 'byte';
+      return seen.phase === 'unreadable' ? 'unreadable' : 'typed';
     },
     wanted: (type) => (type === 'C' || type === 'Z' || type === '' ? NAMES_MAX : 0),
-    onMessage(type, body, end) {
-      const [request] = requests;
-      if (type === '') phase = body.toString() === 'N' ? 'start-up' : 'unreadable';
-      else if (request === undefined) return;
-      else if (type === 'E') request.refused = true;
-      else if (type === 'C' && tagOf(body) === 'ROLLBACK') request.refused = true;
-      else if (type === 'C') request.done = true;
-      else if (type === 'Z') ready(request, body.toString('latin1', 0, 1), end);
-    },
+    onMessage: (type, body, end) => onAnswered(seen, type, body, end),
   });
-
-  let chunk: Buffer = Buffer.alloc(0);
-  let pass: Buffer[] = [];
-  /** The bytes of the chunk before this position are done: they were passed on, or withheld. */
-  let settledTo = 0;
-
-  function ready(request: Request, statusNow: string, end: number): void {
-    requests.shift();
-    status = statusNow;
-    const { cut } = request;
-    if (cut !== undefined && request.done && !request.refused && status === IDLE) {
-      cutNow ??= cut;
-      return;
-    }
-    // The request did not commit, so the client may get the answer.
-    pass.push(...withheld, chunk.subarray(settledTo, end));
-    withheld = [];
-    settledTo = end;
-  }
 
   return {
     sent(bytes) {
       readSent(bytes);
-      return cutNow;
+      return seen.cutNow;
     },
     answered(bytes) {
-      chunk = bytes;
-      pass = [];
-      settledTo = 0;
+      seen.chunk = bytes;
+      seen.pass = [];
+      seen.settledTo = 0;
       readAnswered(bytes);
-      if (cutNow !== undefined) return cutNow;
-      const remains = bytes.subarray(settledTo);
-      if (requests[0]?.cut === undefined) pass.push(...withheld.splice(0), remains);
-      else withheld.push(remains);
-      return pass;
+      if (seen.cutNow !== undefined) return seen.cutNow;
+      const remains = bytes.subarray(seen.settledTo);
+      if (seen.requests[0]?.cut === undefined) seen.pass.push(...seen.withheld.splice(0), remains);
+      else seen.withheld.push(remains);
+      return seen.pass;
     },
-    rest: () => withheld.splice(0),
+    rest: () => seen.withheld.splice(0),
   };
+}
+
+function begin(seen: Seen): Request {
+  const request: Request = { done: false, refused: false };
+  seen.requests.push(request);
+  return request;
+}
+
+function markCut(seen: Seen, request: Request, commit: Commit | undefined): void {
+  if (commit === undefined || request.cut !== undefined || seen.requests.length > 1) return;
+  const moment = seen.decide(commit);
+  if (moment !== undefined) request.cut = { ...commit, moment };
+}
+
+/** Marks a request as sent completely. */
+function close(seen: Seen, request: Request): void {
+  if (request.cut !== undefined && request.cut.moment !== 'answered') seen.cutNow ??= request.cut;
+}
+
+function onSent(seen: Seen, type: string, body: Buffer): void {
+  if (type === '') {
+    startUp(seen, body);
+  } else if (type === 'Q') {
+    const request = begin(seen);
+    markCut(seen, request, commitIn(stringsOf(body, 1)[0] ?? '', '', seen.status));
+    close(seen, request);
+  } else if (type === 'F') {
+    begin(seen);
+  } else if (type === 'S') {
+    close(seen, seen.batch ?? begin(seen));
+    seen.batch = undefined;
+  } else if (EXTENDED.has(type)) {
+    seen.batch ??= begin(seen);
+    if (type === 'P') {
+      const [name = '', text = ''] = stringsOf(body, 2);
+      seen.prepared.set(name, text);
+    } else if (type === 'B') {
+      const [, name = ''] = stringsOf(body, 2);
+      markCut(seen, seen.batch, commitIn(seen.prepared.get(name) ?? '', name, seen.status));
+    }
+  }
+}
+
+function onAnswered(seen: Seen, type: string, body: Buffer, end: number): void {
+  const [request] = seen.requests;
+  if (type === '') seen.phase = body.toString() === 'N' ? 'start-up' : 'unreadable';
+  else if (request === undefined) return;
+  else if (type === 'E') request.refused = true;
+  else if (type === 'C' && tagOf(body) === 'ROLLBACK') request.refused = true;
+  else if (type === 'C') request.done = true;
+  else if (type === 'Z') ready(seen, request, body.toString('latin1', 0, 1), end);
+}
+
+function startUp(seen: Seen, body: Buffer): void {
+  const code = body.length < 4 ? 0 : body.readInt32BE();
+  if (code === SSL_REQUEST || code === GSS_ENCRYPTION_REQUEST) {
+    seen.phase = 'encryption asked';
+  } else {
+    seen.phase = 'typed';
+    begin(seen);
+  }
+}
+
+function ready(seen: Seen, request: Request, statusNow: string, end: number): void {
+  seen.requests.shift();
+  seen.status = statusNow;
+  const { cut } = request;
+  if (cut !== undefined && request.done && !request.refused && seen.status === IDLE) {
+    seen.cutNow ??= cut;
+    return;
+  }
+  // The request did not commit, so the client may get the answer.
+  seen.pass.push(...seen.withheld, seen.chunk.subarray(seen.settledTo, end));
+  seen.withheld = [];
+  seen.settledTo = end;
 }
 
 const FIRST_WORD = /^(?:\s|--[^\n]*\n)*(\w+)/;

@@ -157,6 +157,21 @@ async function show(
         : '';
     throw new Error(`${wrong.join('; ')}.${hint} The service's log is in ${demo.logFile}`);
   }
+  printResult(print, result);
+  if (options.once) return;
+
+  await printLinks(print, demo, result, options.dir);
+  if (demo.sample !== undefined) {
+    print(`The POS of ${demo.sample.loseAnswer()} has an order, but its answer is lost, on purpose. Nobody can ask
+this POS, so the service asks the restaurant by SMS and does not send the order again.\n`);
+    lines.head();
+  }
+  if (!signal.aborted) await once(signal, 'abort');
+  signal.throwIfAborted();
+}
+
+/** Prints what became of the orders, if all went as it should. */
+function printResult(print: (line: string) => void, result: Result): void {
   const [one, ...more] = result.orders.filter(({ expected }) => expected === undefined);
   const count = more.length + 1;
   const all =
@@ -176,8 +191,10 @@ async function show(
   if (result.cancelled !== undefined) {
     print('The first order was never sent. The POS cancelled the second, and refused to cancel the third.');
   }
-  if (options.once) return;
+}
 
+/** Prints where to look, and what to try. Keeps more locations busy, if it is the sample platform. */
+async function printLinks(print: (line: string) => void, demo: Demo, result: Result, dir: string): Promise<void> {
   const busy = await demo.sample?.keepBusy();
   const link = (what: string, serviceOrderId: string): string =>
     `${`The ${what}:`.padEnd(16)}${demo.consoleUrl}orders/${encodeURIComponent(serviceOrderId)}`;
@@ -202,15 +219,8 @@ The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz
 Status topic:   ${demo.topic}
                 (docs/connect-your-platform.md#5-the-topic shows how to read it)
-Ctrl-C ends everything. The data stays in ${options.dir}
+Ctrl-C ends everything. The data stays in ${dir}
 `);
-  if (demo.sample !== undefined) {
-    print(`The POS of ${demo.sample.loseAnswer()} has an order, but its answer is lost, on purpose. Nobody can ask
-this POS, so the service asks the restaurant by SMS and does not send the order again.\n`);
-    lines.head();
-  }
-  if (!signal.aborted) await once(signal, 'abort');
-  signal.throwIfAborted();
 }
 
 /** Says how to use the file for a shell. */

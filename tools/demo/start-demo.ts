@@ -7,9 +7,9 @@ import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { ShownOrder } from '../../src/core/orders/show-order.ts';
 import type { ShownWebhook } from '../../src/core/replay/show-webhook.ts';
 import { loadProviders } from '../../src/providers/index.ts';
-import { startOrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
+import { startOrderingPlatform, type OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
 import { until } from '../../world/processes/until.ts';
-import type { Simulator } from '../../world/pos/simulator.ts';
+import type { Simulator, StartSimulator } from '../../world/pos/simulator.ts';
 import { balanceLoad } from '../../world/network/balance-load.ts';
 import { IN_DOUBT, startGateway, TILL } from './ask-restaurant.ts';
 import { cancelOrders, type Cancelled } from './cancel-orders.ts';
@@ -24,9 +24,9 @@ import { openPubsub } from './open-pubsub.ts';
 import { interruptPostgres, type Outage } from './interrupt-postgres.ts';
 import { ownOrders } from './own-orders.ts';
 import { ownPlatform } from './own-platform.ts';
-import { placeOrders, type PlacedOrder } from './place-orders.ts';
+import { placeOrders, type PlacedOrder, type PlaceOrder } from './place-orders.ts';
 import { deleteDemoDatabase, prepareDemoDatabase } from './prepare-demo-database.ts';
-import { serveTracker } from './serve-tracker.ts';
+import { serveTracker, type Tracker } from './serve-tracker.ts';
 import { ALLOW_PRIVATE_HOSTS } from '../../world/network/allowed-loopback.ts';
 import { runAgainOnChange } from './run-again-on-change.ts';
 import { runService, WHERE, type RunService, type Service } from './run-service.ts';
@@ -87,11 +87,7 @@ const WITH_CANCELS = fileURLToPath(new URL('../../examples/order-with-cancels.ts
 /** The factor by which a vendor's pauses are shorter: a minute becomes a tenth of a second. */
 const HURRY = 600;
 
-/**
- * Starts all parts, each before those that need it, and registers their ends with `endings`.
- * @param about.stopping ends the start when it is aborted. If a part fails later, it is aborted here
- */
-export async function startDemo(about: {
+type DemoOptions = {
   dir: string;
   pos: Arguments['pos'];
   watch: boolean;
@@ -99,11 +95,15 @@ export async function startDemo(about: {
   env: NodeJS.ProcessEnv;
   endings: Endings;
   timeline: Timeline;
+  /** Ends the start when it is aborted. If a part fails later, it is aborted here. */
   stopping: AbortController;
   announce: (part: string, where: string) => void;
   print: (line: string) => void;
-}): Promise<Demo> {
-  const { dir, env, endings, timeline, stopping, announce } = about;
+};
+
+/** Starts all parts, each before those that need it, and registers their ends with `endings`. */
+export async function startDemo(about: DemoOptions): Promise<Demo> {
+  const { dir, env, endings, timeline, stopping } = about;
   const { signal } = stopping;
   const logFile = join(dir, 'service.log');
   const { PROVIDER_MODULES } = readConfigOf(env, 'PROVIDER_MODULES');
@@ -116,42 +116,10 @@ export async function startDemo(about: {
   mkdirSync(dir, { recursive: true });
   writeFileSync(logFile, '');
 
-  const database = await prepareDemoDatabase({ dir, databaseUrl: env['DATABASE_URL'] || undefined });
-  endings.add('Postgres', () => database.stop());
-  announce('Postgres', database.where);
-  signal.throwIfAborted();
+  const { database, pubsub, platform, platformToken, pos, kitchen } = await startWorld(about, own, startSimulator);
 
-  const pubsub = await openPubsub({
-    emulatorHost: env['PUBSUB_EMULATOR_HOST'] || undefined,
-    project: env['GOOGLE_CLOUD_PROJECT'] || 'expediter-demo',
-    run: randomBytes(5).toString('hex'),
-  });
-  endings.add('Pub/Sub', () => pubsub.stop());
-  announce('Pub/Sub', pubsub.where);
-  announce('Topic', `${pubsub.statusTopic}   (order-status)`);
-  signal.throwIfAborted();
-
-  const platformToken = randomBytes(32).toString('base64url');
-  const platform = own === undefined ? await startOrderingPlatform({ token: platformToken }) : undefined;
-  if (platform !== undefined) endings.add('the ordering platform', () => platform.stop());
-  announce('Platform', own?.where ?? `${platform?.url} (GraphQL)`);
-
-  // A sample POS has one currency: that of the first order.
-  const currency = own?.orders[0]?.money.currency;
-  const pos = await startSimulator({ hurry: HURRY, ...(currency !== undefined && { currency }) });
-  endings.add('the POS', () => pos.stop());
-  const kitchen = await showKitchen(pos);
-  endings.add('the kitchen', () => kitchen.stop());
-  announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
-
-  // The address must be known before the service starts, because some POS systems sign the URL that they call.
-  let service: Pick<Service, 'url' | 'operatorUrl' | 'pid' | 'stop'> | undefined;
-  const balancer = await balanceLoad(() => (service === undefined ? [] : [service.url]));
-  endings.add('the load balancer', () => balancer.stop());
-  // The address for operators also stays the same when the service restarts.
-  const operators = await balanceLoad(() => (service === undefined ? [] : [service.operatorUrl]));
-  endings.add("the operators' load balancer", () => operators.stop());
-
+  const addresses = await startBalancers(endings);
+  const { balancer, operators } = addresses;
   const tracker = await serveTracker(balancer.url);
   endings.add('the tracker', () => tracker.stop());
   tracker.restaurantOf = (serviceOrderId) => {
@@ -162,15 +130,7 @@ export async function startDemo(about: {
   const settingsKey = keepSecret(dir, 'settings-key', () => `demo:${randomBytes(32).toString('base64')}`);
   const operatorToken = keepSecret(dir, 'operators-token', () => randomBytes(32).toString('base64url'));
   const at = { databaseUrl: database.url, settingsKey, publicUrl: balancer.url };
-  const { integration, settings } = pos;
-  const webhookUrls = new Map<string, Promise<string>>();
-  const openLocation = (locationId: string): Promise<string> => {
-    // `fillMenu` may have added items to the menu, and their ids to the settings, so changed settings are stored again.
-    const key = JSON.stringify([locationId, settings]);
-    const opened = webhookUrls.get(key) ?? setUpLocation({ ...at, registry, locationId, integration, settings });
-    webhookUrls.set(key, opened);
-    return opened;
-  };
+  const openLocation = locationOpener({ ...at, registry, integration: pos.integration, settings: pos.settings });
   // Done before the service starts. It then loads the webhook tokens at once and knows them even without Postgres.
   for (const order of own?.orders ?? []) fillMenu(pos, order);
   await Promise.all((own?.orders ?? [{ locationId: LOCATION }]).map(({ locationId }) => openLocation(locationId)));
@@ -178,18 +138,11 @@ export async function startDemo(about: {
 
   const gateway = platform && (await startGateway({ timeline, signal }));
   if (gateway !== undefined) endings.add('the gateway', () => gateway.stop());
-  const origins = [tracker.url, env['MEMBER_ORIGINS']].filter(Boolean).join(',');
-  const { FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE = '' } = env;
-  const isOwnFollow = Boolean(FOLLOW_TOKEN_KEYS);
-  const follow = {
-    ...tracker.env,
-    ...(FOLLOW_TOKEN_KEYS && { FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }),
-    MEMBER_ORIGINS: origins,
-  };
+  const followed = followOf(env, tracker);
   const run: RunService = {
     env: {
       ...pubsub.env,
-      ...follow,
+      ...followed.env,
       ...gateway?.env,
       DATABASE_URL: database.url,
       ...(own?.env ?? {
@@ -207,36 +160,9 @@ export async function startDemo(about: {
     logFile,
     signal,
   };
-  const proxies = { no_proxy: env['no_proxy'] ?? '', NO_PROXY: env['NO_PROXY'] ?? '' };
-  const { shell, theirs } = writeShell(dir, { ...run.env, ...proxies, ...WHERE }, env);
-  const running = about.watch ? await runAgainOnChange({ ...run, print: about.print }) : await runOnce(run, stopping);
-  service = running;
-  endings.add('the service', () => running.stop());
-  for (const { url } of [balancer, operators]) await until(async () => (await fetch(`${url}/readyz`, { signal })).ok);
-  announce('Service', `${balancer.url}/readyz (process ${running.pid}, log in ${logFile})`);
-  const consoleUrl = `${operators.url}/console/`;
-  announce('Console', `${consoleUrl} (operator token: ${operatorToken})`);
+  const { shell, theirs, consoleUrl } = await launch(run, about, addresses);
 
-  const show = async <Shown>(path: string): Promise<Shown | undefined> => {
-    const headers = { authorization: `Bearer ${operatorToken}` };
-    const answer = await fetch(`${operators.url}${path}`, { headers, signal });
-    return answer.ok ? ((await answer.json()) as Shown) : undefined;
-  };
-  const problemOf = async (orderId: string): Promise<string | undefined> => {
-    const shown = await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`);
-    const problem = shown?.placement.problem ?? shown?.order?.reason;
-    return problem ? `${shown?.placement.state.replace('_', ' ')}: ${problem}` : undefined;
-  };
-  const told = new Map<string, string | undefined>();
-  const tell = (orderId: string, problem: string | undefined): void => {
-    if (told.get(orderId) === problem) return;
-    told.set(orderId, problem);
-    if (problem === undefined) return;
-    timeline.print(orderId, 'service', problem, problem.startsWith('held') ? 'bad' : undefined);
-  };
-  const setAside = async (orderId: string): Promise<void> => {
-    tell(orderId, await until(() => problemOf(orderId)));
-  };
+  const { show, tell, problemOf, outcomeOf, setAside } = readService(operators.url, operatorToken, about);
   const pushUrl = `${balancer.url}/pubsub/push`;
   const topic = pubsub.orders;
   const theirOrders =
@@ -274,8 +200,6 @@ export async function startDemo(about: {
     async outage() {
       const postgres = database.embedded;
       if (postgres === undefined) throw new Error('only the embedded Postgres can be stopped');
-      const outcomeOf = async (id: string): Promise<string | undefined> =>
-        (await show<ShownWebhook>(`/v1/webhooks/${id}?contents=false`))?.outcome;
       return interruptPostgres({ postgres, answers, outcomeOf, timeline, signal });
     },
     async cancelThree(within) {
@@ -285,45 +209,202 @@ export async function startDemo(about: {
     live,
     pos,
     kitchenUrl: kitchen.url,
-    ordersUrl: `${counter.url}/orders${place === undefined ? '?id=ORDER_ID' : '?type=delivery'}`,
-    ordersHint:
-      place === undefined
-        ? `ORDER_ID: an order of your platform. A known one is signalled again: to try a
-                cancel or a change, make it in your platform in the 3 s until the order is over, then run this.
-                If you change the mapper, press Ctrl-C and run the demo again`
-        : 'or type=pickup',
+    ...howToOrder(counter.url, place === undefined),
     serviceUrl: balancer.url,
     operatorUrl: operators.url,
-    trackerUrlOf: isOwnFollow ? undefined : tracker.urlOf,
+    trackerUrlOf: followed.isOwn ? undefined : tracker.urlOf,
     topic: pubsub.statusTopic,
     consoleUrl,
     operatorToken,
     logFile,
     shell,
     theirs,
-    sample: ordering && {
-      loseAnswer() {
-        const place = placeOrders({ ...ordering, locationId: IN_DOUBT });
-        const lost = ordering.gateway.loseAnswer({ ...at, registry, place, live, setAside });
-        lost.catch((error: Error) => stopping.abort(error));
-        return IN_DOUBT;
-      },
-      async keepBusy() {
-        const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic });
-        endings.add('the other POS', () => busy.stop());
-        const settings = quoted(busy.rightSettings);
-        const fix = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;
-        tracker.newest = busy.newestOrder;
-        const trackerUrl = `${tracker.url}/guest`;
-        return { locations: BUSY, trackerUrl, behind: BEHIND, fix };
-      },
-      async openByHand() {
-        const hand = await setUpByHand(at);
-        endings.add('the POS by hand', () => hand.stop());
-        const counter = await takeOrders(placeOrders({ ...ordering, locationId: BY_HAND }), tracker);
-        endings.add('its order endpoint', () => counter.stop());
-        return { ordersUrl: `${counter.url}/orders`, webhookUrl: hand.webhookUrl };
-      },
+    sample: ordering && place && sampleOf(about, { ordering, at, registry, place, live, setAside, tracker, shell }),
+  };
+}
+
+type Own = Awaited<ReturnType<typeof ownPlatform>> | undefined;
+
+/** Starts what the service works with: Postgres, Pub/Sub, the platform, the POS and its kitchen. */
+async function startWorld(about: DemoOptions, own: Own, startSimulator: StartSimulator) {
+  const { dir, env, endings, announce } = about;
+  const { signal } = about.stopping;
+  const database = await prepareDemoDatabase({ dir, databaseUrl: env['DATABASE_URL'] || undefined });
+  endings.add('Postgres', () => database.stop());
+  announce('Postgres', database.where);
+  signal.throwIfAborted();
+
+  const pubsub = await openPubsub({
+    emulatorHost: env['PUBSUB_EMULATOR_HOST'] || undefined,
+    project: env['GOOGLE_CLOUD_PROJECT'] || 'expediter-demo',
+    run: randomBytes(5).toString('hex'),
+  });
+  endings.add('Pub/Sub', () => pubsub.stop());
+  announce('Pub/Sub', pubsub.where);
+  announce('Topic', `${pubsub.statusTopic}   (order-status)`);
+  signal.throwIfAborted();
+
+  const platformToken = randomBytes(32).toString('base64url');
+  const platform = own === undefined ? await startOrderingPlatform({ token: platformToken }) : undefined;
+  if (platform !== undefined) endings.add('the ordering platform', () => platform.stop());
+  announce('Platform', own?.where ?? `${platform?.url} (GraphQL)`);
+
+  // A sample POS has one currency: that of the first order.
+  const currency = own?.orders[0]?.money.currency;
+  const pos = await startSimulator({ hurry: HURRY, ...(currency !== undefined && { currency }) });
+  endings.add('the POS', () => pos.stop());
+  const kitchen = await showKitchen(pos);
+  endings.add('the kitchen', () => kitchen.stop());
+  announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
+  return { database, pubsub, platform, platformToken, pos, kitchen };
+}
+
+/**
+ * Starts the addresses of the service, for POS systems and for operators. They must be known before it starts, because
+ * some POS systems sign the URL that they call. They stay the same when it restarts.
+ */
+async function startBalancers(endings: Endings) {
+  const services: Pick<Service, 'url' | 'operatorUrl'>[] = [];
+  const balancer = await balanceLoad(() => services.map(({ url }) => url));
+  endings.add('the load balancer', () => balancer.stop());
+  const operators = await balanceLoad(() => services.map(({ operatorUrl }) => operatorUrl));
+  endings.add("the operators' load balancer", () => operators.stop());
+  return { services, balancer, operators };
+}
+
+/** Starts the service, and waits until it answers. @returns the file for a shell, and what the shell must have */
+async function launch(
+  run: RunService,
+  { dir, env, watch, endings, stopping, announce, print }: DemoOptions,
+  { services, balancer, operators }: Awaited<ReturnType<typeof startBalancers>>,
+): Promise<Pick<Demo, 'shell' | 'theirs' | 'consoleUrl'>> {
+  const proxies = { no_proxy: env['no_proxy'] ?? '', NO_PROXY: env['NO_PROXY'] ?? '' };
+  const { shell, theirs } = writeShell(dir, { ...run.env, ...proxies, ...WHERE }, env);
+  const running = watch ? await runAgainOnChange({ ...run, print }) : await runOnce(run, stopping);
+  services.push(running);
+  endings.add('the service', () => running.stop());
+  for (const { url } of [balancer, operators])
+    await until(async () => (await fetch(`${url}/readyz`, { signal: run.signal })).ok);
+  announce('Service', `${balancer.url}/readyz (process ${running.pid}, log in ${run.logFile})`);
+  const consoleUrl = `${operators.url}/console/`;
+  announce('Console', `${consoleUrl} (operator token: ${run.env['OPERATOR_TOKEN']})`);
+  return { shell, theirs, consoleUrl };
+}
+
+/** Says how to place another order. */
+function howToOrder(url: string, isOwn: boolean): Pick<Demo, 'ordersUrl' | 'ordersHint'> {
+  return {
+    ordersUrl: `${url}/orders${isOwn ? '?id=ORDER_ID' : '?type=delivery'}`,
+    ordersHint: isOwn
+      ? `ORDER_ID: an order of your platform. A known one is signalled again: to try a
+                cancel or a change, make it in your platform in the 3 s until the order is over, then run this.
+                If you change the mapper, press Ctrl-C and run the demo again`
+      : 'or type=pickup',
+  };
+}
+
+/** Makes the function that sets a location up, once for the same settings. @returns the URL for its webhooks */
+function locationOpener(
+  about: Omit<Parameters<typeof setUpLocation>[0], 'locationId'>,
+): (locationId: string) => Promise<string> {
+  const webhookUrls = new Map<string, Promise<string>>();
+  return (locationId) => {
+    // `fillMenu` may have added items to the menu, and their ids to the settings, so changed settings are stored again.
+    const key = JSON.stringify([locationId, about.settings]);
+    const opened = webhookUrls.get(key) ?? setUpLocation({ ...about, locationId });
+    webhookUrls.set(key, opened);
+    return opened;
+  };
+}
+
+/** The environment by which members follow their orders. @returns also whether the keys for it are the user's own */
+function followOf(env: NodeJS.ProcessEnv, tracker: Tracker): { env: Record<string, string>; isOwn: boolean } {
+  const origins = [tracker.url, env['MEMBER_ORIGINS']].filter(Boolean).join(',');
+  const { FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE = '' } = env;
+  return {
+    env: {
+      ...tracker.env,
+      ...(FOLLOW_TOKEN_KEYS && { FOLLOW_TOKEN_KEYS, FOLLOW_TOKEN_AUDIENCE }),
+      MEMBER_ORIGINS: origins,
+    },
+    isOwn: Boolean(FOLLOW_TOKEN_KEYS),
+  };
+}
+
+/** Reads from the service what became of orders and webhooks, and prints each problem once. */
+function readService(operatorUrl: string, operatorToken: string, { timeline, stopping }: DemoOptions) {
+  const { signal } = stopping;
+  const show = async <Shown>(path: string): Promise<Shown | undefined> => {
+    const headers = { authorization: `Bearer ${operatorToken}` };
+    const answer = await fetch(`${operatorUrl}${path}`, { headers, signal });
+    return answer.ok ? ((await answer.json()) as Shown) : undefined;
+  };
+  const problemOf = async (orderId: string): Promise<string | undefined> => {
+    const shown = await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`);
+    const problem = shown?.placement.problem ?? shown?.order?.reason;
+    return problem ? `${shown?.placement.state.replace('_', ' ')}: ${problem}` : undefined;
+  };
+  const outcomeOf = async (id: string): Promise<string | undefined> =>
+    (await show<ShownWebhook>(`/v1/webhooks/${id}?contents=false`))?.outcome;
+  const told = new Map<string, string | undefined>();
+  const tell = (orderId: string, problem: string | undefined): void => {
+    if (told.get(orderId) === problem) return;
+    told.set(orderId, problem);
+    if (problem === undefined) return;
+    timeline.print(orderId, 'service', problem, problem.startsWith('held') ? 'bad' : undefined);
+  };
+  const setAside = async (orderId: string): Promise<void> => {
+    tell(orderId, await until(() => problemOf(orderId)));
+  };
+  return { show, tell, problemOf, outcomeOf, setAside };
+}
+
+type Ordering = {
+  platform: OrderingPlatform;
+  topic: Parameters<typeof placeOrders>[0]['topic'];
+  timeline: Timeline;
+  gateway: Awaited<ReturnType<typeof startGateway>>;
+};
+
+/** What one can try with the sample platform. */
+function sampleOf(
+  { dir, endings, stopping }: DemoOptions,
+  about: {
+    ordering: Ordering;
+    at: { databaseUrl: string; settingsKey: string; publicUrl: string };
+    registry: Awaited<ReturnType<typeof loadProviders>>;
+    place: PlaceOrder;
+    live: Live;
+    setAside: Demo['setAside'];
+    tracker: Tracker;
+    shell: string;
+  },
+): Sample {
+  const { ordering, at, registry, live, setAside, tracker, shell } = about;
+  const { topic } = ordering;
+  const { signal } = stopping;
+  return {
+    loseAnswer() {
+      const place = placeOrders({ ...ordering, locationId: IN_DOUBT });
+      const lost = ordering.gateway.loseAnswer({ ...at, registry, place, live, setAside });
+      lost.catch((error: Error) => stopping.abort(error));
+      return IN_DOUBT;
+    },
+    async keepBusy() {
+      const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic });
+      endings.add('the other POS', () => busy.stop());
+      const settings = quoted(busy.rightSettings);
+      const fix = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;
+      tracker.newest = busy.newestOrder;
+      const trackerUrl = `${tracker.url}/guest`;
+      return { locations: BUSY, trackerUrl, behind: BEHIND, fix };
+    },
+    async openByHand() {
+      const hand = await setUpByHand(at);
+      endings.add('the POS by hand', () => hand.stop());
+      const counter = await takeOrders(placeOrders({ ...ordering, locationId: BY_HAND }), tracker);
+      endings.add('its order endpoint', () => counter.stop());
+      return { ordersUrl: `${counter.url}/orders`, webhookUrl: hand.webhookUrl };
     },
   };
 }

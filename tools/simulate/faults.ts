@@ -150,144 +150,64 @@ const STORM_MS = 4_000;
 /** The milliseconds of a usual way there or back. */
 const WAY = { statement: 2, connect: 4, call: 40 };
 
+/** What a run knows of its faults. */
+type Run = Readonly<FaultOptions> & {
+  readonly schedule: Schedule;
+  readonly strength: number;
+  /** How often each fault could have happened. */
+  readonly counts: Map<string, number>;
+  /** How likely each fault is at each statement and call, from the first time on. */
+  readonly weights: Map<string, number>;
+  /** How many faults cut a process from something now. */
+  readonly cuts: Map<string, number>;
+  /** How many faults keep something down now. */
+  readonly downs: Map<string, number>;
+  readonly applied: Applied[];
+};
+
 export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions): Faults {
-  const { seed } = schedule;
-  const applied: Applied[] = [];
-  const counts = new Map<string, number>();
-  const cuts = new Map<string, number>();
-  const downs = new Map<string, number>();
+  const run: Run = {
+    schedule,
+    untilMs,
+    only,
+    strength: 0.25 + 2.5 * chance(schedule.seed, 'strength') ** 2,
+    counts: new Map(),
+    weights: new Map(),
+    cuts: new Map(),
+    downs: new Map(),
+    applied: [],
+  };
+  const { applied, cuts, downs } = run;
   const asked = new Map<string, number>();
   let connections: Held[] = [];
-  const has = (kind: string): boolean => chance(seed, 'mood', kind) < 0.5;
-  const strength = 0.25 + 2.5 * chance(seed, 'strength') ** 2;
-  // Each seed has a few statements and calls at which a fault is likely, so that rare moments meet rare faults. In half
-  // of the seeds it happens nowhere else: a process stands still once or twice in a run, and rarely where it matters.
-  const weights = new Map<string, number>();
-  const weight = (kind: Kind, label: string): number => {
-    const place = label.replace(/^[AB]\.\d+ /, '');
-    const known = weights.get(`${kind} ${place}`);
-    if (known !== undefined) return known;
-    const others = chance(seed, 'elsewhere', kind) < 0.5 ? 1 : 0;
-    const drawn = chance(seed, 'weight', kind, place) < 0.12 ? 25 : others;
-    weights.set(`${kind} ${place}`, drawn);
-    return drawn;
-  };
-
-  const happens = (kind: Kind, label: string, factor = 1): boolean => {
-    // What the world does with its own database is no part of the service.
-    if (/^(?:statement|connection|row)/.test(kind) && label.startsWith('world')) return false;
-    // A network makes no two requests of one. Pub/Sub and vendors repeat theirs.
-    if (kind === 'call doubled' && /^[AB]\.\d+ \w+ (?!pubsub)/.test(label)) return false;
-    const key = `${kind}: ${label}`;
-    const nth = (counts.get(key) ?? 0) + 1;
-    counts.set(key, nth);
-    const id = `${key} #${nth}`;
-    const does =
-      only === undefined
-        ? schedule.now() < untilMs &&
-          has(kind) &&
-          chance(seed, id) < RATES[kind] * factor * strength * weight(kind, label)
-        : only.has(id);
-    if (!does) return false;
-    applied.push({ id, at: schedule.now(), what: `${kind}: ${label}` });
-    schedule.note(`fault ${id}`);
-    return true;
-  };
-
-  // In some seeds all that lasts begins at about the same time, so that faults meet each other.
-  const storm = chance(seed, 'storm') < 0.3 ? chance(seed, 'storm at') * untilMs : undefined;
-  const planAll = <K extends Lasting | Act['kind']>(kinds: Readonly<Record<K, { most: number; longestMs: number }>>) =>
-    (Object.keys(kinds) as K[]).flatMap((kind) => {
-      const { most, longestMs } = kinds[kind];
-      const drawn = (about: string, nth: number): number => chance(seed, 'lasting', kind, about, nth);
-      const count = has(kind) ? Math.floor(drawn('count', 0) * (most + 1)) : 0;
-      return Array.from({ length: count }, (_, nth) => ({
-        id: `${kind} ${nth + 1}`,
-        kind,
-        at: storm === undefined ? drawn('at', nth) * untilMs : storm + drawn('at', nth) * STORM_MS,
-        forMs: Math.min(200, longestMs / 8) + drawn('for', nth) ** 2 * longestMs,
-        place: drawn('place', nth) < 0.5 ? 0 : 1,
-        by: drawn('by', nth),
-      })).filter(({ id }) => only === undefined || only.has(id));
-    });
-  const planned = planAll(LASTING);
+  const planned = planAll(run, LASTING);
   // Most orders are under way in the first seconds.
-  const acts = planAll(ACTS).map((act) => ({ ...act, at: act.at ** 2 / untilMs }));
-
-  const fate = (kind: Fate['kind'], way: number, label: string): Fate => ({
-    kind,
-    status: 0,
-    // Mostly short, so that many things happen at nearly the same time.
-    thereMs: 0.05 + way * schedule.draw(`${label} there`) ** 2,
-    backMs: 0.05 + way * schedule.draw(`${label} back`) ** 2,
-    noticedMs: kind === 'fine' || schedule.draw(`${label} noticed`) < 0.7 ? 0 : NOTICED_MS,
-    arrivesAnyway: schedule.draw(`${label} arrives`) < 0.5,
-    heldMs: 0,
-  });
-  const change = (map: Map<string, number>, key: string, by: 1 | -1): void =>
-    void map.set(key, (map.get(key) ?? 0) + by);
-  const cutKey = (party: Party, from: string): string => `${party.name.split('.')[0] ?? ''} ${from}`;
-  const changeBy = (by: 1 | -1, { kind }: Planned, party: Party): void => {
-    if (kind === 'cut from Postgres') change(cuts, cutKey(party, 'postgres'), by);
-    if (kind === 'cut from the world') change(cuts, cutKey(party, 'world'), by);
-    if (kind === 'Postgres down') change(downs, 'postgres', by);
-    if (kind === 'platform stale') change(downs, 'platform', by);
-  };
+  const acts = planAll(run, ACTS).map((act) => ({ ...act, at: act.at ** 2 / untilMs }));
 
   return {
-    ofStatement(party, label, isAboutOrder) {
-      const about = `${party.name} ${label}`;
-      const factor = isAboutOrder ? FACTOR.statement : 1;
-      const kind = happens('statement lost before', about, factor)
-        ? 'lost before'
-        : happens('statement lost after', about, factor)
-          ? 'lost after'
-          : 'fine';
-      const slow = happens('statement slow', about, factor) ? 2_000 * schedule.draw(`${about} slow`) : 0;
-      const heldMs = isAboutOrder && happens('row held', about) ? 10_000 * schedule.draw(`${about} held`) ** 2 : 0;
-      const one = fate(kind, WAY.statement, about);
-      return { ...one, heldMs, thereMs: one.thereMs + slow };
-    },
+    ofStatement: (party, label, isAboutOrder) => fateOfStatement(run, party, label, isAboutOrder),
     ofConnect(party) {
-      return fate(happens('connection refused', party.name) ? 'refused' : 'fine', WAY.connect, `${party.name} connect`);
+      return fate(
+        run,
+        happens(run, 'connection refused', party.name) ? 'refused' : 'fine',
+        WAY.connect,
+        `${party.name} connect`,
+      );
     },
-    ofCall(party, label) {
-      const about = `${party.name} ${label}`;
-      if (SAMPLE_ORDERS.test(label) && happens('order refused', about)) {
-        return { ...fate('error', WAY.call, about), status: REFUSED };
-      }
-      const kinds = [
-        ['call answered with an error', 'error'],
-        ['answer replaced by an error', 'done, and an error'],
-        ['call refused', 'refused'],
-        ['call lost before', 'lost before'],
-        ['call lost after', 'lost after'],
-        ['call doubled', 'doubled'],
-        ['call hangs', 'hangs'],
-      ] as const;
-      const [, kind] = kinds.find(([name]) => happens(name, about)) ?? [undefined, 'fine' as const];
-      const slow = happens('call slow', about) ? 20_000 * schedule.draw(`${about} slow`) ** 2 : 0;
-      const one = fate(kind, WAY.call, about);
-      if (kind === 'error' || kind === 'done, and an error') {
-        const refusing = [...ERRORS.limit, ...ERRORS.own, ...(TAKES_TOKEN.test(label) ? ERRORS.token : [])];
-        const proving = kind === 'error' ? refusing : ERRORS.own;
-        one.status = pick([...proving, ...ERRORS.gateways], schedule.draw(`${about} error`));
-      }
-      return slow > 0 && schedule.draw(`${about} slow way`) < 0.5
-        ? { ...one, thereMs: one.thereMs + slow }
-        : { ...one, backMs: one.backMs + slow };
-    },
+    ofCall: (party, label) => fateOfCall(run, party, label),
     kills: (party, label, moment) =>
-      happens(moment === 'answered' ? 'kill at answer' : 'kill', `${party.name} ${label}`, FACTOR[moment]),
+      happens(run, moment === 'answered' ? 'kill at answer' : 'kill', `${party.name} ${label}`, FACTOR[moment]),
     freezes: (party, label, moment) =>
-      happens('freeze', `${party.name} ${label}`, FACTOR[moment])
+      happens(run, 'freeze', `${party.name} ${label}`, FACTOR[moment])
         ? 60_000 * schedule.draw(`${party.name} ${label} freeze`)
         : 0,
     isMissing(order) {
       // Only one answer, so that the order never counts as missing.
       const nth = (asked.get(order) ?? 0) + 1;
       asked.set(order, nth);
-      return nth === (chance(seed, 'platform null at', order) < 0.5 ? 1 : 2) && happens('platform null', order);
+      return (
+        nth === (chance(schedule.seed, 'platform null at', order) < 0.5 ? 1 : 2) && happens(run, 'platform null', order)
+      );
     },
     planned,
     acts,
@@ -298,11 +218,11 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     begin(one, party) {
       applied.push({ id: one.id, at: schedule.now(), what: `${one.kind}: ${party.name}, ${Math.round(one.forMs)} ms` });
       schedule.note(`fault ${one.id} begins: ${party.name}`);
-      changeBy(1, one, party);
+      changeBy(run, 1, one, party);
     },
     end(one, party) {
       schedule.note(`fault ${one.id} ends`);
-      changeBy(-1, one, party);
+      changeBy(run, -1, one, party);
     },
     isCut: (party, from) => (cuts.get(cutKey(party, from)) ?? 0) > 0,
     isDown: (what, asker) => asker?.name !== 'world' && (downs.get(what) ?? 0) > 0,
@@ -316,3 +236,125 @@ export function planFaults(schedule: Schedule, { untilMs, only }: FaultOptions):
     applied,
   };
 }
+
+const has = (run: Run, kind: string): boolean => chance(run.schedule.seed, 'mood', kind) < 0.5;
+
+/**
+ * Each seed has a few statements and calls at which a fault is likely, so that rare moments meet rare faults. In half
+ * of the seeds it happens nowhere else: a process stands still once or twice in a run, and rarely where it matters.
+ */
+const weight = (run: Run, kind: Kind, label: string): number => {
+  const place = label.replace(/^[AB]\.\d+ /, '');
+  const known = run.weights.get(`${kind} ${place}`);
+  if (known !== undefined) return known;
+  const others = chance(run.schedule.seed, 'elsewhere', kind) < 0.5 ? 1 : 0;
+  const drawn = chance(run.schedule.seed, 'weight', kind, place) < 0.12 ? 25 : others;
+  run.weights.set(`${kind} ${place}`, drawn);
+  return drawn;
+};
+
+const happens = (run: Run, kind: Kind, label: string, factor = 1): boolean => {
+  // What the world does with its own database is no part of the service.
+  if (/^(?:statement|connection|row)/.test(kind) && label.startsWith('world')) return false;
+  // A network makes no two requests of one. Pub/Sub and vendors repeat theirs.
+  if (kind === 'call doubled' && /^[AB]\.\d+ \w+ (?!pubsub)/.test(label)) return false;
+  const key = `${kind}: ${label}`;
+  const nth = (run.counts.get(key) ?? 0) + 1;
+  run.counts.set(key, nth);
+  const id = `${key} #${nth}`;
+  const does =
+    run.only === undefined
+      ? run.schedule.now() < run.untilMs &&
+        has(run, kind) &&
+        chance(run.schedule.seed, id) < RATES[kind] * factor * run.strength * weight(run, kind, label)
+      : run.only.has(id);
+  if (!does) return false;
+  run.applied.push({ id, at: run.schedule.now(), what: `${kind}: ${label}` });
+  run.schedule.note(`fault ${id}`);
+  return true;
+};
+
+const planAll = <K extends Lasting | Act['kind']>(
+  run: Run,
+  kinds: Readonly<Record<K, { most: number; longestMs: number }>>,
+) => {
+  const { seed } = run.schedule;
+  // In some seeds all that lasts begins at about the same time, so that faults meet each other.
+  const storm = chance(seed, 'storm') < 0.3 ? chance(seed, 'storm at') * run.untilMs : undefined;
+  return (Object.keys(kinds) as K[]).flatMap((kind) => {
+    const { most, longestMs } = kinds[kind];
+    const drawn = (about: string, nth: number): number => chance(seed, 'lasting', kind, about, nth);
+    const count = has(run, kind) ? Math.floor(drawn('count', 0) * (most + 1)) : 0;
+    return Array.from({ length: count }, (_, nth) => ({
+      id: `${kind} ${nth + 1}`,
+      kind,
+      at: storm === undefined ? drawn('at', nth) * run.untilMs : storm + drawn('at', nth) * STORM_MS,
+      forMs: Math.min(200, longestMs / 8) + drawn('for', nth) ** 2 * longestMs,
+      place: drawn('place', nth) < 0.5 ? 0 : 1,
+      by: drawn('by', nth),
+    })).filter(({ id }) => run.only === undefined || run.only.has(id));
+  });
+};
+
+const fate = (run: Run, kind: Fate['kind'], way: number, label: string): Fate => ({
+  kind,
+  status: 0,
+  // Mostly short, so that many things happen at nearly the same time.
+  thereMs: 0.05 + way * run.schedule.draw(`${label} there`) ** 2,
+  backMs: 0.05 + way * run.schedule.draw(`${label} back`) ** 2,
+  noticedMs: kind === 'fine' || run.schedule.draw(`${label} noticed`) < 0.7 ? 0 : NOTICED_MS,
+  arrivesAnyway: run.schedule.draw(`${label} arrives`) < 0.5,
+  heldMs: 0,
+});
+
+function fateOfStatement(run: Run, party: Party, label: string, isAboutOrder: boolean): Fate {
+  const about = `${party.name} ${label}`;
+  const factor = isAboutOrder ? FACTOR.statement : 1;
+  const kind = happens(run, 'statement lost before', about, factor)
+    ? 'lost before'
+    : happens(run, 'statement lost after', about, factor)
+      ? 'lost after'
+      : 'fine';
+  const slow = happens(run, 'statement slow', about, factor) ? 2_000 * run.schedule.draw(`${about} slow`) : 0;
+  const heldMs = isAboutOrder && happens(run, 'row held', about) ? 10_000 * run.schedule.draw(`${about} held`) ** 2 : 0;
+  const one = fate(run, kind, WAY.statement, about);
+  return { ...one, heldMs, thereMs: one.thereMs + slow };
+}
+
+function fateOfCall(run: Run, party: Party, label: string): Fate {
+  const about = `${party.name} ${label}`;
+  if (SAMPLE_ORDERS.test(label) && happens(run, 'order refused', about)) {
+    return { ...fate(run, 'error', WAY.call, about), status: REFUSED };
+  }
+  const kinds = [
+    ['call answered with an error', 'error'],
+    ['answer replaced by an error', 'done, and an error'],
+    ['call refused', 'refused'],
+    ['call lost before', 'lost before'],
+    ['call lost after', 'lost after'],
+    ['call doubled', 'doubled'],
+    ['call hangs', 'hangs'],
+  ] as const;
+  const [, kind] = kinds.find(([name]) => happens(run, name, about)) ?? [undefined, 'fine' as const];
+  const slow = happens(run, 'call slow', about) ? 20_000 * run.schedule.draw(`${about} slow`) ** 2 : 0;
+  const one = fate(run, kind, WAY.call, about);
+  if (kind === 'error' || kind === 'done, and an error') {
+    const refusing = [...ERRORS.limit, ...ERRORS.own, ...(TAKES_TOKEN.test(label) ? ERRORS.token : [])];
+    const proving = kind === 'error' ? refusing : ERRORS.own;
+    one.status = pick([...proving, ...ERRORS.gateways], run.schedule.draw(`${about} error`));
+  }
+  return slow > 0 && run.schedule.draw(`${about} slow way`) < 0.5
+    ? { ...one, thereMs: one.thereMs + slow }
+    : { ...one, backMs: one.backMs + slow };
+}
+
+const change = (map: Map<string, number>, key: string, by: 1 | -1): void => void map.set(key, (map.get(key) ?? 0) + by);
+
+const cutKey = (party: Party, from: string): string => `${party.name.split('.')[0] ?? ''} ${from}`;
+
+const changeBy = (run: Run, by: 1 | -1, { kind }: Planned, party: Party): void => {
+  if (kind === 'cut from Postgres') change(run.cuts, cutKey(party, 'postgres'), by);
+  if (kind === 'cut from the world') change(run.cuts, cutKey(party, 'world'), by);
+  if (kind === 'Postgres down') change(run.downs, 'postgres', by);
+  if (kind === 'platform stale') change(run.downs, 'platform', by);
+};

@@ -7,7 +7,7 @@ import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import type { Message } from '../../world/pubsub/queue-messages.ts';
 import type { Request } from './network.ts';
 import { asSimulator, BEGIN, type Party, type Schedule } from './schedule.ts';
-import { labelOf } from './simulated-pool.ts';
+import { labelOf } from './simulated-connection.ts';
 import type { Outcome, Query } from './simulated-postgres.ts';
 
 export type Invariants = {

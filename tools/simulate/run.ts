@@ -22,7 +22,7 @@ import { RANK_FAILED, RANK_SENT, rankOf } from '../../src/core/domain/lifecycle.
 import { readConfig } from '../../src/config/config.ts';
 import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../../world/network/allowed-loopback.ts';
 import { FOLLOW_ENV } from '../../world/members/member-token.ts';
-import { startOrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
+import { startOrderingPlatform, type OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
 import { POS_NAMES, type PosName } from '../../world/pos/index.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
 import { planFaults, type Applied, type Faults, type Held, type Moment } from './faults.ts';
@@ -32,7 +32,7 @@ import { setNetwork, simulateNetwork, type Network, type OriginOfRun } from './n
 import { beginSchedule, newParty, type Party, type Schedule } from './schedule.ts';
 import { beginServing } from './serve-in-memory.ts';
 import { startProcess, type ServiceProcess } from './service-process.ts';
-import { labelOf, setWire } from './simulated-pool.ts';
+import { labelOf, setWire } from './simulated-connection.ts';
 import type { PostgresServer, SimulatedPostgres } from './simulated-postgres.ts';
 import { PUBSUB, startBroker, type Broker } from './simulated-pubsub.ts';
 import { watchInvariants, type Invariants } from './invariants.ts';
@@ -172,6 +172,76 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
       checkAgain();
     });
   checkAgain();
+  const parts = { schedule, faults, history, postgres, code, invariants, kitchens, origins, processes, complain };
+  const { kill, network, broker } = connectParts(parts);
+  const integrations = [...INTEGRATIONS, ...shuffle(VENDORS_OF, seed, 'vendors').slice(0, VENDORS_EACH)];
+  leapWhenIdle(parts, network, world, untilMs);
+  const locationIds = integrations.map((_, nth) => `club-${nth + 1}`);
+  const numbers = Array.from({ length: count }, (_, nth) => nth + 1).filter((nth) => onlyOrders?.has(nth) !== false);
+  const scripts = scriptsOf(seed, numbers, locationIds);
+  const play = (): Promise<void> =>
+    schedule.play(() => {
+      if (schedule.now() <= MOST_VIRTUAL_MS) return isOver;
+      complain({ what: 'the run does not end', why: `${MOST_VIRTUAL_MS / 60_000} minutes have passed` });
+      return true;
+    });
+
+  const { begin, stop } = starter(parts, kill, options.previous);
+  let histories: RunResult['histories'] = [];
+  try {
+    schedule.after(0, world, () => {
+      void playWorld({
+        ...parts,
+        seed,
+        count,
+        integrations,
+        scripts,
+        ordersPerSecond,
+        broker,
+        network,
+        untilMs,
+        begin,
+        stop,
+      }).then(
+        () => (isOver = true),
+        (error: unknown) => {
+          complain({ what: 'world', why: (error as Error).stack ?? String(error) });
+          isOver = true;
+        },
+      );
+    });
+    await play();
+    await invariants.check();
+    histories = await readHistories(postgres.pool);
+  } finally {
+    for (const { party } of processes.values()) party.isDead = true;
+    world.isDead = true;
+    setWire(undefined);
+    await postgres.close();
+  }
+  return {
+    seed,
+    orders: numbers,
+    complaints,
+    applied: faults.applied,
+    digest: schedule.digest(),
+    seconds: schedule.now() / 1_000,
+    events: schedule.events(),
+    entries: history.entries,
+    lines: schedule.lines(),
+    histories,
+  };
+}
+
+/** What a run has before its processes start. */
+type Parts = Pick<
+  WorldAbout,
+  'schedule' | 'faults' | 'history' | 'postgres' | 'code' | 'invariants' | 'kitchens' | 'origins' | 'complain'
+> & { processes: Map<string, ServiceProcess> };
+
+/** Connects the processes with their database, Pub/Sub and the world. */
+function connectParts(parts: Parts): { kill: Kill; network: Network; broker: Broker } {
+  const { schedule, faults, history, postgres, invariants, processes, origins } = parts;
   const leave = (party: Party): void => {
     broker.leave(party);
     network.drop(party);
@@ -212,8 +282,11 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     const ready = [...processes.values()].filter((each) => !each.party.isDead && each.isReady());
     return ready.length === 0 ? undefined : pick(ready, schedule.draw('balancer')).endpoint;
   });
+  return { kill, network, broker };
+}
 
-  const integrations = [...INTEGRATIONS, ...shuffle(VENDORS_OF, seed, 'vendors').slice(0, VENDORS_EACH)];
+/** After the faults, if nobody calls anybody, all parties stand still until some time later. */
+function leapWhenIdle({ schedule, processes }: Parts, network: Network, world: Party, fromMs: number): void {
   const leap = (): void => {
     const leaps = network.idleMs() > LEAP.afterMs;
     if (leaps) {
@@ -222,9 +295,11 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     }
     schedule.after(leaps ? LEAP.byMs + LEAP.afterMs : 1_000, undefined, leap);
   };
-  schedule.after(untilMs, undefined, leap);
-  const locationIds = integrations.map((_, nth) => `club-${nth + 1}`);
-  const numbers = Array.from({ length: count }, (_, nth) => nth + 1).filter((nth) => onlyOrders?.has(nth) !== false);
+  schedule.after(fromMs, undefined, leap);
+}
+
+/** What each order's kitchen and member do. */
+function scriptsOf(seed: number, numbers: readonly number[], locationIds: readonly string[]): Script[] {
   const cancels = pick(CANCELS, chance(seed, 'cancels'));
   const share = { cancels, changes: cancels, doingMs: pick(DOING_MS, chance(seed, 'doing')) };
   const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER, share));
@@ -234,13 +309,12 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     if (script.change !== undefined && !isOwn(script.change.movesTo)) script.change.movesTo = undefined;
     if (!isOwn(script.locationId)) for (const report of script.reports) report.names = 'theirs';
   }
-  const play = (): Promise<void> =>
-    schedule.play(() => {
-      if (schedule.now() <= MOST_VIRTUAL_MS) return isOver;
-      complain({ what: 'the run does not end', why: `${MOST_VIRTUAL_MS / 60_000} minutes have passed` });
-      return true;
-    });
+  return scripts;
+}
 
+/** Starts the processes, again after each kill. */
+function starter(parts: Parts, kill: Kill, previous: Code | undefined): Pick<WorldAbout, 'begin' | 'stop'> {
+  const { schedule, faults, history, processes, complain, code } = parts;
   /** The starts that wait while the database is restored. */
   let held: (() => void)[] | undefined;
   const stop = (): (() => void) => {
@@ -257,8 +331,8 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
       if (held !== undefined) return void held.push(() => start(place, nth));
       return void schedule.after(0, undefined, async () => {
         const name = `${place}.${nth}`;
-        const isOld = nth > 1 && chance(seed, 'version', place, nth) < PREVIOUS;
-        const chosen = isOld && options.previous !== undefined ? options.previous : code;
+        const isOld = nth > 1 && chance(schedule.seed, 'version', place, nth) < PREVIOUS;
+        const chosen = isOld && previous !== undefined ? previous : code;
         history.note('process starts', { process: name, version: chosen.version });
         processes.set(
           place,
@@ -272,59 +346,7 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
     for (const place of PLACES) start(place, 1);
     scheduleLasting({ schedule, faults, processes });
   };
-
-  let histories: RunResult['histories'] = [];
-  try {
-    schedule.after(0, world, () => {
-      void playWorld({
-        kitchens,
-        origins,
-        seed,
-        count,
-        schedule,
-        integrations,
-        scripts,
-        ordersPerSecond,
-        history,
-        broker,
-        network,
-        code,
-        faults,
-        untilMs,
-        begin,
-        stop,
-        invariants,
-        complain,
-        postgres,
-      }).then(
-        () => (isOver = true),
-        (error: unknown) => {
-          complain({ what: 'world', why: (error as Error).stack ?? String(error) });
-          isOver = true;
-        },
-      );
-    });
-    await play();
-    await invariants.check();
-    histories = await readHistories(postgres.pool);
-  } finally {
-    for (const { party } of processes.values()) party.isDead = true;
-    world.isDead = true;
-    setWire(undefined);
-    await postgres.close();
-  }
-  return {
-    seed,
-    orders: numbers,
-    complaints,
-    applied: faults.applied,
-    digest: schedule.digest(),
-    seconds: schedule.now() / 1_000,
-    events: schedule.events(),
-    entries: history.entries,
-    lines: schedule.lines(),
-    histories,
-  };
+  return { begin, stop };
 }
 
 /** Whether a location is of a sample POS, and not of a vendor. */
@@ -444,14 +466,7 @@ type WorldAbout = {
 /** Members, kitchens and the platform: the code of chaos, in virtual time. */
 async function playWorld(about: WorldAbout): Promise<void> {
   const { kitchens, schedule, scripts, ordersPerSecond, history, broker, faults, untilMs } = about;
-  const platform = await startOrderingPlatform({ token: PLATFORM_TOKEN });
-  const missingSince = new Map<string, number>();
-  platform.answer = (order) => {
-    if (!faults.isMissing(order) && !faults.isDown('platform')) return undefined;
-    const since = missingSince.get(order) ?? schedule.now();
-    missingSince.set(order, since);
-    return schedule.now() - since < STALE_MS ? 'null' : undefined;
-  };
+  const platform = await startPlatform(schedule, faults);
   const environment = { ...ENVIRONMENT, ORDER_API_URL: platform.url };
   const pool = new pg.Pool({ max: 4 });
   const config = readConfig(environment);
@@ -502,24 +517,7 @@ async function playWorld(about: WorldAbout): Promise<void> {
     invariants: about.invariants,
     served,
     locations: () => kitchens.map(({ locationId }) => locationId),
-    move(by) {
-      // What its script does with it would differ at another location.
-      const free = scripts.filter(
-        (each) =>
-          !each.cancel &&
-          !each.change &&
-          !each.meddler &&
-          isOwn(each.locationId) &&
-          platform.orders.has(each.serviceOrderId),
-      );
-      const { serviceOrderId, locationId } = free[Math.floor(by * free.length)] ?? {};
-      if (serviceOrderId === undefined || locationId === undefined) return;
-      const others = kitchens.filter((each) => isOwn(each.locationId) && each.locationId !== locationId);
-      const to = pick(others, by).locationId;
-      history.note('the platform moves it', { order: serviceOrderId, to });
-      served.moved.set(serviceOrderId, locationId);
-      platform.orders.set(serviceOrderId, { ...(platform.orders.get(serviceOrderId) as object), locationId: to });
-    },
+    move: (by) => moveOrder({ kitchens, scripts, platform, served, history }, by),
     stop: about.stop,
   });
   const act = operate({
@@ -564,6 +562,49 @@ async function playWorld(about: WorldAbout): Promise<void> {
   if (restoring.floor() === 0) told.check((why) => about.complain({ what: 'told twice', why }));
   await checkPager(pool, broker.published('attention'), (why) => about.complain({ what: 'pager', why }));
   await checkAll(about, { served, pool, kitchens, phones, restoring });
+}
+
+/** A platform that periodically says of an order that it does not have it. */
+async function startPlatform(schedule: Schedule, faults: Faults): Promise<OrderingPlatform> {
+  const platform = await startOrderingPlatform({ token: PLATFORM_TOKEN });
+  const missingSince = new Map<string, number>();
+  platform.answer = (order) => {
+    if (!faults.isMissing(order) && !faults.isDown('platform')) return undefined;
+    const since = missingSince.get(order) ?? schedule.now();
+    missingSince.set(order, since);
+    return schedule.now() - since < STALE_MS ? 'null' : undefined;
+  };
+  return platform;
+}
+
+/** The platform moves an order to another location. */
+function moveOrder(
+  about: {
+    kitchens: readonly KitchenOfRun[];
+    scripts: readonly Script[];
+    platform: OrderingPlatform;
+    served: Served;
+    history: History;
+  },
+  by: number,
+): void {
+  const { kitchens, scripts, platform, served, history } = about;
+  // What its script does with it would differ at another location.
+  const free = scripts.filter(
+    (each) =>
+      !each.cancel &&
+      !each.change &&
+      !each.meddler &&
+      isOwn(each.locationId) &&
+      platform.orders.has(each.serviceOrderId),
+  );
+  const { serviceOrderId, locationId } = free[Math.floor(by * free.length)] ?? {};
+  if (serviceOrderId === undefined || locationId === undefined) return;
+  const others = kitchens.filter((each) => isOwn(each.locationId) && each.locationId !== locationId);
+  const to = pick(others, by).locationId;
+  history.note('the platform moves it', { order: serviceOrderId, to });
+  served.moved.set(serviceOrderId, locationId);
+  platform.orders.set(serviceOrderId, { ...(platform.orders.get(serviceOrderId) as object), locationId: to });
 }
 
 type Playing = {

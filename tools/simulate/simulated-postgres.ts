@@ -143,6 +143,23 @@ const pause = (ms: number): Promise<'late'> => new Promise((resolve) => setTimeo
 /** Most statements take less. After this time, Postgres is asked whether the statement waits for a lock. */
 const SOON_MS = 3;
 
+/** The database of a run. */
+type Database = {
+  readonly schedule: Schedule;
+  readonly onDeadlock: (sessions: number) => void;
+  readonly url: string;
+  /** The file of the clock. */
+  readonly clock: number;
+  readonly pool: pg.Pool;
+  readonly backends: Set<Backend>;
+  /** Connections that no session has now. */
+  readonly free: Backend[];
+  /** Statements that wait for a lock. */
+  readonly parked: Running[];
+  /** The name of each text that was prepared. */
+  readonly names: Map<string, string>;
+};
+
 function openRun(
   { schedule, onDeadlock }: { schedule: Schedule; onDeadlock: (sessions: number) => void },
   url: string,
@@ -156,165 +173,178 @@ function openRun(
   });
   pool.on('error', () => {});
   const backends = new Set<Backend>();
-  const free: Backend[] = [];
-  const parked: Running[] = [];
-
-  const names = new Map<string, string>();
-  /** The name of a prepared statement. Two versions of the service may give one name to two texts. */
-  const nameOf = (text: string): string => {
-    const name = names.get(text) ?? `statement_${names.size + 1}`;
-    names.set(text, name);
-    return name;
+  const database: Database = {
+    schedule,
+    onDeadlock,
+    url,
+    clock,
+    pool,
+    backends,
+    free: [],
+    parked: [],
+    names: new Map(),
   };
-  const backendOf = async (options: string): Promise<Backend> => {
-    const at = free.findLastIndex((each) => each.options === options);
-    const [first] = at < 0 ? [] : free.splice(at, 1);
-    if (first !== undefined) return first;
-    const client = new pg.Client({ connectionString: url, options });
-    client.on('error', () => {});
-    await client.connect();
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    const backend = { client, pid: rows[0]?.pid ?? 0, options };
-    backends.add(backend);
-    return backend;
-  };
-
-  const isBlocked = async (pid: number): Promise<boolean> => {
-    const { rows } = await pool.query<{ blocked: boolean }>({
-      name: 'is-blocked',
-      text: 'SELECT cardinality(pg_blocking_pids($1)) > 0 AS blocked',
-      values: [pid],
-    });
-    return rows[0]?.blocked === true;
-  };
-  /** Resolves when a statement is over, or waits for a lock. @returns whether it waits */
-  const watch = async ({ backend, done, isDone }: Running): Promise<boolean> => {
-    for (let wait = SOON_MS; ; wait = Math.min(50, wait * 2)) {
-      if ((await Promise.race([done, pause(wait)])) !== 'late' || isDone()) return false;
-      if ((await isBlocked(backend.pid)) && !isDone()) return true;
-    }
-  };
-  /** Postgres itself would look for a cycle of waits a second of real time later. */
-  const findDeadlock = async (): Promise<void> => {
-    const pids = parked.map(({ backend }) => backend.pid);
-    const { rows } = await pool.query<{ pid: number; by: number[] }>({
-      name: 'who-blocks',
-      text: 'SELECT pid, pg_blocking_pids(pid) AS by FROM unnest($1::int[]) AS pid',
-      values: [pids],
-    });
-    const byOf = new Map(rows.map(({ pid, by }) => [pid, by]));
-    const reached = new Set<number>();
-    const reach = (pid: number): void => {
-      for (const by of byOf.get(pid) ?? []) {
-        if (reached.has(by)) continue;
-        reached.add(by);
-        reach(by);
-      }
-    };
-    const last = pids.at(-1) ?? 0;
-    reach(last);
-    if (reached.has(last)) onDeadlock(reached.size);
-  };
-  /** After a statement that may have freed a lock: lets every statement go on that waits no longer, one at a time. */
-  const unpark = async (): Promise<void> => {
-    for (let nth = 0; nth < parked.length;) {
-      const running = parked[nth];
-      if (running === undefined) return;
-      if (!running.isDone() && (await isBlocked(running.backend.pid))) {
-        nth += 1;
-      } else if (await watch(running)) {
-        nth += 1;
-      } else {
-        parked.splice(parked.indexOf(running), 1);
-        await running.pass();
-        // It may have freed locks too.
-        nth = 0;
-      }
-    }
-  };
-
   return {
     pool,
-    async connect(settings) {
-      let options = `${settings} ${SETTINGS} -c clock.seed=${schedule.seed}`;
-      let own: Backend | undefined;
-      let isOpen = false;
-      let isEnded = false;
-      const ofOwn = (): number => parked.findIndex(({ backend }) => backend === own);
-      const letGo = (): void => {
-        // A ROLLBACK may be sent while the statement before it still waits.
-        if (own === undefined || ofOwn() >= 0) return;
-        free.push(own);
-        own = undefined;
-      };
-      return {
-        isOpen: () => isOpen,
-        run: (query, onOutcome) =>
-          asSimulator(async () => {
-            if (isEnded) return 'ended';
-            const time = postgresTime(schedule.now());
-            writeSync(clock, time, 0);
-            const backend = own ?? (await backendOf(options));
-            own = backend;
-            const sent = /^\s*BEGIN\b/i.test(query.text)
-              ? { text: `${query.text}; SET LOCAL clock.began = '${time}'` }
-              : { ...query, name: query.values && nameOf(query.text) };
-            let outcome: Outcome | undefined;
-            const done = backend.client.query(sent as pg.QueryConfig).then(
-              (result: pg.QueryResult | pg.QueryResult[]) => {
-                outcome = { result: Array.isArray(result) ? (result[0] as pg.QueryResult) : result };
-              },
-              (error: Error) => {
-                outcome = { error };
-              },
-            );
-            const pass = async (): Promise<void> => {
-              isOpen = backend.client.getTransactionStatus() !== 'I';
-              if (isOpen && isEnded) await backend.client.query('ROLLBACK');
-              if (!isOpen || isEnded) letGo();
-              if (!isEnded && outcome !== undefined) onOutcome(outcome);
-            };
-            const running = { backend, done, isDone: () => outcome !== undefined, pass };
-            if (await watch(running)) {
-              parked.push(running);
-              if (parked.length > 1) await findDeadlock();
-              return 'waits';
-            }
-            await pass();
-            if (parked.length > 0) await unpark();
-            return 'over';
-          }),
-        cancel: () =>
-          asSimulator(async () => {
-            const at = ofOwn();
-            const [running] = at < 0 ? [] : parked.splice(at, 1);
-            if (running === undefined) return;
-            await pool.query('SELECT pg_cancel_backend($1)', [running.backend.pid]);
-            await running.done;
-            await running.pass();
-            await unpark();
-          }),
-        async demote() {
-          if (own !== undefined || isEnded) return false;
-          options += ' -c default_transaction_read_only=on';
-          return true;
-        },
-        end: () =>
-          asSimulator(async () => {
-            if (isEnded) return;
-            isEnded = true;
-            if (own === undefined || ofOwn() >= 0) return;
-            await own.client.query('ROLLBACK');
-            letGo();
-            if (parked.length > 0) await unpark();
-          }),
-      };
-    },
+    connect: async (settings) => openSession(database, settings),
     async close() {
       // Postgres itself would look only every 100 ms whether they have gone.
       await Promise.all([...backends].map(({ client }) => client.end().catch(() => {})));
       await pool.end();
       await drop();
     },
+  };
+}
+
+/** The name of a prepared statement. Two versions of the service may give one name to two texts. */
+const nameOf = (database: Database, text: string): string => {
+  const name = database.names.get(text) ?? `statement_${database.names.size + 1}`;
+  database.names.set(text, name);
+  return name;
+};
+
+const backendOf = async (database: Database, options: string): Promise<Backend> => {
+  const at = database.free.findLastIndex((each) => each.options === options);
+  const [first] = at < 0 ? [] : database.free.splice(at, 1);
+  if (first !== undefined) return first;
+  const client = new pg.Client({ connectionString: database.url, options });
+  client.on('error', () => {});
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const backend = { client, pid: rows[0]?.pid ?? 0, options };
+  database.backends.add(backend);
+  return backend;
+};
+
+const isBlocked = async (database: Database, pid: number): Promise<boolean> => {
+  const { rows } = await database.pool.query<{ blocked: boolean }>({
+    name: 'is-blocked',
+    text: 'SELECT cardinality(pg_blocking_pids($1)) > 0 AS blocked',
+    values: [pid],
+  });
+  return rows[0]?.blocked === true;
+};
+
+/** Resolves when a statement is over, or waits for a lock. @returns whether it waits */
+const watch = async (database: Database, { backend, done, isDone }: Running): Promise<boolean> => {
+  for (let wait = SOON_MS; ; wait = Math.min(50, wait * 2)) {
+    if ((await Promise.race([done, pause(wait)])) !== 'late' || isDone()) return false;
+    if ((await isBlocked(database, backend.pid)) && !isDone()) return true;
+  }
+};
+
+/** Postgres itself would look for a cycle of waits a second of real time later. */
+const findDeadlock = async (database: Database): Promise<void> => {
+  const pids = database.parked.map(({ backend }) => backend.pid);
+  const { rows } = await database.pool.query<{ pid: number; by: number[] }>({
+    name: 'who-blocks',
+    text: 'SELECT pid, pg_blocking_pids(pid) AS by FROM unnest($1::int[]) AS pid',
+    values: [pids],
+  });
+  const byOf = new Map(rows.map(({ pid, by }) => [pid, by]));
+  const reached = new Set<number>();
+  const reach = (pid: number): void => {
+    for (const by of byOf.get(pid) ?? []) {
+      if (reached.has(by)) continue;
+      reached.add(by);
+      reach(by);
+    }
+  };
+  const last = pids.at(-1) ?? 0;
+  reach(last);
+  if (reached.has(last)) database.onDeadlock(reached.size);
+};
+
+/** After a statement that may have freed a lock: lets every statement go on that waits no longer, one at a time. */
+const unpark = async (database: Database): Promise<void> => {
+  for (let nth = 0; nth < database.parked.length;) {
+    const running = database.parked[nth];
+    if (running === undefined) return;
+    if (!running.isDone() && (await isBlocked(database, running.backend.pid))) {
+      nth += 1;
+    } else if (await watch(database, running)) {
+      nth += 1;
+    } else {
+      database.parked.splice(database.parked.indexOf(running), 1);
+      await running.pass();
+      // It may have freed locks too.
+      nth = 0;
+    }
+  }
+};
+
+function openSession(database: Database, settings: string): Session {
+  let options = `${settings} ${SETTINGS} -c clock.seed=${database.schedule.seed}`;
+  let own: Backend | undefined;
+  let isOpen = false;
+  let isEnded = false;
+  const ofOwn = (): number => database.parked.findIndex(({ backend }) => backend === own);
+  const letGo = (): void => {
+    // A ROLLBACK may be sent while the statement before it still waits.
+    if (own === undefined || ofOwn() >= 0) return;
+    database.free.push(own);
+    own = undefined;
+  };
+  return {
+    isOpen: () => isOpen,
+    run: (query, onOutcome) =>
+      asSimulator(async () => {
+        if (isEnded) return 'ended';
+        const time = postgresTime(database.schedule.now());
+        writeSync(database.clock, time, 0);
+        const backend = own ?? (await backendOf(database, options));
+        own = backend;
+        const sent = /^\s*BEGIN\b/i.test(query.text)
+          ? { text: `${query.text}; SET LOCAL clock.began = '${time}'` }
+          : { ...query, name: query.values && nameOf(database, query.text) };
+        let outcome: Outcome | undefined;
+        const done = backend.client.query(sent as pg.QueryConfig).then(
+          (result: pg.QueryResult | pg.QueryResult[]) => {
+            outcome = { result: Array.isArray(result) ? (result[0] as pg.QueryResult) : result };
+          },
+          (error: Error) => {
+            outcome = { error };
+          },
+        );
+        const pass = async (): Promise<void> => {
+          isOpen = backend.client.getTransactionStatus() !== 'I';
+          if (isOpen && isEnded) await backend.client.query('ROLLBACK');
+          if (!isOpen || isEnded) letGo();
+          if (!isEnded && outcome !== undefined) onOutcome(outcome);
+        };
+        const running = { backend, done, isDone: () => outcome !== undefined, pass };
+        if (await watch(database, running)) {
+          database.parked.push(running);
+          if (database.parked.length > 1) await findDeadlock(database);
+          return 'waits';
+        }
+        await pass();
+        if (database.parked.length > 0) await unpark(database);
+        return 'over';
+      }),
+    cancel: () =>
+      asSimulator(async () => {
+        const at = ofOwn();
+        const [running] = at < 0 ? [] : database.parked.splice(at, 1);
+        if (running === undefined) return;
+        await database.pool.query('SELECT pg_cancel_backend($1)', [running.backend.pid]);
+        await running.done;
+        await running.pass();
+        await unpark(database);
+      }),
+    async demote() {
+      if (own !== undefined || isEnded) return false;
+      options += ' -c default_transaction_read_only=on';
+      return true;
+    },
+    end: () =>
+      asSimulator(async () => {
+        if (isEnded) return;
+        isEnded = true;
+        if (own === undefined || ofOwn() >= 0) return;
+        await own.client.query('ROLLBACK');
+        letGo();
+        if (database.parked.length > 0) await unpark(database);
+      }),
   };
 }

@@ -110,181 +110,217 @@ export type Pos = {
 
 const WEBHOOK_TIMEOUT_MS = 10_000;
 
+/** What the POS knows. */
+type Kitchen = {
+  readonly options: PosOptions;
+  readonly signer: Webhook | undefined;
+  readonly tickets: Ticket[];
+  readonly byKey: Map<string, Ticket>;
+  readonly byReference: Map<string, Ticket>;
+  readonly byId: Map<string, Ticket>;
+  /** The number of requests for each order. */
+  readonly attempts: Map<string, number>;
+  /** When each ticket got its last status. */
+  readonly moved: Map<Ticket, string>;
+  requests: number;
+  reads: number;
+  cancels: number;
+  /** What tests see and change. */
+  readonly pos: Pos;
+};
+
 /** Resolves when it serves. */
 export async function startPos(options: PosOptions = {}): Promise<Pos> {
-  const signer = options.secret === undefined ? undefined : new Webhook(options.secret);
-  const tickets: Ticket[] = [];
-  const byKey = new Map<string, Ticket>();
-  const byReference = new Map<string, Ticket>();
-  const byId = new Map<string, Ticket>();
-  const attempts = new Map<string, number>();
-  const moved = new Map<Ticket, string>();
-  let requests = 0;
-  let reads = 0;
-  let cancels = 0;
-
-  async function takeOrder(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): Promise<void> {
-    requests += 1;
-    const body = await readBody(request);
-    if (!isAuthentic(body, request.headers)) {
-      sendJson(response, 401, { error: 'the signature does not verify' });
-      return;
-    }
-    const order = JSON.parse(body.toString()) as PosOrder;
-    const attempt = (attempts.get(order.serviceOrderId) ?? 0) + 1;
-    attempts.set(order.serviceOrderId, attempt);
-    const idempotencyKey = request.headers['idempotency-key']?.toString();
-    const fault = pos.behave?.({ order, idempotencyKey, headers: request.headers, query, attempt });
-    if (fault === 'hang') return;
-    const refusal = typeof fault === 'object' ? fault : undefined;
-    const { providerOrderId } =
-      refusal === undefined || refusal.takes ? await ticketFor(order, idempotencyKey) : { providerOrderId: '' };
-    if (fault === 'drop-answer') request.socket.destroy();
-    else if (refusal !== undefined) say(response, refusal);
-    else sendJson(response, 200, { providerOrderId });
-  }
-
-  function isAuthentic(body: Buffer, headers: IncomingMessage['headers']): boolean {
-    try {
-      signer?.verify(body, headers as Record<string, string>);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  async function ticketFor(order: PosOrder, idempotencyKey: string | undefined): Promise<Ticket> {
-    const key = options.deduplicates === false ? undefined : idempotencyKey;
-    const known = key === undefined ? undefined : byKey.get(key);
-    if (known !== undefined) {
-      known.requests += 1;
-      return known;
-    }
-    const { serviceOrderId } = order;
-    const providerOrderId = `pos-${randomUUID()}`;
-    const ticket: Ticket = { providerOrderId, serviceOrderId, idempotencyKey, order, requests: 1, status: undefined };
-    tickets.push(ticket);
-    if (key !== undefined) byKey.set(key, ticket);
-    byReference.set(serviceOrderId, ticket);
-    byId.set(providerOrderId, ticket);
-    await pos.onTicket?.(ticket);
-    return ticket;
-  }
-
-  function lookUp(reference: string | null, response: ServerResponse): void {
-    const ticket = byReference.get(reference ?? '');
-    if (ticket === undefined) sendJson(response, 404, { error: 'no ticket has this reference' });
-    else sendJson(response, 200, { providerOrderId: ticket.providerOrderId });
-  }
-
-  /** Answers what a webhook would say of the ticket now, once there is something to say. */
-  function showStatus(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
-    reads += 1;
-    const fault = pos.misread?.(query);
-    if (fault === 'hang') return;
-    if (typeof fault === 'object') return say(response, fault);
-    if (!isAuthentic(Buffer.alloc(0), request.headers)) {
-      return sendJson(response, 401, { error: 'the signature does not verify' });
-    }
-    const ticket = byReference.get(query.get('thirdPartyReference') ?? '');
-    const occurredAt = ticket && moved.get(ticket);
-    const { providerOrderId: id, serviceOrderId: thirdPartyReference, status } = ticket ?? {};
-    if (fault === 'drop-answer') request.socket.destroy();
-    else if (status === undefined) sendJson(response, 404, { error: 'no ticket has this reference' });
-    else sendJson(response, 200, { eventType: 'order.status', order: { thirdPartyReference, id, status, occurredAt } });
-  }
-
-  async function cancelOrder(
-    request: IncomingMessage,
-    response: ServerResponse,
-    query: URLSearchParams,
-  ): Promise<void> {
-    cancels += 1;
-    const body = await readBody(request);
-    if (!isAuthentic(body, request.headers)) {
-      return sendJson(response, 401, { error: 'the signature does not verify' });
-    }
-    const cancel = JSON.parse(body.toString()) as PosCancel;
-    const fault = pos.miscancel?.(cancel, query);
-    if (fault === 'hang') return;
-    if (typeof fault === 'object') return say(response, fault);
-    const { serviceOrderId, reason } = cancel;
-    const ticket = byReference.get(serviceOrderId);
-    if (ticket === undefined) return sendJson(response, 404, { reason: 'no ticket has this reference' });
-    if (/^(ready|en_route|completed)$/i.test(ticket.status ?? '')) {
-      return sendJson(response, 409, { reason: 'It is on its way to you already.', reasonCode: 'other' });
-    }
-    ticket.cancelled ??= { ...(reason !== undefined && { reason }) };
-    become(ticket, 'CANCELLED');
-    if (fault === 'drop-answer') request.socket.destroy();
-    else sendJson(response, 200, { cancelled: true });
-  }
-
-  function become(ticket: Ticket, status: string): void {
-    ticket.status = status;
-    moved.set(ticket, new Date().toISOString());
-  }
-
   const server = await serveHttp(async (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://pos');
     const route = `${request.method} ${pathname}`;
-    if (route === 'POST /orders') await takeOrder(request, response, searchParams);
-    else if (route === 'GET /orders') lookUp(searchParams.get('reference'), response);
-    else if (route === 'POST /cancel') await cancelOrder(request, response, searchParams);
-    else if (route === 'GET /status') showStatus(request, response, searchParams);
+    if (route === 'POST /orders') await takeOrder(kitchen, request, response, searchParams);
+    else if (route === 'GET /orders') lookUp(kitchen, searchParams.get('reference'), response);
+    else if (route === 'POST /cancel') await cancelOrder(kitchen, request, response, searchParams);
+    else if (route === 'GET /status') showStatus(kitchen, request, response, searchParams);
     else sendJson(response, 404, { error: `no ${route} here` });
   }, options.port);
-
-  async function sendStatus(
-    webhookUrl: string,
-    report: StatusReport,
-    timeoutMs = WEBHOOK_TIMEOUT_MS,
-  ): Promise<{ status: number; body: unknown }> {
-    const { serviceOrderId, providerOrderId, status, reason, occurredAt } = report;
-    const { eventType = 'order.status', messageId = `msg_${randomUUID()}` } = report;
-    const order = { thirdPartyReference: serviceOrderId, id: providerOrderId, status, reason, occurredAt };
-    const payload = JSON.stringify({ eventType, order });
-    const sentAt = new Date();
-    const ticket = byId.get(providerOrderId ?? '') ?? byReference.get(serviceOrderId ?? '');
-    if (ticket !== undefined) become(ticket, status);
-    const response = await fetch(webhookUrl, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'webhook-id': messageId,
-        'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
-        ...(signer === undefined ? {} : { 'webhook-signature': signer.sign(messageId, sentAt, payload) }),
-      },
-      body: payload,
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    return { status: response.status, body: parseIfJson(await response.text()) };
-  }
 
   const pos: Pos = {
     url: server.url,
     ordersUrl: `${server.url}/orders`,
     statusUrl: `${server.url}/status`,
-    tickets,
+    get tickets() {
+      return kitchen.tickets;
+    },
     get requests() {
-      return requests;
+      return kitchen.requests;
     },
     get reads() {
-      return reads;
+      return kitchen.reads;
     },
     misread: undefined,
     cancelUrl: `${server.url}/cancel`,
     get cancels() {
-      return cancels;
+      return kitchen.cancels;
     },
     miscancel: undefined,
-    become,
+    become: (ticket, status) => become(kitchen, ticket, status),
     behave: undefined,
     onTicket: undefined,
-    sendStatus,
+    sendStatus: (webhookUrl, report, timeoutMs) => sendStatus(kitchen, webhookUrl, report, timeoutMs),
     stop: () => server.stop(),
   };
+  const kitchen: Kitchen = {
+    options,
+    signer: options.secret === undefined ? undefined : new Webhook(options.secret),
+    tickets: [],
+    byKey: new Map(),
+    byReference: new Map(),
+    byId: new Map(),
+    attempts: new Map(),
+    moved: new Map(),
+    requests: 0,
+    reads: 0,
+    cancels: 0,
+    pos,
+  };
   return pos;
+}
+
+async function takeOrder(
+  kitchen: Kitchen,
+  request: IncomingMessage,
+  response: ServerResponse,
+  query: URLSearchParams,
+): Promise<void> {
+  kitchen.requests += 1;
+  const body = await readBody(request);
+  if (!isAuthentic(kitchen, body, request.headers)) {
+    sendJson(response, 401, { error: 'the signature does not verify' });
+    return;
+  }
+  const order = JSON.parse(body.toString()) as PosOrder;
+  const attempt = (kitchen.attempts.get(order.serviceOrderId) ?? 0) + 1;
+  kitchen.attempts.set(order.serviceOrderId, attempt);
+  const idempotencyKey = request.headers['idempotency-key']?.toString();
+  const fault = kitchen.pos.behave?.({ order, idempotencyKey, headers: request.headers, query, attempt });
+  if (fault === 'hang') return;
+  const refusal = typeof fault === 'object' ? fault : undefined;
+  const { providerOrderId } =
+    refusal === undefined || refusal.takes ? await ticketFor(kitchen, order, idempotencyKey) : { providerOrderId: '' };
+  if (fault === 'drop-answer') request.socket.destroy();
+  else if (refusal !== undefined) say(response, refusal);
+  else sendJson(response, 200, { providerOrderId });
+}
+
+function isAuthentic(kitchen: Kitchen, body: Buffer, headers: IncomingMessage['headers']): boolean {
+  try {
+    kitchen.signer?.verify(body, headers as Record<string, string>);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function ticketFor(kitchen: Kitchen, order: PosOrder, idempotencyKey: string | undefined): Promise<Ticket> {
+  const key = kitchen.options.deduplicates === false ? undefined : idempotencyKey;
+  const known = key === undefined ? undefined : kitchen.byKey.get(key);
+  if (known !== undefined) {
+    known.requests += 1;
+    return known;
+  }
+  const { serviceOrderId } = order;
+  const providerOrderId = `pos-${randomUUID()}`;
+  const ticket: Ticket = { providerOrderId, serviceOrderId, idempotencyKey, order, requests: 1, status: undefined };
+  kitchen.tickets.push(ticket);
+  if (key !== undefined) kitchen.byKey.set(key, ticket);
+  kitchen.byReference.set(serviceOrderId, ticket);
+  kitchen.byId.set(providerOrderId, ticket);
+  await kitchen.pos.onTicket?.(ticket);
+  return ticket;
+}
+
+function lookUp(kitchen: Kitchen, reference: string | null, response: ServerResponse): void {
+  const ticket = kitchen.byReference.get(reference ?? '');
+  if (ticket === undefined) sendJson(response, 404, { error: 'no ticket has this reference' });
+  else sendJson(response, 200, { providerOrderId: ticket.providerOrderId });
+}
+
+/** Answers what a webhook would say of the ticket now, once there is something to say. */
+function showStatus(
+  kitchen: Kitchen,
+  request: IncomingMessage,
+  response: ServerResponse,
+  query: URLSearchParams,
+): void {
+  kitchen.reads += 1;
+  const fault = kitchen.pos.misread?.(query);
+  if (fault === 'hang') return;
+  if (typeof fault === 'object') return say(response, fault);
+  if (!isAuthentic(kitchen, Buffer.alloc(0), request.headers)) {
+    return sendJson(response, 401, { error: 'the signature does not verify' });
+  }
+  const ticket = kitchen.byReference.get(query.get('thirdPartyReference') ?? '');
+  const occurredAt = ticket && kitchen.moved.get(ticket);
+  const { providerOrderId: id, serviceOrderId: thirdPartyReference, status } = ticket ?? {};
+  if (fault === 'drop-answer') request.socket.destroy();
+  else if (status === undefined) sendJson(response, 404, { error: 'no ticket has this reference' });
+  else sendJson(response, 200, { eventType: 'order.status', order: { thirdPartyReference, id, status, occurredAt } });
+}
+
+async function cancelOrder(
+  kitchen: Kitchen,
+  request: IncomingMessage,
+  response: ServerResponse,
+  query: URLSearchParams,
+): Promise<void> {
+  kitchen.cancels += 1;
+  const body = await readBody(request);
+  if (!isAuthentic(kitchen, body, request.headers)) {
+    return sendJson(response, 401, { error: 'the signature does not verify' });
+  }
+  const cancel = JSON.parse(body.toString()) as PosCancel;
+  const fault = kitchen.pos.miscancel?.(cancel, query);
+  if (fault === 'hang') return;
+  if (typeof fault === 'object') return say(response, fault);
+  const { serviceOrderId, reason } = cancel;
+  const ticket = kitchen.byReference.get(serviceOrderId);
+  if (ticket === undefined) return sendJson(response, 404, { reason: 'no ticket has this reference' });
+  if (/^(ready|en_route|completed)$/i.test(ticket.status ?? '')) {
+    return sendJson(response, 409, { reason: 'It is on its way to you already.', reasonCode: 'other' });
+  }
+  ticket.cancelled ??= { ...(reason !== undefined && { reason }) };
+  become(kitchen, ticket, 'CANCELLED');
+  if (fault === 'drop-answer') request.socket.destroy();
+  else sendJson(response, 200, { cancelled: true });
+}
+
+function become(kitchen: Kitchen, ticket: Ticket, status: string): void {
+  ticket.status = status;
+  kitchen.moved.set(ticket, new Date().toISOString());
+}
+
+async function sendStatus(
+  kitchen: Kitchen,
+  webhookUrl: string,
+  report: StatusReport,
+  timeoutMs = WEBHOOK_TIMEOUT_MS,
+): Promise<{ status: number; body: unknown }> {
+  const { serviceOrderId, providerOrderId, status, reason, occurredAt } = report;
+  const { eventType = 'order.status', messageId = `msg_${randomUUID()}` } = report;
+  const order = { thirdPartyReference: serviceOrderId, id: providerOrderId, status, reason, occurredAt };
+  const payload = JSON.stringify({ eventType, order });
+  const sentAt = new Date();
+  const ticket = kitchen.byId.get(providerOrderId ?? '') ?? kitchen.byReference.get(serviceOrderId ?? '');
+  if (ticket !== undefined) become(kitchen, ticket, status);
+  const response = await fetch(webhookUrl, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': messageId,
+      'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
+      ...(kitchen.signer === undefined ? {} : { 'webhook-signature': kitchen.signer.sign(messageId, sentAt, payload) }),
+    },
+    body: payload,
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  return { status: response.status, body: parseIfJson(await response.text()) };
 }
 
 function parseIfJson(text: string): unknown {

@@ -74,28 +74,9 @@ export async function startPatroni(programs: PatroniPrograms): Promise<PatroniCl
   others.push(run('haproxy', programs.haproxy, ['-f', join(dir, 'haproxy.cfg')]));
 
   const begin = (node: Node): void => {
-    const { name, port, rest, data } = node;
+    const { name } = node;
+    const config = patroniConfig(node, { dir, etcdPort, postgresBin: programs.postgresBin });
     // JSON is YAML as well.
-    const config = {
-      scope: 'expediter',
-      name,
-      restapi: { listen: `127.0.0.1:${rest}`, connect_address: `127.0.0.1:${rest}` },
-      etcd3: { host: `127.0.0.1:${etcdPort}` },
-      bootstrap: {
-        dcs: { ttl: TTL_S, loop_wait: 1, retry_timeout: 3, synchronous_mode: true },
-        initdb: [{ encoding: 'UTF8' }, { locale: 'C' }],
-        pg_hba: ['host replication replicator 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 trust'],
-      },
-      postgresql: {
-        listen: `127.0.0.1:${port}`,
-        connect_address: `127.0.0.1:${port}`,
-        data_dir: data,
-        bin_dir: programs.postgresBin,
-        pgpass: join(dir, `pgpass-${name}`),
-        authentication: { replication: { username: 'replicator' }, superuser: { username: 'postgres' } },
-        parameters: { unix_socket_directories: dir, fsync: 'off' },
-      },
-    };
     writeFileSync(join(dir, `${name}.yml`), JSON.stringify(config));
     node.patroni = run(name, programs.patroni, [join(dir, `${name}.yml`)]);
   };
@@ -153,6 +134,32 @@ export async function startPatroni(programs: PatroniPrograms): Promise<PatroniCl
       await whole();
     },
     stop,
+  };
+}
+
+function patroniConfig(
+  { name, port, rest, data }: Node,
+  { dir, etcdPort, postgresBin }: { dir: string; etcdPort: number | undefined; postgresBin: string },
+): object {
+  return {
+    scope: 'expediter',
+    name,
+    restapi: { listen: `127.0.0.1:${rest}`, connect_address: `127.0.0.1:${rest}` },
+    etcd3: { host: `127.0.0.1:${etcdPort}` },
+    bootstrap: {
+      dcs: { ttl: TTL_S, loop_wait: 1, retry_timeout: 3, synchronous_mode: true },
+      initdb: [{ encoding: 'UTF8' }, { locale: 'C' }],
+      pg_hba: ['host replication replicator 127.0.0.1/32 trust', 'host all all 127.0.0.1/32 trust'],
+    },
+    postgresql: {
+      listen: `127.0.0.1:${port}`,
+      connect_address: `127.0.0.1:${port}`,
+      data_dir: data,
+      bin_dir: postgresBin,
+      pgpass: join(dir, `pgpass-${name}`),
+      authentication: { replication: { username: 'replicator' }, superuser: { username: 'postgres' } },
+      parameters: { unix_socket_directories: dir, fsync: 'off' },
+    },
   };
 }
 

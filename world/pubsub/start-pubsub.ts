@@ -76,6 +76,19 @@ type Subscription = {
 };
 type Topic = { subscriptions: Set<Subscription>; published: Message[] };
 
+type Broker = {
+  readonly pushBackoff: Backoff;
+  readonly pushSlowdown: Backoff | undefined;
+  readonly remember: number;
+  readonly tokens: Awaited<ReturnType<typeof signPushTokens>>;
+  readonly topics: Map<string, Topic>;
+  readonly subscriptions: Map<string, Subscription>;
+  readonly faults: PubsubFaults;
+  lastMessageId: number;
+  /** Shared by all hanging requests, so that they continue in their order. */
+  hanging: Promise<void> | undefined;
+};
+
 /** The fields of requests that are used here. Absent ones have the protos' defaults. */
 type SubscriptionRequest = {
   name: string;
@@ -124,232 +137,22 @@ const IAM: ServiceDefinition = {
 export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> {
   const { pushBackoff = { minMs: 100, maxMs: 10_000 }, pushSlowdown, remember = 100_000 } = options;
   const tokens = await signPushTokens(options.issuer);
-  const topics = new Map<string, Topic>();
-  const subscriptions = new Map<string, Subscription>();
-  const faults: PubsubFaults = {};
-  let lastMessageId = 0;
-  /** Shared by all hanging requests, so that they continue in their order. */
-  let hanging: Promise<void> | undefined;
-
-  async function untilLifted(): Promise<void> {
-    while (faults.publishHangs === true) await sleep(HANG_POLL_MS);
-    hanging = undefined;
-  }
-
-  function publishTo(topic: Topic, contents: readonly Content[]): Message[] {
-    const publishTime = new Date();
-    const messages = contents.map(({ data, attributes, orderingKey }) => {
-      lastMessageId += 1;
-      return { messageId: String(lastMessageId), publishTime, data, attributes, orderingKey };
-    });
-    topic.published.push(...messages);
-    if (topic.published.length > 2 * remember) topic.published.splice(0, topic.published.length - remember);
-    for (const { queue, matches } of topic.subscriptions) queue.add(messages.filter(matches));
-    return messages;
-  }
-
-  /** Makes the dead lettering. As at Google, if the topic is gone meanwhile, messages are delivered again. */
-  function lastResortOf({ name, deadLetterPolicy }: SubscriptionRequest): LastResort | undefined {
-    if (deadLetterPolicy === null) return undefined;
-    const { deadLetterTopic, maxDeliveryAttempts } = deadLetterPolicy;
-    const { fewest, most } = DEAD_LETTER_AFTER;
-    const maxAttempts = maxDeliveryAttempts || fewest;
-    if (maxAttempts < fewest || maxAttempts > most) {
-      throw new Refusal(status.INVALID_ARGUMENT, `max_delivery_attempts must be from ${fewest} to ${most}`);
-    }
-    find(topics, deadLetterTopic);
-    return {
-      maxAttempts,
-      take(message, attempts) {
-        const topic = topics.get(deadLetterTopic);
-        if (topic !== undefined) publishTo(topic, [toDeadLetter(message, name, attempts)]);
-        return topic !== undefined;
-      },
-    };
-  }
-
-  function queueOf(definition: SubscriptionRequest): MessageQueue {
-    const backoff = policyOf(definition) ?? (isPush(definition.pushConfig) ? pushBackoff : undefined);
-    const lastResort = lastResortOf(definition);
-    return queueMessages({ ordered: definition.enableMessageOrdering, backoff, lastResort });
-  }
-
-  const publisher = {
-    createTopic: unary((request: { name: string }) => {
-      if (topics.has(request.name)) throw new Refusal(status.ALREADY_EXISTS, `Topic already exists: ${request.name}`);
-      topics.set(request.name, { subscriptions: new Set(), published: [] });
-      return { name: request.name };
-    }),
-
-    getTopic: unary(({ topic }: { topic: string }) => {
-      find(topics, topic);
-      return { name: topic };
-    }),
-
-    listTopics: unary(({ project }: { project: string }) => {
-      const names = [...topics.keys()].filter((name) => name.startsWith(`${project}/topics/`));
-      return { topics: names.map((name) => ({ name })) };
-    }),
-
-    listTopicSubscriptions: unary(({ topic }: { topic: string }) => {
-      const names = [...find(topics, topic).subscriptions].map(({ definition }) => definition.name);
-      return { subscriptions: names };
-    }),
-
-    deleteTopic: unary(({ topic }: { topic: string }) => {
-      find(topics, topic);
-      topics.delete(topic);
-      return {};
-    }),
-
-    publish: unary(async (request: PublishRequest) => {
-      if (faults.publishDelayMs !== undefined) await sleep(faults.publishDelayMs);
-      if (faults.publishHangs === true) hanging ??= untilLifted();
-      await hanging;
-      refuseIf(faults.publishError?.());
-      const topic = find(topics, request.topic);
-      for (const { data, attributes } of request.messages) {
-        if (data.length === 0 && Object.keys(attributes).length === 0) {
-          throw new Refusal(status.INVALID_ARGUMENT, 'A message needs data or an attribute');
-        }
-      }
-      const messages = publishTo(topic, request.messages);
-      refuseIf(faults.publishAnswerError?.());
-      return { messageIds: messages.map(({ messageId }) => messageId) };
-    }),
+  const broker: Broker = {
+    pushBackoff,
+    pushSlowdown,
+    remember,
+    tokens,
+    topics: new Map(),
+    subscriptions: new Map(),
+    faults: {},
+    lastMessageId: 0,
+    hanging: undefined,
   };
-
-  const subscriber = {
-    createSubscription: unary((request: SubscriptionRequest) => {
-      if (subscriptions.has(request.name)) {
-        throw new Refusal(status.ALREADY_EXISTS, `Subscription already exists: ${request.name}`);
-      }
-      const topic = find(topics, request.topic);
-      const definition = { ...request, ackDeadlineSeconds: request.ackDeadlineSeconds || DEFAULT_ACK_DEADLINE_S };
-      const matches = readFilter(definition.filter);
-      const subscription = { definition, matches, queue: queueOf(definition), ends: new Set<() => void>() };
-      subscriptions.set(definition.name, subscription);
-      topic.subscriptions.add(subscription);
-      startPushing(subscription);
-      return definition;
-    }),
-
-    getSubscription: unary((request: { subscription: string }) => find(subscriptions, request.subscription).definition),
-
-    deleteSubscription: unary((request: { subscription: string }) => {
-      const subscription = find(subscriptions, request.subscription);
-      subscriptions.delete(request.subscription);
-      topics.get(subscription.definition.topic)?.subscriptions.delete(subscription);
-      close(subscription);
-      return {};
-    }),
-
-    modifyPushConfig: unary((request: { subscription: string; pushConfig: PushConfig | null }) => {
-      const subscription = find(subscriptions, request.subscription);
-      end(subscription);
-      subscription.definition.pushConfig = request.pushConfig;
-      startPushing(subscription);
-      return {};
-    }),
-
-    /** As of a subscription that retains acknowledged messages. Streams stay with the messages of before. */
-    seek: unary(({ subscription, time }: { subscription: string; time: Duration }) => {
-      const sought = find(subscriptions, subscription);
-      end(sought);
-      sought.queue.close();
-      sought.queue = queueOf(sought.definition);
-      const from = Number(time.seconds) * 1000 + time.nanos / 1e6;
-      const { published } = find(topics, sought.definition.topic);
-      sought.queue.add(published.filter(sought.matches).filter(({ publishTime }) => publishTime.getTime() >= from));
-      startPushing(sought);
-      return {};
-    }),
-
-    acknowledge: unary((request: AckRequest) => {
-      find(subscriptions, request.subscription).queue.ack(request.ackIds);
-      return {};
-    }),
-
-    modifyAckDeadline: unary((request: AckRequest) => {
-      modifyDeadline(find(subscriptions, request.subscription).queue, request.ackIds, request.ackDeadlineSeconds);
-      return {};
-    }),
-
-    pull: unary(async ({ subscription, maxMessages, returnImmediately }: PullRequest) => {
-      const { queue, definition } = find(subscriptions, subscription);
-      const received = Promise.withResolvers<Lease[]>();
-      const ackDeadlineMs = definition.ackDeadlineSeconds * 1000;
-      const detach = queue.attach({
-        // One answer has one batch.
-        maxOutstanding: Math.min(maxMessages, BATCH_MAX),
-        ackDeadlineMs,
-        receive: received.resolve,
-      });
-      const late = setTimeout(() => received.resolve([]), returnImmediately ? 0 : PULL_WAITS_MS);
-      const leases = await received.promise;
-      clearTimeout(late);
-      detach();
-      return { receivedMessages: leases.map((lease) => toReceived(lease, definition)) };
-    }),
-
-    streamingPull(stream: ServerDuplexStream<StreamingPullRequest, unknown>) {
-      let subscription: Subscription | undefined;
-      let detach: (() => void) | undefined;
-      const refuse = (): void => {
-        detach?.();
-        stream.emit('error', new Refusal(status.NOT_FOUND, 'Subscription does not exist'));
-      };
-      stream.on('data', (request: StreamingPullRequest) => {
-        if (subscription === undefined) {
-          const opened = subscriptions.get(request.subscription);
-          if (opened === undefined) {
-            refuse();
-            return;
-          }
-          subscription = opened;
-          subscription.ends.add(refuse);
-          detach = subscription.queue.attach({
-            maxOutstanding: Number(request.maxOutstandingMessages) || Infinity,
-            ackDeadlineMs: (request.streamAckDeadlineSeconds || opened.definition.ackDeadlineSeconds) * 1000,
-            receive(leases) {
-              stream.write({ receivedMessages: leases.map((lease) => toReceived(lease, opened.definition)) });
-            },
-          });
-        }
-        subscription.queue.ack(request.ackIds);
-        for (const [index, ackId] of request.modifyDeadlineAckIds.entries()) {
-          modifyDeadline(subscription.queue, [ackId], request.modifyDeadlineSeconds[index] ?? 0);
-        }
-      });
-      const leave = (): void => {
-        detach?.();
-        subscription?.ends.delete(refuse);
-      };
-      stream.on('error', leave);
-      stream.on('cancelled', leave);
-      stream.on('end', () => {
-        leave();
-        stream.end();
-      });
-    },
-  };
-
-  function startPushing({ definition, queue, ends }: Subscription): void {
-    const { name, pushConfig, deadLetterPolicy, ackDeadlineSeconds } = definition;
-    if (!isPush(pushConfig)) return;
-    const subscription = {
-      name,
-      ackDeadlineMs: ackDeadlineSeconds * 1000,
-      tellsAttempt: deadLetterPolicy !== null,
-      slowsDown: pushSlowdown,
-    };
-    ends.add(pushMessages(queue, subscription, pushConfig, tokens));
-  }
-
+  const { topics, subscriptions, faults } = broker;
   const protos = loadPubsubProtos();
   const server = new Server({ 'grpc.max_receive_message_length': 20 * 2 ** 20 });
-  server.addService(protos.publisher, publisher);
-  server.addService(protos.subscriber, subscriber);
+  server.addService(protos.publisher, publisherOf(broker));
+  server.addService(protos.subscriber, subscriberOf(broker));
   server.addService(IAM, {
     testIamPermissions: unary(() => {
       if (faults.permissions === undefined) throw new Refusal(status.UNIMPLEMENTED, 'This stand-in asks for none');
@@ -380,6 +183,234 @@ export async function startPubsub(options: PubsubOptions = {}): Promise<Pubsub> 
       await tokens.stop();
     },
   };
+}
+
+async function untilLifted(broker: Broker): Promise<void> {
+  while (broker.faults.publishHangs === true) await sleep(HANG_POLL_MS);
+  broker.hanging = undefined;
+}
+
+function publishTo(broker: Broker, topic: Topic, contents: readonly Content[]): Message[] {
+  const publishTime = new Date();
+  const messages = contents.map(({ data, attributes, orderingKey }) => {
+    broker.lastMessageId += 1;
+    return { messageId: String(broker.lastMessageId), publishTime, data, attributes, orderingKey };
+  });
+  topic.published.push(...messages);
+  if (topic.published.length > 2 * broker.remember) topic.published.splice(0, topic.published.length - broker.remember);
+  for (const { queue, matches } of topic.subscriptions) queue.add(messages.filter(matches));
+  return messages;
+}
+
+/** Makes the dead lettering. As at Google, if the topic is gone meanwhile, messages are delivered again. */
+function lastResortOf(broker: Broker, { name, deadLetterPolicy }: SubscriptionRequest): LastResort | undefined {
+  if (deadLetterPolicy === null) return undefined;
+  const { deadLetterTopic, maxDeliveryAttempts } = deadLetterPolicy;
+  const { fewest, most } = DEAD_LETTER_AFTER;
+  const maxAttempts = maxDeliveryAttempts || fewest;
+  if (maxAttempts < fewest || maxAttempts > most) {
+    throw new Refusal(status.INVALID_ARGUMENT, `max_delivery_attempts must be from ${fewest} to ${most}`);
+  }
+  find(broker.topics, deadLetterTopic);
+  return {
+    maxAttempts,
+    take(message, attempts) {
+      const topic = broker.topics.get(deadLetterTopic);
+      if (topic !== undefined) publishTo(broker, topic, [toDeadLetter(message, name, attempts)]);
+      return topic !== undefined;
+    },
+  };
+}
+
+function queueOf(broker: Broker, definition: SubscriptionRequest): MessageQueue {
+  const backoff = policyOf(definition) ?? (isPush(definition.pushConfig) ? broker.pushBackoff : undefined);
+  const lastResort = lastResortOf(broker, definition);
+  return queueMessages({ ordered: definition.enableMessageOrdering, backoff, lastResort });
+}
+
+function publisherOf(broker: Broker) {
+  return {
+    createTopic: unary((request: { name: string }) => {
+      if (broker.topics.has(request.name))
+        throw new Refusal(status.ALREADY_EXISTS, `Topic already exists: ${request.name}`);
+      broker.topics.set(request.name, { subscriptions: new Set(), published: [] });
+      return { name: request.name };
+    }),
+
+    getTopic: unary(({ topic }: { topic: string }) => {
+      find(broker.topics, topic);
+      return { name: topic };
+    }),
+
+    listTopics: unary(({ project }: { project: string }) => {
+      const names = [...broker.topics.keys()].filter((name) => name.startsWith(`${project}/topics/`));
+      return { topics: names.map((name) => ({ name })) };
+    }),
+
+    listTopicSubscriptions: unary(({ topic }: { topic: string }) => {
+      const names = [...find(broker.topics, topic).subscriptions].map(({ definition }) => definition.name);
+      return { subscriptions: names };
+    }),
+
+    deleteTopic: unary(({ topic }: { topic: string }) => {
+      find(broker.topics, topic);
+      broker.topics.delete(topic);
+      return {};
+    }),
+
+    publish: unary(async (request: PublishRequest) => {
+      if (broker.faults.publishDelayMs !== undefined) await sleep(broker.faults.publishDelayMs);
+      if (broker.faults.publishHangs === true) broker.hanging ??= untilLifted(broker);
+      await broker.hanging;
+      refuseIf(broker.faults.publishError?.());
+      const topic = find(broker.topics, request.topic);
+      for (const { data, attributes } of request.messages) {
+        if (data.length === 0 && Object.keys(attributes).length === 0) {
+          throw new Refusal(status.INVALID_ARGUMENT, 'A message needs data or an attribute');
+        }
+      }
+      const messages = publishTo(broker, topic, request.messages);
+      refuseIf(broker.faults.publishAnswerError?.());
+      return { messageIds: messages.map(({ messageId }) => messageId) };
+    }),
+  };
+}
+
+function subscriberOf(broker: Broker) {
+  return {
+    createSubscription: unary((request: SubscriptionRequest) => {
+      if (broker.subscriptions.has(request.name)) {
+        throw new Refusal(status.ALREADY_EXISTS, `Subscription already exists: ${request.name}`);
+      }
+      const topic = find(broker.topics, request.topic);
+      const definition = { ...request, ackDeadlineSeconds: request.ackDeadlineSeconds || DEFAULT_ACK_DEADLINE_S };
+      const matches = readFilter(definition.filter);
+      const subscription = { definition, matches, queue: queueOf(broker, definition), ends: new Set<() => void>() };
+      broker.subscriptions.set(definition.name, subscription);
+      topic.subscriptions.add(subscription);
+      startPushing(broker, subscription);
+      return definition;
+    }),
+
+    getSubscription: unary(
+      (request: { subscription: string }) => find(broker.subscriptions, request.subscription).definition,
+    ),
+
+    deleteSubscription: unary((request: { subscription: string }) => {
+      const subscription = find(broker.subscriptions, request.subscription);
+      broker.subscriptions.delete(request.subscription);
+      broker.topics.get(subscription.definition.topic)?.subscriptions.delete(subscription);
+      close(subscription);
+      return {};
+    }),
+
+    modifyPushConfig: unary((request: { subscription: string; pushConfig: PushConfig | null }) => {
+      const subscription = find(broker.subscriptions, request.subscription);
+      end(subscription);
+      subscription.definition.pushConfig = request.pushConfig;
+      startPushing(broker, subscription);
+      return {};
+    }),
+
+    /** As of a subscription that retains acknowledged messages. Streams stay with the messages of before. */
+    seek: unary(({ subscription, time }: { subscription: string; time: Duration }) => {
+      const sought = find(broker.subscriptions, subscription);
+      end(sought);
+      sought.queue.close();
+      sought.queue = queueOf(broker, sought.definition);
+      const from = Number(time.seconds) * 1000 + time.nanos / 1e6;
+      const { published } = find(broker.topics, sought.definition.topic);
+      sought.queue.add(published.filter(sought.matches).filter(({ publishTime }) => publishTime.getTime() >= from));
+      startPushing(broker, sought);
+      return {};
+    }),
+
+    acknowledge: unary((request: AckRequest) => {
+      find(broker.subscriptions, request.subscription).queue.ack(request.ackIds);
+      return {};
+    }),
+
+    modifyAckDeadline: unary((request: AckRequest) => {
+      modifyDeadline(
+        find(broker.subscriptions, request.subscription).queue,
+        request.ackIds,
+        request.ackDeadlineSeconds,
+      );
+      return {};
+    }),
+
+    pull: unary(async ({ subscription, maxMessages, returnImmediately }: PullRequest) => {
+      const { queue, definition } = find(broker.subscriptions, subscription);
+      const received = Promise.withResolvers<Lease[]>();
+      const ackDeadlineMs = definition.ackDeadlineSeconds * 1000;
+      const detach = queue.attach({
+        // One answer has one batch.
+        maxOutstanding: Math.min(maxMessages, BATCH_MAX),
+        ackDeadlineMs,
+        receive: received.resolve,
+      });
+      const late = setTimeout(() => received.resolve([]), returnImmediately ? 0 : PULL_WAITS_MS);
+      const leases = await received.promise;
+      clearTimeout(late);
+      detach();
+      return { receivedMessages: leases.map((lease) => toReceived(lease, definition)) };
+    }),
+
+    streamingPull: (stream: ServerDuplexStream<StreamingPullRequest, unknown>) => pullStreaming(broker, stream),
+  };
+}
+
+function pullStreaming(broker: Broker, stream: ServerDuplexStream<StreamingPullRequest, unknown>): void {
+  let subscription: Subscription | undefined;
+  let detach: (() => void) | undefined;
+  const refuse = (): void => {
+    detach?.();
+    stream.emit('error', new Refusal(status.NOT_FOUND, 'Subscription does not exist'));
+  };
+  stream.on('data', (request: StreamingPullRequest) => {
+    if (subscription === undefined) {
+      const opened = broker.subscriptions.get(request.subscription);
+      if (opened === undefined) {
+        refuse();
+        return;
+      }
+      subscription = opened;
+      subscription.ends.add(refuse);
+      detach = subscription.queue.attach({
+        maxOutstanding: Number(request.maxOutstandingMessages) || Infinity,
+        ackDeadlineMs: (request.streamAckDeadlineSeconds || opened.definition.ackDeadlineSeconds) * 1000,
+        receive(leases) {
+          stream.write({ receivedMessages: leases.map((lease) => toReceived(lease, opened.definition)) });
+        },
+      });
+    }
+    subscription.queue.ack(request.ackIds);
+    for (const [index, ackId] of request.modifyDeadlineAckIds.entries()) {
+      modifyDeadline(subscription.queue, [ackId], request.modifyDeadlineSeconds[index] ?? 0);
+    }
+  });
+  const leave = (): void => {
+    detach?.();
+    subscription?.ends.delete(refuse);
+  };
+  stream.on('error', leave);
+  stream.on('cancelled', leave);
+  stream.on('end', () => {
+    leave();
+    stream.end();
+  });
+}
+
+function startPushing(broker: Broker, { definition, queue, ends }: Subscription): void {
+  const { name, pushConfig, deadLetterPolicy, ackDeadlineSeconds } = definition;
+  if (!isPush(pushConfig)) return;
+  const subscription = {
+    name,
+    ackDeadlineMs: ackDeadlineSeconds * 1000,
+    tellsAttempt: deadLetterPolicy !== null,
+    slowsDown: broker.pushSlowdown,
+  };
+  ends.add(pushMessages(queue, subscription, pushConfig, broker.tokens));
 }
 
 function refuseIf(code: status | undefined): void {

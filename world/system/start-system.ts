@@ -103,17 +103,7 @@ export async function startSystem(
   ]);
   await about.prepare?.(databaseUrl);
   process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
-  const client = new PubSub({ projectId: PROJECT });
-  if (about.pubsub === undefined) await client.createTopic('order-status');
-  const { SPILL_TOPIC, KITCHEN_TOPIC, ATTENTION_TOPIC } = about.env ?? {};
-  for (const topic of [KITCHEN_TOPIC, ATTENTION_TOPIC]) if (topic !== undefined) await client.createTopic(topic);
-  if (SPILL_TOPIC !== undefined) {
-    const [topic] = await client.createTopic(SPILL_TOPIC);
-    // Come again at once, where Google's would take 10 s at the least.
-    const retryPolicy = { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 1 } };
-    await topic.createSubscription(`${SPILL_TOPIC}-drain`, { retryPolicy });
-  }
-  await client.close();
+  await createTopics(about.env ?? {}, about.pubsub === undefined);
 
   const serviceUrl = about.databaseUrl ?? asService(databaseUrl);
   const env = {
@@ -164,17 +154,7 @@ export async function startSystem(
       const { token, integration } = await issueToken(pool, { locationId, expiresAt });
       return `${urls[0]}/webhook/${integration}/${locationId}?token=${token}`;
     },
-    async signal(serviceOrderId, path = '/pubsub/push') {
-      const token = await pubsub.signPushToken({ aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true });
-      const data = Buffer.from(JSON.stringify({ orderId: serviceOrderId })).toString('base64');
-      const response = await fetch(`${urls[0]}${path}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ message: { data, messageId: '1' }, subscription: 'projects/test/subscriptions/orders' }),
-      });
-      await response.arrayBuffer();
-      return response.status;
-    },
+    signal: (serviceOrderId, path) => signal({ pubsub, url: urls[0] }, serviceOrderId, path),
     async placeOrder(sample) {
       const order = sampleOrder(sample);
       platform.orders.set(order.serviceOrderId, order);
@@ -186,15 +166,7 @@ export async function startSystem(
       if (status !== 204) throw new Error(`the signal was answered ${status}`);
       return order;
     },
-    live(serviceOrderId) {
-      const messages = pubsub
-        .published('order-status')
-        .filter(({ attributes }) => attributes['serviceOrderId'] === serviceOrderId)
-        .map((message) => JSON.parse(message.data.toString()) as LiveMessage);
-      const isFirst = ({ sequence }: LiveMessage, nth: number): boolean =>
-        messages.findIndex((each) => each.sequence === sequence) === nth;
-      return messages.filter(isFirst);
-    },
+    live: (serviceOrderId) => liveOf(pubsub, serviceOrderId),
     async round(name, process = 0) {
       const loop = running[process]?.parts
         .flatMap(({ loops = {} }) => Object.entries(loops))
@@ -215,6 +187,51 @@ export async function startSystem(
     },
   };
   return system;
+}
+
+/** Creates the topics of the environment, and a subscription to the spill. @param isNew false if another system has made the status topic */
+async function createTopics(
+  { SPILL_TOPIC, KITCHEN_TOPIC, ATTENTION_TOPIC }: Record<string, string>,
+  isNew: boolean,
+): Promise<void> {
+  const client = new PubSub({ projectId: PROJECT });
+  if (isNew) await client.createTopic('order-status');
+  for (const topic of [KITCHEN_TOPIC, ATTENTION_TOPIC]) if (topic !== undefined) await client.createTopic(topic);
+  if (SPILL_TOPIC !== undefined) {
+    const [topic] = await client.createTopic(SPILL_TOPIC);
+    // Come again at once, where Google's would take 10 s at the least.
+    const retryPolicy = { minimumBackoff: { nanos: 1e8 }, maximumBackoff: { seconds: 1 } };
+    await topic.createSubscription(`${SPILL_TOPIC}-drain`, { retryPolicy });
+  }
+  await client.close();
+}
+
+/** Pushes a signal, as Pub/Sub does. @returns the status of the answer */
+async function signal(
+  { pubsub, url }: { pubsub: Pubsub; url: string | undefined },
+  serviceOrderId: string,
+  path = '/pubsub/push',
+): Promise<number> {
+  const token = await pubsub.signPushToken({ aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true });
+  const data = Buffer.from(JSON.stringify({ orderId: serviceOrderId })).toString('base64');
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ message: { data, messageId: '1' }, subscription: 'projects/test/subscriptions/orders' }),
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** The live messages of an order, each once. */
+function liveOf(pubsub: Pubsub, serviceOrderId: string): LiveMessage[] {
+  const messages = pubsub
+    .published('order-status')
+    .filter(({ attributes }) => attributes['serviceOrderId'] === serviceOrderId)
+    .map((message) => JSON.parse(message.data.toString()) as LiveMessage);
+  const isFirst = ({ sequence }: LiveMessage, nth: number): boolean =>
+    messages.findIndex((each) => each.sequence === sequence) === nth;
+  return messages.filter(isFirst);
 }
 
 const isOneOf = <Name extends string>(name: string, names: readonly Name[]): name is Name =>

@@ -19,10 +19,14 @@ type Sent = { order: CanonicalOrder; ref: OrderRef; ticket: Ticket };
 
 /** Claims about `cancelOrder`. */
 export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
-  const { provider, fixtures, stage, ticketOf, expectNoSecrets } = theatre;
+  cancelledClaims(theatre, claim);
+  uncertainClaims(theatre, claim);
+}
+
+/** How the claims cancel. */
+function cancelling<Settings>({ provider, fixtures, ticketOf, expectNoSecrets }: Theatre<Settings>) {
   const { cancels } = fixtures;
   if (cancels === undefined) throw new Error('the provider has cancelOrder: add `cancels` to the fixtures');
-  const { answer, tooLate } = cancels;
 
   async function sent(at: Stage<Settings>): Promise<Sent> {
     const order = { ...orderOf(), cancelledAt: new Date().toISOString(), cancelReason: 'The meeting is off' };
@@ -49,6 +53,14 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     if (pos.cancels === undefined) expect.unreachable('add cancels and miscancel to the simulator');
     pos.miscancel = () => fault;
   }
+
+  return { ...cancels, sent, cancel, failureOf, faulty };
+}
+
+/** What becomes of the ticket. */
+function cancelledClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { provider, stage } = theatre;
+  const { answer, tooLate, sent, cancel, failureOf } = cancelling(theatre);
 
   claim(`return ${answer} and cancel only that ticket`, async () => {
     const at = await stage();
@@ -103,6 +115,12 @@ export function cancelClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     expect([said, about.ticket.cancelled]).toEqual(said === undefined ? [undefined, undefined] : [answer, true]);
     if (said === undefined) expect(at.pos.cancels).toBe(0);
   });
+}
+
+/** Answers that confirm nothing, or do not come. */
+function uncertainClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { provider, stage, expectNoSecrets } = theatre;
+  const { answer, sent, cancel, failureOf, faulty } = cancelling(theatre);
 
   claim('report a lost answer as perhaps cancelled, and the next call finds it cancelled', async () => {
     const at = await stage();

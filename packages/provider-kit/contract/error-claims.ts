@@ -8,8 +8,14 @@ const WORDS = 'Xanadu: "Lady Lovelace" is on our list of bad guests';
 
 /** Claims about an order that the POS does not take. */
 export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
-  const { fixtures, stage, failureOf, settingsWith } = theatre;
-  const { secretSettings, identity = [], refusal } = fixtures;
+  waitClaims(theatre, claim);
+  refusalClaims(theatre, claim);
+}
+
+/** Answers that do not come, or not yet. */
+function waitClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { stage, failureOf, settingsWith, fixtures } = theatre;
+  const { secretSettings, identity = [] } = fixtures;
 
   claim('with sent: true when the POS hangs', async () => {
     const at = await stage();
@@ -57,6 +63,11 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
       expect(error, name).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 70_000 });
     }
   });
+}
+
+/** Answers that are no ticket. */
+function refusalClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { stage, failureOf, fixtures } = theatre;
 
   // These statuses prove nothing: some POS systems take the order anyway.
   for (const status of [500, 502, 503, 504]) {
@@ -127,7 +138,7 @@ export function errorClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
 
   claim("in our own words: a refusal's message may quote the member", async () => {
     const at = await stage();
-    at.pos.behave = () => refusal(WORDS);
+    at.pos.behave = () => fixtures.refusal(WORDS);
     const error = await failureOf(at);
     const { message } = error;
     for (const text of [message, error instanceof GiveUp ? error.reason : '', JSON.stringify(error.cause)]) {

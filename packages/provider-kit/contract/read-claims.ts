@@ -31,8 +31,16 @@ const HOSTILE: readonly [string, Fault, typeof TryAgain | typeof NeedsOperator][
 
 /** Claims about `readStatus`. */
 export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
-  const { provider, fixtures, stage, received, expectNoSecrets, statuses } = theatre;
+  answerClaims(theatre, claim);
+  failureClaims(theatre, claim);
+}
+
+/** How the claims read. */
+function reading<Settings>({ provider, fixtures, expectNoSecrets, statuses }: Theatre<Settings>) {
   const { reads = {} } = fixtures;
+  const [said] = statuses.filter(({ native, status }) => status !== null && reads[native] === undefined);
+  if (said === undefined) throw new Error('the fixtures need a status that readStatus also reports');
+  const { native: NATIVE, fulfillment: TYPE } = said;
 
   /** A ticket with this status at the POS. */
   async function moved(at: Stage<Settings>, native: string, options: SampleOptions = {}) {
@@ -68,9 +76,29 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
     return error;
   }
 
-  const [said] = statuses.filter(({ native, status }) => status !== null && reads[native] === undefined);
-  if (said === undefined) throw new Error('the fixtures need a status that readStatus also reports');
-  const { native: NATIVE, fulfillment: TYPE } = said;
+  /** The POS's own answer about an order, as a fault. */
+  async function pollAndApply(
+    at: Stage<Settings>,
+    { ref, order }: { ref: OrderRef; order: CanonicalOrder },
+  ): Promise<() => { status: number; body: unknown }> {
+    const context = at.contextOf();
+    let body: unknown;
+    const listen: typeof fetch = async (...request) => {
+      const response = await context.fetch(...request);
+      body = await response.clone().json();
+      return response;
+    };
+    await read(at, ref, order, { ...context, fetch: listen });
+    return () => ({ status: 200, body });
+  }
+
+  return { reads, NATIVE, TYPE, moved, read, readFailure, pollAndApply };
+}
+
+/** What an answer says. */
+function answerClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { provider, stage, received, statuses } = theatre;
+  const { reads, NATIVE, TYPE, moved, read, readFailure, pollAndApply } = reading(theatre);
 
   for (const { native, fulfillment } of statuses)
     claim(`reads ${native} of a ${fulfillment} order as its webhook does`, async () => {
@@ -128,6 +156,12 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
     expect(await readFailure(at, one)).toBeInstanceOf(TryAgain);
     expect(await read(at, other.ref, other.order)).toHaveLength(1);
   });
+}
+
+/** Answers that cannot be believed, or do not come. */
+function failureClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { stage } = theatre;
+  const { NATIVE, TYPE, moved, read, readFailure, pollAndApply } = reading(theatre);
 
   for (const [name, fault, error] of HOSTILE)
     claim(`throws on ${name}`, async () => {
@@ -202,20 +236,4 @@ export function readClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): 
       { seed: SEED, numRuns: 200 },
     );
   });
-
-  /** The POS's own answer about an order, as a fault. */
-  async function pollAndApply(
-    at: Stage<Settings>,
-    { ref, order }: { ref: OrderRef; order: CanonicalOrder },
-  ): Promise<() => { status: number; body: unknown }> {
-    const context = at.contextOf();
-    let body: unknown;
-    const listen: typeof fetch = async (...request) => {
-      const response = await context.fetch(...request);
-      body = await response.clone().json();
-      return response;
-    };
-    await read(at, ref, order, { ...context, fetch: listen });
-    return () => ({ status: 200, body });
-  }
 }

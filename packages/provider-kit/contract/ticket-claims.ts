@@ -12,10 +12,16 @@ const AHEAD_MS = 2 * 3_600_000;
 
 /** Claims about the ticket's content. */
 export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
-  const { fixtures, referenceOf, stage, ticketOf } = theatre;
-  const { lacks = [], unwritable = [] } = fixtures;
-  const paidOf = fixtures.paid ?? ((order: CanonicalOrder) => order.money.total);
-  const has = (field: TicketField): boolean => !lacks.includes(field);
+  contentClaims(theatre, claim);
+  moneyClaims(theatre, claim);
+  textClaims(theatre, claim);
+}
+
+/** What was ordered, by whom and for when. */
+function contentClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { referenceOf, stage, ticketOf } = theatre;
+  const has = fieldsOf(theatre);
+  const paidOf = paidIn(theatre);
 
   for (const type of FULFILLMENTS) {
     claim(`a complete ${type} order`, async () => {
@@ -106,6 +112,14 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       expect((await ticketOf(at, { type })).wantedAt, `${type}, as soon as possible`).toBeUndefined();
     }
   });
+}
+
+/** What was paid, and for what. */
+function moneyClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { stage, ticketOf } = theatre;
+  const { unwritable = [] } = theatre.fixtures;
+  const has = fieldsOf(theatre);
+  const paidOf = paidIn(theatre);
 
   claim('tip and fee apart', async () => {
     const at = await stage();
@@ -177,6 +191,12 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       total: has('total') ? paidOf(order) : undefined,
     });
   }
+}
+
+/** Texts and lists of any size. */
+function textClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { stage, ticketOf } = theatre;
+  const has = fieldsOf(theatre);
 
   claim('every script and symbol', async () => {
     const at = await stage();
@@ -208,6 +228,16 @@ export function ticketClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     const ticket = await ticketOf(at, { items: many });
     expect(ticket.lines.reduce((sum, line) => sum + line.quantity, 0)).toBe(400);
   });
+}
+
+/** Whether tickets of the POS have a field. */
+function fieldsOf<Settings>({ fixtures: { lacks = [] } }: Theatre<Settings>): (field: TicketField) => boolean {
+  return (field) => !lacks.includes(field);
+}
+
+/** What the POS gets as paid. */
+function paidIn<Settings>({ fixtures }: Theatre<Settings>): (order: CanonicalOrder) => number | undefined {
+  return fixtures.paid ?? ((order) => order.money.total);
 }
 
 function discounted(

@@ -22,8 +22,14 @@ export const unreadable = (was: unknown): readonly unknown[] => [
 
 /** Claims about `translateWebhook`. */
 export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
-  const { provider, fixtures, webhookAuth, statuses, said } = theatre;
-  const { stage, ticketOf, received, expectNoSecrets, settingsWith } = theatre;
+  statusClaims(theatre, claim);
+  senderClaims(theatre, claim);
+  anyBodyClaims(theatre, claim);
+}
+
+/** What a status becomes. */
+function statusClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { provider, statuses, stage, ticketOf, received } = theatre;
 
   for (const { native, fulfillment, status } of statuses) {
     claim(`reads ${native} of a ${fulfillment} order as ${status}`, async () => {
@@ -49,6 +55,11 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), UNKNOWN_STATUS));
     expect(provider.translateWebhook(webhook, at.settings)).toEqual([]);
   });
+}
+
+/** Whose webhook it is, and which headers show it. */
+function senderClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { provider, webhookAuth, statuses, said, stage, ticketOf, received, expectNoSecrets, settingsWith } = theatre;
 
   claim("rejects a webhook signed with another location's secret", async () => {
     const [at, elsewhere] = [await stage(), await stage()];
@@ -115,7 +126,7 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at, { type: said.fulfillment }), said.native));
     const before = provider.translateWebhook(webhook, at.settings);
     expect(before).toHaveLength(1);
-    const { [webhookAuth.header]: _left, ...headers } = onlyRead(webhook);
+    const { [webhookAuth.header]: _left, ...headers } = onlyRead(theatre, webhook);
     expect(provider.translateWebhook({ ...webhook, headers, verified: true }, at.settings)).toEqual(before);
   });
 
@@ -123,9 +134,14 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     const at = await stage();
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at, { type: said.fulfillment }), said.native));
     const before = provider.translateWebhook(webhook, at.settings);
-    const headers = onlyRead(webhook);
+    const headers = onlyRead(theatre, webhook);
     expect(provider.translateWebhook({ ...webhook, headers }, at.settings)).toEqual(before);
   });
+}
+
+/** Bodies that nobody has documented. */
+function anyBodyClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
+  const { provider, fixtures, statuses, stage, ticketOf, received } = theatre;
 
   claim('reads all readable fields: an optional field may hold anything', async () => {
     const at = await stage();
@@ -164,12 +180,12 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
   });
 
   claim('returns events or throws Poison or NotAuthentic for any bytes', async () => {
-    const holds = await holder();
+    const holds = await holder(theatre);
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), holds), { seed: SEED, numRuns: 300 });
   });
 
   claim('returns events or throws Poison or NotAuthentic for any JSON', async () => {
-    const holds = await holder();
+    const holds = await holder(theatre);
     fc.assert(
       fc.property(
         fc.json().map((text) => Buffer.from(text)),
@@ -187,7 +203,7 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
       const bodies = Object.keys(fixtures.statuses).map((native) => at.pos.sign(WEBHOOK_URL, ticket, native).body);
       const originals = bodies.flatMap(jsonOf);
       if (originals.length === 0) return; // A vendor that sends forms has nothing to replace a part of.
-      const holds = await holder();
+      const holds = await holder(theatre);
       const replaced = fc
         .tuple(fc.constantFrom(...originals), fc.nat(), fc.oneof(fc.jsonValue(), anyText()))
         .map(([original, at, part]) => Buffer.from(JSON.stringify(replacePart(original, at, part))));
@@ -196,35 +212,42 @@ export function webhookClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
   );
 
   claim('returns events or throws Poison or NotAuthentic for JSON of any depth and a key named __proto__', async () => {
-    const holds = await holder();
+    const holds = await holder(theatre);
     const deep = '['.repeat(100_000) + ']'.repeat(100_000);
     for (const text of [deep, `{"order":${deep}}`, '{"__proto__":{"order":{}}}', '{"constructor":{"prototype":1}}']) {
       holds(Buffer.from(text));
     }
     expect(({} as Record<string, unknown>)['order']).toBeUndefined();
   });
+}
 
-  async function holder(): Promise<(bytes: Uint8Array) => void> {
-    const at = await stage();
-    const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said?.native ?? ''));
-    return (bytes) => {
-      for (const verified of [true, false]) {
-        try {
-          const events = provider.translateWebhook({ ...webhook, body: Buffer.from(bytes), verified }, at.settings);
-          for (const event of events) StatusEvent.parse(event);
-        } catch (error) {
-          if (!(error instanceof Poison || error instanceof NotAuthentic)) throw error;
-          if (error.cause !== undefined) DropCause.parse(error.cause);
-        }
+/** Makes the check that each body gives events or one of the two errors. */
+async function holder<Settings>({
+  provider,
+  stage,
+  ticketOf,
+  received,
+  said,
+}: Theatre<Settings>): Promise<(bytes: Uint8Array) => void> {
+  const at = await stage();
+  const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said?.native ?? ''));
+  return (bytes) => {
+    for (const verified of [true, false]) {
+      try {
+        const events = provider.translateWebhook({ ...webhook, body: Buffer.from(bytes), verified }, at.settings);
+        for (const event of events) StatusEvent.parse(event);
+      } catch (error) {
+        if (!(error instanceof Poison || error instanceof NotAuthentic)) throw error;
+        if (error.cause !== undefined) DropCause.parse(error.cause);
       }
-    };
-  }
+    }
+  };
+}
 
-  /** The headers that the provider declares. */
-  function onlyRead({ headers }: Webhook): Webhook['headers'] {
-    const names = [webhookAuth.header, ...(provider.webhookHeaders ?? [])];
-    return Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)));
-  }
+/** The headers that the provider declares. */
+function onlyRead<Settings>({ provider, webhookAuth }: Theatre<Settings>, { headers }: Webhook): Webhook['headers'] {
+  const names = [webhookAuth.header, ...(provider.webhookHeaders ?? [])];
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)));
 }
 
 /** Nothing for a body that is not JSON. */

@@ -64,7 +64,16 @@ export function applyingEvents(
   { linksIds, hasDetails, parkTtlS = PARK_TTL_S }: { linksIds: boolean; hasDetails: boolean; parkTtlS?: number },
 ): string {
   const more = hasDetails ? MORE : LESS;
-  return `${linksIds ? idsLinkedBefore(source) : ''}event AS (
+  const linked = linksIds ? idsLinkedBefore(source) : '';
+  return `${linked}${judging(source, { more, linksIds, parkTtlS })}, ${writing(firstReceivedAt, more)}`;
+}
+
+/** SQL that locks the orders, decides about each event, and makes the row set `ruled`. */
+function judging(
+  source: (alias: string) => string,
+  { more, linksIds, parkTtlS }: { more: Details; linksIds: boolean; parkTtlS: number },
+): string {
+  return `event AS (
   SELECT e.*, coalesce(e.service_order_id, known.service_order_id) AS target
   FROM ${source('e')}
   CROSS JOIN LATERAL (
@@ -129,7 +138,12 @@ export function applyingEvents(
          CASE WHEN order_erased THEN NULL ELSE reason END AS reason, -- reasons and item ids may hold the member's data
          status, native_status, order_reason, integration, mapped ${more.ruled}
   FROM judged
-), moved AS MATERIALIZED (
+)`;
+}
+
+/** SQL that writes what follows from `ruled`, which has the orders' locks. */
+function writing(firstReceivedAt: string, more: Details): string {
+  return `moved AS MATERIALIZED (
   SELECT target AS service_order_id,
          max(rank) FILTER (WHERE outcome = ${APPLIED}) AS rank,
          max(new_sequence) FILTER (WHERE outcome = ${APPLIED}) AS sequence,
@@ -253,7 +267,8 @@ const MORE = {
   SELECT service_order_id, sequence FROM updated WHERE is_unnotified
   ON CONFLICT (service_order_id) DO UPDATE SET sequence = excluded.sequence`,
 };
-const LESS: typeof MORE = {
+type Details = typeof MORE;
+const LESS: Details = {
   matched: '',
   ruled: '',
   moved: '',

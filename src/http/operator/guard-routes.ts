@@ -50,11 +50,20 @@ const READS_MEMBER_DATA_MS = 60 * 60_000;
 /** At most this many refusals of one token or person are recorded in the audit per minute. */
 const MOST_REFUSALS = 1_000;
 
+type Guards = {
+  scope: FastifyInstance;
+  pool: Pool;
+  now: Now;
+  /** Returns whether a further refusal of this token or person is recorded. */
+  isWritten: (id: string) => boolean;
+};
+
 /**
  * Checks each request against the permissions in `ACCESS`, and records actions and refusals in the audit. Another hook
  * must have set `request.operator`.
  */
 export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool; now: Now }): void {
+  const guards: Guards = { scope, pool, now, isWritten: withinBound(MOST_REFUSALS, 60_000) };
   scope.addHook('onRoute', (route) => {
     route.config = { ...route.config, access: accessOf(route) };
   });
@@ -68,13 +77,13 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
         'Permissions cannot be checked because the database is unavailable. Try again later.',
       );
     }
-    await checkPath(request, access);
+    await checkPath(guards, request, access);
   });
 
   scope.addHook('preHandler', async (request) => {
     const { access } = request.routeOptions.config;
     if (access === undefined) return;
-    await checkInput(request, access);
+    await checkInput(guards, request, access);
     let action = await actionOfRequest(pool, request);
     if (action === undefined) return;
     // The permissions are read again, because the body may have taken long to arrive.
@@ -84,8 +93,8 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     }
     if (!isDeepStrictEqual(again.rights, operatorOf(request).rights)) {
       request.operator = again;
-      await checkPath(request, access);
-      await checkInput(request, access);
+      await checkPath(guards, request, access);
+      await checkInput(guards, request, access);
       action = await actionOfRequest(pool, request);
       if (action === undefined) return;
     }
@@ -96,90 +105,89 @@ export function guardRoutes(scope: FastifyInstance, { pool, now }: { pool: Pool;
     // A stream begins before the action ends. Its route records the outcome.
     if (!(payload instanceof Readable)) await endActionOf(request, pool, statusCode);
   });
+}
 
-  const isWritten = withinBound(MOST_REFUSALS, 60_000);
-
-  /** Checks what the path alone decides. The body has not arrived yet. */
-  async function checkPath(request: FastifyRequest, access: Access): Promise<void> {
-    const operator = operatorOf(request);
-    const roles = rolesFor(access, request);
-    const { of } = access;
-    if (!isThing(of) || roles.every((role) => locationsOf(operator, role) === null)) {
-      const may = (role: NeededRole): boolean =>
-        of === 'all' ? has(operator, role, null) : hasAnywhere(operator, role);
-      await refuseUnless(roles.every(may), request, roles);
-      return;
-    }
-    const found = await findThing(pool, of, request.params as Options);
-    const hasThere = (role: NeededRole): boolean =>
-      found !== undefined && has(operator, role, found.locationId, found.groups);
-    if (!hasThere(of === 'location' ? 'any' : 'viewer')) throw scope.httpErrors.notFound(noSuch[of]);
-    await refuseUnless(roles.every(hasThere), request, roles, found?.locationId);
+/** Checks what the path alone decides. The body has not arrived yet. */
+async function checkPath(guards: Guards, request: FastifyRequest, access: Access): Promise<void> {
+  const operator = operatorOf(request);
+  const roles = rolesFor(access, request);
+  const { of } = access;
+  if (!isThing(of) || roles.every((role) => locationsOf(operator, role) === null)) {
+    const may = (role: NeededRole): boolean => (of === 'all' ? has(operator, role, null) : hasAnywhere(operator, role));
+    await refuseUnless(guards, roles.every(may), request, roles);
+    return;
   }
+  const found = await findThing(guards.pool, of, request.params as Options);
+  const hasThere = (role: NeededRole): boolean =>
+    found !== undefined && has(operator, role, found.locationId, found.groups);
+  if (!hasThere(of === 'location' ? 'any' : 'viewer')) throw guards.scope.httpErrors.notFound(noSuch[of]);
+  await refuseUnless(guards, roles.every(hasThere), request, roles, found?.locationId);
+}
 
-  /** Checks what the query or the body decides. */
-  async function checkInput(request: FastifyRequest, access: Access): Promise<void> {
-    const { of } = access;
-    const operator = operatorOf(request);
-    const roles = rolesFor(access, request);
-    if (of === 'list' || of === 'given') {
-      const { locations, groups } = requestedScope(of, request);
-      await refuseUnless(
-        roles.every(
-          (role) =>
-            locations.every((at) => has(operator, role, at)) &&
-            (locationsOf(operator, role) === null ||
-              groups.every((group) => groupsOf(operator, role as Role).includes(group))),
-        ),
-        request,
-        roles,
-      );
-      const { group } = validatedInput(request) as { group?: string };
-      if (of === 'list' && group !== undefined) request.ofGroup = await membersOf(pool, group);
-    }
-    if (of === 'new') {
-      const found = await findThing(pool, 'location', request.params as Options);
-      const { groups = [] } = validatedInput(request) as { groups?: readonly string[] };
-      const may =
-        found === undefined
-          ? mayPlace(operator, String((request.params as Options)['locationId']), undefined, groups)
-          : roles.every((role) => has(operator, role, found.locationId, found.groups));
-      await refuseUnless(may, request, roles);
-    }
+/** Checks what the query or the body decides. */
+async function checkInput(guards: Guards, request: FastifyRequest, access: Access): Promise<void> {
+  const { of } = access;
+  const operator = operatorOf(request);
+  const roles = rolesFor(access, request);
+  if (of === 'list' || of === 'given') {
+    const { locations, groups } = requestedScope(of, request);
+    await refuseUnless(
+      guards,
+      roles.every(
+        (role) =>
+          locations.every((at) => has(operator, role, at)) &&
+          (locationsOf(operator, role) === null ||
+            groups.every((group) => groupsOf(operator, role as Role).includes(group))),
+      ),
+      request,
+      roles,
+    );
+    const { group } = validatedInput(request) as { group?: string };
+    if (of === 'list' && group !== undefined) request.ofGroup = await membersOf(guards.pool, group);
   }
+  if (of === 'new') {
+    const found = await findThing(guards.pool, 'location', request.params as Options);
+    const { groups = [] } = validatedInput(request) as { groups?: readonly string[] };
+    const may =
+      found === undefined
+        ? mayPlace(operator, String((request.params as Options)['locationId']), undefined, groups)
+        : roles.every((role) => has(operator, role, found.locationId, found.groups));
+    await refuseUnless(guards, may, request, roles);
+  }
+}
 
-  async function refuseUnless(
-    may: boolean,
-    request: FastifyRequest,
-    roles: readonly NeededRole[],
-    /** Location of the order or webhook in the path; undefined if it was not found or the path names none. */
-    locationId?: string | null,
-  ): Promise<void> {
-    const operator = operatorOf(request);
-    const { session } = operator;
-    const isOld = (since: Date | undefined, most: number): boolean =>
-      since !== undefined && now().getTime() - since.getTime() > most;
-    const isProofOld = roles.includes('admin') && request.method !== 'GET' && isOld(session?.signedInAt, PROVED_MS);
-    const isSessionOld = roles.includes('member-data') && isOld(session?.openedAt, READS_MEMBER_DATA_MS);
-    if (may && !isProofOld && !isSessionOld) return;
-    const { access } = request.routeOptions.config;
-    // If the subject was not found, its id is not recorded: it could be any text.
-    const about = locationId === undefined ? {} : { ...idsOf(request.params as Options), locationId };
-    const action = { action: 'be refused', subject: access?.route, ...about };
-    if (isWritten(operator.id))
-      await recordAction(pool, operator, { ...action, ...actionFrom(request) }, { outcome: 'refused' });
-    const forbidden = (says: string, cause: AccessCause): Error =>
-      Object.assign(scope.httpErrors.forbidden(says), { cause });
-    if (may)
-      throw forbidden('This action needs a recent sign-in. Sign in again.', {
-        code: 'sign_in_again',
-        proof: isProofOld,
-      });
-    const needed = roles.map((role) => (role === 'any' ? 'a role' : `the role ${role}`)).join(' and ');
-    const but = access?.of === 'new' ? ` ${OWN_IDS}` : '';
-    const missing = roles.flatMap((role) => Role.safeParse(role.split(' or ')[0]).data ?? []);
-    throw forbidden(`You need ${needed} for this request.${but}`, { code: 'role_missing', roles: missing });
-  }
+async function refuseUnless(
+  guards: Guards,
+  may: boolean,
+  request: FastifyRequest,
+  roles: readonly NeededRole[],
+  /** Location of the order or webhook in the path; undefined if it was not found or the path names none. */
+  locationId?: string | null,
+): Promise<void> {
+  const operator = operatorOf(request);
+  const { session } = operator;
+  const isOld = (since: Date | undefined, most: number): boolean =>
+    since !== undefined && guards.now().getTime() - since.getTime() > most;
+  const isProofOld = roles.includes('admin') && request.method !== 'GET' && isOld(session?.signedInAt, PROVED_MS);
+  const isSessionOld = roles.includes('member-data') && isOld(session?.openedAt, READS_MEMBER_DATA_MS);
+  if (may && !isProofOld && !isSessionOld) return;
+  const { access } = request.routeOptions.config;
+  // If the subject was not found, its id is not recorded: it could be any text.
+  const about = locationId === undefined ? {} : { ...idsOf(request.params as Options), locationId };
+  const action = { action: 'be refused', subject: access?.route, ...about };
+  if (guards.isWritten(operator.id))
+    await recordAction(guards.pool, operator, { ...action, ...actionFrom(request) }, { outcome: 'refused' });
+  const forbidden = (says: string, cause: AccessCause): Error =>
+    Object.assign(guards.scope.httpErrors.forbidden(says), { cause });
+  if (may)
+    throw forbidden('This action needs a recent sign-in. Sign in again.', {
+      code: 'sign_in_again',
+      proof: isProofOld,
+    });
+  const needed = roles.map((role) => (role === 'any' ? 'a role' : `the role ${role}`)).join(' and ');
+  const but = access?.of === 'new' ? ` ${OWN_IDS}` : '';
+  const missing = roles.flatMap((role) => Role.safeParse(role.split(' or ')[0]).data ?? []);
+  throw forbidden(`You need ${needed} for this request.${but}`, { code: 'role_missing', roles: missing });
 }
 
 /** Records the outcome of a request's action in the audit, if the request is one. */

@@ -498,10 +498,19 @@ it('every route lets in those with its role there, at the API and the console, a
   expect(done.size).toBeGreaterThan(20);
 });
 
-it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, async () => {
-  const random = randomFrom(SEED);
-  const oneOf = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
-  const often = (share: number): boolean => random() < share;
+type Chance = { random(): number; oneOf<Item>(items: readonly Item[]): Item; often(share: number): boolean };
+
+function chanceFrom(seed: number): Chance {
+  const random = randomFrom(seed);
+  return {
+    random,
+    oneOf: (items) => items[Math.floor(random() * items.length)] as (typeof items)[number],
+    often: (share) => random() < share,
+  };
+}
+
+/** Admits those who call at random, and plants what they call about. */
+async function admitCallers(): Promise<Actor[]> {
   // Who may act at `east` is not among them, so that nothing has to happen there.
   const callers = actors.filter(({ name }) => !/^(operator|integrator|admin|all roles) at (all|east)$/.test(name));
   for (const [name, rights] of Object.entries(MIXED)) callers.push(await admitPerson(name, rights));
@@ -514,6 +523,30 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
   callers.push(
     ...Array.from({ length: 2 }, () => callers.filter(({ name }) => /integrator|west and swap/.test(name))).flat(),
   );
+  return callers;
+}
+
+const WHERE = [['west'], ['east'], ['west', 'east'], [SWAP], null];
+const GROUP_LISTS = [
+  ['g-west'],
+  ['g-west'],
+  ['g-west'],
+  ['g-east'],
+  ['both'],
+  ['g-none'],
+  ['g-west', 'g-east'],
+  ['pair'],
+  ['pair'],
+  ['pair'],
+  ['pair'],
+  [],
+  [...OF_SWAP, 'g-west'],
+];
+
+type Things = Readonly<Record<string, string[]>>;
+
+/** What paths can name. Plants tokens and grants of all scopes. */
+async function plantThings(): Promise<Things> {
   const webhooks = await Promise.all(([...PLACES, SWAP, SWAP] as const).map(webhooksOf));
   const things: Record<string, string[]> = {
     name: ['toast-us'],
@@ -551,25 +584,9 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
     grantId: [randomUUID()],
     integration: ['standard', 'none'],
   };
-  const where = [['west'], ['east'], ['west', 'east'], [SWAP], null];
-  const groupLists = [
-    ['g-west'],
-    ['g-west'],
-    ['g-west'],
-    ['g-east'],
-    ['both'],
-    ['g-none'],
-    ['g-west', 'g-east'],
-    ['pair'],
-    ['pair'],
-    ['pair'],
-    ['pair'],
-    [],
-    [...OF_SWAP, 'g-west'],
-  ];
   for (const [nth, [locations, groups]] of [
-    ...where.map((each) => [each, []] as const),
-    ...groupLists.filter((each) => each.length > 0).map((each) => [[], each] as const),
+    ...WHERE.map((each) => [each, []] as const),
+    ...GROUP_LISTS.filter((each) => each.length > 0).map((each) => [[], each] as const),
   ].entries()) {
     const [tokenId, grantId] = [randomUUID(), randomUUID()];
     things['tokenId']?.push(tokenId);
@@ -582,7 +599,12 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
       [tokenId, digest(tokenId), `planted ${nth}`, grantId, locations, groups],
     );
   }
-  const queries: Record<string, readonly string[]> = {
+  return things;
+}
+
+/** The values of each parameter of a query. */
+function queriesOf(things: Things): Record<string, readonly string[]> {
+  return {
     location: [...PLACES, ...PLACES, SWAP, SWAP, 'none', '', 'west,east', '%', '{west,east}'],
     group: ['g-west', 'g-east', 'both', 'pair', 'g-none', '\0', '{g-west,g-east}'],
     dryRun: ['true', 'true', 'false', '1'],
@@ -599,41 +621,51 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
     q: ['K472', 'West', 'east-pos-1', ...(things['serviceOrderId'] ?? []), ...(things['webhookId'] ?? [])],
     open: ['true', 'false'],
   };
-  const requestedLocations = (route: string): string[] => QUERIES[route] ?? [];
-  const bodyOf = (route: string): unknown => {
-    if (often(0.05)) return oneOf(['{', '[]', '""', 'null']);
-    if (often(0.1)) return { dryRun: true };
-    if (route === 'POST /webhooks/replay') {
-      return {
-        ...(often(0.9) && { outcome: oneOf(queries['outcome'] ?? []) }),
-        ...(often(0.5) && { location: oneOf(things['locationId'] ?? []) }),
-        ...(often(0.2) && { cursor: oneOf(things['webhookId'] ?? []) }),
-        ...(often(0.3) && { dryRun: true }),
-        limit: 1,
-      };
-    }
-    if (accessOf(route).of === 'given') {
-      return {
-        ...(route.endsWith('tokens') ? { name: `random ${random()}` } : { group: `random ${random()}` }),
-        roles: [oneOf(ROLES), oneOf(ROLES)],
-        ...(often(0.8) && { locations: oneOf([...where, ['west', 'west'], ['west', 'none'], []]) }),
-        ...(often(0.4) && { locationGroups: oneOf(groupLists) }),
-      };
-    }
-    if (route === 'PUT /locations/:locationId' || route === 'PATCH /locations/:locationId') {
-      return {
-        ...(often(route.startsWith('PUT') ? 0.95 : 0.3) && { integration: 'standard', settings: SETTINGS }),
-        ...(often(route.startsWith('PUT') ? 0.8 : 0.4) && { groups: oneOf(groupLists) }),
-        ...(often(0.5) && { name: `A name ${random()}` }),
-        ...(often(0.25) && { contacts: [{ phone: '+4930123456', via: 'webhook', name: `${random()}` }] }),
-      };
-    }
-    if (route === 'POST /search/member') return { text: oneOf([MEMBER, 'nobody']) };
-    if (route === 'POST /locations/:locationId/tokens') return { label: oneOf(['one', 'another']) };
-    if (route.endsWith('/resolve') && often(0.7))
-      return { there: true, providerOrderId: oneOf(['east-pos-1', 'west-pos-0', 'new']) };
-    return BODIES[route];
-  };
+}
+
+function bodyAtRandom(
+  { random, oneOf, often }: Chance,
+  { things, queries }: { things: Things; queries: Record<string, readonly string[]> },
+  route: string,
+): unknown {
+  if (often(0.05)) return oneOf(['{', '[]', '""', 'null']);
+  if (often(0.1)) return { dryRun: true };
+  if (route === 'POST /webhooks/replay') {
+    return {
+      ...(often(0.9) && { outcome: oneOf(queries['outcome'] ?? []) }),
+      ...(often(0.5) && { location: oneOf(things['locationId'] ?? []) }),
+      ...(often(0.2) && { cursor: oneOf(things['webhookId'] ?? []) }),
+      ...(often(0.3) && { dryRun: true }),
+      limit: 1,
+    };
+  }
+  if (accessOf(route).of === 'given') {
+    return {
+      ...(route.endsWith('tokens') ? { name: `random ${random()}` } : { group: `random ${random()}` }),
+      roles: [oneOf(ROLES), oneOf(ROLES)],
+      ...(often(0.8) && { locations: oneOf([...WHERE, ['west', 'west'], ['west', 'none'], []]) }),
+      ...(often(0.4) && { locationGroups: oneOf(GROUP_LISTS) }),
+    };
+  }
+  if (route === 'PUT /locations/:locationId' || route === 'PATCH /locations/:locationId') {
+    return {
+      ...(often(route.startsWith('PUT') ? 0.95 : 0.3) && { integration: 'standard', settings: SETTINGS }),
+      ...(often(route.startsWith('PUT') ? 0.8 : 0.4) && { groups: oneOf(GROUP_LISTS) }),
+      ...(often(0.5) && { name: `A name ${random()}` }),
+      ...(often(0.25) && { contacts: [{ phone: '+4930123456', via: 'webhook', name: `${random()}` }] }),
+    };
+  }
+  if (route === 'POST /search/member') return { text: oneOf([MEMBER, 'nobody']) };
+  if (route === 'POST /locations/:locationId/tokens') return { label: oneOf(['one', 'another']) };
+  if (route.endsWith('/resolve') && often(0.7))
+    return { there: true, providerOrderId: oneOf(['east-pos-1', 'west-pos-0', 'new']) };
+  return BODIES[route];
+}
+
+/** Makes the function that draws a request of a caller. */
+function askerAtRandom(chance: Chance, things: Things): (caller: Actor) => Asked {
+  const { oneOf, often } = chance;
+  const queries = queriesOf(things);
   // The others are large, and say the same to everybody.
   const routes = Object.keys(ACCESS).filter((route) => !['all', 'none'].includes(accessOf(route).of));
   const ofIntegrators = routes.filter((route) => accessOf(route).role === 'integrator');
@@ -643,7 +675,7 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
     [/member-data|reader/, routes.filter((route) => accessOf(route).reveals || route === 'POST /search/member')],
     [/admin/, routes.filter((route) => / .operators.(tokens|grants)/.test(route))],
   ] as const;
-  const askAtRandom = ({ name: caller }: Actor): Asked => {
+  return ({ name: caller }) => {
     const theirs = favourites.find(([name]) => name.test(caller))?.[1] ?? routes;
     const isTheirs = theirs !== routes && often(0.6);
     const route = oneOf(often(0.02) ? Object.keys(ACCESS) : isTheirs ? theirs : routes);
@@ -651,7 +683,7 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
     if (isTheirs && often(0.6)) params['locationId'] = oneOf(['west', SWAP, SWAP, 'g-west:fresh-1', 'g-west:fresh-2']);
     // It leaves an order. Who then creates the location again is refused in another way.
     if (route.endsWith('/test-order')) params['locationId'] = oneOf(['west', 'east', 'none']);
-    const names = requestedLocations(route).filter(() => often(0.4));
+    const names = (QUERIES[route] ?? []).filter(() => often(0.4));
     if (often(0.03)) names.push(oneOf(Object.keys(queries)));
     // What comes twice is not to be read in two ways.
     if (often(0.05) && names[0] !== undefined) names.push(names[0]);
@@ -663,22 +695,25 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
       ...(often(0.3) && { 'if-none-match': '*' }),
       ...(often(0.6) && { 'idempotency-key': oneOf(['key-of-one', 'key-of-another']) }),
     };
-    return { route, method, path, headers, ...(!['GET', 'HEAD'].includes(method) && { body: bodyOf(route) }) };
+    return {
+      route,
+      method,
+      path,
+      headers,
+      ...(!['GET', 'HEAD'].includes(method) && { body: bodyAtRandom(chance, { things, queries }, route) }),
+    };
   };
+}
 
-  const from = await lastAudited();
-  const before = await stateOf('east');
+type Call = { actor: Actor; asked: Asked };
+type Answer = Call & { text: string; during: Span };
+
+/** Asks everything, while `swap` changes hands. Counts what was answered. */
+async function askAll(calls: readonly Call[]) {
   const [refused, done, there] = [new Tally(), new Tally(), new Tally()];
   const crossings: unknown[] = [];
-  const answers: { actor: Actor; asked: Asked; text: string; during: Span }[] = [];
+  const answers: Answer[] = [];
   const statuses = new Map<number, number>();
-  // A few callers at a time, so that their permissions are in the cache while `swap` changes hands.
-  let few: Actor[] = [];
-  const calls = Array.from({ length: CALLS }, (_, nth) => {
-    if (nth % 100 === 0) few = Array.from({ length: 6 }, () => oneOf(callers));
-    const actor = oneOf(few);
-    return { actor, asked: askAtRandom(actor) };
-  });
   let swapping = swapHands();
   await eachOf(calls, async ({ actor, asked }, nth) => {
     if (nth % 150 === 75) swapping = swapping.then(swapHands);
@@ -712,7 +747,12 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
       crossings.push([actor.name, asked, text]);
   });
   await swapping;
+  return { answers, statuses, refused, done, there, crossings };
+}
 
+/** The answers that say what their caller may not know. */
+async function crossingsIn(answers: readonly Answer[]): Promise<unknown[]> {
+  const crossings: unknown[] = [];
   // Those that were made meanwhile, too.
   const webhooksAt = new Map<Place, Set<string>>();
   for (const place of [...PLACES, SWAP] as const) webhooksAt.set(place, new Set(await webhooksOf(place)));
@@ -733,6 +773,26 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
     const isOfAll = new RegExp(`nowhere-1|\\b${COUNTED.all}\\b`).test(text);
     if (isOfAll && !may(actor, 'viewer', null)) crossings.push([actor.name, asked, text]);
   }
+  return crossings;
+}
+
+it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, async () => {
+  const chance = chanceFrom(SEED);
+  const { oneOf } = chance;
+  const callers = await admitCallers();
+  const askAtRandom = askerAtRandom(chance, await plantThings());
+
+  // A few callers at a time, so that their permissions are in the cache while `swap` changes hands.
+  let few: Actor[] = [];
+  const calls = Array.from({ length: CALLS }, (_, nth) => {
+    if (nth % 100 === 0) few = Array.from({ length: 6 }, () => oneOf(callers));
+    const actor = oneOf(few);
+    return { actor, asked: askAtRandom(actor) };
+  });
+  const from = await lastAudited();
+  const before = await stateOf('east');
+  const { answers, statuses, refused, done, there, crossings } = await askAll(calls);
+  crossings.push(...(await crossingsIn(answers)));
   expect(crossings.slice(0, 3)).toEqual([]);
   expect(await stateOf('east')).toEqual(before);
   // Only the integrators of this group could create locations, and change the groups of others.

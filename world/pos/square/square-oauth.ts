@@ -60,11 +60,6 @@ export function squareOauth() {
   const withdrawn = new Set<string>();
   const sellerOf = (token: string): string => (ofOthers.has(token) ? OTHER_MERCHANT : MERCHANT);
 
-  const unauthorized = (detail: string): SquareAnswer => ({
-    status: 401,
-    body: { errors: [{ category: 'AUTHENTICATION_ERROR', code: 'UNAUTHORIZED', detail }] },
-  });
-
   /** @returns the seller; undefined if nothing proves who it is */
   function provenBy({ grant_type, code = '', refresh_token = '' }: z.infer<typeof ObtainToken>): string | undefined {
     if (grant_type === 'refresh_token') return sellerByRefreshToken(refresh_token);
@@ -164,3 +159,8 @@ export function squareOauth() {
   };
   return oauth;
 }
+
+const unauthorized = (detail: string): SquareAnswer => ({
+  status: 401,
+  body: { errors: [{ category: 'AUTHENTICATION_ERROR', code: 'UNAUTHORIZED', detail }] },
+});

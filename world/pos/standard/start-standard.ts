@@ -23,40 +23,7 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
   const read = (ticket: PosTicket): Ticket => {
     const before = known.get(ticket);
     if (before !== undefined) return before;
-    const order = KitchenOrder.parse(ticket.order);
-    const { providerOrderId, serviceOrderId } = ticket;
-    const fresh: Ticket = {
-      providerOrderId,
-      serviceOrderId,
-      key: ticket.idempotencyKey ?? serviceOrderId,
-      fulfillment: order.fulfillment.type,
-      callOut: order.callOutCode,
-      lines: order.items.map((item) => ({
-        reference: item.serviceItemId,
-        name: item.name,
-        quantity: item.quantity,
-        price: item.unitPrice,
-        note: item.notes,
-        ageRestricted: item.ageRestricted,
-        modifiers: item.modifiers.map(readModifier),
-      })),
-      paid: order.money.total,
-      tip: order.money.tip,
-      fee: order.money.fee,
-      discount: order.money.discount,
-      total: tillTotal(order),
-      guest: { name: order.member.name, phone: order.member.phone, email: order.member.email },
-      address: order.fulfillment.destination && Object.values(order.fulfillment.destination).join(' '),
-      wantedAt: order.fulfillment.requestedAt,
-      note: order.notes ?? '',
-      get requests() {
-        return ticket.requests;
-      },
-      status: undefined,
-      get cancelled() {
-        return ticket.cancelled && true;
-      },
-    };
+    const fresh = readTicket(ticket);
     known.set(ticket, fresh);
     return fresh;
   };
@@ -134,35 +101,74 @@ export const startStandard: StartSimulator = async ({ hurry = 1, port = 0 } = {}
   }
 
   pos.behave = ({ order, query }) =>
-    simulator.behave?.({ serviceOrderId: order.serviceOrderId }) ?? malformed(order) ?? unknownIn(query, []);
+    simulator.behave?.({ serviceOrderId: order.serviceOrderId }) ??
+    malformed(order, refusals) ??
+    unknownIn(query, [], refusals);
   pos.miscancel = (cancel, query) =>
     simulator.miscancel?.() ??
-    unknownIn(query, []) ??
-    unknownIn(cancel, ['serviceOrderId', 'providerOrderId', 'reason']);
-  pos.misread = (query) => simulator.misread?.() ?? unknownIn(query, ['thirdPartyReference', 'id']);
-
-  /** Checks the order against the schema that makes docs/providers/standard-order.schema.json. */
-  function malformed(order: unknown): Fault | undefined {
-    const { data, error } = KitchenOrder.safeParse(order);
-    const isWhole = data !== undefined && isDeepStrictEqual(data, order);
-    if (isWhole && addsUp(data)) return undefined;
-    const why = isWhole ? 'its sums do not add up' : 'it has an unknown field';
-    refusals.push(`the order does not match the schema: ${error?.message ?? why}`);
-    return { status: 422, body: { reason: 'The prices have changed.', reasonCode: 'price_changed' } };
-  }
-
-  /** Fields: docs/providers/standard.md#when-the-pos-is-silent and docs/connect-your-pos.md#cancels. */
-  function unknownIn(given: object, documented: readonly string[]): Fault | undefined {
-    const names = given instanceof URLSearchParams ? [...given.keys()] : Object.keys(given);
-    const unknown = names.filter((name) => !documented.includes(name));
-    if (unknown.length === 0) return undefined;
-    refusals.push(`${unknown.join(', ')} is not documented`);
-    return { status: 400 };
-  }
+    unknownIn(query, [], refusals) ??
+    unknownIn(cancel, ['serviceOrderId', 'providerOrderId', 'reason'], refusals);
+  pos.misread = (query) => simulator.misread?.() ?? unknownIn(query, ['thirdPartyReference', 'id'], refusals);
 
   pos.onTicket = (ticket) => simulator.onTicket?.(read(ticket));
   return simulator;
 };
+
+function readTicket(ticket: PosTicket): Ticket {
+  const order = KitchenOrder.parse(ticket.order);
+  const { providerOrderId, serviceOrderId } = ticket;
+  return {
+    providerOrderId,
+    serviceOrderId,
+    key: ticket.idempotencyKey ?? serviceOrderId,
+    fulfillment: order.fulfillment.type,
+    callOut: order.callOutCode,
+    lines: order.items.map((item) => ({
+      reference: item.serviceItemId,
+      name: item.name,
+      quantity: item.quantity,
+      price: item.unitPrice,
+      note: item.notes,
+      ageRestricted: item.ageRestricted,
+      modifiers: item.modifiers.map(readModifier),
+    })),
+    paid: order.money.total,
+    tip: order.money.tip,
+    fee: order.money.fee,
+    discount: order.money.discount,
+    total: tillTotal(order),
+    guest: { name: order.member.name, phone: order.member.phone, email: order.member.email },
+    address: order.fulfillment.destination && Object.values(order.fulfillment.destination).join(' '),
+    wantedAt: order.fulfillment.requestedAt,
+    note: order.notes ?? '',
+    get requests() {
+      return ticket.requests;
+    },
+    status: undefined,
+    get cancelled() {
+      return ticket.cancelled && true;
+    },
+  };
+}
+
+/** Checks the order against the schema that makes docs/providers/standard-order.schema.json. `refusals` gets the reason. */
+function malformed(order: unknown, refusals: string[]): Fault | undefined {
+  const { data, error } = KitchenOrder.safeParse(order);
+  const isWhole = data !== undefined && isDeepStrictEqual(data, order);
+  if (isWhole && addsUp(data)) return undefined;
+  const why = isWhole ? 'its sums do not add up' : 'it has an unknown field';
+  refusals.push(`the order does not match the schema: ${error?.message ?? why}`);
+  return { status: 422, body: { reason: 'The prices have changed.', reasonCode: 'price_changed' } };
+}
+
+/** Fields: docs/providers/standard.md#when-the-pos-is-silent and docs/connect-your-pos.md#cancels. */
+function unknownIn(given: object, documented: readonly string[], refusals: string[]): Fault | undefined {
+  const names = given instanceof URLSearchParams ? [...given.keys()] : Object.keys(given);
+  const unknown = names.filter((name) => !documented.includes(name));
+  if (unknown.length === 0) return undefined;
+  refusals.push(`${unknown.join(', ')} is not documented`);
+  return { status: 400 };
+}
 
 function addsUp({ discounts, money: { discount } }: KitchenOrder): boolean {
   return discounts === undefined || discounts.reduce((sum, { amount }) => sum + amount, 0) === discount;
