@@ -95,6 +95,24 @@ function inFull({ schema: given, url, config }: RouteOptions): FastifySchema {
   return { ...schema, description, 'x-role': role, 'x-of': of } as FastifySchema;
 }
 
+/**
+ * Selects the shapes that a part of the document refers to, sorted by name. The generator gives those of every module
+ * that is loaded, in the order of loading, and a second copy of each for input.
+ */
+function usedShapes(by: object, all: Readonly<Record<string, object>>): Record<string, object> {
+  const used = new Set<string>();
+  const follow = (part: object): void => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      const shape = Object.hasOwn(all, name) ? all[name] : undefined;
+      if (shape === undefined || used.has(name)) continue;
+      used.add(name);
+      follow(shape);
+    }
+  };
+  follow(by);
+  return Object.fromEntries([...used].toSorted().map((name) => [name, all[name] ?? {}]));
+}
+
 /** Makes the OpenAPI 3.1 document. The generator is imported only if it is needed, because it would slow the start. */
 export async function describeApi(routes: readonly RouteOptions[]): Promise<object> {
   const { default: swagger } = await import('@fastify/swagger');
@@ -121,12 +139,9 @@ export async function describeApi(routes: readonly RouteOptions[]): Promise<obje
     transform: jsonSchemaTransform,
     transformObject(about) {
       const api = jsonSchemaTransformObject(about) as Described;
-      // The generator adds a second copy of each shape for input. No route uses it.
-      const shapes = Object.entries(api.components?.schemas ?? {}).filter(([name]) => !name.endsWith('Input'));
-      // They come in the order in which modules were loaded.
-      shapes.sort(([a], [b]) => (a < b ? -1 : 1));
-      const components = { ...api.components, responses: nameProblems(api), schemas: Object.fromEntries(shapes) };
-      return { ...api, components };
+      const responses = nameProblems(api);
+      const schemas = usedShapes({ paths: api.paths, responses }, api.components?.schemas ?? {});
+      return { ...api, components: { ...api.components, responses, schemas } };
     },
   });
   for (const route of routes) {

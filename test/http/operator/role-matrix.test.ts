@@ -776,7 +776,7 @@ async function crossingsIn(answers: readonly Answer[]): Promise<unknown[]> {
   return crossings;
 }
 
-it(`no call crosses what its caller may, of ${CALLS} at random (SEED=${SEED})`, async () => {
+it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, async () => {
   const chance = chanceFrom(SEED);
   const { oneOf } = chance;
   const callers = await admitCallers();
