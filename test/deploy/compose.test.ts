@@ -368,6 +368,9 @@ it('an upgrade recreates one process after the other', () => {
     'up --detach --wait expediter-1',
     'up --detach --wait expediter-2',
     'up --detach',
+    // The mount of a single file keeps the file from before the checkout.
+    'exec -T caddy caddy reload --config - --adapter caddyfile <Caddyfile',
+    'restart prometheus backup',
   ]);
 });
 
