@@ -26,10 +26,7 @@ export async function withAskDatabase<Result>(
 ): Promise<Result> {
   const reads = operations.flatMap((operation) => operation.reads ?? []);
   if (operations.every(({ access }) => access.whileAway === true)) return work(await askWithoutDatabase(reads));
-  const env = readOwn(
-    reads,
-    operations.every(({ api }) => api !== undefined),
-  );
+  const env = readOwn(reads);
   const rules = reads.includes('SETTINGS_KEY') ? await settingsRules(env) : undefined;
   const settings = rules && settingsOf(rules);
   const unread = (): never => {
@@ -93,13 +90,12 @@ export async function withAskDatabase<Result>(
   );
 }
 
-/** @throws WrongEnvironment that also names the API, if there is no database and the API can do the same */
-function readOwn(reads: readonly (keyof Config)[], isInApi: boolean): Config {
+/** @throws WrongEnvironment that also names the API, if there is no database */
+function readOwn(reads: readonly (keyof Config)[]): Config {
   try {
     return readConfigOf(process.env, 'DATABASE_URL', ...reads);
   } catch (error) {
-    if (!(error instanceof WrongEnvironment && isInApi && /^ {2}DATABASE_URL: is required/m.test(error.message)))
-      throw error;
+    if (!(error instanceof WrongEnvironment && /^ {2}DATABASE_URL: is required/m.test(error.message))) throw error;
     throw new WrongEnvironment(
       `${error.message}\nOr use the API of a service: expediter login <url>, or set EXPEDITER_URL and EXPEDITER_TOKEN`,
     );
