@@ -152,7 +152,7 @@ function inputOf({ params, query, body }: Operation, request: FastifyRequest): O
 
 function schemaOf(
   { id, access: { of, does }, params, query, body, takes = [] }: Operation,
-  { route, summary, description, output, answer, refuses = [], creates, streams }: NonNullable<Operation['api']>,
+  { route, summary, description, output, answer, refuses = [], creates, streams }: Operation['api'],
 ): FastifySchema {
   return {
     operationId: id,
