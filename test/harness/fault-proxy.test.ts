@@ -21,7 +21,7 @@ let pool: pg.Pool;
 beforeAll(async () => {
   databaseUrl = await createDatabase();
   direct = new pg.Pool({ connectionString: databaseUrl });
-  await direct.query('CREATE TABLE notes (note text PRIMARY KEY, attachment bytea)');
+  await direct.query('CREATE TABLE slips (note text PRIMARY KEY, attachment bytea)');
 });
 afterAll(() => direct?.end());
 
@@ -36,9 +36,9 @@ afterEach(async () => {
 });
 
 const write = (client: pg.Pool | pg.ClientBase, note: string, attachment?: Buffer): Promise<unknown> =>
-  client.query({ name: 'write-note', text: 'INSERT INTO notes VALUES ($1, $2)', values: [note, attachment] });
+  client.query({ name: 'write-note', text: 'INSERT INTO slips VALUES ($1, $2)', values: [note, attachment] });
 const isThere = async (note: string): Promise<boolean> =>
-  (await direct.query('SELECT FROM notes WHERE note = $1', [note])).rowCount === 1;
+  (await direct.query('SELECT FROM slips WHERE note = $1', [note])).rowCount === 1;
 const works = (): Promise<boolean> =>
   pool.query('SELECT 1').then(
     () => true,
@@ -49,7 +49,7 @@ describe('a fault proxy', () => {
   it('that is left alone changes nothing, with large statements and answers', async () => {
     const attachment = Buffer.alloc(3 * 2 ** 20, 'x');
     await write(pool, 'big', attachment);
-    const { rows } = await pool.query<{ attachment: Buffer }>("SELECT attachment FROM notes WHERE note = 'big'");
+    const { rows } = await pool.query<{ attachment: Buffer }>("SELECT attachment FROM slips WHERE note = 'big'");
     expect(rows[0]?.attachment.equals(attachment)).toBe(true);
     expect(proxy.connections).toBe(1);
     expect(proxy.cuts).toEqual([]);
@@ -88,11 +88,11 @@ describe('a fault proxy', () => {
     const client = new pg.Client({ connectionString: proxy.through(databaseUrl) });
     client.on('error', () => {});
     await client.connect();
-    await client.query('BEGIN; LOCK TABLE notes');
+    await client.query('BEGIN; LOCK TABLE slips');
     proxy.faults.blackhole = true;
     (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
     const locks = async (): Promise<number> =>
-      (await direct.query("SELECT FROM pg_locks WHERE relation = 'notes'::regclass AND mode = 'AccessExclusiveLock'"))
+      (await direct.query("SELECT FROM pg_locks WHERE relation = 'slips'::regclass AND mode = 'AccessExclusiveLock'"))
         .rowCount ?? 0;
     await sleep(200);
     expect(await locks()).toBe(1);
@@ -219,9 +219,9 @@ describe('a connection that is cut after a commit', () => {
   });
 
   it.each([
-    ['WITH', "WITH n AS (SELECT 'cte' AS note) INSERT INTO notes SELECT note FROM n RETURNING note"],
-    ['INSERT', "-- by hand\n INSERT INTO notes VALUES ('plain')"],
-    ['DELETE', "DELETE FROM notes WHERE note = 'no such'"],
+    ['WITH', "WITH n AS (SELECT 'cte' AS note) INSERT INTO slips SELECT note FROM n RETURNING note"],
+    ['INSERT', "-- by hand\n INSERT INTO slips VALUES ('plain')"],
+    ['DELETE', "DELETE FROM slips WHERE note = 'no such'"],
   ])('is recognised by its first word: %s', async (statement, text) => {
     proxy.faults.cutAfterCommit = cutNext(1, 'answered');
     await expect(pool.query(text)).rejects.toThrow();
@@ -251,7 +251,7 @@ describe('a connection that is cut after a commit', () => {
     proxy.faults.cutAfterCommit = () => 'answered';
     await pool.query('SELECT 1');
     await pool.query({ name: 'read', text: 'SELECT $1::int', values: [1] });
-    await pool.query('WITH n AS (SELECT note FROM notes FOR UPDATE) SELECT count(*) FROM n');
+    await pool.query('WITH n AS (SELECT note FROM slips FOR UPDATE) SELECT count(*) FROM n');
     await pool.query('BEGIN; ROLLBACK');
     await pool.query('COMMIT');
     expect(proxy.cuts).toEqual([]);
@@ -266,16 +266,16 @@ describe('a connection that is cut after a commit', () => {
     await expect(client.query('SELECT 1 / 0')).rejects.toMatchObject({ code: '22012' });
     expect(await client.query('COMMIT')).toMatchObject({ command: 'ROLLBACK' });
     client.release();
-    await expect(pool.query("INSERT INTO notes VALUES ('undone'); SELECT 1 / 0")).rejects.toMatchObject({
+    await expect(pool.query("INSERT INTO slips VALUES ('undone'); SELECT 1 / 0")).rejects.toMatchObject({
       code: '22012',
     });
-    await pool.query("INSERT INTO notes VALUES ('open'); BEGIN");
+    await pool.query("INSERT INTO slips VALUES ('open'); BEGIN");
     expect(proxy.cuts).toEqual([]);
   });
 
   it('is not one that Postgres ended first, and its client gets the reason', async () => {
     proxy.faults.cutAfterCommit = () => 'answered';
-    const slow = pool.query("INSERT INTO notes SELECT 'slow' FROM pg_sleep(30)");
+    const slow = pool.query("INSERT INTO slips SELECT 'slow' FROM pg_sleep(30)");
     const heard = expect(slow).rejects.toMatchObject({ code: '57P01' });
     const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT%pg_sleep(30)'";
     await until(async () => (await direct.query(end)).rowCount === 1);
@@ -329,7 +329,7 @@ describe('the traffic of a fault proxy', () => {
     return body;
   };
   const ready = (status: string): Buffer => message('Z', Buffer.from(status));
-  const insert = 'INSERT INTO notes VALUES ($1)';
+  const insert = 'INSERT INTO slips VALUES ($1)';
 
   /** In turns, the client first. */
   const talk: { sent: Buffer[]; answered: Buffer[] }[] = [

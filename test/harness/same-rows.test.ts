@@ -100,7 +100,7 @@ it('the service, one statement and the naive variant write the same rows for the
       signRequest(senders, 0, 'en_route'),
       signRequest(senders, 1, 'cancelled', { reason: 'out of dough' }),
       signRequest(senders, 2, 'fried'),
-      signRequest(senders, 3, 'received', { thirdPartyReference: `${orderId(3)}\0` }),
+      signRequest(senders, 3, 'received', { thirdPartyReference: `${orderId(3)}\0`, id: '\0' }),
       signRequest(senders, 4, 'received', { thirdPartyReference: orderId(5) }),
       signRequest(senders, 6, 'received', { thirdPartyReference: 'nobody knows it' }),
     ]) {

@@ -44,7 +44,7 @@ async function move(client: PoolClient, webhook: TranslatedWebhook, event: Statu
   const moves = rank > order.rank;
   const outcome = moves ? 'applied' : rank === order.rank ? 'duplicate' : 'stale';
   const sequence = moves ? order.sequence + 1 : null;
-  await store(client, webhook, outcome);
+  await store(client, webhook, outcome, event.serviceOrderId);
   await client.query(
     `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, sequence,
                                 provider_order_id, reason, occurred_at)
@@ -83,11 +83,16 @@ async function move(client: PoolClient, webhook: TranslatedWebhook, event: Statu
   return outcome;
 }
 
-async function store(client: PoolClient, webhook: TranslatedWebhook, outcome: WebhookOutcome): Promise<void> {
+async function store(
+  client: PoolClient,
+  webhook: TranslatedWebhook,
+  outcome: WebhookOutcome,
+  serviceOrderId?: string,
+): Promise<void> {
   await client.query(
     `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, sealed, body, zstd_of,
-                             truncated, events, outcome, reason, cause)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+                             truncated, events, outcome, reason, cause, service_order_id)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
     [
       webhook.receivedAt.toISOString().slice(0, 10),
       webhook.locationId,
@@ -103,6 +108,7 @@ async function store(client: PoolClient, webhook: TranslatedWebhook, outcome: We
       outcome,
       webhook.dropped?.reason,
       webhook.dropped === undefined ? null : JSON.stringify(webhook.dropped.cause),
+      serviceOrderId,
     ],
   );
 }
