@@ -565,7 +565,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a cancel of a process that died is in doubt': {
     edits: { 'died-in-doubt': [/= .*? \?/, '= false ?'] },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, if the answer was'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, even if the answer'),
   },
   'a cancel without an answer is in doubt if the POS does not deduplicate cancels': {
     edits: { 'lost-in-doubt': NEVER },
@@ -577,7 +577,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'one request to cancel at a time at each location': {
     edits: { 'one-cancel-each': REMOVED },
-    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'one cancellation at a time'),
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'a claim takes one cancellation'),
   },
   'the member is notified that a cancel was refused': {
     edits: { 'refusal-notified': [/SET .*?, /, 'SET '] },
