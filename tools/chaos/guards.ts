@@ -727,7 +727,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a name that begins like an address of this machine is another machine': {
     edits: { 'own-machine': [/return .*/, "return /^127\\.|^localhost/.test(host) || host === '::1';"] },
-    noticedBy: vitest('test/core/egress/guarded-fetch.test.ts', 'cannot have the host'),
+    noticedBy: vitest('test/core/egress/guarded-fetch.test.ts', 'refuses the host'),
   },
   'wrong credentials at one door keep nobody out of another': {
     edits: { 'bucket-per-door': [/get\(endpoint\)/, 'values().next().value'] },
