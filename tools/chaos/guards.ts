@@ -751,7 +751,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a page of notices is told whatever becomes of the next': {
     edits: { 'page-committed': [/splice\(0, page\)/, 'splice(0)'] },
-    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'about each page of troubles'),
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'about the troubles of each page'),
   },
   'a look at suspects takes a few reads for each': {
     edits: { 'suspects-by-index': [/ OFFSET 0/, ''] },
