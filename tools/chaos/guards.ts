@@ -422,7 +422,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a spilled webhook is answered after Pub/Sub has acknowledged it': {
     edits: { 'answered-when-out': [/await (.*);/s, 'void $1.catch(() => {});'] },
-    noticedBy: vitest('test/core/spill/spill.test.ts', 'and Pub/Sub as well'),
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'if Pub/Sub is away too'),
   },
   'a spilled webhook keeps its id': {
     edits: { 'spilled-id': [/await (.*);/s, '{ ...(await $1), id: crypto.randomUUID() };'] },
