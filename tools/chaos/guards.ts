@@ -178,7 +178,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'headers are stored in clear by a list': {
     edits: { 'stored-headers': [/of \w+/, 'in all'] },
-    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, stored whole'),
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'which is stored whole'),
   },
   'a provider names the headers that it reads': {
     edits: { 'named-headers': [/= \[.*\]/s, '= []'] },
@@ -186,7 +186,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'no header has our token': {
     edits: { 'no-token-in-headers': [/= \w+\((\w+), .*\)/, '= $1'] },
-    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, stored whole'),
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'which is stored whole'),
   },
   'a connect link works once': {
     edits: { 'links-work-once': [/c\.used_at IS NULL/, 'true'] },

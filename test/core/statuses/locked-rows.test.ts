@@ -122,7 +122,7 @@ it('locked orders that come one by one hold each batch writer for one lock time-
   await Promise.all(own);
 });
 
-it('hundreds of locked orders do not delay others either', async () => {
+it('hundreds of locked orders do not delay webhooks about other orders', async () => {
   const [ofClub, ofNeighbour] = [numbered('crowd', 150), numbered('crowd-other', 30)];
   await Promise.all([seed(ofClub), seed(ofNeighbour, 'neighbour')]);
   const asked = vi.spyOn(pg.Client.prototype, 'query');
