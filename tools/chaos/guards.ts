@@ -60,7 +60,7 @@ const simulate = (seeds: number): string[] => ['tools/simulate/simulate.ts', `--
 export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'the deadline of a cancellation goes by the clock': {
     edits: { 'cancel-deadline': [/SET state = 'by_phone'/, "SET state = 'due'"] },
-    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'a deadline goes by the clock'),
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'as soon as their deadline passes'),
   },
   'a worker takes no cancellation that is given to a person': {
     edits: { 'cancel-until-deadline': REMOVED },
@@ -557,7 +557,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a cancel is committed before the call': {
     edits: { 'cancel-written': ENDED },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'written down before it is made'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'is stored before it is made'),
   },
   'a doubt that ends does not end a request to cancel': {
     edits: { 'cancel-stays-open': [/AND .*`/, '`'] },

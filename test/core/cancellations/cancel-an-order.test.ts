@@ -307,7 +307,7 @@ describe('a cancellation at the POS', () => {
     });
   });
 
-  it('a request to cancel is written down before it is made', async () => {
+  it('a call to cancel is stored before it is made', async () => {
     const { order } = await sentAt('exact');
     let written: unknown;
     tills.cancel = (id) => async () => {

@@ -74,7 +74,7 @@ it("a cancel in doubt stays in doubt after a fault of Postgres or while the loca
   }
 });
 
-it('a deadline goes by the clock: every cancellation past it needs a person at once, however many wait for a turn', async () => {
+it('all cancellations need a person as soon as their deadline passes, however many wait for a turn', async () => {
   await pool.query('DELETE FROM cancellations');
   await seed('gone', 60);
   expect(await claim()).toEqual({ gone: 32 });
