@@ -173,7 +173,7 @@ describe('a pause by an operator with an end', () => {
     expect(await shown()).toMatchObject(OPEN);
   });
 
-  it('and a pause by the POS end independently of each other', async () => {
+  it('ends independently of a pause by the POS', async () => {
     const byPos = (minutes: number): Promise<unknown> =>
       stage.query(
         `UPDATE locations SET pos_paused_at = now() - interval '1 h', pos_paused_until = now() + $1 * interval '1 min'`,
