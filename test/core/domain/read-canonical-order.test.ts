@@ -242,7 +242,7 @@ describe('discounts', () => {
       'do not add up to money.discount',
     ],
     ['amounts of more than the sum', withDiscounts(500, named(501)), 'discounts', 'do not add up to money.discount'],
-  ])('hold an order with %s', (_name, order, path, says) => {
+  ])('hold the order if they have %s', (_name, order, path, says) => {
     expect(issuesOf(order)).toMatchObject([{ path, says }]);
   });
 
@@ -255,7 +255,7 @@ describe('discounts', () => {
     ['a name that is a number', withDiscounts(500, [{ name: 7, amount: 500 }]), 'discounts.0.name'],
     ['an object instead of a list', withDiscounts(500, { name: 'Club', amount: 500 }), 'discounts'],
     ['a list with null', withDiscounts(500, [null]), 'discounts'],
-  ])('hold an order with %s, and name the path of the wrong field', (_name, order, path) => {
+  ])('hold the order, with the path of the wrong field, if they have %s', (_name, order, path) => {
     const [issue] = issuesOf(order) as { path: string }[];
     expect(issue?.path).toContain(path);
   });
