@@ -165,7 +165,7 @@ describe('a kitchen', () => {
     expect(await settleKitchens(pool)).toEqual([]);
   });
 
-  it("has an operator's change that waited while another process wrote kitchens", async () => {
+  it('has the change of an operator, even if another process was writing at that moment', async () => {
     let made: Promise<unknown> | undefined;
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
@@ -228,7 +228,7 @@ describe('publishing of availability', () => {
     return rows[0];
   };
 
-  it('publishes only the latest state of a kitchen, and once', async () => {
+  it('publishes only the latest state of a kitchen, once', async () => {
     await report({ state: 'closed', until: inAnHour() });
     await settled();
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
