@@ -98,7 +98,7 @@ it('an idle feed sends Postgres only its regular query for changes', async () =>
   expect((answeredAt[3] ?? 0) - (answeredAt[0] ?? 0)).toBeGreaterThan(400);
 });
 
-it('the feed reads all followed orders that changed in one query, and no other orders', async () => {
+it('one query of the feed reads all followed orders that have changed, and no other orders', async () => {
   for (let i = 1; i <= 50; i++) follow(`${i}`, `order-${i}`, 1);
   await until(() => Object.values(heard).every((news) => news.length === 1));
   asked = [];

@@ -49,7 +49,7 @@ describe('the relay', () => {
     expect((await pool.query('SELECT FROM live_messages')).rowCount).toBe(3);
   });
 
-  it('deletes a published message and claims the next one of the same order in one query', async () => {
+  it('deletes a published message and claims the next message of its order in one query', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(1);
     await pool.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('order-1', 4, 30)`);
