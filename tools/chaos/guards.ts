@@ -695,7 +695,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an application stays while a location that refers to it is stored': {
     edits: { 'application-kept': [/'FOR KEY SHARE'/, "''"] },
-    noticedBy: vitest('test/core/locations/applications.test.ts', 'that is removed during the storing'),
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'that is removed while a location'),
   },
   'a secret has no white space that a check may read otherwise': {
     edits: { 'no-white-space': REMOVED },

@@ -287,7 +287,7 @@ describe('an application', () => {
     expect((await operator.send('DELETE', '/applications/ours')).status).toBe(404);
   });
 
-  it('that is removed during the storing of its location makes the location refused with 400', async () => {
+  it('that is removed while a location is being stored makes that request fail with 400', async () => {
     await putApplication('ours');
     const client = await system.pool.connect();
     await client.query('BEGIN; SELECT FROM applications FOR UPDATE');

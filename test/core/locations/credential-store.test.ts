@@ -63,7 +63,7 @@ it('each renewal uses the newest refresh token, and none is used twice', async (
   expect(vendor.spent).toEqual(['the first', 'refresh-1', 'refresh-2', 'refresh-3']);
 });
 
-it('a grant copied in the row of other settings is not used: they obtain their own', async () => {
+it('a grant that was copied in the row of other settings is not used, and a new grant is obtained', async () => {
   await tokenFrom(process());
   const [mine] = (
     await pool.query<{ seed_sha256: Buffer; grant: string }>(
@@ -169,7 +169,7 @@ it('an order waits at most ten seconds for a token, which is still stored when i
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('a token is obtained under an abort signal of its own', async () => {
+it('a call that obtains a token has its own abort signal', async () => {
   const signals: AbortSignal[] = [];
   await process().accessToken({
     seed,

@@ -100,7 +100,7 @@ describe('stored secrets stay at their host', () => {
     expect((await patch(all, 'nested-2', { key: 'new', server: { at: HERE } })).status).toBe(200);
   });
 
-  it('also if a URL hides a private host in another spelling: it is refused', async () => {
+  it('because a URL with a private host is refused in any spelling', async () => {
     for (const url of ['\u0001https://10.0.0.1/', 'ht\ntps://10.0.0.1'])
       expect(await put(all, 'nested-3', 'nested', { ...settings, base: url })).toMatchObject({
         status: 400,
@@ -138,7 +138,7 @@ describe('the restaurant that settings name', () => {
     diningOptionGuids: { pickup: randomUUID(), delivery: randomUUID() },
   });
 
-  it('is changed by an integrator of a group only with all secrets, and never to that of another location', async () => {
+  it('is changed by an integrator of a group only with all secrets, and never to the restaurant of another location', async () => {
     const [ours, theirs, free] = [randomUUID(), randomUUID(), randomUUID()];
     expect((await put(all, 'toast-ours', 'toast', toast(ours))).status).toBe(201);
     expect((await put(all, 'toast-theirs', 'toast', toast(theirs), ['theirs'])).status).toBe(201);
