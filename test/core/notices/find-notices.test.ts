@@ -115,7 +115,7 @@ describe('a contact gets a notice', () => {
     ['failed', 'a quarter of an hour', 901],
     ['called off', 'a quarter of an hour', 901],
   ] as const)(
-    'in one message about all waiting troubles; a later trouble of the kind %s waits %s',
+    'in one message about all waiting troubles, while a later trouble (%s) waits %s',
     async (kind, _time, seconds) => {
       const trouble = async (nth: number): Promise<void> => {
         const id = await seed(kind === 'called off' ? 'cancel_by_phone' : kind, 3, `${locationId}-${nth}`);
@@ -198,7 +198,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('of a scheduled order that a pause delayed; only the pause after its due time extends the deadline', async () => {
+  it('of a scheduled order whose location was paused when the order was due', async () => {
     const id = await seed('late', 120);
     await change(id, `requested_at = now() + interval '50 min'`, 'orders');
     await change(id, `deadline_at = now() + interval '80 min'`);
@@ -210,7 +210,7 @@ describe('a contact gets no notice', () => {
     expect(Math.round(left / 60_000)).toBe(90);
   });
 
-  it('of a doubt that may still be settled automatically, but gets one when the order is late', async () => {
+  it('of a doubt that may still be settled automatically, unless the order is late', async () => {
     const id = await seed('in_doubt');
     await change(id, `next_attempt_at = now() + interval '10 s'`);
     expect(await found()).toEqual([]);
@@ -218,7 +218,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('of a doubt if it gets one that the order must be cancelled by phone', async () => {
+  it('of a doubt if it gets a notice that the order must be cancelled by phone', async () => {
     const id = await seed('in_doubt');
     await stage.query(
       `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at)
