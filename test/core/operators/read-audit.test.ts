@@ -47,11 +47,14 @@ it.each<[string, AuditFilter, string?]>([
   ['of a time long ago', { until: ago(ACTS - 100) }],
   ['without an end, in all time', { since: new Date(0) }],
   ['of a moment', { since: ago(20_000), until: ago(19_999), action: 'dance' }],
-])('a page of the audit reads only few rows, however many there are (filter: %s)', async (_what, filter, before) => {
-  const { whole, reads } = await readPlans(pool, (asked) => readAudit(asked, filter, { before, limit: 50 }));
-  expect(whole).toEqual([]);
-  expect(reads).toBeLessThanOrEqual(READS);
-});
+])(
+  'a page of the audit reads only few rows, however many entries there are (filter: %s)',
+  async (_what, filter, before) => {
+    const { whole, reads } = await readPlans(pool, (asked) => readAudit(asked, filter, { before, limit: 50 }));
+    expect(whole).toEqual([]);
+    expect(reads).toBeLessThanOrEqual(READS);
+  },
+);
 
 it('the audit of one order reads only few rows', async () => {
   const { whole, reads } = await readPlans(pool, (asked) =>
