@@ -151,7 +151,7 @@ it('a need without a holder is published again after the configured minutes', as
   expect(await tell(40)).toEqual(['updated in_doubt order-1 reminder 1']);
 });
 
-it('a need is published as closed if it is snoozed or its case is closed, except a doubt', async () => {
+it('a need other than a doubt is published as closed if it is snoozed or its case is closed', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'failed', { locationId: 'club-2' });
   await seed('order-3', 'in_doubt', { locationId: 'club-3' });
@@ -210,7 +210,7 @@ it('POS systems that do not answer are one need for each location, but five of a
   });
 });
 
-it('a test order is no need', async () => {
+it('a test order never becomes a need', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'failed');
   await pool.query(`UPDATE placements SET next_attempt_at = 'infinity'`);
@@ -232,14 +232,14 @@ it('a need that no longer fits into a full list is not published as closed', asy
   expect(rows).toHaveLength(1);
 });
 
-it('a need that somebody takes before it is published is published as opened', async () => {
+it('a need is published as opened even if somebody takes it before that', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
   expect(await tell()).toEqual(['opened in_doubt order-1 Anna']);
 });
 
-it('a need that ends before it is published is not published', async () => {
+it('a need that has ended before its first event is not published', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   await end('order-1');
@@ -255,7 +255,7 @@ it('if a need comes back before its end was published, it continues as `updated`
   expect(await tell()).toEqual(['updated in_doubt order-1']);
 });
 
-it('a need that ends while it is being published is published as closed, because the first event may have arrived', async () => {
+it('if a need ends during its first publishing, its end is published too, because the first event may have arrived', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   const told: string[] = [];
