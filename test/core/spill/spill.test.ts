@@ -228,7 +228,7 @@ describe('while Postgres is away', () => {
     expect(await stored(id)).toMatchObject([{ outcome: 'dropped', cause: { code: 'too_large' } }]);
   });
 
-  it("a webhook that came before its token's revocation is applied, and one after it is stored as dropped", async () => {
+  it("a webhook that came before its token's revocation is applied, and a later webhook is stored as dropped", async () => {
     const [serviceOrderId, late] = [await newOrder('revoked'), await newOrder('revoked')];
     vanish();
     const before = await spill(ofRevoked, statusWebhook({ serviceOrderId, status: 'ready' }));
