@@ -453,7 +453,7 @@ describe('a reason', () => {
     expect((await shown(id)).order?.reasonCode).toBe('restaurant_cancelled');
   });
 
-  it('from a repeated webhook or a parked event is added', async () => {
+  it('from a repeated webhook or a parked event is added to the order', async () => {
     const id = await sent();
     await says({ status: 'cancelled', serviceOrderId: id });
     await says({ status: 'cancelled', serviceOrderId: id, reasonCode: 'too_busy' });

@@ -354,7 +354,7 @@ describe('a connection with an accepted token', () => {
 });
 
 describe('a caller with an old token', () => {
-  it('takes no capacity from callers with a valid token, because their bodies are counted apart', async () => {
+  it('takes no capacity from callers with a valid token, because their bodies are counted separately', async () => {
     const { old, valid } = await bothUrls();
     const slow = await Promise.all(Array.from({ length: 6 }, () => open(old, LIMIT - 1)));
     const send = (socket: Socket): Promise<void> =>
