@@ -35,7 +35,7 @@ const claim = async (about: { busy?: string[]; open?: string[] } = {}): Promise<
 };
 const release = (): Promise<unknown> => pool.query('UPDATE cancellations SET lease_until = NULL, lease_id = NULL');
 
-it('a claim takes one cancellation of each location and a limited share of each integration, fewer of a silent one', async () => {
+it('a claim takes one cancellation of each location and a limited share of each integration, fewer if it is silent', async () => {
   await seed('hangs', 50);
   await seed('works', 5);
   expect(await claim({ open: ['hangs'] })).toEqual({ hangs: 4, works: 4 });
