@@ -398,7 +398,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'no location gets more than its share of the workers': {
     edits: { 'worker-share': [/\w+ >= \w+ \|\| /, ''], 'worker-turns': [/<= [\w.]+/, '<= 100'] },
-    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'of a location only its share'),
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'takes only a share of the orders'),
   },
   'at most one event of each status is parked under a POS id': {
     edits: { 'one-of-each-status': [/^/, '/*'], 'one-of-each-status-end': [/^/, '*/'] },

@@ -68,7 +68,7 @@ const silent = (locationId: string, silentForS: number): SilentLocation => ({
 });
 const open = (probes: number): { integration: string; probes: number }[] => [{ integration: 'acme', probes }];
 
-it('a claim takes of a location only its share of orders, counting those under way', async () => {
+it('a claim takes only a share of the orders of each location, and counts the orders under way', async () => {
   await backlog('club-1', 10, 60);
   await backlog('club-2', 10, 60);
   expect(await claim({ busy: sendingFor('club-1', 'club-1', 'club-1') })).toEqual([
@@ -203,7 +203,7 @@ it('a claim takes the orders of a location that has moved from a silent integrat
   expect(await claim({ open: open(0), silent: [silent('moved', 10)] })).toEqual(['moved-1']);
 });
 
-it('a claim takes the overdue orders of silent locations, also those in doubt', async () => {
+it('a claim takes the overdue orders of silent locations, also orders in doubt', async () => {
   await configure('acme', 'acme-1');
   await backlog('acme-1', 4, 60);
   await pool.query(`UPDATE placements SET deadline_at = now() - interval '1 s' WHERE service_order_id <> 'acme-1-4'`);
