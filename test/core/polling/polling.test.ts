@@ -199,7 +199,7 @@ it("an order that is past its POS's estimate is polled, and a new estimate does 
   }
 });
 
-it('a silent location is polled if others of its vendor are not silent', async () => {
+it('a silent location is polled if other locations of its vendor are not silent', async () => {
   const [silent, other] = [await addTill(), await addTill()];
   const id = await placeAt(silent);
   await webhook(silent, { status: 'received', serviceOrderId: id });

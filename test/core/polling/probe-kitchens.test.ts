@@ -253,7 +253,7 @@ describe('a POS whose check proves that it takes orders', () => {
     expect(checks).toBe(1);
   });
 
-  it('is probed if it has reported no ticket for ten minutes while three others of its vendor report theirs', async () => {
+  it('is probed if it has reported no ticket for ten minutes while three other locations of its vendor report theirs', async () => {
     await pool.query(`DELETE FROM orders WHERE service_order_id = 'ticket'`);
     await seedOrders(pool, ['ticket'], {
       locationId,
