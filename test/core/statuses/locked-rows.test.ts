@@ -69,7 +69,7 @@ const ROWS: [what: string, name: string, lock: string, about: Partial<StatusEven
   ],
 ];
 
-it.each(ROWS)('a webhook that waits for %s does not delay others', async (_what, name, lock, about) => {
+it.each(ROWS)('a webhook that waits for %s does not delay other webhooks', async (_what, name, lock, about) => {
   const [ofClub, ofNeighbour] = [numbered(`${name}-club`, 10), numbered(`${name}-other`, 10)];
   await Promise.all([seed([name, ...ofClub]), seed(ofNeighbour, 'neighbour')]);
   await pool.query(

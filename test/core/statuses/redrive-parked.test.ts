@@ -165,7 +165,7 @@ it('after the clock was set back, a sweep finds POS ids that are stored from the
   expect(await sweep()).toEqual([posId('b')]);
 });
 
-it('a locked order does not delay others in the sweep, and is applied later', async () => {
+it('a locked order does not delay other orders in the sweep, and is applied later', async () => {
   await Promise.all(['locked', 'free'].map(layOrder));
   await apply(webhook({ providerOrderId: 'lk', status: 'ready' }), webhook({ providerOrderId: 'fr', status: 'ready' }));
   await learn('locked', 'lk');
