@@ -60,7 +60,7 @@ const simulate = (seeds: number): string[] => ['tools/simulate/simulate.ts', `--
 export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'the deadline of a cancellation goes by the clock': {
     edits: { 'cancel-deadline': [/SET state = 'by_phone'/, "SET state = 'due'"] },
-    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'a deadline goes by the clock'),
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'as soon as their deadline passes'),
   },
   'a worker takes no cancellation that is given to a person': {
     edits: { 'cancel-until-deadline': REMOVED },
@@ -178,7 +178,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'headers are stored in clear by a list': {
     edits: { 'stored-headers': [/of \w+/, 'in all'] },
-    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, stored whole'),
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'which is stored whole'),
   },
   'a provider names the headers that it reads': {
     edits: { 'named-headers': [/= \[.*\]/s, '= []'] },
@@ -186,7 +186,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'no header has our token': {
     edits: { 'no-token-in-headers': [/= \w+\((\w+), .*\)/, '= $1'] },
-    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'dropped, stored whole'),
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'which is stored whole'),
   },
   'a connect link works once': {
     edits: { 'links-work-once': [/c\.used_at IS NULL/, 'true'] },
@@ -398,7 +398,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'no location gets more than its share of the workers': {
     edits: { 'worker-share': [/\w+ >= \w+ \|\| /, ''], 'worker-turns': [/<= [\w.]+/, '<= 100'] },
-    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'of a location only its share'),
+    noticedBy: vitest('test/core/placements/claim-placements.test.ts', 'takes only a share of the orders'),
   },
   'at most one event of each status is parked under a POS id': {
     edits: { 'one-of-each-status': [/^/, '/*'], 'one-of-each-status-end': [/^/, '*/'] },
@@ -422,7 +422,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a spilled webhook is answered after Pub/Sub has acknowledged it': {
     edits: { 'answered-when-out': [/await (.*);/s, 'void $1.catch(() => {});'] },
-    noticedBy: vitest('test/core/spill/spill.test.ts', 'and Pub/Sub as well'),
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'if Pub/Sub is away too'),
   },
   'a spilled webhook keeps its id': {
     edits: { 'spilled-id': [/await (.*);/s, '{ ...(await $1), id: crypto.randomUUID() };'] },
@@ -557,7 +557,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a cancel is committed before the call': {
     edits: { 'cancel-written': ENDED },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'written down before it is made'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'is stored before it is made'),
   },
   'a doubt that ends does not end a request to cancel': {
     edits: { 'cancel-stays-open': [/AND .*`/, '`'] },
@@ -565,7 +565,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a cancel of a process that died is in doubt': {
     edits: { 'died-in-doubt': [/= .*? \?/, '= false ?'] },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, if the answer was'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, even if the answer'),
   },
   'a cancel without an answer is in doubt if the POS does not deduplicate cancels': {
     edits: { 'lost-in-doubt': NEVER },
@@ -577,7 +577,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'one request to cancel at a time at each location': {
     edits: { 'one-cancel-each': REMOVED },
-    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'one cancellation at a time'),
+    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'a claim takes one cancellation'),
   },
   'the member is notified that a cancel was refused': {
     edits: { 'refusal-notified': [/SET .*?, /, 'SET '] },
@@ -695,7 +695,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an application stays while a location that refers to it is stored': {
     edits: { 'application-kept': [/'FOR KEY SHARE'/, "''"] },
-    noticedBy: vitest('test/core/locations/applications.test.ts', 'is not removed while a location'),
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'that is removed while a location'),
   },
   'a secret has no white space that a check may read otherwise': {
     edits: { 'no-white-space': REMOVED },
@@ -727,7 +727,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a name that begins like an address of this machine is another machine': {
     edits: { 'own-machine': [/return .*/, "return /^127\\.|^localhost/.test(host) || host === '::1';"] },
-    noticedBy: vitest('test/core/egress/guarded-fetch.test.ts', 'cannot have the host'),
+    noticedBy: vitest('test/core/egress/guarded-fetch.test.ts', 'refuses the host'),
   },
   'wrong credentials at one door keep nobody out of another': {
     edits: { 'bucket-per-door': [/get\(endpoint\)/, 'values().next().value'] },
@@ -751,7 +751,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a page of notices is told whatever becomes of the next': {
     edits: { 'page-committed': [/splice\(0, page\)/, 'splice(0)'] },
-    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'about each page of troubles'),
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'about the troubles of each page'),
   },
   'a look at suspects takes a few reads for each': {
     edits: { 'suspects-by-index': [/ OFFSET 0/, ''] },

@@ -37,8 +37,8 @@ const rowsOf = async (id: string): Promise<unknown> =>
     )
   )[0];
 
-describe('an order whose deadline passes while its POS takes it and answers 503', () => {
-  it('fails once the POS has cancelled its ticket, and not before', async () => {
+describe('past its deadline, an order that the POS took but answered with 503', () => {
+  it('fails only once the POS has cancelled its ticket', async () => {
     const { id } = await takenAt('exact');
     tills.cancel = failing;
     await later(id, DEADLINE_S);
@@ -57,7 +57,7 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
     expect(ticketsOf(id)).toBe(1);
   });
 
-  it('fails if the POS has no ticket a minute after the last request', async () => {
+  it('fails if the POS has no ticket for it a minute after the last request', async () => {
     const { id } = await takenAt('exact');
     tills.cancel = () => 'absent';
     await later(id, DEADLINE_S);
@@ -65,7 +65,7 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
     expect(await shop.told(id)).toEqual(['placed', 'failed']);
   });
 
-  it('continues if the kitchen cooks it and refuses to cancel', async () => {
+  it('continues if the kitchen prepares it and the POS refuses to cancel', async () => {
     const { id } = await takenAt('exact');
     tills.cancel = failing;
     await later(id, DEADLINE_S);
@@ -79,7 +79,7 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
     expect((await shop.told(id)).at(-1)).toBe('preparing');
   });
 
-  it('completes if the kitchen hands it out meanwhile, and the member hears nothing of the attempt', async () => {
+  it('completes if the kitchen hands it out, and the member hears nothing of the attempt to cancel', async () => {
     const { id } = await takenAt('exact');
     tills.cancel = failing;
     await later(id, DEADLINE_S);
@@ -92,7 +92,7 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
     expect(system.live(id).at(-1)).not.toHaveProperty('cancellation');
   });
 
-  it('is given to a person if the POS cannot cancel, and fails when the restaurant has cancelled it', async () => {
+  it('is left to a person if the POS cannot cancel, and fails once the restaurant has cancelled it', async () => {
     const { id } = await takenAt('mute');
     await later(id, DEADLINE_S);
     expect(await rowsOf(id)).toMatchObject({ state: 'in_doubt', cancel: 'by_phone' });
@@ -101,7 +101,7 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
     expect(await shop.told(id)).toEqual(['placed', 'failed']);
   });
 
-  it('is cancelled and not failed if its member cancels it meanwhile', async () => {
+  it('ends as cancelled, not as failed, if its member cancels it meanwhile', async () => {
     const { order, id } = await takenAt('exact');
     tills.cancel = failing;
     await later(id, DEADLINE_S);
@@ -113,7 +113,7 @@ describe('an order whose deadline passes while its POS takes it and answers 503'
   });
 });
 
-it('a refusal of a repeated order makes the service cancel the order at the POS: the first request may have made a ticket', async () => {
+it('when the POS refuses a repeated order, the service cancels the ticket that the first request may have made', async () => {
   const { id } = await takenAt('exact');
   tills.creates = () => new GiveUp('sold out', { reason: 'It is sold out.', reasonCode: 'item_unavailable' });
   await later(id, 30);

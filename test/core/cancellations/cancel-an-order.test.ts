@@ -130,7 +130,7 @@ it('no transaction is open while the platform or the POS is called', async () =>
 });
 
 describe('a cancellation before the order is sent', () => {
-  it('the POS is asked to cancel an order that it answered with 503, because it may have a ticket', async () => {
+  it('the POS is asked to cancel an order that it answered with 503, because it may have made a ticket', async () => {
     tills.creates = () => new TryAgain('the kitchen is closed', { sent: false, httpStatus: 503 });
     const { order, id } = await shop.place({ locationId: 'exact' });
     await cancel(order);
@@ -138,7 +138,7 @@ describe('a cancellation before the order is sent', () => {
     expect([tickets(id), cancels(id)]).toEqual([1, 1]);
   });
 
-  it('an order that is cancelled while the POS answers that it is busy is withdrawn at once', async () => {
+  it('an order that is cancelled during a call that the POS answers with 429 is withdrawn at once', async () => {
     const { order, id, answer, sending } = await beingSentAt('exact');
     await cancel(order);
     expect(await lastTold(id)).toBe('placed requested');
@@ -148,7 +148,7 @@ describe('a cancellation before the order is sent', () => {
     expect(await shop.state(id)).toBe('withdrawn');
   });
 
-  it('a worker that slept does not withdraw an order that another worker began to send meanwhile', async () => {
+  it('a worker that slept does not withdraw an order that another worker has begun to send', async () => {
     const { id } = await inDoubtAt('blind');
     await beginsAndDies(id, 'createOrder');
     const withdrawn = { nativeStatus: 'withdrawn', state: 'withdrawn' } as const;
@@ -156,7 +156,7 @@ describe('a cancellation before the order is sent', () => {
     expect(await shop.state(id)).toBe('in_doubt');
   });
 
-  it('an order that is already cancelled at its first fetch is recorded and ends cancelled, without a ticket', async () => {
+  it('an order that is cancelled before its first fetch ends as cancelled, without a ticket', async () => {
     const { id } = await shop.place({ ...sampleOrder({ locationId: 'exact' }), ...CANCELLED }, 'withdrawn');
     expect(await shop.told(id)).toEqual(['placed requested', 'cancelled']);
     expect(tickets(id) + cancels(id)).toBe(0);
@@ -167,7 +167,7 @@ describe('a cancellation before the order is sent', () => {
   it.each([
     ['paused', 'shut'],
     ['not configured', 'nowhere'],
-  ])('an order that waits because its location is %s is withdrawn', async (_what, locationId) => {
+  ])('a cancelled order whose location is %s is withdrawn', async (_what, locationId) => {
     const { order, id } = await shop.place({ locationId }, 'held');
     expect(await shop.told(id)).toEqual(['placed']);
     await cancel(order);
@@ -176,7 +176,7 @@ describe('a cancellation before the order is sent', () => {
     expect(tickets(id)).toBe(0);
   });
 
-  it('another process withdraws an order whose process died between the record and the withdrawal', async () => {
+  it('an order whose process died between storing and withdrawing it is withdrawn by another process', async () => {
     const order = { ...sampleOrder({ locationId: 'exact' }), ...CANCELLED };
     const id = order.serviceOrderId;
     // As recorded, with the lease of one that is gone.
@@ -196,7 +196,7 @@ describe('a cancellation before the order is sent', () => {
     expect(tickets(id)).toBe(0);
   });
 
-  it('no ticket is created once the cancel is committed, whichever worker holds the placement', async () => {
+  it('no ticket is created after the cancel is committed, whichever worker holds the placement', async () => {
     const { id: serviceOrderId } = await shop.place({ locationId: 'shut' });
     const claim = { serviceOrderId, leaseId: crypto.randomUUID() };
     const location = { locationId: 'exact', integration: 'exact', provider: { integration: 'exact' }, settings: {} };
@@ -219,7 +219,7 @@ describe('a cancellation before the order is sent', () => {
     expect(await begin('findOrder')).toEqual(expect.any(Number));
   });
 
-  it('a status that a POS reports for a withdrawn order is recorded as a conflict', async () => {
+  it('a status that a POS reports about a withdrawn order is recorded as a conflict', async () => {
     const { order, id } = await shop.place({ locationId: 'shut' });
     await cancel(order);
     expect(await retryPlacement(system.pool, id)).toMatchObject({ cause: { code: 'already_over' } });
@@ -239,7 +239,7 @@ describe('a cancellation before the order is sent', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('the ticket does not get the fields of the order about its cancellation', async () => {
+  it('the ticket does not contain the fields about a cancellation', async () => {
     const order = { ...sampleOrder({ locationId: 'exact' }), cancelReason: 'not cancelled at all' };
     const { id } = await shop.place(order);
     const ticket = tills.tickets.find((each) => each.serviceOrderId === id) ?? {};
@@ -251,7 +251,7 @@ describe('a cancellation before the order is sent', () => {
 describe('a cancellation at the POS', () => {
   const refusedUnsent = (): TryAgain => new TryAgain('refused', { sent: false, retryAfterMs: 60_000 });
 
-  it("a POS that asks for an hour's wait is asked once more, five seconds before the deadline", async () => {
+  it('a POS that asks for a wait of an hour is asked again five seconds before the deadline', async () => {
     const { order, id } = await sentAt('exact');
     tills.cancel = () => new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 3_600_000 });
     await cancel(order);
@@ -275,7 +275,7 @@ describe('a cancellation at the POS', () => {
     expect(cancels(id)).toBe(2);
   });
 
-  it('the text of a refusal is not stored once the member is erased', async () => {
+  it("the text of a POS's refusal is not stored after the member is erased", async () => {
     const { order, id } = await sentAt('blind');
     const { answer, asking } = await beingCancelled(order);
     await system.query('UPDATE orders SET erased_at = now() WHERE service_order_id = $1', [id]);
@@ -307,7 +307,7 @@ describe('a cancellation at the POS', () => {
     });
   });
 
-  it('a request to cancel is written down before it is made', async () => {
+  it('a call to cancel is stored before it is made', async () => {
     const { order } = await sentAt('exact');
     let written: unknown;
     tills.cancel = (id) => async () => {
@@ -321,19 +321,22 @@ describe('a cancellation at the POS', () => {
   it.each([
     ['cancelled', 'cancelled', 'cancelled'],
     ['completed', 'refused', 'picked_up refused'],
-  ] as const)('a POS that only acknowledged the cancel settles it when it reports %s', async (status, ends, says) => {
-    const { order, id } = await sentAt('exact');
-    tills.cancel = () => 'requested';
-    await cancel(order);
-    expect(await cancellation(id)).toMatchObject({ state: 'asked' });
-    expect(await lastTold(id)).toBe('sent requested');
-    await webhook('exact', { serviceOrderId: id, status });
-    await turn();
-    expect(await cancellation(id)).toMatchObject({ state: ends });
-    expect(await lastTold(id)).toBe(says);
-  });
+  ] as const)(
+    'a cancel that the POS only acknowledged is settled when the POS reports %s',
+    async (status, ends, says) => {
+      const { order, id } = await sentAt('exact');
+      tills.cancel = () => 'requested';
+      await cancel(order);
+      expect(await cancellation(id)).toMatchObject({ state: 'asked' });
+      expect(await lastTold(id)).toBe('sent requested');
+      await webhook('exact', { serviceOrderId: id, status });
+      await turn();
+      expect(await cancellation(id)).toMatchObject({ state: ends });
+      expect(await lastTold(id)).toBe(says);
+    },
+  );
 
-  it('a cancel that the POS acknowledged and never confirmed must be done by phone', async () => {
+  it('a cancel that the POS acknowledged but never confirmed must be done by phone', async () => {
     const { order, id } = await sentAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
@@ -365,9 +368,9 @@ describe('a cancellation at the POS', () => {
   });
 
   it.each([
-    ['does not answer, and recognises a repeated cancel,', 'exact', lost],
+    ['does not answer but recognises a repeated cancel', 'exact', lost],
     ['certainly did not get the request', 'blind', refusedUnsent],
-  ])('a POS that %s is asked to cancel again', async (_what, locationId, failure) => {
+  ])('the POS is asked to cancel again if it %s', async (_what, locationId, failure) => {
     const { order, id } = await sentAt(locationId);
     tills.cancel = (_id, nth) => (nth === 1 ? failure() : 'cancelled');
     await cancel(order);
@@ -378,25 +381,22 @@ describe('a cancellation at the POS', () => {
   });
 
   it.each([
-    ['was never asked', refusedUnsent],
+    ['never got the request', refusedUnsent],
     // The call ends when the deadline does.
     ['hangs', () => 'hang' as const],
-  ])(
-    'the cancel at a POS that %s must be done by phone after the deadline, and the POS is not asked again',
-    async (_what, answer) => {
-      const { order, id } = await sentAt('blind');
-      tills.cancel = (_id, nth) => (nth === 1 ? refusedUnsent() : answer());
-      await cancel(order);
-      await later(id, 598.5);
-      await later(id, 1.5);
-      await system.round('sweep of cancellations');
-      expect(cancels(id)).toBe(2);
-      expect(await cancellation(id)).toMatchObject({ state: 'by_phone' });
-    },
-  );
+  ])('a cancel must be done by phone after its deadline if the POS %s', async (_what, answer) => {
+    const { order, id } = await sentAt('blind');
+    tills.cancel = (_id, nth) => (nth === 1 ? refusedUnsent() : answer());
+    await cancel(order);
+    await later(id, 598.5);
+    await later(id, 1.5);
+    await system.round('sweep of cancellations');
+    expect(cancels(id)).toBe(2);
+    expect(await cancellation(id)).toMatchObject({ state: 'by_phone' });
+  });
 
   it.each(['lost', 'died'])(
-    'a POS that does not recognise a repeated cancel is asked once, if the answer was %s',
+    'a POS that does not recognise a repeated cancel is asked once, even if the answer is lost or the process dies (%s)',
     async (how) => {
       const { order, id } = await sentAt('blind');
       tills.cancel = how === 'lost' ? lost : refusedUnsent;
@@ -417,7 +417,7 @@ describe('a cancellation at the POS', () => {
     [{ serviceOrderId: 'another' }, 'by_phone'],
     [{ serviceOrderId: undefined, providerOrderId: 'another' }, 'by_phone'],
   ])(
-    "after a lost answer the POS's status of this order settles the cancel, and no other order's: %j",
+    "after a lost answer, the POS's status settles the cancel only if it is about this order: %j gives %s",
     async (about, ends) => {
       const { order, id } = await sentAt('asked');
       tills.cancel = lost;
@@ -437,7 +437,7 @@ describe('a cancellation at the POS', () => {
       'ends without a status',
       (id: string) => system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]),
     ],
-  ])('the cancel of an order that %s is not recorded as refused', async (_what, ends) => {
+  ])('when an order %s, its cancel is not recorded as refused', async (_what, ends) => {
     const { order, id } = await sentAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
@@ -450,7 +450,7 @@ describe('a cancellation at the POS', () => {
     ['cannot cancel', 'mute', undefined, 'pos_cannot_cancel'],
     ['cannot cancel this order', 'exact', () => undefined, 'pos_cannot_cancel'],
     ['has no such ticket', 'exact', () => 'absent' as const, 'cancel_ticket_missing'],
-  ])('the cancel at a POS that %s must be done by phone at once', async (_what, locationId, answer, code) => {
+  ])('a cancel must be done by phone at once if the POS %s', async (_what, locationId, answer, code) => {
     const { order, id } = await sentAt(locationId);
     tills.cancel = answer;
     await cancel(order);
@@ -458,7 +458,7 @@ describe('a cancellation at the POS', () => {
     expect(await lastTold(id)).toBe('sent requested');
   });
 
-  it('another account of the location is not asked to cancel', async () => {
+  it('after the location changes to another account of its POS, the new account is not asked to cancel', async () => {
     await system.addLocation('moving', { account: 'one' }, 'exact');
     const { order, id } = await sentAt('moving');
     await system.addLocation('moving', { account: 'two' }, 'exact');
@@ -467,7 +467,7 @@ describe('a cancellation at the POS', () => {
     expect(cancels(id)).toBe(0);
   });
 
-  it('a POS that hangs on a cancel delays no other location, and gets one call at a time', async () => {
+  it('a POS that hangs on a cancel gets no second call, and other locations are not delayed', async () => {
     await system.addLocation('hangs', {}, 'exact');
     const [stuck, next, free] = [await sentAt('hangs'), await sentAt('hangs'), await sentAt('exact')];
     const answer = heldAnswer<CancelAnswer>();
@@ -484,7 +484,7 @@ describe('a cancellation at the POS', () => {
     for (const { id } of [stuck, next]) expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('a call to create the ticket is finished, and then its ticket is cancelled', async () => {
+  it('if an order is cancelled during the call that creates its ticket, the ticket is cancelled after that call', async () => {
     const { order, id, answer, sending } = await beingSentAt('exact');
     await cancel(order);
     expect(await lastTold(id)).toBe('placed requested');
@@ -498,17 +498,20 @@ describe('a cancellation at the POS', () => {
 });
 
 describe('a cancellation of an order in doubt', () => {
-  it.each(['asked', 'shuts'])('a POS that finds the ticket when asked cancels it, at %s', async (at) => {
-    if (at === 'shuts') await system.addLocation('shuts', {}, 'asked');
-    const { order, id } = await inDoubtAt(at);
-    if (at === 'shuts') await pauseLocation(system.pool, 'shuts');
-    tills.finds = (id) => ({ providerOrderId: `pos-${id}` });
-    await cancel(order);
-    expect(await lastTold(id)).toBe('cancelled');
-    expect([await shop.state(id), cancels(id)]).toEqual(['sent', 1]);
-  });
+  it.each(['asked', 'shuts'])(
+    'the POS looks for the ticket and cancels it, even if the location is paused (location %s)',
+    async (at) => {
+      if (at === 'shuts') await system.addLocation('shuts', {}, 'asked');
+      const { order, id } = await inDoubtAt(at);
+      if (at === 'shuts') await pauseLocation(system.pool, 'shuts');
+      tills.finds = (id) => ({ providerOrderId: `pos-${id}` });
+      await cancel(order);
+      expect(await lastTold(id)).toBe('cancelled');
+      expect([await shop.state(id), cancels(id)]).toEqual(['sent', 1]);
+    },
+  );
 
-  it('a webhook about the ticket wins over a later answer "absent"', async () => {
+  it('if a webhook names the ticket, a later answer "absent" does not withdraw the order', async () => {
     const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => async () => {
       await webhook('exact', { serviceOrderId: id, status: 'received' });
@@ -522,7 +525,7 @@ describe('a cancellation of an order in doubt', () => {
     expect(await shop.told(id)).not.toContain('cancelled');
   });
 
-  it('the POS is asked to cancel once, although a person finds the ticket during the request and the process dies', async () => {
+  it('the POS is asked to cancel once, even if an operator finds the ticket during the call and the process dies', async () => {
     const { order, id } = await inDoubtAt('blind');
     const { answer, asking } = await beingCancelled(order);
     expect(await resolveThere(system.pool, id, {})).toMatchObject({ state: 'sent' });
@@ -537,7 +540,7 @@ describe('a cancellation of an order in doubt', () => {
     await asking;
   });
 
-  it('an order that the POS does not find a minute later is withdrawn, and not sent again', async () => {
+  it('an order that the POS does not find a minute later is withdrawn instead of sent again', async () => {
     const { order, id } = await inDoubtAt('asked');
     await cancel(order);
     expect(await shop.state(id)).toBe('in_doubt');
@@ -548,7 +551,7 @@ describe('a cancellation of an order in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('an order that is cancelled while the POS answers that it has no ticket is withdrawn at once', async () => {
+  it('an order that is cancelled during a lookup that finds no ticket is withdrawn at once', async () => {
     const { order, id } = await inDoubtAt('asked');
     const answer = heldAnswer<OrderRef | undefined>();
     tills.finds = answer.wait;
@@ -564,7 +567,7 @@ describe('a cancellation of an order in doubt', () => {
     expect(await creates(id)).toHaveLength(1);
   });
 
-  it('a POS without a lookup is asked to cancel, and its "cancelled" proves a ticket', async () => {
+  it('a POS without a lookup is asked to cancel, and its answer "cancelled" proves that there was a ticket', async () => {
     const { order, id } = await inDoubtAt('exact');
     await cancel(order);
     expect(await lastTold(id)).toBe('cancelled');
@@ -572,7 +575,7 @@ describe('a cancellation of an order in doubt', () => {
     expect(await creates(id)).toHaveLength(1);
   });
 
-  it('a POS that only acknowledged the cancel has not proved that there is a ticket', async () => {
+  it(`a POS's answer "requested" does not prove that there is a ticket: the order stays in doubt`, async () => {
     const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
@@ -582,7 +585,7 @@ describe('a cancellation of an order in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('"absent" counts a minute after the request, and then the order is withdrawn', async () => {
+  it('the answer "absent" counts a minute after the request, and withdraws the order', async () => {
     const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => 'absent';
     await cancel(order);
@@ -593,7 +596,7 @@ describe('a cancellation of an order in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('if the POS offers neither lookup nor cancel, a person says what became of order and cancel', async () => {
+  it('if the POS has neither lookup nor cancel, a person settles the order and its cancel', async () => {
     const [gone, made] = [await inDoubtAt('mute'), await inDoubtAt('mute')];
     for (const { order } of [gone, made]) await shop.change(order, CANCELLED);
     // One at a time at each location.
@@ -617,7 +620,7 @@ describe('a cancellation of an order in doubt', () => {
   const unsure = (): TryAgain => new TryAgain('later', { sent: false, httpStatus: 503 });
   const busy = (): TryAgain => new TryAgain('later', { sent: false, httpStatus: 429, retryAfterMs: 600_000 });
 
-  it('a person who finds no ticket withdraws the order', async () => {
+  it('an operator who finds no ticket withdraws the order', async () => {
     tills.creates = unsure;
     const { order, id } = await shop.place({ locationId: 'mute' });
     await cancel(order);
@@ -627,7 +630,7 @@ describe('a cancellation of an order in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('an order that is sent again after a person found no ticket is withdrawn if the POS answered 429', async () => {
+  it('an order that is sent again after an operator found no ticket, and gets 429, can still be withdrawn', async () => {
     tills.creates = unsure;
     const { order, id } = await shop.place({ locationId: 'blind' }, 'in_doubt');
     tills.creates = busy;
@@ -648,16 +651,19 @@ describe('an operator', () => {
     expect(await cancellation(id)).toMatchObject({ requested_by: 'operator' });
   });
 
-  it.each([false, true])('records what the restaurant said, also if a process died in a call (%s)', async (died) => {
-    const { order, id } = await sentAt('mute');
-    const open = `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`;
-    if (died) await system.query(open, [id]);
-    await cancel(order);
-    expect(await concludeByPhone(system.pool, id, true)).toMatchObject({ cancellation: 'cancelled' });
-    expect(await lastTold(id)).toBe('cancelled');
-  });
+  it.each([false, true])(
+    'records that the restaurant cancelled, also if a process died in a call: %s',
+    async (died) => {
+      const { order, id } = await sentAt('mute');
+      const open = `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`;
+      if (died) await system.query(open, [id]);
+      await cancel(order);
+      expect(await concludeByPhone(system.pool, id, true)).toMatchObject({ cancellation: 'cancelled' });
+      expect(await lastTold(id)).toBe('cancelled');
+    },
+  );
 
-  it('cannot cancel an order that is unknown, over or unread, or conclude a cancel that nobody requested', async () => {
+  it('cannot cancel an unknown, ended or unread order, nor settle a cancel that nobody requested', async () => {
     const { id } = await sentAt('mute');
     const code = (answer: unknown): unknown => (answer as { cause?: { code: string } } | undefined)?.cause?.code;
     expect(await requestCancellation(system.pool, 'nobody')).toBeUndefined();
@@ -671,7 +677,7 @@ describe('an operator', () => {
   });
 });
 
-it('a lost answer leaves the attempt open if its worker has lost the lease, so the next worker sees the doubt', async () => {
+it('a worker that has lost its lease leaves the attempt open after a lost answer, and the order becomes in doubt', async () => {
   const { id: serviceOrderId, answer, sending } = await beingSentAt('blind');
   await concludePlacement(
     { pool: system.pool, observe() {} } as never,
@@ -689,7 +695,7 @@ it('a lost answer leaves the attempt open if its worker has lost the lease, so t
   expect(await shop.state(serviceOrderId)).toBe('in_doubt');
 });
 
-it('a lost answer to a cancel leaves the attempt open too if its worker has lost the lease', async () => {
+it("a worker that has lost its lease leaves a cancel's attempt open after a lost answer, and the cancel becomes in doubt", async () => {
   const { order, id } = await sentAt('blind');
   const { answer, asking } = await beingCancelled(order);
   await concludeCancellation(

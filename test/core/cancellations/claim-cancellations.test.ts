@@ -35,7 +35,7 @@ const claim = async (about: { busy?: string[]; open?: string[] } = {}): Promise<
 };
 const release = (): Promise<unknown> => pool.query('UPDATE cancellations SET lease_until = NULL, lease_id = NULL');
 
-it('a claim takes one cancellation at a time of each location, and of an integration its share, fewer while it is silent', async () => {
+it('a claim takes one cancellation of each location and a limited share of each integration, fewer if it is silent', async () => {
   await seed('hangs', 50);
   await seed('works', 5);
   expect(await claim({ open: ['hangs'] })).toEqual({ hangs: 4, works: 4 });
@@ -54,7 +54,7 @@ it('a claim takes one cancellation at a time of each location, and of an integra
   expect(both.map((each) => each['works'] ?? 0).toSorted((a, b) => a - b)).toEqual([0, 4]);
 });
 
-it("a cancel in doubt stays in doubt after a fault of Postgres, and while its location's settings cannot be opened", async () => {
+it("a cancel in doubt stays in doubt after a fault of Postgres or while the location's settings cannot be decrypted", async () => {
   await seed('dies', 2);
   const claims = await claimCancellations(pool, { limit: 100, busy: [], open: [] });
   const mine = claims.filter(({ integration }) => integration === 'dies').slice(0, 1);
@@ -74,7 +74,7 @@ it("a cancel in doubt stays in doubt after a fault of Postgres, and while its lo
   }
 });
 
-it('a deadline goes by the clock: all cancellations without a call become a person’s at once, however many wait for a turn', async () => {
+it('all cancellations need a person as soon as their deadline passes, however many wait for a turn', async () => {
   await pool.query('DELETE FROM cancellations');
   await seed('gone', 60);
   expect(await claim()).toEqual({ gone: 32 });

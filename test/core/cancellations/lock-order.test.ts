@@ -12,7 +12,7 @@ const pool = testPool();
 
 beforeAll(() => seedOrders(pool, [ORDER], { order: { rank: 0, sequence: 1 }, placement: { deadline_at: 'tomorrow' } }));
 
-it('a signal during a refresh causes one more refresh', async () => {
+it('a signal during a refresh causes exactly one more refresh', async () => {
   await recordSignal(pool, ORDER, 60);
   const [look] = await claimRefreshes(pool, 10);
   if (look === undefined) throw new Error('there is no look');
@@ -23,7 +23,7 @@ it('a signal during a refresh causes one more refresh', async () => {
   expect(await claimRefreshes(pool, 10)).toMatchObject([{ serviceOrderId: ORDER }]);
 });
 
-it('a transaction that waited for the lock sees that the order began to be sent meanwhile', async () => {
+it('a transaction that waited for the lock of an order sees that another has begun to send it', async () => {
   const begun = Promise.withResolvers<undefined>();
   const sending = inTransaction(pool, async (client) => {
     await client.query('SELECT FROM orders WHERE service_order_id = $1 FOR UPDATE', [ORDER]);

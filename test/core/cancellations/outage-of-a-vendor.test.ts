@@ -42,7 +42,7 @@ async function pass(seconds: number): Promise<void> {
   vi.advanceTimersByTime(seconds * 1_000);
 }
 
-it('after an outage of an hour no order that failed is cooked, and no restaurant got two messages within 15 minutes', async () => {
+it('after an outage of an hour, no failed order has an open ticket, and no restaurant got two messages in 15 minutes', async () => {
   const { system, tills, place } = shop;
   for (let nth = 0; nth < LOCATIONS; nth += 1) {
     await system.addLocation(`of-it-${nth}`, {}, 'exact');

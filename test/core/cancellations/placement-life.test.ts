@@ -79,7 +79,7 @@ function consequence(was: Record<string, unknown>, is: Record<string, unknown>):
 }
 
 describe.each(PLACEMENT_STATES)('an order that is %s', (state) => {
-  it.each(HAPPENINGS)('and is %s has the consequence that PLACEMENT_LIFE lists', async (happening) => {
+  it.each(HAPPENINGS)('is handled as PLACEMENT_LIFE says when it is %s', async (happening) => {
     const { order, id } = await orderThatIs(state);
     const before = await look(id);
     await HAPPEN[happening](order);

@@ -76,7 +76,7 @@ it("a waiting order is placed with the platform's newest contents at its newest 
   expect(await changes(id)).toEqual([]);
 });
 
-it('an order that is moved from a paused location is not late at the new one: the pause does not count', async () => {
+it('an order that is moved from a paused location is not late at the new location', async () => {
   await pauseLocation(system.pool, 'exact');
   const { order, id } = await placedAt('exact', 'held');
   await system.query(`UPDATE locations SET paused_at = paused_at - interval '40 min' WHERE location_id = 'exact'`);
@@ -92,7 +92,7 @@ it('an order that is moved from a paused location is not late at the new one: th
   await resumeLocation(system.pool, 'exact');
 });
 
-it('a pause of the new location counts from the move, and extends the deadline once', async () => {
+it('a pause of the new location counts from the move only, and extends the deadline once', async () => {
   const { order, id } = await heldAt('exact');
   await pauseLocation(system.pool, 'mute');
   await system.query(`UPDATE locations SET paused_at = paused_at - interval '40 min' WHERE location_id = 'mute'`);
@@ -109,7 +109,7 @@ it('a pause of the new location counts from the move, and extends the deadline o
   expect(Math.round(((await deadline()) - before) / 60_000)).toBe(5);
 });
 
-it('a late order that is moved is reported to its new location, and the answer link of the old one ends', async () => {
+it('a late order that is moved is reported to its new location, and the answer link of the old location ends', async () => {
   const manager = { name: 'Manager of both', email: 'manager@club.example', via: 'email' } as const;
   for (const each of ['exact', 'mute']) await setContacts(system, each, [manager]);
   const { order, id } = await heldAt('exact');
@@ -141,7 +141,7 @@ it('a late order that is moved is reported to its new location, and the answer l
 
 const skipped = () => ({ order: { skipped: 'dine_in' } });
 
-it('an order that the mapper skips ends without a message, and each signal or retry reads it once', async () => {
+it('an order that the mapper skips ends without a message to the member, and is read again at each signal or retry', async () => {
   system.platform.answer = skipped;
   const { serviceOrderId: id } = await system.placeOrder({ locationId: 'exact' });
   for (const times of [1, 2, 3]) {
@@ -158,7 +158,7 @@ it('an order that the mapper skips ends without a message, and each signal or re
   expect([notified, await system.order(id), ticket(id)]).toEqual([[], undefined, undefined]);
 });
 
-it('a known order that the mapper suddenly skips continues unchanged, and is read again', async () => {
+it('a known order that the mapper begins to skip continues unchanged, and is read again', async () => {
   const { order, id } = await heldAt('exact');
   system.platform.answer = skipped;
   await refreshed(order);
@@ -167,7 +167,7 @@ it('a known order that the mapper suddenly skips continues unchanged, and is rea
   expect(await shop.state(id)).toBe('sent');
 });
 
-it('a worker that has read the old order does not send it', async () => {
+it('a worker that has read the old order does not send it after a refresh', async () => {
   const { order, id } = await heldAt('exact');
   const lease = crypto.randomUUID();
   await system.query(
@@ -180,7 +180,7 @@ it('a worker that has read the old order does not send it', async () => {
   expect(ticket(id)).toMatchObject({ notes: 'no cutlery' });
 });
 
-it('an order that was sent stays as it was, and each change is kept once, for an operator', async () => {
+it('an order that was sent is not changed, and each later change is stored once for the operator', async () => {
   const { order, id } = await placedAt('exact');
   const [first] = order.items;
   const items = [{ ...first, quantity: 3 }, ...order.items.slice(1)] as CanonicalOrder['items'];
@@ -201,7 +201,7 @@ it('an order that was sent stays as it was, and each change is kept once, for an
   expect(await changes(id)).toEqual([]);
 });
 
-it('an order in doubt is repeated with its first contents, and the change waits', async () => {
+it('an order in doubt is repeated with its first contents, and its change is recorded later', async () => {
   tills.creates = lost;
   const { order, id } = await placedAt('exact', 'in_doubt');
   await refreshed(order, { notes: 'no cutlery' });
@@ -226,7 +226,7 @@ it('an order in doubt is repeated with its first contents, and the change waits'
   expect(await changes(id)).toEqual([[{ path: 'notes', was: order.notes, is: 'no cutlery' }]]);
 });
 
-it('ten signals at once cause one fetch after the last of them', async () => {
+it('ten signals at once cause one fetch, after the last signal', async () => {
   const { order, id } = await placedAt('exact');
   await Promise.all(Array.from({ length: 10 }, () => system.signal(id)));
   await shop.change(order, { notes: 'the last word' });
@@ -247,7 +247,7 @@ it('a signal during the first fetch of an order causes a second fetch', async ()
   expect(await refresh('not-fetched')).toBeUndefined();
 });
 
-it('a signal during the last fetch of a missing order starts it again', async () => {
+it('a signal during the last fetch of a missing order starts the order again', async () => {
   const order = sampleOrder({ locationId: 'exact' });
   const claim = { serviceOrderId: order.serviceOrderId, leaseId: crypto.randomUUID() };
   await system.query(
@@ -262,7 +262,7 @@ it('a signal during the last fetch of a missing order starts it again', async ()
   expect(await shop.told(order.serviceOrderId)).toEqual(['failed', 'placed', 'sent']);
 });
 
-it('an order that has ended, or is erased, is not fetched again', async () => {
+it('a signal for an order that has ended or is erased causes no fetch', async () => {
   const [ended, erased] = [await placedAt('exact'), await placedAt('exact')];
   await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [ended.id]);
   await withClient(system.pool, async (client) => eraseOrders(client, [erased.id], true));
@@ -273,7 +273,7 @@ it('an order that has ended, or is erased, is not fetched again', async () => {
 });
 
 it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
-  'a refresh that gets %j is tried again, and given up after ten minutes',
+  'a refresh that gets %j is tried again for ten minutes, then given up',
   async (fault) => {
     const { order, id } = await placedAt('exact');
     system.platform.answer = () => fault;
@@ -290,7 +290,7 @@ it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
   },
 );
 
-it('a refresh is retried until the platform is back, so that its cancel is not lost', async () => {
+it('a refresh is retried until the platform is back, so that a cancel is not lost', async () => {
   const { order, id } = await placedAt('exact');
   system.platform.answer = () => 'down';
   await refreshed(order, CANCELLED);
@@ -304,7 +304,7 @@ it('a refresh is retried until the platform is back, so that its cancel is not l
   expect(await system.order(id)).toMatchObject({ cancellation: 'requested' });
 });
 
-it('a process that dies during a refresh leaves it to another', async () => {
+it('a refresh whose process dies is done by another process', async () => {
   const { order, id } = await placedAt('exact');
   system.platform.orders.set(id, { ...order, ...CANCELLED });
   await system.query(
@@ -319,7 +319,7 @@ it('a process that dies during a refresh leaves it to another', async () => {
   expect(await system.order(id)).toMatchObject({ cancellation: 'requested' });
 });
 
-it('a platform that asked for a wait is not asked sooner because of another signal', async () => {
+it('a signal does not shorten the wait that the platform asked for', async () => {
   const { id } = await placedAt('exact');
   await system.query(
     `INSERT INTO refreshes (service_order_id, next_attempt_at, failures) VALUES ($1, now() + interval '1 min', 1)`,
@@ -330,7 +330,7 @@ it('a platform that asked for a wait is not asked sooner because of another sign
   expect((await refresh(id))?.['next_attempt_at']).toEqual(before);
 });
 
-it('only the newest twenty changes are kept of a platform that changes an order with every answer', async () => {
+it('only the newest twenty changes of an order are kept', async () => {
   const { order, id } = await placedAt('exact');
   await system.query(
     `INSERT INTO order_changes (service_order_id, seen_at, changes)

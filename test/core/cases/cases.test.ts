@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => stage?.stop());
 
 describe.each<Subject>([{ serviceOrderId: 'order-1' }, { locationId: 'club-1' }])('the case of %o', (subject) => {
-  it('is taken, handed over and closed, and a second taking by the same person changes nothing', async () => {
+  it('is taken, handed over and closed', async () => {
     const taken = await takeCase(pool, subject, 'Anna');
     expect(await takeCase(pool, subject, 'Anna')).toEqual(taken);
     expect((await readCare(pool, subject)).case).toEqual({ holder: 'Anna', takenAt: taken?.takenAt });
@@ -38,7 +38,7 @@ describe.each<Subject>([{ serviceOrderId: 'order-1' }, { locationId: 'club-1' }]
     expect(await readCare(pool, subject)).toMatchObject({ case: null, notes: [{ by: 'Ben', text: 'printed again' }] });
   });
 
-  it('has notes, oldest first, and an alarm that is hidden for some minutes', async () => {
+  it('shows its notes oldest first, and can be snoozed for some minutes', async () => {
     const note = await addNote(pool, subject, { by: 'Anna', text: 'calls back' });
     const hidden = await snooze(pool, subject, 30);
     expect(Date.parse(hidden?.snoozedUntil ?? '') - Date.now()).toBeGreaterThan(29 * 60_000);
@@ -48,7 +48,7 @@ describe.each<Subject>([{ serviceOrderId: 'order-1' }, { locationId: 'club-1' }]
   });
 });
 
-it("an order's timeline has one entry for each thing that operators did, with the text of a note", async () => {
+it("an order's timeline has one entry for each action of an operator, with the text of notes", async () => {
   const path = '/orders/order-2';
   await operator.send('PUT', `${path}/case`, { to: 'Ben' });
   await operator.post(`${path}/notes`, { text: 'the oven is broken' });
@@ -65,7 +65,7 @@ it("an order's timeline has one entry for each thing that operators did, with th
   expect((await operator.get('/audit')).text).not.toMatch(/oven|repaired/);
 });
 
-it('watchers of the board see who has a case, and nothing of other locations', async () => {
+it('a follower of the board sees who has a case, but only at locations that the follower may see', async () => {
   const url = `${await stage.listen()}/v1/live`;
   const token = await nameToken(stage, 'elsewhere', ['viewer'], ['club-2']);
   const elsewhere = await readEvents(url, { authorization: `Bearer ${token}` });
@@ -114,8 +114,8 @@ it('watchers of the board see who has a case, and nothing of other locations', a
   elsewhere.leave();
 });
 
-describe('a note may be about a member', () => {
-  it("and is erased with the member's orders", async () => {
+describe('a note', () => {
+  it('about an order is erased with its member', async () => {
     const contents = sampleOrder({ serviceOrderId: 'order-3', locationId: 'club-1' });
     await stage.seedOrder({ serviceOrderId: 'order-3', locationId: 'club-1', contents });
     await addNote(pool, { serviceOrderId: 'order-3' }, { by: 'Anna', text: 'Ada is allergic' });
@@ -124,7 +124,7 @@ describe('a note may be about a member', () => {
     expect((await readCare(pool, { serviceOrderId: 'order-2' })).notes).not.toEqual([]);
   });
 
-  it('and is deleted after the retention, whatever its subject', async () => {
+  it('about a location is deleted after the retention too', async () => {
     await stage.query(`UPDATE notes SET at = now() - interval '31 days' WHERE location_id = 'club-1'`);
     await eraseMembers(pool, 30);
     expect((await readCare(pool, { locationId: 'club-1' })).notes).toEqual([]);
@@ -132,7 +132,7 @@ describe('a note may be about a member', () => {
   });
 });
 
-it('the cases and notes of a location are removed with it', async () => {
+it('the cases and notes of a location are deleted with the location', async () => {
   await stage.addLocation('gone', { ordersUrl: 'http://127.0.0.1:9/orders' });
   await operator.send('PUT', '/locations/gone/case', {});
   await operator.post('/locations/gone/notes', { text: 'calls back' });
@@ -147,7 +147,7 @@ describe('a pause by an operator with an end', () => {
   const OPEN = { paused: false, pausedUntil: null, pausedReason: null, pausedBy: null };
   const ENDED = [{ locationId: 'club-1', by: 'operator' }];
 
-  it('shows its reason and operator, and resumes the location and the clocks of its orders at its end', async () => {
+  it('shows its reason and operator, and lets orders continue with a later deadline at its end', async () => {
     await stage.query(`UPDATE placements SET state = 'held', finished_at = NULL, signalled_at = now() - interval '1 h',
                        next_attempt_at = 'tomorrow' WHERE service_order_id = 'order-1'`);
     await operator.post('/locations/club-1/pause', { minutes: 30, reason: 'The oven is broken.' });
@@ -165,7 +165,7 @@ describe('a pause by an operator with an end', () => {
     expect(order).toEqual({ due: true, later: true });
   });
 
-  it('is replaced by a later pause, and ends with a resume', async () => {
+  it('is replaced by a later pause, which ends with a resume', async () => {
     await pauseLocation(pool, 'club-1', { by: 'Anna', minutes: 5, reason: 'busy' });
     await pauseLocation(pool, 'club-1', { by: 'Ben' });
     expect(await shown()).toMatchObject({ paused: true, pausedUntil: null, pausedReason: null, pausedBy: 'Ben' });
@@ -173,7 +173,7 @@ describe('a pause by an operator with an end', () => {
     expect(await shown()).toMatchObject(OPEN);
   });
 
-  it("does not end with the POS's pause, nor the POS's pause with it", async () => {
+  it('ends independently of a pause by the POS', async () => {
     const byPos = (minutes: number): Promise<unknown> =>
       stage.query(
         `UPDATE locations SET pos_paused_at = now() - interval '1 h', pos_paused_until = now() + $1 * interval '1 min'`,
@@ -192,7 +192,7 @@ describe('a pause by an operator with an end', () => {
     expect(await endPauses(pool)).toEqual(ENDED);
   });
 
-  it('does not end a pause that a process of the previous version began', async () => {
+  it('does not end a later pause that a process of the previous version began', async () => {
     await pauseLocation(pool, 'club-1', { by: 'Anna', minutes: 5, reason: 'busy' });
     await stage.query('UPDATE locations SET paused_at = NULL');
     await stage.query(`UPDATE locations SET paused_at = now(), paused_until = now() - interval '1 s'`);
@@ -201,7 +201,7 @@ describe('a pause by an operator with an end', () => {
     await resumeLocation(pool, 'club-1');
   });
 
-  it('has one end, which lies in the future', async () => {
+  it('is refused with both minutes and an end, or with an end in the past', async () => {
     const pause = async (body: object): Promise<string> => (await operator.post('/locations/club-1/pause', body)).text;
     expect(await pause({ minutes: 5, until: '2099-01-31T18:00:00Z' })).toContain(
       'must not have both minutes and until',

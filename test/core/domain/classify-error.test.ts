@@ -17,11 +17,11 @@ it.each<[string, unknown, object]>([
   ['an order', new GiveUp('x', { reason: 'no', httpStatus: 422 }), { code: 'pos_rejected_order', httpStatus: 422 }],
   ['a fault of ours', new TypeError('x'), { code: 'unexpected_error' }],
   ['anything', 'x', { code: 'unexpected_error' }],
-])('an error without a cause gets the cause of its kind: %s', (_what, error, cause) => {
+])('an error without a cause gets the general cause of its kind: %s', (_what, error, cause) => {
   expect(classifyError(error).cause).toEqual(cause);
 });
 
-it('an error with a cause keeps the cause and its own sentence', () => {
+it('an error with a cause keeps the cause and its message', () => {
   const cause = { code: 'reconnect_needed', httpStatus: 400 } as const;
   expect(classifyError(new NeedsOperator('ask the restaurant', { httpStatus: 400, cause }))).toEqual({
     problem: 'ask the restaurant',
@@ -30,20 +30,20 @@ it('an error with a cause keeps the cause and its own sentence', () => {
 });
 
 it.each([new Error('reset'), { code: 'made_up' }, { code: 'location_left_pos', integration: 'a\0b' }])(
-  'a cause that is not in our list, or cannot be stored, is replaced by the general one: %s',
+  'a cause that is unknown or cannot be stored is replaced by the general cause of its error: %s',
   (cause) => {
     const error = Object.assign(new NeedsOperator('x', { httpStatus: 401 }), { cause });
     expect(classifyError(error).cause).toEqual({ code: 'pos_refused_us', httpStatus: 401 });
   },
 );
 
-it('a field of a cause that is not in our list is dropped', () => {
+it('an unknown field of a cause is left out', () => {
   const cause = { code: 'pos_busy', httpStatus: 429, body: 'Ada, +4930 123' };
   const error = Object.assign(new TryAgain('x', { sent: false }), { cause });
   expect(classifyError(error).cause).toEqual({ code: 'pos_busy', httpStatus: 429 });
 });
 
-it('texts of an error lose characters that Postgres cannot store', () => {
+it('characters that Postgres cannot store are removed from the texts of an error', () => {
   expect(decideByKind(new GiveUp('no\0 buns\ud83c', { reason: 'out \0of buns\ud83c' }))).toMatchObject({
     problem: 'no buns\ufffd',
     reason: 'out of buns\ufffd',

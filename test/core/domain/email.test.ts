@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { asciiAddress, Email } from '../../../src/core/domain/email.ts';
 
 it.each(['kitchen@nord.example', 'kitchen@müller.example', 'chef@مثال.example', 'a+b@sub.日本.example'])(
-  '%s is an address',
+  '%s is accepted as an e-mail address',
   (address) => {
     expect(Email.safeParse(address).success).toBe(true);
   },
@@ -17,10 +17,10 @@ it.each([
   'a@müller..example',
   'a@b@',
   'a@exa mple.com',
-])('%j is not an address', (address) => {
+])('%j is refused as an e-mail address', (address) => {
   expect(Email.safeParse(address).error?.issues[0]?.message).toBe('is not an e-mail address');
 });
 
-it('a mail server gets the domain in Punycode', () => {
+it('the mail server gets the domain of an address in Punycode', () => {
   expect(asciiAddress('kueche@müller.example')).toBe('kueche@xn--mller-kva.example');
 });

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 describe('errors from another copy of the package', () => {
-  it('are recognised by instanceof, each as its own kind', () => {
+  it('are instanceof our class of the same kind, and of no other class', () => {
     const thrown = [
       new theirs.TryAgain('busy', { sent: true }),
       new theirs.NeedsOperator('wrong key'),
@@ -33,7 +33,7 @@ describe('errors from another copy of the package', () => {
     );
   });
 
-  it('are distinguished from other values that code may throw', () => {
+  it('are distinguished by instanceof from other thrown values', () => {
     for (const other of [new Error('TryAgain'), { name: 'TryAgain' }, 'TryAgain', null, undefined]) {
       expect(other instanceof ours.TryAgain).toBe(false);
     }

@@ -69,7 +69,7 @@ it.each<[string, unknown, string]>([
   expect(wordsOf(path, value)).toBe(words);
 });
 
-it('ten wrong fields are named, and the others are counted', () => {
+it('a message names at most ten wrong fields and counts the others', () => {
   expect(wordsOf('items', Array(12).fill(null))).toMatch(/ items\.9 is null; an object is required\. … and 2 more$/);
 });
 
@@ -85,7 +85,7 @@ it.each<[z.ZodType, unknown, string]>([
   [z.enum(['a', 'b']), undefined, 'is missing; a or b is required'],
   [z.literal('a'), 'c', 'must be a'],
   [z.record(z.string(), z.string()), [], 'is a list; an object is required'],
-])('invalid settings and webhooks are described in the same words: %#', (schema, value, words) => {
+])('invalid settings and webhooks get the same kind of sentence: %#', (schema, value, words) => {
   const { error } = z.object({ it: schema }).safeParse({ it: value }, { reportInput: true });
   expect(error && shapeIssues(error).map(issueInWords)).toEqual([`it ${words}`]);
 });

@@ -4,7 +4,7 @@ import { LIFECYCLE, STATUSES, memberStateAt, rankOf, statusAt } from '../../../s
 
 const ROOT = new URL('../../../', import.meta.url);
 
-it('the table in the documentation equals the table in the code', () => {
+it('the table of statuses in the documentation equals the table in the code', () => {
   const pages = ['.', 'docs'].flatMap((folder) =>
     readdirSync(new URL(folder, ROOT))
       .filter((file) => file.endsWith('.md'))
@@ -29,7 +29,7 @@ it('the table in the documentation equals the table in the code', () => {
   );
 });
 
-it('ranks follow the order of the steps, with room between two', () => {
+it('each rank is at least two above the rank of the step before', () => {
   for (const [nth, { rank }] of LIFECYCLE.entries()) expect(rank).toBeGreaterThan((LIFECYCLE[nth - 1]?.rank ?? -9) + 1);
   for (const status of STATUSES) expect(statusAt(rankOf(status))).toBe(status);
 });
@@ -41,8 +41,11 @@ it.each([
   [45, 'ready', 'ready_for_pickup', 'ready_for_delivery'],
   [65, 'completed', 'picked_up', 'delivered'],
   [32_767, 'cancelled', 'cancelled', 'cancelled'],
-])('rank %i, which no step has, gets the name of the last step below it', (rank, status, pickup, delivery) => {
-  expect(statusAt(rank)).toBe(status);
-  expect(memberStateAt(rank, 'pickup')).toBe(pickup);
-  expect(memberStateAt(rank, 'delivery')).toBe(delivery);
-});
+])(
+  'rank %i, which no step has, gets the name of the step with the next lower rank',
+  (rank, status, pickup, delivery) => {
+    expect(statusAt(rank)).toBe(status);
+    expect(memberStateAt(rank, 'pickup')).toBe(pickup);
+    expect(memberStateAt(rank, 'delivery')).toBe(delivery);
+  },
+);

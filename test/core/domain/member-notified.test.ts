@@ -131,7 +131,7 @@ const ENDS: [end: string, told: string, reach: () => Promise<string>][] = [
   ],
 ];
 
-it.each(ENDS)('%s: the member was %s, and the order, its timeline and its list say so', async (_end, told, reach) => {
+it.each(ENDS)('when %s: API, command line and board say that the member was %s', async (_end, told, reach) => {
   const sentence = `The member was ${told}.`;
   const id = await reach();
   await system.finish('relay');
@@ -167,17 +167,20 @@ it.each(ENDS)('%s: the member was %s, and the order, its timeline and its list s
   expect(ticket.column === 'done').toBe(onBoard.endedAt !== null && !isFailed);
 });
 
-it('a message that is not yet published is mentioned', () => {
+it('the sentence mentions a message that is not published yet', () => {
   const about = { placement: 'failed', memberState: 'failed', isRead: true } as const;
   expect(memberNotified({ ...about, isWaiting: true })).toBe(
     'The member was notified that the order failed. The last message is not published yet.',
   );
 });
 
-it.each(['README.md', 'docs/order-life.md'])('%s uses the same sentences', async (file) => {
-  const text = await readFile(new URL(`../../../${file}`, import.meta.url), 'utf8');
-  const sentences = text.match(/“The member was [^”]*”/g) ?? [];
-  const known = ENDS.map(([, told]) => `“The member was ${told}.”`);
-  expect(sentences.length).toBeGreaterThan(0);
-  for (const sentence of sentences) expect(known).toContain(sentence.replaceAll(/\s+/g, ' '));
-});
+it.each(['README.md', 'docs/order-life.md'])(
+  '%s uses the same sentences about the member as the code',
+  async (file) => {
+    const text = await readFile(new URL(`../../../${file}`, import.meta.url), 'utf8');
+    const sentences = text.match(/“The member was [^”]*”/g) ?? [];
+    const known = ENDS.map(([, told]) => `“The member was ${told}.”`);
+    expect(sentences.length).toBeGreaterThan(0);
+    for (const sentence of sentences) expect(known).toContain(sentence.replaceAll(/\s+/g, ' '));
+  },
+);

@@ -7,7 +7,7 @@ const gaveUp = (httpStatus?: number): Error => new GiveUp('no', { reason: 'No.',
 const held = (httpStatus?: number): Error => new NeedsOperator('no', { httpStatus });
 
 describe('perhapsTaken', () => {
-  it('is true after a request that was sent, or an unforeseen error', () => {
+  it('is true after an unforeseen error, or a request that was sent without a clear answer', () => {
     expect(perhapsTaken(new TryAgain('no answer', { sent: true }))).toBe(true);
     expect(perhapsTaken(new TryAgain('no', { sent: true, httpStatus: 409 }))).toBe(true);
     expect(perhapsTaken(new TypeError('a bug'))).toBe(true);
@@ -15,20 +15,20 @@ describe('perhapsTaken', () => {
   });
 
   it.each([unsent(408), unsent(500), unsent(501), unsent(503), unsent(200), gaveUp(503), held(500), held(408)])(
-    'is true after a status that proves nothing, whatever the provider says: %o',
+    'is true after a status that does not prove a refusal, whatever the provider says: %o',
     (error) => {
       expect(perhapsTaken(error)).toBe(true);
     },
   );
 
   it.each([unsent(), unsent(429), unsent(423), gaveUp(), gaveUp(422), gaveUp(200), held(), held(401), held(302)])(
-    'is false if the POS refused, or there was no connection: %o',
+    'is false if the POS refused the order, or there was no connection: %o',
     (error) => {
       expect(perhapsTaken(error)).toBe(false);
     },
   );
 
-  it('is false if a request before the order failed', () => {
+  it('is false if an earlier request failed, so that the order was not sent', () => {
     expect(perhapsTaken(tryAgainWith(unsent(503), { sent: false }))).toBe(false);
     expect(tryAgainWith(unsent(429), { sent: false }).httpStatus).toBe(429);
   });

@@ -54,7 +54,7 @@ describe('an unusable optional field', () => {
     expect(order).toEqual(JSON.parse(JSON.stringify(CanonicalOrder.parse(withField(path, undefined)))));
   });
 
-  it('is left out if it is the address of a pickup', () => {
+  it('is left out with the whole address if the order is a pickup', () => {
     const { order, leftOut } = read(withField('fulfillment.destination', { city: 3, latitude: 'x' }, 'pickup'));
     expect(order.fulfillment).toEqual({ type: 'pickup' });
     expect(leftOut).toContainEqual({ code: 'address_unusable', path: 'fulfillment.destination' });
@@ -69,7 +69,7 @@ describe('an unusable optional field', () => {
     },
   );
 
-  it('is reported once if no order has such a field, without a name that may be data', () => {
+  it('that is unknown is reported once, without a name that may be member data', () => {
     const order = withField('items.0.sku', 'a');
     (order['items'] as Fields[]).forEach((item) => (item['sku'] = 'x'));
     Object.assign(order, { __typename: 'Order', 'ada@example.com': true, extra: null });
@@ -148,7 +148,7 @@ describe('an unusable required field', () => {
     ['money.total', Number.NaN, { received: 'other', expected: 'number' }],
     ['money.currency', 'eur', { received: 'string', says: 'is not an ISO 4217 code such as EUR' }],
     ['placedAt', 1_798_000_000, { received: 'number', expected: 'string' }],
-  ])('holds the order, with path, kind and what is required: %s %j', (path, value, about) => {
+  ])('holds the order and is reported with path, type and what is required: %s %j', (path, value, about) => {
     expect(issuesOf(withField(path, value))).toEqual([{ path, ...about }]);
   });
 
@@ -159,7 +159,7 @@ describe('an unusable required field', () => {
         blank,
       ]),
     ),
-  )('holds the order if it is blank, as if it were missing: %s %j', (path, blank) => {
+  )('that is blank holds the order: %s %j', (path, blank) => {
     expect(issuesOf(withField(path, blank))).toEqual([
       { path, received: 'string', says: 'is blank; text is required' },
     ]);
@@ -171,20 +171,23 @@ describe('an unusable required field', () => {
     'member.id',
     'items.0.serviceItemId',
     'items.0.modifiers.0.serviceModifierId',
-  ])('holds the order if it is a blank id: %s', (path) => {
+  ])('that is a blank id holds the order: %s', (path) => {
     expect(issuesOf(withField(path, ' '))).toEqual([{ path, received: 'string', says: 'is blank; an id is required' }]);
   });
 
-  it('is reported without the optional fields, and without any value', () => {
+  it('is reported without its value, and without other unusable fields that are optional', () => {
     const order = withField('member.phone', 'Ada 030');
     Object.assign(order['money'] as Fields, { total: 'Ada 47' });
     expect(issuesOf(order)).toEqual([{ path: 'money.total', received: 'string', expected: 'number' }]);
     expect(() => read(order)).toThrow('the order cannot be read: money.total is a string; a number is required');
   });
 
-  it.each([[3], ['order'], [[]], [true]])('is the whole value if that is no object: %j', (value) => {
-    expect(issuesOf(value)).toEqual([{ path: '', received: expect.any(String), expected: 'object' }]);
-  });
+  it.each([[3], ['order'], [[]], [true]])(
+    'is reported with an empty path if the whole order is no object: %j',
+    (value) => {
+      expect(issuesOf(value)).toEqual([{ path: '', received: expect.any(String), expected: 'object' }]);
+    },
+  );
 });
 
 describe('discounts', () => {
@@ -195,15 +198,15 @@ describe('discounts', () => {
   };
 
   it.each([
-    ['a sum and its parts', withDiscounts(500, named(300, 200)), 500],
+    ['a sum and its amounts', withDiscounts(500, named(300, 200)), 500],
     ['a sum only', withDiscounts(500), 500],
-    ['parts only, which are added up', withDiscounts(undefined, named(300, 0, 200)), 500],
-    ['parts, and null for a sum', withDiscounts(null, named(300)), 300],
-    ['no parts', withDiscounts(undefined, []), undefined],
-    ['a sum, and an empty list of parts', withDiscounts(500, []), 500],
-    ['the whole subtotal', withDiscounts(money.subtotal), money.subtotal],
-    ['none', withDiscounts(undefined), undefined],
-  ])('are read: %s', (_name, order, sum) => {
+    ['amounts without a sum', withDiscounts(undefined, named(300, 0, 200)), 500],
+    ['amounts, and null for the sum', withDiscounts(null, named(300)), 300],
+    ['an empty list and no sum', withDiscounts(undefined, []), undefined],
+    ['a sum, and an empty list', withDiscounts(500, []), 500],
+    ['a sum as high as the subtotal', withDiscounts(money.subtotal), money.subtotal],
+    ['no discounts', withDiscounts(undefined), undefined],
+  ])('are read with their sum: %s', (_name, order, sum) => {
     const { order: read_, leftOut } = read(order);
     expect([read_.money.discount, leftOut]).toEqual([sum, []]);
   });
@@ -213,42 +216,52 @@ describe('discounts', () => {
     ['no name', [{ amount: 500 }]],
     ['null for a name', [{ name: null, amount: 500 }]],
     ['a blank name', [{ name: ' ', amount: 500 }]],
-  ])('have a name on the ticket if the platform sends %s', (_name, discounts) => {
+  ])('get the name "Discount" on the ticket if the platform sends %s', (_name, discounts) => {
     expect(discountsOf(read(withDiscounts(500, discounts)).order)).toEqual([{ name: 'Discount', amount: 500 }]);
     const { order } = read(withDiscounts(500));
     expect(discountsOf({ ...order, discounts: [] })).toHaveLength(1);
   });
 
   it.each([
-    ['more than the subtotal', withDiscounts(money.subtotal + 1), 'money.discount', 'is more than the subtotal'],
     [
-      'parts of more than the subtotal',
+      'a sum of more than the subtotal',
+      withDiscounts(money.subtotal + 1),
+      'money.discount',
+      'is more than the subtotal',
+    ],
+    [
+      'amounts of more than the subtotal',
       withDiscounts(undefined, named(money.subtotal, 1)),
       'money.discount',
       'is more than the subtotal',
     ],
-    ['parts of less', withDiscounts(500, named(300, 199)), 'discounts', 'do not add up to money.discount'],
-    ['parts of more', withDiscounts(500, named(501)), 'discounts', 'do not add up to money.discount'],
-  ])('hold an order: %s', (_name, order, path, says) => {
+    [
+      'amounts of less than the sum',
+      withDiscounts(500, named(300, 199)),
+      'discounts',
+      'do not add up to money.discount',
+    ],
+    ['amounts of more than the sum', withDiscounts(500, named(501)), 'discounts', 'do not add up to money.discount'],
+  ])('hold the order if they have %s', (_name, order, path, says) => {
     expect(issuesOf(order)).toMatchObject([{ path, says }]);
   });
 
   it.each([
-    ['below zero', withDiscounts(-1), 'money.discount'],
-    ['a decimal', withDiscounts(4.99), 'money.discount'],
-    ['a part below zero', withDiscounts(undefined, named(500, -100)), 'discounts.1.amount'],
-    ['a part that is a text', withDiscounts(undefined, named('500')), 'discounts.0.amount'],
-    ['a part without an amount', withDiscounts(undefined, named(null)), 'discounts.0.amount'],
-    ['a part whose name is a number', withDiscounts(500, [{ name: 7, amount: 500 }]), 'discounts.0.name'],
+    ['a sum below zero', withDiscounts(-1), 'money.discount'],
+    ['a decimal sum', withDiscounts(4.99), 'money.discount'],
+    ['an amount below zero', withDiscounts(undefined, named(500, -100)), 'discounts.1.amount'],
+    ['an amount that is a text', withDiscounts(undefined, named('500')), 'discounts.0.amount'],
+    ['null as an amount', withDiscounts(undefined, named(null)), 'discounts.0.amount'],
+    ['a name that is a number', withDiscounts(500, [{ name: 7, amount: 500 }]), 'discounts.0.name'],
     ['an object instead of a list', withDiscounts(500, { name: 'Club', amount: 500 }), 'discounts'],
     ['a list with null', withDiscounts(500, [null]), 'discounts'],
-  ])('hold an order, with the path of the wrong field: %s', (_name, order, path) => {
+  ])('hold the order, with the path of the wrong field, if they have %s', (_name, order, path) => {
     const [issue] = issuesOf(order) as { path: string }[];
     expect(issue?.path).toContain(path);
   });
 });
 
-it('modifiers have modifiers, up to five levels, and a deeper one makes the order unreadable', () => {
+it('modifiers may be nested in five levels, and a sixth level makes the order unreadable', () => {
   const nested = (levels: number): Fields => {
     const each = { serviceModifierId: 'dip', name: 'Dip', quantity: 2, unitPrice: 50 };
     return levels === 1 ? { ...each, modifiers: null } : { ...each, modifiers: [nested(levels - 1)] };
@@ -263,7 +276,7 @@ it('modifiers have modifiers, up to five levels, and a deeper one makes the orde
   ]);
 });
 
-it('every optional field is left out if unusable, or listed here as one that holds the order', () => {
+it('every optional field that is unusable is left out, except the fields listed here, which hold the order', () => {
   const optional: string[] = [];
   const walk = (schema: Fields, path: string): void => {
     for (const each of [schema, ...((schema['oneOf'] ?? []) as Fields[])]) {

@@ -17,6 +17,6 @@ it.each<[string, number | undefined]>([
   ['', undefined],
   ['soon', undefined],
   ['120, 60', undefined],
-])('Retry-After: %s is a wait of %s ms', (wait, milliseconds) => {
+])('Retry-After: %s means a wait of %s ms', (wait, milliseconds) => {
   expect(parseRetryAfter(new Headers({ date, 'retry-after': wait }))).toBe(milliseconds);
 });

@@ -6,7 +6,7 @@ afterEach(() => vi.restoreAllMocks());
 const hangs = (): Promise<never> => new Promise(() => {});
 const late = (): Error => new Error('late');
 
-it('a call and its signal end when the time is up, and not before', async () => {
+it('a call fails and its signal is aborted when the time is up, not earlier', async () => {
   const began = performance.now();
   let aborted: AbortSignal | undefined;
   const call = (signal: AbortSignal): Promise<never> => {
@@ -18,7 +18,7 @@ it('a call and its signal end when the time is up, and not before', async () => 
   expect(performance.now() - began).toBeGreaterThan(325);
 });
 
-it('the time while the machine was suspended counts, although timers and monotonic clocks stop meanwhile', async () => {
+it('time in which the machine was suspended counts towards the time-out', async () => {
   const call = withTimeout(3_600_000, hangs, late);
   const { now } = Date;
   vi.spyOn(Date, 'now').mockImplementation(() => now() + 3_600_000);

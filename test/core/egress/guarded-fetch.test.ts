@@ -65,14 +65,14 @@ describe('an address', () => {
       undefined,
       ['8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2001:4860:4860::8888', '64:ff9b::8.8.8.8'],
     ],
-  ])('is %s: %j', (kind, addresses) => {
+  ])('is of kind %s (undefined: public): %j', (kind, addresses) => {
     for (const address of addresses) expect(kindOfAddress(address), address).toBe(kind);
   });
 });
 
-describe('a URL of this machine', () => {
+describe('the check for a host of this machine', () => {
   it.each(['localhost', 'localhost.', 'pos.localhost', '127.0.0.1', '127.8.9.10', '::1', '[::1]', '::ffff:127.0.0.1'])(
-    'may have the host %s',
+    'accepts the host %s',
     (host) => expect(isLoopback(host)).toBe(true),
   );
   it.each([
@@ -85,7 +85,7 @@ describe('a URL of this machine', () => {
     '128.0.0.1',
     '0.0.0.0',
     '',
-  ])('cannot have the host "%s"', (host) => expect(isLoopback(host)).toBe(false));
+  ])('refuses the host "%s"', (host) => expect(isLoopback(host)).toBe(false));
 });
 
 describe("a request to a location's host", () => {
@@ -103,7 +103,7 @@ describe("a request to a location's host", () => {
     ['http://pos.example.com/hidden', 'plain http'],
     ['http://8.8.8.8/hidden', 'plain http'],
     ['http://localhost.example.com/hidden', 'plain http'],
-  ])('is judged by its URL: %s is %s', async (url, reason) => {
+  ])('is refused because of its URL: %s is %s', async (url, reason) => {
     const neverAsked: ResolveAll = () => expect.unreachable('resolved');
     const error = await failureOf(guardedFetch(parseAllowedHosts(''), neverAsked)(`${url}?key=hidden`));
     expect(error).toMatchObject({ name: 'NeedsOperator', cause: { code: 'pos_host_refused', reason } });
@@ -118,12 +118,12 @@ describe("a request to a location's host", () => {
     ['http://localhost', ['127.0.0.1', '::1'], 'loopback'],
     ['http://pos.localhost', ['127.0.0.1'], 'loopback'],
     ['https://pos.example.com', [], 'reserved'],
-  ])('is judged by the addresses of its host: %s at %j', async (url, addresses, reason) => {
+  ])('is refused because of the addresses of its host: %s at %j', async (url, addresses, reason) => {
     const asked = guardedFetch(parseAllowedHosts(''), resolving(addresses))(`${url}/hidden`, { method: 'POST' });
     expect(await failureOf(asked)).toMatchObject({ name: 'NeedsOperator', cause: { reason } });
   });
 
-  it('is judged at each connection: a host name that has changed to a forbidden address is not called', async () => {
+  it('is checked at each connection: it fails once the host name leads to a forbidden address', async () => {
     const { port } = await serve((_request, response) => response.writeHead(200, { connection: 'close' }).end('meant'));
     const ask = guardedFetch(parseAllowedHosts('127.0.0.1'), resolving(['127.0.0.1'], ['127.0.0.2']));
     const url = `http://pos.localhost:${port}`;
@@ -151,16 +151,13 @@ describe("a request to a location's host", () => {
     ['pos.lan', 'http://pos.lan', '127.0.0.1'],
     ['Pos.LAN.', 'http://pos.lan', '127.0.0.1'],
     [' , fd00::/8,pos.lan', 'http://pos.lan.', '127.0.0.1'],
-  ])(
-    'may go to a private address, and without TLS, if ALLOW_PRIVATE_HOSTS is %j: %s',
-    async (allowed, url, address) => {
-      const { port, reached } = await serve((_request, response) => response.end());
-      await guardedFetch(parseAllowedHosts(allowed), resolving([address]))(`${url}:${port}`);
-      expect(reached.requests).toBe(1);
-    },
-  );
+  ])('may go to a private address and without TLS if ALLOW_PRIVATE_HOSTS is %j: %s', async (allowed, url, address) => {
+    const { port, reached } = await serve((_request, response) => response.end());
+    await guardedFetch(parseAllowedHosts(allowed), resolving([address]))(`${url}:${port}`);
+    expect(reached.requests).toBe(1);
+  });
 
-  it('arrives as it was made, over a connection that is kept', async () => {
+  it('arrives unchanged, and reuses the open connection', async () => {
     const { port, reached } = await serve((request, response) => {
       const { method, url, headers } = request;
       void text(request).then((body) =>

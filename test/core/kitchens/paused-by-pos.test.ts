@@ -74,7 +74,7 @@ const replay = async (body: unknown, about = {}): Promise<Record<string, unknown
   (await operator.post(`/webhooks/${(body as { webhookId: string }).webhookId}/replay`, about)).body;
 
 describe("the POS's busy mode", () => {
-  it('makes orders wait until its end, which sends them and gives their time back', async () => {
+  it('makes orders wait until it ends, and does not count the wait', async () => {
     const before = Date.now();
     expect(await busy('PAUSED')).toMatchObject({ status: 200, body: { status: 'PAUSED', outcome: 'applied' } });
     const { pausedUntil } = await shown();
@@ -123,7 +123,7 @@ describe("the POS's busy mode", () => {
     expect(saidOf('resume')).toHaveLength(1);
   });
 
-  it('sends waiting orders if it only asks for more time for each order', async () => {
+  it('does not pause the location if the POS only asks for more time for each order', async () => {
     await busy('PAUSED');
     expect(await pos.tell('busyModeURL', { status: 'BUSY', delay: 30 })).toMatchObject({
       status: 200,
@@ -133,8 +133,8 @@ describe("the POS's busy mode", () => {
   });
 });
 
-describe("an operator's pause", () => {
-  it('cannot be ended or prolonged by the POS', async () => {
+describe('pauses by an operator and by the POS', () => {
+  it("the POS neither ends nor prolongs an operator's pause", async () => {
     await operator.post(`/locations/${locationId}/pause`);
     const { pausedAt } = await shown();
     await busy('PAUSED');
@@ -145,7 +145,7 @@ describe("an operator's pause", () => {
     expect(saidOf('resume')).toEqual([]);
   });
 
-  it('takes over a pause of the POS, with its beginning', async () => {
+  it("an operator's pause stays when the POS's pause ends, and keeps the earlier beginning", async () => {
     await busy('PAUSED');
     const { pausedAt } = await shown();
     await operator.post(`/locations/${locationId}/pause`);
@@ -153,7 +153,7 @@ describe("an operator's pause", () => {
     expect(await shown()).toMatchObject({ pausedAt, pausedUntil: null });
   });
 
-  it("ends with a resume, and a replay of the POS's webhook does not begin the pause again", async () => {
+  it("an operator's resume ends the POS's pause, and a replay of the POS's webhook does not begin it again", async () => {
     const { body } = await busy('PAUSED');
     const serviceOrderId = await placed('held');
     expect((await operator.post(`/locations/${locationId}/resume`)).body).toMatchObject({ paused: false });
@@ -164,7 +164,7 @@ describe("an operator's pause", () => {
 });
 
 describe('a webhook about busy mode', () => {
-  it('that is older than the last one changes nothing when it is replayed', async () => {
+  it('that is older than the last one changes nothing at its replay', async () => {
     const { body: paused } = await busy('PAUSED');
     const { body: online } = await busy('ONLINE');
     await mustBeOpen();
@@ -175,7 +175,7 @@ describe('a webhook about busy mode', () => {
     expect(await shown()).toMatchObject({ pausedAt: expect.any(String) });
   });
 
-  it('that was dropped pauses the kitchen when it is replayed, until its end counted from its arrival', async () => {
+  it('that was dropped pauses the kitchen at its replay, for the four hours after its arrival', async () => {
     await system.addLocation(locationId, { ...pos.settings, hmacSecret: 'another' }, 'deliverect');
     const { body } = await busy('PAUSED');
     const { webhookId } = body as { webhookId: string };
@@ -194,7 +194,7 @@ describe('a webhook about busy mode', () => {
     expect(await shown()).toMatchObject({ pausedUntil: new Date(came + 4 * HOUR_MS).toISOString() });
   });
 
-  it('whose end is over does not pause the kitchen', async () => {
+  it('whose pause is already over does not pause the kitchen at its replay', async () => {
     await system.addLocation(locationId, { ...pos.settings, hmacSecret: 'another' }, 'deliverect');
     const { body } = await busy('PAUSED');
     await system.addLocation(locationId, pos.settings, 'deliverect');
@@ -205,7 +205,7 @@ describe('a webhook about busy mode', () => {
     expect(await shown()).toMatchObject({ pausedAt: null });
   });
 
-  it('counts by the time of its arrival, whatever other webhooks are in its batch', async () => {
+  it('is stale if another webhook in its batch arrived later', async () => {
     const serviceOrderId = await placed('sent');
     const at = (ms: number): Date => new Date(Date.now() + ms);
     const told = (kitchen: KitchenReport | undefined, receivedAt: Date, ...events: Said[]): TranslatedWebhook =>
@@ -234,7 +234,7 @@ it('a webhook about busy mode without a valid signature is dropped, and does not
   expect(await shown()).toMatchObject({ pausedAt: null });
 });
 
-it('a webhook that the service does not support is answered 200, counted as ignored, and does not pause the kitchen', async () => {
+it('a webhook that we do not support is answered 200 as ignored, and does not pause the kitchen', async () => {
   const ignored = async (): Promise<number> => {
     const { text } = await operator.get('/metrics');
     return Number(
@@ -256,7 +256,7 @@ it('a webhook that the service does not support is answered 200, counted as igno
   expect(await shown()).toMatchObject({ pausedAt: null });
 });
 
-it('an update of the preparation time moves the order to its status', async () => {
+it('a webhook with a new preparation time moves the order to the status in the webhook', async () => {
   const serviceOrderId = await placed('sent');
   const update = { channelOrderId: serviceOrderId, orderId: pos.tickets[0]?.providerOrderId, status: '20' };
   const answer = await pos.tell('updatePrepTimeURL', { ...update, pickupTime: '2026-07-18T05:55:30.015034Z' });
@@ -264,7 +264,7 @@ it('an update of the preparation time moves the order to its status', async () =
   expect(await system.order(serviceOrderId)).toMatchObject({ status: 'received' });
 });
 
-it('the answer to a stale webhook does not confirm its busy mode', async () => {
+it('the answer to a stale webhook about busy mode has no `status`', async () => {
   await system.query(`UPDATE locations SET pos_said_at = now() + interval '1 h' WHERE location_id = $1`, [locationId]);
   const { status, body } = await busy('PAUSED');
   expect({ status, body }).toMatchObject({ status: 200, body: { outcome: 'stale' } });
@@ -277,7 +277,7 @@ it('a location that has moved to another POS is not paused by the previous POS',
   await mustBeOpen();
 });
 
-it('list, show and doctor say until when the POS has paused the location', async () => {
+it('`location show`, `location list` and `doctor` say until when the POS has paused the location', async () => {
   await busy('PAUSED');
   const { pausedUntil } = await shown();
   const said = pausedUntil?.replace('T', ' ').replace(/\.\d+Z/, 'Z');

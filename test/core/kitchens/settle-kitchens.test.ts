@@ -64,12 +64,12 @@ const silence = (): Promise<unknown> =>
   );
 
 describe('a kitchen', () => {
-  it('is open and has no row until there is a report about it', async () => {
+  it('is open and has no row until something is reported about it', async () => {
     expect(await settled()).toMatchObject({ state: 'open', source: 'inferred', until: null, sequence: 0 });
     expect((await pool.query('SELECT FROM kitchens WHERE location_id = $1', [locationId])).rowCount).toBe(0);
   });
 
-  it('is busy as its POS reports, with its end and its minutes', async () => {
+  it('is busy until the time and with the extra minutes that its POS reports', async () => {
     const end = inAnHour();
     expect(await report({ state: 'busy', until: end, extraMinutes: 20 })).toBe('applied');
     const busy = await settled();
@@ -86,7 +86,7 @@ describe('a kitchen', () => {
     expect(await findLocation(pool, locationId)).toMatchObject({ extraMinutes: null });
   });
 
-  it('keeps the newest report', async () => {
+  it('ignores a report that is older than the last one, or whose end is over', async () => {
     const before = new Date(Date.now() - 1_000);
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     expect(await report({ state: 'busy', until: inAnHour(), extraMinutes: 5 }, before)).toBe('stale');
@@ -94,13 +94,13 @@ describe('a kitchen', () => {
     expect(await settled()).toMatchObject({ extraMinutes: 20 });
   });
 
-  it('stays as its POS reported when the restaurant withdraws our access', async () => {
+  it('stays busy when the restaurant withdraws our access', async () => {
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     expect(await report(undefined, new Date(), new Date())).toBe('applied');
     expect(await settled()).toMatchObject({ state: 'busy', extraMinutes: 20 });
   });
 
-  it('opens automatically when its busy time is over, with the source of the state that ended', async () => {
+  it('opens automatically when its busy time is over, with the POS as the source', async () => {
     await report({ state: 'busy', until: inAnHour() });
     const busy = await settled();
     expect(busy).toMatchObject({ state: 'busy', extraMinutes: null });
@@ -111,7 +111,7 @@ describe('a kitchen', () => {
     expect(Date.parse(open.since)).toBeGreaterThan(Date.parse(busy.since));
   });
 
-  it('is closed rather than unreachable, unreachable rather than busy, busy rather than open', async () => {
+  it('has the first state that applies: closed, unreachable, busy, open', async () => {
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     expect(await settled()).toMatchObject({ state: 'busy' });
     await silence();
@@ -148,7 +148,7 @@ describe('a kitchen', () => {
     expect(await makeBusy(deps, 'nowhere', about)).toBeUndefined();
   });
 
-  it('does not keep the state that its previous POS reported when it moves to another POS', async () => {
+  it('loses the state that its previous POS reported when it moves to another POS', async () => {
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     await settled();
     await putLocation(pool, rules, { locationId, integration: 'other', settings: {} });
@@ -165,7 +165,7 @@ describe('a kitchen', () => {
     expect(await settleKitchens(pool)).toEqual([]);
   });
 
-  it('is not written from values that were read before an operator changed it', async () => {
+  it('has the change of an operator, even if another process was writing at that moment', async () => {
     let made: Promise<unknown> | undefined;
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
@@ -176,7 +176,7 @@ describe('a kitchen', () => {
     expect(await made).toMatchObject({ state: 'busy' });
   });
 
-  it('gets a higher number even if its location was removed and created again', async () => {
+  it('gets a higher sequence number even if its location was removed and created again', async () => {
     await report({ state: 'closed', until: inAnHour() });
     const { sequence } = await settled();
     await pool.query('DELETE FROM locations WHERE location_id = $1', [locationId]);
@@ -185,7 +185,7 @@ describe('a kitchen', () => {
     expect((await settled()).sequence).toBeGreaterThan(sequence);
   });
 
-  it('is listed by its integration and its state, page by page', async () => {
+  it('is found in the list by its integration and its state, page by page', async () => {
     await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     const list = async (state: Availability['state'], after?: string): Promise<string[]> =>
       (await showAvailability(pool, { integration: 'acme', state }, { after, limit: 2 })).map(
@@ -228,7 +228,7 @@ describe('publishing of availability', () => {
     return rows[0];
   };
 
-  it('publishes the latest state once, in the form that readers get', async () => {
+  it('publishes only the latest state of a kitchen, once', async () => {
     await report({ state: 'closed', until: inAnHour() });
     await settled();
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
@@ -238,7 +238,7 @@ describe('publishing of availability', () => {
     expect(await row()).toMatchObject({ isDone: true });
   });
 
-  it("publishes one kitchen's states one after another, and a state that changed meanwhile next", async () => {
+  it('publishes the states of one kitchen one after another, and delays no other kitchen', async () => {
     const first = Promise.withResolvers<void>();
     await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     answer = async ({ locationId: of }) => (of === locationId ? first.promise : undefined);
@@ -259,7 +259,7 @@ describe('publishing of availability', () => {
     expect(ofThis().map((each) => each.extraMinutes)).toEqual([10, 30]);
   });
 
-  it('is tried again later if the topic refuses it', async () => {
+  it('is tried again if the topic refuses a state', async () => {
     await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     answer = async () => {
       throw new Error('no topic');
@@ -297,7 +297,7 @@ describe('publishing of availability', () => {
   });
 
   it.each([true, false])(
-    'records nothing after its process lost the lease, published or not (%s)',
+    'records no result after its process lost the lease, published or not: %s',
     async (isPublished) => {
       await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
       const slow = Promise.withResolvers<void>();

@@ -36,7 +36,7 @@ async function tell(serviceOrderId: string): Promise<void> {
   );
 }
 
-it('a wide look reports only what is new', async () => {
+it('a query that looks further back reports only changes that are new', async () => {
   const now = performance.now.bind(performance);
   let later = 0;
   performance.now = () => now() + later;
@@ -55,7 +55,7 @@ it('a wide look reports only what is new', async () => {
   }
 });
 
-it('a change that took long to commit is found by the next wide look', async () => {
+it('a change whose commit took long is found by the next query that looks further back', async () => {
   const now = performance.now.bind(performance);
   try {
     await look();
@@ -70,9 +70,9 @@ it('a change that took long to commit is found by the next wide look', async () 
 });
 
 it.each([
-  ['another server', { server: 'the one before', horizon: AHEAD }, false],
-  ['a look that failed', { horizon: AHEAD }, true],
-])('after %s the feed uses no number from an earlier answer', async (_what, before, thenFails) => {
+  ['a change of the server', { server: 'the one before', horizon: AHEAD }, false],
+  ['a query that failed', { horizon: AHEAD }, true],
+])('after %s the feed does not continue from the numbers of an earlier answer', async (_what, before, thenFails) => {
   said = before;
   await look();
   said = {};

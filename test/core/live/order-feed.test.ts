@@ -86,7 +86,7 @@ async function twoLooks(): Promise<void> {
 const heardIs = (name: string, ...news: (number | string)[]): Promise<unknown> =>
   until(() => JSON.stringify(heard[name]) === JSON.stringify(news));
 
-it('an idle feed only asks Postgres for changes, at intervals', async () => {
+it('an idle feed sends Postgres only its regular query for changes', async () => {
   for (let i = 1; i <= 1_000; i++) follow(`${i}`, `order-${i}`);
   await until(() => Object.values(heard).every((news) => news.length === 1));
   const answeredAt: number[] = [];
@@ -98,7 +98,7 @@ it('an idle feed only asks Postgres for changes, at intervals', async () => {
   expect((answeredAt[3] ?? 0) - (answeredAt[0] ?? 0)).toBeGreaterThan(400);
 });
 
-it('the feed reads followed orders together when they change, and no other orders', async () => {
+it('one query of the feed reads all followed orders that have changed, and no other orders', async () => {
   for (let i = 1; i <= 50; i++) follow(`${i}`, `order-${i}`, 1);
   await until(() => Object.values(heard).every((news) => news.length === 1));
   asked = [];
@@ -114,7 +114,7 @@ it('the feed reads followed orders together when they change, and no other order
   expect(asked.filter((text) => !isLook(text)).length).toBe(1);
 });
 
-it('a follower gets a message that was published between two looks', async () => {
+it('a follower gets a message that is published between two queries for changes', async () => {
   follow('one', 'order-1', 1);
   await heardIs('one', 'at 1');
   onAnswer = async (text) => {
@@ -126,7 +126,7 @@ it('a follower gets a message that was published between two looks', async () =>
   await heardIs('one', 'at 1', 'at 2', 2);
 });
 
-it('a follower gets a message whose commit took longer than those of later messages', async () => {
+it('a follower gets a message whose commit took longer than the commits of later messages', async () => {
   follow('slow', 'order-1', 1);
   follow('quick', 'order-2', 1);
   await until(() => Object.values(heard).every((news) => news.length === 1));
@@ -145,7 +145,7 @@ it('a follower gets a message whose commit took longer than those of later messa
   expect(reads).toBeLessThanOrEqual(2);
 });
 
-it('a follower who joins during a look or a read misses no message', async () => {
+it('a follower who joins during a query for changes misses no message', async () => {
   follow('first', 'order-1', 1);
   await heardIs('first', 'at 1');
   // Committed after the look, which does not know it, and before the read of who joins.
@@ -166,7 +166,7 @@ it('a follower who joins during a look or a read misses no message', async () =>
   expect(heard['second']?.[0]).toMatch(/^at [23]$/);
 });
 
-it('a follower who joins while another resumes the same order gets the time of its last step', async () => {
+it("a follower who joins while another resumes the same order gets the time of the order's last status", async () => {
   await move('order-1', 2);
   const applied = new Promise((resolve) => {
     following.push(feed.follow('order-1', undefined, (read) => resolve(read?.state.appliedAt)));
@@ -175,7 +175,7 @@ it('a follower who joins while another resumes the same order gets the time of i
   expect(await applied).toEqual(expect.any(String));
 });
 
-it('a follower of an order without a signal gets its messages from the first', async () => {
+it('a follower of an order that is not known yet gets all its messages', async () => {
   follow('early', 'order-of-tomorrow');
   await heardIs('early', 'at undefined');
   await seedOrders(pool, ['order-of-tomorrow'], { order: { sequence: 1 } });
@@ -210,7 +210,7 @@ it('after an hour without Postgres the feed reads every followed order again', a
   }
 });
 
-it('a look reads only new rows, even of tables without statistics', async () => {
+it('a query for changes reads only new rows, even of tables without statistics', async () => {
   await pool.query(
     `INSERT INTO live_messages (service_order_id, sequence, rank, applied_at, published_at)
      SELECT 'order-' || i, 1, 10, now() - i * interval '1 min', now() - i * interval '1 min'

@@ -8,13 +8,13 @@ import { until } from '../../../world/processes/until.ts';
 
 type PlanNode = { 'Index Name'?: string; 'Index Cond'?: string; 'Node Type': string; Plans?: PlanNode[] };
 
-describe('the relay, whose statements are planned while the outbox is empty', () => {
+describe('the relay', () => {
   // One connection, which has the plans; as the service's, that forces them to be made once.
   const pool = testPool({ max: 1, options: '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan' });
   beforeAll(() => pool.query('VACUUM (ANALYZE) outbox'));
   const log = { info: () => {}, error: () => {} };
 
-  it('still finds each row by its key when thousands wait', async () => {
+  it('finds each row by its key when thousands wait, even with plans from an empty outbox', async () => {
     await lay(1);
     const publish = () => Promise.resolve(undefined);
     const relay = publishLive({ pool, publish, log, observe: () => {} });
@@ -28,7 +28,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     expect(plans.flatMap(nodesOf).map((node) => node['Node Type'])).not.toContain('Seq Scan');
   });
 
-  it('deletes the messages that it published before it stops', async () => {
+  it('deletes published messages from the outbox before it stops', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(3);
     const begun = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     expect((await pool.query('SELECT FROM live_messages')).rowCount).toBe(3);
   });
 
-  it('does not claim a row that it deletes, and claims the next row of that order', async () => {
+  it('deletes a published message and claims the next message of its order in one query', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(1);
     await pool.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('order-1', 4, 30)`);
@@ -78,7 +78,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     expect(errors).toEqual([...each, 'the status topic cannot be reached; live messages wait']);
   });
 
-  it('deletes with its next claim the rows that a failed claim should have deleted', async () => {
+  it('deletes published messages at its next claim if a claim failed', async () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(1);
     let attempts = 0;
@@ -96,7 +96,7 @@ describe('the relay, whose statements are planned while the outbox is empty', ()
     expect(attempts).toBe(1);
   });
 
-  it('does not read rows again that were published and that an old snapshot keeps', async () => {
+  it('does not read again the deleted rows that an old snapshot keeps', async () => {
     await pool.query('TRUNCATE outbox');
     const old = new pg.Client(pool.options.connectionString);
     await old.connect();

@@ -43,7 +43,7 @@ const pass = (seconds: number): Promise<unknown> =>
   owner.query(`UPDATE following_processes SET beat_at = beat_at - make_interval(secs => $1)`, [seconds]);
 const rows = async (): Promise<number> => (await owner.query('SELECT FROM followed_orders')).rowCount ?? 0;
 
-it('an order is watched while a member follows it, through whichever process', async () => {
+it('an order counts as followed while a member follows it through any process', async () => {
   const [one, other] = [startProcess(), startProcess()];
   one.follows = ['order-1', 'order-2'];
   other.follows = ['order-2', 'order-3'];
@@ -59,7 +59,7 @@ it('an order is watched while a member follows it, through whichever process', a
   expect(await watched()).toEqual([]);
 });
 
-it('each process counts the running processes, also if it has no followers', async () => {
+it('each process knows the number of running processes, even without followers', async () => {
   const [one, other] = [startProcess(), startProcess()];
   for (const each of [one, other, one]) await each.write();
   expect(liveProcesses.count).toBe(2);
@@ -68,7 +68,7 @@ it('each process counts the running processes, also if it has no followers', asy
   expect(liveProcesses.count, 'the other is dead').toBe(1);
 });
 
-it('one statement writes all changes', async () => {
+it('all changes since the last write go in one statement', async () => {
   const asked: unknown[][] = [];
   const counting = (async (...about: [string, unknown[]]) => {
     asked.push(about[1].slice(1));
@@ -89,7 +89,7 @@ it('one statement writes all changes', async () => {
   ]);
 });
 
-it('the orders that were followed through a killed process count for half a minute, and the next beat deletes them', async () => {
+it('the followed orders of a killed process count for half a minute, then another process deletes them', async () => {
   const [killed, lives] = [startProcess(), startProcess()];
   killed.follows = ['order-1', 'order-2'];
   lives.follows = ['order-3'];
@@ -113,7 +113,7 @@ it('a process does not wait for another that deletes rows of a dead process', as
   expect(await watched()).toEqual(['order-2']);
 });
 
-it('a process that counted as dead, or whose rows a restore lost, writes all its rows again', async () => {
+it('a process that counted as dead, or whose rows a restore lost, writes all its orders again', async () => {
   const [late, lives] = [startProcess(), startProcess()];
   late.follows = ['order-1'];
   await late.write();
@@ -130,7 +130,7 @@ it('a process that counted as dead, or whose rows a restore lost, writes all its
   expect(await watched()).toEqual(['order-1', 'order-2', 'order-3']);
 });
 
-it('after a write with an unknown result no row stays of an order that nobody follows', async () => {
+it('after a write with an unknown result, only the orders that are still followed keep their rows', async () => {
   let isCut = true;
   const one = startProcess({
     query: (async (...about: [string, unknown[]]) => {

@@ -47,7 +47,7 @@ const sentFor = (serviceOrderId: string) =>
   system.pubsub.published('order-status').filter(({ attributes }) => attributes['serviceOrderId'] === serviceOrderId);
 
 describe('the status topic', () => {
-  it('carries the message and the attributes as a subscriber reads them', async () => {
+  it('gives a subscriber each message with its documented body and attributes', async () => {
     const client = new PubSub({ projectId: PROJECT });
     const [subscription] = await client
       .topic('order-status')
@@ -113,27 +113,24 @@ describe('the status topic', () => {
 
   it.each([
     ['as long as possible', '票'.repeat(255), '票'.repeat(255)],
-    ['with a slash', 'shop/4711', 'shop/4711'],
-    ['with characters that no CloudEvent may have', 'line\nbreak', undefined],
-  ])(
-    'cuts attributes to the limits of Pub/Sub, and sends only text, for an order whose id is %s',
-    async (_, id, subject) => {
-      await system.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
-      await post(url, statusWebhook({ serviceOrderId: id, status: 'READY' }));
-      await publishAll();
-      const [{ orderingKey, attributes } = expect.fail()] = sentFor(id);
-      expect(orderingKey).toBe(id);
-      expect(attributes['ce-subject']).toBe(subject);
-      expect(attributes['ce-id']).toBe(`${subject ?? traceId(id)}/3`);
-      expect(Object.keys(attributes).length).toBeLessThanOrEqual(100);
-      for (const [key, value] of Object.entries(attributes)) {
-        expect(Buffer.byteLength(key), key).toBeLessThanOrEqual(256);
-        expect(Buffer.byteLength(value), key).toBeLessThanOrEqual(1_024);
-      }
-    },
-  );
+    ['a text with a slash', 'shop/4711', 'shop/4711'],
+    ['a text that no CloudEvent may have', 'line\nbreak', undefined],
+  ])('gets attributes within the limits of Pub/Sub for an order whose id is %s', async (_, id, subject) => {
+    await system.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
+    await post(url, statusWebhook({ serviceOrderId: id, status: 'READY' }));
+    await publishAll();
+    const [{ orderingKey, attributes } = expect.fail()] = sentFor(id);
+    expect(orderingKey).toBe(id);
+    expect(attributes['ce-subject']).toBe(subject);
+    expect(attributes['ce-id']).toBe(`${subject ?? traceId(id)}/3`);
+    expect(Object.keys(attributes).length).toBeLessThanOrEqual(100);
+    for (const [key, value] of Object.entries(attributes)) {
+      expect(Buffer.byteLength(key), key).toBeLessThanOrEqual(256);
+      expect(Buffer.byteLength(value), key).toBeLessThanOrEqual(1_024);
+    }
+  });
 
-  it('keeps the time of each message once, also if the time is already stored', async () => {
+  it('changes no publishing time that is already stored', async () => {
     await system.seedOrder({ serviceOrderId: 'kept', locationId: 'club-1' });
     const earlier = new Date('2026-01-31T12:00:00Z');
     await system.query(`INSERT INTO live_messages VALUES ('kept', 4, 30, $1, $1)`, [earlier]);
@@ -150,7 +147,7 @@ describe('the status topic', () => {
     expect(second).toMatchObject({ sequence: 4, published_at: earlier });
   });
 
-  it('gets the first occurrences of messages in order while every third publish fails', async () => {
+  it("gets the first copies of an order's messages in sequence while every third publish fails", async () => {
     let calls = 0;
     system.pubsub.faults.publishError = () => (calls++ % 3 === 0 ? status.UNAVAILABLE : undefined);
     const orders = await complete('flaky', 10);
@@ -158,7 +155,7 @@ describe('the status topic', () => {
     for (const id of orders) expect(sequences(id), id).toEqual([3, 4, 5, 6, 7]);
   });
 
-  it('gets a message again if the answer to a publish is lost, and a reader that drops repeats misses none', async () => {
+  it('gets a message again if the answer to its publish is lost, and no message is missing', async () => {
     let calls = 0;
     system.pubsub.faults.publishAnswerError = () => (calls++ % 4 === 0 ? status.DEADLINE_EXCEEDED : undefined);
     const orders = await complete('lost-answer', 10);
@@ -167,7 +164,7 @@ describe('the status topic', () => {
     expect(orders.flatMap(sentFor).length).toBeGreaterThan(50);
   });
 
-  it('gets everything after its outage', async () => {
+  it('gets every message after an outage', async () => {
     system.pubsub.faults.publishError = () => status.UNAVAILABLE;
     const orders = await complete('outage', 10);
     await Promise.all([system.round('relay', 0), system.round('relay', 1)]);

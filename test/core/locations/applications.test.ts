@@ -124,10 +124,14 @@ describe('a location of an application', () => {
 
   it.each([
     ['an unknown application', { application: 'theirs' }, 'settings: application names no application of toast'],
-    ['one of another integration', { application: 'hub' }, 'settings: application names no application of toast'],
+    [
+      'an application of another integration',
+      { application: 'hub' },
+      'settings: application names no application of toast',
+    ],
     ['a name that cannot be stored', { application: 'a\0b' }, 'settings: application names no application of toast'],
-    ['no name', { application: { name: 'ours' } }, 'settings: application names no application of toast'],
-    ['another field too', { clientSecret: 'mine' }, 'settings: clientSecret is part of the application'],
+    ['an object as its name', { application: { name: 'ours' } }, 'settings: application names no application of toast'],
+    ['a field of the application too', { clientSecret: 'mine' }, 'settings: clientSecret is part of the application'],
     ['a host too', { baseUrl: 'https://evil.example' }, 'settings: baseUrl is part of the application'],
   ])('is refused if it gives %s', async (_, change, detail) => {
     const settings = { clientId: 'another', clientSecret: 'another' };
@@ -141,7 +145,7 @@ describe('a location of an application', () => {
     expect((await operator.send('PATCH', '/locations/club-1', { settings: change })).status).toBe(400);
   });
 
-  it('uses the application of its group without seeing the secret or changing the host, as its integrator', async () => {
+  it("uses the application, and its group's integrator can neither see the secret nor change the host", async () => {
     expect((await refer('north:1', 'ours', {}, scoped)).status).toBe(201);
     expect(await place('north:1')).toMatchObject({ state: 'sent' });
     const shown = await scoped.get('/locations/north:1');
@@ -152,7 +156,7 @@ describe('a location of an application', () => {
     expect(await stored('north:1')).toMatchObject({ column: 'ours', application: 'ours' });
   });
 
-  it('keeps no reference after it stops naming the application', async () => {
+  it('has no reference to the application once its settings do not name it', async () => {
     await refer('club-1');
     const settings = { application: null, ...pos.settings };
     expect((await operator.send('PATCH', '/locations/club-1', { settings })).status).toBe(200);
@@ -186,7 +190,7 @@ describe('a location of an application', () => {
     }
   });
 
-  it('is disconnected and connected through the application, and gets none of its fields', async () => {
+  it("keeps its application when it is disconnected, and gets none of the application's fields", async () => {
     await pos.stop();
     pos = await startSquare({ byOauth: true });
     await putApplication('seller');
@@ -199,7 +203,7 @@ describe('a location of an application', () => {
 });
 
 describe('an application', () => {
-  it('is only for an unscoped integrator', async () => {
+  it('cannot be read or changed by an integrator who has only some locations: the answer is 403', async () => {
     for (const answer of [
       await putApplication('ours', {}, scoped),
       await scoped.get('/applications'),
@@ -237,7 +241,7 @@ describe('an application', () => {
     expect(JSON.stringify(rows)).not.toContain(pos.settings['clientSecret']);
   });
 
-  it("has its changes in the audit of each location that uses it, for that location's admins", async () => {
+  it('shows its changes in the audit of each location that uses it', async () => {
     const of = await askOperator(system.urls[0] ?? '', await nameToken(system, 'of uses-1', ['admin'], ['uses-1']));
     await putApplication('ours', { clientSecret: WRONG });
     for (const id of ['uses-1', 'uses-2']) await refer(id);
@@ -263,7 +267,7 @@ describe('an application', () => {
     expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(detail) as string } });
   });
 
-  it('is refused for an integration without applications, and cannot change its integration', async () => {
+  it('is refused for an integration without applications, and its integration cannot be changed', async () => {
     const none = await operator.send('PUT', '/applications/ours', { integration: 'standard', settings: {} });
     expect(none).toMatchObject({ status: 400, body: { detail: 'standard has no applications' } });
     await putApplication('ours');
@@ -283,7 +287,7 @@ describe('an application', () => {
     expect((await operator.send('DELETE', '/applications/ours')).status).toBe(404);
   });
 
-  it('is not removed while a location that uses it is being stored', async () => {
+  it('that is removed while a location is being stored makes that request fail with 400', async () => {
     await putApplication('ours');
     const client = await system.pool.connect();
     await client.query('BEGIN; SELECT FROM applications FOR UPDATE');
@@ -300,10 +304,10 @@ describe('an application', () => {
   });
 });
 
-describe('a location with id and secret of its own', () => {
+describe('a location with a client id and secret of its own', () => {
   const own = (): object => ({ ...part(true), ...part(false) });
 
-  it('is accepted and named by the doctor, and adopt moves equal ones into one application', async () => {
+  it('is accepted, and adopt moves it into one application with the locations that have the same secret', async () => {
     for (const id of ['club-1', 'club-2']) expect((await put(id, own())).status).toBe(201);
     await put('club-3', { ...own(), clientId: 'another client' });
     await putApplication('kept', { clientId: 'of others' });
@@ -351,7 +355,7 @@ describe('a location with id and secret of its own', () => {
       return adoptApplications(raced, rules, false);
     };
 
-    it('keeps the settings that somebody else stored meanwhile', async () => {
+    it('keeps settings that were stored meanwhile', async () => {
       for (const id of ['club-1', 'club-2']) await put(id, own());
       const theirs = { settings: { clientSecret: 'a newer secret' } };
       expect(await adoptAfter(() => operator.send('PATCH', '/locations/club-1', theirs))).toMatchObject([
@@ -360,7 +364,7 @@ describe('a location with id and secret of its own', () => {
       expect(await stored('club-1')).toMatchObject({ column: null, ...theirs.settings });
     });
 
-    it('is not moved into an application that somebody else created with the same name', async () => {
+    it('is not moved into an application that was created with the same name meanwhile', async () => {
       await put('club-1', own());
       const theirs = (): Promise<unknown> => putApplication('toast', { clientId: 'theirs' });
       await expect(adoptAfter(theirs)).rejects.toThrow('There is another application called "toast"');

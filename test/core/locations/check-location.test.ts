@@ -39,7 +39,7 @@ function ask(
   return checkLocation(deps, locationId, withinMs);
 }
 
-it('says ok when the POS answers, and calls it with the settings and credentials of an order', async () => {
+it('the check of a location calls its POS with the settings and credentials of an order', async () => {
   check.mockResolvedValueOnce();
   expect(await ask()).toEqual({ locationId: 'asked', state: 'ok' });
   expect(check).toHaveBeenLastCalledWith({
@@ -51,14 +51,14 @@ it('says ok when the POS answers, and calls it with the settings and credentials
   });
 });
 
-it('checks a paused location too, so that it can be checked before it is resumed', async () => {
+it('the check of a paused location calls its POS too', async () => {
   await putLocation(pool, rules, { locationId: 'paused', integration: 'asked', settings: { site: 'one' } });
   await pauseLocation(pool, 'paused');
   check.mockResolvedValueOnce();
   expect(await ask('paused')).toEqual({ locationId: 'paused', state: 'ok' });
 });
 
-it('says unchecked if the POS has no call for a check', async () => {
+it('the check says "unchecked" if the POS has no call for it', async () => {
   expect(await ask('plain')).toEqual({
     locationId: 'plain',
     state: 'unchecked',
@@ -73,7 +73,12 @@ it.each([
     /could not be reached.*GET/,
     /in a minute/,
   ],
-  ['a limit', new TryAgain('429', { sent: false, retryAfterMs: 30_500 }), /could not be reached/, /again in 31 s/],
+  [
+    'an answer 429',
+    new TryAgain('429', { sent: false, retryAfterMs: 30_500 }),
+    /could not be reached/,
+    /again in 31 s/,
+  ],
   [
     'a wrong setting',
     new NeedsOperator('site is another one'),
@@ -87,7 +92,7 @@ it.each([
     /^unexpected TypeError$/,
     /fault in the provider/,
   ],
-])('reports %s, and what to do', async (_name, error, problem, toDo) => {
+])('the check reports %s, and what to do', async (_name, error, problem, toDo) => {
   check.mockRejectedValueOnce(error);
   expect(await ask()).toEqual({
     locationId: 'asked',
@@ -97,7 +102,7 @@ it.each([
   });
 });
 
-it('reports settings that cannot be decrypted as such, and not as wrong', async () => {
+it('the check reports settings that cannot be decrypted as such, not as wrong', async () => {
   const otherKeys = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
   const decryptSettings = settingsDecrypter({ ...rules, keys: otherKeys });
   expect(await ask('asked', { decryptSettings })).toEqual({
@@ -108,7 +113,7 @@ it('reports settings that cannot be decrypted as such, and not as wrong', async 
   });
 });
 
-it('waits only for its time-out if a provider ignores the signal', async () => {
+it('the check ends at its time-out even if the provider ignores the signal', async () => {
   check.mockReturnValueOnce(new Promise(() => {}));
   expect(await ask('asked', { withinMs: 50 })).toMatchObject({
     locationId: 'asked',
@@ -117,7 +122,7 @@ it('waits only for its time-out if a provider ignores the signal', async () => {
   });
 });
 
-it('refuses an unknown location', async () => {
+it('the check refuses an unknown location', async () => {
   await expect(ask('nowhere')).rejects.toMatchObject({
     name: 'WrongLocation',
     message: 'no location is called "nowhere"',

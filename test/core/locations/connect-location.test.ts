@@ -34,13 +34,13 @@ async function settings(): Promise<unknown> {
   return unseal(rules.keys, (await findLocation(pool, 'club-1'))?.sealedSettings ?? '', 'locations/club-1');
 }
 
-it('adds the settings from the POS to the stored ones, without storing defaults', async () => {
+it('connecting a location adds the settings from the POS to the stored ones, without defaults', async () => {
   answer = async () => ({ done: ['Done.'], todo: [], settings: { key: 'from the POS' } });
   expect(await connect()).toMatchObject({ done: ['Done.'], todo: [] });
   expect(await settings()).toEqual({ site: 'one', key: 'from the POS' });
 });
 
-it('keeps settings that somebody changed meanwhile, and says so; the token stays, because the POS has it', async () => {
+it('connecting fails if the settings were changed meanwhile, and keeps the change and the new token', async () => {
   answer = async () => {
     await put({ site: 'two' });
     return { done: [], todo: [], settings: { key: 'from the POS' } };
@@ -50,13 +50,13 @@ it('keeps settings that somebody changed meanwhile, and says so; the token stays
   expect(await validTokens()).toBe(1);
 });
 
-it('revokes its token if neither the POS nor a person got the URL', async () => {
+it("connecting revokes its new token if neither the POS nor a person got the webhook's URL", async () => {
   answer = async () => ({ done: [], todo: ['Open a page.'], unused: true });
   expect(await connect()).toEqual({ tokenId: expect.any(String) as string, done: [], todo: ['Open a page.'] });
   expect(await validTokens()).toBe(0);
 });
 
-it('removes a setting that the POS has used up', async () => {
+it('connecting removes a setting that the POS has used up', async () => {
   await put({ site: 'one', key: 'a code' });
   answer = async () => ({ done: [], todo: [], settings: { key: undefined } });
   await connect();
@@ -68,9 +68,12 @@ it.each([
   ['will never take it', new GiveUp('no', { reason: 'no' }), 0],
   ['was not reached', new TryAgain('no connection', { sent: false }), 0],
   ['may have stored it, but its answer was lost', new TryAgain('no answer', { sent: true }), 1],
-  ['had a provider with a fault', new TypeError('oops'), 1],
-])('if the POS %s, the new token stays valid only if the POS may have it', async (_name, error, tokens) => {
-  answer = () => Promise.reject(error);
-  await expect(connect()).rejects.toBe(error);
-  expect(await validTokens()).toBe(tokens);
-});
+  ['has a provider with a fault', new TypeError('oops'), 1],
+])(
+  'when connecting fails because the POS %s, the new token stays valid only if the POS may have it',
+  async (_name, error, tokens) => {
+    answer = () => Promise.reject(error);
+    await expect(connect()).rejects.toBe(error);
+    expect(await validTokens()).toBe(tokens);
+  },
+);

@@ -56,14 +56,14 @@ it('thirty requests of three processes obtain one token', async () => {
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('each renewal uses the last refresh token, which is spent once', async () => {
+it('each renewal uses the newest refresh token, and none is used twice', async () => {
   vendor = startVendor(0);
   const [one, other] = [process(), process()];
   for (const credentials of [one, other, one, other]) await tokenFrom(credentials);
   expect(vendor.spent).toEqual(['the first', 'refresh-1', 'refresh-2', 'refresh-3']);
 });
 
-it('a grant in the row of other settings is not used: these settings obtain their own', async () => {
+it('a grant that was copied in the row of other settings is not used, and a new grant is obtained', async () => {
   await tokenFrom(process());
   const [mine] = (
     await pool.query<{ seed_sha256: Buffer; grant: string }>(
@@ -96,7 +96,7 @@ it('a token that was granted a moment ago is not renewed when the POS refuses an
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('a token is renewed in the last minute of its hour, or the last tenth of a shorter life', async () => {
+it('a token is renewed in the last minute of its hour, or in the last tenth of a shorter life', async () => {
   await tokenFrom(process());
   const leave = (seconds: number): Promise<unknown> =>
     pool.query(
@@ -112,7 +112,7 @@ it('a token is renewed in the last minute of its hour, or the last tenth of a sh
   expect(await tokenFrom(process())).toBe('access-2');
 });
 
-it('a caller that wants a younger token renews it early, and no other caller does', async () => {
+it('only a caller that asks for a younger token renews it early', async () => {
   const [one, other] = [process(), process()];
   const younger = (credentials: Credentials): Promise<string> =>
     credentials.accessToken({ seed, obtain: vendor.obtain, maxAgeS: 600 });
@@ -126,7 +126,7 @@ it('a caller that wants a younger token renews it early, and no other caller doe
   expect(vendor.spent).toEqual(['the first', 'refresh-1']);
 });
 
-it('a valid token stays in use for orders during an early renewal, and after its refusal', async () => {
+it('orders use a valid token during an early renewal, and after the renewal is refused', async () => {
   await tokenFrom(process());
   await pool.query(`UPDATE credentials SET granted_at = granted_at - interval '11 min'`);
   const started = Promise.withResolvers<void>();
@@ -142,7 +142,7 @@ it('a valid token stays in use for orders during an early renewal, and after its
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('a grant is kept with the time for which the connection lasts, if it ends at all', async () => {
+it('a grant is stored with the time until its connection ends, if it ends', async () => {
   const lasting = (lastsS: number | undefined) =>
     process().accessToken({ seed, obtain: async () => ({ accessToken: 'a', expiresIn: 0, lastsS }) });
   await lasting(14 * 86_400 - 0.4);
@@ -151,7 +151,7 @@ it('a grant is kept with the time for which the connection lasts, if it ends at 
   expect(await rowOf()).toMatchObject({ lasts_s: null });
 });
 
-it('an order waits ten seconds for a token, which is granted and kept all the same', async () => {
+it('an order waits at most ten seconds for a token, which is still stored when it comes later', async () => {
   let answer = (): void => {};
   vendor.answer = () =>
     new Promise((resolve) => {
@@ -169,7 +169,7 @@ it('an order waits ten seconds for a token, which is granted and kept all the sa
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('a token is obtained under a signal of its own', async () => {
+it('a call that obtains a token has its own abort signal', async () => {
   const signals: AbortSignal[] = [];
   await process().accessToken({
     seed,
@@ -181,7 +181,7 @@ it('a token is obtained under a signal of its own', async () => {
   expect(signals.map((signal) => signal.aborted)).toEqual([false]);
 });
 
-it('a grant that no key of ours decrypts is obtained again', async () => {
+it('a grant that our keys cannot decrypt is obtained again', async () => {
   await tokenFrom(process());
   const others = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
   const asked: unknown[] = [];
@@ -209,7 +209,7 @@ it('a grant that was not renewed for 90 days is deleted', async () => {
   expect(before.length - after.length).toBe(1);
 });
 
-it('a renewal whose process died is tried again, and a spent refresh token needs a new authorisation', async () => {
+it('a renewal whose process died is repeated, and if its refresh token is spent, a reconnect is needed', async () => {
   vendor.answer = () => new Promise(() => {});
   // Nobody waits for it any more.
   tokenFrom(process()).catch(() => {});
@@ -224,7 +224,7 @@ it('a renewal whose process died is tried again, and a spent refresh token needs
   expect(await tokenFrom(next)).toBe('access-1');
 });
 
-it('a final refusal is not asked for again by each order that waits for the token', async () => {
+it('after a final refusal, orders that wait for the token do not ask for it again', async () => {
   let asked = 0;
   const obtain = async (): Promise<Grant> => {
     asked += 1;
@@ -235,7 +235,7 @@ it('a final refusal is not asked for again by each order that waits for the toke
   expect(asked).toBe(1);
 });
 
-it('a token is not lost when Postgres goes away between the grant and its row', async () => {
+it('a token is not lost when Postgres goes away before the token is stored', async () => {
   vendor.answer = async () => {
     await pool.query('ALTER TABLE credentials RENAME TO away');
     setTimeout(() => void pool.query('ALTER TABLE away RENAME TO credentials'), 400);
@@ -245,7 +245,7 @@ it('a token is not lost when Postgres goes away between the grant and its row', 
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('a token is not lost when Postgres stays away: the process that has the token uses and stores it', async () => {
+it('a token is not lost when Postgres stays away: its process keeps it and stores it later', async () => {
   const credentials = process();
   let skew = 0;
   const now = performance.now.bind(performance);
@@ -283,7 +283,7 @@ it('a late token from a process that slept does not replace a newer one', async 
   expect(await tokenFrom(process())).toBe('newer');
 });
 
-it('a stored grant has nothing readable in the database', async () => {
+it('a stored grant is not readable in the database', async () => {
   await tokenFrom(process());
   const row = await rowOf();
   expect(row).toMatchObject({ integration: 'acme', renewer: null, renewing_until: null });
@@ -294,7 +294,7 @@ it.each([
   ['the answer is lost', new TryAgain('no answer', { sent: true, retryAfterMs: 5 }), 5],
   ['the provider has a fault', new TypeError('secret'), undefined],
 ])(
-  'a token that cannot be obtained because %s means TryAgain, not sent, and may be asked for again at once',
+  'if a token cannot be obtained because %s, the call throws TryAgain with `sent: false`, and the next call works',
   async (_name, fault, wait) => {
     const credentials = process();
     const failing = credentials.accessToken({ seed, obtain: () => Promise.reject(fault) });
@@ -305,7 +305,7 @@ it.each([
   },
 );
 
-it('a grant belongs to the settings from which it came: other settings obtain their own', async () => {
+it('a grant is used only for the settings from which it came', async () => {
   const credentials = process();
   await tokenFrom(credentials);
   seed = { ...seed, clientId: 'c-2' };

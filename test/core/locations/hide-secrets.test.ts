@@ -16,7 +16,7 @@ describe('a secret in a text', () => {
     ['as it is', `/webhook/x/y?token=${TOKEN}&a=b`, '/webhook/x/y?token=[secret]&a=b'],
     ['twice, as it is and encoded', `${TOKEN} ${TOKEN.replaceAll('_', '%5f')}`, '[secret] [secret]'],
     ['in a URL within a URL within a URL', every(every(every(`?token=${TOKEN}`))), '?token=[secret]'],
-  ])('%s is hidden', (_how, value, blanked) => {
+  ])('is hidden if it occurs %s', (_how, value, blanked) => {
     expect(hideIn(value, [TOKEN])).toBe(blanked);
   });
 
@@ -33,13 +33,13 @@ describe('a secret in a text', () => {
   });
 
   it.each(['till/1.0', 'v1,100%25sure%zz%', '%E2%82%AC', '%'.repeat(10_000), 'the POS answered 500: check ordersUrl'])(
-    'is not found in %.20s, which stays as it is',
+    'leaves a text without it unchanged: %.20s',
     (value) => {
       expect(hideIn(value, [TOKEN])).toBe(value);
     },
   );
 
-  it('is hidden if it is cut off at the end of the text', () => {
+  it('is hidden even if the end of the text cuts it off', () => {
     expect(hideIn(`said: ${TOKEN.slice(0, -3)}`, [TOKEN])).toBe('said: [secret]');
     expect(hideIn(`said: ${TOKEN.slice(0, 7)}`, [TOKEN])).toBe(`said: ${TOKEN.slice(0, 7)}`);
   });
@@ -53,7 +53,7 @@ describe('a secret in a text', () => {
 });
 
 describe('an answer of a POS', () => {
-  it('keeps its shape, its dates and its new settings, and loses an id with a secret', () => {
+  it('keeps its dates and new settings, and loses an id that contains a secret', () => {
     const at = new Date();
     const answer = { providerOrderId: `x${TOKEN}`, nativeStatus: TOKEN, settings: { accessToken: TOKEN }, at, n: 1 };
     expect(hideSecrets([answer, undefined, null], [TOKEN])).toEqual([
@@ -71,7 +71,7 @@ describe('an answer of a POS', () => {
     expect(hideSecrets(`no order at ${guid} of club-north-7`, secrets)).toBe('no order at [secret] of [secret]');
   });
 
-  it('loses the secret in all texts of an error, which stays the same error', () => {
+  it('loses the secret in all texts if it is an error', () => {
     const error = new GiveUp(`no ${TOKEN}`, { reason: `never ${TOKEN}`, httpStatus: 400 });
     const outer = new TryAgain(`again ${TOKEN}`, { sent: true, cause: error as never });
     expect(hideSecrets(outer, [TOKEN])).toBe(outer);
@@ -80,13 +80,13 @@ describe('an answer of a POS', () => {
     expect(`${outer.stack} ${error.stack}`).not.toContain(TOKEN);
   });
 
-  it('is replaced by an error if it is an error that cannot be changed', () => {
+  it('is replaced by another error if it is an error that cannot be changed', () => {
     const frozen = Object.freeze(new TryAgain(`again ${TOKEN}`, { sent: true }));
     expect(() => hideSecrets(frozen, [TOKEN])).toThrow(/^(message|stack) cannot be changed$/);
   });
 });
 
-it('the secrets of settings are all hidden texts, and the parts of their URLs that could be tokens', () => {
+it('the secrets of settings are their hidden values, and the parts of their URLs that could be tokens', () => {
   const ordersUrl = 'https://pos.test/restaurants/a1b2c3d4e5/orders?key=k-1234567#f-1234567';
   expect(secretsOf(standard, { ordersUrl, unsigned: true })).toEqual([
     ordersUrl,
@@ -106,7 +106,7 @@ it('the secrets of settings are all hidden texts, and the parts of their URLs th
   expect(secretsOf(deliverect, settings)).toBe(secretsOf(deliverect, settings));
 });
 
-it('tokens that a call obtains are secrets of the call', async () => {
+it('tokens that a call obtains count as secrets of that call', async () => {
   const secrets: string[] = [];
   const granting = noteTokens(
     { accessToken: async ({ obtain }) => (await obtain('old', AbortSignal.timeout(1_000))).accessToken },
@@ -122,7 +122,7 @@ it.each([
   ['as it is', OLD],
   ['percent-encoded', OLD.replaceAll('_', '%5F').replaceAll('-', '%2d')],
   ['escaped as in JSON', OLD.replaceAll('_', String.raw`\u005f`)],
-])('our token is found in a body %s', (_how, written) => {
+])('our token is found in the body of a webhook if it is written %s', (_how, written) => {
   expect(holdsToken(Buffer.from(`{"url":"https://x.test/?token=${written}"}`), OLD)).toBe(true);
   expect(holdsToken(Buffer.from(`{"url":"https://x.test/?token=${written.slice(0, 20)}"}`), OLD)).toBe(false);
 });

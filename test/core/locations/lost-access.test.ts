@@ -85,7 +85,7 @@ async function revoked(about: { merchantId?: string; at?: Date } = {}): Promise<
 }
 
 describe('a location whose restaurant withdrew our access', () => {
-  it('needs a reconnect and alerts, and its orders are held until the reconnect', async () => {
+  it('shows "reconnect needed", alerts, and holds its orders until the reconnect', async () => {
     expect(await shown()).toMatchObject({ reconnectNeededAt: null });
     expect(await revoked()).toMatchObject({ status: 200, body: { outcome: 'applied' } });
     expect(await shown()).toMatchObject({ reconnectNeededAt: expect.any(String) as string });
@@ -111,12 +111,12 @@ describe('a location whose restaurant withdrew our access', () => {
     expect((await connectionLeft()) ?? Infinity).toBeGreaterThan(0);
   });
 
-  it('is only a location with the seller whom Square names', async () => {
+  it('is not affected if Square names another seller', async () => {
     expect(await revoked({ merchantId: 'ANOTHER' })).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
     expect(await shown()).toMatchObject({ reconnectNeededAt: null });
   });
 
-  it('is not a location with a newer grant, however late the event comes', async () => {
+  it('is not affected if the event is older than its grant', async () => {
     await system.query('UPDATE locations SET access_granted_at = now() WHERE location_id = $1', [locationId]);
     const at = new Date(Date.now() - 60_000);
     expect(await revoked({ at })).toMatchObject({ status: 200, body: { outcome: 'stale' } });
@@ -141,20 +141,20 @@ describe('a location that an operator disconnects', () => {
     expect(await disconnect()).toMatchObject({ status: 200, body: { revoked: false } });
   });
 
-  it('is disconnected by the command line too, and can get a link to connect again', async () => {
+  it('can get a link to connect again, by the command line', async () => {
     const ended = await runCli(system.env, ['provider', 'disconnect', locationId]);
     expect(ended.out).toContain(`${locationId} is disconnected, and its access is revoked at the vendor`);
     const { out } = await runCli(system.env, ['provider', 'connect-link', locationId]);
     expect(out).toMatch(/https:\/\/expediter\.test\/connect\/exc_\S+/);
   });
 
-  it('is revoked by its token if the seller is unknown', async () => {
+  it('has its access revoked by the token if the seller is unknown', async () => {
     await patch({ merchantId: null });
     expect(await disconnect()).toMatchObject({ body: { revoked: true } });
     expect(square.oauth.isWithdrawn).toBe(true);
   });
 
-  it('is revoked for the seller who granted the access, whatever the settings say', async () => {
+  it('has its access revoked for the seller who granted it, whatever the settings say', async () => {
     await patch({ merchantId: 'ANOTHER' });
     expect(await disconnect()).toMatchObject({ body: { revoked: true } });
     expect(square.oauth.isWithdrawn).toBe(true);
@@ -179,7 +179,7 @@ describe('a location that an operator disconnects', () => {
     await system.query(`DELETE FROM locations WHERE location_id = 'shares'`);
   });
 
-  it('keeps its access if the vendor refuses or is away', async () => {
+  it('keeps its access, with 409, if the vendor refuses or is away', async () => {
     for (const status of [400, 503]) {
       square.fail = (route) => (route === 'POST /oauth2/revoke' ? { status } : undefined);
       const refused = await disconnect();

@@ -34,7 +34,7 @@ const rotating: Provider<z.infer<typeof Settings>> = {
 const rules = locationRules(rotating, plainProvider('lasting'));
 const pool = testPool({ max: 4 });
 
-it('renews every refresh token before it expires, and logs each location that needs a person', async () => {
+it('every refresh token is renewed before it expires, and each location that needs a person is logged', async () => {
   const locations = { broken: 'lost', fine: 'first', paused: 'other' };
   for (const [locationId, refreshToken] of Object.entries(locations)) {
     await putLocation(pool, rules, { locationId, integration: 'rotating', settings: { refreshToken } });
@@ -80,7 +80,7 @@ it('renews every refresh token before it expires, and logs each location that ne
   expect(await readGrant(pool, 'quiet')).toBeNull();
 });
 
-it("shows no grant of a location's earlier settings", async () => {
+it('a location shows no grant of its earlier settings', async () => {
   const put = (refreshToken: string): Promise<unknown> =>
     putLocation(pool, rules, { locationId: 'fine', integration: 'rotating', settings: { refreshToken } });
   await put('of another authorisation');

@@ -2,7 +2,7 @@ import { CompactEncrypt } from 'jose';
 import { expect, it } from 'vitest';
 import { parseSettingsKeys, SealedElsewhere, unseal } from '../../../src/core/locations/settings-key.ts';
 
-it('a text that was encrypted for no row is not decrypted for a row', async () => {
+it('a text that was encrypted without the name of a row is not decrypted in a row', async () => {
   const keys = parseSettingsKeys(`test:${Buffer.alloc(32, 9).toString('base64')}`);
   const text = await new CompactEncrypt(Buffer.from('{}'))
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: 'test' })

@@ -50,7 +50,7 @@ async function refound(token: string): Promise<unknown> {
 const later = (milliseconds: number): unknown =>
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + milliseconds);
 
-it('finds a valid token, with its location and expiry', async () => {
+it('the token list finds a valid token, with its location and expiry', async () => {
   const expiresAt = new Date('2100-01-01');
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1', expiresAt });
   const { token: lasting } = await issueToken(pool, { locationId: 'club-1' });
@@ -66,14 +66,14 @@ it('finds a valid token, with its location and expiry', async () => {
   expect(list.size()).toBe(2);
 });
 
-it('finds nothing before the first refresh, which reads all tokens', async () => {
+it('the token list finds nothing before its first refresh, which reads all tokens', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   expect(list.find(token)).toBeUndefined();
   expect(await refound(token)).toBeDefined();
 });
 
-it('does not read tokens that are revoked, expired or of another integration', async () => {
+it('the token list does not read tokens that are revoked, expired or of another integration', async () => {
   const { tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await revokeToken(pool, tokenId);
   await issueToken(pool, { locationId: 'club-1', expiresAt: new Date(Date.now() - 1) });
@@ -85,7 +85,7 @@ it('does not read tokens that are revoked, expired or of another integration', a
   expect(await refound(token)).toBeUndefined();
 });
 
-it('does not find a revoked token after a refresh', async () => {
+it('the token list does not find a revoked token after a refresh', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   await list.load();
@@ -94,7 +94,7 @@ it('does not find a revoked token after a refresh', async () => {
   expect(await refound(token)).toBeUndefined();
 });
 
-it('does not find an expired token, without a refresh in between', async () => {
+it('the token list does not find an expired token, even without a refresh', async () => {
   let now = new Date();
   list = listOf(pool, () => now);
   const { token } = await issueToken(pool, { locationId: 'club-1', expiresAt: new Date(now.getTime() + 60_000) });
@@ -105,13 +105,13 @@ it('does not find an expired token, without a refresh in between', async () => {
   expect(list.find(token)).toBeUndefined();
 });
 
-it('finds a token that was issued after the load', async () => {
+it('a refresh of the token list finds a token that was issued after the load', async () => {
   await list.load();
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   expect(await refound(token)).toBeDefined();
 });
 
-it('reads a change that is committed after a later refresh began', async () => {
+it('the next refresh reads a change that was not committed during the last one', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   await list.load();
@@ -128,7 +128,7 @@ it('reads a change that is committed after a later refresh began', async () => {
   expect(await refound(token)).toBeUndefined();
 });
 
-it('does not find a token of another integration, and finds it when the location is back at its integration', async () => {
+it("the token list finds a token only while its location has the token's integration", async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   await list.load();
@@ -140,7 +140,7 @@ it('does not find a token of another integration, and finds it when the location
   expect(await refound(token)).toMatchObject({ integration: 'standard' });
 });
 
-it('forgets the tokens of a removed location with the next refresh', async () => {
+it('the token list forgets the tokens of a removed location with the next refresh', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await list.load();
   await pool.query(`UPDATE locations SET paused_at = now() WHERE location_id = 'club-1'`);
@@ -149,7 +149,7 @@ it('forgets the tokens of a removed location with the next refresh', async () =>
   expect(await refound(token)).toBeUndefined();
 });
 
-it('forgets a token that was deleted by hand when it reads all tokens again, once an hour', async () => {
+it('the token list forgets a token that was deleted by hand when it reads all tokens, once an hour', async () => {
   const removed = await issueToken(pool, { locationId: 'club-1' });
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-2', 'standard', '')`);
   const kept = await issueToken(pool, { locationId: 'club-2' });
@@ -161,7 +161,7 @@ it('forgets a token that was deleted by hand when it reads all tokens again, onc
   expect(list.find(kept.token)).toBeDefined();
 });
 
-it('finds nothing in a list that is too old, until a refresh', async () => {
+it('the token list finds nothing when it is too old, until a refresh', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await list.load();
   const began = performance.now();
@@ -172,7 +172,7 @@ it('finds nothing in a list that is too old, until a refresh', async () => {
   expect(await refound(token)).toBeDefined();
 });
 
-it('keeps its list while Postgres is away, until the list is too old', async () => {
+it('the token list stays in use while Postgres is away, until it is too old', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   let answers = Number.POSITIVE_INFINITY;
   list = listOf(through((ask) => (--answers < 0 ? Promise.reject(new Error('away')) : ask())));
@@ -191,7 +191,7 @@ it('keeps its list while Postgres is away, until the list is too old', async () 
   expect(list.find(token)).toBeUndefined();
 });
 
-it('runs a load and a refresh one after the other, and after one that failed', async () => {
+it('a load and a refresh of the token list run one after the other, also after a failed one', async () => {
   let [under, most] = [0, 0];
   let isAway = true;
   list = listOf(
@@ -210,7 +210,7 @@ it('runs a load and a refresh one after the other, and after one that failed', a
   expect(most).toBe(1);
 });
 
-it('reads every page, and all tokens again if more than a page has changed', async () => {
+it('the token list reads every page, and all tokens again if more than a page has changed', async () => {
   const token = (nth: number): string => `token-${nth}`;
   const issue = (from: number, to: number): Promise<unknown> =>
     pool.query(
@@ -230,7 +230,7 @@ it('reads every page, and all tokens again if more than a page has changed', asy
   expect(list.size()).toBe(0);
 });
 
-it('reads only changes in a refresh, and the use of a token is no change', async () => {
+it('a refresh of the token list reads only changes, and the use of a token is no change', async () => {
   await pool.query(
     `INSERT INTO locations (location_id, integration, settings)
      SELECT 'many-' || nth, 'standard', '' FROM generate_series(1, 3000) nth`,

@@ -43,7 +43,7 @@ it('a revoked token is refused after five seconds, although the clock of Postgre
   expect(await judge(token)).toMatchObject({ state: 'revoked' });
 });
 
-it('a token for a location that is removed meanwhile is refused with no_location', async () => {
+it('no token is issued for a location that is removed meanwhile: the error is `no_location`', async () => {
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('left', 'standard', '')`);
   const query = pool.query.bind(pool) as (text: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>;
   vi.spyOn(pool, 'query').mockImplementation((async (text: string | pg.QueryConfig, values?: unknown[]) => {
@@ -54,7 +54,7 @@ it('a token for a location that is removed meanwhile is refused with no_location
   await expect(issueToken(pool, { locationId: 'left' })).rejects.toMatchObject({ cause: { code: 'no_location' } });
 });
 
-it('a token in use is judged again before its answer is too old, and no webhook waits for that', async () => {
+it('a token in use is checked again in the background, so that no webhook waits', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   const setClock = stopClock();
   const judge = tokenAuthenticator(pool, open, () => new Date());
@@ -65,7 +65,7 @@ it('a token in use is judged again before its answer is too old, and no webhook 
   await vi.waitFor(async () => expect(await judge(token)).toHaveProperty('state'));
 });
 
-it('webhooks of many busy locations cost Postgres one look at changes every few seconds', async () => {
+it('webhooks of many busy locations cost Postgres one query for changes every few seconds', async () => {
   const tokens = await Promise.all(Array.from({ length: 20 }, () => issueToken(pool, { locationId: 'club-1' })));
   await pool.query(`UPDATE webhook_tokens SET created_at = now() - interval '1 hour'`);
   await pool.query(`UPDATE locations SET updated_at = now() - interval '1 hour'`);
@@ -83,9 +83,9 @@ it('webhooks of many busy locations cost Postgres one look at changes every few 
 });
 
 it.each([
-  ['revoked', (tokenId: string) => revokeToken(pool, tokenId)],
-  ['of a location that was put again', () => pool.query(`UPDATE locations SET updated_at = now()`)],
-])('a busy token is looked up again when it is %s', async (_what, change) => {
+  ['it is revoked', (tokenId: string) => revokeToken(pool, tokenId)],
+  ['its location is stored again', () => pool.query(`UPDATE locations SET updated_at = now()`)],
+])('a busy token is looked up again when %s', async (_what, change) => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await pool.query(`UPDATE webhook_tokens SET created_at = now() - interval '1 hour' WHERE token_id = $1`, [tokenId]);
   const setClock = stopClock();
@@ -127,7 +127,7 @@ it('a token that was deleted by hand is refused after a minute, however busy it 
   expect(await judge(token)).toBeUndefined();
 });
 
-it('a source of invented tokens gets only its share of the waiting look-ups, so that other sources have room', async () => {
+it('a source of invented tokens gets only a share of the waiting look-ups, so that tokens of other sources are found', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   const { token: known } = await issueToken(pool, { locationId: 'club-1' });
   const judge = tokenAuthenticator(pool, open, () => new Date());

@@ -100,7 +100,7 @@ describe('stored secrets stay at their host', () => {
     expect((await patch(all, 'nested-2', { key: 'new', server: { at: HERE } })).status).toBe(200);
   });
 
-  it('and a private host is refused in any spelling', async () => {
+  it('because a URL with a private host is refused in any spelling', async () => {
     for (const url of ['\u0001https://10.0.0.1/', 'ht\ntps://10.0.0.1'])
       expect(await put(all, 'nested-3', 'nested', { ...settings, base: url })).toMatchObject({
         status: 400,
@@ -138,7 +138,7 @@ describe('the restaurant that settings name', () => {
     diningOptionGuids: { pickup: randomUUID(), delivery: randomUUID() },
   });
 
-  it('is changed by an integrator of a group only with all secrets, and is not the restaurant of another location', async () => {
+  it('is changed by an integrator of a group only with all secrets, and never to the restaurant of another location', async () => {
     const [ours, theirs, free] = [randomUUID(), randomUUID(), randomUUID()];
     expect((await put(all, 'toast-ours', 'toast', toast(ours))).status).toBe(201);
     expect((await put(all, 'toast-theirs', 'toast', toast(theirs), ['theirs'])).status).toBe(201);
@@ -169,7 +169,7 @@ describe('the restaurant that settings name', () => {
     expect((await patch(scoped, 'brand-2', { pauseMinutes: 5 })).status).toBe(200);
   });
 
-  it("is refused to a group's integrator while some location's settings cannot be decrypted", async () => {
+  it("cannot be set by a group's integrator while the settings of any location cannot be decrypted", async () => {
     await put(all, 'sealed', 'deliverect', deliverect('61bcc34f657cc48c23eb60d5'), []);
     expect((await put(scoped, 'ours:link-1', 'deliverect', deliverect('a1'))).status).toBe(201);
     await stage.query(`UPDATE locations SET settings = 'x' || settings WHERE location_id = 'sealed'`);
@@ -185,7 +185,7 @@ describe('the restaurant that settings name', () => {
     channelLinkId,
   });
 
-  it('is given to one of many simultaneous requests', async () => {
+  it('is given to only one of many simultaneous requests', async () => {
     const guid = randomUUID();
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, nth) => put(scoped, `ours:once-${nth}`, 'toast', toast(guid))),
@@ -193,7 +193,7 @@ describe('the restaurant that settings name', () => {
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, ...Array(7).fill(400)]);
   });
 
-  it('includes the path of a URL, because a bridge may have a restaurant in it', async () => {
+  it('includes the path of a URL, because one host may serve several restaurants', async () => {
     const ordersUrl = `${HERE}/restaurants/1`;
     await put(all, 'bridge', 'standard', { ordersUrl, secret: `whsec_${Buffer.alloc(24).toString('base64')}` });
     await refused(scoped, 'bridge', { ordersUrl: `${HERE}/restaurants/2` }, /ordersUrl.*: secret/);
@@ -205,7 +205,7 @@ describe('the restaurant that settings name', () => {
     ['deliverect', ['channelLinkId']],
     ['lightspeed-k', ['businessLocationId']],
     ['square', ['merchantId', 'locationId']],
-  ])('is marked in the settings of %s, and the mark is not public', async (integration, names) => {
+  ])('is marked in the settings of %s, and the API does not show the mark', async (integration, names) => {
     const { aboutSetting } = await import('../../../src/core/locations/describe-settings.ts');
     const { registry } = await import('../../../src/providers/index.ts');
     const provider = registry.get(integration);

@@ -55,7 +55,7 @@ describe('a contact gets a notice', () => {
     expect(await found()).toEqual(['in_doubt', 'late']);
   });
 
-  it('about each page of troubles, although a later page cannot be stored', async () => {
+  it('about the troubles of each page, even if a later page cannot be stored', async () => {
     await seed('late', 4, `${locationId}-first`);
     await seed('late', 3, `${locationId}-second`);
     await stage.query(`ALTER TABLE notices ADD CONSTRAINT broken CHECK (service_order_id <> '${locationId}-second')`);
@@ -65,7 +65,7 @@ describe('a contact gets a notice', () => {
     expect(await found(1)).toEqual(['late', 'late']);
   });
 
-  it('about a scheduled order that is now wanted earlier, although a pause ended before it was due', async () => {
+  it('about a scheduled order that is late since its requested time was changed to now', async () => {
     const id = await seed('late', 120);
     await change(id, `requested_at = now() + interval '3 h'`, 'orders');
     await pauseLocation(stage.pool, locationId);
@@ -75,7 +75,7 @@ describe('a contact gets a notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it("after the contact's minutes, and not if the trouble is over by then", async () => {
+  it("after the contact's minutes, if the trouble still exists", async () => {
     await setContacts(stage, locationId, [KITCHEN, OWNER]);
     const settled = await seed('in_doubt', 9);
     const lasting = await seed('in_doubt', 9, 'lasting');
@@ -93,7 +93,7 @@ describe('a contact gets a notice', () => {
     expect(await found()).toEqual(['in_doubt', 'in_doubt']);
   });
 
-  it("after the contact's minutes since the doubt began; for a doubt of the previous version, since the signal", async () => {
+  it("about a doubt when the contact's minutes have passed since the doubt began, not since the signal", async () => {
     await setContacts(stage, locationId, [OWNER]);
     const id = await seed('in_doubt', 9);
     await change(id, `signalled_at = now() - interval '1 h'`);
@@ -102,7 +102,7 @@ describe('a contact gets a notice', () => {
     expect(await found()).toEqual(['in_doubt Owner']);
   });
 
-  it('when its minutes have passed, although the troubles fill several pages', async () => {
+  it('after its minutes, even if the troubles fill several pages', async () => {
     for (const [nth, minutes] of [11, 12, 13].entries()) await seed('late', minutes, `${locationId}-${nth}`);
     await setContacts(stage, locationId, [OWNER]);
     expect(await found(2)).toEqual(['late Owner', 'late Owner', 'late Owner']);
@@ -115,7 +115,7 @@ describe('a contact gets a notice', () => {
     ['failed', 'a quarter of an hour', 901],
     ['called off', 'a quarter of an hour', 901],
   ] as const)(
-    'in one message about all waiting troubles, and about a later one that is %s in the next message, %s later',
+    'in one message about all waiting troubles, while a later trouble (%s) waits %s',
     async (kind, _time, seconds) => {
       const trouble = async (nth: number): Promise<void> => {
         const id = await seed(kind === 'called off' ? 'cancel_by_phone' : kind, 3, `${locationId}-${nth}`);
@@ -151,7 +151,7 @@ describe('a contact gets a notice', () => {
     },
   );
 
-  it('not about a trouble that was settled while it waited for the next message', async () => {
+  it('only about a trouble that still exists when the next message is due', async () => {
     await seed('failed', 1);
     await findNotices(stage.pool);
     const id = await seed('in_doubt');
@@ -178,7 +178,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual([]);
   });
 
-  it("of an order that a pause delayed, until the order's own time is over, and its deadline moves by the pause", async () => {
+  it('of an order that a pause delayed, until it is late without the time of the pause', async () => {
     await setContacts(stage, locationId, [KITCHEN, OWNER]);
     const id = await seed('late', 20);
     const deadline = async (): Promise<number> => Number((await stage.placement(id))?.['deadline_at']);
@@ -198,7 +198,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('of a scheduled order that a pause delayed when it was due; an earlier pause changes nothing', async () => {
+  it('of a scheduled order whose location was paused when the order was due', async () => {
     const id = await seed('late', 120);
     await change(id, `requested_at = now() + interval '50 min'`, 'orders');
     await change(id, `deadline_at = now() + interval '80 min'`);
@@ -210,7 +210,7 @@ describe('a contact gets no notice', () => {
     expect(Math.round(left / 60_000)).toBe(90);
   });
 
-  it('of a doubt that may still be settled automatically, but gets one that the order is late', async () => {
+  it('of a doubt that may still be settled automatically, unless the order is late', async () => {
     const id = await seed('in_doubt');
     await change(id, `next_attempt_at = now() + interval '10 s'`);
     expect(await found()).toEqual([]);
@@ -218,7 +218,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('of a doubt in addition to the notice that the order is to be cancelled by phone', async () => {
+  it('of a doubt if it gets a notice that the order must be cancelled by phone', async () => {
     const id = await seed('in_doubt');
     await stage.query(
       `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at)
@@ -238,14 +238,14 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('if it was edited by hand and is invalid, and other contacts still get theirs', async () => {
+  it('if its stored settings are invalid, while other contacts get theirs', async () => {
     await setContacts(stage, locationId, [{ via: 'pigeon' } as unknown as Contact, KITCHEN], null);
     await seed('late');
     expect(await found()).toEqual(['late']);
   });
 });
 
-describe('the steps of a notice that are due', () => {
+describe('the due steps of a notice', () => {
   /** 23:30 in Berlin. */
   const now = new Date('2027-01-31T22:30:00Z');
   const due = (contact: object, about: Partial<Parameters<typeof stepsDue>[0]> = {}): number =>
@@ -259,7 +259,7 @@ describe('the steps of a notice that are due', () => {
       ...about,
     }).length;
 
-  it('leave out a contact in its quiet hours, which may span midnight, by the clock of the restaurant', () => {
+  it('leave out a contact in its quiet hours, in the time zone of the restaurant', () => {
     expect(due({ quiet: { from: '22:00', to: '08:00' } })).toBe(0);
     expect(due({ quiet: { from: '23:00', to: '23:31' } })).toBe(0);
     expect(due({ quiet: { from: '23:31', to: '23:00' } })).toBe(1);
@@ -267,7 +267,7 @@ describe('the steps of a notice that are due', () => {
     expect(due({ quiet: { from: '23:00', to: '08:00' } }, { timeZone: 'Europe/London' })).toBe(1);
   });
 
-  it('leave out a contact for other reasons, without a way, or who already got this notice', () => {
+  it('leave out a contact who has no `via`, wants other reasons only, or already got the notice', () => {
     expect(due({ about: ['late'] })).toBe(0);
     expect(due({ about: ['late', 'in_doubt'] })).toBe(1);
     expect(due({}, { contacts: [{ name: 'Shown', email: 'a@b.example' }] })).toBe(0);
@@ -283,7 +283,7 @@ describe('the steps of a notice that are due', () => {
   });
 });
 
-it('looking for troubles reads no order that was sent or that failed long ago', async () => {
+it('the search for troubles reads no order that was sent, or that failed long ago', async () => {
   await stage.query(
     `WITH p AS (
        INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)

@@ -84,7 +84,7 @@ const linksIn = (text: string): string[] =>
   text.match(/https:\/\/expediter\.example\.com\/answer\/exa_[\w-]{49}/g) ?? [];
 
 describe('an e-mail', () => {
-  it('has the code, the restaurant, the time and what to do, with a link, and no member data', async () => {
+  it('names the order, the restaurant and what to do, with a link and without member data', async () => {
     await tell([KITCHEN]);
     await work();
     const [sent] = mail.mails;
@@ -104,7 +104,7 @@ describe('an e-mail', () => {
     expect(mail.mails[0]?.headers).toMatch(/^To: .*<kitchen@xn--mller-kva\.example>$/m);
   });
 
-  it('about several orders is one', async () => {
+  it('is sent once about several orders', async () => {
     await tell([KITCHEN], 'failed', 3);
     await work();
     expect(mail.mails).toHaveLength(1);
@@ -195,8 +195,8 @@ describe('an e-mail', () => {
   });
 });
 
-describe('a webhook', () => {
-  it('is signed by Standard Webhooks, in the language of the contact', async () => {
+describe('a webhook to the gateway', () => {
+  it('is signed as in Standard Webhooks, and is in the language of the contact', async () => {
     await tell([OWNER]);
     await work();
     const { message_id: id } = await message();
@@ -303,7 +303,7 @@ describe('a message', () => {
     expect(mail.mails).toHaveLength(1);
   });
 
-  it('stays for processes that can send it, and is given up after an hour without one', async () => {
+  it('waits for a process that can send it, and is given up after 70 minutes without one', async () => {
     await tell([KITCHEN]);
     await work({ email: undefined, webhook: undefined });
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '69 min'`);
@@ -326,7 +326,7 @@ describe('a message', () => {
     expect(await message()).toMatchObject({ outcome: null, ended_at: null });
   });
 
-  it('is sent if its way works again after an hour', async () => {
+  it('is sent even after an hour if it can be sent then', async () => {
     await tell([KITCHEN]);
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 min', failures = 9`);
     await work();
@@ -343,7 +343,7 @@ describe('a message', () => {
   });
 });
 
-it('a test message goes to each contact with a way, and reports failures', async () => {
+it('a test message goes to each contact with `via`, and the answer names each failure', async () => {
   await setContacts(stage, locationId, [KITCHEN, OWNER, { name: 'Shown', email: 'shown@nord.example' }]);
   answer = 503;
   expect(await testContacts(stage.pool, ways, locationId)).toEqual({
@@ -359,7 +359,7 @@ it('a test message goes to each contact with a way, and reports failures', async
   expect(await testContacts(stage.pool, ways, 'nowhere')).toBeUndefined();
 });
 
-it('the notices are deleted with their message', async () => {
+it('notices are deleted with their message', async () => {
   await tell([KITCHEN]);
   await deleteOld(stage.pool, 'deletion of old notices', 60);
   expect(await message()).toMatchObject({ location_id: locationId });

@@ -41,7 +41,7 @@ async function turn(): Promise<void> {
   await system.finish('relay');
 }
 
-it('a restaurant settles the doubt about its order by the link in its message, and the timeline shows it', async () => {
+it('a restaurant settles the doubt about its order by the link in its message, and the timeline shows the answer', async () => {
   await setContacts(system, 'nord', [{ name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' }]);
   const { serviceOrderId } = await system.placeOrder({ locationId: 'nord' });
   await turn();

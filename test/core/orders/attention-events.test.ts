@@ -81,7 +81,7 @@ it('a closed need is deleted after a week, but not before its end is published',
   expect((await pool.query('SELECT FROM attention_items')).rowCount).toBe(0);
 });
 
-it('orders that are held at one location are one need, which is published again after their number has changed', async () => {
+it('the held orders of one location are one need, which is published again when their number changes', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'held');
   await seed('order-3', 'held', { locationId: 'club-2' });
@@ -151,7 +151,7 @@ it('a need without a holder is published again after the configured minutes', as
   expect(await tell(40)).toEqual(['updated in_doubt order-1 reminder 1']);
 });
 
-it('a need is published as closed if it is snoozed or its case is closed, except a doubt', async () => {
+it('a need other than a doubt is published as closed if it is snoozed or its case is closed', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'failed', { locationId: 'club-2' });
   await seed('order-3', 'in_doubt', { locationId: 'club-3' });
@@ -163,7 +163,7 @@ it('a need is published as closed if it is snoozed or its case is closed, except
   expect((await tell()).toSorted()).toEqual(['closed failed club-2', 'closed held club-1']);
 });
 
-it("the holder of a location's case counts for its held orders", async () => {
+it("the held orders of a location have the holder of the location's case", async () => {
   await pool.query(
     `INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'acme', '') ON CONFLICT DO NOTHING`,
   );
@@ -174,7 +174,7 @@ it("the holder of a location's case counts for its held orders", async () => {
   expect(await tell()).toEqual(['closed held club-1 Anna']);
 });
 
-it('POS systems that do not answer are one need for each location, and one for the whole outage from five', async () => {
+it('POS systems that do not answer are one need for each location, but five of a vendor are one need together', async () => {
   const fail = (integration: string, from: number, to: number): Promise<unknown> =>
     pool.query(
       `WITH l AS (
@@ -210,7 +210,7 @@ it('POS systems that do not answer are one need for each location, and one for t
   });
 });
 
-it('a test order is no need', async () => {
+it('a test order never becomes a need', async () => {
   await seed('order-1', 'held');
   await seed('order-2', 'failed');
   await pool.query(`UPDATE placements SET next_attempt_at = 'infinity'`);
@@ -232,21 +232,21 @@ it('a need that no longer fits into a full list is not published as closed', asy
   expect(rows).toHaveLength(1);
 });
 
-it('a need that somebody takes before it is published is published as opened', async () => {
+it('a need is published as opened even if somebody takes it before that', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');
   expect(await tell()).toEqual(['opened in_doubt order-1 Anna']);
 });
 
-it('a need that ends before it is published is not published', async () => {
+it('a need that has ended before its first event is not published', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   await end('order-1');
   expect(await tell()).toEqual([]);
 });
 
-it('a need that comes back before its end is published continues', async () => {
+it('if a need comes back before its end was published, it continues as `updated`', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
   await end('order-1');
@@ -255,7 +255,7 @@ it('a need that comes back before its end is published continues', async () => {
   expect(await tell()).toEqual(['updated in_doubt order-1']);
 });
 
-it('a need that ends during its publishing is published as closed, because the first event may have arrived', async () => {
+it('if a need ends during its first publishing, its end is published too, because the first event may have arrived', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   const told: string[] = [];
@@ -271,7 +271,7 @@ it('a need that ends during its publishing is published as closed, because the f
   expect(told).toEqual(['opened', 'closed']);
 });
 
-it('an event that cannot be published is retried, and replaced by a newer state', async () => {
+it('an event that cannot be published is tried again with the newest state', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   const told: string[] = [];
@@ -294,7 +294,7 @@ it('an event that cannot be published is retried, and replaced by a newer state'
   ]);
 });
 
-it('an event is a sentence with its page, and has no member data', async () => {
+it('an event has a sentence and a link to its page, and no member data', async () => {
   await seed('order 1', 'in_doubt');
   await recordAttention(pool);
   const { rows } = await pool.query<{ row: AttentionRow }>(`SELECT ${ATTENTION_ROW} AS row FROM attention_items k`);

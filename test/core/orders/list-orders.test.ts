@@ -50,7 +50,7 @@ it.each<[string, OrderFilter, string?]>([
   ['by an integration that none has', { integration: 'other' }],
   ['of a time long ago', { until: new Date(Date.now() - 15_000_000) }],
   ['of all time', { since: new Date(0) }],
-])('a page of orders costs the same however many there are: %s', async (_what, filter, after) => {
+])('a page of orders reads only few rows, however many orders there are (filter: %s)', async (_what, filter, after) => {
   const { whole, reads } = await readPlans(pool, (asked) => listOrders(asked, filter, { after, limit: 50 }));
   expect(whole).toEqual([]);
   expect(reads).toBeLessThanOrEqual(READS);
@@ -59,7 +59,7 @@ it.each<[string, OrderFilter, string?]>([
 const idsOf = (pages: { orders: { serviceOrderId: string }[] }[]): string[] =>
   pages.flatMap(({ orders }) => orders.map(({ serviceOrderId }) => serviceOrderId));
 
-it('following next to the end finds every match once, whatever the filter', async () => {
+it('the pages of a list have every match once, even if there are few matches', async () => {
   await pool.query(`UPDATE orders SET rank = 80 WHERE service_order_id IN ('order-3', 'order-19999')`);
   const pages = await allPages((after: string | undefined) =>
     listOrders(pool, { status: 'cancelled' }, { after, limit: 50 }),
@@ -68,23 +68,20 @@ it('following next to the end finds every match once, whatever the filter', asyn
   expect(pages.length).toBeGreaterThan(5);
 });
 
-it.each([1, 30])(
-  'orders of %i locations and more are listed by time, and a list of no locations is empty',
-  async (clubs) => {
-    const locations = ['quiet', 'nowhere', ...Array.from({ length: clubs }, (_, nth) => `club-${nth + 7}`)];
-    const { rows } = await pool.query<{ id: string }>(
-      `SELECT service_order_id AS id FROM placements WHERE location_id = ANY ($1) ORDER BY signalled_at DESC`,
-      [locations],
-    );
-    const pages = await allPages((after: string | undefined) =>
-      listOrders(pool, { locations }, { after, limit: 100 * clubs }),
-    );
-    expect(idsOf(pages)).toEqual(rows.map(({ id }) => id));
-    expect(await listOrders(pool, { locations: [] }, { limit: 50 })).toEqual({ orders: [], next: null });
-  },
-);
+it.each([1, 30])('orders of several locations are listed by time (%i of them busy)', async (clubs) => {
+  const locations = ['quiet', 'nowhere', ...Array.from({ length: clubs }, (_, nth) => `club-${nth + 7}`)];
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT service_order_id AS id FROM placements WHERE location_id = ANY ($1) ORDER BY signalled_at DESC`,
+    [locations],
+  );
+  const pages = await allPages((after: string | undefined) =>
+    listOrders(pool, { locations }, { after, limit: 100 * clubs }),
+  );
+  expect(idsOf(pages)).toEqual(rows.map(({ id }) => id));
+  expect(await listOrders(pool, { locations: [] }, { limit: 50 })).toEqual({ orders: [], next: null });
+});
 
-it('a list does not continue after an order of another location, nor after an unknown order', async () => {
+it('a list does not continue after an order that is unknown or of another location', async () => {
   for (const after of ['order-8', 'order-none']) {
     expect(await listOrders(pool, { locations: ['club-7'] }, { after, limit: 50 })).toBeUndefined();
   }

@@ -61,7 +61,7 @@ it('the list, its filter, the board and the metrics agree which orders need an o
   expect({ held, paused, forOperator, byPhone }).toEqual({ held: 3, paused: 2, forOperator: 1, byPhone: 3 });
 });
 
-it('an order that only a person can cancel is the same for the board, the pager and the metrics', async () => {
+it('the board, the pager and the metrics agree which orders only a person can cancel', async () => {
   const ids = Object.keys(KINDS).filter((id) => KINDS[id]?.cancelNext === 'infinity');
   const { cancelByPhone, cancelsByPhone } = await sampleAttention(pool);
   expect(new Set(cancelByPhone.map(({ serviceOrderId }) => serviceOrderId))).toEqual(new Set(ids));
@@ -73,7 +73,7 @@ it('an order that only a person can cancel is the same for the board, the pager 
   expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(ids));
 });
 
-it('the board shows that a cancel now needs a person, although its order does not change', async () => {
+it('the board shows that a cancel needs a person, even if the order does not change', async () => {
   const { seen } = await readBoard(pool);
   await pool.query(
     `UPDATE cancellations SET state = 'by_phone', next_attempt_at = 'infinity' WHERE service_order_id = $1`,
@@ -82,7 +82,7 @@ it('the board shows that a cancel now needs a person, although its order does no
   expect(needyOf((await readBoard(pool, seen)).orders)).toContain('cancel in doubt, polled');
 });
 
-it('a case is deleted a day after its last change, if it has no holder or snooze, or its order needs nobody', async () => {
+it('a case is deleted after a day if it has neither holder nor snooze, or if its order needs no operator', async () => {
   await pool.query(`UPDATE orders SET ended_at = now() WHERE service_order_id IN ('sent', 'in doubt for a person')`);
   await pool.query(
     `INSERT INTO cases (service_order_id, holder, snoozed_until, changed_at)

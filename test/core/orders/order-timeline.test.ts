@@ -20,7 +20,7 @@ describe('the timeline of an order', () => {
     expect(happened.slice(answer, answer + 3)).toEqual(['call ended', 'notified', 'placement finished']);
   });
 
-  it('does not move the answer of a call when a webhook was quicker', () => {
+  it('keeps the time of an answer if a webhook came before the answer', () => {
     const story = answered(STATEMENT, WITHIN_IT);
     story.history = story.history.map((event, i) => (i === 0 ? { ...event, recordedAt: STATEMENT } : event));
     const line = orderTimeline(story);
@@ -28,14 +28,14 @@ describe('the timeline of an order', () => {
     expect(answer?.at).toBe(WITHIN_IT);
   });
 
-  it('does not move a call that ended long before', () => {
+  it('keeps the times of calls that ended long before', () => {
     const line = orderTimeline(sampleStory());
     expect(line.filter(({ what }) => what === 'call ended').map(({ at }) => at)).toEqual(
       sampleStory().attempts.map(({ endedAt }) => endedAt),
     );
   });
 
-  it('keeps microseconds apart', () => {
+  it('sorts entries by their microseconds', () => {
     const at = (time: string): string => `2027-01-31T18:00:01.${time}+00:00`;
     const story = answered(at('2001'), at('200099'));
     const happened = orderTimeline(story).map(({ what }) => what);

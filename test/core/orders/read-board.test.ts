@@ -46,7 +46,7 @@ it('the whole board reads only orders on the board, however many are stored', as
   expect(reads).toBeLessThan(3 * (400 + 2_001) + 100);
 });
 
-it('an update of the board reads open and lately ended orders, and nothing if nothing has changed', async () => {
+it('an update of the board reads only open and recently ended orders, or nothing if nothing has changed', async () => {
   // Other databases of the same Postgres commit too: sooner or later there is a moment in which none does.
   const seen = await until(async () => {
     const { rows } = await pool.query<Seen>(
@@ -68,7 +68,7 @@ it('needs are found by indexes, however much is stored', async () => {
   expect(reads).toBeLessThan(2_500);
 });
 
-it('a change is seen once it is committed, however long ago its transaction began', async () => {
+it('the board shows a change once it is committed, however long ago its transaction began', async () => {
   const client = await pool.connect();
   await client.query('BEGIN');
   await client.query(`UPDATE orders SET rank = 40, updated_at = now() WHERE service_order_id = 'order-100'`);
@@ -85,11 +85,11 @@ it('a change is seen once it is committed, however long ago its transaction bega
 });
 
 it.each([
-  ['moves', `UPDATE orders SET rank = 50 WHERE service_order_id = $1`, 'order-200'],
+  ['gets a new status', `UPDATE orders SET rank = 50 WHERE service_order_id = $1`, 'order-200'],
   ['ends', `UPDATE orders SET rank = 60, ended_at = now() WHERE service_order_id = $1`, 'order-250'],
   ['is given up', `UPDATE orders SET ended_at = now() WHERE service_order_id = $1`, 'order-300'],
-  ['is contradicted after its end', `UPDATE orders SET rank = 80 WHERE service_order_id = $1`, 'order-3'],
-  ['is signalled', `INSERT INTO placements (service_order_id, deadline_at) VALUES ($1, now())`, 'new-1'],
+  ['gets a conflict after its end', `UPDATE orders SET rank = 80 WHERE service_order_id = $1`, 'order-3'],
+  ['gets its first signal', `INSERT INTO placements (service_order_id, deadline_at) VALUES ($1, now())`, 'new-1'],
   [
     'fails before it was fetched',
     `INSERT INTO placements (service_order_id, state, problem, deadline_at, finished_at)
@@ -109,7 +109,7 @@ it.each([
   expect(idsOf(await readBoard(pool, seen))).toContain(id);
 });
 
-it('an order that leaves the indexes is named as hidden, and can be read by its id', async () => {
+it('an order that leaves the indexes of the board is listed as hidden, and can still be read by its id', async () => {
   const before = await readBoard(pool);
   await pool.query(`UPDATE orders SET erased_at = now() WHERE service_order_id = 'order-350'`);
   const erased = await readBoard(pool, before.seen);

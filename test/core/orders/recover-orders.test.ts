@@ -47,7 +47,7 @@ const ENDED = {
 } as const;
 const UNREAD = { status: 'failed', memberState: 'failed', reason: 'the order could not be read' } as const;
 
-it('an order that had ended is recorded as ended, and a signal makes no ticket, also for a past order', async () => {
+it('an order that had ended is recorded as ended, and a later signal makes no ticket, also for a past order', async () => {
   const order = lost({ ...ENDED, providerOrderId: randomUUID() });
   expect(await record(order)).toBe('sent');
   expect(await system.order(order.serviceOrderId)).toMatchObject({ status: 'completed', sequence: 6 });
@@ -79,7 +79,7 @@ it('an unread order that was signalled again after its failure is in doubt, beca
   expect(await record(lost(UNREAD, { signalledAt: new Date('2026-11-01T18:00:05Z') }))).toBe('in_doubt');
 });
 
-it('an order that the previous version recorded as ended, without its row, does not start again', async () => {
+it('an order that the previous version recorded as ended, without a row in `orders`, does not start again', async () => {
   const order = lost(ENDED);
   await system.query(
     `INSERT INTO placements (service_order_id, state, cause, deadline_at, finished_at)
@@ -116,7 +116,7 @@ it.each([
   },
 );
 
-it('an order whose deadline passed while the service was away is looked up first, and not cancelled at once', async () => {
+it('an order whose deadline passed while the service was away is in doubt with a later deadline', async () => {
   const order = lost({ status: null, memberState: 'placed', locationId: 'club-1' });
   await system.query(
     `INSERT INTO placements (service_order_id, state, signalled_at, deadline_at) VALUES ($1, 'waiting', '2026-11-01', '2026-11-01')`,

@@ -38,7 +38,7 @@ async function codesOf(seeds: readonly number[], counts: number, first = 0): Pro
   return rows.map(({ codes }) => codes as string[]);
 }
 
-it('a code comes again only after all other codes, with any seed and number of orders', async () => {
+it('a code repeats only after all other codes, with any seed and number of orders', async () => {
   const seeds = [0, 1, 4_095, 4_096, 123_456_789, 2 ** 23, 2 ** 31 - 1];
   for (const first of [0, 2 ** 31 - CODES - 1]) {
     const found = await codesOf(seeds, CODES, first);
@@ -60,7 +60,7 @@ it('eight codes in a row end in eight different digits, and do not reveal the nu
   expect(some.filter((code, nth) => code === others[nth])).toEqual([]);
 });
 
-it('two processes give each of many simultaneous orders at one location a code of its own', async () => {
+it('two processes give different codes to simultaneous orders at one location', async () => {
   const orders = Array.from({ length: 24 }, () => sampleOrder());
   for (const order of orders) system.platform.orders.set(order.serviceOrderId, order);
   await Promise.all(orders.map(({ serviceOrderId }) => system.signal(serviceOrderId)));
@@ -78,7 +78,7 @@ it('two processes give each of many simultaneous orders at one location a code o
   }
 });
 
-it('codes count only the orders of their own location', async () => {
+it("the codes of a location count only the location's own orders", async () => {
   await system.addLocation('club-2', { ordersUrl: pos.ordersUrl });
   const counted = async (): Promise<unknown> =>
     (await system.query(`SELECT given FROM call_outs WHERE location_id = 'club-1'`))[0];

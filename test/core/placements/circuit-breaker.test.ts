@@ -41,7 +41,7 @@ describe('a circuit', () => {
     ]);
   });
 
-  it('counts only the locations of an open circuit without an answer as silent', () => {
+  it('counts a location as silent only while it is open and until the location answers', () => {
     const isSilent = (locationId: string, integration: string | null = 'acme'): boolean =>
       breaker.isSilent({ locationId, integration });
     endedAt(9, SILENCE);
@@ -72,7 +72,7 @@ describe('a circuit', () => {
     expect(state()).toBe('closed');
   });
 
-  it('opens although each silent call takes minutes and they come one after another', () => {
+  it('opens even if silent calls take minutes and end one after another', () => {
     const callS = 110;
     for (let second = 0; second < 60 + callS; second += 6) {
       vi.advanceTimersByTime(6_000);
@@ -86,10 +86,10 @@ describe('a circuit', () => {
     ['429', new TryAgain('slow down', { sent: false, httpStatus: 429, retryAfterMs: 1_000 })],
     ['404', new GiveUp('no such menu', { reason: 'closed', httpStatus: 404 })],
     ['401', new NeedsOperator('wrong token', { httpStatus: 401 })],
-    ['a limit of our own', new TryAgain('enough for now', { sent: false, retryAfterMs: 1_000 })],
+    ['our own rate limit', new TryAgain('enough for now', { sent: false, retryAfterMs: 1_000 })],
     ['settings with which no request is made', new NeedsOperator('the URL is not valid')],
     ['an order that the provider cannot write', new GiveUp('no such item', { reason: 'not on the menu' })],
-  ])('stays closed at an error that is no silence: %s', (_, error) => {
+  ])('stays closed after errors that do not mean silence: %s', (_, error) => {
     endedAt(50, error);
     expect(state()).not.toBe('open');
   });
@@ -99,25 +99,25 @@ describe('a circuit', () => {
     ['503 with Retry-After', new TryAgain('later', { sent: false, httpStatus: 503, retryAfterMs: 1_000 })],
     ['no connection', new TryAgain('ECONNREFUSED', { sent: false })],
     ['an error that the provider did not foresee', new TypeError('fetch failed')],
-  ])('opens at %s', (_, error) => {
+  ])('opens after ten times %s', (_, error) => {
     endedAt(10, error);
     expect(state()).toBe('open');
   });
 
-  it('is closed by a refusal too', () => {
+  it('closes when a POS refuses an order', () => {
     endedAt(10, SILENCE);
     ended('club-1', new GiveUp('no such item', { reason: 'not on the menu', httpStatus: 422 }));
     expect(state()).toBe('closed');
   });
 
-  it('does not open again because of calls that began before the answer', () => {
+  it('is not opened by calls that began before the last answer', () => {
     const began = performance.now();
     ended('well');
     for (let nth = 1; nth <= 20; nth += 1) ended(`club-${nth}`, SILENCE, began);
     expect(state()).toBe('closed');
   });
 
-  it('counts silence from the beginning of the call, because settings that were stored later are untried', () => {
+  it('counts silence from the beginning of a call, not from its end', () => {
     const began = performance.now();
     vi.advanceTimersByTime(15_000);
     for (let nth = 1; nth <= 10; nth += 1) ended(`club-${nth}`, SILENCE, began);

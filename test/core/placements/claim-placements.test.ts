@@ -68,7 +68,7 @@ const silent = (locationId: string, silentForS: number): SilentLocation => ({
 });
 const open = (probes: number): { integration: string; probes: number }[] => [{ integration: 'acme', probes }];
 
-it('takes of a location only its share, counting the orders under way', async () => {
+it('a claim takes only a share of the orders of each location, and counts the orders under way', async () => {
   await backlog('club-1', 10, 60);
   await backlog('club-2', 10, 60);
   expect(await claim({ busy: sendingFor('club-1', 'club-1', 'club-1') })).toEqual([
@@ -80,11 +80,11 @@ it('takes of a location only its share, counting the orders under way', async ()
   ]);
 });
 
-it('gives a location fewer workers while many are busy, so that a vendor that hangs everywhere leaves workers to others', () => {
+it('a location has fewer workers while many are busy, so that a hanging vendor leaves workers to others', () => {
   expect([0, 63, 64, 127, 128, 223].map(shareOf)).toEqual([4, 4, 2, 2, 1, 1]);
 });
 
-it('looks for orders to fetch between two queries only after a signal', async () => {
+it('between its regular queries, a claim looks for new orders only after a signal', async () => {
   // The next query is never due.
   vi.spyOn(performance, 'now').mockReturnValue(1_000);
   const due = dueLocations();
@@ -97,7 +97,7 @@ it('looks for orders to fetch between two queries only after a signal', async ()
   expect(await again()).toMatchObject([{ serviceOrderId: 'new-1' }]);
 });
 
-it('does not take a test order whose process is gone, and the order ends without a ticket', async () => {
+it('a test order whose process is gone is not claimed, and fails without a ticket', async () => {
   const test = await beginTestOrder(pool, sampleOrder(), 60);
   await pool.query(`UPDATE placements SET lease_until = now() - interval '1 s'`);
   expect(await claim({})).toEqual([]);
@@ -107,7 +107,7 @@ it('does not take a test order whose process is gone, and the order ends without
   ]);
 });
 
-it('does not record an order that was fetched under an expired lease, because it may miss a cancel', async () => {
+it('an order that was fetched under an expired lease is not recorded, because it may miss a cancel', async () => {
   await backlog(null, 1, 1);
   const leaseId = randomUUID();
   await claim({ leaseId });
@@ -136,19 +136,19 @@ it.each(['waiting', 'in_doubt'] as const)(
   },
 );
 
-it("takes the locations in turn: a location's first order goes before the backlog of others", async () => {
+it('a claim takes the locations in turn: the first order of a location goes before the backlog of others', async () => {
   await backlog('hung-1', 10, 600);
   await backlog('hung-2', 10, 600);
   await backlog('healthy', 1, 1);
   expect(await claim({ senders: 1, busy: sendingFor('hung-1', 'hung-2') })).toEqual(['healthy-1']);
 });
 
-it('takes some of the newest orders to fetch, so that a backlog does not delay the next order', async () => {
+it('a claim takes some of the newest orders to fetch, so that a backlog does not delay the next order', async () => {
   await backlog(null, 50, 60);
   expect(await claim({ oldest: 2, newest: 1 })).toEqual(['new-1', 'new-2', 'new-50']);
 });
 
-it("takes again the orders of a claim whose answer was lost, and no other process's orders", async () => {
+it('the orders of a claim whose answer was lost are taken again, but not those of another process', async () => {
   await backlog('club-1', 1, 60);
   await backlog('club-2', 1, 60);
   const [lost, held] = [randomUUID(), randomUUID()];
@@ -158,7 +158,7 @@ it("takes again the orders of a claim whose answer was lost, and no other proces
   expect(await claim({ lost: [lost] })).toEqual(['club-1-1']);
 });
 
-it('takes of an integration only as many orders as may be under way, and then those of another', async () => {
+it('a claim takes only as many orders of one integration as may be under way, then those of another', async () => {
   await configure('acme', 'acme-1', 'acme-2');
   await configure('other', 'other-1');
   await backlog('acme-1', 5, 600);
@@ -171,7 +171,7 @@ it('takes of an integration only as many orders as may be under way, and then th
   ]);
 });
 
-it('takes one order of each silent location, for as many locations as there are probes, least recently tried first', async () => {
+it('a claim takes one order of each silent location, up to the number of probes, least recently tried first', async () => {
   await configure('acme', 'acme-1', 'acme-2', 'acme-3', 'acme-4', 'well');
   for (const locationId of ['acme-1', 'acme-2', 'acme-3', 'acme-4']) await backlog(locationId, 3, 60);
   await backlog('well', 2, 1);
@@ -187,7 +187,7 @@ it.each([
   ['has new settings, which nobody has tried yet', `updated_at = now() - interval '5 s'`],
   ['is paused, and not called', 'paused_at = now()'],
   ['is paused by its POS, and not called', `pos_paused_at = now(), pos_paused_until = now() + interval '1 h'`],
-])('spends no probe on a silent location that %s', async (_, changed) => {
+])('a claim spends no probe on a silent location that %s', async (_, changed) => {
   await configure('acme', 'acme-1', 'acme-2');
   await backlog('acme-1', 2, 60);
   await backlog('acme-2', 1, 60);
@@ -197,13 +197,13 @@ it.each([
   expect(await claim({ ...about, open: open(1) })).toEqual(['acme-1-2', 'acme-2-1']);
 });
 
-it('takes the orders of a location that has moved from a silent integration to another', async () => {
+it('a claim takes the orders of a location that has moved from a silent integration to another', async () => {
   await configure('other', 'moved');
   await backlog('moved', 1, 60);
   expect(await claim({ open: open(0), silent: [silent('moved', 10)] })).toEqual(['moved-1']);
 });
 
-it('takes the overdue orders of silent locations, also orders in doubt', async () => {
+it('a claim takes the overdue orders of silent locations, also orders in doubt', async () => {
   await configure('acme', 'acme-1');
   await backlog('acme-1', 4, 60);
   await pool.query(`UPDATE placements SET deadline_at = now() - interval '1 s' WHERE service_order_id <> 'acme-1-4'`);
@@ -225,7 +225,7 @@ describe('the work of a claim', () => {
   const read = (due: DueLocations, capacity: Partial<Capacity>): Promise<ReadPlans> =>
     readPlans(pool, (recording) => claimOnce(recording, due, capacity));
 
-  it('covers only due orders, however many locations have a later one, and locks only what it claims', async () => {
+  it('covers only due orders, and locks only the rows that it claims', async () => {
     await pool.query(
       `INSERT INTO placements (service_order_id, location_id, deadline_at, next_attempt_at)
        SELECT 'later-' || nth, 'club-' || nth, now() + interval '1 h', now() + interval '10 min'
@@ -242,7 +242,7 @@ describe('the work of a claim', () => {
     expect(rows).toEqual([]);
   });
 
-  it('is small for a location with ten thousand due orders and a full share, and others are served', async () => {
+  it('is small for a location with ten thousand due orders, and other locations are served', async () => {
     await backlog('hung', 10_000, 600);
     await pool.query('VACUUM ANALYZE placements');
     const due = dueLocations();

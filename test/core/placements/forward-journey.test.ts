@@ -117,7 +117,7 @@ const memberStates = async (id: string): Promise<string[]> => (await told(id)).m
 const refusal = (code: string) => () => ({ errors: [{ message: 'no', extensions: { code } }] });
 
 describe('a signal', () => {
-  it('for a known order changes nothing', async () => {
+  it('for an order that was sent makes no second ticket', async () => {
     const { id } = await place();
     const signals = await Promise.all(Array.from({ length: 5 }, () => system.signal(id)));
     expect(new Set(signals)).toEqual(new Set([204]));
@@ -155,12 +155,12 @@ describe('a signal', () => {
   });
 });
 
-describe('try again', () => {
+describe('retries', () => {
   it.each([
     [429, 'waiting', 'pos_busy'],
     [500, 'in_doubt', 'pos_failing'],
     [503, 'in_doubt', 'pos_failing'],
-  ])('the POS answers %i, then takes the order: one ticket', async (status, state, code) => {
+  ])('an order that the POS answered with %i is sent again, and has one ticket', async (status, state, code) => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status, headers: { 'retry-after': '1' } } : undefined);
     // After a 429, no request goes to this URL for a second.
     await system.addLocation(`at-${status}`, { ordersUrl: `${pos.ordersUrl}?${status}` });
@@ -190,7 +190,7 @@ describe('try again', () => {
     expect(await system.placement(second)).toMatchObject({ state: 'waiting', cause: { code: 'pos_busy' } });
   });
 
-  it('no connection to the POS: nothing was sent, so the order is not in doubt', async () => {
+  it('an order is not in doubt if there was no connection to the POS', async () => {
     await system.addLocation('closed', { ordersUrl: `http://127.0.0.1:${await freePort()}/orders` });
     const placement = await place({ locationId: 'closed' });
     expect(placement).toMatchObject({
@@ -207,7 +207,7 @@ describe('try again', () => {
     ['missing the order', 'null' as const],
     ['answering NOT_FOUND', { errors: [{ message: 'none', extensions: { code: 'NOT_FOUND' } }] }],
     ['out of order', { errors: [{ message: 'ada@example.com broke it', extensions: { code: 'INTERNAL' } }] }],
-  ])('the platform is %s, then answers', async (_what, fault) => {
+  ])('an order is fetched again after the platform was %s', async (_what, fault) => {
     let calls = 0;
     system.platform.answer = () => (calls++ === 0 ? fault : undefined);
     const { id, state } = await place();
@@ -234,7 +234,7 @@ describe('a problem for an operator', () => {
   });
 
   it.each([401, 403])(
-    'the POS answers %i: the order is held, and tried again when the location is put',
+    'an order that the POS answered with %i is held until its location is stored again',
     async (status) => {
       pos.behave = ({ attempt }) => (attempt === 1 ? { status } : undefined);
       const placement = await place();
@@ -245,7 +245,7 @@ describe('a problem for an operator', () => {
     },
   );
 
-  it('settings that no longer fit hold the orders, even past the deadline while the location is paused', async () => {
+  it('settings that cannot be decrypted hold an order, also after a pause that was longer than its deadline', async () => {
     await system.addLocation('odd', { ordersUrl: pos.ordersUrl });
     const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'odd'`);
     await system.query(`UPDATE locations SET settings = 'no JWE at all', paused_at = now() WHERE location_id = 'odd'`);
@@ -267,7 +267,7 @@ describe('a problem for an operator', () => {
     expect(await retried(id)).toMatchObject({ state: 'sent' });
   });
 
-  it("an answer without the default query's field is a fault of ORDER_MODULE, and does not end the order", async () => {
+  it('if an answer has no field of the default query, NeedsOperator is thrown and names ORDER_MODULE', async () => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { bestellung: {} } }));
     const module = await loadOrderModule({});
     const refetch = orderRefetcher({
@@ -288,8 +288,8 @@ describe('a problem for an operator', () => {
   it.each<[string, () => PlatformFault, string]>([
     ['says FORBIDDEN', refusal('FORBIDDEN'), 'platform_refuses_us'],
     ['says UNAUTHENTICATED', refusal('UNAUTHENTICATED'), 'platform_refuses_us'],
-    ['sends an endless answer, which is read only up to the limit', () => 'endless', 'platform_answer_too_large'],
-  ])('the platform %s: the order is held', async (_what, answer, code) => {
+    ['sends an endless answer', () => 'endless', 'platform_answer_too_large'],
+  ])('an order is held if the platform %s', async (_what, answer, code) => {
     system.platform.answer = answer;
     const placement = await place();
     expect(placement).toMatchObject({ state: 'held', cause: { code } });
@@ -297,7 +297,7 @@ describe('a problem for an operator', () => {
     expect(await retried(placement.id)).toMatchObject({ state: 'sent' });
   });
 
-  it("the platform redirects: the order is held, and the platform's token is not sent to the new address", async () => {
+  it("if the platform redirects, the order is held, and the platform's token is not sent to the new address", async () => {
     const seen: IncomingHttpHeaders[] = [];
     const elsewhere = await serveHttp((request, response) => {
       seen.push(request.headers);
@@ -350,7 +350,7 @@ describe('a problem for an operator', () => {
     expect(asked.slice(2)).toEqual(['a', 'healthy-1', 'healthy-2']);
   });
 
-  it('a location has a forbidden host: the order is held, and the problem names only the host', async () => {
+  it('an order at a location with a forbidden host is held, and the problem names only the host', async () => {
     const location = { locationId: 'inside', integration: 'standard' };
     const settings = { ordersUrl: 'http://127.0.0.2:9/hidden?key=hidden', unsigned: true };
     // Put by a version that knew no such rule, or while ALLOW_PRIVATE_HOSTS named it.
@@ -372,21 +372,24 @@ describe('a problem for an operator', () => {
     ['no items', { items: [] }, 'items'],
     ['a delivery without a destination', { fulfillment: { type: 'delivery' } }, 'fulfillment.destination'],
     ['a made-up currency', { money: { ...sampleOrder().money, currency: '47 Ada' } }, 'money.currency'],
-    ['another order than the one asked for', { serviceOrderId: 'another' }, 'serviceOrderId'],
-  ])('%s: the order is held, without its values, and sent once it can be read', async (_what, wrong, path) => {
-    const order = sampleOrder();
-    const { serviceOrderId: id } = order;
-    system.platform.orders.set(id, { ...order, ...wrong });
-    await system.signal(id);
-    const { state, problem, cause } = await turn(id);
-    expect(state).toBe('held');
-    expect(problem).toContain(`the order cannot be read: ${path} `);
-    expect(cause).toMatchObject({ code: 'order_unreadable', issues: [{ path }] });
-    expect(JSON.stringify([problem, cause])).not.toMatch(/47|Ada|another/);
-    expect(await system.order(id)).toBeUndefined();
-    system.platform.orders.set(id, order);
-    expect(await retried(id)).toMatchObject({ state: 'sent' });
-  });
+    ['another id than the requested one', { serviceOrderId: 'another' }, 'serviceOrderId'],
+  ])(
+    'an order with %s is held without its values in the problem, and sent once it can be read',
+    async (_what, wrong, path) => {
+      const order = sampleOrder();
+      const { serviceOrderId: id } = order;
+      system.platform.orders.set(id, { ...order, ...wrong });
+      await system.signal(id);
+      const { state, problem, cause } = await turn(id);
+      expect(state).toBe('held');
+      expect(problem).toContain(`the order cannot be read: ${path} `);
+      expect(cause).toMatchObject({ code: 'order_unreadable', issues: [{ path }] });
+      expect(JSON.stringify([problem, cause])).not.toMatch(/47|Ada|another/);
+      expect(await system.order(id)).toBeUndefined();
+      system.platform.orders.set(id, order);
+      expect(await retried(id)).toMatchObject({ state: 'sent' });
+    },
+  );
 
   it('an order that cannot be read is fetched again at a new signal, and when a process starts', async () => {
     const orders = [sampleOrder(), sampleOrder()] as const;
@@ -407,12 +410,12 @@ describe('a problem for an operator', () => {
     await another.drain();
   });
 
-  it('a platform with many orders that cannot be read does not count as one that refuses us', async () => {
+  it('many orders that cannot be read do not count as refusals by the platform', async () => {
     for (let nth = 0; nth < 5; nth += 1) expect(await place({ items: [] })).toMatchObject({ state: 'held' });
     expect(await place()).toMatchObject({ state: 'sent' });
   });
 
-  it('a platform that refuses us is asked for at most two orders in five seconds, until an answer ends this for all', async () => {
+  it('a platform that refuses us is asked for at most two orders in five seconds, until it answers one of them', async () => {
     system.platform.answer = refusal('UNAUTHENTICATED');
     for (let nth = 0; nth < 3; nth += 1) await place();
     const asked = system.platform.requests.length;
@@ -441,7 +444,7 @@ describe('a problem for an operator', () => {
     expect(await system.query(open)).toEqual([]);
   });
 
-  it('a paused location holds its orders, the paused time does not count, and resuming sends them', async () => {
+  it('a paused location holds its orders until it is resumed, and the pause does not count for the deadline', async () => {
     await system.addLocation('paused', { ordersUrl: pos.ordersUrl });
     await pauseLocation(system.pool, 'paused');
     const { id, state } = await place({ locationId: 'paused' });
@@ -453,7 +456,7 @@ describe('a problem for an operator', () => {
     expect(await memberStates(id)).toEqual(['placed', 'sent']);
   });
 
-  it("a location whose settings are fixed during the POS's refusal is tried again at once, not after 30 s", async () => {
+  it("if settings are fixed during the POS's refusal, the order is tried again at once, not after 30 s", async () => {
     let calls = 0;
     const server = await serveHttp(async (request, response) => {
       await request.toArray();
@@ -484,7 +487,7 @@ describe('a final failure', () => {
     expect(await attempts(id)).toHaveLength(1);
   });
 
-  it('follows a refusal with characters that Postgres cannot store', async () => {
+  it('follows a refusal even if its reason has characters that Postgres cannot store', async () => {
     pos.behave = () => ({ status: 422, body: { reason: 'out of \0buns' } });
     const { id, state } = await place();
     expect(state).toBe('failed');
@@ -492,7 +495,7 @@ describe('a final failure', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'GiveUp' }]);
   });
 
-  it('follows a refusal without a body only if the POS named a ticket within the last day', async () => {
+  it('follows a refusal without a body only if the POS has taken an order within the last day', async () => {
     pos.behave = () => ({ status: 422 });
     await system.addLocation('club-bare', { ordersUrl: pos.ordersUrl });
     const placing = (): Promise<Placement> => place({ locationId: 'club-bare' });
@@ -505,7 +508,7 @@ describe('a final failure', () => {
     await system.query(`UPDATE placements SET signalled_at = signalled_at - interval '25 h' WHERE state = 'sent'`);
     expect(await placing()).toMatchObject({ state: 'held' });
   });
-  it('is never attempted again', async () => {
+  it('follows for an order that ended while it waited, without another attempt', async () => {
     pos.behave = () => ({ status: 429 });
     const { id } = await place();
     await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]);
@@ -519,12 +522,12 @@ describe('a final failure', () => {
     expect(tickets(id)).toBe(0);
   });
 
-  it('follows BAD_USER_INPUT from the platform', async () => {
+  it("follows the platform's answer BAD_USER_INPUT", async () => {
     system.platform.answer = refusal('BAD_USER_INPUT');
     expect(await place()).toMatchObject({ state: 'failed', cause: { code: 'order_id_invalid' } });
   });
 
-  it("counts 120 s from the platform's first answer that the order is missing, not from the signal", async () => {
+  it("comes 120 s after the platform's first answer that the order is missing, not 120 s after the signal", async () => {
     system.platform.answer = () => 'down';
     const { id } = await place();
     system.platform.answer = () => 'null';
@@ -533,7 +536,7 @@ describe('a final failure', () => {
     expect(await retried(id)).toMatchObject({ state: 'sent', missing_since: null });
   });
 
-  it('follows 120 s of answers that the order is missing', async () => {
+  it('follows when the platform has had no such order for 120 s', async () => {
     const id = `ghost-${randomUUID()}`;
     await system.signal(id);
     expect(await turn(id)).toMatchObject({ state: 'waiting', cause: { code: 'order_missing_yet' } });
@@ -544,7 +547,7 @@ describe('a final failure', () => {
     });
   });
 
-  it('of an unread order is not final: it starts again with a signal, and its sequence continues', async () => {
+  it('of an unread order ends with a new signal, and the sequence continues', async () => {
     system.platform.answer = refusal('BAD_USER_INPUT');
     const { id } = await place();
     expect(await told(id)).toEqual([
@@ -583,7 +586,7 @@ describe('a final failure', () => {
     expect(await system.order(id)).toMatchObject({ sequence: 3 });
   });
 
-  it('of a fetched order stays after another signal', async () => {
+  it('of a fetched order does not end with a new signal', async () => {
     pos.behave = () => ({ status: 422 });
     const failed = await place();
     pos.behave = undefined;
@@ -604,14 +607,14 @@ describe('a final failure', () => {
   });
 });
 
-describe('the deadline', () => {
+describe('failures of orders', () => {
   const NOT_ASKED = {
     memberState: 'failed',
     reason: 'the restaurant could not take the order',
     reasonCode: 'technical',
   };
 
-  it('fails an order whose POS cannot be reached until then, and the member is notified', async () => {
+  it('an order whose POS cannot be reached until the deadline fails, and the member is notified', async () => {
     pos.behave = () => ({ status: 429 });
     const { id } = await place();
     expect(await afterSeconds(id, 1_801)).toMatchObject({ state: 'failed', cause: { code: 'deadline_passed' } });
@@ -619,7 +622,7 @@ describe('the deadline', () => {
     expect(await memberStates(id)).toEqual(['placed', 'failed']);
   });
 
-  it('fails an order whose platform cannot be reached until then, and the member is notified', async () => {
+  it('an order whose platform cannot be reached until the deadline fails, and the member is notified', async () => {
     system.platform.answer = () => 'down';
     const { id } = await place();
     expect(await afterSeconds(id, 1_801)).toMatchObject({ state: 'failed' });
@@ -627,7 +630,7 @@ describe('the deadline', () => {
     expect(await told(id)).toMatchObject([NOT_ASKED]);
   });
 
-  it('fails an order that could not be read until then, with its last problem and without blaming the POS', async () => {
+  it('an order that cannot be read until the deadline fails with its last problem, without blaming the POS', async () => {
     const { id, state, problem } = await place({ items: [] });
     expect(state).toBe('held');
     expect(await afterSeconds(id, 1_801)).toMatchObject({
@@ -638,7 +641,7 @@ describe('the deadline', () => {
     expect(await told(id)).toMatchObject([NOT_ASKED]);
   });
 
-  it('fails an order that was held until then, without blaming the POS', async () => {
+  it('an order that is held until the deadline fails without blaming the POS', async () => {
     pos.behave = () => ({ status: 401 });
     const { id, state } = await place();
     expect(state).toBe('held');
@@ -646,7 +649,7 @@ describe('the deadline', () => {
     expect((await told(id)).at(-1)).toMatchObject(NOT_ASKED);
   });
 
-  it('fails an order repeatedly with rising numbers, also above a floor', async () => {
+  it('an order that fails repeatedly gets rising sequence numbers, also above a stored floor', async () => {
     system.platform.answer = refusal('BAD_USER_INPUT');
     const { id } = await place();
     await system.signal(id);
@@ -658,7 +661,7 @@ describe('the deadline', () => {
     expect((await told(id)).map(({ sequence }) => sequence)).toEqual([1, 2, 1_001]);
   });
 
-  it('counts from requestedAt if that is later', async () => {
+  it('the deadline counts from requestedAt if that is later', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
     const requestedAt = new Date(Date.now() + 7_200_000).toISOString();
     const { id } = await place({ fulfillment: { type: 'pickup', requestedAt } });
@@ -669,7 +672,7 @@ describe('the deadline', () => {
 describe('an order in doubt', () => {
   const FOR_A_PERSON = { state: 'in_doubt', next_attempt_at: Infinity };
 
-  it('is sent again to a POS that deduplicates, and has one ticket with the same id', async () => {
+  it('is sent again to a POS that deduplicates, and has one ticket', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : undefined);
     const { id } = await place();
     expect(await retried(id)).toMatchObject({ state: 'sent' });
@@ -677,7 +680,7 @@ describe('an order in doubt', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'TryAgain' }, { outcome: 'placed' }]);
   });
 
-  it('is cancelled after the deadline, and neither failed nor repeated', async () => {
+  it('is cancelled at the POS after the deadline, instead of being repeated', async () => {
     pos.behave = () => 'drop-answer';
     const { id, state } = await place();
     expect(state).toBe('in_doubt');
@@ -692,7 +695,7 @@ describe('an order in doubt', () => {
     expect(await system.query('SELECT state FROM cancellations WHERE service_order_id = $1', [id])).toHaveLength(1);
   });
 
-  it('starts its minute again when a repeat fails, which may still make a ticket', async () => {
+  it('waits a full minute again after a failed repeat, which may still make a ticket', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503 });
     const { id } = await place();
     const placement = await retried(id);
@@ -701,24 +704,21 @@ describe('an order in doubt', () => {
   });
 
   const taken: PosFault[] = ['drop-answer', { status: 503, takes: true }];
-  it.each(taken)(
-    'is repeated only while the POS recognises a repeat, and then left to a person, after %j',
-    async (first) => {
-      await system.addLocation('forgetful', { ordersUrl: pos.ordersUrl, unsigned: true }, 'forgetful');
-      pos.behave = ({ attempt }) => (attempt === 1 ? first : { status: 503 });
-      const { id } = await place({ locationId: 'forgetful' });
-      // Within the hour it is sent again.
-      await retried(id);
-      expect(await attempts(id)).toHaveLength(2);
-      await system.query(
-        `UPDATE placement_attempts SET started_at = started_at - interval '3590 s' WHERE service_order_id = $1`,
-        [id],
-      );
-      pos.behave = undefined;
-      expect(await retried(id)).toMatchObject({ ...FOR_A_PERSON, cause: { code: 'repeat_unrecognised' } });
-      expect(await attempts(id)).toHaveLength(2);
-    },
-  );
+  it.each(taken)('is left to a person once the POS no longer recognises a repeat (first answer: %j)', async (first) => {
+    await system.addLocation('forgetful', { ordersUrl: pos.ordersUrl, unsigned: true }, 'forgetful');
+    pos.behave = ({ attempt }) => (attempt === 1 ? first : { status: 503 });
+    const { id } = await place({ locationId: 'forgetful' });
+    // Within the hour it is sent again.
+    await retried(id);
+    expect(await attempts(id)).toHaveLength(2);
+    await system.query(
+      `UPDATE placement_attempts SET started_at = started_at - interval '3590 s' WHERE service_order_id = $1`,
+      [id],
+    );
+    pos.behave = undefined;
+    expect(await retried(id)).toMatchObject({ ...FOR_A_PERSON, cause: { code: 'repeat_unrecognised' } });
+    expect(await attempts(id)).toHaveLength(2);
+  });
 
   it('does not fail when the POS refuses the repeat, because the first request may have made a ticket', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 422, body: { reason: 'closed now' } });
@@ -750,7 +750,7 @@ describe('an order in doubt', () => {
     },
   );
 
-  it('does not come from a database that fails while the answer is stored', async () => {
+  it("is not the result if the database fails while the POS's answer is stored", async () => {
     const server = await serveHttp(async (request, response) => {
       await request.toArray();
       sendJson(response, 200, { providerOrderId: 'known-all-along' });
@@ -775,7 +775,7 @@ describe('an order in doubt', () => {
     await server.stop();
   });
 
-  it('does not come from a machine that is suspended before the call: the next worker makes the call', async () => {
+  it('is not the result if the machine is suspended before the call: the next worker makes the call', async () => {
     await system.addLocation('suspended', { ordersUrl: pos.ordersUrl });
     await pauseLocation(system.pool, 'suspended');
     const { id } = await place({ locationId: 'suspended' });
@@ -798,7 +798,7 @@ describe('an order in doubt', () => {
   });
 
   it.each<PosFault>(['drop-answer', { status: 503, takes: true }])(
-    'after %j is looked up at its POS first, so that no second ticket is made',
+    'is looked up at its POS before it is sent again (first answer: %j)',
     async (fault) => {
       plain.behave = ({ attempt }) => (attempt === 1 ? fault : undefined);
       const { id } = await place({ locationId: 'findable' });
@@ -866,7 +866,7 @@ describe('an order in doubt', () => {
     expect(await resolveNotThere(system.pool, id)).toMatchObject({ cause: { code: 'absent_too_early', seconds: 55 } });
   });
 
-  it('is in doubt since the call without an answer until the doubt is settled, and may be in doubt again', async () => {
+  it('is in doubt since the call that got no answer, until the doubt is settled', async () => {
     plain.behave = ({ attempt }) => (attempt === 1 ? { status: 429 } : 'drop-answer');
     const { id } = await place({ locationId: 'blind' });
     const first = await retried(id);
@@ -880,7 +880,7 @@ describe('an order in doubt', () => {
   });
 
   it.each([503, 500, 408])(
-    'comes from a %i of a POS that does not deduplicate, because it may have taken the order',
+    'is the result of a %i from a POS that does not deduplicate, because it may have taken the order',
     async (status) => {
       plain.behave = () => ({ status, takes: true });
       const placement = await place({ locationId: 'blind' });
@@ -894,7 +894,7 @@ describe('an order in doubt', () => {
     [429, 'waiting'],
     [422, 'failed'],
     [401, 'held'],
-  ])('does not come from a %i, which refuses the order: %s', async (status, state) => {
+  ])('is not the result of a %i, which refuses the order: the order is %s', async (status, state) => {
     plain.behave = () => ({ status });
     expect(await place({ locationId: 'blind' })).toMatchObject({ state });
   });
@@ -934,7 +934,7 @@ describe('when the POS sends a webhook before its answer', () => {
     return { id, outcomes };
   }
 
-  it('with our id: the event moves the order, the POS id is stored, and no `sent` is published after it', async () => {
+  it('a webhook with our id moves the order, and no `sent` is published after it', async () => {
     const { id, outcomes } = await placeAtHastyPos('standard', (serviceOrderId) =>
       statusWebhook({ serviceOrderId, status: 'RECEIVED' }),
     );
@@ -948,7 +948,7 @@ describe('when the POS sends a webhook before its answer', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'placed' }]);
   });
 
-  it('with only the POS id: the event waits for the answer, and then moves the order', async () => {
+  it('a webhook with only the POS id waits for the answer, then moves the order', async () => {
     const { id, outcomes } = await placeAtHastyPos('findable', (serviceOrderId) =>
       statusWebhook({ providerOrderId: `pos-${serviceOrderId}`, status: 'IN_PROGRESS' }),
     );
@@ -959,7 +959,7 @@ describe('when the POS sends a webhook before its answer', () => {
 });
 
 describe('fair shares', () => {
-  it('a POS that hangs keeps only its own orders waiting', async () => {
+  it('a POS that hangs delays only its own orders', async () => {
     await system.addLocation('hanging', { ordersUrl: plain.ordersUrl }, 'hanging');
     for (let nth = 0; nth < 6; nth += 1) await system.placeOrder({ locationId: 'hanging' });
     const round = system.round('placements');

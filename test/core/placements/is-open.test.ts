@@ -12,7 +12,7 @@ import { sampleOrder } from '../../../world/platform/sample-order.ts';
 
 const OPEN = 1_000;
 
-it('finds a placement by its id with few reads, however many were opened since its statements were planned', async () => {
+it('a placement is found by its id with few reads, however many were opened since the statement was planned', async () => {
   const options = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off';
   // One connection, which plans each statement once.
   const pool = new pg.Pool({ connectionString: await createDatabase(), max: 1, options });
@@ -49,7 +49,7 @@ it('finds a placement by its id with few reads, however many were opened since i
   }
 });
 
-it('the time for a missing order counts from the first question, not from its slow answer', async () => {
+it('the time for a missing order counts from the first request, not from its slow answer', async () => {
   const pool = new pg.Pool({ connectionString: await createDatabase() });
   const waits = vi.spyOn(performance, 'now');
   try {

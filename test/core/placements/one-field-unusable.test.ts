@@ -149,7 +149,7 @@ it(
   },
 );
 
-it('an order is placed without its unusable optional fields, which the timeline, the log and the API name by code and path', async () => {
+it('an order is placed without its unusable optional fields; timeline, log and API name them by code and path', async () => {
   const member = { id: 'm', name: 'Ada', phone: '0151 23456789', email: 'none' };
   const id = await place({}, (order) => Object.assign(order, { member }));
   await system.round('placements');

@@ -126,7 +126,7 @@ beforeEach(async () => {
   breaker = circuitBreaker({ info() {}, warn() {}, error() {} });
 });
 
-it('polls an order that was sent and not received in three minutes, and publishes the answer', async () => {
+it('an order that was sent but not received within three minutes is polled, and the answer is published', async () => {
   const { locationId, id } = await placeAlone();
   says.set(id, [{ status: 'in_progress', nativeStatus: 'COOKING' }]);
   await pass(2 * MINUTE);
@@ -144,7 +144,7 @@ it('polls an order that was sent and not received in three minutes, and publishe
   expect(kept).toMatchObject({ polled: true, outcome: 'applied', headers: {}, location_id: locationId });
 });
 
-it('does not poll an order whose webhooks come', async () => {
+it('an order whose webhooks come is not polled', async () => {
   const { locationId, id } = await placeAlone();
   await webhook(locationId, { status: 'received', serviceOrderId: id });
   await pass(20 * MINUTE);
@@ -153,7 +153,7 @@ it('does not poll an order whose webhooks come', async () => {
   expect(await ask()).toEqual([]);
 });
 
-it('polls an order that is past its requested time and has not ended', async () => {
+it('an order that is past its requested time and has not ended is polled', async () => {
   const locationId = await addTill();
   const [{ now } = {}] = await system.query('SELECT clock.now()');
   const id = await placeAt(locationId, new Date((now as Date).getTime() + 30 * MINUTE * 1_000).toISOString());
@@ -168,7 +168,7 @@ it('polls an order that is past its requested time and has not ended', async () 
   expect(await ask()).toEqual([]);
 });
 
-it("polls an order that is past its POS's estimate, and stores a new estimate without counting a missed webhook", async () => {
+it("an order that is past its POS's estimate is polled, and a new estimate does not count as a missed webhook", async () => {
   const locationId = await addTill();
   const [{ now } = {}] = await system.query('SELECT clock.now()');
   const inMinutes = (minutes: number): string =>
@@ -199,7 +199,7 @@ it("polls an order that is past its POS's estimate, and stores a new estimate wi
   }
 });
 
-it('polls a location that has gone silent while others of its vendor have not', async () => {
+it('a silent location is polled if other locations of its vendor are not silent', async () => {
   const [silent, other] = [await addTill(), await addTill()];
   const id = await placeAt(silent);
   await webhook(silent, { status: 'received', serviceOrderId: id });
@@ -214,7 +214,7 @@ it('polls a location that has gone silent while others of its vendor have not', 
   expect(await ask()).toEqual([id]);
 });
 
-it('polls all orders of a location that misses webhooks, one each minute', async () => {
+it('a location that misses webhooks has all its orders polled, one each minute', async () => {
   const locationId = await addTill();
   const ids = [await placeAt(locationId), await placeAt(locationId), await placeAt(locationId)];
   for (const id of ids.slice(1)) await webhook(locationId, { status: 'received', serviceOrderId: id });
@@ -239,7 +239,7 @@ it('polls all orders of a location that misses webhooks, one each minute', async
   expect(await askEachMinute(1)).toBe(0);
 });
 
-it('polls a location at most once a minute, however many processes poll', async () => {
+it('a location is polled at most once a minute, however many processes poll', async () => {
   const locationId = await addTill();
   for (let i = 0; i < 3; i++) says.set(await placeAt(locationId), [{ status: 'received' }]);
   await pass(4 * MINUTE);
@@ -253,7 +253,7 @@ it('polls a location at most once a minute, however many processes poll', async 
   expect(await ask()).toHaveLength(2);
 });
 
-it('leaves a location to another process that claims it first, and takes the next location', async () => {
+it('polling leaves a location to another process that claims it first, and takes the next location', async () => {
   const [first, second] = [await addTill(), await addTill()];
   await placeAt(first);
   await pass(1);
@@ -270,7 +270,7 @@ it('leaves a location to another process that claims it first, and takes the nex
   expect(await claimQuietOrders(system.pool, ['till'], 1)).toMatchObject([{ locationId: second, serviceOrderId: id }]);
 });
 
-it('polls an order without news less and less often, and stores nothing', async () => {
+it('an order without news is polled less and less often, and nothing is stored', async () => {
   const { locationId, id } = await placeAlone();
   await webhook(locationId, { status: 'received', serviceOrderId: id });
   says.set(id, [{ status: 'received' }]);
@@ -283,7 +283,7 @@ it('polls an order without news less and less often, and stores nothing', async 
   expect(await system.query('SELECT FROM webhooks WHERE polled AND location_id = $1', [locationId])).toEqual([]);
 });
 
-it('waits as long as the vendor asks for', async () => {
+it('polling waits as long as the vendor asks', async () => {
   const id = await placeAt(await addTill());
   says.set(id, new TryAgain('too many', { sent: false, httpStatus: 429, retryAfterMs: 10 * MINUTE * 1_000 }));
   await pass(4 * MINUTE);
@@ -292,7 +292,7 @@ it('waits as long as the vendor asks for', async () => {
   expect(outcomes()).toEqual(['failed', 'failed']);
 });
 
-it('waits for an answer as long as an attempt at that POS may take', async () => {
+it('polling waits for an answer as long as an attempt at that POS may take', async () => {
   const id = await placeAt(await addTill());
   await pass(4 * MINUTE);
   const silent: Provider['readStatus'] = (_ref, _order, { signal }) => neverAnswers(signal);
@@ -304,7 +304,7 @@ it('waits for an answer as long as an attempt at that POS may take', async () =>
   expect(outcomes()).toEqual(['failed', 'said_more']);
 });
 
-it('does not poll a vendor that does not answer, and polls it after its circuit has closed', async () => {
+it('a vendor that does not answer is not polled until its circuit has closed', async () => {
   const id = await placeAt(await addTill());
   says.set(id, [{ status: 'received' }]);
   await pass(4 * MINUTE);
@@ -318,7 +318,7 @@ it('does not poll a vendor that does not answer, and polls it after its circuit 
   expect(await ask()).toEqual([id]);
 });
 
-it('does not open the circuit of its vendor when polls fail', async () => {
+it('failed polls do not open the circuit of their vendor', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 10; i++) ids.push(await placeAt(await addTill()));
   for (const id of ids) says.set(id, new TryAgain('cut off', { sent: true }));
@@ -327,7 +327,7 @@ it('does not open the circuit of its vendor when polls fail', async () => {
   expect(breaker.isOpen('till')).toBe(false);
 });
 
-it('polls at once again if a webhook is newer than the last answer', async () => {
+it('an order is polled at once again if a webhook is newer than the last answer', async () => {
   const { locationId, id } = await placeAlone();
   says.set(id, []);
   await pass(4 * MINUTE);
@@ -338,7 +338,7 @@ it('polls at once again if a webhook is newer than the last answer', async () =>
   expect(await askEachMinute(4)).toBe(2);
 });
 
-it('does not keep one order from being polled because another has news each time', async () => {
+it('an order is still polled if another order of its location has news each time', async () => {
   const locationId = await addTill();
   const [dead, live] = [await placeAt(locationId), await placeAt(locationId)];
   says.set(dead, [{ status: 'ready' }]);
@@ -353,7 +353,7 @@ it('does not keep one order from being polled because another has news each time
   }
 });
 
-it('prefers an order that may have news over an order without news', async () => {
+it('an order that may have news is polled more often than an order without news', async () => {
   const locationId = await addTill();
   const [dead, live] = [await placeAt(locationId), await placeAt(locationId)];
   says.set(dead, [{ status: 'ready' }]);
@@ -367,7 +367,7 @@ it('prefers an order that may have news over an order without news', async () =>
   expect(asked.filter((id) => id === live).length).toBeGreaterThan(3);
 });
 
-it('rejects an answer about another order or with an unknown status', async () => {
+it('an answer about another order or with an unknown status is rejected', async () => {
   const ids = [await placeAt(await addTill()), await placeAt(await addTill())] as const;
   says.set(ids[0], [{ status: 'cancelled', serviceOrderId: ids[1] }]);
   says.set(ids[1], [{ status: 'burnt' as 'failed' }]);
@@ -377,7 +377,7 @@ it('rejects an answer about another order or with an unknown status', async () =
   for (const id of ids) expect(await statusOf(id)).toBeNull();
 });
 
-it('continues with the other orders if the POS does not know one, or cannot be asked about it', async () => {
+it('polling continues with the other orders if the POS does not know one, or cannot be asked about it', async () => {
   const locationId = await addTill();
   const ids = [await placeAt(locationId), await placeAt(locationId), await placeAt(locationId)] as const;
   says.set(ids[0], []);
@@ -388,7 +388,7 @@ it('continues with the other orders if the POS does not know one, or cannot be a
   expect(outcomes()).toEqual(['unknown', 'not_asked', 'said_more']);
 });
 
-it('skips an erased order and polls the others', async () => {
+it('polling skips an erased order and continues with the others', async () => {
   const locationId = await addTill();
   const erased = await placeAt(locationId);
   await withClient(system.pool, (client) => eraseOrders(client, [erased], true));
@@ -398,7 +398,7 @@ it('skips an erased order and polls the others', async () => {
   expect(await ask()).toEqual([id]);
 });
 
-it('stores a POS id that only the answer names', async () => {
+it('a POS id that only the answer to a poll names is stored', async () => {
   const { locationId, id } = await placeAlone();
   await system.query('UPDATE orders SET provider_order_id = NULL WHERE service_order_id = $1', [id]);
   await system.query('DELETE FROM provider_orders WHERE service_order_id = $1', [id]);
@@ -411,7 +411,7 @@ it('stores a POS id that only the answer names', async () => {
   expect(await statusOf(id)).toBe('ready');
 });
 
-it('stores an answer that can be replayed', async () => {
+it('a stored answer to a poll can be replayed', async () => {
   const id = await placeAt(await addTill());
   says.set(id, [{ status: 'ready' }]);
   await pass(4 * MINUTE);
@@ -427,7 +427,7 @@ it('stores an answer that can be replayed', async () => {
   expect(again).toMatchObject({ outcome: 'duplicate', events: [{ status: 'ready' }] });
 });
 
-it('does not wait for a slow vendor, and aborts open calls when it stops', async () => {
+it('polling does not wait for a slow vendor, and aborts open calls when it stops', async () => {
   const [slow, quick] = [await placeAt(await addTill()), await placeAt(await addTill())];
   await pass(4 * MINUTE);
   const readStatus: Provider['readStatus'] = async (_ref, { serviceOrderId }, { signal }) =>
@@ -441,7 +441,7 @@ it('does not wait for a slow vendor, and aborts open calls when it stops', async
   expect(await statusOf(slow)).toBeNull();
 });
 
-it('runs as a job of the service', async () => {
+it('polling runs as a job of the service', async () => {
   const id = await placeAt(await addTill());
   says.set(id, [{ status: 'received' }]);
   await pass(4 * MINUTE);
@@ -450,7 +450,7 @@ it('runs as a job of the service', async () => {
   await until(() => system.logged.some((line) => line.includes('more than its webhooks')));
 });
 
-it('reports a request without its path and its query', async () => {
+it('the report about a poll has the request without its path and query', async () => {
   const serviceOrderId = await placeAt(await addTill());
   await pass(HOUR);
   observed = [];
@@ -465,7 +465,7 @@ it('reports a request without its path and its query', async () => {
   expect(JSON.stringify(told)).not.toMatch(/healthz|secret/);
 });
 
-it("reads only healthy orders' own rows, and only one process looks at a time", async () => {
+it('the search for orders to poll reads healthy orders once, in one process at a time', async () => {
   const [placed, ORDERS] = [await placeAt(await addTill()), 300];
   await system.query(
     `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank)

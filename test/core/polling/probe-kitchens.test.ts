@@ -182,7 +182,7 @@ describe('a POS whose check proves that it takes orders', () => {
     expect(checks).toBe(2);
   });
 
-  it('is not probed twice within thirty seconds because it answers orders with errors', async () => {
+  it('is probed at most every thirty seconds while it answers orders with errors', async () => {
     check = async () => {};
     await tried({ httpStatus: 500 });
     await tried({ httpStatus: 500 });
@@ -232,7 +232,7 @@ describe('a POS whose check proves that it takes orders', () => {
     { outcome: 'not_sent' },
     { outcome: 'TryAgain', cause: 'pos_busy' },
     { outcome: 'TryAgain', state: 'held' },
-  ])('is not probed after a call that proves no silence: %o', async (call) => {
+  ])('is not probed after a call that does not mean silence: %o', async (call) => {
     await tried(call);
     await round();
     expect(checks).toBe(0);
@@ -253,7 +253,7 @@ describe('a POS whose check proves that it takes orders', () => {
     expect(checks).toBe(1);
   });
 
-  it('is probed if it has reported no ticket for ten minutes while three others of its vendor report theirs', async () => {
+  it('is probed if it has reported no ticket for ten minutes while three other locations of its vendor report theirs', async () => {
     await pool.query(`DELETE FROM orders WHERE service_order_id = 'ticket'`);
     await seedOrders(pool, ['ticket'], {
       locationId,
@@ -268,7 +268,7 @@ describe('a POS whose check proves that it takes orders', () => {
     expect(checks).toBe(1);
   });
 
-  it('is probed in the next round, although another vendor has more POS systems to probe than fit into a round', async () => {
+  it('is probed in the next round, even if another vendor has more POS systems than fit into a round', async () => {
     await pool.query(
       `WITH l AS (
          INSERT INTO locations (location_id, integration, settings, created_at)
@@ -355,7 +355,7 @@ describe.each(['unprobed', 'token'])('a POS whose check does not prove that it t
     expect(await round()).toBe('open');
   });
 
-  it('is reachable if it answers only one order with 500, and unreachable if it answers a second one so', async () => {
+  it('is unreachable only if it answers two orders with 500, not one order twice', async () => {
     await tried({}, 40);
     await tried({ outcome: 'placed', state: 'sent' }, 30);
     await tried({ httpStatus: 500 }, 20);
@@ -379,7 +379,7 @@ describe.each(['unprobed', 'token'])('a POS whose check does not prove that it t
   });
 });
 
-it('a round reads only current retries, by indexes, however many orders and locations there are', async () => {
+it('a round of probes reads only current retries, however many orders and locations there are', async () => {
   await pool.query(
     `INSERT INTO locations (location_id, integration, settings)
      SELECT 'many-' || n, 'probed', 'x' FROM generate_series(1, 5000) AS n`,

@@ -40,12 +40,12 @@ it.each([
   expect(await isTheSame(type, [null, undefined, null])).toEqual({ same: true, length: 3 });
 });
 
-it('a text that is no UUID is refused', () => {
+it('a binary array refuses a text that is no UUID', () => {
   expect(() => binaryArray('uuid', ['019a0000-0000-7000-8000'])).toThrow('a UUID is required');
   expect(() => binaryArray('uuid', ['no'])).toThrow('a UUID is required');
 });
 
-it('an empty array has no elements', async () => {
+it('an empty binary array has no elements', async () => {
   const { rows } = await client.query<{ ids: string[]; rows: number }>(
     'SELECT $1::text[] AS ids, (SELECT count(*)::int FROM unnest($1::text[])) AS rows',
     [binaryArray('text', [])],
@@ -53,7 +53,7 @@ it('an empty array has no elements', async () => {
   expect(rows).toEqual([{ ids: [], rows: 0 }]);
 });
 
-it('any storable text arrives unchanged', async () => {
+it('a binary array transfers any storable text unchanged', async () => {
   const texts = fc.sample(anyText(), { numRuns: 500, seed: SEED }).map((text) => text.replaceAll('\0', ''));
   expect(await isTheSame('text', texts)).toEqual({ same: true, length: 500 });
 });

@@ -76,6 +76,6 @@ it.each([
   ['give-late-cancellations-to-people', `('', '{}', '')`],
   ['notify-estimates', ''],
   ['find-due-locations', `('-infinity', '{}')`],
-])('%s reads a few rows for each order, not all rows', async (statement, parameters) => {
+])('the statement %s reads a few rows for each order, not all rows', async (statement, parameters) => {
   expect(await workOf(pool, statement, parameters)).toBeLessThan(MANY * STEPS);
 });

@@ -67,9 +67,9 @@ it("a change of Postgres's clock is followed at once, however late the answer", 
 });
 
 it.each([
-  ['set', 0],
+  ['set to another time', 0],
   ['suspended', HOUR_MS],
-])('the clock of a machine that is %s is right before Postgres is asked again', async (_what, byMs) => {
+])('after the machine was %s, the clock is right before Postgres is asked again', async (_what, byMs) => {
   const clock = databaseClock(telling);
   await clock.follow();
   [ownSetByMs, suspendedMs] = [HOUR_MS, byMs];

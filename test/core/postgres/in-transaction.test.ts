@@ -33,7 +33,7 @@ describe('a transaction', () => {
     expect(await inATransaction()).toBe(false);
   });
 
-  it('whose connection dies does not harm the next one', async () => {
+  it('whose connection dies does not harm the next transaction', async () => {
     const died = inTransaction(pool, (client) => client.query('SELECT pg_terminate_backend(pg_backend_pid())'));
     await expect(died).rejects.toThrow();
     await inTransaction(pool, (client) => write(client, 'next'));

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { liveProcesses } from '../../../src/core/domain/live-processes.ts';
 import { runEvery } from '../../../src/core/postgres/loops.ts';
 
-it('rests for a multiple of the time that the work took', async () => {
+it('a job rests for a multiple of the time that its work took', async () => {
   const stopping = new AbortController();
   const rounds: { began: number; ended: number }[] = [];
   const work = async (): Promise<void> => {
@@ -18,7 +18,7 @@ it('rests for a multiple of the time that the work took', async () => {
   expect((second?.began ?? 0) - (first?.ended ?? 0)).toBeGreaterThan(20 * 5 - 2);
 });
 
-it('rests longer by the number of processes that share the rounds', async () => {
+it('a job rests longer by the number of processes that share the rounds', async () => {
   const stopping = new AbortController();
   const began: number[] = [];
   const work = async (): Promise<void> => {

@@ -42,7 +42,7 @@ it.each<[string, WebhookFilter]>([
   ['of all time', { since: new Date(0) }],
   ["an order's", { locations: ['busy'], serviceOrderId: 'order-1' }],
   ['to be replayed', { outcome: 'dropped', replayable: 'open' }],
-])('a page of webhooks costs the same however many there are: %s', async (_what, filter) => {
+])('a page of webhooks reads only few rows, however many webhooks there are (filter: %s)', async (_what, filter) => {
   for (const oldestFirst of [false, true]) {
     const { whole, reads } = await readPlans(pool, (asked) => listWebhooks(asked, filter, { oldestFirst, limit: 50 }));
     expect(whole).toEqual([]);
@@ -62,7 +62,7 @@ it.each<[string, WebhookFilter, string]>([
     `location_id = 'busy' AND integration = 'rare'`,
   ],
   ['nothing', { until: new Date(8e12) }, 'true'],
-])('following next to the end finds every match in order and once: by %s', async (_what, filter, condition) => {
+])('the pages of a list have every match once and in sequence (filter: %s)', async (_what, filter, condition) => {
   const { rows } = await pool.query<{ id: string }>(`SELECT id FROM webhooks WHERE ${condition} ORDER BY id`);
   const expected = rows.map(({ id }) => id);
   for (const oldestFirst of [true, false]) {
@@ -97,7 +97,7 @@ it('a replay without any match can be stopped and continued', async () => {
   expect(new Set(ids).size).toBe(2);
 });
 
-it('more webhooks of one millisecond than fit into a page are all found', async () => {
+it('webhooks of one millisecond are all found, even if they do not fit into a page', async () => {
   await pool.query(
     `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
      SELECT (at AT TIME ZONE 'UTC')::date, 'club-' || i % 3,

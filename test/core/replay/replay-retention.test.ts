@@ -68,7 +68,7 @@ const kept = async (id: string | null): Promise<Record<string, unknown> | undefi
 const BLANK = { headers: {}, body: Buffer.alloc(0), sealed: null };
 
 describe('a dropped webhook that is dropped again at its replay', () => {
-  it('is stored once: its replay has no body, headers or seal, and can still be shown and replayed', async () => {
+  it('is stored once: its replay has no body or headers of its own, but can be shown and replayed', async () => {
     const webhook = await drop('vain');
     const first = await replay(webhook);
     expect(first).toMatchObject({ outcome: 'dropped', replayOf: webhook });
@@ -107,7 +107,7 @@ describe('a dropped webhook that is dropped again at its replay', () => {
     expect(await replay(replayed.webhookId)).toMatchObject({ outcome: 'applied' });
   });
 
-  it('is deleted with its day, and its replay then says so', async () => {
+  it('is deleted with its day, and then its replay is refused with `not_stored`', async () => {
     const webhook = await drop('gone');
     const { webhookId } = await replay(webhook);
     await stage.query('DELETE FROM webhooks WHERE id = $1', [webhook]);
@@ -118,7 +118,7 @@ describe('a dropped webhook that is dropped again at its replay', () => {
 });
 
 describe('a dropped webhook that turns out to be about an erased order', () => {
-  it('is blanked with its replays by a replay, and not by a dry run', async () => {
+  it('loses its contents at a replay, together with its earlier replays, but not at a dry run', async () => {
     const webhook = await drop('erased');
     // A replay from before, of a time when the order was another's: it has contents of its own.
     const [other] = await stage.query(
@@ -146,7 +146,7 @@ describe('a dropped webhook that turns out to be about an erased order', () => {
     });
   });
 
-  it('is blanked too if its replay waited for a POS id first', async () => {
+  it('loses its contents even if its replay first waited for a POS id', async () => {
     await stage.seedOrder({ serviceOrderId: 'slow', locationId: 'club-1' });
     secretIsRight = false;
     const events = [{ providerOrderId: 'slow-1', status: 'cancelled', nativeStatus: 'x', reason: words }];
@@ -174,7 +174,7 @@ describe('a webhook with our token in its body', () => {
   const stored = async (id: string | null): Promise<string> => JSON.stringify(await kept(id));
   const token = (): string => new URL(path, 'https://expediter.test').searchParams.get('token') ?? '';
 
-  it('is shown, listed and replayed with the token, which is not readable in the table', async () => {
+  it('is shown and replayed with the token, which is not readable in the table', async () => {
     await stage.seedOrder({ serviceOrderId: 'called-back', locationId: 'club-1' });
     secretIsRight = true;
     const sent = JSON.stringify(withToken({ serviceOrderId: 'called-back' }));
@@ -204,7 +204,7 @@ describe('a webhook with our token in its body', () => {
     for (const id of ids) expect(await kept(id)).toMatchObject(BLANK);
   });
 
-  it('is not stored if its order is erased already', async () => {
+  it('is stored without its body if its order is erased already', async () => {
     secretIsRight = true;
     const { body } = await stage.post(path, withToken({ serviceOrderId: 'called-back', status: 'failed' }));
     expect(body['outcome']).toBe('stale');
@@ -229,7 +229,7 @@ describe('a webhook with our token in its body', () => {
     }
   });
 
-  it('cannot be decrypted in the row of another webhook, and the error says so', async () => {
+  it('cannot be decrypted in the row of another webhook: the error is `sealed_for_another`', async () => {
     secretIsRight = false;
     const [one, other] = [await drop('one'), await drop('other')];
     await stage.query('UPDATE webhooks w SET sealed = o.sealed FROM webhooks o WHERE w.id = $1 AND o.id = $2', [

@@ -210,7 +210,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     ).toEqual([{ outcome: 'applied', sequence: 3 }]);
   });
 
-  it('has its first arrival in its live message, which a fresh webhook has not', async () => {
+  it('has `firstReceivedAt` in its live message after a replay, unlike a new webhook', async () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'RECEIVED' }));
@@ -230,7 +230,7 @@ describe('a webhook that was dropped for a wrong secret', () => {
     expect(feed.get(serviceOrderId)?.messages).toEqual([fresh, late]);
   });
 
-  it('is judged by the time of its arrival, not by the time of a replay or an earlier replay', async () => {
+  it('is judged by the time of its arrival, not of its replay', async () => {
     const { locationId, url } = await misconfigured();
     const [serviceOrderId, other] = [await order(locationId), await order(locationId)];
     const anHourAgo = new Date(Date.now() - 3_600_000);
@@ -355,7 +355,7 @@ describe('a webhook that was verified at its arrival', () => {
     expect(await told(serviceOrderId)).toEqual(['ready_for_pickup']);
   });
 
-  it("is read by today's translator: an event that was ignored now moves the order", async () => {
+  it("is read by today's translator, so that an event that was ignored now moves the order", async () => {
     const locationId = 'reads';
     const sees = `${PUBLIC_URL}/webhook/witness/reads?`;
     const reads = (what: string): Promise<void> => system.addLocation(locationId, { sees, reads: what }, 'witness');
@@ -374,7 +374,7 @@ describe('a webhook that was verified at its arrival', () => {
     expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
-  it('is not verified again, although Postgres refused it or a replay could not read it', async () => {
+  it('is not verified again, even if Postgres refused it or a replay could not read it', async () => {
     const locationId = 'had-verified';
     const sees = `${PUBLIC_URL}/webhook/witness/${locationId}? Basic aHVudGVyMg== session=hunter3`;
     const reads = (what: string): Promise<void> => system.addLocation(locationId, { sees, reads: what }, 'witness');
@@ -397,7 +397,7 @@ describe('a webhook that was verified at its arrival', () => {
     expect(await replay(answer.body['webhookId'])).toMatchObject({ outcome: 'duplicate' });
   });
 
-  it('applies events that waited for its POS id when it is replayed, without a running service', async () => {
+  it('applies the events that waited for its POS id, also without a running service', async () => {
     const alone = { DATABASE_URL: asService(await createDatabase()) };
     const settings = JSON.stringify({ ordersUrl: ORDERS_URL, secret: RIGHT });
     const location = ['location', 'put', '--location', 'club', '--integration', 'standard', '--settings', '-'];
@@ -491,7 +491,7 @@ describe('a replay is refused', () => {
     ['an unknown outcome', ['list', '--outcome', 'lost'], /Allowed choices/],
     ['an invalid time', ['list', '--since', 'yesterday'], /3d/],
     ['an invalid limit', ['list', '--limit', '0'], /1 to 1000/],
-  ])('%s: exit 2', async (_what, args, problem) => {
+  ])('with exit code 2: %s', async (_what, args, problem) => {
     expect(await cli(['webhook', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(problem) });
   });
 });
@@ -506,7 +506,7 @@ it('a replay moves no order of another location', async () => {
 });
 
 describe('a dry run', () => {
-  it('shows the outcome of one webhook, and of all matches, and changes no table', async () => {
+  it('shows the outcome of one webhook or of all matches, and changes no table', async () => {
     const { locationId, url } = await misconfigured();
     const [a, b] = [await order(locationId), await order(locationId)];
     const first = await send(url, { serviceOrderId: a, status: 'READY' }, 'dropped');
@@ -542,7 +542,7 @@ describe('a dry run', () => {
 });
 
 describe('a replay of all matches', () => {
-  it('goes oldest first, and leaves out webhooks that were applied by an earlier replay, unless --again', async () => {
+  it('goes oldest first, and leaves out webhooks that an earlier replay applied, unless --again is given', async () => {
     const { locationId, url } = await misconfigured();
     const elsewhere = await misconfigured();
     const serviceOrderId = await order(locationId);
@@ -670,7 +670,7 @@ describe('a replay of all matches', () => {
 });
 
 describe('webhook list', () => {
-  it('names the order of each webhook, also by its POS id, and no order for an unknown one', async () => {
+  it('names the order of each webhook, also if the webhook has only the POS id', async () => {
     const { locationId, url } = await open();
     const ours = await order(locationId);
     const other = await order(locationId);
@@ -740,7 +740,7 @@ describe('webhook list', () => {
     expect(await cli(['webhook', 'list', '--after', 'nonsense'])).toMatchObject({ code: 2 });
   });
 
-  it('goes from day to day, and finds a webhook from a machine whose clock is wrong', async () => {
+  it('lists webhooks of several days, also of a machine whose clock is wrong', async () => {
     const { locationId, url } = await open();
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -767,7 +767,7 @@ describe('webhook list', () => {
 describe('webhook show', () => {
   const STEERING = /[^\P{Cc}\n]|\p{Bidi_Control}/u;
 
-  it('shows a webhook without its sealed part, and its outcome today', async () => {
+  it('shows a webhook without its sealed data, and with its outcome today', async () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const id = await send(url, { serviceOrderId, status: 'READY', reason: 'Ada is \u202elate' }, 'dropped', {

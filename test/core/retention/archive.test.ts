@@ -121,7 +121,7 @@ describe('a month of past orders', () => {
     });
   });
 
-  it('stays in the table if the archive cannot be written, and no order is lost or doubled wherever archiving stops', async () => {
+  it('stays in the table if the archive cannot be written, and the next try neither loses nor doubles an order', async () => {
     const ids = await seedPast(PART + 3);
     // The manifest is looked for, two parts and the manifest are written, and the parts are read.
     for (let stop = 0; stop < 6; stop += 1) {
@@ -154,7 +154,7 @@ describe('a month of past orders', () => {
   });
 
   it.each([1, 2, 3])(
-    'is archived and dropped although an order left its table after %i files were written',
+    'is archived and dropped even if an order left its table after %i files were written',
     async (files) => {
       const ids = await seedPast(PART + 3);
       let left = files;
@@ -174,7 +174,7 @@ describe('a month of past orders', () => {
     },
   );
 
-  it('is archived although the process before used another version of zlib', async () => {
+  it('is archived even if the process before used another version of zlib', async () => {
     const ids = await seedPast(PART + 3);
     expect(await archiveMonth(pool, store, '2025-03', { perPart: PART })).toBe(true);
     await rm(join(folder, NAME, 'manifest.json'));
@@ -321,7 +321,7 @@ describe('an archive in a bucket', () => {
     return found === undefined ? [404, '{"error":{"code":404,"message":"No such object"}}'] : [200, found];
   }
 
-  it('has the same files, below the folder of its URL', async () => {
+  it('has the same files in the folder of its URL', async () => {
     const ids = await seedPast(3);
     const bucket = archiveStore('gs://archive/chain/');
     expect(await dropArchived(bucket)).toEqual(['past_orders_202503']);

@@ -16,7 +16,7 @@ beforeAll(async () => {
   }
 });
 
-it('a day that cannot be dropped fails the job, does not keep later days, and is dropped when it can be', async () => {
+it('a day that cannot be dropped fails the job, but later days are dropped', async () => {
   await pool.query('CREATE VIEW of_an_auditor AS SELECT id FROM webhooks_20200101');
   await expect(dropOldPartitions(pool, 'webhooks', 14)).rejects.toMatchObject({ code: '2BP01' });
   const { rows } = await pool.query(`SELECT relname FROM pg_class WHERE relname ~ '^webhooks_2020\\d+$'`);

@@ -119,7 +119,7 @@ describe('an order whose member data was erased', () => {
     expect(orderTimeline(after)).toEqual(orderTimeline(before));
   });
 
-  it('takes 650 bytes at most in its row', async () => {
+  it('takes less than 650 bytes in its row', async () => {
     for (let i = 0; i < 5; i++) await completedOrder();
     await passUntilErased();
     await movePastOrders(pool, PII_DAYS);
@@ -163,7 +163,7 @@ describe('an order whose member data was erased', () => {
       `INSERT INTO cancellations (service_order_id, location_id, requested_by, deadline_at, next_attempt_at)
        VALUES ('a', 'club-1', 'platform', now(), 'infinity')`,
     ],
-  ])('stays while %s', async (_, sql) => {
+  ])('is not moved while %s', async (_, sql) => {
     await seedErased('club-1', 'a', 'b');
     await system.query(sql.includes('UPDATE') ? `${sql} WHERE service_order_id = 'a'` : sql);
     expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
@@ -172,14 +172,14 @@ describe('an order whose member data was erased', () => {
     await truncate('outbox, refreshes, cancellations');
   });
 
-  it('stays while a webhook about it is being applied, so that its status is not lost', async () => {
+  it('is not moved while a webhook about it is being applied', async () => {
     await seedErased('club-1', 'a', 'b');
     await whileLocked(pool, 'a', async () => expect(await movePastOrders(pool, PII_DAYS)).toBe(1));
     expect(await idsIn('orders')).toEqual(['a']);
     expect(await movePastOrders(pool, PII_DAYS)).toBe(1);
   });
 
-  it('is moved once, although two processes move many orders', async () => {
+  it('is moved once, even if two processes move many orders', async () => {
     const ids = Array.from({ length: 3 * MOVE_BATCH }, () => randomUUID()).toSorted();
     await seedErased('club-1', ...ids);
     const moved = await Promise.all([movePastOrders(pool, PII_DAYS), movePastOrders(pool, PII_DAYS)]);
@@ -189,7 +189,7 @@ describe('an order whose member data was erased', () => {
     expect(await idsIn('orders')).toEqual([]);
   });
 
-  it('is moved although another order cannot be, which is logged', async () => {
+  it('is moved even if another order cannot be moved, which is logged', async () => {
     await seedErased('club-1', 'a', 'broken', 'c');
     await system.query(
       `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
@@ -206,7 +206,7 @@ describe('an order whose member data was erased', () => {
     await system.query('DROP TRIGGER fail ON orders');
   });
 
-  it('is moved although older orders stay', async () => {
+  it('is moved even if older orders cannot be moved yet', async () => {
     const stuck = Array.from({ length: MOVE_BATCH + 1 }, (_, nth) => `stuck-${nth}`);
     await seedErased('club-1', ...stuck, 'free');
     await system.query(`UPDATE placements SET finished_at = NULL WHERE service_order_id LIKE 'stuck%'`);
@@ -249,7 +249,7 @@ describe('a past order', () => {
     expect(await idsIn('past_orders')).toEqual([]);
   });
 
-  it('answers a late webhook like an unknown order', async () => {
+  it('is unknown to a late webhook, whose outcome is `unmatched`', async () => {
     await seedErased('club-1', 'a');
     await movePastOrders(pool, PII_DAYS);
     expect(await send('a', 'cancelled')).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
@@ -303,7 +303,7 @@ describe('a month of past orders', () => {
     expect(tickets).toEqual([id]);
   });
 
-  it('leaves 16 bytes for each order', async () => {
+  it('leaves 16 bytes for each order when it is dropped', async () => {
     await truncate('tombstones, tombstone_locations');
     const ids = Array.from({ length: 10_000 }, () => randomUUID());
     await moveDaysAgo(100);

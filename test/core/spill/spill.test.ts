@@ -138,8 +138,8 @@ const historyOf = async (serviceOrderId: string): Promise<unknown[]> =>
 describe.each([
   ['vanishes', vanish],
   ['goes down', goDown],
-])('while Postgres is away that %s', (_how, goAway) => {
-  it('a webhook is accepted, from the first one on, and applied when it is back', async () => {
+])('when Postgres %s', (_how, goAway) => {
+  it('each webhook is accepted, and applied when Postgres is back', async () => {
     const serviceOrderId = await newOrder();
     goAway();
     const ids: string[] = [];
@@ -159,7 +159,7 @@ describe.each([
 });
 
 describe('while Postgres is away', () => {
-  it('and Pub/Sub as well, a webhook is answered 500', async () => {
+  it('a webhook is answered 500 if Pub/Sub is away too', async () => {
     vanish();
     system.pubsub.faults.publishHangs = true;
     const hung = await post(webhook, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));
@@ -171,7 +171,7 @@ describe('while Postgres is away', () => {
     expect(refused.status).toBe(500);
   });
 
-  it('and Pub/Sub hangs, encrypted webhooks count against the same byte limit as bodies', async () => {
+  it('encrypted webhooks count against the same byte limit as bodies if Pub/Sub hangs', async () => {
     goDown();
     system.pubsub.faults.publishHangs = true;
     const begun = system.logged.length;
@@ -180,7 +180,7 @@ describe('while Postgres is away', () => {
     expect(system.logged.slice(begun).join('')).toContain('too many bytes are held already');
   });
 
-  it("a token that cannot be judged is answered 500 and not spilled, and a malformed token or another location's 401", async () => {
+  it('a token that cannot be checked is answered 500 and not spilled, and a wrong token is answered 401', async () => {
     vanish();
     const before = spilled().length;
     const with_ = (token: string): string => webhook.replace(/token=.*/, `token=${token}`);
@@ -221,14 +221,14 @@ describe('while Postgres is away', () => {
     expect(message?.attributes).toEqual({});
   });
 
-  it('the beginning of a body that is too large is stored as dropped', async () => {
+  it('a webhook with a body that is too large is stored as dropped when Postgres is back', async () => {
     goDown();
     const id = await spill(webhook, 'x'.repeat(1_100_000));
     await backWith(id);
     expect(await stored(id)).toMatchObject([{ outcome: 'dropped', cause: { code: 'too_large' } }]);
   });
 
-  it("a webhook that came before its token's revocation is applied, and one after it is stored as dropped", async () => {
+  it("a webhook that came before its token's revocation is applied, and a later webhook is stored as dropped", async () => {
     const [serviceOrderId, late] = [await newOrder('revoked'), await newOrder('revoked')];
     vanish();
     const before = await spill(ofRevoked, statusWebhook({ serviceOrderId, status: 'ready' }));
@@ -311,7 +311,7 @@ it("a webhook that waited longer than the retention is applied, and deleted with
   expect(await stored(id)).toMatchObject([{ body: Buffer.alloc(0) }]);
 });
 
-it('messages that arrive together are applied in the order of their webhooks, whatever their delivery order', async () => {
+it('messages that arrive together are applied in the sequence of their webhooks', async () => {
   const keys = parseSettingsKeys(SETTINGS_KEY);
   const cameAt = [30, 10, 20];
   const sealing = cameAt.map((ms) =>
@@ -351,7 +351,7 @@ it('messages that arrive together are applied in the order of their webhooks, wh
   await drain.stop();
 });
 
-it('a message that no key decrypts is logged and given back, and delays no other', async () => {
+it('a message that no key decrypts is logged and delivered again, and delays no other message', async () => {
   const serviceOrderId = await newOrder();
   const unopened = await drained('not_decrypted');
   await publish(Buffer.from('not sealed by us'));
@@ -388,7 +388,7 @@ describe('a kitchen that stops taking orders during the outage', () => {
     return rows.length > 0;
   };
 
-  it('is paused late, and until the end that counts from its webhook', async () => {
+  it('is paused when its webhook is applied', async () => {
     goDown();
     const id = await tell('PAUSED');
     await backWith(id);
@@ -396,7 +396,7 @@ describe('a kitchen that stops taking orders during the outage', () => {
     expect(await paused()).toBe(true);
   });
 
-  it('is not paused by a webhook from before an operator resumed it', async () => {
+  it('is not paused if an operator resumed it after the webhook came', async () => {
     goDown();
     const id = await tell('PAUSED');
     // A process knows Postgres's clock to some milliseconds; an operator is not that quick.

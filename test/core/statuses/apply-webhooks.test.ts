@@ -23,7 +23,7 @@ const webhook = (...events: readonly Said[]): TranslatedWebhook => translatedWeb
 const apply = (webhooks: readonly TranslatedWebhook[]): Promise<Applied> =>
   withClient(pool, (client) => applyWebhooks(client, webhooks));
 
-it('two batches about the same orders in opposite order do not wait for each other in a circle', async () => {
+it('two batches with the same orders in opposite order do not wait for each other in a circle', async () => {
   const ids = Array.from({ length: 100 }, (_, nth) => `circle-${String(nth).padStart(2, '0')}`);
   await layOrders(ids);
   const there = ids.map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));
@@ -58,7 +58,7 @@ it('many events of one order in one batch move it as separate webhooks would', a
   ]);
 });
 
-it('of the webhooks in one batch, only the replay has its first arrival in its live message', async () => {
+it('in a batch, only the live message of a replay has the time of its first arrival', async () => {
   const ids = ['fresh-before', 'replayed', 'fresh-after'];
   await layOrders(ids);
   const [before, between, after] = ids.map((serviceOrderId) => webhook({ serviceOrderId, status: 'ready' }));

@@ -151,14 +151,14 @@ describe('events in one batch have the same result as one by one', () => {
       ],
     ],
     [
-      'an event by a POS id that an event just before it gave: it moves the order',
+      'an event with only a POS id, after the event that gives the id: it moves the order',
       [
         { order: 'a', posId: 'p', status: 'received' },
         { posId: 'p', status: 'ready' },
       ],
     ],
     [
-      'an event by a POS id that an event just after it gives: it waits, and is applied',
+      'an event with only a POS id, before the event that gives the id: it waits, and is applied',
       [
         { posId: 'p', status: 'ready' },
         { order: 'a', posId: 'p', status: 'received' },
@@ -185,7 +185,7 @@ describe('events in one batch have the same result as one by one', () => {
     ).toEqual(expected);
   });
 
-  it('although another batch gives the POS id to another order at the same moment', async () => {
+  it('even if another batch gives the POS id to another order at the same moment', async () => {
     const world = 'meanwhile';
     const expected = await oneByOne(`${world}-1`, [
       [
@@ -221,7 +221,7 @@ describe('events in one batch have the same result as one by one', () => {
     expect(await read(`${world}-2`)).toEqual(rest);
   });
 
-  it(`${SEQUENCES} random sequences (SEED=${SEED})`, async () => {
+  it(`for ${SEQUENCES} random sequences (SEED=${SEED})`, async () => {
     const webhooks = fc.array(fc.array(said, { minLength: 1, maxLength: 3 }), { minLength: 2, maxLength: 6 });
     for (const [nth, sequence] of fc.sample(webhooks, { numRuns: SEQUENCES, seed: SEED }).entries()) {
       const expected = await oneByOne(`one-${nth}-`, sequence);

@@ -37,7 +37,7 @@ function batches(flushed: number[] = [], refused: number[] = []): BatchWebhooks 
 const webhook = (serviceOrderId: string): TranslatedWebhook =>
   translatedWebhook([{ serviceOrderId, status: 'received' }]);
 
-it('webhooks that come during a batch go together in the next one, over the same connection', async () => {
+it('webhooks that come during a batch are applied in the next batch, over the same connection', async () => {
   // So none is late, however busy the machine is.
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   const lent = vi.spyOn(pool, 'connect');
@@ -56,7 +56,7 @@ it('webhooks that come during a batch go together in the next one, over the same
   expect(flushed.length).toBeLessThan(40);
 });
 
-it('a batch that is late does not delay other webhooks', async () => {
+it('a batch that waits for a lock does not delay other webhooks', async () => {
   const { accept, drain } = batches();
   await whileLocked(pool, 'locked', async () => {
     const late = accept(webhook('locked'), LATER);
@@ -67,7 +67,7 @@ it('a batch that is late does not delay other webhooks', async () => {
   await drain();
 });
 
-it('a small batch that fails is repeated one webhook at a time, each once', async () => {
+it('a small batch that fails is repeated with one webhook at a time', async () => {
   const refused: number[] = [];
   const { accept } = batches([], refused);
   const answers = await Promise.all(

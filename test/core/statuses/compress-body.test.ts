@@ -84,13 +84,13 @@ describe('a stored body', () => {
     await expectShown(id, body);
   });
 
-  it('that is only a beginning is shown as far as it goes', async () => {
+  it('that was cut off is shown as far as it is stored', async () => {
     const body = order(5_000);
     expect(body.length).toBeGreaterThan(LIMIT);
     await expectShown(await keep(url, body), body.subarray(0, STORED_OF_TOO_LARGE));
   });
 
-  it('with our token in it is encrypted whole', async () => {
+  it('with our token in it is encrypted as a whole', async () => {
     const body = Buffer.concat([order(200), Buffer.from(url)]);
     const id = await keep(url, body);
     expect(await stored(id)).toEqual({ body: Buffer.alloc(0), zstd_of: null });
@@ -114,7 +114,7 @@ describe('a stored body', () => {
     await expectShown(String(replayed['webhookId']), body, locationId);
   });
 
-  it('is gone with the member data of its order', async () => {
+  it('is erased with the member data of its order', async () => {
     const serviceOrderId = randomUUID();
     await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
     const id = await keep(url, order(100, serviceOrderId));
@@ -126,7 +126,7 @@ describe('a stored body', () => {
     await expectShown(id, Buffer.alloc(0));
   });
 
-  it('that does not have its recorded length is refused', async () => {
+  it('that does not have its recorded length is not shown: the answer is 500', async () => {
     const id = await keep(url, order(100));
     await stage.query('UPDATE webhooks SET zstd_of = 1000 WHERE id = $1', [id]);
     expect((await operator.get(`/webhooks/${id}`)).status).toBe(500);

@@ -7,7 +7,7 @@ const waiting = (locationId: string, id: string, events = 1) => ({
 });
 const ids = (taken: { webhook: TranslatedWebhook }[]): string[] => taken.map(({ webhook }) => webhook.id);
 
-it('takes webhooks from each location in turn, so that a flood does not delay another location', () => {
+it('the queue takes webhooks from each location in turn, so that a flood does not delay another location', () => {
   const queue = fairQueue();
   for (let nth = 0; nth < 1_000; nth += 1) queue.add(waiting('flood', `flood ${nth}`));
   queue.add(waiting('quiet', 'quiet 1'));
@@ -18,7 +18,7 @@ it('takes webhooks from each location in turn, so that a flood does not delay an
   expect(queue.size()).toBe(1_002 - 256);
 });
 
-it('begins with the location where the last batch ended', () => {
+it('the queue continues with the location where the last batch ended', () => {
   const queue = fairQueue();
   for (let nth = 0; nth < 300; nth += 1) queue.add(waiting(`club-${nth}`, `first of ${nth}`));
   queue.add(waiting('club-0', 'second of 0'));
@@ -29,7 +29,7 @@ it('begins with the location where the last batch ended', () => {
   expect(queue.take()).toEqual([]);
 });
 
-it('takes as many events as fit into one statement, and at least one webhook', () => {
+it('the queue gives as many events as fit into one statement, and at least one webhook', () => {
   const queue = fairQueue();
   for (let nth = 0; nth < 30; nth += 1) queue.add(waiting('club-1', `${nth}`, 50));
   expect(queue.take()).toHaveLength(20);
@@ -38,7 +38,7 @@ it('takes as many events as fit into one statement, and at least one webhook', (
   expect(queue.take()).toHaveLength(1);
 });
 
-it('is full for one location at a quarter, for ten locations earlier, and still has room for another', () => {
+it('the queue is full for one location at a quarter, and earlier if more locations fill it', () => {
   const queue = fairQueue();
   const flood = (locationId: string): number => {
     let added = 0;
@@ -52,7 +52,7 @@ it('is full for one location at a quarter, for ten locations earlier, and still 
   expect(queue.size()).toBeLessThan(4_096);
 });
 
-it('forgets a webhook that waited too long', () => {
+it('the queue forgets a webhook that waited too long', () => {
   const queue = fairQueue();
   const late = waiting('club-1', 'late');
   queue.add(late);

@@ -7,7 +7,7 @@ const about = (locationId: string, ...events: object[]) =>
 
 afterEach(() => vi.useRealTimers());
 
-it('knows an order by our id and by the POS id, at its own location', () => {
+it("the list of locked orders knows an order by our id and by the POS id, at the order's own location", () => {
   const known = lockWaits();
   known.add(about('club', { serviceOrderId: 'a', providerOrderId: 'pos-a' }));
   expect(known.has(about('club', { serviceOrderId: 'a' }))).toBe(true);
@@ -16,7 +16,7 @@ it('knows an order by our id and by the POS id, at its own location', () => {
   expect(known.has(about('other', { serviceOrderId: 'a' }))).toBe(false);
 });
 
-it('forgets an order after a webhook about it is applied, and after ten seconds', () => {
+it('the list of locked orders forgets an order after a webhook about it is applied, and after ten seconds', () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const known = lockWaits();
   known.add(about('club', { serviceOrderId: 'a' }));

@@ -69,7 +69,7 @@ const ROWS: [what: string, name: string, lock: string, about: Partial<StatusEven
   ],
 ];
 
-it.each(ROWS)('a webhook that waits for %s does not delay others', async (_what, name, lock, about) => {
+it.each(ROWS)('a webhook that waits for %s does not delay other webhooks', async (_what, name, lock, about) => {
   const [ofClub, ofNeighbour] = [numbered(`${name}-club`, 10), numbered(`${name}-other`, 10)];
   await Promise.all([seed([name, ...ofClub]), seed(ofNeighbour, 'neighbour')]);
   await pool.query(
@@ -122,7 +122,7 @@ it('locked orders that come one by one hold each batch writer for one lock time-
   await Promise.all(own);
 });
 
-it('hundreds of locked orders do not delay others either', async () => {
+it('hundreds of locked orders do not delay webhooks about other orders', async () => {
   const [ofClub, ofNeighbour] = [numbered('crowd', 150), numbered('crowd-other', 30)];
   await Promise.all([seed(ofClub), seed(ofNeighbour, 'neighbour')]);
   const asked = vi.spyOn(pg.Client.prototype, 'query');

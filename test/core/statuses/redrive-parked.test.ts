@@ -56,7 +56,7 @@ const waiting = (providerOrderId: string): Promise<Record<string, unknown>[]> =>
     providerOrderId,
   ]);
 
-it('one event of each status is parked for a POS id: the first, with what later ones add to it', async () => {
+it('one event of each status is parked for a POS id, and later events add a missing reason', async () => {
   await layOrder('merged');
   const first = webhook({ providerOrderId: 'm', status: 'ready' });
   const together = [
@@ -87,7 +87,7 @@ it('one event of each status is parked for a POS id: the first, with what later 
   );
 });
 
-it("a parked event has its first arrival in its live message, and a parked replay its webhook's first arrival", async () => {
+it('the live message of a parked event has the time of its first arrival', async () => {
   await layOrder('late');
   const came = new Date('2026-11-21T18:30:00Z');
   const replayed = {
@@ -109,7 +109,7 @@ it("a parked event has its first arrival in its live message, and a parked repla
   ]);
 });
 
-it('a POS id without parked events is not re-driven', async () => {
+it('a POS id without parked events causes no re-drive', async () => {
   await layOrder('lonely');
   expect(await learn('lonely', 'l')).toEqual([]);
   expect((await apply(webhook({ serviceOrderId: 'lonely', providerOrderId: 'l-2', status: 'ready' }))).awaited).toEqual(
@@ -157,7 +157,7 @@ it('an event whose re-drive died is applied by the sweep, however late the sweep
   expect(mark).toEqual({ recent: true });
 });
 
-it('a sweep whose clock was set back finds POS ids that are stored from then on', async () => {
+it('after the clock was set back, a sweep finds POS ids that are stored from then on', async () => {
   await layOrder('back');
   await pool.query(`UPDATE parked_sweep SET swept_until = now() + interval '1 hour'`);
   await apply(webhook({ providerOrderId: 'b', status: 'ready' }));
@@ -165,7 +165,7 @@ it('a sweep whose clock was set back finds POS ids that are stored from then on'
   expect(await sweep()).toEqual([posId('b')]);
 });
 
-it('a locked order does not delay others in the sweep, and is applied later', async () => {
+it('a locked order does not delay other orders in the sweep, and is applied later', async () => {
   await Promise.all(['locked', 'free'].map(layOrder));
   await apply(webhook({ providerOrderId: 'lk', status: 'ready' }), webhook({ providerOrderId: 'fr', status: 'ready' }));
   await learn('locked', 'lk');

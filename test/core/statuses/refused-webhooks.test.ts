@@ -195,7 +195,7 @@ async function metrics(): Promise<string> {
 }
 
 describe('a replay of a refused webhook', () => {
-  it('applies a refused webhook that is replayed by its id', async () => {
+  it('applies the webhook if it is replayed by its id', async () => {
     const locationId = await place();
     const serviceOrderId = await order(locationId);
     await post(await revokedUrl(locationId), statusWebhook({ serviceOrderId, status: 'READY' }));
@@ -205,7 +205,7 @@ describe('a replay of a refused webhook', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
   });
 
-  it('verifies its signature, as of any dropped webhook', async () => {
+  it('verifies the signature, as of any dropped webhook', async () => {
     const locationId = await place({ secret: SECRET });
     const url = await revokedUrl(locationId);
     const serviceOrderId = await order(locationId);
@@ -220,7 +220,7 @@ describe('a replay of a refused webhook', () => {
     expect(await replay(signed)).toMatchObject({ body: { outcome: 'applied' } });
   });
 
-  it('needs its id or an explicit filter, because only the token may have stopped a forger', async () => {
+  it('needs its id or an explicit filter, because the token may be all that stopped a forger', async () => {
     const locationId = await place();
     const serviceOrderId = await order(locationId);
     await post(await revokedUrl(locationId), statusWebhook({ serviceOrderId, status: 'READY' }));
@@ -245,7 +245,7 @@ describe('a refused webhook is not stored', () => {
     ['with an invented token', (old) => withToken(old, makeToken('exw_'))],
     ['with an old token at another location', (old, other) => withToken(other, old.split('token=')[1] ?? '')],
     ['with an old token at another integration', (old) => old.replace('/standard/', '/square/')],
-  ])('%s, and has the same answer', async (_what, target) => {
+  ])('%s, and is answered with the same 401', async (_what, target) => {
     const [locationId, otherId] = [await place(), await place()];
     const [old, other] = [await revokedUrl(locationId), await urlOf(otherId)];
     const url = target(old, other);
@@ -318,7 +318,7 @@ describe('a caller who guesses tokens', () => {
 });
 
 describe('a connection with an accepted token', () => {
-  it('stays open after a webhook with an old token, which is stored whole', async () => {
+  it('stays open after a webhook with an old token, and the webhook is stored whole', async () => {
     const { locationId, old, valid } = await bothUrls();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const sockets = new Set<Socket>();
@@ -335,7 +335,7 @@ describe('a connection with an accepted token', () => {
     expect((await Promise.all(bodies.map(shownBody))).toSorted()).toEqual(['', 'small', large].toSorted());
   });
 
-  it('stays open after a webhook with an old token that is longer than we read', async () => {
+  it('stays open after a webhook with an old token and a body that is longer than we read', async () => {
     const small = await startStage({ databaseUrl: stage.databaseUrl, env: { WEBHOOK_BODY_LIMIT: '1024' } });
     const { old, valid } = await bothUrls();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -354,7 +354,7 @@ describe('a connection with an accepted token', () => {
 });
 
 describe('a caller with an old token', () => {
-  it('takes no room from callers with a valid one, because their bodies are counted apart', async () => {
+  it('takes no capacity from callers with a valid token, because their bodies are counted separately', async () => {
     const { old, valid } = await bothUrls();
     const slow = await Promise.all(Array.from({ length: 6 }, () => open(old, LIMIT - 1)));
     const send = (socket: Socket): Promise<void> =>
@@ -367,7 +367,7 @@ describe('a caller with an old token', () => {
     for (const socket of slow) socket.destroy();
   });
 
-  it('cannot fill the disk, because the location has a daily quota apart from its other drops', async () => {
+  it('cannot fill the disk, because refused webhooks have a daily quota of their own', async () => {
     const locationId = await place();
     const old = await revokedUrl(locationId);
     const body = 'x'.repeat(180_000);
@@ -403,7 +403,7 @@ describe('a stored refused webhook', () => {
       [locationId, hoursAgo],
     );
 
-  it('is deleted after REFUSED_KEEP hours, and its replay and other dropped webhooks stay', async () => {
+  it('is deleted after REFUSED_KEEP hours, but its replay and other dropped webhooks stay', async () => {
     for (const ago of [0, 1, 2]) {
       await stage.query(`SELECT ensure_webhook_partition((now() AT TIME ZONE 'UTC')::date - $1::int)`, [ago]);
     }
@@ -425,7 +425,7 @@ describe('a stored refused webhook', () => {
     expect(await keptOf(dropped)).toHaveLength(1);
   });
 
-  it('is deleted with REFUSED_KEEP=0, and no further one is stored', async () => {
+  it('is deleted with REFUSED_KEEP=0, and new refused webhooks are not stored', async () => {
     const locationId = await place();
     const old = await revokedUrl(locationId);
     await post(old, { eventType: 'ping' });

@@ -119,8 +119,8 @@ function tokenWrittenIn(url: string): string[] {
   return [token, encoded, encoded.replaceAll('%', '%25'), all];
 }
 
-describe('the answer to a webhook, and what is stored', () => {
-  it('an event that moves its order: applied', async () => {
+describe('the outcome of a webhook', () => {
+  it('is `applied` for an event that moves its order', async () => {
     const serviceOrderId = await order();
     const answer = await post(url, statusWebhook({ serviceOrderId, status: 'ready' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'applied' } });
@@ -135,7 +135,7 @@ describe('the answer to a webhook, and what is stored', () => {
     expect(await history(serviceOrderId)).toMatchObject([{ outcome: 'applied', sequence: 3, native_status: 'ready' }]);
   });
 
-  it('the same status again: duplicate', async () => {
+  it('is `duplicate` for the same status again', async () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
     expect(await outcomeOf({ serviceOrderId, status: 'Ready' })).toBe('duplicate');
@@ -146,7 +146,7 @@ describe('the answer to a webhook, and what is stored', () => {
     ]);
   });
 
-  it('a late event that does not move its order: stale', async () => {
+  it('is `stale` for a late event that does not move its order', async () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'READY' }));
     expect(await outcomeOf({ serviceOrderId, status: 'RECEIVED' })).toBe('stale');
@@ -156,7 +156,7 @@ describe('the answer to a webhook, and what is stored', () => {
   it.each([
     ['another event type', { eventType: 'menu.changed', order: { id: 'x', status: 'READY' } }],
     ['an unknown status', statusWebhook({ serviceOrderId: 'x', status: 'FLAMBEED' })],
-  ])('%s: ignored', async (_what, body) => {
+  ])('is `ignored` for %s', async (_what, body) => {
     const answer = await post(url, body);
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'ignored' } });
     expect(await webhook(answer)).toMatchObject({ outcome: 'ignored', events: 0, sealed: null });
@@ -169,7 +169,7 @@ describe('the answer to a webhook, and what is stored', () => {
     ['a lone surrogate in an id', '{"eventType":"order.status","order":{"id":"\\ud800","status":"READY"}}'],
     ['an id of 10 kB', statusWebhook({ serviceOrderId: 'x'.repeat(10_000), status: 'READY' })],
     ['no id at all', { eventType: 'order.status', order: { status: 'READY' } }],
-  ])('%s: dropped, stored whole with the reason and what a replay needs', async (_what, body) => {
+  ])('is `dropped` for %s, which is stored whole with the reason', async (_what, body) => {
     const answer = await post(url, body, {
       authorization: 'Basic c2VjcmV0',
       cookie: 'session=secret',
@@ -196,7 +196,7 @@ describe('the answer to a webhook, and what is stored', () => {
     expect(JSON.stringify(kept)).not.toContain(new URL(url).searchParams.get('token'));
   });
 
-  it('a body with our token in it, in any spelling: stored, and the token is not readable', async () => {
+  it('a body with our token in it is stored, and the token is not readable in any spelling', async () => {
     const [token = ''] = tokenWrittenIn(url);
     const run = token.split(/[^A-Za-z0-9]/).toSorted((a, b) => b.length - a.length)[0] ?? token;
     for (const written of [...tokenWrittenIn(url).slice(0, 3), token.replace('_', '\\u005f')]) {
@@ -214,7 +214,7 @@ describe('the answer to a webhook, and what is stored', () => {
     }
   });
 
-  it('a wrong or missing signature: dropped, and a right one is applied', async () => {
+  it('is `dropped` for a wrong or missing signature, and `applied` for a right one', async () => {
     const signedUrl = await urlOf('signed');
     const serviceOrderId = await order('signed');
     const body = JSON.stringify(statusWebhook({ serviceOrderId, status: 'READY' }));
@@ -230,7 +230,7 @@ describe('the answer to a webhook, and what is stored', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
-  it('a body over the limit: dropped, with its beginning stored and marked', async () => {
+  it('is `dropped` for a body over the limit, of which only the beginning is stored', async () => {
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'dropped' } });
     const kept = await webhook(answer);
@@ -245,7 +245,7 @@ describe('the answer to a webhook, and what is stored', () => {
     expect((await post(url, readable + ' '.repeat(90_000))).body['outcome']).toBe('applied');
   });
 
-  it('an event of an unknown order: unmatched', async () => {
+  it('is `unmatched` for an event of an unknown order', async () => {
     const answer = await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
     expect(await webhook(answer)).toMatchObject({ outcome: 'unmatched' });
@@ -268,7 +268,7 @@ describe('the answer to a webhook, and what is stored', () => {
 });
 
 describe('a flood of webhooks without a valid signature', () => {
-  it('is stored whole up to a daily quota of its location, then by its beginnings, then only counted; signed webhooks are stored', async () => {
+  it('is stored whole up to a daily quota of its location, then only its beginnings, then only counted', async () => {
     // A mebibyte of the day's quota is left.
     await stage.query(
       `INSERT INTO dropped_bytes (location_id, day, bytes) VALUES ('flooded', (now() AT TIME ZONE 'UTC')::date, $1)`,
@@ -341,7 +341,7 @@ describe('several events in one webhook', () => {
     ...more,
   });
 
-  it('are all applied in their order, and the answer is the first of applied, parked, duplicate, … that occurs', async () => {
+  it('are applied in sequence, and the webhook has the best of their outcomes', async () => {
     const many = await urlOf('verbatim');
     const [a, b] = [await order('verbatim'), await order('verbatim')];
     const three = [event('nobody', 'ready'), event(a, 'received'), event(a, 'ready')];
@@ -360,7 +360,7 @@ describe('several events in one webhook', () => {
     expect(await webhook(answer)).toMatchObject({ events: 50, outcome: 'applied' });
   });
 
-  it('are dropped if they are over 50, and none is applied', async () => {
+  it('are all dropped if they are more than 50', async () => {
     const a = await order('verbatim');
     const answer = await post(
       await urlOf('verbatim'),
@@ -394,7 +394,7 @@ describe('several events in one webhook', () => {
     expect(await webhook(answer)).toMatchObject({ outcome: 'dropped', cause: { code: 'unreadable' } });
   });
 
-  it("are dropped with the provider's cause if it is in the list, with its known details only", async () => {
+  it("are dropped with the provider's cause if it is in the list, without unknown details", async () => {
     const cause = { code: 'names_no_order', fields: ['a', 'b'] };
     const answer = await post(await urlOf('verbatim'), {
       fail: 'poison',
@@ -408,7 +408,7 @@ describe('several events in one webhook', () => {
     '0000-01-01T00:00:00Z',
     '9999-12-31T23:59:59-10:00',
     `2026-11-21T18:30:00.${'1'.repeat(200)}Z`,
-  ])('lose a time that Postgres cannot store (%s), without harm to others', async (occurredAt) => {
+  ])('lose a time that Postgres cannot store, and are not dropped: %s', async (occurredAt) => {
     const answer = await post(await urlOf('verbatim'), [event('x', 'ready', { occurredAt })]);
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
   });
@@ -427,7 +427,7 @@ describe('several events in one webhook', () => {
     ['FAILED', 'READY', before, false],
     ['CANCELLED', 'READY', end, false],
     ['FAILED', 'READY', undefined, false],
-  ])('%s of the POS, then %s of %s: the conflict is %s', async (last, status, occurredAt, conflict) => {
+  ])('with %s of the POS, then %s at %s, have the conflict %s', async (last, status, occurredAt, conflict) => {
     for (const together of [false, true]) {
       const serviceOrderId = await order('verbatim');
       const events = [
@@ -458,11 +458,11 @@ describe('several events in one webhook', () => {
 });
 
 describe('an id that only the POS knows', () => {
-  it('is unmatched if no placement could still get it', async () => {
+  it('is unmatched if no placement can still get it', async () => {
     expect(await outcomeOf({ providerOrderId: 'till-sale', status: 'READY' }, await urlOf('club-2'))).toBe('unmatched');
   });
 
-  it('is parked after a placement has been started, and applied when another event names both ids', async () => {
+  it('is parked after a placement has started, and applied once an event names both ids', async () => {
     const serviceOrderId = await startPlacement('club-1');
     const providerOrderId = `pos-${randomUUID()}`;
     const parked = await post(url, statusWebhook({ providerOrderId, status: 'READY' }));
@@ -486,7 +486,7 @@ describe('an id that only the POS knows', () => {
     expect(await outcomeOf({ providerOrderId: 'p', status: 'READY' }, quiet)).toBe('parked');
   });
 
-  it('is applied later, although it was unmatched, when it turns out to be ours', async () => {
+  it('is applied later if it turns out to be ours, although it was unmatched', async () => {
     const location = `late-${randomUUID()}`;
     await stage.addLocation(location, { ordersUrl: 'http://127.0.0.1:9/orders' });
     const locationUrl = await urlOf(location);
@@ -505,7 +505,7 @@ describe('an id that only the POS knows', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready', provider_order_id: providerOrderId });
   });
 
-  it('that disagrees with ours is ignored, and a conflict is logged', async () => {
+  it('that belongs to another order is not stored for ours, and a conflict is logged', async () => {
     const [mine, other] = [await order('club-1'), await order('club-1', 'pos-other')];
     const told = stage.logged.filter((line) => line.includes('conflict')).length;
     await post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: 'pos-other', status: 'READY' }));
@@ -520,7 +520,7 @@ describe('an id that only the POS knows', () => {
     expect(await stage.order(mine)).toMatchObject({ provider_order_id: 'pos-mine' });
   });
 
-  it('does not move an order, now or later, if the event has an unknown order id', async () => {
+  it('never moves an order if the event has an unknown order id', async () => {
     const other = await order('club-1', `known-${randomUUID()}`);
     const providerOrderId = String((await stage.order(other))?.['provider_order_id']);
     expect(await outcomeOf({ serviceOrderId: 'somebody', providerOrderId, status: 'CANCELLED' })).toBe('unmatched');
@@ -537,7 +537,7 @@ describe('the life of an order', () => {
       'delivery',
       ['confirmed', 'preparing', 'ready_for_delivery', 'out_for_delivery', 'delivered', 'failed', 'cancelled'],
     ],
-  ])('a %s order shows the member every row of the table', async (fulfillment, states) => {
+  ])('a %s order shows the member the state of each status', async (fulfillment, states) => {
     const serviceOrderId = await order('club-1', undefined, fulfillment);
     for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED', 'FAILED', 'CANCELLED']) {
       expect(await outcomeOf({ serviceOrderId, status })).toBe('applied');
@@ -547,7 +547,7 @@ describe('the life of an order', () => {
     expect(live.map((message) => message.sequence)).toEqual([3, 4, 5, 6, 7, 8, 9]);
   });
 
-  it('may skip steps, and a cancelled order is not completed by a till that closes the check', async () => {
+  it('a cancelled order is not completed by a till that closes the check', async () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'CANCELLED', reason: 'kitchen closed' }));
     expect(await outcomeOf({ serviceOrderId, status: 'COMPLETED' })).toBe('stale');
@@ -556,7 +556,7 @@ describe('the life of an order', () => {
     expect(now?.['ended_at']).toBeInstanceOf(Date);
   });
 
-  it('keeps a reopened check in the history, and does not move', async () => {
+  it('a completed order whose check is reopened does not move, and the event is in its history', async () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }));
     expect(await outcomeOf({ serviceOrderId, status: 'IN_PROGRESS' })).toBe('stale');
@@ -567,14 +567,14 @@ describe('the life of an order', () => {
     ]);
   });
 
-  it.each(['FAILED', 'CANCELLED'])('completed, then %s, is a conflict', async (status) => {
+  it.each(['FAILED', 'CANCELLED'])('%s after completed is a conflict', async (status) => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }));
     await post(url, statusWebhook({ serviceOrderId, status }));
     expect(await history(serviceOrderId)).toMatchObject([{ conflict: false }, { conflict: true, outcome: 'applied' }]);
   });
 
-  it('ends silently after a day without news', async () => {
+  it('an order ends without a message after a day without news', async () => {
     const [silent, wanted, heard, waiting] = [
       await order(),
       await order(),
@@ -599,7 +599,7 @@ describe('the life of an order', () => {
 });
 
 describe('many webhooks at once', () => {
-  it('as 20 concurrent copies of one webhook, over two processes, move the order once', async () => {
+  it('as 20 concurrent copies of one webhook at two processes move the order once', async () => {
     const serviceOrderId = await order();
     const body = statusWebhook({ serviceOrderId, status: 'READY' });
     const second = url.replace(origins[0] ?? '', origins[1] ?? '');
@@ -645,7 +645,7 @@ describe('many webhooks at once', () => {
     expect((after.hot - before.hot) / (after.all - before.all)).toBeGreaterThan(0.8);
   });
 
-  it('do not fail because Postgres refuses one of them in their batch', async () => {
+  it('do not fail if Postgres refuses another webhook in their batch', async () => {
     const orders = await Promise.all(Array.from({ length: 20 }, () => order()));
     const answers = await Promise.all([
       ...orders.map((serviceOrderId) => post(url, statusWebhook({ serviceOrderId, status: 'READY' }))),
@@ -659,7 +659,7 @@ describe('many webhooks at once', () => {
     ]);
   });
 
-  it("are stored although the day's partition is missing, because it is created", async () => {
+  it("are stored even if the day's partition is missing: it is created", async () => {
     await stage.query(`DO $$ DECLARE p text; BEGIN
       FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'webhooks'::regclass
       LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$`);
@@ -700,9 +700,9 @@ describe('a request without access', () => {
     ['a path with ..', () => path('..%2f..', 'club-1', `?token=${token()}`)],
     ['a path that cannot be decoded', () => path('%zz', 'club-1', `?token=${token()}`)],
     ['a long location', () => path('standard', 'x'.repeat(9_000), `?token=${token()}`)],
-  ])('%s: 401, with the same answer for all', async (_what, target) => refused(target()));
+  ])('is answered with the same 401: %s', async (_what, target) => refused(target()));
 
-  it('with a token of one location cannot move or read an order of another, even when both ids are known', async () => {
+  it('with a token of one location cannot move or read an order of another location', async () => {
     const foreign = await order('club-2', 'pos-of-club-2');
     const own = await order('club-1');
     for (const ids of [
@@ -753,7 +753,7 @@ describe('a request without access', () => {
 });
 
 describe('a webhook that cannot be stored now', () => {
-  it('is answered 500 with Retry-After if its location floods without signatures, and other locations are not affected', async () => {
+  it('is answered 500 with Retry-After if its location sends a flood, and other locations are not affected', async () => {
     const small = await startStage({ limits: { ...UNHURRIED, perSecond: 1 } });
     await small.addLocation('flood', { ordersUrl: 'http://127.0.0.1:9/orders', secret: SECRET });
     await small.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
@@ -791,7 +791,7 @@ describe('a webhook that cannot be stored now', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready' });
   });
 
-  it('is answered 500 while its token cannot be judged', async () => {
+  it('is answered 500 while its token cannot be checked', async () => {
     const fresh = await urlOf('club-1');
     const answer = await withoutTable('webhook_tokens', () => post(fresh, { eventType: 'ping' }));
     expect(answer.status).toBe(500);

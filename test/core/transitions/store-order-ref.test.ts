@@ -52,7 +52,7 @@ async function told(id: string): Promise<LiveMessage[]> {
 }
 
 describe('an order without news for a day', () => {
-  it('ends, keeps its status when the POS turns out to have it, and has the POS id from then on', async () => {
+  it('ends, and keeps its status when the POS turns out to have it', async () => {
     const id = await forgotten('club-1', 'in_doubt');
     await endOrders(system.pool);
     expect(await system.order(id)).toMatchObject({ ended_at: expect.any(Date), rank: 0, sequence: 1 });
@@ -73,26 +73,23 @@ describe('an order without news for a day', () => {
     ['is paused', 'paused'],
     ['has never been configured', 'nowhere'],
     ['is misconfigured', 'wrong'],
-  ])(
-    'ends although it is held because its location %s: its placement fails, and the member gets the reason',
-    async (_what, at) => {
-      const id = await forgotten(at, 'held');
-      await endOrders(system.pool);
-      expect(await ended(id)).toBe(true);
-      expect(await turn(id)).toMatchObject({
-        state: 'failed',
-        problem: 'the order has ended',
-        finished_at: expect.any(Date),
-      });
-      expect(await system.order(id)).toMatchObject({ sequence: 2, status: 'failed', failed_by_us: true });
-      expect((await told(id))[1]).toMatchObject({
-        memberState: 'failed',
-        reason: 'the restaurant could not take the order',
-      });
-    },
-  );
+  ])('ends even if it is held because its location %s, and the member gets the reason', async (_what, at) => {
+    const id = await forgotten(at, 'held');
+    await endOrders(system.pool);
+    expect(await ended(id)).toBe(true);
+    expect(await turn(id)).toMatchObject({
+      state: 'failed',
+      problem: 'the order has ended',
+      finished_at: expect.any(Date),
+    });
+    expect(await system.order(id)).toMatchObject({ sequence: 2, status: 'failed', failed_by_us: true });
+    expect((await told(id))[1]).toMatchObject({
+      memberState: 'failed',
+      reason: 'the restaurant could not take the order',
+    });
+  });
 
-  it('ends in doubt without failing, because the POS may have it, until an operator finds no ticket', async () => {
+  it('that is in doubt ends, but fails only after an operator finds no ticket', async () => {
     const id = await forgotten('club-1', 'in_doubt');
     await endOrders(system.pool);
     // A POS that is asked automatically, or a location that was paused, makes it due.
