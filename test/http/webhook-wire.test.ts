@@ -51,20 +51,20 @@ describe('a webhook request on the wire is answered 200, 401 or 500', () => {
   it.each<[string, () => string, string]>([
     ['a plain request', () => head(`Content-Length: ${ping.length}`) + ping, '200'],
     [
-      'chunked',
+      'a body in chunks',
       () => `${head('Transfer-Encoding: chunked')}${ping.length.toString(16)}\r\n${ping}\r\n0\r\n\r\n`,
       '200',
     ],
-    ['no Host', () => head(`Content-Length: ${ping.length}`).replace('Host: x\r\n', '') + ping, '200'],
-    ['an unknown expectation', () => head(`Content-Length: ${ping.length}`, 'Expect: a-miracle') + ping, '200'],
+    ['no Host header', () => head(`Content-Length: ${ping.length}`).replace('Host: x\r\n', '') + ping, '200'],
+    ['an unknown Expect header', () => head(`Content-Length: ${ping.length}`, 'Expect: a-miracle') + ping, '200'],
     ['no length and no body', () => head(), '200'],
     ['an invalid chunk', () => `${head('Transfer-Encoding: chunked')}zz\r\n`, '500'],
-    ['an unknown coding', () => `${head('Transfer-Encoding: gzip')}abc`, '500'],
-    ['two lengths', () => `${head('Content-Length: 3', 'Content-Length: 4')}abc`, '500'],
-    ['a length and chunks', () => `${head('Content-Length: 3', 'Transfer-Encoding: chunked')}0\r\n\r\n`, '500'],
-    ['an invalid length', () => `${head('Content-Length: many')}abc`, '500'],
+    ['an unknown Transfer-Encoding', () => `${head('Transfer-Encoding: gzip')}abc`, '500'],
+    ['two Content-Length headers', () => `${head('Content-Length: 3', 'Content-Length: 4')}abc`, '500'],
+    ['a Content-Length and chunks', () => `${head('Content-Length: 3', 'Transfer-Encoding: chunked')}0\r\n\r\n`, '500'],
+    ['an invalid Content-Length', () => `${head('Content-Length: many')}abc`, '500'],
     ['a NUL in a header', () => head('X: a\0b'), '500'],
-    ['a head of 20 kB', () => head(`X: ${'x'.repeat(20_000)}`), '401'],
+    ['headers of 20 kB', () => head(`X: ${'x'.repeat(20_000)}`), '401'],
   ])('%s', async (_what, text, status) => {
     expect(statusOf(await say(text()))).toBe(status);
   });
@@ -74,7 +74,7 @@ describe('a webhook request on the wire is answered 200, 401 or 500', () => {
     expect((await say(one + one, { answers: 2 })).match(/HTTP\/1\.1 200/g)).toHaveLength(2);
   });
 
-  it('no part of an unreadable request is in the log, even at level trace', () => {
+  it('no text of an unreadable request is in the log, even at the level trace', () => {
     const token = new URL(url).searchParams.get('token') ?? 'none';
     const bytes = JSON.stringify([...Buffer.from(token.slice(0, 12))]).slice(1, -1);
     expect(stage.logged.join('')).not.toContain(token);
@@ -82,8 +82,8 @@ describe('a webhook request on the wire is answered 200, 401 or 500', () => {
   });
 });
 
-describe('a body that does not arrive', () => {
-  it('is cut off, and other webhooks are answered meanwhile', async () => {
+describe('a webhook whose body does not arrive', () => {
+  it('is disconnected, and other webhooks are answered meanwhile', async () => {
     const { server } = stage.app;
     expect([server.requestTimeout, server.headersTimeout]).toEqual([15_000, 15_000]);
     server.requestTimeout = server.headersTimeout = 500;
@@ -93,7 +93,7 @@ describe('a body that does not arrive', () => {
     server.requestTimeout = server.headersTimeout = 15_000;
   });
 
-  it('because the sender left is not stored, and frees its place', async () => {
+  it('because its sender left is not stored', async () => {
     const before = (await stage.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
     for (let i = 0; i < 5; i++) {
       await say(head('Content-Length: 250000') + 'x'.repeat(200_000), { thenClose: true });
@@ -103,8 +103,8 @@ describe('a body that does not arrive', () => {
   });
 });
 
-describe('bodies over the memory budget', () => {
-  it('from one location over a quarter of it are answered 500 with Retry-After, and other locations are not affected', async () => {
+describe('webhooks over the memory budget', () => {
+  it('from one location over a quarter of it are answered 500, and other locations are not affected', async () => {
     await stage.seedOrder({ serviceOrderId: 'other', locationId: 'club-2' });
     const otherUrl = await urlOf('club-2');
     const largest = (): Socket =>
@@ -126,7 +126,7 @@ describe('bodies over the memory budget', () => {
     await until(async () => (await post(url, 'x'.repeat(100_000))).status === 200);
   });
 
-  it('from four slow locations leave enough for a fifth', async () => {
+  it('from four slow locations leave enough memory for a fifth location', async () => {
     const slow: Socket[] = [];
     for (const locationId of ['slow-1', 'slow-2', 'slow-3', 'slow-4']) {
       await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
@@ -148,7 +148,7 @@ describe('bodies over the memory budget', () => {
   });
 });
 
-it('a drain answers the webhook under way, and does not wait for idle connections', async () => {
+it('a drain answers the webhook that is being handled, and does not wait for idle connections', async () => {
   await stage.seedOrder({ serviceOrderId: 'last', locationId: 'club-1' });
   const body = JSON.stringify(statusWebhook({ serviceOrderId: 'last', status: 'READY' }));
   const locked = `SELECT FROM orders WHERE service_order_id = 'last' FOR UPDATE`;
