@@ -47,7 +47,7 @@ describe.each<[name: string, args: () => string[], input?: string]>([
   ['operator grant list', () => []],
   ['doctor', () => ['--only', 'environment,keys,public-url']],
   ['certify', () => ['--location', 'nowhere']],
-])('%s', (name, args, input) => {
+])('expediter %s', (name, args, input) => {
   it.each([[[]], [['--json']]])('prints the same by the API and by the database, with the options %j', async (more) => {
     const whole = [...name.split(' '), ...args(), ...more];
     const printed = async (env: Record<string, string>): Promise<object> => {

@@ -72,7 +72,7 @@ describe('every command', () => {
     for (const option of command.options) expect(option.description, option.flags).not.toBe('');
   });
 
-  it('is under a root help that explains the exit codes', () => {
+  it('has exit codes that the root help explains', () => {
     expect(helpOf(buildProgram())).toMatch(/Exit codes: 0 .* 1 .* 2 .* 3 /);
   });
 });

@@ -45,7 +45,7 @@ describe('expediter order list', () => {
     expect(ids.join(' ')).toBe(expected);
   });
 
-  it('has problem and cause in JSON', async () => {
+  it('prints problem and cause of an order in JSON', async () => {
     const listed = await runJson(stage.env, ['order', 'list', '--needs-operator']);
     expect(listed).toMatchObject([{ problem: 'the POS may have it', cause: { code: 'restored' } }]);
     const shown = await runJson(stage.env, ['order', 'show', 'order-2']);
@@ -65,7 +65,7 @@ describe('expediter order list', () => {
     [['--limit', '0'], 2, 'a number from 1 to 1000'],
     [['--since', 'tomorrow'], 2, 'a while ago'],
     [['--after', 'nobody'], 3, '--after: no list ends with "nobody"'],
-  ])('refuses %j', async (filters, code, message) => {
+  ])('refuses the arguments %j with exit code %i: %s', async (filters, code, message) => {
     expect(await runRefused(code, stage.env, ['order', 'list', ...filters])).toContain(message);
   });
 });
@@ -120,7 +120,7 @@ describe('expediter order cancel', () => {
     [['order-3', '--by-phone', 'refused'], 1, 'order-3: no cancellation of the order was requested'],
     [['nobody', '--by-phone', 'cancelled'], 3, 'nobody: No order has this id.'],
     [['order-3', '--by-phone', 'maybe'], 2, 'Allowed choices are cancelled, refused'],
-  ])('refuses %j', async (args, code, message) => {
+  ])('refuses the arguments %j with exit code %i: %s', async (args, code, message) => {
     expect(await runRefused(code, stage.env, ['order', 'cancel', ...args])).toContain(message);
   });
 });

@@ -158,16 +158,20 @@ it('.env.example has no value for SETTINGS_KEY', () => {
 });
 
 it.each<[string, Record<string, string>, string | undefined]>([
-  ['all variables', {}, undefined],
-  ['a group in place of a domain', { OIDC_ALLOWED_DOMAINS: '', OIDC_ALLOWED_GROUPS: 'team' }, undefined],
-  ['an issuer on this machine', { OIDC_ISSUER: 'http://127.0.0.1:8090' }, undefined],
-  ['an issuer over plain http', { OIDC_ISSUER: 'http://issuer.example.com' }, 'OIDC_ISSUER: is not https'],
-  ['an issuer that is no URL', { OIDC_ISSUER: 'http:nothing at all' }, 'OIDC_ISSUER: is not an http or https URL'],
-  ['scopes without openid', { OIDC_SCOPES: 'email openids' }, 'OIDC_SCOPES: leaves out openid'],
-  ['no client id', { OIDC_CLIENT_ID: '' }, 'OIDC_CLIENT_ID: and OIDC_ISSUER must both be set'],
-  ['no CONSOLE_URL', { CONSOLE_URL: '' }, 'CONSOLE_URL: is required with OIDC_ISSUER'],
+  ['all variables is accepted', {}, undefined],
+  ['a group in place of a domain is accepted', { OIDC_ALLOWED_DOMAINS: '', OIDC_ALLOWED_GROUPS: 'team' }, undefined],
+  ['an issuer on this machine is accepted', { OIDC_ISSUER: 'http://127.0.0.1:8090' }, undefined],
+  ['an issuer over plain http is refused', { OIDC_ISSUER: 'http://issuer.example.com' }, 'OIDC_ISSUER: is not https'],
   [
-    'no allowed domain or group',
+    'an issuer that is no URL is refused',
+    { OIDC_ISSUER: 'http:nothing at all' },
+    'OIDC_ISSUER: is not an http or https URL',
+  ],
+  ['scopes without openid is refused', { OIDC_SCOPES: 'email openids' }, 'OIDC_SCOPES: leaves out openid'],
+  ['no client id is refused', { OIDC_CLIENT_ID: '' }, 'OIDC_CLIENT_ID: and OIDC_ISSUER must both be set'],
+  ['no CONSOLE_URL is refused', { CONSOLE_URL: '' }, 'CONSOLE_URL: is required with OIDC_ISSUER'],
+  [
+    'no allowed domain or group is refused',
     { OIDC_ALLOWED_DOMAINS: '' },
     'OIDC_ALLOWED_DOMAINS: and OIDC_ALLOWED_GROUPS are unset',
   ],

@@ -370,7 +370,7 @@ describe('doctor on the database', () => {
     ['127.0.0.2', 'ok'],
     ['10.0.0.5', 'warning'],
     ['localhost.example.com', 'warning'],
-  ])('finds an unencrypted connection to %s: %s', (host, state) => {
+  ])('judges an unencrypted connection to %s as %s', (host, state) => {
     expect(judgeEncryption({ host, ssl: false, encrypted: false }, {})).toMatchObject({ state });
   });
 
@@ -462,7 +462,7 @@ describe('doctor on the ordering platform', () => {
       (_, response) => void response.writeHead(301, { location: 'http://127.0.0.1:9/?token=hunter2' }).end(),
       failed('query', /redirects \(301\)/, /ORDER_API_URL/),
     ],
-    ['an endless answer', (_, response) => sendEndless(response), failed('query', /larger than 1048576 bytes/)],
+    ['without end', (_, response) => sendEndless(response), failed('query', /larger than 1048576 bytes/)],
     [
       'an HTML page',
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hunter2</h1>'),

@@ -79,7 +79,7 @@ it.each(['constructor', '__proto__', 'toString;q=1', 'hasOwnProperty-x'])(
   },
 );
 
-describe('the page of an answer link of a contact', () => {
+describe('the page of an answer link', () => {
   it('asks about the order in the language of the contact', async () => {
     const { Kitchen = '', 'Owner <b>': owner = '' } = await tell('in_doubt', [KITCHEN, OWNER]);
     const page = await read(Kitchen);
@@ -119,7 +119,7 @@ describe('the page of an answer link of a contact', () => {
 });
 
 describe('an answer of a contact', () => {
-  it('that the ticket is there makes an order in doubt sent, with the contact in the audit', async () => {
+  it('that the ticket is there changes an order in doubt to sent', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     const before = stage.woken();
     const answered = await press(Kitchen, 'there');
@@ -137,7 +137,7 @@ describe('an answer of a contact', () => {
     ]);
   });
 
-  it('that the ticket is not there makes an order in doubt wait to be sent again', async () => {
+  it('that the ticket is not there changes an order in doubt to waiting', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     await press(Kitchen, 'not_there');
     expect(await stage.placement(order)).toMatchObject({ state: 'waiting', finished_at: null });
@@ -146,7 +146,7 @@ describe('an answer of a contact', () => {
   it.each([
     ['cancelled', 'cancelled'],
     ['too_late', 'refused'],
-  ])('to a cancellation, %s, makes the cancellation %s', async (answer, state) => {
+  ])('about a cancellation, "%s", changes the cancellation to %s', async (answer, state) => {
     const { Kitchen = '' } = await tell('cancel_by_phone');
     expect(buttonsOf(await read(Kitchen))).toEqual(['cancelled', 'too_late']);
     await press(Kitchen, answer);
@@ -193,7 +193,7 @@ describe('an answer of a contact', () => {
     expect(answers).toEqual([{ answer: state === 'sent' ? 'there' : 'not_there' }]);
   });
 
-  it('to a cancellation at the same moment as another answer is refused', async () => {
+  it('about a cancellation at the same moment as another answer is refused', async () => {
     const links = Object.values(await tell('cancel_by_phone', [KITCHEN, OWNER]));
     // Both pages are read before the first answer is stored.
     const pages = await Promise.all(links.map((link) => findAnswerPage(stage.pool, link.replace('/answer/', ''))));
@@ -248,7 +248,7 @@ it('no answer link is in the log', () => {
   expect(stage.logged.filter((line) => line.includes('exa_'))).toEqual([]);
 });
 
-it('a page is shown even if its source tried many wrong links before', async () => {
+it('a page of an answer link is shown even if its source tried many wrong links before', async () => {
   const { Kitchen = '' } = await tell('in_doubt');
   const wrong = (nth: number): string => (nth % 2 === 0 ? `/answer/${makeToken('exa_')}` : '/answer/exa_wrong');
   const tries = await Promise.all(Array.from({ length: 3 * BURST }, (_, nth) => read(wrong(nth))));

@@ -36,14 +36,14 @@ describe('a push of Pub/Sub', () => {
   });
 
   it.each([
-    ['the id in attributes.orderId', wrapped({ orderId: 'no' }, { orderId: 'o-1' })],
+    ['attributes.orderId', wrapped({ orderId: 'no' }, { orderId: 'o-1' })],
     ['attributes.orderId, without data', { message: { attributes: { orderId: 'o-1' }, messageId: '1' } }],
     ['attributes.orderId, with data that is no JSON', { message: { attributes: { orderId: 'o-1' }, data: 'e30=x' } }],
-    ['the id in data.orderId', wrapped({ orderId: 'o-1', order: { id: 'no' }, id: 'no' })],
-    ['the id in data.order.id', wrapped({ order: { id: 'o-1' }, id: 'no' })],
-    ['the id in data.id', wrapped({ id: 'o-1' })],
+    ['data.orderId', wrapped({ orderId: 'o-1', order: { id: 'no' }, id: 'no' })],
+    ['data.order.id', wrapped({ order: { id: 'o-1' }, id: 'no' })],
+    ['data.id', wrapped({ id: 'o-1' })],
     [
-      'the id in the next place if one is empty',
+      'the next place if one is empty',
       wrapped({ orderId: 7, order: { id: 'x'.repeat(256) }, id: 'o-1' }, { orderId: '' }),
     ],
     ['the next place if an id cannot be stored', wrapped({ orderId: 'a\0', order: { id: '\ud800' }, id: 'o-1' })],
@@ -57,7 +57,7 @@ describe('a push of Pub/Sub', () => {
     ['the data of a CloudEvent, in base64', wrapped({ ...eventOf(undefined), data_base64: base64({ id: 'o-1' }) })],
     ['the message in a CloudEvent', wrapped(eventOf({ message: { data: base64({ id: 'o-1' }), messageId: 'no' } }))],
     ['an orderId next to the data of a CloudEvent', { ...eventOf({ id: 'no' }), orderId: 'o-1' }],
-  ])('is recorded with %s', async (_name, envelope) => {
+  ])('is recorded with the order id from %s', async (_name, envelope) => {
     expect(await push(port, envelope)).toMatchObject({ status: 204, body: '' });
     expect(recorded).toEqual(['o-1']);
   });

@@ -397,9 +397,9 @@ describe('createOrder', () => {
   });
 
   it.each([
-    ['only expires_at', { access_token: 'hidden-token', expires_at: NOW.getTime() / 1000 + 60 }, 1],
-    ['no expiry', { access_token: 'hidden-token' }, 2],
-  ])('stores a token with %s until it expires, and not without an expiry', async (_name, grant, asked) => {
+    ['with only expires_at is stored', { access_token: 'hidden-token', expires_at: NOW.getTime() / 1000 + 60 }, 1],
+    ['without an expiry is requested again', { access_token: 'hidden-token' }, 2],
+  ])('a token %s', async (_name, grant, asked) => {
     const { url, seen } = await serve([201, {}], [200, grant]);
     const context = contextOf(url);
     await deliverect.createOrder(orderOf(), context);
@@ -649,7 +649,7 @@ describe('translateWebhook', () => {
   });
 
   it.each([null, '', 'yesterday', '2026-01-31T18:30:00', 7, undefined])(
-    'leaves out the invalid time %j',
+    'returns an event without a time if timeStamp is %j',
     (timeStamp) => {
       expect(translate({ ...accepted, timeStamp })[0]).not.toHaveProperty('occurredAt', expect.anything());
     },

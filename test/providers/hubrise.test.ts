@@ -205,16 +205,19 @@ describe('the customer of an order', () => {
     ['GET', 429, { name: 'TryAgain', sent: false, httpStatus: 429 }],
     ['GET', 404, { name: 'NeedsOperator', httpStatus: 404 }],
     ['POST', 422, { name: 'NeedsOperator', httpStatus: 422 }],
-  ])('stops the order before it is sent if %s is answered %i', async (method, status, error) => {
-    const { pos, context } = await attached();
-    // A 422 says that the customer is in the list.
-    pos.failCustomers = (call) => (call.startsWith(method) ? status : 422);
-    const failure = await rejectionOf(hubrise.createOrder(orderOf(), context));
-    expect(failure).toMatchObject(error);
-    expect(perhapsTaken(failure)).toBe(false);
-    expect(failure.message).not.toMatch(/Ada|example/);
-    expect(pos.requests).toBe(0);
-  });
+  ])(
+    'that cannot be read or stored stops the order before it is sent: %s answered %i',
+    async (method, status, error) => {
+      const { pos, context } = await attached();
+      // A 422 says that the customer is in the list.
+      pos.failCustomers = (call) => (call.startsWith(method) ? status : 422);
+      const failure = await rejectionOf(hubrise.createOrder(orderOf(), context));
+      expect(failure).toMatchObject(error);
+      expect(perhapsTaken(failure)).toBe(false);
+      expect(failure.message).not.toMatch(/Ada|example/);
+      expect(pos.requests).toBe(0);
+    },
+  );
 
   it('is not created if an item of the order has no price', async () => {
     const { pos, context } = await attached();

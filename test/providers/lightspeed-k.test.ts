@@ -545,11 +545,11 @@ describe('a webhook of Lightspeed', () => {
     ['a failed payment', { type: 'PAYMENT', status: 'FAILURE', thirdPartyReference: 'order-1' }],
     ['an item', { type: 'ITEM', status: 'RESTRICTED', sku: '1001' }],
     ['a wrapped payment', { type: 'PAYMENT', eventType: 'x', order: { status: 'READY', thirdPartyReference: 'o-1' } }],
-    ['a wrapper of a payment', wrapped({ type: 'PAYMENT' })],
-    ['a wrapped location that is ready, in its wrapper', wrapped({ type: 'ORDER_API' })],
-    ['a wrapped location that is ready', wrapped({}, { type: 'ORDER_API' })],
+    ['an order of type PAYMENT in a wrapper', wrapped({ type: 'PAYMENT' })],
+    ['an order of type ORDER_API in a wrapper', wrapped({ type: 'ORDER_API' })],
+    ['an order in a wrapper of type ORDER_API', wrapped({}, { type: 'ORDER_API' })],
     ['a wrapped list of payments', { type: 'PAYMENT', eventType: 'x', order: [] }],
-  ])('gives no event if it is about %s', (_name, said) => {
+  ])('gives no event for %s', (_name, said) => {
     expect(translate(said)).toEqual([]);
   });
 
@@ -661,7 +661,7 @@ describe('a webhook of Lightspeed', () => {
     },
   );
 
-  it('is compared exactly by a business location id beyond 2^53', () => {
+  it('is assigned to its location exactly by an id beyond 2^53', () => {
     const bodyOf = (id: string) => `{"status":"SUCCESS","thirdPartyReference":"o","businessLocationId":${id}}`;
     const here = { businessLocationId: INT64 };
     expect(translateText(bodyOf(INT64), here)).toHaveLength(1);
@@ -694,16 +694,16 @@ describe('a webhook of Lightspeed', () => {
   });
 
   it.each([
-    ['the right words', basic('lightspeed:hidden-password'), true],
+    ['the right user and password', basic('lightspeed:hidden-password'), true],
     ['the scheme in small letters', basic('lightspeed:hidden-password').replace('Basic', 'basic'), true],
     ['another password', basic('lightspeed:hidden-passwore'), false],
     ['another user', basic('lightspeec:hidden-password'), false],
-    ['the colon elsewhere', basic('lightspee:dhidden-password'), false],
+    ['the colon at another place', basic('lightspee:dhidden-password'), false],
     ['no password', basic('lightspeed'), false],
     ['another scheme', basic('lightspeed:hidden-password').replace('Basic', 'Bearer'), false],
     ['no scheme', basic('lightspeed:hidden-password').slice(6), false],
     ['extra text at its end', `${basic('lightspeed:hidden-password')} x`, false],
-  ])('with %s', (_name, authorization, isOurs) => {
+  ])('with %s (%s) is accepted: %s', (_name, authorization, isOurs) => {
     const body = JSON.stringify({ status: 'SUCCESS', thirdPartyReference: 'order-1' });
     const translated = () => lightspeedK.translateWebhook(webhookAt(NOW, body, { authorization }), settings);
     if (isOurs) expect(translated()).toHaveLength(1);
@@ -805,7 +805,7 @@ describe('check', () => {
     ['gets an answer that is no list', 200, {}, NeedsOperator, /check baseUrl/],
     ['finds no locations', 200, [], NeedsOperator, /not among the 0 locations/],
     ['is answered 429', 429, {}, TryAgain, /429/],
-  ])('that %s throws an error that says why', async (_name, status, body, type, words) => {
+  ])('throws an error that says why if it %s', async (_name, status, body, type, words) => {
     const baseUrl = await serve(() => [status, body]);
     expectError(await rejectionOf(checkWith(contextOf(settingsOf({ baseUrl })))), type, words);
   });

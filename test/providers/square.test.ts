@@ -647,26 +647,34 @@ describe('createOrder after IDEMPOTENCY_KEY_REUSED', () => {
 
 describe('a refusal by Square', () => {
   it.each<[string, object, string]>([
-    ['422 UNPROCESSABLE_ENTITY', refusal(422, 'UNPROCESSABLE_ENTITY'), 'GiveUp'],
-    ['404 NOT_FOUND', refusal(404, 'NOT_FOUND'), 'NeedsOperator'],
-    ['404 of a proxy', { status: 404, body: '<html>' }, 'NeedsOperator'],
-    ['405', refusal(405, 'METHOD_NOT_ALLOWED'), 'NeedsOperator'],
-    ['400 LOCATION_MISMATCH', refusal(400, 'LOCATION_MISMATCH'), 'NeedsOperator'],
-    ['400 of the location', refusal(400, 'INVALID_VALUE', { field: 'order.location_id' }), 'NeedsOperator'],
+    ['422 UNPROCESSABLE_ENTITY causes GiveUp', refusal(422, 'UNPROCESSABLE_ENTITY'), 'GiveUp'],
+    ['404 NOT_FOUND causes NeedsOperator', refusal(404, 'NOT_FOUND'), 'NeedsOperator'],
+    ['404 of a proxy causes NeedsOperator', { status: 404, body: '<html>' }, 'NeedsOperator'],
+    ['405 causes NeedsOperator', refusal(405, 'METHOD_NOT_ALLOWED'), 'NeedsOperator'],
+    ['400 LOCATION_MISMATCH causes NeedsOperator', refusal(400, 'LOCATION_MISMATCH'), 'NeedsOperator'],
     [
-      '400 of a catalog object',
+      '400 of the location causes NeedsOperator',
+      refusal(400, 'INVALID_VALUE', { field: 'order.location_id' }),
+      'NeedsOperator',
+    ],
+    [
+      '400 of a catalog object causes NeedsOperator',
       refusal(400, 'INVALID_VALUE', { field: 'order.line_items[0].catalog_object_id' }),
       'NeedsOperator',
     ],
-    ['400 of the application', refusal(400, 'X', { category: 'AUTHENTICATION_ERROR' }), 'NeedsOperator'],
-    ['409 CONFLICT', refusal(409, 'CONFLICT'), 'TryAgain'],
-    ['409 of a proxy', { status: 409, body: '' }, 'TryAgain'],
-    ['400 TEMPORARY_ERROR', refusal(400, 'TEMPORARY_ERROR'), 'TryAgain'],
-    ['400 RATE_LIMITED', refusal(400, 'RATE_LIMITED'), 'TryAgain'],
-    ['408 REQUEST_TIMEOUT', refusal(408, 'REQUEST_TIMEOUT'), 'TryAgain'],
-    ['400 API_ERROR', refusal(400, 'X', { category: 'API_ERROR' }), 'TryAgain'],
-    ['200 without an order', { status: 200, body: {} }, 'TryAgain'],
-    ['200 without a total', { status: 200, body: { order: { id: 'o' } } }, 'TryAgain'],
+    [
+      '400 of the application causes NeedsOperator',
+      refusal(400, 'X', { category: 'AUTHENTICATION_ERROR' }),
+      'NeedsOperator',
+    ],
+    ['409 CONFLICT causes TryAgain', refusal(409, 'CONFLICT'), 'TryAgain'],
+    ['409 of a proxy causes TryAgain', { status: 409, body: '' }, 'TryAgain'],
+    ['400 TEMPORARY_ERROR causes TryAgain', refusal(400, 'TEMPORARY_ERROR'), 'TryAgain'],
+    ['400 RATE_LIMITED causes TryAgain', refusal(400, 'RATE_LIMITED'), 'TryAgain'],
+    ['408 REQUEST_TIMEOUT causes TryAgain', refusal(408, 'REQUEST_TIMEOUT'), 'TryAgain'],
+    ['400 API_ERROR causes TryAgain', refusal(400, 'X', { category: 'API_ERROR' }), 'TryAgain'],
+    ['200 without an order causes TryAgain', { status: 200, body: {} }, 'TryAgain'],
+    ['200 without a total causes TryAgain', { status: 200, body: { order: { id: 'o' } } }, 'TryAgain'],
   ])('%s', async (_name, fault, name) => {
     const at = await stage();
     at.sim.fail = only('POST /v2/orders', fault as { status: number });

@@ -525,7 +525,7 @@ describe('createOrder', () => {
   );
 
   it.each(['', '{}'])(
-    'believes 400, 409 and 422 with the body "%s" only if the POS named a ticket lately',
+    'reads 400, 409 and 422 with the body "%s" as answers of the POS only if the POS named a ticket lately',
     async (body) => {
       const answers = async (status: number, named: boolean) => {
         const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));

@@ -1078,7 +1078,7 @@ describe('readStatus', () => {
     await expect(read([200, { ...order, externalId: null }])).rejects.toBeInstanceOf(TryAgain);
   });
 
-  it('reads a delivery only with the scope delivery_info.address:read, and all else without it', async () => {
+  it('reads the status of a delivery only with the scope delivery_info.address:read', async () => {
     const { pos, contextOf } = await simulated();
     const context = contextOf();
     const order = orderOf({ type: 'delivery' });

@@ -27,7 +27,7 @@ export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(at.pos.tickets).toHaveLength(1);
   });
 
-  claim('finds at least one wrong setting, named in provenSettings', () => {
+  claim('has at least one setting in provenSettings', () => {
     expect(provenSettings, 'provenSettings').not.toEqual([]);
   });
 

@@ -12,7 +12,7 @@ export function rejectionClaims<Settings>(theatre: Theatre<Settings>, claim: Cla
 
   for (const [name, { by, reasonCode, itemIds }] of rejections) {
     claim(
-      `for ${name} have the reasonCode ${reasonCode}${itemIds ? ` and the itemIds ${itemIds.join(', ')}` : ''}`,
+      `have the reasonCode ${reasonCode} for ${name}${itemIds ? `, and the itemIds ${itemIds.join(', ')}` : ''}`,
       async () => {
         const at = await stage();
         let said: unknown;

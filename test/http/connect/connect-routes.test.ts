@@ -352,7 +352,7 @@ describe('granted access that its owner has not yet confirmed', () => {
     expect((await finish(by, link)).text).toContain('Done.');
   });
 
-  it('is revoked at once if the owner does not confirm it', async () => {
+  it('is revoked at once if the owner answers no', async () => {
     const link = await makeLink();
     const by = browser();
     square.oauth.signsInAsAnother = true;

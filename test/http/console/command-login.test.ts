@@ -161,7 +161,7 @@ describe('a login code for the command line', () => {
   });
 });
 
-describe('the page that asks about the command line', () => {
+describe('the page of /login for the command line', () => {
   it.each([
     ['a port of the system', { port: '1023' }],
     ['a port above all ports', { port: '65536' }],

@@ -197,7 +197,7 @@ describe('several session cookies in a request', () => {
     ["another service's expired session", () => `expediter_session=${UNKNOWN}`],
     ["another service's nonsense", () => 'expediter_session=%%; expediter_session=; expediter_session'],
     ["another service's long text", () => Array.from({ length: 50 }, (_, i) => `expediter_session=${i}`).join('; ')],
-  ])('do not prevent that the valid one is used: %s', async (_what, theirs) => {
+  ])('open the valid session next to %s', async (_what, theirs) => {
     const ours = await logIn(stage.app);
     for (const cookie of [`${theirs()}; ${ours}`, `${ours}; ${theirs()}`]) {
       expect(await opens(cookie), cookie).toBe(true);
@@ -208,7 +208,7 @@ describe('several session cookies in a request', () => {
     expect(await opens(ours)).toBe(false);
   });
 
-  it('with and without the prefix __Host- are read as the one with the prefix', async () => {
+  it('open the session of the one with the prefix __Host-', async () => {
     const [ours, theirs] = [await logIn(stage.app, await named('ours')), await logIn(stage.app)];
     for (const cookie of [`${theirs}; __Host-${ours}`, `__Host-${ours}; ${theirs}`]) {
       expect((await ask('/console/session', { cookie })).body).toMatchObject({ name: 'ours' });
@@ -489,7 +489,7 @@ it('a session that ended 30 days ago is deleted', async () => {
   ]);
 });
 
-describe('a request from another page', () => {
+describe('a request of a browser', () => {
   const REFUSED: [string, Record<string, string>][] = [
     ['from another site', { 'sec-fetch-site': 'cross-site' }],
     ['from another host of the same site, whose requests carry the cookie', { 'sec-fetch-site': 'same-site' }],
@@ -504,7 +504,7 @@ describe('a request from another page', () => {
     ...REFUSED,
     ['that the address bar made', { 'sec-fetch-site': 'none' }],
     ['without any header of a browser', {}],
-  ])('%s changes nothing, and reads nothing if a page made it', async (_what, said) => {
+  ])('%s changes nothing: the answer is 403', async (_what, said) => {
     const headers = { cookie: await logIn(stage.app), host: 'expediter.test', ...said };
     const isRefusedAll = REFUSED.some(([, each]) => each === said);
     for (const path of ['/console/api/locations', '/console/session']) {
@@ -525,7 +525,7 @@ describe('a request from another page', () => {
     expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
-  it('is distinguished from our own page by its Origin alone', async () => {
+  it('from our own page is accepted by its Origin alone', async () => {
     const cookie = `__Host-${await logIn(stage.app)}`;
     for (const headers of [
       { origin: 'http://expediter.test', host: 'expediter.test' },
@@ -536,7 +536,7 @@ describe('a request from another page', () => {
     }
   });
 
-  it('is compared with PUBLIC_URL behind a load balancer that changes the Host', async () => {
+  it('from PUBLIC_URL is accepted behind a load balancer that changes the Host', async () => {
     const env = { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.example.com/' };
     const behind = await stageOfTest({ env, databaseUrl: stage.databaseUrl });
     const login = (origin: string): Promise<OperatorAnswer> => sendLogin(behind.app, OPERATOR_TOKEN, { origin });

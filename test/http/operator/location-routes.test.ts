@@ -140,7 +140,7 @@ describe('the answer about a location', () => {
     expect(await show('ending')).toMatchObject({ grant: { daysLeft: null, lastsUntil: null } });
   });
 
-  it('shows its webhook tokens by their state, without any secret', async () => {
+  it('shows the webhook tokens with their state, and no secret', async () => {
     const [valid, expired] = [await newToken('club/1'), await newToken('club/1')];
     const change = (assignments: string, { tokenId }: { tokenId: string }): Promise<unknown> =>
       stage.query(`UPDATE webhook_tokens SET ${assignments} WHERE token_id = $1`, [tokenId]);
@@ -337,7 +337,7 @@ describe('a location by the API', () => {
     const by = async (...roles: Role[]): Promise<Operator> =>
       askOperator(stage.app, await nameToken(stage, `${roles.join()} of answering`, roles, [], groups));
 
-    it('changes them only for operators, and answers 403 to an integrator', async () => {
+    it('changes its contacts only for operators, and answers 403 to an integrator', async () => {
       const [integrator, both] = [await by('integrator'), await by('integrator', 'operator')];
       await put('answering', standard({ contacts: [contact], groups }));
       const changed = [
@@ -380,7 +380,7 @@ describe('a location by the API', () => {
       expect(row).toEqual({ by: 'integrator,operator of answering', after: '{"contacts":"changed"}' });
     });
 
-    it('can test them once a minute, and each caller at most fifty times a day', async () => {
+    it('allows one test of its contacts a minute, and each caller fifty tests a day', async () => {
       for (const id of ['tested', 'tested-2']) await put(id, standard({ contacts: [contact], groups: ['answering'] }));
       const test = (id: string, as = operator): Promise<OperatorAnswer> => as.post(`/locations/${id}/contacts/test`);
       const refused = (detail: RegExp): object => ({ status: 409, body: { detail: expect.stringMatching(detail) } });
