@@ -43,12 +43,12 @@ const stored = (): Promise<Record<string, unknown>[]> =>
 describe.each([
   ['the API', () => ({ EXPEDITER_URL: url, EXPEDITER_TOKEN: OPERATOR_TOKEN })],
   ['the database', () => stage.env],
-])('apply by %s', (by, envOf) => {
+])('expediter apply by %s', (by, envOf) => {
   const run = (args: readonly string[], input = '', more: Record<string, string> = {}): Promise<Ended> =>
     runCli({ ...envOf(), SECRET, ORDERS_URL, ...more }, args, input);
   const apply = (...args: string[]): Promise<Ended> => run(['apply', '-f', folder, ...args]);
 
-  it('plans, carries out, and then has nothing to do', async () => {
+  it('prints a plan without --yes, and creates the locations with --yes', async () => {
     await write({ 'a.yaml': file('club-1'), 'both.yml': `${file('club-2')}---\n${file('club-3')}` });
     const plan = await apply();
     expect(plan).toMatchObject({ code: 2, error: '' });
@@ -66,7 +66,7 @@ describe.each([
     expect(await stored()).toEqual(before);
   });
 
-  it('shows changes without secrets', async () => {
+  it('shows the changes of settings without the values of secrets', async () => {
     await write({ 'a.yaml': file('club-1') });
     await apply('--yes');
     await write({ 'a.yaml': file('club-1', 'secret: stdin:NEW', 'Other name') });
@@ -77,7 +77,7 @@ describe.each([
     expect(out).not.toContain('whsec');
   });
 
-  it('removes with --prune what no file describes, within a group', async () => {
+  it('removes with --prune the locations of the group that no file describes', async () => {
     await write({
       'a.yaml': file('club-1'),
       'b.yaml': file('club-2'),
@@ -91,7 +91,7 @@ describe.each([
     expect((await stored()).map((row) => row['location_id'])).toEqual(['club-1', 'club-3']);
   });
 
-  it('prints warnings for each location, in the plan and afterwards', async () => {
+  it('prints the warnings about a location, with and without --yes', async () => {
     const guid = '9c59d4ab-8242-450f-8f36-b16e1b3ab802';
     const ids = `restaurantGuid: ${guid}\n  diningOptionGuids: { pickup: ${guid}, delivery: ${guid} }`;
     const baseUrl = 'baseUrl: https://pos.example.com';
@@ -106,7 +106,7 @@ describe.each([
     expect((await apply()).out).not.toContain('Warning');
   });
 
-  it('changes nothing if a location has open orders and is removed or moved to another POS, without --anyway', async () => {
+  it('changes nothing if it would remove or move a location with open orders, unless --anyway', async () => {
     await write({ 'a.yaml': file('club-1'), 'b.yaml': file('busy') });
     await apply('--yes');
     await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'busy' });
@@ -139,17 +139,21 @@ describe.each([
       { 'a.yaml': withSecret('stdin:NOWHERE') },
       /standard input has no line NOWHERE=/,
     ],
-    ['wrong YAML', { 'a.yaml': 'id: [club-1' }, /a\.yaml:\d+: this is not valid YAML/],
+    ['invalid YAML', { 'a.yaml': 'id: [club-1' }, /a\.yaml:\d+: this is not valid YAML/],
     ['an unknown field', { 'a.yaml': `${file('club-1')}colour: hunter2` }, /a\.yaml: .*colour/],
-    ['one location twice', { 'a.yaml': file('club-1'), 'b.yaml': file('club-1') }, /club-1 is also in .*a\.yaml/],
+    [
+      'one location in two files',
+      { 'a.yaml': file('club-1'), 'b.yaml': file('club-1') },
+      /club-1 is also in .*a\.yaml/,
+    ],
     [
       'several faults at once',
       { 'a.yaml': withSecret('env:NOWHERE'), 'b.yaml': withSecret('env:NEITHER', 'club-2') },
       /variable NOWHERE.*\n.*variable NEITHER/,
     ],
-    ['no location', { 'a.txt': 'x' }, /no file describes a location/],
+    ['a folder without a location', { 'a.txt': 'x' }, /no file describes a location/],
     ['settings that the POS would refuse', { 'a.yaml': file('club-1', 'unsigned: false') }, /Nothing was changed/],
-  ])('refuses %s, with its place, and changes nothing', async (_name, files, words) => {
+  ])('changes nothing and names the fault for %s', async (_name, files, words) => {
     await write(files);
     const { code, out, error } = await apply('--yes');
     expect(code).toBe(1);
@@ -158,7 +162,7 @@ describe.each([
     expect(await stored()).toEqual([]);
   });
 
-  it('export writes files that apply reads, with variables for secrets and a schema that fits', async () => {
+  it('reads the files of expediter export, which have variables for secrets', async () => {
     await write({
       'a.yaml': `${file('club-1')}\naddress: Hafenstr. 1\nbackOfficeUrl: https://pos.example.com/nord\n`,
       'key.txt': `${SECRET}\n`,
@@ -192,7 +196,7 @@ describe.each([
     expect(await runRefused(1, envOf(), ['export', '--to', to])).toContain('EEXIST');
   });
 
-  it('reads no reference in a text that is not secret, and export writes such a text as a text', async () => {
+  it('reads no reference in a text that is not secret', async () => {
     const more = { DEPLOY_KEY: OTHER, LOCATION_CLUB_1__ACCESS_TOKEN: 'token' };
     await writeFile(join(folder, 'key'), OTHER);
     const mapped = { pizza: `file:${join(folder, 'key')}`, pasta: 'text:stdin:A', soup: 'file' };
@@ -219,7 +223,7 @@ describe.each([
     expect(out + error).not.toContain(OTHER);
   });
 
-  it('reads a secret only from a file below the folder of --files or --secrets, also through a symbolic link', async () => {
+  it('reads a secret only from a file below the folder of --files or --secrets', async () => {
     const elsewhere = await mkdtemp(join(tmpdir(), 'expediter-secrets-'));
     onTestFinished(() => rm(elsewhere, { recursive: true }));
     await writeFile(join(elsewhere, 'key'), SECRET);
@@ -247,7 +251,7 @@ describe.each([
     expect((await planOf('key', '--secrets', join(folder, 'none'))).error).toMatch(/none cannot be read \(ENOENT\)/);
   });
 
-  it('export writes each location with any id, and names one that it could not read', async () => {
+  it('export writes a file for each location, with any id', async () => {
     const ids = ['/'.repeat(255), `${'/'.repeat(254)}x`, '..', 'club-1', 'Club-1', 'CLUB-1'];
     for (const id of ids) await stage.addLocation(`${id}?`.slice(0, 255), { ordersUrl: 'http://127.0.0.1:9/' });
     await expect(stage.addLocation('..', { ordersUrl: 'http://127.0.0.1:9/' })).rejects.toThrow('cannot be an id');
@@ -276,7 +280,7 @@ describe.each([
   });
 });
 
-it('export gives each secret a variable of its own, which is not in use otherwise', () => {
+it('export gives each secret a different variable', () => {
   const about = {
     integration: 'standard',
     name: null,
@@ -310,7 +314,7 @@ it('export gives each secret a variable of its own, which is not in use otherwis
   expect(new Set([usual, ...names]).size).toBe(10);
 });
 
-it('an integrator of a group can apply only within it', async () => {
+it('an integrator of a group can apply only locations of that group', async () => {
   const right = ['--role', 'integrator', '--location-groups', 'nord'];
   const issued = await runJson(stage.env, ['operator', 'token', 'issue', '--name', 'of nord', ...right]);
   const { token } = issued as { token: string };

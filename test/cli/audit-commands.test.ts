@@ -68,28 +68,28 @@ const leaves = (command: Command, path: string[] = []): string[] =>
     ? [path.join(' ')]
     : visible(command).flatMap((each) => leaves(each, [...path, each.name()]));
 
-describe('the command line', () => {
-  it('refuses a name that cannot be read', async () => {
+describe('the audit of the command line', () => {
+  it('refuses an invalid name in --as with exit code 2', async () => {
     for (const name of ['', 'a\nb', 'x'.repeat(101)]) {
       const error = await runRefused(2, stage.env, ['location', 'pause', 'club-1', '--as', name]);
       expect(error).toContain('1 to 100 characters');
     }
   });
 
-  it('has for every command a note whether it is recorded in the audit', () => {
+  it('has each command in the list of recorded or of not recorded commands', () => {
     const operations = OPERATIONS.flatMap(({ command }) => command?.name ?? []);
     const others = leaves(buildProgram()).filter((path) => !operations.includes(path));
     expect(others.toSorted()).toEqual(['apply', 'recover', 'rekey', ...READS].toSorted());
   });
 
-  it.each(ACTS)('%s is recorded with its actor', async (line, action) => {
+  it.each(ACTS)('records %s with its actor', async (line, action) => {
     await cli(line.replace('WEBHOOK', webhookId).split(' '));
     const [last] = await actions('--limit', '1');
     expect(last).toMatchObject({ ...action, by: BY, source: null });
     expect(last?.['outcome']).not.toBeNull();
   });
 
-  it('records a replay of many as one action, and one for each webhook', async () => {
+  it('records a replay of many webhooks as one action, and one more for each webhook', async () => {
     const since = new Date(Date.now() - 60_000).toISOString();
     await cli(['webhook', 'replay', '--since', since, '--location', 'club-1', '--again']);
     expect((await actions('--limit', '2')).toReversed()).toMatchObject([
@@ -104,7 +104,7 @@ describe('the command line', () => {
     expect(await actions()).toEqual(before);
   });
 
-  it('shows the actions in the timeline of an order and of a location', async () => {
+  it('is shown at an order and at a location', async () => {
     for (const line of ['order show order-1', 'location show club-1']) {
       const { out } = await cli(line.split(' '));
       expect(out).toMatch(/\n\nWhat operators did\nat +by .*\n(.*\n)*.*grace \(command line\) +replay /);
@@ -117,13 +117,13 @@ describe('expediter audit list', () => {
     [['--actor', BY.name, '--action', 'rekey'], 'rekey'],
     [['--order', 'order-1', '--action', 'retry'], 'retry'],
     [['--location', 'club-1', '--outcome', 'refused', '--action', 'remove', '--since', '1h'], 'remove'],
-  ])('%j finds its matches', async (filters, action) => {
+  ])('with %j prints the matching actions', async (filters, action) => {
     expect((await actions(...filters)).map((action) => action['action'])).toEqual([action]);
     const { out } = await cli(['audit', 'list', ...filters]);
     expect(out).toMatch(new RegExp(`^at +by +.*\\n.*grace \\(command line\\) +${action} `));
   });
 
-  it('continues after the last action of a page', async () => {
+  it('continues with --after after the last action of a page', async () => {
     const all = await actions();
     const [first] = await actions('--limit', '1');
     expect(await actions('--after', String(first?.['auditId']))).toEqual(all.slice(1));

@@ -47,8 +47,8 @@ describe.each<[name: string, args: () => string[], input?: string]>([
   ['operator grant list', () => []],
   ['doctor', () => ['--only', 'environment,keys,public-url']],
   ['certify', () => ['--location', 'nowhere']],
-])('%s', (name, args, input) => {
-  it.each([[[]], [['--json']]])('prints the same %s', async (more) => {
+])('expediter %s', (name, args, input) => {
+  it.each([[[]], [['--json']]])('prints the same by the API and by the database, with the options %j', async (more) => {
     const whole = [...name.split(' '), ...args(), ...more];
     const printed = async (env: Record<string, string>): Promise<object> => {
       const { code, out, error } = await runCli(env, whole, input);
@@ -62,7 +62,7 @@ describe.each<[name: string, args: () => string[], input?: string]>([
   });
 });
 
-it('a command changes the service with the rights of its token', async () => {
+it('a command by the API changes the service, and is in the audit under its token', async () => {
   const { code, out } = await runCli(byService(), 'token issue --location club-2 --label till --json'.split(' '));
   expect(code).toBe(0);
   const { tokenId, url: webhook } = JSON.parse(out) as Record<string, string>;
@@ -75,14 +75,14 @@ it('a command changes the service with the rights of its token', async () => {
 });
 
 it.each(['http://127.evil.example', 'http://127.0.0.1.evil.example', 'http://localhost.evil.example'])(
-  'a token is never sent without TLS to %s, which is not this machine',
+  'a token is not sent without TLS to %s, which is not this machine',
   async (elsewhere) => {
     const { error } = await runCli({ ...byService(), EXPEDITER_URL: elsewhere }, ['location', 'list']);
     expect(error).toContain('must begin with https://');
   },
 );
 
-it('doctor checks this machine with --local', async () => {
+it('doctor checks the database of this machine instead of the service with --local', async () => {
   const here = { ...byService(), DATABASE_URL: 'postgres://127.0.0.1:9/nobody' };
   const examined = async (...more: string[]): Promise<string> =>
     (await runCli(here, ['doctor', '--only', 'database', '--json', ...more])).out;

@@ -61,7 +61,7 @@ function unknownIn(words: readonly string[]): string | undefined {
 }
 
 describe('every command', () => {
-  it.each(known)('$path has a help text, with examples that exist', ({ command }) => {
+  it.each(known)('$path has a help text with examples of existing commands and options', ({ command }) => {
     expect(command.description()).not.toBe('');
     const help = helpOf(command);
     expect(help).toMatch(/\nExamples:\n {2}\$ /);
@@ -72,12 +72,12 @@ describe('every command', () => {
     for (const option of command.options) expect(option.description, option.flags).not.toBe('');
   });
 
-  it('has the meaning of exit codes in its root help', () => {
+  it('has exit codes that the root help explains', () => {
     expect(helpOf(buildProgram())).toMatch(/Exit codes: 0 .* 1 .* 2 .* 3 /);
   });
 });
 
-it('every command on a page exists, with its options', async () => {
+it('every command in the documentation exists, with its options', async () => {
   const pages = (await readdir(DOCS, { recursive: true })).filter((name) => name.endsWith('.md'));
   const texts = await Promise.all(pages.map((name) => readFile(new URL(name, DOCS), 'utf8')));
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
@@ -165,7 +165,7 @@ describe('docs/cli.md', () => {
     if (line.includes('operator token')) await system.query(`DELETE FROM operator_tokens WHERE name <> 'laptop'`);
   }
 
-  it('names commands in every section', () => {
+  it('has more than 18 blocks of commands', () => {
     expect(sections.flatMap((section) => section.blocks).length).toBeGreaterThan(18);
   });
 
@@ -175,29 +175,32 @@ describe('docs/cli.md', () => {
       line,
     );
 
-  it.each(sections.filter((section) => section.blocks.length > 0))('$title works', async ({ blocks }) => {
-    for (const line of blocks.flatMap((block) =>
-      block
-        .trim()
-        .replaceAll(/\|\n\s*/g, '| ')
-        .split('\n')
-        .filter(isRun),
-    )) {
-      await before(line);
-      const [, piped, from] =
-        /^(?:(echo .+) \| )?expediter [^|<>]+?(?: < ([\w.-]+)| > [\w.-]+| \| head -c \d+)?$/.exec(line) ??
-        expect.fail(`not read here: ${line}`);
-      const input = piped === undefined ? FILES[from ?? ''] : (await runProgram('sh', ['-c', piped], {})).out;
-      const words = uses(line)
-        .flat()
-        .map((word) => word.replaceAll(/^["']|["']$/g, ''));
-      const args = words.map((word) => (word in FILES || word.endsWith('/') ? join(folder, word) : word));
-      const { code, out, error } = await runCli(env, args, input);
-      // The tests' Postgres goes without fsync, which the doctor finds.
-      const isPlan = line.includes(' apply ') && !line.includes('--yes');
-      const wanted = out.includes('fsync') ? 1 : isPlan ? 2 : 0;
-      expect({ line, code, error }).toEqual({ line, code: wanted, error: '' });
-      expect(out).not.toMatch(/undefined|\[object/);
-    }
-  });
+  it.each(sections.filter((section) => section.blocks.length > 0))(
+    'the commands of the section "$title" work',
+    async ({ blocks }) => {
+      for (const line of blocks.flatMap((block) =>
+        block
+          .trim()
+          .replaceAll(/\|\n\s*/g, '| ')
+          .split('\n')
+          .filter(isRun),
+      )) {
+        await before(line);
+        const [, piped, from] =
+          /^(?:(echo .+) \| )?expediter [^|<>]+?(?: < ([\w.-]+)| > [\w.-]+| \| head -c \d+)?$/.exec(line) ??
+          expect.fail(`not read here: ${line}`);
+        const input = piped === undefined ? FILES[from ?? ''] : (await runProgram('sh', ['-c', piped], {})).out;
+        const words = uses(line)
+          .flat()
+          .map((word) => word.replaceAll(/^["']|["']$/g, ''));
+        const args = words.map((word) => (word in FILES || word.endsWith('/') ? join(folder, word) : word));
+        const { code, out, error } = await runCli(env, args, input);
+        // The tests' Postgres goes without fsync, which the doctor finds.
+        const isPlan = line.includes(' apply ') && !line.includes('--yes');
+        const wanted = out.includes('fsync') ? 1 : isPlan ? 2 : 0;
+        expect({ line, code, error }).toEqual({ line, code: wanted, error: '' });
+        expect(out).not.toMatch(/undefined|\[object/);
+      }
+    },
+  );
 });

@@ -54,12 +54,12 @@ describe('expediter migrate', () => {
   });
   afterAll(() => pool?.end());
 
-  it('is named by every other command while there is no schema', async () => {
+  it('is named in the error of another command while there is no schema', async () => {
     const error = await refused(1, { DATABASE_URL: url }, ['location', 'list']);
     expect(error).toMatch(/^error: The schema lacks .*Run: expediter migrate\n$/);
   });
 
-  it('creates the schema and the partitions of the days around now, and changes nothing when repeated', async () => {
+  it('creates the schema and its partitions, and changes nothing when repeated', async () => {
     const { migrated } = await json<{ migrated: string[] }>({ DATABASE_URL: url }, ['migrate']);
     expect(migrated.length).toBeGreaterThan(0);
     const partitions = `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -74,7 +74,7 @@ describe('expediter migrate', () => {
     expect(await json({ DATABASE_URL: url }, ['location', 'list'])).toEqual([]);
   });
 
-  it('refuses a schema that a newer version has narrowed', async () => {
+  it('refuses a schema with a breaking change of a newer version', async () => {
     await pool.query(`INSERT INTO schema_migrations (name, run_on) VALUES ('9999-from-tomorrow.breaking', now())`);
     const error = await refused(1, { DATABASE_URL: url }, ['migrate']);
     expect(error).toMatch(/^error: The schema is too new .*9999-from-tomorrow\.breaking.*\n$/);
@@ -88,7 +88,7 @@ describe('the command line', () => {
     ({ env } = stage);
   });
 
-  it('encrypts settings, and never prints a secret', async () => {
+  it('encrypts settings, and prints no secret', async () => {
     const otherKey = `other:${Buffer.alloc(32, 7).toString('base64')}`;
     const said = [
       await put(env, 'sealed', { ordersUrl, secret: SECRET }),
@@ -118,7 +118,7 @@ describe('the command line', () => {
     expect(row?.['settings']).toMatch(/^[\w-]+\.\.[\w-]+\.[\w-]+\.[\w-]+$/);
   });
 
-  it('takes settings from a file as well', async () => {
+  it('reads settings from a file', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'expediter-'));
     try {
       const file = join(folder, 'club.json');
@@ -150,7 +150,7 @@ describe('the command line', () => {
       { ordersUrl: 'https://10.0.0.1/hunter2', unsigned: true },
       /settings: ordersUrl is not allowed: .* private address, and ALLOW_PRIVATE_HOSTS/,
     ],
-  ])('names %s in settings, without its value', async (_, settings, problem) => {
+  ])('exits 2 and names %s in settings, without its value', async (_, settings, problem) => {
     const error = await refused(2, env, putting('bad'), JSON.stringify(settings));
     expect(error).toMatch(problem);
     expect(error).toMatch(/^error: [^\n]+\n$/);
@@ -187,11 +187,11 @@ describe('the command line', () => {
     [['token', 'list', '--location', 'nowhere']],
     [['webhook', 'list', '--order', 'nowhere']],
     [['provider', 'schema', 'nowhere']],
-  ])('exits 3 if there is no such thing: %j', async (args) => {
+  ])('exits 3 for an unknown location, order or integration: %j', async (args) => {
     expect(await refused(3, env, args)).toMatch(/^error: [^\n]+\n$/);
   });
 
-  it('exits 1 if Postgres cannot be reached, with its address and what to do', async () => {
+  it('exits 1 with the address and what to do if Postgres cannot be reached', async () => {
     const nowhere = { ...env, DATABASE_URL: 'postgres://expediter:hunter2@127.0.0.1:9/expediter' };
     for (const args of [['location', 'list'], ['migrate']]) {
       const error = await refused(1, nowhere, args);
@@ -202,7 +202,7 @@ describe('the command line', () => {
     }
   });
 
-  it('lists every problem of the variables that it needs, each with an example, and no other problem', async () => {
+  it('names every wrong variable that the command needs, with an example', async () => {
     const error = await refused(1, { SETTINGS_KEY: 'none', PORT: 'eighty' }, ['location', 'show', 'x']);
     expect(error).toMatch(/^ {2}DATABASE_URL: is required\. Example: postgres:\/\//m);
     expect(error).toMatch(/^ {2}SETTINGS_KEY: .+\. Example: 2026-01:/m);
@@ -210,7 +210,7 @@ describe('the command line', () => {
     expect(error).not.toMatch(/PORT|ORDER_API_URL/);
   });
 
-  it('applies parked events of an order that it resolves, without a running service', async () => {
+  it('applies parked events of an order that it resolves', async () => {
     await stage.query(`
       WITH p AS (
         INSERT INTO placements (service_order_id, location_id, state, deadline_at, next_attempt_at)
@@ -233,7 +233,7 @@ describe('the command line', () => {
     });
   });
 
-  it('lists its integrations without a database', async () => {
+  it('lists the integrations without a database', async () => {
     expect(await json({}, ['provider', 'list'])).toContainEqual(
       expect.objectContaining({ integration: 'standard', deduplicates: true, canBeAsked: false }),
     );
@@ -245,7 +245,7 @@ describe('the command line', () => {
   });
 });
 
-describe('a token', () => {
+describe('a webhook token', () => {
   type Issued = { token: string; url: string; tokenId: string };
   const locationId = 'club 1/Süd?';
   let env: Environment;
@@ -283,7 +283,7 @@ describe('a token', () => {
     expect(await json(env, ['location', 'show', locationId])).toMatchObject({ validTokens: 1 });
   });
 
-  it('is not made while PUBLIC_URL is unset, because no POS could use it', async () => {
+  it('is not issued while PUBLIC_URL is unset', async () => {
     const list = () => json(env, ['token', 'list']);
     const before = await list();
     const error = await refused(1, { ...env, PUBLIC_URL: '' }, ['token', 'issue', '--location', locationId]);
@@ -343,7 +343,7 @@ describe('an operator', () => {
     expect(system.live(id).at(-1)).toMatchObject({ memberState });
   };
 
-  it('retries a waiting order without the rest of its back-off', async () => {
+  it('can retry a waiting order at once', async () => {
     const id = await place('paper-1', () =>
       Promise.reject(new TryAgain('busy', { sent: false, retryAfterMs: 600_000 })),
     );
@@ -362,7 +362,7 @@ describe('an operator', () => {
     expect(callsFor(id)).toBe(1);
   });
 
-  it('starts an order again that failed before it was read, because it cannot have a ticket', async () => {
+  it('can retry an order that failed before it was read, because it cannot have a ticket', async () => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
     const id = await place('paper-1', async () => ({ providerOrderId: 'again-1' }));
     await expectState(id, 'failed');
@@ -371,7 +371,7 @@ describe('an operator', () => {
     await expectState(id, 'sent');
   });
 
-  it('ends the doubt about a call whose process died', async () => {
+  it('can resolve an order in doubt if the process of its call died', async () => {
     const id = await place('paper-1', noAnswer);
     await expectState(id, 'in_doubt');
     await system.query(
@@ -387,7 +387,7 @@ describe('an operator', () => {
     ).toEqual([]);
   });
 
-  it('sees that an order past its deadline fails if there is no ticket', async () => {
+  it('makes an order past its deadline fail by resolving it as not there', async () => {
     const id = await place('paper-1', noAnswer);
     await expectState(id, 'in_doubt');
     await system.query('UPDATE placements SET deadline_at = now() WHERE service_order_id = $1', [id]);
@@ -397,7 +397,7 @@ describe('an operator', () => {
     expect(callsFor(id)).toBe(1);
   });
 
-  it('cannot end a doubt during a call about it', async () => {
+  it('cannot resolve an order during a call for it', async () => {
     const answered = Promise.withResolvers<OrderRef>();
     const id = await place('careful-1', noAnswer, () => answered.promise);
     await expectState(id, 'in_doubt');
@@ -418,7 +418,7 @@ describe('an operator', () => {
     await expectState(id, 'sent');
   });
 
-  it('sees everything about an order except its member and contents', async () => {
+  it('sees an order without its member and contents', async () => {
     const id = await place('paper-1', noAnswer);
     await expectState(id, 'in_doubt');
     const words = await cli(env, ['order', 'show', id]);
@@ -442,7 +442,7 @@ describe('an operator', () => {
     expect(inWords.out).toMatch(/^History\nrecorded/m);
   });
 
-  it('sees live messages that are not yet published', async () => {
+  it('sees live messages of an order that are not yet published', async () => {
     await system.seedOrder({ serviceOrderId: 'unheard', locationId: 'paper-1' });
     await system.query(
       `INSERT INTO outbox (service_order_id, sequence, rank, lease_until)

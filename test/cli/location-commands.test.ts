@@ -25,7 +25,7 @@ const put = (locationId: string): Promise<Ended> =>
   );
 
 describe('expediter location put', () => {
-  it('suggests a token only if there is no valid one', async () => {
+  it('suggests to issue a token only if the location has no valid one', async () => {
     const said = async (): Promise<string> => (await put('new')).out;
     const asking = 'new is served by standard. For its webhooks, run: expediter token issue --location new\n';
     expect(await said()).toBe(asking);
@@ -37,7 +37,7 @@ describe('expediter location put', () => {
 });
 
 describe('expediter location remove', () => {
-  it('refuses a location that takes orders, and says what to do first', async () => {
+  it('refuses a location that is not paused, and says how to pause it', async () => {
     await put('open');
     expect(await runRefused(1, env, ['location', 'remove', 'open'])).toBe(
       'error: open cannot be removed: it takes orders. Pause it first: expediter location pause open\n',
@@ -56,7 +56,7 @@ describe('expediter location remove', () => {
     expect(error).toContain(' and 2 more. ');
   });
 
-  it('removes a paused location: its webhooks get 401, and its orders can still be read', async () => {
+  it('removes a paused location, whose orders can still be read', async () => {
     await put('gone');
     await stage.seedOrder({ serviceOrderId: 'past', locationId: 'gone' });
     const path = await stage.webhookPath('gone');

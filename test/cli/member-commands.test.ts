@@ -83,7 +83,7 @@ describe('expediter member erase', () => {
     );
   });
 
-  it('names the orders in a dry run and erases nothing', async () => {
+  it("names the member's orders in a dry run and erases nothing", async () => {
     const before = await placesOf(system, mark);
     expect(before).toEqual(expect.arrayContaining(['webhooks.body', 'order_contents.contents', 'orders.reason']));
     expect(await documentedPlaces()).toEqual(expect.arrayContaining(before));
@@ -96,7 +96,7 @@ describe('expediter member erase', () => {
     expect(await placesOf(system, mark)).toEqual(before);
   });
 
-  it('leaves no data of the member anywhere, and all of others, although webhooks continue', async () => {
+  it('leaves no data of the member in the database, and all data of others', async () => {
     const waiting = await place({ notes: 'busy' });
     expect(await placesOf(system, mark)).toContain('placements.problem');
     expect(await documentedPlaces()).toEqual(expect.arrayContaining(await placesOf(system, mark)));
@@ -117,7 +117,7 @@ describe('expediter member erase', () => {
     expect(await placesOf(system, otherMark)).toEqual(ofOthers);
   });
 
-  it('keeps the order without its contents: statuses move it, and a signal fetches nothing', async () => {
+  it('keeps the order without its contents, and later webhooks still change its status', async () => {
     const asked = system.platform.requests.length;
     expect(await system.signal(open)).toBe(204);
     expect(await tell(open, 'ready', mark)).toBe('applied');
@@ -145,14 +145,14 @@ describe('expediter member erase', () => {
     expect(await erasing).toEqual({ dryRun: false, erased: [id], left: [] });
   });
 
-  it('says that there is no data of the member, and exits 0', async () => {
+  it('exits 0 if there is no data of the member', async () => {
     const { code, out } = await runCli(env, ['member', 'erase', member.id]);
     expect(code).toBe(0);
     expect(out).toMatch(/^No order .* names this member/);
     expect(await runJson(env, ['member', 'erase', member.id])).toEqual({ dryRun: false, erased: [], left: [] });
   });
 
-  it('exits 2 for an invalid id', async () => {
+  it('exits 2 for an invalid id of a member', async () => {
     expect(await runRefused(2, env, ['member', 'erase', '-'], '\n')).toMatch(/^error: memberId /);
   });
 

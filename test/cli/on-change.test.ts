@@ -17,7 +17,7 @@ function write(file: string): void {
   writeFileSync(join(folder, file), '');
 }
 
-it('acts once on files that are saved together, and again on each later save', async () => {
+it('onChange acts once for files that are saved together, and again for a later save', async () => {
   const actions: string[] = [];
   const end = onChange(folder, async (file) => void actions.push(file));
   write('deep/app.ts');
@@ -32,7 +32,7 @@ it('acts once on files that are saved together, and again on each later save', a
   expect(actions).toEqual([expect.stringMatching(/^deep\/(new|app)\.ts$/), 'deep/app.ts']);
 });
 
-it('ignores the temporary files of editors', async () => {
+it('onChange ignores the temporary files of editors', async () => {
   const actions: string[] = [];
   const end = onChange(folder, async (file) => void actions.push(file));
   const told = Promise.withResolvers<void>();
@@ -45,7 +45,7 @@ it('ignores the temporary files of editors', async () => {
   expect(actions).toEqual([]);
 });
 
-it('acts on one change at a time, and once more on changes that came meanwhile', async () => {
+it('onChange acts once more after changes that came during an action', async () => {
   let acting = 0;
   let actions = 0;
   const { promise: allowed, resolve: allow } = Promise.withResolvers<void>();

@@ -21,7 +21,7 @@ const json = <Value>(...args: string[]): Promise<Value> => runJson<Value>(stage.
 const statusOf = async (token: string, path: string): Promise<number> =>
   (await sendAsIs(stage.app, path, { headers: { authorization: `Bearer ${token}` } })).status;
 
-it('a named token has the rights of its roles, and is printed once', async () => {
+it('a named token has the rights of its roles, and is printed only when it is issued', async () => {
   const args = ['token', 'issue', '--name', 'anna', '--role', 'operator,viewer', '--role', 'member-data'];
   const { token, tokenId } = await json<Issued>(...args, '--locations', 'club-1', '--expires', '90d');
   expect(await statusOf(token, '/v1/locations/club-1')).toBe(200);

@@ -38,21 +38,21 @@ describe('expediter order list', () => {
     ['--limit 2 --after order-3', 'order-2 order-1'],
     ['--since 150m', 'order-4 order-3'],
     ['--until 150m', 'order-2 order-1'],
-  ])('%j', async (filters, expected) => {
+  ])('with the filters %j prints the orders %s', async (filters, expected) => {
     const { code, out, error } = await cli(...`order list --json ${filters}`.trim().split(' '));
     expect({ code, error }).toEqual({ code: 0, error: '' });
     const ids = (JSON.parse(out) as { serviceOrderId: string }[]).map((row) => row.serviceOrderId);
     expect(ids.join(' ')).toBe(expected);
   });
 
-  it('has the reason in JSON too', async () => {
+  it('prints problem and cause of an order in JSON', async () => {
     const listed = await runJson(stage.env, ['order', 'list', '--needs-operator']);
     expect(listed).toMatchObject([{ problem: 'the POS may have it', cause: { code: 'restored' } }]);
     const shown = await runJson(stage.env, ['order', 'show', 'order-2']);
     expect(shown).toMatchObject({ placement: { cause: { code: 'restored' } } });
   });
 
-  it('prints a table, which orders need a person, and how to see more', async () => {
+  it('prints a table with the orders that need a person, and how to see more', async () => {
     const { out } = await cli('order', 'list', '--limit', '3');
     expect(out).toMatch(/^code {2}order {4,}signalled .*location .*placement/);
     expect(out).toMatch(/^K472 {2}order-2 .*in doubt: needs you.*the POS may have it$/m);
@@ -65,13 +65,13 @@ describe('expediter order list', () => {
     [['--limit', '0'], 2, 'a number from 1 to 1000'],
     [['--since', 'tomorrow'], 2, 'a while ago'],
     [['--after', 'nobody'], 3, '--after: no list ends with "nobody"'],
-  ])('refuses %j', async (filters, code, message) => {
+  ])('refuses the arguments %j with exit code %i: %s', async (filters, code, message) => {
     expect(await runRefused(code, stage.env, ['order', 'list', ...filters])).toContain(message);
   });
 });
 
 describe('expediter order show', () => {
-  it('has what to do about its problem, and nothing to do about an order without one', async () => {
+  it("says what to do about an order's problem", async () => {
     const { out } = await cli('order', 'show', 'order-2');
     expect(out).toMatch(
       /^to do +Call the restaurant, or look at the POS: is the ticket there\? Then enter the answer$/m,
@@ -79,7 +79,7 @@ describe('expediter order show', () => {
     expect((await cli('order', 'show', 'order-4')).out).not.toMatch(/^to do/m);
   });
 
-  it('has the requested time, the webhooks, and the live messages with the time of publishing', async () => {
+  it('shows the requested time, the webhooks and the live messages of an order', async () => {
     const answer = await stage.post(
       await stage.webhookPath('club-1'),
       statusWebhook({ serviceOrderId: 'order-3', status: 'READY' }),
@@ -95,7 +95,7 @@ describe('expediter order show', () => {
 });
 
 describe('expediter order cancel', () => {
-  it('requests a cancel, and records what the restaurant said on the phone', async () => {
+  it('requests a cancellation, and records with --by-phone what the restaurant said', async () => {
     await stage.seedOrder({ serviceOrderId: 'to-cancel', locationId: 'club-1' });
     await stage.seedOrder({ serviceOrderId: 'asked', locationId: 'club-1' });
     expect((await cli('order', 'cancel', 'asked')).out).toContain('its POS is asked');
@@ -120,7 +120,7 @@ describe('expediter order cancel', () => {
     [['order-3', '--by-phone', 'refused'], 1, 'order-3: no cancellation of the order was requested'],
     [['nobody', '--by-phone', 'cancelled'], 3, 'nobody: No order has this id.'],
     [['order-3', '--by-phone', 'maybe'], 2, 'Allowed choices are cancelled, refused'],
-  ])('refuses %j', async (args, code, message) => {
+  ])('refuses the arguments %j with exit code %i: %s', async (args, code, message) => {
     expect(await runRefused(code, stage.env, ['order', 'cancel', ...args])).toContain(message);
   });
 });

@@ -6,7 +6,7 @@ import { runJson } from '../support/run-json.ts';
 const planOf = (locations: number, env: Record<string, string> = {}, ...more: string[]): Promise<Plan> =>
   runJson(env, ['plan', '--locations', String(locations), '--orders-per-location', '100', ...more]);
 
-it('plans ten thousand locations from their number and their orders', async () => {
+it('expediter plan computes processes, disk and cost for ten thousand locations', async () => {
   const plan = await planOf(10_000);
   expect(plan).toMatchObject({ ordersPerDay: 1_000_000, processes: 2, postgres: { machine: 'db-custom-2-7680' } });
   // A seventh of a day's orders in the busiest hour.
@@ -18,7 +18,7 @@ it('plans ten thousand locations from their number and their orders', async () =
   expect(total).toBeCloseTo(Object.values(parts).reduce((sum, each) => sum + each));
 });
 
-it('plans more for more orders, and one process more than needed', async () => {
+it('expediter plan adds one process to those that the orders need', async () => {
   const plans = await Promise.all([1, 100, 10_000, 100_000, 1_000_000].map((locations) => planOf(locations)));
   for (const [nth, plan] of plans.slice(1).entries()) {
     const before = plans[nth] ?? plan;
@@ -37,7 +37,7 @@ it('plans more for more orders, and one process more than needed', async () => {
   expect(plans.map(({ doubts }) => doubts.length)).toEqual([0, 0, 0, 1, 2]);
 });
 
-it('uses the variables of the service, and the busiest hour', async () => {
+it("expediter plan uses the service's variables and --busiest-hour", async () => {
   const usual = await planOf(10_000);
   const more = await planOf(10_000, { WEBHOOK_RETENTION_DAYS: '28', POOL_SIZE: '20' });
   // 14 days more of 5 million webhooks of 1,710 bytes.
@@ -54,11 +54,11 @@ it.each([
   [['--locations', '0.5'], /'--locations <n>' argument '0.5' is invalid. Use a whole number/],
   [['--locations', '1', '--busiest-hour', '2'], /argument '2' is invalid. Use a share from 0.05 to 1, such/],
   [['--locations', '1'], /required option '--orders-per-location <n>' not specified/],
-])('explains what is wrong with %j', async (args, error) => {
+])('expediter plan exits 2 and explains what is wrong with %j', async (args, error) => {
   expect(await runCli({}, ['plan', ...args])).toEqual({ code: 2, out: '', error: expect.stringMatching(error) });
 });
 
-it('prints the same in text and in JSON', async () => {
+it('expediter plan prints rates and disk sizes as text', async () => {
   const { out } = await runCli({}, ['plan', '--locations', '10000', '--orders-per-location', '100']);
   expect(out).toContain('39.7 orders, 198.6 webhooks and 238.3 live messages a second');
   expect(out).toContain('732 GB after a year, 848 GB after five; provision 1,212 GB');

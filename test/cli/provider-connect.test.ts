@@ -41,7 +41,7 @@ const shown = ({ out }: Ended): Shown => JSON.parse(out) as Shown;
 const tokensOf = (locationId: string): Promise<Record<string, unknown>[]> =>
   system.query('SELECT token_id, label, revoked_at FROM webhook_tokens WHERE location_id = $1', [locationId]);
 
-it('registers the webhook if the POS has an API for that, and never prints its token', async () => {
+it('provider connect registers the webhook at a POS with an API for that, and does not print its token', async () => {
   const pos = await startHubrise();
   started.push(pos);
   await system.addLocation('hub', pos.settings, 'hubrise');
@@ -60,7 +60,7 @@ it('registers the webhook if the POS has an API for that, and never prints its t
   await until(() => system.live(order.serviceOrderId).some((message) => message.memberState === 'confirmed'));
 });
 
-it('stores what the POS returns, so that earlier dropped webhooks can be verified', async () => {
+it("provider connect stores the POS's signature key, so that a replay of dropped webhooks succeeds", async () => {
   const pos = await startSquare();
   started.push(pos);
   const { signatureKey: _none, notificationUrl: _neither, ...settings } = pos.settings;
@@ -79,7 +79,7 @@ it('stores what the POS returns, so that earlier dropped webhooks can be verifie
   expect(await report()).toMatchObject({ status: 200, body: { outcome: 'duplicate' } });
 });
 
-it('connects a restaurant with a code that is copied from the browser', async () => {
+it("provider connect gets an owner's token for a code that is copied from the browser", async () => {
   const pos = await startSquare({ byOauth: true });
   started.push(pos);
   const { refreshToken, ...settings } = pos.settings;
@@ -102,7 +102,7 @@ it('connects a restaurant with a code that is copied from the browser', async ()
   expect(out).not.toContain('authorizationCode');
 });
 
-it('says what to do by hand if the POS has no API for that', async () => {
+it("provider connect prints the webhook's URL if the POS has no API for webhooks", async () => {
   await system.addLocation('plain', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const { todo } = shown(await connect('plain'));
   expect(todo).toEqual([
@@ -110,7 +110,7 @@ it('says what to do by hand if the POS has no API for that', async () => {
   ]);
 });
 
-it('leaves no valid token if the POS refuses', async () => {
+it('provider connect leaves no valid webhook token if the POS refuses', async () => {
   const pos = await startHubrise();
   started.push(pos);
   await system.addLocation('refused', { ...pos.settings, accessToken: 'another-token' }, 'hubrise');
@@ -123,7 +123,7 @@ it('leaves no valid token if the POS refuses', async () => {
 it.each([
   ['no such location', 'nowhere', {}, 3, 'nowhere: No location has this id.'],
   ['no PUBLIC_URL', 'plain', { PUBLIC_URL: '' }, 1, 'PUBLIC_URL is not set'],
-])('refuses %s with an explanation', async (_name, locationId, env, code, words) => {
+])('provider connect refuses %s with an explanation', async (_name, locationId, env, code, words) => {
   const args = ['provider', 'connect', locationId];
   expect(await runRefused(code, { ...system.env, ...env }, args)).toContain(words);
 });

@@ -119,7 +119,7 @@ async function recover(env: Record<string, string>, ...args: string[]): Promise<
 const ticketsOf = (id: string): number =>
   Object.values(pos).flatMap(({ tickets }) => tickets.filter((ticket) => ticket.serviceOrderId === id)).length;
 
-it('after a restore, names and settles every order, and makes no second ticket', async () => {
+it('after a restore, recover finds every lost order, and no order gets a second ticket', async () => {
   const [kept, waiting, forgotten, done, refused, late] = ['kept', 'waiting', 'new', 'done', 'refused', 'late'].map(
     idsOf,
   ) as [string[], string[], string[], string[], string[], string[]];
@@ -208,7 +208,7 @@ function sequencesOf(id: string): number[] {
     .map(({ attributes }) => Number(attributes['sequence']));
 }
 
-it('while the service runs, recover begins only with --running', async () => {
+it('recover begins while the service runs only with --running', async () => {
   const database = await createDatabase();
   await play(database, [], async ({ env }) => {
     const begin = ['recover', '--lost-from', '1h', ...SOURCES];
@@ -217,7 +217,7 @@ it('while the service runs, recover begins only with --running', async () => {
   });
 });
 
-it('each run records orders that earlier runs did not see, and a run without any order fails', async () => {
+it('each run records orders that earlier runs of recover did not see', async () => {
   const id = `lost-blind-${randomUUID()}`;
   const lostFrom = new Date().toISOString();
   const database = await createDatabase();
@@ -241,7 +241,7 @@ it('each run records orders that earlier runs did not see, and a run without any
   expect(ticketsOf(id)).toBe(1);
 });
 
-it('a repeated command continues its recovery, and begins another only with --new', async () => {
+it('a repeated command continues the recovery, and begins another one only with --new', async () => {
   await play(await createDatabase(), [], async (system) => {
     const command = ['recover', '--running', '--signals', 'empty-replay', '--quiet', '0.5', '--lost-from'];
     expect((await runCli(system.env, [...command, '2h'])).error).toBe('');
@@ -262,7 +262,7 @@ it.each([
   [['--lost-from', '1h', '--signals', 'unknown', '--quiet', '0.5'], 'the subscription "unknown" cannot be read'],
   [['--lost-from', 'x'], 'Use a while ago'],
   [['--lost-from', '1h', '--quiet', '0'], 'Use a number of seconds'],
-])('%j is refused', async (args, words) => {
+])('expediter recover %j fails with an explanation', async (args, words) => {
   const DATABASE_URL = await createDatabase();
   const { code, error } = await runCli({ ...SHARED_ENV, DATABASE_URL }, ['recover', ...args]);
   expect([code, error]).toEqual([expect.any(Number), expect.stringContaining(words)]);

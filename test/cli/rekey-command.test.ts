@@ -81,13 +81,13 @@ beforeAll(async () => {
 afterAll(() => stage?.stop());
 
 describe('expediter rekey', () => {
-  it('counts and changes nothing in a dry run', async () => {
+  it('counts the encrypted texts in a dry run and changes nothing', async () => {
     const before = await sealedTexts();
     expect(await runJson(env, ['rekey', '--dry-run'])).toEqual(counted('rewritten', { dryRun: true }));
     expect(await sealedTexts()).toEqual(before);
   });
 
-  it('names the missing key, leaves what it cannot decrypt, and exits 1', async () => {
+  it('exits 1 and names the missing key of texts that it cannot decrypt', async () => {
     const before = await sealedTexts();
     const { code, out, error } = await runCli({ ...env, SETTINGS_KEY: NEW }, ['rekey', '--json']);
     expect({ code, error }).toEqual({
@@ -98,7 +98,7 @@ describe('expediter rekey', () => {
     expect(await sealedTexts()).toEqual(before);
   });
 
-  it('names a key with the same id and other bytes', async () => {
+  it('exits 1 and names a key that has other bytes under the same id', async () => {
     const other = `old:${Buffer.alloc(32, 9).toString('base64')}`;
     const { code, error } = await runCli({ ...env, SETTINGS_KEY: other }, ['rekey']);
     expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('has other bytes under that id') });
@@ -124,14 +124,14 @@ describe('expediter rekey', () => {
     await put(row?.['settings']);
   });
 
-  it('has nothing to do the second time, while the service with the old key still runs', async () => {
+  it('encrypts every text with the new key', async () => {
     expect(await runJson(env, ['rekey'])).toEqual(counted('current'));
     const inWords = await runCli(env, ['rekey']);
     expect(inWords.out).toMatch(/^settings of locations and applications +0 +3 +0$/m);
     expect(await keysInUse(stage.pool)).toEqual(new Map([['new', 6]]));
   });
 
-  it('leaves a text that was encrypted for another row, which is not decrypted there, and names it', async () => {
+  it('leaves a text that was encrypted for another row, and names the row', async () => {
     const swap = `UPDATE locations l SET settings = o.settings FROM locations o WHERE l.location_id <> o.location_id`;
     const rules = { registry, keys: parseSettingsKeys(BOTH), publicUrl: undefined };
     const open = settingsDecrypter(rules);
@@ -159,7 +159,7 @@ describe('expediter rekey', () => {
     expect(await runJson(env, ['location', 'show', 'club-1'])).toMatchObject(READABLE);
   });
 
-  it('makes the old key unnecessary: the service accepts webhooks, and replays earlier dropped ones', async () => {
+  it('makes the old key unnecessary for webhooks and replays', async () => {
     const alone = { ...env, SETTINGS_KEY: NEW };
     expect(await runJson(alone, ['location', 'show', 'club-1'])).toMatchObject(READABLE);
     const service = await startStage({ databaseUrl: stage.databaseUrl, env: { SETTINGS_KEY: NEW } });

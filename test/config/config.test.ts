@@ -28,7 +28,7 @@ it('ignores white space around every variable', () => {
   expect(readConfig({ ...env, SPILL_TOPIC: '\n' })).toEqual(readConfig(env));
 });
 
-it.each(CONFIG_NAMES)('refuses %s in quotation marks, which some tools leave', (name) => {
+it.each(CONFIG_NAMES)('refuses %s in quotation marks', (name) => {
   for (const mark of ['"', "'"]) {
     expect(() => readConfig({ ...env, [name]: `${mark}hidden${mark}` })).toThrow(`${name}: is in quotation marks`);
     expect(() => readConfig({ ...env, [name]: `${mark}hidden${mark}` })).not.toThrow('hidden');
@@ -42,12 +42,12 @@ it.each([
   ['OIDC_CLIENT_SECRET', 'hidden\nhidden'],
   ['ORDER_MODULE', '/etc/expediter/\nmap-order.ts'],
   ['DATABASE_URL', 'postgres://expediter@db/\nexpediter'],
-])('refuses %s with a line break, which a terminal or a file may add', (name, value) => {
+])('refuses %s with a line break', (name, value) => {
   expect(() => readConfig({ ...env, [name]: value })).toThrow(`${name}: has a line break`);
   expect(() => readConfig({ ...env, [name]: value })).not.toThrow('hidden');
 });
 
-it('refuses a name or token with a space in it', () => {
+it('refuses ORDER_API_TOKEN with a space', () => {
   expect(() => readConfig({ ...env, ORDER_API_TOKEN: 'Bearer hidden' })).toThrow('ORDER_API_TOKEN: has white space');
 });
 
@@ -77,7 +77,7 @@ it.each([
   'postgres://expediter@%2Frun%2Fpostgresql/expediter',
   'postgres:///expediter?host=/run/postgresql',
   'postgres://expediter:%23%2F%40@[::1]:5432/expediter',
-])('accepts %s', (url) => {
+])('accepts the DATABASE_URL %s', (url) => {
   expect(readConfig({ ...env, DATABASE_URL: url }).DATABASE_URL).toBe(url);
 });
 
@@ -87,9 +87,17 @@ it('keeps webhooks for 14 days and member data for 30 by default', () => {
 });
 
 it.each([
-  ['less than the webhooks', { PII_RETENTION_DAYS: '13' }, 'PII_RETENTION_DAYS: is less than WEBHOOK_RETENTION_DAYS'],
-  ['less than the webhooks, by the other variable', { WEBHOOK_RETENTION_DAYS: '31' }, 'PII_RETENTION_DAYS: is less'],
-  ['no number', { PII_RETENTION_DAYS: 'a month' }, 'PII_RETENTION_DAYS: is not a whole number'],
+  [
+    'shorter than that of webhooks',
+    { PII_RETENTION_DAYS: '13' },
+    'PII_RETENTION_DAYS: is less than WEBHOOK_RETENTION_DAYS',
+  ],
+  [
+    'shorter than that of webhooks, because that was made longer',
+    { WEBHOOK_RETENTION_DAYS: '31' },
+    'PII_RETENTION_DAYS: is less',
+  ],
+  ['not a number', { PII_RETENTION_DAYS: 'a month' }, 'PII_RETENTION_DAYS: is not a whole number'],
   [
     'shorter than that of unmatched webhooks',
     { WEBHOOK_RETENTION_DAYS: '1' },
@@ -99,7 +107,7 @@ it.each([
   expect(() => readConfig({ ...env, ...wrong })).toThrow(message);
 });
 
-it('takes a share of traced orders from 0 to 1, and 1 by default', () => {
+it('accepts OTEL_TRACES_SAMPLER_ARG from 0 to 1, and sets 1 by default', () => {
   expect(readConfig(env)).toMatchObject({ OTEL_TRACES_SAMPLER_ARG: 1 });
   expect(readConfig({ ...env, OTEL_TRACES_SAMPLER_ARG: '0.05' })).toMatchObject({ OTEL_TRACES_SAMPLER_ARG: 0.05 });
   for (const wrong of ['-0.1', '1.01', 'all', 'NaN']) {
@@ -108,7 +116,7 @@ it('takes a share of traced orders from 0 to 1, and 1 by default', () => {
   }
 });
 
-it('a removed variable stops the start, and the error says what to do instead', () => {
+it('refuses a removed variable, and says what to do instead', () => {
   for (const [name, instead] of Object.entries(REMOVED)) {
     const message = `${name}: was removed: ${instead}. Remove it`;
     expect(() => readConfig({ ...env, [name]: 'x' })).toThrow(message);
@@ -119,8 +127,8 @@ it('a removed variable stops the start, and the error says what to do instead', 
 });
 
 it.each([
-  ['short enough to be guessed', 'x'.repeat(23), 'OPERATOR_TOKEN: has fewer than 43 characters'],
-  ['not possible in a header', `${'x'.repeat(43)} y`, 'OPERATOR_TOKEN: has a space or another character'],
+  ['shorter than 43 characters', 'x'.repeat(23), 'OPERATOR_TOKEN: has fewer than 43 characters'],
+  ['not valid in a header', `${'x'.repeat(43)} y`, 'OPERATOR_TOKEN: has a space or another character'],
 ])('an operator token that is %s is refused, and not printed', (_what, token, message) => {
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).toThrow(message);
   expect(() => readConfig({ ...env, OPERATOR_TOKEN: token })).not.toThrow(token);
@@ -145,21 +153,25 @@ it.each([
   expect(() => readConfig({ ...beyond, SETTINGS_KEY: `good:${GOOD_KEY}` })).not.toThrow();
 });
 
-it('.env.example has no working key', () => {
+it('.env.example has no value for SETTINGS_KEY', () => {
   expect(readFileSync(new URL('../../.env.example', import.meta.url), 'utf8')).not.toMatch(/^SETTINGS_KEY=/m);
 });
 
 it.each<[string, Record<string, string>, string | undefined]>([
-  ['all variables', {}, undefined],
-  ['a group in place of a domain', { OIDC_ALLOWED_DOMAINS: '', OIDC_ALLOWED_GROUPS: 'team' }, undefined],
-  ['an issuer on this machine', { OIDC_ISSUER: 'http://127.0.0.1:8090' }, undefined],
-  ['an issuer over plain http', { OIDC_ISSUER: 'http://issuer.example.com' }, 'OIDC_ISSUER: is not https'],
-  ['an issuer that is no URL', { OIDC_ISSUER: 'http:nothing at all' }, 'OIDC_ISSUER: is not an http or https URL'],
-  ['scopes without openid', { OIDC_SCOPES: 'email openids' }, 'OIDC_SCOPES: leaves out openid'],
-  ['no client id', { OIDC_CLIENT_ID: '' }, 'OIDC_CLIENT_ID: and OIDC_ISSUER must both be set'],
-  ['no CONSOLE_URL', { CONSOLE_URL: '' }, 'CONSOLE_URL: is required with OIDC_ISSUER'],
+  ['all variables is accepted', {}, undefined],
+  ['a group in place of a domain is accepted', { OIDC_ALLOWED_DOMAINS: '', OIDC_ALLOWED_GROUPS: 'team' }, undefined],
+  ['an issuer on this machine is accepted', { OIDC_ISSUER: 'http://127.0.0.1:8090' }, undefined],
+  ['an issuer over plain http is refused', { OIDC_ISSUER: 'http://issuer.example.com' }, 'OIDC_ISSUER: is not https'],
   [
-    'no allowed domain or group',
+    'an issuer that is no URL is refused',
+    { OIDC_ISSUER: 'http:nothing at all' },
+    'OIDC_ISSUER: is not an http or https URL',
+  ],
+  ['scopes without openid is refused', { OIDC_SCOPES: 'email openids' }, 'OIDC_SCOPES: leaves out openid'],
+  ['no client id is refused', { OIDC_CLIENT_ID: '' }, 'OIDC_CLIENT_ID: and OIDC_ISSUER must both be set'],
+  ['no CONSOLE_URL is refused', { CONSOLE_URL: '' }, 'CONSOLE_URL: is required with OIDC_ISSUER'],
+  [
+    'no allowed domain or group is refused',
     { OIDC_ALLOWED_DOMAINS: '' },
     'OIDC_ALLOWED_DOMAINS: and OIDC_ALLOWED_GROUPS are unset',
   ],
@@ -186,7 +198,7 @@ it.each(['10.0.0.0/33', 'https://pos.lan', 'pos.lan:8080', '*.lan', '2130706433'
   },
 );
 
-it('takes PUBLIC_URL with or without a slash at its end', () => {
+it('removes the slash at the end of PUBLIC_URL', () => {
   const publicUrl = 'https://expediter.example.com';
   expect(readConfig({ ...env, PUBLIC_URL: `${publicUrl}/` }).PUBLIC_URL).toBe(publicUrl);
   expect(readConfig({ ...env, PUBLIC_URL: publicUrl }).PUBLIC_URL).toBe(publicUrl);
@@ -202,7 +214,7 @@ it.each([
 
 const OPERATOR_TOKEN = 'hg4WDwc6QGYGEkFfoQhXj0cy0hXAyjLpln7fnmbGCXg';
 
-it('operators need OPERATOR_PORT if HOST is not this machine', () => {
+it('requires OPERATOR_PORT with OPERATOR_TOKEN if HOST is not this machine', () => {
   const beyond = { ...env, OPERATOR_TOKEN, HOST: '10.0.0.5' };
   expect(() => readConfig(beyond)).toThrow('OPERATOR_PORT: is unset, and HOST is not a loopback');
   expect(() => readConfig({ ...beyond, OPERATOR_PORT: '8081' })).not.toThrow('OPERATOR_PORT');
@@ -210,7 +222,7 @@ it('operators need OPERATOR_PORT if HOST is not this machine', () => {
   expect(() => readConfig({ ...beyond, OPERATOR_PORT: '8080', PORT: '8080' })).not.toThrow('OPERATOR_PORT');
 });
 
-it('operators on this machine may share the port of webhooks', () => {
+it('needs no OPERATOR_PORT if HOST is this machine', () => {
   expect(readConfig({ ...env, OPERATOR_TOKEN, HOST: '127.0.0.1' }).OPERATOR_PORT).toBeUndefined();
 });
 
@@ -227,7 +239,7 @@ describe('a secret in a file', () => {
   });
 
   it.each(['DATABASE_URL', 'NOTIFY_WEBHOOK_URL', 'ATTENTION_WEBHOOK_URL'] as const)(
-    'is checked like the variable, and not printed: %s',
+    'is checked like the variable %s, and not printed',
     (name) => {
       writeFileSync(file, 'mysql://db.internal/secret-name');
       const read = (): unknown => readConfigOf({ [`${name}_FILE`]: file }, name);
@@ -244,7 +256,7 @@ describe('a secret in a file', () => {
     ['next to its variable', 'x', { OPERATOR_TOKEN }, 'OPERATOR_TOKEN_FILE: is set, and so is OPERATOR_TOKEN'],
     ['that is empty', '\n', {}, 'OPERATOR_TOKEN_FILE: names an empty file'],
     ['that is not there', undefined, {}, 'OPERATOR_TOKEN_FILE: names a file that cannot be read (ENOENT)'],
-  ])('%s is refused with all other problems', (_what, text, more, problem) => {
+  ])('%s is refused together with other wrong variables', (_what, text, more, problem) => {
     rmSync(file, { force: true });
     if (text !== undefined) writeFileSync(file, text);
     const read = (): unknown => readConfig({ ...env, ...more, OPERATOR_TOKEN_FILE: file, PORT: 'http' });
@@ -253,7 +265,7 @@ describe('a secret in a file', () => {
   });
 });
 
-it('SPILL_TOPIC needs webhooks to be kept for at least eight days', () => {
+it('refuses SPILL_TOPIC if webhooks are kept for less than eight days', () => {
   const spill = { SPILL_TOPIC: 'spill' };
   expect(() => readConfig({ ...env, ...spill, WEBHOOK_RETENTION_DAYS: '7' })).toThrow(
     'WEBHOOK_RETENTION_DAYS: is less than 8 days',
@@ -266,25 +278,25 @@ describe('keys of follow tokens', () => {
   const url = { FOLLOW_TOKEN_KEYS: 'https://orders.example.com/jwks' };
   const audience = { FOLLOW_TOKEN_AUDIENCE: 'follow' };
 
-  it.each([keys, url])('need only an audience', (either) => {
+  it.each([keys, url])('are refused without FOLLOW_TOKEN_AUDIENCE', (either) => {
     const message = 'FOLLOW_TOKEN_AUDIENCE: is required with FOLLOW_TOKEN_KEYS';
     expect(() => readConfig({ ...env, ...either })).toThrow(message);
     expect(readConfig({ ...env, ...either, ...audience })).toMatchObject({ ...audience, FOLLOW_STREAMS_MAX: 10_000 });
   });
 
-  it('may be at a URL, which is checked', () => {
+  it('are refused if their URL is invalid', () => {
     const wrong = { ...env, ...audience, FOLLOW_TOKEN_KEYS: 'https://' };
     expect(() => readConfig(wrong)).toThrow('FOLLOW_TOKEN_KEYS: is not a URL');
   });
 
-  it('that are wrong are named without being printed', () => {
+  it('are refused without being printed if one is wrong', () => {
     const wrong = { ...env, ...audience, FOLLOW_TOKEN_KEYS: keys.FOLLOW_TOKEN_KEYS.replace('oct', 'RSA') };
     expect(() => readConfig(wrong)).toThrow('FOLLOW_TOKEN_KEYS: key 1 is not a public key');
     expect(() => readConfig(wrong)).not.toThrow('xxx');
   });
 });
 
-it('accepts origins of pages and apps as browsers send them', () => {
+it('accepts origins of pages and apps in MEMBER_ORIGINS', () => {
   expect(readConfig(env).MEMBER_ORIGINS).toEqual([]);
   const origins = ['https://order.example.com', 'capacitor://localhost', 'http://127.0.0.1:5173', 'http://[::1]:5173'];
   expect(readConfig({ ...env, MEMBER_ORIGINS: origins.join(' , ') }).MEMBER_ORIGINS).toEqual(origins);
@@ -303,7 +315,7 @@ it.each([
   'file:///',
   'null',
   '*',
-])('refuses an invalid origin: %s', (wrong) => {
+])('refuses the invalid origin %s in MEMBER_ORIGINS', (wrong) => {
   const origins = { ...env, MEMBER_ORIGINS: `https://order.example.com,${wrong}` };
   expect(() => readConfig(origins)).toThrow('MEMBER_ORIGINS: entry 2 is not an origin');
 });

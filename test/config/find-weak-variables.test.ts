@@ -15,7 +15,7 @@ it.each([
   '0123456789abcdef'.repeat(4),
   'abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG',
   'please-change-this-token-before-you-use-it-2026',
-])('a token that a person wrote is weak: %s', (token) => {
+])('a token that a person wrote is reported as weak: %s', (token) => {
   expect(read({ OPERATOR_TOKEN: token, AVAILABILITY_TOKEN: token })).toEqual(['OPERATOR_TOKEN', 'AVAILABILITY_TOKEN']);
 });
 
@@ -23,12 +23,12 @@ it.each([
   Buffer.alloc(24),
   Buffer.from('a secret of 24 letters..'),
   Buffer.from(Array.from({ length: 32 }, (_, n) => n)),
-])('a key that a person wrote is weak: %s', (key) => {
+])('a key that a person wrote is reported as weak: %s', (key) => {
   const NOTIFY_WEBHOOK_SECRET = `whsec_${key.toString('base64')}`;
   expect(read({ NOTIFY_WEBHOOK_SECRET })).toEqual(['NOTIFY_WEBHOOK_SECRET']);
 });
 
-it('random bytes are not weak, in any encoding', () => {
+it('random bytes are not reported as weak, in any encoding', () => {
   for (let nth = 0; nth < 2_000; nth += 1) {
     for (const encoding of ['base64', 'base64url', 'hex'] as const) {
       const token = randomBytes(32).toString(encoding);
@@ -46,11 +46,11 @@ it.each([
   ['fc00::/7', false],
   ['127.0.0.1', false],
   ['::1', false],
-])('proxies in %s are too many: %s', (proxy, isWide) => {
+])('whether TRUSTED_PROXIES with %s is reported as too wide: %s', (proxy, isWide) => {
   expect(read({ TRUSTED_PROXIES: [proxy] })).toEqual(isWide ? ['TRUSTED_PROXIES'] : []);
 });
 
-it('the service starts with weak variables, and logs each without its value', async () => {
+it('the service starts with weak variables, and logs a warning for each without its value', async () => {
   const token = 'operator-token-'.repeat(3);
   const env = { OPERATOR_TOKEN: token, TRUSTED_PROXIES: '128.0.0.0/1' };
   const system = await startSystem({ env, isWeak: true });
@@ -61,7 +61,7 @@ it('the service starts with weak variables, and logs each without its value', as
   expect(warnings.join()).not.toContain(token);
 });
 
-it('the values of .env.example are not weak', () => {
+it('.env.example has no weak values', () => {
   const example = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
   const valueOf = (name: string): string => new RegExp(`^#? ?${name}=(.*)$`, 'm').exec(example)?.[1] ?? '';
   // They say what to put there, and none of them could be used as it is.

@@ -67,7 +67,7 @@ function certify(locationId: string, ...words: string[]): Promise<Ended> {
 it.each([
   { by: 'the database', locationId: 'fine', byWhom: () => env },
   { by: 'the API', locationId: 'fine-too', byWhom: () => elsewhere },
-])('certifies a complete POS by $by, prints each step as it is done, and exits 0', async (about) => {
+])('certify by $by exits 0 for a complete POS, and prints each step', async (about) => {
   const { locationId, byWhom } = about;
   const file = join(folder, 'order.json');
   const wanted = sampleOrder({ type: 'delivery' });
@@ -98,7 +98,7 @@ it.each([
   });
 });
 
-it('prints the request, what was expected and what to do for a failed step, in words and in JSON, and exits 1', async () => {
+it('certify exits 1 after a failed step, with the request, what was expected and what to do', async () => {
   await open('wrong', { answer: (response) => void response.writeHead(404).end() });
   const ended = await certify('wrong');
   expect(ended.code).toBe(1);
@@ -125,7 +125,7 @@ it('prints the request, what was expected and what to do for a failed step, in w
   });
 });
 
-it('refuses wrong options before anything is sent', async () => {
+it('certify refuses wrong options without sending an order', async () => {
   await system.addLocation('unused', { ordersUrl: 'http://127.0.0.1:9/' });
   const file = join(folder, 'wrong.json');
   await writeFile(file, '{"items": []}');
@@ -140,7 +140,7 @@ it('refuses wrong options before anything is sent', async () => {
   expect(await system.query(`SELECT FROM placements WHERE location_id = 'unused'`)).toEqual([]);
 });
 
-describe('certify by the API, with a long answer', () => {
+describe('certify by the API', () => {
   const AUTHORIZATION = { authorization: `Bearer ${OPERATOR_TOKEN}` };
   type Run = { text: () => string; leave: () => void; ended: Promise<unknown> };
   /** Nobody is at the till. */
@@ -168,7 +168,7 @@ describe('certify by the API, with a long answer', () => {
     return row?.['ended_at'];
   };
 
-  it('ends the test order when the client leaves, and says so in the audit', async () => {
+  it('ends the test order when the client leaves', async () => {
     const run = await begin('left');
     expect(await endOf('left')).toBeNull();
     run.leave();
@@ -184,7 +184,7 @@ describe('certify by the API, with a long answer', () => {
     expect(tokens).toEqual([{ revoked_at: expect.any(Date) as Date }]);
   });
 
-  it('runs once at a time in one process', async () => {
+  it('is answered 409 while another certify runs in the process', async () => {
     const run = await begin('first');
     const operator = await askOperator(system.urls[0] ?? '');
     expect(await operator.post('/locations/first/certify')).toMatchObject({ status: 409 });
@@ -193,7 +193,7 @@ describe('certify by the API, with a long answer', () => {
     await until(async () => (await endOf('first')) !== null);
   });
 
-  it('shows nothing of a webhook about another order, although it names the same ticket', async () => {
+  it('shows no text of a webhook about another order', async () => {
     const secret = 'the member of another order';
     await open('curious');
     const ended = certify('curious', '--wait', '10s', '--json');
@@ -205,7 +205,7 @@ describe('certify by the API, with a long answer', () => {
     expect(out).not.toContain(secret);
   });
 
-  it('ends with a problem when its process stops, and ends the test order', async () => {
+  it('ends with the problem 503 when its process stops', async () => {
     const run = await begin('drained', 1);
     await system.drain(1);
     await run.ended;

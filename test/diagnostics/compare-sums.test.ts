@@ -16,11 +16,11 @@ it.each([
   ],
   ['tax in the subtotal and not in the prices', items, { ...money, subtotal: money.subtotal + tax }],
   ['items without prices', unpriced, money],
-])('an order with %s adds up', (_what, items, money) => {
+])('compareSums reports nothing for an order with %s', (_what, items, money) => {
   expect(compareSums(sampleOrder({ items, money }))).toEqual([]);
 });
 
-it('reports each sum that does not add up, with the digits of the currency', () => {
+it('compareSums reports each sum that does not add up, with the decimals of the currency', () => {
   const odd = { ...money, subtotal: 3000, currency: 'KWD' };
   expect(compareSums(sampleOrder({ items, money: odd }))).toEqual([
     { path: 'money.subtotal', says: 'is 3.000 KWD, but the items with their modifiers add up to 3.810 KWD' },

@@ -126,7 +126,7 @@ async function onAdmin(sql: string): Promise<void> {
 }
 
 describe('doctor', () => {
-  it('finds nothing wrong with a healthy service, in words and in JSON, and exits 0', async () => {
+  it('exits 0 for a healthy service, with only ok findings', async () => {
     const { code, out, error } = await runCli(env, ['doctor']);
     expect({ code, error, out }).toEqual({ code: 0, error: '', out: expect.stringMatching(/\n\n\d+ ok\n$/) });
     expect(out).toMatch(/^ok +database +connection +Postgres \d+\.\d+, directly$/m);
@@ -140,7 +140,7 @@ describe('doctor', () => {
     expect(pos.requests).toBe(0);
   });
 
-  it('exits 1 after a failed finding, and names every wrong variable without its value', async () => {
+  it('exits 1 for wrong variables, and names each without its value', async () => {
     const broken = { ...env, SETTINGS_KEY: 'id:hunter2', POOL_SIZE: 'hunter2', ORDER_API_URL: '' };
     const { code, out, error } = await runCli(broken, ['doctor', '--json']);
     expect({ code, error }).toEqual({ code: 1, error: '' });
@@ -155,7 +155,7 @@ describe('doctor', () => {
     expect(findings).toContainEqual(expect.objectContaining({ part: 'platform', state: 'skipped' }));
   });
 
-  it('checks only the named parts, and refuses unknown ones', async () => {
+  it('checks only the parts that --only names', async () => {
     const { code, out } = await runCli(env, ['doctor', '--only', 'topic,push', '--json']);
     const { findings } = JSON.parse(out) as { findings: Finding[] };
     expect({ code, parts: findings.map((each) => each.part) }).toEqual({ code: 0, parts: ['topic', 'push'] });
@@ -181,7 +181,7 @@ describe('doctor on the environment', () => {
     ]);
   });
 
-  it('fails if a removed variable is set, and names its replacement', async () => {
+  it('fails for a removed variable, and names its replacement', async () => {
     const [name = '', instead = ''] = Object.entries(REMOVED)[0] ?? [];
     const found = await wrong('environment', { [name]: 'x' });
     expect(found).toMatchObject([{ check: name, found: `was removed: ${instead}`, toDo: 'remove it' }]);
@@ -199,7 +199,7 @@ describe('doctor on the environment', () => {
 });
 
 describe('doctor on the database', () => {
-  it('fails if Postgres cannot be reached, and skips all checks that need it', async () => {
+  it('fails if Postgres cannot be reached, and skips the checks that need it', async () => {
     const nowhere = 'postgres://expediter:hunter2@127.0.0.1:9/expediter';
     const findings = await examine({ ...env, DATABASE_URL: nowhere }, ['database', 'clock', 'keys', 'locations']);
     expect(findings.map(({ part, state }) => [part, state])).toEqual([
@@ -212,7 +212,7 @@ describe('doctor on the database', () => {
     expect(JSON.stringify(findings)).not.toMatch(SECRETS);
   });
 
-  it('accepts a pooler that drops settings if the role has these settings', async () => {
+  it("accepts a pooler that drops the connection's settings only if the role has them", async () => {
     const pooler = await startPooler(postgres.url, { options: 'dropped' });
     onTestFinished(() => pooler.stop());
     const DATABASE_URL = pooler.through(env['DATABASE_URL'] ?? '');
@@ -265,7 +265,7 @@ describe('doctor on the database', () => {
     ]);
   });
 
-  it('reports what an upgrade or a crashed client has left behind', async () => {
+  it('fails for sequences behind their tables, and for a publication that blocks updates', async () => {
     await onAdmin(`SELECT setval('expediter.schema_migrations_id_seq', 1, false)`);
     await onAdmin(`ALTER TABLE expediter.cases REPLICA IDENTITY DEFAULT; CREATE PUBLICATION everything FOR ALL TABLES`);
     await onAdmin(`BEGIN; LOCK TABLE expediter.kept_days IN ACCESS SHARE MODE; PREPARE TRANSACTION 'left over'`);
@@ -284,7 +284,7 @@ describe('doctor on the database', () => {
     expect(await wrong('database')).toEqual([]);
   });
 
-  it('fails if the role may only read, and warns if it may open too few connections', async () => {
+  it('fails if the role can only read, and warns if it has too few connections', async () => {
     await onAdmin(`CREATE ROLE reader LOGIN CONNECTION LIMIT 8; GRANT USAGE ON SCHEMA expediter TO reader;
                    GRANT SELECT ON ALL TABLES IN SCHEMA expediter TO reader;
                    ALTER ROLE reader SET search_path = expediter;
@@ -301,7 +301,7 @@ describe('doctor on the database', () => {
     ]);
   });
 
-  it('fails if the role lacks any one right', async () => {
+  it('fails and names each right that the role lacks', async () => {
     await onAdmin(`REVOKE UPDATE (reason) ON status_events FROM expediter;
                    REVOKE EXECUTE ON FUNCTION drop_webhook_partition FROM expediter`);
     expect(await wrong('database')).toEqual([
@@ -338,7 +338,7 @@ describe('doctor on the database', () => {
     await onAdmin('ALTER TABLE webhooks OWNER TO postgres');
   });
 
-  it('warns if the connection could be read or answered by somebody in between', async () => {
+  it('warns if the connection is not encrypted, or the certificate not verified', async () => {
     // This machine, by an address that is none of its own.
     const at = (query = ''): string => `${env['DATABASE_URL']?.replace('127.0.0.1', '0.0.0.0')}${query}`;
     expect(await wrong('database', { DATABASE_URL: at() })).toEqual([
@@ -370,7 +370,7 @@ describe('doctor on the database', () => {
     ['127.0.0.2', 'ok'],
     ['10.0.0.5', 'warning'],
     ['localhost.example.com', 'warning'],
-  ])('judges a connection to %s without encryption: %s', (host, state) => {
+  ])('judges an unencrypted connection to %s as %s', (host, state) => {
     expect(judgeEncryption({ host, ssl: false, encrypted: false }, {})).toMatchObject({ state });
   });
 
@@ -380,7 +380,7 @@ describe('doctor on the database', () => {
     expect(judgeEncryption(link, { NODE_TLS_REJECT_UNAUTHORIZED: '0' }).state).toBe('warning');
   });
 
-  it('reports missing partitions, partitions that should be dropped, and orders that should be erased or moved', async () => {
+  it('reports missing and old partitions, and orders that should have been erased or moved', async () => {
     await system.query(
       `WITH o AS (
          INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, ended_at, erased_at)
@@ -434,7 +434,7 @@ describe('doctor on the clocks', () => {
 });
 
 describe('doctor on the keys', () => {
-  it('distinguishes keys that are still in use, unused and missing', async () => {
+  it('warns of old and unused keys, and fails for a missing key', async () => {
     const key = (id: string): string => `${id}:${Buffer.alloc(32, id).toString('base64')}`;
     const { SETTINGS_KEY = '' } = env;
     expect(await wrong('keys', { SETTINGS_KEY: `${key('new')},${SETTINGS_KEY},${key('idle')}` })).toEqual([
@@ -462,13 +462,13 @@ describe('doctor on the ordering platform', () => {
       (_, response) => void response.writeHead(301, { location: 'http://127.0.0.1:9/?token=hunter2' }).end(),
       failed('query', /redirects \(301\)/, /ORDER_API_URL/),
     ],
-    ['an endless answer', (_, response) => sendEndless(response), failed('query', /larger than 1048576 bytes/)],
+    ['without end', (_, response) => sendEndless(response), failed('query', /larger than 1048576 bytes/)],
     [
-      'a page',
+      'an HTML page',
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>hunter2</h1>'),
       failed('query', /answers 200 with text\/html, not GraphQL/, /GraphQL endpoint/),
     ],
-  ])('reports %s', async (_, handle, finding) => {
+  ])('reports that the platform answers %s', async (_, handle, finding) => {
     expect(await answering(handle)).toEqual([finding]);
   });
 
@@ -477,45 +477,53 @@ describe('doctor on the ordering platform', () => {
   const invalidId = { message: 'Invalid ID: no base64.', path: ['order'], extensions: { exception: { code: 'X' } } };
   it.each<[string, unknown, object, number?]>([
     ['other JSON', [1], failed('query', /200 with application\/json, not GraphQL/)],
-    ['an error of its own', {}, failed('query', /answers 503/), 503],
+    ['an error without GraphQL', {}, failed('query', /answers 503/), 503],
     [
       'FORBIDDEN',
       { data: { order }, errors: [errorOf('FORBIDDEN')] },
       failed('query', /refuses us/, /ORDER_API_TOKEN/),
     ],
-    ['an id that is missing', { errors: [errorOf('BAD_USER_INPUT')] }, warning('query', /made-up order id invalid/)],
     [
-      'an id of another kind',
+      'an error about the made-up id',
+      { errors: [errorOf('BAD_USER_INPUT')] },
+      warning('query', /made-up order id invalid/),
+    ],
+    [
+      'an error about the form of the made-up id',
       { data: { order }, errors: [invalidId] },
       warning('query', /accepted the query, .* made-up order id: Invalid ID: no base64$/, /platform check <orderId>/),
     ],
     [
-      'a query that was refused as it stands',
+      'that it refuses the query',
       { errors: [{ message: 'Cannot query field "x".' }] },
       failed('query', /refuses the query: Cannot query field "x"$/, /ORDER_MODULE, .*; .*platform check <orderId>/),
     ],
     [
-      'a query that was refused, with data',
+      'that it refuses the query, with null as data',
       { data: null, errors: [{ message: 'too deep' }] },
       failed('query', /refuses the query: too deep$/),
       400,
     ],
-    ['no field of that name', { data: { purchase: null } }, failed('query', /no field "order"/, /ORDER_MODULE/)],
     [
-      'an order for any id',
+      'data without the field "order"',
+      { data: { purchase: null } },
+      failed('query', /no field "order"/, /ORDER_MODULE/),
+    ],
+    [
+      'with an order for the made-up id',
       { data: { order: { member: { name: 'hunter2' } } } },
       warning('query', /has an order for a made-up id/),
     ],
-  ])('reports %s', async (_, body, finding, status = 200) => {
+  ])('reports that the platform answers %s', async (_, body, finding, status = 200) => {
     expect(await answeringJson(status, body)).toEqual([finding]);
   });
 
-  it('accepts NOT_FOUND like null', async () => {
+  it('accepts the error NOT_FOUND for the made-up order id', async () => {
     const errors = [{ path: ['order'], ...errorOf('NOT_FOUND') }];
     expect(await answeringJson(200, { data: { order }, errors })).toEqual([]);
   });
 
-  it('reports a refused token, and what the schema says of a wrong query', async () => {
+  it('fails for a refused token, and for a query that does not fit the schema', async () => {
     expect(await wrong('platform', { ORDER_API_TOKEN: 'hunter2' })).toEqual([failed('query', /refuses us \(401\)/)]);
     const wrongQuery = join(folder, 'wrong-query.mjs');
     await writeFile(
@@ -541,7 +549,7 @@ describe('doctor on the ordering platform', () => {
     ]);
   });
 
-  it('compares the query with a schema that is not valid, as large ones are', async () => {
+  it('compares the query even with an invalid schema', async () => {
     const schema = buildSchema(await readFile(join(EXAMPLE, 'schema.graphql'), 'utf8'));
     const told = JSON.stringify(introspectionFromSchema(schema)).replaceAll('"houseNumber"', '"__reserved"');
     const url = await serve(async (request, response) => {
@@ -554,7 +562,7 @@ describe('doctor on the ordering platform', () => {
     ]);
   });
 
-  it('sends the query and headers of a module, and compares the query with the schema', async () => {
+  it('sends the query and headers of ORDER_MODULE', async () => {
     const feast = await servePlatform();
     servers.push({ url: feast.url, stop: feast.stop } as HttpServer);
     const change = { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, ORDER_MODULE: join(EXAMPLE, 'map-order.ts') };
@@ -609,7 +617,7 @@ describe('doctor on the topic', () => {
     },
   );
 
-  it('fails if the service may not publish to the topic, and never publishes', async () => {
+  it('fails if the service may not publish to the topic, without publishing', async () => {
     const before = system.pubsub.published('order-status').length;
     system.pubsub.faults.permissions = [];
     expect(await wrong('topic')).toEqual([failed('STATUS_TOPIC', /may not publish/, /roles\/pubsub\.publisher/)]);
@@ -619,7 +627,7 @@ describe('doctor on the topic', () => {
     expect(system.pubsub.published('order-status')).toHaveLength(before);
   });
 
-  it('does not look for credentials if an emulator is set', async () => {
+  it('does not look for Google credentials if an emulator is set', async () => {
     let asked = 0;
     const metadata = await serve((_, response) => {
       asked += 1;
@@ -670,7 +678,7 @@ describe('doctor on the spill', () => {
     return wrong('spill', { SPILL_TOPIC });
   }
 
-  it('says in one line what it means that SPILL_TOPIC is unset', async () => {
+  it('says what happens during an outage if SPILL_TOPIC is unset', async () => {
     expect(await examine(env, ['spill'])).toEqual([
       {
         part: 'spill',
@@ -693,7 +701,7 @@ describe('doctor on the spill', () => {
     ]);
   });
 
-  it('fails without the rights to publish and to read, and says if it lacks the right to check the settings', async () => {
+  it('fails without the rights to publish to the topic and to read the subscription', async () => {
     const { faults } = system.pubsub;
     faults.permissions = [];
     expect(await wrong('spill', change)).toEqual([
@@ -716,15 +724,15 @@ describe('doctor on the spill', () => {
 
   const fewAttempts = { ...fine.deadLetterPolicy, maxDeliveryAttempts: 5 };
   it.each<[string, CreateSubscriptionOptions, state: string, found: RegExp, toDo?: RegExp]>([
+    ['a filter', { filter: 'attributes.club = "1"' }, 'failed', /has a filter/, /another subscription/],
     [
-      'a filter on the subscription',
-      { filter: 'attributes.club = "1"' },
+      'a push endpoint',
+      { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/' } },
       'failed',
-      /has a filter/,
-      /another subscription/,
+      /pushes to an/,
+      /--push-endpoint=/,
     ],
-    ['pushes', { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/' } }, 'failed', /pushes to an/, /--push-endpoint=/],
-    ['a table that the subscription fills', { bigqueryConfig: { table: 'p.d.t' } }, 'failed', /pushes to an endpoint/],
+    ['a BigQuery table', { bigqueryConfig: { table: 'p.d.t' } }, 'failed', /pushes to an endpoint/],
     ['too short a deadline', { ackDeadlineSeconds: 10 }, 'warning', /ack deadline is 10 s/, /--ack-deadline 60/],
     ['too long a deadline', { ackDeadlineSeconds: 600 }, 'warning', /ack deadline is 600 s/],
     [
@@ -742,7 +750,7 @@ describe('doctor on the spill', () => {
       /after 5 deliveries/,
       /--max-delivery-attempts 100/,
     ],
-  ])('reports %s', async (_, otherwise, state, found, toDo) => {
+  ])('reports a subscription with %s', async (_, otherwise, state, found, toDo) => {
     expect(await wrongWith(otherwise)).toEqual([{ ...failed('spill subscription', found, toDo), state }]);
   });
 
@@ -756,8 +764,8 @@ describe('doctor on the spill', () => {
 
 describe('doctor on pushes', () => {
   it.each<[string, Handler, RegExp]>([
-    ['no key set', (_, response) => sendJson(response, 200, {}), /200 with other JSON, not a key set/],
-    ['an error', (_, response) => sendJson(response, 404, { keys: [] }), /404 with other JSON/],
+    ['JSON that is not a key set', (_, response) => sendJson(response, 200, {}), /200 with other JSON, not a key set/],
+    ['404', (_, response) => sendJson(response, 404, { keys: [] }), /404 with other JSON/],
     [
       'no key for RS256',
       (_, response) => sendJson(response, 200, { keys: [{ kty: 'EC' }, { kty: 'RSA', use: 'enc' }] }),
@@ -788,7 +796,7 @@ describe('doctor on follow tokens', () => {
     expect(await wrong('follow', { FOLLOW_TOKEN_KEYS })).toEqual([failed('FOLLOW_TOKEN_KEYS', found)]);
   });
 
-  it('accepts keys by URL, keys in the variable, and no keys', async () => {
+  it('accepts keys by URL, keys in the variable, and FOLLOW_TOKEN_KEYS unset', async () => {
     const keys = { keys: [{ kty: 'oct', k: 'x'.repeat(43) }] };
     const FOLLOW_TOKEN_KEYS = await serve((_, response) =>
       sendJson(response, 200, { keys: [{ kty: 'EC', crv: 'P-256' }] }),
@@ -809,7 +817,7 @@ describe('doctor on follow tokens', () => {
 });
 
 describe('doctor on messages to restaurants', () => {
-  it('accepts a working mail server, and fails for one that does not answer and for a forbidden gateway', async () => {
+  it('fails for a mail server that does not answer, and for a gateway with a private address', async () => {
     const mail = await startMailServer();
     servers.push(mail);
     const set = { SMTP_URL: mail.url, NOTIFY_WEBHOOK_URL: 'https://sms.example.com' };
@@ -821,7 +829,7 @@ describe('doctor on messages to restaurants', () => {
     ]);
   });
 
-  it("warns if a contact's way is not set up", async () => {
+  it('warns if a contact wants e-mail and SMTP_URL is unset', async () => {
     const contacts = (value: object[]): Promise<unknown> =>
       system.query(`UPDATE locations SET contacts = $1`, [JSON.stringify(value)]);
     await contacts([{ email: 'kitchen@nord.example', via: 'email' }]);
@@ -832,7 +840,7 @@ describe('doctor on messages to restaurants', () => {
 });
 
 describe('doctor on PUBLIC_URL', () => {
-  it('distinguishes another service, no service, and a service that is starting', async () => {
+  it('fails if PUBLIC_URL leads to another service or none, and warns if the service is starting', async () => {
     const page = await serve(
       (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('hello'),
     );
@@ -844,7 +852,7 @@ describe('doctor on PUBLIC_URL', () => {
     expect(await wrong('public-url', { PUBLIC_URL: starting })).toEqual([warning('readyz', /starting or stopping/)]);
   });
 
-  it("fails if PUBLIC_URL leads to the operators' routes although they have a port of their own", async () => {
+  it("fails if PUBLIC_URL leads to the operators' routes although OPERATOR_PORT is set", async () => {
     const change = { PUBLIC_URL: system.operatorUrls[0] ?? '' };
     expect(await wrong('public-url', change)).toEqual([
       failed(
@@ -856,7 +864,7 @@ describe('doctor on PUBLIC_URL', () => {
     expect(await wrong('public-url', { ...change, OPERATOR_PORT: '' })).toEqual([]);
   });
 
-  it('warns of an untrusted proxy, after a request through it or if PUBLIC_URL is https', async () => {
+  it('warns of a proxy that is not in TRUSTED_PROXIES', async () => {
     const told = warning('TRUSTED_PROXIES', /a proxy is in front/, /who-is-in-front/);
     const change = { PUBLIC_URL: 'https://expediter.invalid' };
     const unreachable = failed('readyz', /cannot be resolved/);
@@ -901,7 +909,7 @@ describe('doctor on operators', () => {
   const noAdmins = failed('admins', /there is no admin/, /operator token issue .* --role admin/);
   const noGrants = warning('grants', /no one can sign in/, /operator grant add .* --role admin/);
 
-  it('accepts an issuer where people can sign in, and prints the callback to register', async () => {
+  it('accepts a right OIDC issuer, and prints the callback to register', async () => {
     const OIDC_ISSUER = await issuerSaying({});
     expect(await wrong('operators', { OIDC_ISSUER, CONSOLE_URL })).toEqual([noGrants]);
     const found = await examine({ ...env, OIDC_ISSUER, CONSOLE_URL }, ['operators']);
@@ -930,7 +938,7 @@ describe('doctor on operators', () => {
     ]);
   });
 
-  it('warns if nobody has the role admin, and if OPERATOR_TOKEN is set although somebody has', async () => {
+  it('warns if no person has the role admin, and of an OPERATOR_TOKEN that is refused because a person has it', async () => {
     const change = { OIDC_ISSUER: await issuerSaying({}), CONSOLE_URL };
     const grant = (roles: string, locations: string): Promise<unknown> =>
       system.query(
@@ -951,7 +959,7 @@ describe('doctor on operators', () => {
     }
   });
 
-  it('fails if nobody can become admin, until a token has this role at all locations and is valid', async () => {
+  it('fails without OPERATOR_TOKEN unless a valid token has the role admin at all locations', async () => {
     const change = withoutToken;
     expect(await wrong('operators', change)).toEqual([noAdmins]);
     expect(await wrong('operators', { ...change, OPERATOR_PORT: '' })).toEqual([]);
@@ -971,7 +979,7 @@ describe('doctor on operators', () => {
 });
 
 describe('doctor on the locations', () => {
-  it('reports a location that its POS refuses, one without a token, and one whose last token expires soon', async () => {
+  it('reports locations that their POS refuses, without a webhook token, or with one that expires soon', async () => {
     await system.addLocation('club-2', { ...pos.settings, accessToken: 'hunter2' }, 'hubrise');
     await system.addLocation('club-3', { ordersUrl: 'http://127.0.0.1:9/' });
     const keys = parseSettingsKeys(String(env['SETTINGS_KEY']));
@@ -992,7 +1000,7 @@ describe('doctor on the locations', () => {
     await system.query(`DELETE FROM locations WHERE location_id <> 'club-1'`);
   });
 
-  it('accepts a location whose tills are closed, and says so', async () => {
+  it('finds a location with closed tills ok, and says that they are closed', async () => {
     const closed = await startLightspeedK();
     servers.push(closed);
     closed.tills.salesPeriod = 'CLOSED';
@@ -1018,7 +1026,7 @@ describe('doctor on the locations', () => {
     ]);
   });
 
-  it('gives up a location that hangs, and lists the locations that it skipped for lack of time', async () => {
+  it('fails for a location that does not answer in 5 s, and skips locations for lack of time', async () => {
     const url = await serve(() => {});
     for (let n = 0; n < 9; n++) {
       await system.addLocation(`hangs-${n}`, { ...pos.settings, baseUrl: url }, 'hubrise');

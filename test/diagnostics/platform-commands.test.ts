@@ -50,7 +50,7 @@ const mapping = (name: string, expression: string): Promise<Change> =>
 const check = (words: string, change: Change = {}): Promise<Ended> =>
   runCli({ ...env, ...change }, ['platform', 'check', ...words.split(' ')]);
 
-it("prints the canonical order of a platform's order, masked, and with --shape the shape of the answer", async () => {
+it("platform check prints the canonical order without member data, and with --shape the answer's fields", async () => {
   expect((await check('B-1001')).out).not.toContain('The shape of the platform');
   const { code, out, error } = await check('B-1001 --shape');
   expect({ code, error }).toEqual({ code: 0, error: '' });
@@ -68,13 +68,13 @@ it("prints the canonical order of a platform's order, masked, and with --shape t
   expect(json.out).not.toMatch(PERSONAL);
 });
 
-it("prints the member's data with --reveal", async () => {
+it("platform check prints the member's data with --reveal", async () => {
   const { out } = await check('B-1001 --reveal');
   expect(out).toContain('"name": "Ada Lovelace"');
   expect(out).toContain('"phone": "+493012345678"');
 });
 
-it('describes every error in a sentence, and exits 1', async () => {
+it('platform check exits 1 with a sentence for every error in the order', async () => {
   const wrong = `{
     ...order, items: undefined, money: { ...order.money, total: '36.60', tip: null }, placedAt: 'yesterday'
   }`;
@@ -92,7 +92,7 @@ placedAt is not an RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z
   expect(out).not.toMatch(PERSONAL);
 });
 
-it('prints where a mapper threw, and its message only with --reveal', async () => {
+it('platform check prints where a mapper threw, and its message only with --reveal', async () => {
   const throwing = `export function toCanonicalOrder({ purchase }) {
     throw new TypeError('not ' + purchase.customer.firstName);
   }`;
@@ -112,7 +112,7 @@ it('prints where a mapper threw, and its message only with --reveal', async () =
   expect(early.out).toContain('RangeError: no B-1001');
 });
 
-it("prints the platform's errors by their codes, and their messages only with --reveal", async () => {
+it("platform check prints the platform's error codes, and their messages only with --reveal", async () => {
   const refused = { ORDER_API_TOKEN: 'x' };
   const { code, out } = await check('B-1001', refused);
   expect(code).toBe(1);
@@ -130,7 +130,7 @@ it("prints the platform's errors by their codes, and their messages only with --
   expect(error).toMatch(/^warning: the mapper of ORDER_MODULE threw Error at odd-errors\.ts:2: /);
 });
 
-it('lists the fields that were left out, the sums that do not add up, and the POS systems that would refuse the order', async () => {
+it('platform check lists fields that were left out, wrong sums, and POS systems that would refuse the order', async () => {
   const odd = `{
     ...order, member: { ...order.member, phone: 'by the door' },
     money: { ...order.money, subtotal: order.money.subtotal - 100 },
@@ -146,7 +146,7 @@ money.total is 36.60 EUR, and subtotal, tip and fee add up to 35.60 EUR, 40.96 E
   expect(out).not.toMatch(/^(standard|square|hubrise|lightspeed-k|deliverect) /m);
 });
 
-it('says what completes a national telephone number, and does not count it as refused', async () => {
+it('platform check says how to complete a national telephone number', async () => {
   const national = `{
     ...order, member: { ...order.member, phone: '0171 2345678' },
     fulfillment: { ...order.fulfillment, destination: { line1: 'Road 1', country: 'Germany' } },
@@ -162,7 +162,7 @@ it('says what completes a national telephone number, and does not count it as re
   expect(line).toContain('country was left out: it is not an ISO 3166-1 code such as DE. Map it with mapEnum');
 });
 
-it('says that an order that the platform has cancelled is not sent, and why the mapper skipped one', async () => {
+it('platform check says that a cancelled or skipped order is not sent', async () => {
   const module = await mapping('cancelled', "{ ...order, cancelledAt: '2026-11-21T18:00:00Z' }");
   const { code, out } = await check('B-1001', module);
   expect(code).toBe(0);
@@ -175,7 +175,7 @@ it('says that an order that the platform has cancelled is not sent, and why the 
   expect(skipped.out).toMatch(/^It is skipped by the mapper: dine_in\./);
 });
 
-it('prints a line for each of several orders, and details only for orders with errors', async () => {
+it('platform check prints a line for each of several orders, and details only of errors', async () => {
   feast.byCode.set('P-4001', { ...purchases[0], code: 'P-4001', handover: 'DRONE' });
   const { code, out } = await check('B-1001 B-9999 P-4001');
   expect(code).toBe(1);
@@ -191,7 +191,7 @@ it('prints a line for each of several orders, and details only for orders with e
   expect(JSON.parse(json.out)).toMatchObject([{ serviceOrderId: 'B-1001', state: 'ok' }, { state: 'missing' }]);
 });
 
-it('prints the shape of a wrong answer below the lines only with --shape', async () => {
+it('platform check --no-details prints the fields of a wrong answer only with --shape', async () => {
   const throws = `export const toCanonicalOrder = () => { throw new Error('no such venue'); };`;
   const module = await moduleOf('throws', throws);
   const { code, out } = await check('B-1001 --no-details', module);
@@ -202,7 +202,7 @@ it('prints the shape of a wrong answer below the lines only with --shape', async
   expect(shown.out).toMatch(/^purchase\.positions +list of 2$/m);
 });
 
-it("prints in an order's line what to check, and the number of TODOs left", async () => {
+it('platform check --no-details prints what to check, and the number of TODOs in the module', async () => {
   const unpriced = `{
     ...order, items: order.items.map((item) => ({ ...item, unitPrice: null })), // TODO: the price
   }`;
@@ -211,12 +211,12 @@ it("prints in an order's line what to check, and the number of TODOs left", asyn
   expect(out).toMatch(/^1 TODOs are left in \S+unpriced\.ts\.$/m);
 });
 
-it('says that the default query was sent if ORDER_MODULE is unset', async () => {
+it('platform check says that it sent the default query if ORDER_MODULE is unset', async () => {
   const { code, out } = await check('B-1001', { ORDER_MODULE: '' });
   expect({ code, out }).toEqual({ code: 1, out: expect.stringMatching(/^ORDER_MODULE is unset, so/m) });
 });
 
-it('says how to translate an unknown error code', async () => {
+it('platform check says how to translate an unknown error code', async () => {
   const own = await moduleOf('no-codes', 'export const errorCode = undefined;');
   const { out } = await check('B-1001', { ORDER_API_TOKEN: 'x', ...own });
   expect(out).toMatch(/^WRONG_KEY +WRONG_KEY$/m);
@@ -244,7 +244,7 @@ describe('platform init', () => {
     return copy;
   };
 
-  it("drafts a module from the platform's schema, which platform check can use", async () => {
+  it("drafts a module from the platform's schema that platform check can use", async () => {
     // Feast gives its schema only to those that have the key.
     const refused = await runRefused(1, env, ['platform', 'init', '--out', join(folder, 'none.ts')]);
     expect(refused).toMatch(/does not give its schema: .*--header/);
@@ -274,13 +274,13 @@ describe('platform init', () => {
     expect(skipped).toContain('skipped by the mapper: dine_in');
   });
 
-  it('overwrites no file', async () => {
+  it('refuses to overwrite a file', async () => {
     const there = join(folder, 'map-order.ts');
     const error = await runRefused(1, env, ['platform', 'init', '--without-schema', '--out', there]);
     expect(error).toContain('exists, and is not overwritten');
   });
 
-  it('reads a schema from a file, finds the order in a nested connection, and leaves unknown fields as TODO', async () => {
+  it('drafts a module from a schema in a file, with a TODO for each field that it does not know', async () => {
     const schema = `
       scalar Decimal scalar DateTime union Payment = Card type Card { brand: String }
       type Query { me: Me  node(id: ID!): Node  shop(slug: String!): Shop }
@@ -339,7 +339,7 @@ describe('platform init', () => {
     expect(() => module.toCanonicalOrder({ me: { getOrder: unpriced } })).toThrow('items.0.unitPrice: is missing');
   });
 
-  it('guesses by field names, whatever the types around them are called', async () => {
+  it('guesses the meaning of fields by their names', async () => {
     const schema = `
       type Query { order(id: ID!): Order }
       type Order { uid: ID!  shop: Shop!  customer: Customer!  billing: Address  drop: Address  lines: [Line!]!  sums: Sums!  handover: String! }
@@ -395,11 +395,11 @@ describe('platform init', () => {
 it.each<[string, Change, string, number, RegExp]>([
   ['the order does not exist', {}, 'B-9999', 3, /^error: The ordering platform has no order with this id/],
   ['the module does not exist', { ORDER_MODULE: './none.ts' }, 'B-1001', 1, /\.\/none\.ts cannot be loaded/],
-])('fails with an explanation if %s', async (_what, change, orderId, code, says) => {
+])('platform check fails with an explanation if %s', async (_what, change, orderId, code, says) => {
   expect(await runRefused(code, { ...env, ...change }, ['platform', 'check', orderId])).toMatch(says);
 });
 
-it("prints the JSON Schema of a mapper's result", async () => {
+it("platform schema prints the JSON Schema of a mapper's result", async () => {
   const { code, out } = await runCli({}, ['platform', 'schema', '--json']);
   expect(code).toBe(0);
   expect(JSON.parse(out)).toMatchObject({

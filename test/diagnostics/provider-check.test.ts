@@ -27,7 +27,7 @@ function check(locationId: string, ...words: string[]): Promise<Ended> {
   return runCli(stage.env, ['provider', 'check', locationId, ...words]);
 }
 
-it('says that the settings reach their POS, without creating an order', async () => {
+it('provider check exits 0 for right settings, without creating an order', async () => {
   const pos = await start();
   await stage.addLocation('fine', pos.settings, 'hubrise');
   expect(await check('fine')).toEqual({ code: 0, out: 'ok       fine: reaches its POS\n', error: '' });
@@ -36,7 +36,7 @@ it('says that the settings reach their POS, without creating an order', async ()
   expect(pos.refusals).toEqual([]);
 });
 
-it('exits 1 with what is wrong and what to do, and shows no secret', async () => {
+it('provider check exits 1 for wrong settings, with what to do and without a secret', async () => {
   const pos = await start();
   await stage.addLocation('wrong', { ...pos.settings, accessToken: 'another-token' }, 'hubrise');
   const ended = await check('wrong');
@@ -50,7 +50,7 @@ it('exits 1 with what is wrong and what to do, and shows no secret', async () =>
   expect(JSON.parse(json.out)).toMatchObject({ locationId: 'wrong', state: 'failed' });
 });
 
-it('refuses a host that is not in ALLOW_PRIVATE_HOSTS, and says so', async () => {
+it('provider check exits 1 for a private host that is not in ALLOW_PRIVATE_HOSTS', async () => {
   const pos = await start();
   await stage.addLocation('private', pos.settings, 'hubrise');
   // Whether or not its POS could be asked.
@@ -63,7 +63,7 @@ it('refuses a host that is not in ALLOW_PRIVATE_HOSTS, and says so', async () =>
   }
 });
 
-it('says that it tried nothing if the POS has no call for a check', async () => {
+it('provider check says that it tried nothing if the POS has no call for a check', async () => {
   await stage.addLocation('plain', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const { code, out } = await check('plain');
   expect(code).toBe(0);

@@ -80,7 +80,7 @@ it.each(['constructor', '__proto__', 'toString;q=1', 'hasOwnProperty-x'])(
 );
 
 describe('the page of an answer link', () => {
-  it('asks about the order in the language of the contact, without a script', async () => {
+  it('asks about the order in the language of the contact', async () => {
     const { Kitchen = '', 'Owner <b>': owner = '' } = await tell('in_doubt', [KITCHEN, OWNER]);
     const page = await read(Kitchen);
     expect(page.status).toBe(200);
@@ -96,7 +96,7 @@ describe('the page of an answer link', () => {
     expect(german.text).toContain('Sie ist nicht da');
   });
 
-  it('changes nothing when it is opened, so that programs that open links in e-mails do no harm', async () => {
+  it('changes nothing when it is opened, because programs open links in e-mails', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     for (const method of ['GET', 'HEAD', 'GET', 'OPTIONS']) await sendAsIs(stage.app, Kitchen, { method });
     expect(await audits()).toEqual([]);
@@ -119,7 +119,7 @@ describe('the page of an answer link', () => {
 });
 
 describe('an answer of a contact', () => {
-  it('that the ticket is there settles the doubt, with the contact in the audit', async () => {
+  it('that the ticket is there changes an order in doubt to sent', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     const before = stage.woken();
     const answered = await press(Kitchen, 'there');
@@ -137,7 +137,7 @@ describe('an answer of a contact', () => {
     ]);
   });
 
-  it('that the ticket is not there lets the order be sent again', async () => {
+  it('that the ticket is not there changes an order in doubt to waiting', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     await press(Kitchen, 'not_there');
     expect(await stage.placement(order)).toMatchObject({ state: 'waiting', finished_at: null });
@@ -146,7 +146,7 @@ describe('an answer of a contact', () => {
   it.each([
     ['cancelled', 'cancelled'],
     ['too_late', 'refused'],
-  ])('about a cancellation (%s) settles it', async (answer, state) => {
+  ])('about a cancellation, "%s", changes the cancellation to %s', async (answer, state) => {
     const { Kitchen = '' } = await tell('cancel_by_phone');
     expect(buttonsOf(await read(Kitchen))).toEqual(['cancelled', 'too_late']);
     await press(Kitchen, answer);
@@ -154,15 +154,18 @@ describe('an answer of a contact', () => {
     expect(await audits()).toMatchObject([{ action: 'conclude cancel', after: answer }]);
   });
 
-  it.each(['late', 'failed'] as const)('"I know" about an order that is %s changes nothing else', async (reason) => {
-    const { Kitchen = '' } = await tell(reason);
-    const before = await stage.placement(order);
-    await press(Kitchen, 'seen');
-    expect(await stage.placement(order)).toEqual(before);
-    expect((await read(Kitchen)).text).toMatch(/Kitchen answered at \d\d:\d\d: “I know”\./);
-  });
+  it.each(['late', 'failed'] as const)(
+    '"I know" about an order that is %s does not change the order',
+    async (reason) => {
+      const { Kitchen = '' } = await tell(reason);
+      const before = await stage.placement(order);
+      await press(Kitchen, 'seen');
+      expect(await stage.placement(order)).toEqual(before);
+      expect((await read(Kitchen)).text).toMatch(/Kitchen answered at \d\d:\d\d: “I know”\./);
+    },
+  );
 
-  it('counts once: a second answer shows the first, whichever contact gave it', async () => {
+  it('changes nothing if another contact answered before, and shows that answer', async () => {
     const { Kitchen = '', 'Owner <b>': owner = '' } = await tell('in_doubt', [KITCHEN, OWNER]);
     const [mine, other] = [noticeIn(await read(Kitchen)), noticeIn(await read(owner))];
     await post(owner, other, 'there');
@@ -179,7 +182,7 @@ describe('an answer of a contact', () => {
     expect(await audits()).toHaveLength(1);
   });
 
-  it('of two contacts at the same moment counts once', async () => {
+  it('is stored once if two contacts answer at the same moment', async () => {
     const { Kitchen = '', 'Owner <b>': owner = '' } = await tell('in_doubt', [KITCHEN, OWNER]);
     const [mine, other] = [noticeIn(await read(Kitchen)), noticeIn(await read(owner))];
     await Promise.all([post(Kitchen, mine, 'there'), post(owner, other, 'not_there')]);
@@ -190,7 +193,7 @@ describe('an answer of a contact', () => {
     expect(answers).toEqual([{ answer: state === 'sent' ? 'there' : 'not_there' }]);
   });
 
-  it('about a cancellation at the same moment as another counts once', async () => {
+  it('about a cancellation at the same moment as another answer is refused', async () => {
     const links = Object.values(await tell('cancel_by_phone', [KITCHEN, OWNER]));
     // Both pages are read before the first answer is stored.
     const pages = await Promise.all(links.map((link) => findAnswerPage(stage.pool, link.replace('/answer/', ''))));
@@ -202,7 +205,7 @@ describe('an answer of a contact', () => {
     expect(await audits()).toMatchObject([{ outcome: 'done' }, { outcome: 'refused' }]);
   });
 
-  it('is not needed after an operator has settled the order', async () => {
+  it('changes nothing after an operator has settled the order', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     const notice = noticeIn(await read(Kitchen));
     await stage.query(`UPDATE placements SET state = 'sent', finished_at = now() WHERE service_order_id = $1`, [order]);
@@ -211,7 +214,7 @@ describe('an answer of a contact', () => {
     expect(await audits()).toEqual([]);
   });
 
-  it('is refused for a minute while the service is working on the order', async () => {
+  it('is answered 409 while the service is working on the order', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     await stage.query(`UPDATE placements SET lease_until = now() + interval '1 min' WHERE service_order_id = $1`, [
       order,
@@ -224,7 +227,7 @@ describe('an answer of a contact', () => {
     ]);
   });
 
-  it('that does not fit the question, or the notice of another message, changes nothing', async () => {
+  it('that does not fit the question is answered 400', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     const notice = noticeIn(await read(Kitchen));
     for (const answer of ['seen', 'cancelled', '', '__proto__'])
@@ -241,11 +244,11 @@ describe('an answer of a contact', () => {
   });
 });
 
-it('no answer link is in a log line', () => {
+it('no answer link is in the log', () => {
   expect(stage.logged.filter((line) => line.includes('exa_'))).toEqual([]);
 });
 
-it('a page is shown even to a source that tries many wrong links', async () => {
+it('a page of an answer link is shown even if its source tried many wrong links before', async () => {
   const { Kitchen = '' } = await tell('in_doubt');
   const wrong = (nth: number): string => (nth % 2 === 0 ? `/answer/${makeToken('exa_')}` : '/answer/exa_wrong');
   const tries = await Promise.all(Array.from({ length: 3 * BURST }, (_, nth) => read(wrong(nth))));

@@ -48,7 +48,7 @@ function fallBehind(milliseconds = 200): void {
   pass(20);
 }
 
-it('a location that floods is held back when the process falls behind, and no other location is', () => {
+it('a location that floods is limited when the process falls behind, and no other location is', () => {
   send('quiet', 1);
   expect(send('flood', 1_000)).toBe(1_000);
   fallBehind();
@@ -58,7 +58,7 @@ it('a location that floods is held back when the process falls behind, and no ot
   expect(heldBack).toEqual(['flood']);
 });
 
-it('a delay of the process before a quiet time does not count', () => {
+it('a location is not limited after a delay that has been over for half a second', () => {
   send('flood', 1);
   fallBehind(1_100);
   pass(600);
@@ -66,7 +66,7 @@ it('a delay of the process before a quiet time does not count', () => {
   expect(send('flood', 1_000)).toBe(1_000);
 });
 
-it('a location that was held back keeps its share of 100 a second after the process has caught up', () => {
+it('a limited location may send 100 webhooks a second after the process has caught up', () => {
   send('flood', 1_000);
   fallBehind();
   send('quiet', 1);
@@ -78,13 +78,13 @@ it('a location that was held back keeps its share of 100 a second after the proc
   expect(taken).toBeLessThan(250);
 });
 
-it('a location that sends alone is not limited', () => {
+it('a location is not limited if no other location sends', () => {
   send('flood', 1_000);
   fallBehind();
   expect(send('flood', 1_000)).toBe(1_000);
 });
 
-it('no location counts as flooding while all send much', () => {
+it('no location is limited if all send the same large number', () => {
   const all = Array.from({ length: 10 }, (_, nth) => `club-${nth}`);
   for (const locationId of all) send(locationId, 1_000);
   fallBehind();
@@ -92,7 +92,7 @@ it('no location counts as flooding while all send much', () => {
   expect(all.map((locationId) => send(locationId, 500))).toEqual(all.map(() => 500));
 });
 
-it('large bodies count more than small ones', () => {
+it('a location is limited after fewer webhooks if their bodies are large', () => {
   send('large', 20, 2 ** 20);
   fallBehind();
   send('quiet', 1);

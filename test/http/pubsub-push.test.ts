@@ -29,7 +29,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-describe('a push', () => {
+describe('a push of Pub/Sub', () => {
   let port: number;
   beforeEach(async () => {
     port = await serve();
@@ -57,35 +57,35 @@ describe('a push', () => {
     ['the data of a CloudEvent, in base64', wrapped({ ...eventOf(undefined), data_base64: base64({ id: 'o-1' }) })],
     ['the message in a CloudEvent', wrapped(eventOf({ message: { data: base64({ id: 'o-1' }), messageId: 'no' } }))],
     ['an orderId next to the data of a CloudEvent', { ...eventOf({ id: 'no' }), orderId: 'o-1' }],
-  ])('is recorded by %s', async (_name, envelope) => {
+  ])('is recorded with the order id from %s', async (_name, envelope) => {
     expect(await push(port, envelope)).toMatchObject({ status: 204, body: '' });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('is recorded with the longest id', async () => {
+  it('is recorded with an id of 255 characters', async () => {
     await push(port, wrapped({ id: 'x'.repeat(255) }));
     expect(recorded).toEqual(['x'.repeat(255)]);
   });
 
-  it('is recorded by the attributes in the headers of an unwrapped push, before its body', async () => {
+  it('that is unwrapped is recorded with the orderId in its headers, not in its body', async () => {
     const headers = { orderId: 'o-1', 'x-goog-pubsub-message-id': '17' };
     expect(await push(port, { id: 'no' }, headers)).toMatchObject({ status: 204 });
     expect(await push(port, '', headers)).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1', 'o-1']);
   });
 
-  it('is read as unwrapped if the headers say so, whatever its body looks like', async () => {
+  it('is read as unwrapped if its headers say so, even if its body looks wrapped', async () => {
     const headers = { 'x-goog-pubsub-message-id': '17' };
     await push(port, { id: 'o-1', message: { attributes: { orderId: 'no' } } }, headers);
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('is read as wrapped if the headers say unwrapped, but give no id', async () => {
+  it('is read as wrapped if its headers say unwrapped but its body is wrapped and has an id', async () => {
     await push(port, wrapped({ id: 'o-1' }), { 'x-goog-pubsub-message-id': '17' });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('takes no id from the headers of a wrapped push', async () => {
+  it('that is wrapped is not recorded with an orderId in its headers', async () => {
     await push(port, wrapped({ id: 'o-1' }), { orderId: 'no' });
     expect(recorded).toEqual(['o-1']);
   });
@@ -96,20 +96,20 @@ describe('a push', () => {
 
   it.each([
     ['an empty body', '', undefined],
-    ['no JSON', '{"secret', undefined],
+    ['a body that is not JSON', '{"secret', undefined],
     ['bytes that are not UTF-8', Buffer.from('{"id":"secret\xff"}', 'latin1'), undefined],
     ['null', 'null', undefined],
     ['a list', ['secret'], undefined],
     ['an empty envelope', { message: {}, subscription: 's' }, undefined],
-    ['data that is no base64 of JSON', { message: { data: 'secret', messageId: 'm-1' } }, 'm-1'],
-    ['data that is no string', { message: { data: { id: 'secret' }, messageId: 'm-1' } }, 'm-1'],
-    ['no id in it', wrapped({ secret: 'secret' }), 'm-1'],
+    ['data that is not JSON in base64', { message: { data: 'secret', messageId: 'm-1' } }, 'm-1'],
+    ['data that is not a string', { message: { data: { id: 'secret' }, messageId: 'm-1' } }, 'm-1'],
+    ['a message without an id', wrapped({ secret: 'secret' }), 'm-1'],
     ['a CloudEvent with only its own id', { ...eventOf({ secret: 1 }), id: 'secret' }, undefined],
-    ['a CloudEvent within another', eventOf({ ...eventOf({ id: 'secret' }), id: 'secret' }), undefined],
+    ['a CloudEvent in another one', eventOf({ ...eventOf({ id: 'secret' }), id: 'secret' }), undefined],
     ['an id on its prototype', '{"__proto__":{"id":"secret"}}', undefined],
     ['attributes of a wrong type', { message: { attributes: 'secret', messageId: 7 } }, undefined],
     ['100,000 nested lists', '['.repeat(100_000) + ']'.repeat(100_000), undefined],
-  ])('is acknowledged and logged if it is poison: %s', async (_name, body, messageId) => {
+  ])('that cannot be read is answered 204 and logged: %s', async (_name, body, messageId) => {
     expect(await push(port, body)).toMatchObject({ status: 204, body: '' });
     expect(recorded).toEqual([]);
     const warnings = logged.filter(({ level }) => level === 40);
@@ -126,12 +126,12 @@ describe('a push', () => {
     ';;;',
     '',
     'application/json; charset',
-  ])('may have any Content-Type: %j', async (type) => {
+  ])('is recorded with the Content-Type %j', async (type) => {
     expect(await push(port, wrapped({ id: 'o-1' }), { 'content-type': type })).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('may have no Content-Type, and come in chunks', async () => {
+  it('is recorded without a Content-Type and in chunks', async () => {
     const headers = { 'content-type': undefined, 'transfer-encoding': 'chunked' };
     expect(await push(port, wrapped({ id: 'o-1' }), headers)).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1']);
@@ -143,7 +143,7 @@ describe('a push', () => {
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('is poison over 16 MiB, with or without a length', async () => {
+  it('over 16 MiB is answered 204 and not recorded', async () => {
     // What is kept of it would do as a signal.
     const body = JSON.stringify({ id: 'o-1' }) + ' '.repeat(16 * 2 ** 20);
     expect(await push(port, body)).toMatchObject({ status: 204, headers: { connection: 'close' } });
@@ -151,7 +151,7 @@ describe('a push', () => {
     expect(recorded).toEqual([]);
   });
 
-  it('with an endless body is read up to twice the limit', async () => {
+  it('with an endless body is not read to its end', async () => {
     const { answer, bytes } = await new Promise<{ answer: string; bytes: number }>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
         socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -173,7 +173,7 @@ describe('a push', () => {
     expect(await push(port, { id: 'o-2' })).toMatchObject({ status: 204 });
   });
 
-  it('that breaks off is not recorded, and the next one is', async () => {
+  it('that breaks off is not recorded', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"id":"o-1"}');
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -209,7 +209,7 @@ describe('the token of a push', () => {
     port = await serveWith(jwks.url);
   });
 
-  it('without its signature, which Cloud Run removes, is refused with a hint', async () => {
+  it('is refused with a hint if Cloud Run has removed its signature', async () => {
     const unsigned = (await token()).replace(/[^.]*$/, 'SIGNATURE_REMOVED_BY_GOOGLE');
     expect(await pushWith(unsigned)).toMatchObject({ status: 401 });
     expect(logged).toContainEqual(
@@ -217,12 +217,12 @@ describe('the token of a push', () => {
     );
   });
 
-  it('is accepted if everything in it is right', async () => {
+  it('is accepted with the right issuer, audience, account and signature', async () => {
     expect(await pushWith(await token())).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('may have Google as issuer without https://', async () => {
+  it("is accepted with Google's issuer without https://", async () => {
     expect(await pushWith(await token({ iss: 'accounts.google.com' }))).toMatchObject({ status: 204 });
   });
 
@@ -242,18 +242,18 @@ describe('the token of a push', () => {
     ['an account verified as a text', { email_verified: 'true' }],
     ['an account without email_verified', { email_verified: undefined }],
     ['an expiry in the past', { exp: Math.floor(Date.now() / 1000) - 1 }],
-    ['no end', { exp: undefined }],
-    ['a beginning in the future', { nbf: Math.floor(Date.now() / 1000) + 600 }],
+    ['no expiry', { exp: undefined }],
+    ['a time in the future before which it is not valid', { nbf: Math.floor(Date.now() / 1000) + 600 }],
   ])('is refused with %s', async (_name, wrong) => {
     await refused(await token(wrong));
   });
 
-  it('is refused when another key signed it, or an unknown one', async () => {
+  it('is refused if another key signed it', async () => {
     await refused(await token({}, { signer: otherKey }));
     await refused(await token({}, { kid: 'k-9' }));
   });
 
-  it('is refused with its signature or its claims changed', async () => {
+  it('is refused with a changed signature or changed claims', async () => {
     const [header, , signature] = (await token()).split('.');
     const [, payload] = (await token({ email: 'x@y.z' })).split('.');
     await refused(`${header}.${payload}.${signature}`);
@@ -274,7 +274,7 @@ describe('the token of a push', () => {
   });
 
   it.each([undefined, '', 'Bearer', 'Bearer  ', 'Basic dXNlcjp3b3Jk', 'Bearer a b', 'Bearer a.b.c', 'Bearer x'])(
-    'is missing and refused: %j',
+    'is refused if it is missing or malformed: %j',
     async (authorization) => {
       const answer = await push(port, wrapped({ id: 'o-1' }), { authorization });
       expect(answer).toMatchObject({ status: 401, body: '' });
@@ -282,7 +282,7 @@ describe('the token of a push', () => {
     },
   );
 
-  it('is refused before the body is read', async () => {
+  it("is refused before the push's body is read", async () => {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(port, '127.0.0.1');
       socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n');
@@ -294,7 +294,7 @@ describe('the token of a push', () => {
     expect(answer).toMatch(/connection: close/i);
   });
 
-  it('is refused with a large body, which is not read to its end', async () => {
+  it('is refused with 401 even if the push has a large body', async () => {
     const body = { id: 'o-1', padding: 'x'.repeat(8 * 2 ** 20) };
     // The reset of a socket that is closed unread may overtake the answer.
     await until(async () => {
@@ -303,7 +303,7 @@ describe('the token of a push', () => {
     });
   });
 
-  it('cannot be judged while the keys cannot be fetched, and can be after that', async () => {
+  it('is answered 503 while the keys cannot be fetched', async () => {
     jwks.status = 500;
     expect(await pushWith(await token())).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
     jwks.status = 200;
@@ -311,18 +311,18 @@ describe('the token of a push', () => {
     expect(jwks.hits).toBe(2);
   });
 
-  it('cannot be judged if the keys are over 1 MiB, which are not read', async () => {
+  it('is answered 503 if the keys are over 1 MiB', async () => {
     const large = [{ ...(await exportJWK(publicKey)), kid: 'k-1', alg: 'RS256' }, { n: 'x'.repeat(2 ** 20) }];
     port = await serveWith((await serveKeys(large)).url);
     expect(await pushWith(await token())).toMatchObject({ status: 503 });
   });
 
-  it('cannot be judged while the issuer hangs', async () => {
+  it('is answered 503 while the issuer of the keys hangs', async () => {
     jwks.hang = true;
     expect(await pushWith(await token())).toMatchObject({ status: 503 });
   });
 
-  it('never reaches a log', async () => {
+  it('is not in the log', async () => {
     const bad = await token({ exp: 1 });
     await refused(bad);
     for (const part of bad.split('.')) expect(JSON.stringify(logged)).not.toContain(part);

@@ -7,24 +7,24 @@ describe('readBody', () => {
   const bytes = (words: string): Buffer => Buffer.from(words.replaceAll(/./g, (word) => word.repeat(64)));
 
   it.each([
-    ['nothing', [], '', false],
-    ['chunks up to the limit', ['12345', '67890'], '1234567890', false],
-    ['one byte more, of which it keeps the beginning', ['12345', '678901'], '1234', true],
-    ['one chunk far over the limit', ['123456789012345'], '1234', true],
-    ['much more, which it reads to the end', ['12345', '678901', '23', '45'], '1234', true],
+    ['an empty body', [], '', false],
+    ['chunks up to the limit completely', ['12345', '67890'], '1234567890', false],
+    ['only the beginning of a body over the limit', ['12345', '678901'], '1234', true],
+    ['only the beginning of a chunk far over the limit', ['123456789012345'], '1234', true],
+    ['a body far over the limit to its end', ['12345', '678901', '23', '45'], '1234', true],
   ])('reads %s', async (_name, chunks, words, truncated) => {
     const { body, truncated: cut } = await readBody(Readable.from(chunks.map(bytes)), 640, { keep: 256 });
     expect(body.toString()).toBe(bytes(words).toString());
     expect(cut).toBe(truncated);
   });
 
-  it('counts a chunk of one byte as 64, and keeps its bytes', async () => {
+  it('counts a chunk of one byte as 64 bytes', async () => {
     const crumbs = (count: number): Readable => Readable.from(Array.from({ length: count }, () => Buffer.from('x')));
     expect(await readBody(crumbs(10), 640)).toEqual({ body: Buffer.from('x'.repeat(10)), truncated: false });
     expect(await readBody(crumbs(11), 640)).toEqual({ body: Buffer.from('x'.repeat(11)), truncated: true });
   });
 
-  it('keeps the order of chunks of any size, and does not copy large ones', async () => {
+  it('joins chunks of any size in their order', async () => {
     const sizes = [1, 40_000, 3, 70_000, 500, 2, 32_768, 32_767, 9];
     const chunks = sizes.map((size, nth) => Buffer.alloc(size, nth + 1));
     const { body } = await readBody(Readable.from(chunks), 2 ** 20);
@@ -33,7 +33,7 @@ describe('readBody', () => {
     expect((await readBody(Readable.from([large]), 2 ** 20)).body.buffer).toBe(large.buffer);
   });
 
-  it('never keeps more than the limit', async () => {
+  it('keeps no more than the limit', async () => {
     const { body } = await readBody(Readable.from([Buffer.alloc(20)]), 10);
     expect(body).toHaveLength(10);
   });
@@ -52,21 +52,21 @@ describe('readBody', () => {
     endless.destroy();
   });
 
-  it('reports every chunk that it keeps, and no chunk that it drops', async () => {
+  it('calls onBytes with the size of each chunk until the limit', async () => {
     const told: number[] = [];
     const stream = Readable.from(['12345', '678901', '23'].map(bytes));
     await readBody(stream, 640, { onBytes: (count) => told.push(count) });
     expect(told).toEqual([320, 384]);
   });
 
-  it('rejects when onBytes refuses more', async () => {
+  it('rejects if onBytes throws', async () => {
     const onBytes = (): never => {
       throw new Error('no room');
     };
     await expect(readBody(Readable.from([Buffer.alloc(5)]), 10, { onBytes })).rejects.toThrow('no room');
   });
 
-  it('ignores an error of the stream after the end', async () => {
+  it('ignores an error of the stream after its end', async () => {
     const stream = new PassThrough();
     const reading = readBody(stream, 10);
     stream.end('123');
@@ -74,7 +74,7 @@ describe('readBody', () => {
     expect(() => stream.emit('error', new Error('late'))).not.toThrow();
   });
 
-  it('rejects when the sender leaves, by any event', async () => {
+  it('rejects if the sender leaves before the end', async () => {
     const left = new PassThrough();
     const reading = readBody(left, 10);
     left.write('123');

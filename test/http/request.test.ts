@@ -11,7 +11,7 @@ it.each([
   ['::ffff:192.0.2.7', '192.0.2.7'],
   ['unknown', '10.0.0.1'],
   ['192.0.2.7:50312:1', '10.0.0.1'],
-])('a proxy that reports %s names the sender %s', (ip, sender) => {
+])('a sender that a proxy reports as %s has the address %s', (ip, sender) => {
   const raw = { socket: { remoteAddress: '10.0.0.1' } };
   expect(addressOf({ ip, raw } as FastifyRequest)).toBe(sender);
 });

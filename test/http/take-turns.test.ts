@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { takeTurns } from '../../src/http/take-turns.ts';
 
-it('callers take turns, so a caller with much work delays another one by one piece', async () => {
+it('callers take turns, so that a caller with much work delays another by only one piece', async () => {
   const turn = takeTurns(1);
   const done: string[] = [];
   const work = async (caller: string): Promise<void> => {
@@ -14,7 +14,7 @@ it('callers take turns, so a caller with much work delays another one by one pie
   expect(done.join('')).toBe('aabcaba');
 });
 
-it('no more pieces run at once than allowed, and the end of one starts the next', async () => {
+it('a piece of work waits while as many as allowed are running', async () => {
   const turn = takeTurns(2);
   const ends = await Promise.all([turn('a'), turn('b')]);
   let isThird = false;

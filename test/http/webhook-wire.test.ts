@@ -47,24 +47,40 @@ const statusOf = (answer: string): string | undefined => /^HTTP\/1\.1 (\d+)/.exe
 const head = (...lines: string[]): string => `${[`POST ${target} HTTP/1.1`, 'Host: x', ...lines].join('\r\n')}\r\n\r\n`;
 const ping = '{"eventType":"ping"}';
 
-describe('a webhook request on the wire is answered 200, 401 or 500', () => {
+describe('a webhook request on the wire', () => {
   it.each<[string, () => string, string]>([
-    ['a plain request', () => head(`Content-Length: ${ping.length}`) + ping, '200'],
+    ['with a body and its length is answered 200', () => head(`Content-Length: ${ping.length}`) + ping, '200'],
     [
-      'chunked',
+      'with a body in chunks is answered 200',
       () => `${head('Transfer-Encoding: chunked')}${ping.length.toString(16)}\r\n${ping}\r\n0\r\n\r\n`,
       '200',
     ],
-    ['no Host', () => head(`Content-Length: ${ping.length}`).replace('Host: x\r\n', '') + ping, '200'],
-    ['an unknown expectation', () => head(`Content-Length: ${ping.length}`, 'Expect: a-miracle') + ping, '200'],
-    ['no length and no body', () => head(), '200'],
-    ['an invalid chunk', () => `${head('Transfer-Encoding: chunked')}zz\r\n`, '500'],
-    ['an unknown coding', () => `${head('Transfer-Encoding: gzip')}abc`, '500'],
-    ['two lengths', () => `${head('Content-Length: 3', 'Content-Length: 4')}abc`, '500'],
-    ['a length and chunks', () => `${head('Content-Length: 3', 'Transfer-Encoding: chunked')}0\r\n\r\n`, '500'],
-    ['an invalid length', () => `${head('Content-Length: many')}abc`, '500'],
-    ['a NUL in a header', () => head('X: a\0b'), '500'],
-    ['a head of 20 kB', () => head(`X: ${'x'.repeat(20_000)}`), '401'],
+    [
+      'with no Host header is answered 200',
+      () => head(`Content-Length: ${ping.length}`).replace('Host: x\r\n', '') + ping,
+      '200',
+    ],
+    [
+      'with an unknown Expect header is answered 200',
+      () => head(`Content-Length: ${ping.length}`, 'Expect: a-miracle') + ping,
+      '200',
+    ],
+    ['with no length and no body is answered 200', () => head(), '200'],
+    ['with an invalid chunk is answered 500', () => `${head('Transfer-Encoding: chunked')}zz\r\n`, '500'],
+    ['with an unknown Transfer-Encoding is answered 500', () => `${head('Transfer-Encoding: gzip')}abc`, '500'],
+    [
+      'with two Content-Length headers is answered 500',
+      () => `${head('Content-Length: 3', 'Content-Length: 4')}abc`,
+      '500',
+    ],
+    [
+      'with a Content-Length and chunks is answered 500',
+      () => `${head('Content-Length: 3', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      '500',
+    ],
+    ['with an invalid Content-Length is answered 500', () => `${head('Content-Length: many')}abc`, '500'],
+    ['with a NUL in a header is answered 500', () => head('X: a\0b'), '500'],
+    ['with headers of 20 kB is answered 401', () => head(`X: ${'x'.repeat(20_000)}`), '401'],
   ])('%s', async (_what, text, status) => {
     expect(statusOf(await say(text()))).toBe(status);
   });
@@ -74,7 +90,7 @@ describe('a webhook request on the wire is answered 200, 401 or 500', () => {
     expect((await say(one + one, { answers: 2 })).match(/HTTP\/1\.1 200/g)).toHaveLength(2);
   });
 
-  it('no part of an unreadable request is in the log, even at level trace', () => {
+  it('no text of an unreadable request is in the log, even at the level trace', () => {
     const token = new URL(url).searchParams.get('token') ?? 'none';
     const bytes = JSON.stringify([...Buffer.from(token.slice(0, 12))]).slice(1, -1);
     expect(stage.logged.join('')).not.toContain(token);
@@ -82,8 +98,8 @@ describe('a webhook request on the wire is answered 200, 401 or 500', () => {
   });
 });
 
-describe('a body that does not arrive', () => {
-  it('is cut off, and other webhooks are answered meanwhile', async () => {
+describe('a webhook whose body does not arrive', () => {
+  it('is disconnected, and other webhooks are answered meanwhile', async () => {
     const { server } = stage.app;
     expect([server.requestTimeout, server.headersTimeout]).toEqual([15_000, 15_000]);
     server.requestTimeout = server.headersTimeout = 500;
@@ -93,7 +109,7 @@ describe('a body that does not arrive', () => {
     server.requestTimeout = server.headersTimeout = 15_000;
   });
 
-  it('because the sender left is not stored, and frees its place', async () => {
+  it('because its sender left is not stored', async () => {
     const before = (await stage.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
     for (let i = 0; i < 5; i++) {
       await say(head('Content-Length: 250000') + 'x'.repeat(200_000), { thenClose: true });
@@ -103,8 +119,8 @@ describe('a body that does not arrive', () => {
   });
 });
 
-describe('bodies over the memory budget', () => {
-  it('from one location over a quarter of it are answered 500 with Retry-After, and other locations are not affected', async () => {
+describe('webhooks over the memory budget', () => {
+  it('from one location over a quarter of it are answered 500, and other locations are not affected', async () => {
     await stage.seedOrder({ serviceOrderId: 'other', locationId: 'club-2' });
     const otherUrl = await urlOf('club-2');
     const largest = (): Socket =>
@@ -126,7 +142,7 @@ describe('bodies over the memory budget', () => {
     await until(async () => (await post(url, 'x'.repeat(100_000))).status === 200);
   });
 
-  it('from four slow locations leave enough for a fifth', async () => {
+  it('from four slow locations leave enough memory for a fifth location', async () => {
     const slow: Socket[] = [];
     for (const locationId of ['slow-1', 'slow-2', 'slow-3', 'slow-4']) {
       await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });
@@ -148,7 +164,7 @@ describe('bodies over the memory budget', () => {
   });
 });
 
-it('a drain answers the webhook under way, and does not wait for idle connections', async () => {
+it('a drain answers the webhook that is being handled, and does not wait for idle connections', async () => {
   await stage.seedOrder({ serviceOrderId: 'last', locationId: 'club-1' });
   const body = JSON.stringify(statusWebhook({ serviceOrderId: 'last', status: 'READY' }));
   const locked = `SELECT FROM orders WHERE service_order_id = 'last' FOR UPDATE`;

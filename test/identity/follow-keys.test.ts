@@ -14,7 +14,7 @@ const oct = (bytes: number): Jwk => ({ kty: 'oct', k: randomBytes(bytes).toStrin
 const parse = (...keys: unknown[]): ReturnType<typeof parseFollowKeys> => parseFollowKeys(JSON.stringify({ keys }));
 
 describe('keys of follow tokens', () => {
-  it('have four kinds, each for its own algorithm', () => {
+  it('have four kinds, each for one algorithm', () => {
     const keys = parse(...[ec.open, ed.open, rsa.open, oct(32)].map((key, nth) => ({ ...key, kid: `k-${nth}` })));
     expect(keys.map(({ algorithms }) => algorithms)).toEqual([['ES256'], ['EdDSA', 'Ed25519'], ['RS256'], ['HS256']]);
     expect(keys.map(({ kid, key }) => [kid, key.type])).toEqual([
@@ -25,21 +25,21 @@ describe('keys of follow tokens', () => {
     ]);
   });
 
-  it('may name their use', () => {
+  it('are accepted with their use, alg and key_ops', () => {
     expect(parse({ ...ec.open, use: 'sig', alg: 'ES256', key_ops: ['verify'] })).toHaveLength(1);
     expect(parse({ ...oct(64), use: 'sig', alg: 'HS256', key_ops: ['sign', 'verify'] })).toHaveLength(1);
     expect(parse({ ...ed.open, alg: 'EdDSA' })[0]?.algorithms).toEqual(['EdDSA']);
   });
 
   it.each<[string, Jwk, string]>([
-    ['is private, of RSA', rsa.secret, 'is a private key'],
-    ['is private, of EC', ec.secret, 'is a private key'],
-    ['is private, of Ed25519', ed.secret, 'is a private key'],
-    ['is a short secret', oct(31), 'is 31 bytes, not 32 or more'],
-    ['is not a secret', { kty: 'oct', k: '!' }, 'has no "k" in base64url'],
+    ['is a private RSA key', rsa.secret, 'is a private key'],
+    ['is a private EC key', ec.secret, 'is a private key'],
+    ['is a private Ed25519 key', ed.secret, 'is a private key'],
+    ['is a secret under 32 bytes', oct(31), 'is 31 bytes, not 32 or more'],
+    ['is a secret that is not base64url', { kty: 'oct', k: '!' }, 'has no "k" in base64url'],
     ['is a secret without a value', { kty: 'oct' }, 'has no "k" in base64url'],
     [
-      'is a short RSA key',
+      'is an RSA key under 2048 bits',
       both(generateKeyPairSync('rsa', { modulusLength: 1024 })).open,
       'has 1024 bits, not 2048 or more',
     ],
@@ -47,13 +47,13 @@ describe('keys of follow tokens', () => {
     ['is for key agreement', both(generateKeyPairSync('x25519')).open, 'is not of a supported'],
     ['is of an unknown kind', { kty: 'constructor' }, 'is not of a supported kind: EC P-256, OKP Ed25519, RSA, oct'],
     ['is a point off its curve', { ...ec.open, y: ec.open['x'] }, 'is not a public key'],
-    ['misses a part', { kty: 'RSA', e: 'AQAB' }, 'is not a public key'],
-    ['is of another use', { ...rsa.open, use: 'tls' }, 'is not for signatures'],
-    ['may only sign', { ...oct(32), key_ops: ['sign'] }, 'is not for signatures'],
-    ['is of another algorithm', { ...rsa.open, alg: 'PS256' }, 'has an "alg" that is not RS256'],
-    ["is of another kind's algorithm", { ...rsa.open, alg: 'HS256' }, 'has an "alg" that is not RS256'],
+    ['lacks its modulus', { kty: 'RSA', e: 'AQAB' }, 'is not a public key'],
+    ['has a use other than signatures', { ...rsa.open, use: 'tls' }, 'is not for signatures'],
+    ['has only the key_ops sign', { ...oct(32), key_ops: ['sign'] }, 'is not for signatures'],
+    ['has another alg of RSA', { ...rsa.open, alg: 'PS256' }, 'has an "alg" that is not RS256'],
+    ['has the alg of another kind', { ...rsa.open, alg: 'HS256' }, 'has an "alg" that is not RS256'],
     ['has a kid that is not a text', { ...rsa.open, kid: 7 }, 'has a "kid" that is not a string'],
-  ])('are refused if one %s, without showing the key', (_what, wrong, message) => {
+  ])('are refused without showing the key if one %s', (_what, wrong, message) => {
     const whole = (): unknown => parse({ ...ec.open, kid: 'k-1' }, { kid: 'k-2', ...wrong });
     expect(whole).toThrow(`key 2 ${message}`);
     const said = String(attempt(whole));
@@ -62,7 +62,7 @@ describe('keys of follow tokens', () => {
     }
   });
 
-  it('leave out a key for encryption', () => {
+  it('are read without those for encryption', () => {
     expect(parse({ ...ec.open, kid: 'k-1' }, { ...rsa.open, use: 'enc' }).map(({ kid }) => kid)).toEqual(['k-1']);
     expect(() => parse({ ...rsa.open, use: 'enc' })).toThrow('is not a JWK Set with keys');
     // The number is the place in the set.
@@ -70,7 +70,7 @@ describe('keys of follow tokens', () => {
     expect(() => parse({ ...rsa.open, use: 'enc' }, { ...ec.open, kid: 'a' }, oct(32))).toThrow('key 3 needs a "kid"');
   });
 
-  it('need different kids if they are several', () => {
+  it('are refused without different kids', () => {
     const [one, other] = [oct(32), oct(32)];
     expect(parse(one)).toHaveLength(1);
     expect(() => parse({ ...one, kid: 'a' }, other)).toThrow('key 2 needs a "kid" that no other');
@@ -78,13 +78,13 @@ describe('keys of follow tokens', () => {
   });
 
   it.each(['', 'secret', '[]', 'null', '7', '{"keys":{}}', '{"keys":[]}', '{"kty":"oct","k":"secret"}'])(
-    'must be a JWK Set: %s',
+    'are refused if they are not a JWK Set: %s',
     (text) => {
       expect(() => parseFollowKeys(text)).toThrow(/^is not a JWK Set with keys: write \{"keys":\[…\]\}$/);
     },
   );
 
-  it.each(['7', 'null', '[]', '"secret"'])('must be objects: %s', (text) => {
+  it.each(['7', 'null', '[]', '"secret"'])('are refused if one is not an object: %s', (text) => {
     expect(() => parseFollowKeys(`{"keys":[${text}]}`)).toThrow(/^key 1 is not of a supported kind/);
   });
 });

@@ -248,7 +248,7 @@ const withCommand = OPERATIONS.filter(({ id, command }) => command !== undefined
 /** A claim about some operations only. */
 const when = (holds: boolean): ((name: string, work: () => Promise<void>) => void) => (holds ? it : () => {});
 
-it('the tests cover every operation, by route and by command', () => {
+it('the tests cover the route and the command of every operation', () => {
   expect(Object.keys(ROWS)).toEqual(expect.arrayContaining(OPERATIONS.map(({ id }) => id)));
   expect(OPERATIONS.filter((each) => each.command !== undefined && !withCommand.includes(each))).toEqual([]);
   // A command of another one, by its options; its own route says the rest.
@@ -262,7 +262,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
   const right = (): Options => ({ ...pathOf(operation, ids), ...rowOf(operation).input, ...revealed });
   beforeEach(() => prepare(operation));
 
-  it('works for an operator with the role, is in the audit once if it is an action, and wakes the workers if it makes work', async () => {
+  it('works for an operator with the role, and is in the audit once if it is an action', async () => {
     let answer: OperatorAnswer | undefined;
     const { written, woken } = await effectOf(async () => (answer = await ask(admin, operation, right())));
     const { refused } = rowOf(operation);
@@ -285,7 +285,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
   });
 
   // What `ask` is answered is held to be a problem there, and to be described.
-  it('answers a request that is refused early with a problem, at the API and at the console', async () => {
+  it('answers an invalid request with a problem, at the API and at the console', async () => {
     const [method = '', path = ''] = api?.route.split(' ') ?? [];
     const at = path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(ids[name as keyof Ids]));
     const json = { 'content-type': 'application/json' };
@@ -315,14 +315,17 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     }
   });
 
-  when('dryRun' in (rowOf(operation).input ?? {}))('is written down when dry only as what it shows', async () => {
-    const { written, woken } = await effectOf(() => ask(admin, operation, { ...right(), dryRun: true }));
-    expect(written.map(({ action }) => action)).toEqual(reveals === undefined ? [] : [reveals.action]);
-    expect(woken).toBe(0);
-  });
+  when('dryRun' in (rowOf(operation).input ?? {}))(
+    'has in the audit of a dry run only the data that it shows',
+    async () => {
+      const { written, woken } = await effectOf(() => ask(admin, operation, { ...right(), dryRun: true }));
+      expect(written.map(({ action }) => action)).toEqual(reveals === undefined ? [] : [reveals.action]);
+      expect(woken).toBe(0);
+    },
+  );
 
   when(!['viewer', 'any'].includes(role) || reveals !== undefined)(
-    'is refused to who lacks its role, which is written down',
+    'is answered 403 without its role, and the refusal is in the audit',
     async () => {
       const [lacking, also] = (reveals === undefined ? role : 'member-data').split(' or ') as [Role, Role?];
       let answer: OperatorAnswer | undefined;
@@ -343,7 +346,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     },
   );
 
-  it('answers an operator of another location as if nothing were there', async () => {
+  it('is answered to an operator of another location like one about an unknown id', async () => {
     const answer = await ask(elsewhere, operation, right());
     if (idNames(operation).length > 0 && of !== 'all' && of !== 'none') {
       const none = await ask(elsewhere, operation, { ...right(), ...pathOf(operation, missing) });
@@ -357,7 +360,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
   });
 
   when(idNames(operation).length > 0 && of !== 'new' && api.creates !== true)(
-    'is about nothing that is not there',
+    'is answered 404 for an unknown id, without an action in the audit',
     async () => {
       const { written, woken } = await effectOf(async () => {
         const answer = await ask(admin, operation, { ...right(), ...pathOf(operation, missing) });
@@ -379,7 +382,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     ...['nobody-knows'].map((name) => ({ name, value: SECRET })),
   ].filter(({ name }) => name !== 'nobody-knows' || operation.query !== undefined || operation.body !== undefined);
 
-  it.each(wrong)('names $name if it is wrong, without its value', async ({ name, value }) => {
+  it.each(wrong)('is answered 400 for a wrong $name, with its name and without its value', async ({ name, value }) => {
     const logged = stage.logged.length;
     const { written, woken } = await effectOf(async () => {
       const input = { ...right(), [name]: value };
@@ -398,7 +401,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
   });
 
   when(operation.body !== undefined && !NEEDS_NO_BODY.test(operation.id))(
-    'takes no less than it needs, and no body is none',
+    'is answered 400 for an empty or missing body',
     async () => {
       const effect = await effectOf(async () => {
         for (const sent of [{}, undefined]) {
@@ -435,7 +438,7 @@ describe.each(withCommand)('$id at the command line', (operation) => {
     );
   });
 
-  when(isDryable)('is written down when dry only as what it shows', async () => {
+  when(isDryable)('has in the audit of a dry run only the data that it shows', async () => {
     const { written } = await effectOf(async () => {
       expect(await type(operation, [...args(ids), '--dry-run'], stdin)).toMatchObject({ code: 0, error: '' });
     });
@@ -444,7 +447,7 @@ describe.each(withCommand)('$id at the command line', (operation) => {
 
   const isAbout =
     args(missing).join() !== args({ ...missing, ...Object.fromEntries(IDS.map((id) => [id, 'x'])) }).join();
-  when(isAbout && api.creates !== true)('is about nothing that is not there: one line, exit code 3', async () => {
+  when(isAbout && api.creates !== true)('exits 3 with one line for an unknown id', async () => {
     const { written } = await effectOf(async () => {
       const { code, out, error } = await type(operation, args(missing), stdin);
       expect({ code, out }).toEqual({ code: 3, out: '' });
@@ -454,7 +457,7 @@ describe.each(withCommand)('$id at the command line', (operation) => {
   });
 
   const isOfSecret = idNames(operation).some((name) => ['tokenId', 'sessionId', 'grantId'].includes(name));
-  when(isOfSecret)('repeats no secret that is given for an id, and writes it down nowhere', async () => {
+  when(isOfSecret)('does not print a secret that is given in place of an id', async () => {
     const { written } = await effectOf(async () => {
       const typed = Object.fromEntries(IDS.map((id) => [id, SECRET])) as Ids;
       const { code, out, error } = await type(operation, args(typed));

@@ -10,28 +10,28 @@ import { providerContract } from '../../packages/provider-kit/contract/contract.
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 
-const KEY = 'have a key that is unique among all orders';
-const ANEW = 'make one ticket of an order that changed when it was fetched again';
-const SEED = 'have a seed of every setting that is in the token request';
-const SIGNAL = "are requested with obtain's signal, not the order's: other orders wait for them";
+const KEY = 'different orders have different keys at the POS';
+const ANEW = 'make one ticket although the order changed when it was fetched again';
+const SEED = 'have a seed that depends on every setting in the token request';
+const SIGNAL = 'are requested with the signal of obtain, not of the order, because other orders wait for them';
 const LASTS = 'expire after as many seconds as the POS says';
-const ACCOUNT = 'have a different account for another restaurant';
-const SAME_ACCOUNT = 'have the same account with new secrets, where an order in doubt continues';
-const LIMIT = 'until Retry-After is over, even with new secrets';
-const OWN_WORDS = "in our own words: a refusal's message may quote the member";
-const STORE = "ignores another store's webhook with the same secret";
+const ACCOUNT = 'another restaurant has a different account';
+const SAME_ACCOUNT = 'the account stays the same with new secrets';
+const LIMIT = 'with TryAgain until the Retry-After of a 429 is over, even with new secrets';
+const OWN_WORDS = "without the POS's own message, which may quote the member";
+const STORE = "returns no event for another store's webhook with the same secret";
 const CHECK = 'throws NeedsOperator after the POS refuses the credentials, although a stored token is left';
 const ITEMS = 'every item and modifier in the ordered quantity';
-const PRICES = 'each price';
+const PRICES = 'the price of each item and modifier';
 const GUEST = "the member's name, telephone and e-mail";
 const ADDRESS = 'the whole address of a delivery, and the directions to the door';
-const WANTED = 'the requested time, or none for as soon as possible';
+const WANTED = 'the requested time, or no time if the order is for as soon as possible';
 const DISCOUNTS = "discounts in EUR, so that the till's total is the paid amount";
-const SOLD_OUT = 'have the code item_unavailable for sold out, about burger-classic, beer-pale-ale';
-const HOSTILE = 'do not count as done if the POS answers with an undocumented body';
-const TOO_LATE = 'are refused after the POS reports READY, with a sentence for the member';
+const SOLD_OUT = 'have the reasonCode item_unavailable for sold out, and the itemIds burger-classic, beer-pale-ale';
+const HOSTILE = 'does not return cancelled if the POS answers 200 with an undocumented body';
+const TOO_LATE = 'throws GiveUp with a reason for the member after the POS reports READY';
 const READY_AT = "of a pickup order are read as estimatedReadyAt, with the POS's own time";
-const TIP = 'tip and fee apart';
+const TIP = 'tip and fee as separate amounts';
 
 const [CREATE, TOKEN, WRITE, CANCEL] = ['create-order.ts', 'obtain-token.ts', 'write-order.ts', 'cancel-order.ts'];
 const SEEDED = 'seed: { clientId, clientSecret, baseUrl }';

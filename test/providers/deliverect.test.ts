@@ -105,7 +105,7 @@ providerContract(deliverect, {
 });
 
 describe('settings', () => {
-  it('default to production, no mapping, and finalized meaning handed over', () => {
+  it('default to the production URL, no itemMap and closedMeansCompleted: true', () => {
     expect(settings).toMatchObject({
       baseUrl: 'https://api.deliverect.com',
       itemMap: {},
@@ -116,7 +116,7 @@ describe('settings', () => {
 });
 
 describe('an order for Deliverect', () => {
-  it('has all fields of a pickup', () => {
+  it('has all documented fields for a pickup', () => {
     const callOutCode = 'K472';
     const order = orderOf({
       serviceOrderId: 'order-2026-000628',
@@ -164,14 +164,14 @@ describe('an order for Deliverect', () => {
     ['delivery', 'platform', { courier: 'club', tip: 0, driverTip: 300 }],
     ['pickup', 'platform', { courier: 'restaurant', tip: 300 }],
   ] as const)(
-    'names the courier of a %s by %s, and gives the tip to the one who delivers',
+    'for a %s delivered by %s, names the courier and gives the tip to the one who delivers',
     (type, deliveredBy, named) => {
       const { courier, tip, driverTip } = written(orderOf({ type }), { deliveredBy, channelName: 'club' });
       expect({ courier, tip, driverTip }).toEqual(named);
     },
   );
 
-  it('adds address, charge and times for a delivery', () => {
+  it('has the address, delivery cost and times of a delivery', () => {
     const order = orderOf({ type: 'delivery' });
     order.fulfillment.requestedAt = '2026-01-31T21:00:00+01:00';
     const { serviceCharge, ...body } = written(order);
@@ -219,7 +219,7 @@ describe('an order for Deliverect', () => {
     ['Lindenstraße 14 Hinterhaus', 'DE', 'Lindenstraße 14 Hinterhaus', '-'],
     ['The Manor House', 'GB', 'The Manor House', '-'],
   ])(
-    'has street and number apart for a delivery to %j in %s',
+    'has street and street number in separate fields for the address %j in %s',
     (line1, country, street, streetNumber, more?: string) => {
       const order = orderOf({ fulfillment: { type: 'delivery', destination: { ...PLACE, line1, country } } });
       expect(written(order)['deliveryAddress']).toEqual({
@@ -238,7 +238,7 @@ describe('an order for Deliverect', () => {
     ['postalCode', 'a postal code'],
     ['city', 'a city'],
     ['country', 'a country'],
-  ])('is given up before the request if a delivery has no %s', async (field, words) => {
+  ])('fails with GiveUp before any request if a delivery has no %s', async (field, words) => {
     for (const nothing of [undefined, '', ' ']) {
       const error = await unsent({ ...PLACE, [field]: nothing });
       expect(error).toMatchObject({
@@ -250,12 +250,12 @@ describe('an order for Deliverect', () => {
     }
   });
 
-  it('needs no address for a pickup', () => {
+  it('has no deliveryAddress for a pickup', () => {
     const order = orderOf({ fulfillment: { type: 'pickup', destination: { line1: 'The Manor House' } } });
     expect(written(order)).not.toHaveProperty('deliveryAddress');
   });
 
-  it('has a region only if the address has one, and coordinates only in pairs', () => {
+  it('has the region in extraAddressInfo, and no coordinates without a longitude', () => {
     const destination = { ...PLACE, line1: '1 Main St', region: 'IL', country: 'US', latitude: 39.8 };
     expect(written(orderOf({ fulfillment: { type: 'delivery', destination } }))['deliveryAddress']).toEqual({
       street: 'Main St',
@@ -273,7 +273,7 @@ describe('an order for Deliverect', () => {
     ['half an hour ahead', '2026-01-31T19:00:00.25Z', true, '2026-01-31T19:00:00Z'],
     ['a bit more', '2026-01-31T19:00:01Z', false, '2026-01-31T19:00:01Z'],
   ])(
-    'is requested for %s: within 30 minutes it is ASAP, and pickupTime is never in the past',
+    'is ASAP only if it is requested within 30 minutes, and never has a pickupTime in the past: requested for %s',
     (_name, at, isAsap, time) => {
       const order = orderOf({ fulfillment: { type: 'pickup', ...(at !== undefined && { requestedAt: at }) } });
       const { deliveryIsAsap, pickupTime, deliveryTime } = written(order);
@@ -286,7 +286,7 @@ describe('an order for Deliverect', () => {
     ['sooner', '2026-01-31T18:40:00Z', '2026-01-31T18:50:00Z'],
     ['later', '2026-01-31T18:55:00Z', '2026-01-31T18:55:00Z'],
   ])(
-    "is never ASAP in a busy kitchen, and not before the kitchen's delay, if it is requested for %s",
+    "is not ASAP in a busy kitchen, and is due after the kitchen's delay at the earliest: requested for %s",
     (_name, at, time) => {
       const requestedAt = at === undefined ? {} : { requestedAt: at };
       const { fulfillment } = orderOf({ type: 'delivery' });
@@ -307,7 +307,7 @@ describe('an order for Deliverect', () => {
     ['EUR', 2],
     ['JPY', 0],
     ['KWD', 3],
-  ])('has minor units of %s with %i digits', (currency, digits) => {
+  ])('has amounts in minor units of %s with %i decimalDigits', (currency, digits) => {
     const { money } = sampleOrder();
     const body = written(orderOf({ money: { ...money, currency } }));
     expect(body).toMatchObject({ decimalDigits: digits, payment: { amount: 4834 } });
@@ -319,7 +319,7 @@ describe('an order for Deliverect', () => {
     expect(written(orderOf({ money: { ...money, tax: 0, total: money.total - money.tax } }))['taxes']).toEqual([]);
   });
 
-  it('has its discounts with their names, as negative values', () => {
+  it('has each discount with its name, and their negative sum as discountTotal', () => {
     const { money } = sampleOrder();
     const cheaper = { ...money, discount: 500, total: money.total - 500 };
     const discounts = [
@@ -342,7 +342,7 @@ describe('an order for Deliverect', () => {
     expect(written(orderOf())).not.toHaveProperty('discountTotal');
   });
 
-  it('has mapped items and modifiers only if the map has them', () => {
+  it('has the PLUs of itemMap, and our own ids for items that are not in it', () => {
     const items = ['burger', 'constructor', '__proto__'].map((serviceItemId) => ({
       ...anItem,
       serviceItemId,
@@ -356,7 +356,7 @@ describe('an order for Deliverect', () => {
     ]);
   });
 
-  it("is given up if an item has no price, with the item's name", () => {
+  it('fails with GiveUp that has the id of an item without a price', () => {
     const { unitPrice: _none, ...priceless } = anItem;
     const order = orderOf({ items: [anItem, priceless] });
     const error = errorOf(() => written(order));
@@ -370,7 +370,7 @@ describe('an order for Deliverect', () => {
     });
   });
 
-  it('has no empty fields, and a note of any length', () => {
+  it('has no note if there is nothing to say, and a long note in full', () => {
     const order = orderOf({ member: { id: 'm-1', name: 'Ada' }, items: [anItem], notes: 'x'.repeat(5000) });
     expect(written(order)).toMatchObject({ ageCheck: false, note: 'x'.repeat(5000), customer: { name: 'Ada' } });
     const { notes: _none, ...quiet } = order;
@@ -379,7 +379,7 @@ describe('an order for Deliverect', () => {
 });
 
 describe('createOrder', () => {
-  it('requests a token as documented, and posts the order to the channel link', async () => {
+  it('requests a token and posts the order to the URL of the channel link', async () => {
     const { url, seen } = await serve([201, {}]);
     expect(await deliverect.createOrder(orderOf(), contextOf(url))).toEqual({});
     expect(seen).toMatchObject([
@@ -397,9 +397,9 @@ describe('createOrder', () => {
   });
 
   it.each([
-    ['only expires_at', { access_token: 'hidden-token', expires_at: NOW.getTime() / 1000 + 60 }, 1],
-    ['no expiry', { access_token: 'hidden-token' }, 2],
-  ])('keeps a token with %s for the right time', async (_name, grant, asked) => {
+    ['with only expires_at is stored', { access_token: 'hidden-token', expires_at: NOW.getTime() / 1000 + 60 }, 1],
+    ['without an expiry is requested again', { access_token: 'hidden-token' }, 2],
+  ])('a token %s', async (_name, grant, asked) => {
     const { url, seen } = await serve([201, {}], [200, grant]);
     const context = contextOf(url);
     await deliverect.createOrder(orderOf(), context);
@@ -407,7 +407,7 @@ describe('createOrder', () => {
     expect(seen.filter(({ path }) => path === '/oauth/token')).toHaveLength(asked);
   });
 
-  it('is undone by the same order with the status of a cancel, its code and the reason', async () => {
+  it('is undone by cancelOrder, which sends the same order with status 100 and the reason', async () => {
     const { url, seen } = await serve([201, {}]);
     const order = orderOf({ serviceOrderId: 'order-1', callOutCode: 'K472' });
     const context = contextOf(url);
@@ -420,17 +420,17 @@ describe('createOrder', () => {
     expect(silently).toEqual({ ...(placed as object), status: 100, ...why });
   });
 
-  it.each([400, 401, 403, 404])('needs an operator if the token request is refused with %i', async (status) => {
+  it.each([400, 401, 403, 404])('throws NeedsOperator if the token request is refused with %i', async (status) => {
     const { url } = await serve([201, {}], [status, { code: 'access_denied' }]);
     expect(await failureOf(url)).toBeInstanceOf(NeedsOperator);
   });
 
-  it("is tried again later if the token's answer cannot be read", async () => {
+  it("throws TryAgain with sent: false if the token's answer cannot be read", async () => {
     const { url } = await serve([201, {}], [200, { access_token: '' }]);
     expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: false });
   });
 
-  it('gets one fresh token if the first is refused, and needs an operator if that is refused too', async () => {
+  it('requests one fresh token if the first is refused, and throws NeedsOperator if that is refused too', async () => {
     const { url, seen } = await serve([401, { code: 'token_expired', description: 'token is expired' }]);
     expect(await failureOf(url)).toMatchObject({
       name: 'NeedsOperator',
@@ -446,14 +446,14 @@ describe('createOrder', () => {
     ['an unknown channel link', 404, { message: 'The requested URL was not found on the server.' }],
     ['an unknown path', 405, {}],
     ['a missing scope', 400, { code: 'Authorization error', description: "you're not allowed to send in" }],
-  ])('needs an operator after %s', async (_name, status, body) => {
+  ])('throws NeedsOperator that names channelLinkId after %s', async (_name, status, body) => {
     expect(await refusalOf(status, body)).toMatchObject({
       name: 'NeedsOperator',
       message: `Deliverect does not know this channel link (${status}): check channelName, channelLinkId and baseUrl`,
     });
   });
 
-  it('needs an operator for a wrong channel name or link, which the simulator refuses too', async () => {
+  it('fails for a wrong channelName or channelLinkId, with an error that names both', async () => {
     const pos = stopAtEnd(await startDeliverect());
     for (const wrong of [{ channelName: 'other' }, { channelLinkId: 'feedbeef' }]) {
       const context = contextOf(pos.url, { ...pos.settings, ...wrong });
@@ -476,7 +476,7 @@ describe('createOrder', () => {
     [400, { orderFieldsErrors: { items: 'secret' } }, 'Deliverect refused the order with 400 for items'],
     [400, { orderFieldsErrors: ['secret'] }, 'Deliverect refused the order with 400'],
     [417, {}, 'Deliverect refused the order with 417'],
-  ])('gives the order up after %i, with field names and no values: %j', async (status, body, message) => {
+  ])('throws GiveUp with the field names and no values after %i %j', async (status, body, message) => {
     const reason = 'The restaurant could not take this order.';
     expect(await refusalOf(status, body)).toMatchObject({ name: 'GiveUp', message, reason, httpStatus: status });
   });
@@ -484,7 +484,7 @@ describe('createOrder', () => {
   it.each([
     [422, 'Ada Lovelace'],
     [400, { message: 'Ada Lovelace' }],
-  ])('needs an operator after %i %j, and does not repeat its text', async (status, body) => {
+  ])("throws NeedsOperator without the answer's text after %i %j", async (status, body) => {
     expect(await refusalOf(status, body)).toMatchObject({ name: 'NeedsOperator', httpStatus: status });
   });
 
@@ -556,7 +556,7 @@ describe('translateWebhook', () => {
     }
   });
 
-  it("reads a courier's update, which has no channel link", () => {
+  it("reads the status of a courier's update, which has no channelLink", () => {
     const { channelLink: _none, ...update } = { ...accepted, status: 87 };
     expect(translate(update)).toMatchObject([{ status: 'en_route', nativeStatus: '87' }]);
   });
@@ -565,7 +565,7 @@ describe('translateWebhook', () => {
   const { location: _location, ...courier } = prepared;
   const [early, late] = ['2026-01-31T18:55:00.131438Z', '2026-01-31T19:20:00Z'];
 
-  it('reads the pickup time from an update of the preparation time, which has no timestamp', () => {
+  it('reads the pickup time of a preparation update as estimatedReadyAt', () => {
     const [event] = translate({ ...prepared, status: '20', pickupTime: early });
     expect(event).toMatchObject({ status: 'received', estimatedReadyAt: early });
     expect(event).not.toHaveProperty('occurredAt', expect.anything());
@@ -573,7 +573,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...prepared, status: '6', pickupTime: early })).toEqual([]);
   });
 
-  it("reads when a courier will reach the member, and ignores the courier's way to the restaurant", () => {
+  it("reads the courier's delivery time as an estimate, but not the time of arrival at the restaurant", () => {
     const onTheWay = { ...courier, status: 87, pickupTime: early, deliveryTime: late };
     for (const [update, status] of [
       [onTheWay, 'en_route'],
@@ -587,15 +587,15 @@ describe('translateWebhook', () => {
     expect(translate({ ...courier, status: 115, deliveryTime: late })).toEqual([]);
   });
 
-  it.each([80, 81])('does not read an assigned courier (%i) as an accepted order', (status) => {
+  it.each([80, 81])('returns no event for an assigned courier (status %i)', (status) => {
     expect(translate({ ...courier, status, deliveryTime: late })).toEqual([]);
   });
 
-  it.each(['soon', null, 7])('leaves out the estimate %j, and reads the status', (time) => {
+  it.each(['soon', null, 7])('leaves out the invalid estimate %j and reads the status', (time) => {
     expect(translate({ ...accepted, pickupTime: time, deliveryTime: time })).toEqual(translate(accepted));
   });
 
-  it('names by our ids the items whose PLUs a POS does not have', () => {
+  it('names items with an unknown PLU by our ids', () => {
     const itemMap = { burger: 'P-1', burger2: 'P-1', cheddar: 'M-1', constructor: 'P-2' };
     const reason =
       'InvalidProduct: Invalid PLU: P-1, InvalidProduct: Invalid PLU: P-9 InvalidModifier: Invalid PLU: M-1';
@@ -616,28 +616,31 @@ describe('translateWebhook', () => {
     }
   });
 
-  it.each([120, 121, 124])("gives a failure's code, %i, to the member, without technical text", (status) => {
-    expect(translate({ ...accepted, status, reason: '68e7f01c94e78a7fe9b1: document not found' })).toMatchObject([
-      {
-        status: 'failed',
-        reason: `The restaurant could not take this order (Deliverect ${status}).`,
-        nativeStatus: String(status),
-      },
-    ]);
-  });
+  it.each([120, 121, 124])(
+    "gives the member a reason with the failure's code %i and without technical text",
+    (status) => {
+      expect(translate({ ...accepted, status, reason: '68e7f01c94e78a7fe9b1: document not found' })).toMatchObject([
+        {
+          status: 'failed',
+          reason: `The restaurant could not take this order (Deliverect ${status}).`,
+          nativeStatus: String(status),
+        },
+      ]);
+    },
+  );
 
   it('gives no reason to the member if the order continues', () => {
     const reason = '68e7f01c94e78a7fe9b1: document not found';
     expect(translate({ ...accepted, reason })[0]).not.toHaveProperty('reason', expect.anything());
   });
 
-  it('reads a status that is a text of digits, as one page of the documentation has it', () => {
+  it('reads a status that is a text of digits', () => {
     expect(translate({ ...accepted, status: '20' })).toEqual(translate(accepted));
     expect(translate({ ...accepted, status: '110' })).toMatchObject([{ status: 'cancelled', nativeStatus: '110' }]);
     expect(translate({ ...accepted, status: '1' })).toEqual([]);
   });
 
-  it('ignores finalized orders if closedMeansCompleted is false', () => {
+  it('returns no event for a finalized order if closedMeansCompleted is false', () => {
     const wary = { ...settings, closedMeansCompleted: false };
     for (const status of [90, 95]) {
       expect(deliverect.translateWebhook(webhookOf({ ...accepted, status }), wary)).toEqual([]);
@@ -646,13 +649,13 @@ describe('translateWebhook', () => {
   });
 
   it.each([null, '', 'yesterday', '2026-01-31T18:30:00', 7, undefined])(
-    'leaves out the invalid time %j',
+    'returns an event without a time if timeStamp is %j',
     (timeStamp) => {
       expect(translate({ ...accepted, timeStamp })[0]).not.toHaveProperty('occurredAt', expect.anything());
     },
   );
 
-  it.each([null, '', undefined])('accepts an order with one id, if the other is %j', (none) => {
+  it.each([null, '', undefined])('reads an order with only one of the two ids if the other is %j', (none) => {
     expect(translate({ ...accepted, orderId: none })).toMatchObject([{ serviceOrderId: 'order-1' }]);
     expect(translate({ ...accepted, channelOrderId: none })).toMatchObject([{ providerOrderId: accepted.orderId }]);
   });
@@ -664,11 +667,11 @@ describe('translateWebhook', () => {
     ['a registration', { status: 'register', channelLinkId: LINK }],
     ['a payment', { paymentId: 'p-1', status: 'authorized' }],
     ['null', null],
-  ])('finds no order in %s', (_name, body) => {
+  ])('returns no event for %s', (_name, body) => {
     expect(translate(body)).toEqual([]);
   });
 
-  it('reads a busy kitchen with its delay, for pauseMinutes, and echoes the status', () => {
+  it('reads a busy kitchen until pauseMinutes have passed, with its delay and the status as answer', () => {
     const read = (more: object) =>
       deliverect.readKitchen?.(webhookOf({ channelLinkId: LINK, status: 'BUSY', ...more }), settings);
     const until = new Date(NOW.getTime() + settings.pauseMinutes * 60_000);
@@ -692,7 +695,7 @@ describe('translateWebhook', () => {
       'orderId: Invalid input: expected string',
     ],
     ['no id at all', { channelOrderId: '', orderId: null }, 'channelOrderId and orderId are missing'],
-  ])('drops %s, naming the field and no value', (_name, part, message) => {
+  ])('throws Poison that names the field and no value: %s', (_name, part, message) => {
     const error = errorOf(() => translate({ ...accepted, ...part }));
     expectError(error, Poison, message);
     expect(error.message).not.toContain('secret');
@@ -711,7 +714,7 @@ describe('translateWebhook', () => {
 describe('connect', () => {
   const webhookUrl = 'https://expediter.example.com/webhook/deliverect/club-1?token=t-1';
 
-  it('says what to answer Deliverect, and hides every secret', async () => {
+  it('says which URLs to give Deliverect, and shows no secret', async () => {
     const { done, todo } = await connectWith(settings);
     expect(done).toEqual([]);
     expect(todo).toHaveLength(3);
@@ -728,7 +731,7 @@ describe('connect', () => {
     for (const secret of [LINK, 'hidden']) expect(todo.join()).not.toContain(secret);
   });
 
-  it('warns of an hmacSecret that is still the channelLinkId', async () => {
+  it('warns if hmacSecret is still the channelLinkId', async () => {
     const { todo } = await connectWith({ ...settings, hmacSecret: LINK });
     expect(todo).toHaveLength(4);
     expect(todo[3]).toMatch(/^hmacSecret is still the channelLinkId/);
@@ -743,7 +746,7 @@ describe('connect', () => {
 describe('the simulator', () => {
   const STREET = { street: 'Lindenstraße', streetNumber: '14', postalCode: '10969', city: 'Berlin', country: 'DE' };
 
-  it('accepts the sample that Deliverect publishes, and refuses a wrong sum with a discount', () => {
+  it('accepts the sample that Deliverect publishes, and refuses it with a wrong sum', () => {
     const sate = { plu: 'P-SATE', name: 'Chicken Sate', price: 450, quantity: 1, remark: 'well done' };
     const rice = { plu: 'RICE-01', name: 'White Rice', price: 450, quantity: 1 };
     const sauce = { plu: 'SAUCE-01', name: 'Sate Sauce', price: 50, quantity: 2, subItems: [] };
@@ -797,7 +800,7 @@ describe('the simulator', () => {
     ['deliveryAddress', { deliveryAddress: { ...STREET, postalCode: undefined } }],
     ['deliveryTime', { orderType: 2, deliveryIsAsap: false, deliveryTime: undefined }],
     ['tip', { tip: 1.5 }],
-  ])('refuses an order for its %s: %j', (field, part) => {
+  ])('names the field %s if it refuses an order with %j', (field, part) => {
     const body = { ...written(orderOf({ type: 'delivery' })), ...part };
     expect(Object.keys(checkDeliverectOrder(body)?.orderFieldsErrors ?? {})).toEqual([field]);
   });

@@ -95,18 +95,18 @@ describe('settings', () => {
   });
 });
 
-describe('settings of customers and authorization codes', () => {
+describe('incomplete settings', () => {
   it.each([
     [{ customers: 'attach' }, 'customerListId'],
     [{ authorizationCode: 'c-1' }, 'clientId'],
     [{ accessToken: undefined }, 'accessToken'],
-  ])('name the missing field: %j', (change, field) => {
+  ])('are refused with the name of the missing field: %j', (change, field) => {
     const result = Settings.safeParse({ accessToken: 'token', clientSecret: SECRET, ...change });
     expect(result.error?.issues.map(({ path }) => path[0])).toEqual([field]);
   });
 });
 
-describe('an attached customer', () => {
+describe('the customer of an order', () => {
   const attached = async () => {
     const { pos, context } = await stage();
     return { pos, context: attaching(context, pos.list.listId) };
@@ -121,7 +121,7 @@ describe('an attached customer', () => {
     destination: { line1, ...more },
   });
 
-  it('is created once for a member, and updated by each order', async () => {
+  it('is created once for a member and updated by each order', async () => {
     const { pos, context } = await attached();
     const [one, other] = [
       orderOf({ fulfillment: destination('Lindenstraße 14', { line2: '3. OG', instructions: 'Ring twice' }) }),
@@ -163,7 +163,7 @@ describe('an attached customer', () => {
     expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET', 'POST']);
   });
 
-  it('is looked up in the list, a limited call, only if another process created it', async () => {
+  it('is looked up in the list only if another process created it, because that call is limited', async () => {
     const { pos, context } = await attached();
     const memberOf = (nth: number) => ({ id: `m-${nth}`, name: 'Ada Lovelace' });
     // Of twelve members each, twice: their ids are kept.
@@ -183,14 +183,14 @@ describe('an attached customer', () => {
     expect(pos.requests, 'all but the eleventh, and no connection waits').toBe(35);
   });
 
-  it('that another order of the member created at the same moment is used', async () => {
+  it('is created once for two simultaneous orders of a member', async () => {
     const { pos, context } = await attached();
     await Promise.all([orderOf(), orderOf()].map((order) => hubrise.createOrder(order, context)));
     expect(pos.list.customers).toHaveLength(1);
     expect(pos.tickets).toHaveLength(2);
   });
 
-  it('that was anonymised gets no data any more, and the member gets a new customer', async () => {
+  it('is a new one if HubRise anonymised the old one', async () => {
     const { pos, context } = await attached();
     await hubrise.createOrder(orderOf(), context);
     pos.list.anonymise(first(pos.list.customers));
@@ -205,25 +205,28 @@ describe('an attached customer', () => {
     ['GET', 429, { name: 'TryAgain', sent: false, httpStatus: 429 }],
     ['GET', 404, { name: 'NeedsOperator', httpStatus: 404 }],
     ['POST', 422, { name: 'NeedsOperator', httpStatus: 422 }],
-  ])('that fails with %s answered %i sends no order, and leaves none in doubt', async (method, status, error) => {
-    const { pos, context } = await attached();
-    // A 422 says that the customer is in the list.
-    pos.failCustomers = (call) => (call.startsWith(method) ? status : 422);
-    const failure = await rejectionOf(hubrise.createOrder(orderOf(), context));
-    expect(failure).toMatchObject(error);
-    expect(perhapsTaken(failure)).toBe(false);
-    expect(failure.message).not.toMatch(/Ada|example/);
-    expect(pos.requests).toBe(0);
-  });
+  ])(
+    'that cannot be read or stored stops the order before it is sent: %s answered %i',
+    async (method, status, error) => {
+      const { pos, context } = await attached();
+      // A 422 says that the customer is in the list.
+      pos.failCustomers = (call) => (call.startsWith(method) ? status : 422);
+      const failure = await rejectionOf(hubrise.createOrder(orderOf(), context));
+      expect(failure).toMatchObject(error);
+      expect(perhapsTaken(failure)).toBe(false);
+      expect(failure.message).not.toMatch(/Ada|example/);
+      expect(pos.requests).toBe(0);
+    },
+  );
 
-  it('is not created if the order itself cannot be written', async () => {
+  it('is not created if an item of the order has no price', async () => {
     const { pos, context } = await attached();
     const { unitPrice: _left, ...unpriced } = burgerWith({});
     await expect(hubrise.createOrder(orderOf({ items: [unpriced] }), context)).rejects.toBeInstanceOf(GiveUp);
     expect(pos.list.customers).toEqual([]);
   });
 
-  it('is in a list that check reads, and that it reports if it is not the connection’s', async () => {
+  it('must be in a list of the connection: check fails for another customerListId', async () => {
     const { context } = await attached();
     await hubrise.check?.(context);
     await expect(hubrise.check?.(attaching(context, 'another'))).rejects.toThrow(/customerListId/);
@@ -249,26 +252,29 @@ describe('a connection by an authorization code', () => {
   it.each([
     ['guest', 'location[orders.write]', {}],
     ['attach', 'location[orders.write,customer_list.write]', { customerListId: expect.any(String) as string }],
-  ] as const)('with customers as %s requests %s, and makes a token of the code', async (customers, scope, more) => {
-    const { pos, context, token } = await begin({ customers });
-    const asked = await connect(context);
-    expect(asked).toMatchObject({ done: [], unused: true });
-    expect(new URL(page(asked.todo)).searchParams.get('scope')).toBe(scope);
-    expect(asked.todo.join()).not.toContain(context.settings.clientSecret);
+  ] as const)(
+    'with customers: %s requests the scope %s and gets a token for the code',
+    async (customers, scope, more) => {
+      const { pos, context, token } = await begin({ customers });
+      const asked = await connect(context);
+      expect(asked).toMatchObject({ done: [], unused: true });
+      expect(new URL(page(asked.todo)).searchParams.get('scope')).toBe(scope);
+      expect(asked.todo.join()).not.toContain(context.settings.clientSecret);
 
-    const authorizationCode = pos.oauth.authorise(page(asked.todo));
-    const connected = await connect({ ...context, settings: { ...context.settings, authorizationCode } });
-    expect(connected.settings).toEqual({ accessToken: token, authorizationCode: undefined, ...more });
-    expect(pos.callback.url).toBe(WEBHOOK_URL);
-    expect([...connected.done, ...connected.todo].join()).not.toContain(token);
-    const settings = Settings.parse({ ...context.settings, ...connected.settings });
-    await hubrise.check?.({ ...context, settings });
-    await hubrise.createOrder(orderOf(), { ...context, settings });
-    expect(pos.list.customers).toHaveLength(customers === 'attach' ? 1 : 0);
-    expect(pos.refusals).toEqual([]);
-  });
+      const authorizationCode = pos.oauth.authorise(page(asked.todo));
+      const connected = await connect({ ...context, settings: { ...context.settings, authorizationCode } });
+      expect(connected.settings).toEqual({ accessToken: token, authorizationCode: undefined, ...more });
+      expect(pos.callback.url).toBe(WEBHOOK_URL);
+      expect([...connected.done, ...connected.todo].join()).not.toContain(token);
+      const settings = Settings.parse({ ...context.settings, ...connected.settings });
+      await hubrise.check?.({ ...context, settings });
+      await hubrise.createOrder(orderOf(), { ...context, settings });
+      expect(pos.list.customers).toHaveLength(customers === 'attach' ? 1 : 0);
+      expect(pos.refusals).toEqual([]);
+    },
+  );
 
-  it('for guests only cannot open the customer list, and the error names the missing scope', async () => {
+  it('made for guests fails for attached customers, with the name of the missing scope', async () => {
     const { pos, context, token } = await authorised();
     await connect(context);
     const { listId: customerListId } = pos.list;
@@ -279,7 +285,7 @@ describe('a connection by an authorization code', () => {
   it.each([
     ['a code that was used', {}, /authorizationCode may be used already.*from http/],
     ['another client’s secret', { clientSecret: 'another' }, /check clientId and clientSecret/],
-  ])('refuses %s', async (_name, change, words) => {
+  ])('fails with NeedsOperator for %s', async (_name, change, words) => {
     const { context, authorizationCode } = await authorised();
     if (!('clientSecret' in change)) await connect(context);
     const error = await rejectionOf(connect({ ...context, settings: { ...context.settings, ...change } }));
@@ -287,7 +293,7 @@ describe('a connection by an authorization code', () => {
     expect(error.message).not.toContain(authorizationCode);
   });
 
-  it('keeps the token although the callback could not be set', async () => {
+  it('returns the token even if the callback could not be set', async () => {
     const { pos, context, token } = await authorised();
     pos.takesButAnswers = 500;
     const { settings, todo, unused } = await connect(context);
@@ -296,7 +302,7 @@ describe('a connection by an authorization code', () => {
     expect(unused).toBe(false);
   });
 
-  it('that is not made yet holds orders', async () => {
+  it('that does not exist yet holds orders with NeedsOperator and reconnect_needed', async () => {
     const { context } = await begin();
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject({
       name: 'NeedsOperator',
@@ -306,7 +312,7 @@ describe('a connection by an authorization code', () => {
 });
 
 describe('an order for HubRise', () => {
-  it('of a delivery has a guest, an online payment, and tip and fee as charges', () => {
+  it('has all documented fields for a delivery', () => {
     const order = orderOf({ type: 'delivery', serviceOrderId: 'order-1', callOutCode: 'K472' });
     expect(written(order)).toEqual({
       status: 'new',
@@ -360,7 +366,7 @@ describe('an order for HubRise', () => {
     });
   });
 
-  it('of a pickup is a collection without an address', () => {
+  it('is a collection without an address if it is a pickup', () => {
     const body = written(orderOf());
     expect(body).toMatchObject({ service_type: 'collection' });
     expect(body.customer).toEqual({
@@ -371,7 +377,7 @@ describe('an order for HubRise', () => {
     });
   });
 
-  it('has its discounts with their names and ref codes, which itemMap may map', () => {
+  it('has each discount with its name and a ref code, which itemMap can change', () => {
     const { money } = orderOf();
     const discounted = { ...money, discount: 561, total: money.total - 561 };
     const discounts = [
@@ -391,7 +397,7 @@ describe('an order for HubRise', () => {
     });
   });
 
-  it('has no charge for a tax that the prices include', () => {
+  it('has no charge for a tax that is included in the prices', () => {
     const { money } = orderOf();
     const order = orderOf({ money: { ...money, total: money.total - money.tax } });
     expect(written(order).charges).toEqual([{ name: 'Tip', ref: 'TIP', price: '3.00 EUR' }]);
@@ -406,20 +412,20 @@ describe('an order for HubRise', () => {
     });
   });
 
-  it('has identical options as separate objects', () => {
+  it('has three identical options as three objects', () => {
     const body = written(withModifier({ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 3, unitPrice: 150 }));
     const option = { option_list_name: 'Options', name: 'Cheddar', ref: 'cheddar', price: '1.50 EUR', quantity: 1 };
     expect(body.items[0]?.options).toEqual([option, option, option]);
   });
 
-  it('has one object for an option of a large quantity', () => {
+  it('has one object with a quantity for 9999 identical options', () => {
     const body = written(withModifier({ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 9999 }));
     expect(body.items[0]?.options).toEqual([
       { option_list_name: 'Options', name: 'Cheddar', ref: 'cheddar', quantity: 9999 },
     ]);
   });
 
-  it('uses ref codes and option lists of itemMap, also for charges and the payment', () => {
+  it('uses the ref codes and option lists of itemMap', () => {
     const itemMap = {
       'burger-classic': 'BRG',
       cheddar: { ref: 'CHED', optionListName: 'Extras' },
@@ -439,7 +445,7 @@ describe('an order for HubRise', () => {
     expect(body.payments[0]).toMatchObject({ ref: 'CB' });
   });
 
-  it('uses only own properties of itemMap', () => {
+  it("uses the item's id unchanged if only the prototype of itemMap has it", () => {
     const items = [burgerWith({ serviceItemId: 'constructor' })];
     expect(written(orderOf({ items })).items[0]).toMatchObject({ sku_ref: 'constructor' });
   });
@@ -451,13 +457,13 @@ describe('an order for HubRise', () => {
     ['2026-01-31T18:30:15Z', undefined],
     ['2026-01-31T19:00:00+01:00', undefined],
   ])(
-    'requested for %s has the expected time %s: a minute ahead, or none for as soon as possible',
+    'requested for %s has the expected_time %s, which is left out unless it is at least a minute ahead',
     (requestedAt, expected) => {
       expect(written(orderOf({ fulfillment: { type: 'pickup', requestedAt } })).expected_time).toBe(expected);
     },
   );
 
-  it('has names of at most 255 characters and notes of at most 2000, with a mark where they are cut', () => {
+  it('has names cut to 255 characters and notes cut to 2000, with a mark at the cut', () => {
     const destination = { line1: 'z'.repeat(300), instructions: 'i'.repeat(3000) };
     const body = written(
       orderOf({
@@ -481,7 +487,7 @@ describe('an order for HubRise', () => {
   it.each([
     ['de', 'DE'],
     ['Germany', undefined],
-  ])('has the country %s as %s: two letters or none', (country, code) => {
+  ])('has the country %s as %s, because only codes of two letters are sent', (country, code) => {
     const destination = { line1: 'Lindenstraße 14', country };
     expect(written(orderOf({ fulfillment: { type: 'delivery', destination } })).customer['country']).toBe(code);
   });
@@ -491,7 +497,7 @@ describe('an order for HubRise', () => {
     expect(body.customer).toEqual({ first_name: 'Ada' });
   });
 
-  it('is given up if an item has no price, which HubRise requires', () => {
+  it('fails with GiveUp if an item has no price', () => {
     const { unitPrice: _left, ...unpriced } = burgerWith({});
     const order = orderOf({ items: [burgerWith({}), unpriced] });
     expect(() => written(order)).toThrow('items.1.unitPrice is missing: HubRise requires the price of every item');
@@ -517,12 +523,12 @@ describe('money', () => {
     [1295, 'KWD'],
     [-1, 'KWD'],
     [10, 'CLF'],
-  ])('that needs more than two decimals is refused, not rounded: %i %s', (minorUnits, currency) => {
+  ])('that needs more than two decimals is refused with GiveUp: %i %s', (minorUnits, currency) => {
     expect(() => writeMoney(minorUnits, currency)).toThrow(GiveUp);
     expect(() => writeMoney(minorUnits, currency)).toThrow(/^an amount in \w+ needs [34] decimals/);
   });
 
-  it('in dinars that need only two decimals is accepted', async () => {
+  it('in KWD is accepted if every amount needs only two decimals', async () => {
     const { pos, context } = await stage('KWD');
     const { money } = orderOf();
     const order = orderOf({ money: { ...money, tax: 720, total: money.total - 4, currency: 'KWD' } });
@@ -547,12 +553,15 @@ describe('createOrder', () => {
     ]);
   });
 
-  it.each([[{}], ['ok'], [{ id: 7 }]])('counts a 200 with %j as accepted', async (body) => {
-    const { context } = await hubriseThat(() => ({ body }));
-    expect(await hubrise.createOrder(orderOf(), context)).toEqual({});
-  });
+  it.each([[{}], ['ok'], [{ id: 7 }]])(
+    'returns no POS id after 200 with %j, and counts the order as accepted',
+    async (body) => {
+      const { context } = await hubriseThat(() => ({ body }));
+      expect(await hubrise.createOrder(orderOf(), context)).toEqual({});
+    },
+  );
 
-  it('gives up after a refusal, with the fields and without their values', async () => {
+  it('throws GiveUp with the field names and no values after 422', async () => {
     const errors = [
       { field: 'customer.phone', message: "'+49301' is no phone number" },
       { field: 'Ada Lovelace', message: 'no' },
@@ -567,18 +576,18 @@ describe('createOrder', () => {
     });
   });
 
-  it('needs an operator after 404: the token is an account’s, or the URL is wrong', async () => {
+  it('throws NeedsOperator after 404', async () => {
     const { context } = await hubriseThat(() => ({ status: 404, body: { error_type: 'routing_error' } }));
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toBeInstanceOf(NeedsOperator);
   });
 
-  it('is refused if the currency is not the account’s', async () => {
+  it('fails if the currency is not the account’s', async () => {
     const { pos, context } = await stage('GBP');
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toThrow(/422 unprocessable_entity \(items\.0\.price/);
     expect(pos.tickets).toEqual([]);
   });
 
-  it.each([500, 501, 503])('may have made a ticket after %i', async (status) => {
+  it.each([500, 501, 503])('throws TryAgain after %i, because HubRise may have the order', async (status) => {
     const { context } = await hubriseThat(() => ({ status, headers: { 'retry-after': '7' } }));
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toSatisfy((error) => perhapsTaken(error));
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject({
@@ -588,7 +597,7 @@ describe('createOrder', () => {
     });
   });
 
-  it('waits until the next full minute after a 429 without Retry-After', async () => {
+  it('throws TryAgain until the next full minute after a 429 without Retry-After', async () => {
     const { context, requests } = await hubriseThat(() => ({ status: 429, body: { error_type: 'too_many_requests' } }));
     const expected = { name: 'TryAgain', sent: false, retryAfterMs: 45_000 };
     await expect(hubrise.createOrder(orderOf(), context)).rejects.toMatchObject(expected);
@@ -622,7 +631,7 @@ describe('findOrder', () => {
     expect(pos.refusals).toEqual([]);
   });
 
-  it('rejects another order, which HubRise may return if it ignores the filter', async () => {
+  it('returns undefined if HubRise answers with other orders', async () => {
     const { context } = await hubriseThat(() => ({
       body: [
         { id: 'x', private_ref: null },
@@ -636,17 +645,17 @@ describe('findOrder', () => {
     ['is not a list', { body: {} }],
     ['cannot be read', { body: '<html>' }],
     ['has more pages', { body: [{ id: 'y', private_ref: 'o-2' }], headers: { 'x-cursor-next': 'cjkl44' } }],
-  ])('is tried again if the answer %s, because a second ticket could follow', async (_name, answer) => {
+  ])('throws TryAgain if the answer %s', async (_name, answer) => {
     const { context } = await hubriseThat(() => answer);
     await expect(hubrise.findOrder?.('o-1', context)).rejects.toMatchObject({ name: 'TryAgain', sent: false });
   });
 
-  it.each([400, 404, 422])('needs an operator after %i, because the order may be there', async (status) => {
+  it.each([400, 404, 422])('throws NeedsOperator after %i', async (status) => {
     const { context } = await hubriseThat(() => ({ status, body: {} }));
     await expect(hubrise.findOrder?.('o-1', context)).rejects.toBeInstanceOf(NeedsOperator);
   });
 
-  it('is called ten times a minute at most, while orders still go out', async () => {
+  it('throws TryAgain after ten calls in a minute, and createOrder still works', async () => {
     const { pos, context } = await stage();
     for (let nth = 0; nth < 10; nth += 1) await hubrise.findOrder?.('o-1', context);
     await expect(hubrise.findOrder?.('o-1', context)).rejects.toMatchObject({ name: 'TryAgain', retryAfterMs: 45_000 });
@@ -681,7 +690,7 @@ describe('cancelOrder', () => {
   });
 
   it.each(['awaiting_shipment', 'awaiting_collection', 'in_delivery', 'completed', 'delivery_failed'])(
-    'is too late in status %s, which HubRise itself does not refuse',
+    'throws GiveUp in status %s without changing the order',
     async (status) => {
       const { requests, context } = await orderIn(status);
       await expect(cancel(context)).rejects.toMatchObject({ name: 'GiveUp', reasonCode: 'other' });
@@ -692,7 +701,7 @@ describe('cancelOrder', () => {
   it.each([
     ['cancelled', 'cancelled'],
     ['rejected', 'absent'],
-  ])('changes nothing if the order is already %s', async (status, answer) => {
+  ])('sends no change if the order is already %s', async (status, answer) => {
     const { requests, context } = await orderIn(status);
     expect(await cancel(context)).toBe(answer);
     expect(requests).toHaveLength(1);
@@ -704,12 +713,12 @@ describe('cancelOrder', () => {
     expect(requests[0]?.url).toBe('/v1/location/orders?private_ref=o-1');
   });
 
-  it('is not done if HubRise answers with another status', async () => {
+  it('throws TryAgain if HubRise answers with a status other than cancelled', async () => {
     const { context } = await hubriseThat(() => ({ body: { id: '5dpm9', status: 'accepted' } }));
     await expect(cancel(context)).rejects.toMatchObject({ name: 'TryAgain', sent: true });
   });
 
-  it('says that the order is absent if it disappeared between the two requests', async () => {
+  it('returns absent if the order disappeared between the two requests', async () => {
     const { context } = await hubriseThat(({ method }) =>
       method === 'GET' ? { body: { id: '5dpm9', status: 'new' } } : { status: 404 },
     );
@@ -718,7 +727,7 @@ describe('cancelOrder', () => {
 });
 
 describe('readStatus', () => {
-  it('reads the statuses of the order and its delivery with both ids, without a time, which the answer lacks', async () => {
+  it('reads the status of the order and of its delivery, with both ids and without a time', async () => {
     const { pos, context } = await stage();
     const order = orderOf({ type: 'delivery' });
     const ref = await hubrise.createOrder(order, context);
@@ -743,7 +752,7 @@ describe('readStatus', () => {
     expect(await hubrise.readStatus?.({}, orderOf(), context)).toEqual([]);
   });
 
-  it('accepts an order without private_ref by HubRise’s id, and refuses one with another private_ref', async () => {
+  it('throws TryAgain if the answer has another private_ref or another id', async () => {
     let [id, private_ref]: [string, string | null] = ['5dpm9', null];
     const { context } = await hubriseThat(() => ({ body: { id, status: 'received', private_ref } }));
     const read = () => hubrise.readStatus?.({ providerOrderId: '5dpm9' }, orderOf(), context);
@@ -754,7 +763,7 @@ describe('readStatus', () => {
     await expect(read()).rejects.toBeInstanceOf(TryAgain);
   });
 
-  it('reads no status from a closed order with closedMeansCompleted: false, like webhooks', async () => {
+  it('reads no status from a completed order with closedMeansCompleted: false', async () => {
     const { context } = await hubriseThat(() => ({ body: { id: '5dpm9', status: 'completed' } }));
     const settings = { ...context.settings, closedMeansCompleted: false };
     expect(await hubrise.readStatus?.({ providerOrderId: '5dpm9' }, orderOf(), { ...context, settings })).toEqual([]);
@@ -774,7 +783,7 @@ describe('translateWebhook', () => {
   };
   const { previous_state: before, new_state: now } = event;
 
-  it('reads an order’s update', () => {
+  it('reads status, ids and time from the update of an order', () => {
     expect(translate(event)).toEqual([
       {
         status: 'received',
@@ -798,11 +807,11 @@ describe('translateWebhook', () => {
     ['an anonymised customer', { ...now, status: 'new', customer: { anonymised: true } }],
     ['no status at all', { ...now, status: null }],
     ['a status that is a property of Object.prototype', { ...now, status: 'constructor' }],
-  ])('finds no event in an update of %s', (_name, new_state) => {
+  ])('returns no event for an update of %s', (_name, new_state) => {
     expect(translate({ ...event, new_state })).toEqual([]);
   });
 
-  it('reports a new time with an unchanged status once, and none with an unknown status', () => {
+  it('returns a new estimate with the unchanged status, once', () => {
     const confirmed_time = '2026-01-31T20:00:00+01:00';
     const later = '2026-01-31T20:10:00+01:00';
     const was = { ...now, confirmed_time, service_type: 'collection' };
@@ -816,32 +825,29 @@ describe('translateWebhook', () => {
     expect(translate({ ...changed, new_state: delivery })).toMatchObject([{ estimatedDeliveryAt: later }]);
   });
 
-  it('reads a status without a previous one as new', () => {
+  it('reads a status as changed if the webhook has no previous status', () => {
     for (const previous_state of [undefined, null, {}, { status: null }]) {
       expect(translate({ ...event, previous_state })).toHaveLength(1);
     }
   });
 
-  it.each([[undefined], [null], ['']])(
-    'does not read another client’s ref as ours if the private ref is %j',
-    (private_ref) => {
-      const [status] = translate({ ...event, new_state: { ...now, private_ref } });
-      expect(status).toMatchObject({ providerOrderId: '5dpm9' });
-      expect(status?.serviceOrderId).toBeUndefined();
-    },
-  );
+  it.each([[undefined], [null], ['']])('does not read `ref` as our id if private_ref is %j', (private_ref) => {
+    const [status] = translate({ ...event, new_state: { ...now, private_ref } });
+    expect(status).toMatchObject({ providerOrderId: '5dpm9' });
+    expect(status?.serviceOrderId).toBeUndefined();
+  });
 
-  it.each([['x'.repeat(300)], [7], [''], [null]])('keeps an event with another client’s ref: %j', (ref) => {
+  it.each([['x'.repeat(300)], [7], [''], [null]])('returns an event although `ref` is %j', (ref) => {
     const { private_ref: _left, ...new_state } = now;
     expect(translate({ ...event, new_state: { ...new_state, ref } })).toMatchObject([{ providerOrderId: '5dpm9' }]);
   });
 
-  it.each([[undefined], [null], ['']])("reads HubRise’s id from the order if the event's own id is %j", (order_id) => {
+  it.each([[undefined], [null], ['']])('reads HubRise’s id from new_state if order_id is %j', (order_id) => {
     expect(translate({ ...event, order_id })).toMatchObject([{ providerOrderId: '5dpm9' }]);
   });
 
   it.each([['yesterday'], ['2026-01-31T19:30:00'], [1_769_884_200], [undefined]])(
-    'keeps an event with an invalid time: %j',
+    'returns an event without a time if created_at is %j',
     (created_at) => {
       const [status] = translate({ ...event, created_at });
       expect(status).toMatchObject({ status: 'received' });
@@ -853,24 +859,24 @@ describe('translateWebhook', () => {
     [{ info: { reason: 'ITEM_NOT_FOUND' } }],
     [{ cause: 'The order could not be sent', info: { reason: 'Sku 12 is not attached to a menu' } }],
     [{ cause: 'Could not add item 1001 (not found)', info: 7 }],
-  ])('reads the reason of a rejection: %j', (rejection) => {
+  ])('reads a rejection as item_unavailable: %j', (rejection) => {
     const new_state = { ...now, status: 'rejected', custom_fields: { epos: { rejection } } };
     expect(translate({ ...event, new_state })).toMatchObject([{ status: 'failed', reasonCode: 'item_unavailable' }]);
   });
 
   it.each([[{ epos: { rejection: { cause: 7 } } }], [{ epos: null }], [[]], ['closed'], [null]])(
-    'keeps an event with unknown custom fields: %j',
+    'reads a rejection as technical if its custom fields are unknown: %j',
     (custom_fields) => {
       const new_state = { ...now, status: 'rejected', custom_fields };
       expect(translate({ ...event, new_state })).toMatchObject([{ status: 'failed', reasonCode: 'technical' }]);
     },
   );
 
-  it('keeps an event with an invalid service type', () => {
+  it('returns an event although service_type is invalid', () => {
     expect(translate({ ...event, new_state: { ...now, service_type: 7 } })).toMatchObject([{ status: 'received' }]);
   });
 
-  it('reads a delivery within the order, and its end with the end of the order', () => {
+  it('reads the status of a delivery within an order, also when both change', () => {
     const delivery = { ref: '1Z12345E0291980793', status: 'dropoff_enroute' };
     const under = { ...now, status: 'new', delivery };
     expect(translate({ ...event, new_state: under })).toMatchObject([
@@ -884,7 +890,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...event, previous_state: under, new_state: moved })).toEqual([]);
   });
 
-  it('does not complete an order by a closed check with closedMeansCompleted: false, but by a delivery that arrived', () => {
+  it('with closedMeansCompleted: false, reads an arrived delivery as completed, but not a completed order', () => {
     const settings = settingsOf({ closedMeansCompleted: false });
     const closed = { ...event, new_state: { ...now, status: 'completed' } };
     expect(translate(closed)).toMatchObject([{ status: 'completed' }]);
@@ -893,7 +899,7 @@ describe('translateWebhook', () => {
     expect(hubrise.translateWebhook(signed(delivered), settings)).toMatchObject([{ nativeStatus: 'delivered' }]);
   });
 
-  it("reads the courier's pickup and delivery times, in the order and in the delivery", () => {
+  it("reads the courier's pickup and delivery times as estimates", () => {
     const [pickup, dropoff] = ['2026-01-31T19:00:00+01:00', '2026-01-31T19:20:00+01:00'];
     const delivery = { status: 'pickup_enroute', estimated_pickup_at: pickup, estimated_dropoff_at: dropoff };
     const under = { ...before, delivery };
@@ -910,7 +916,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...event, new_state: unassigned })).toEqual([]);
   });
 
-  it("reads the tracking link once, with the order's own status or the delivery's", () => {
+  it('returns the tracking link once, with the status of the order or of its delivery', () => {
     const trackingUrl = 'https://courier.example/1';
     const pending = { status: 'pending', tracking_url: trackingUrl };
     const order = { ...now, status: 'awaiting_shipment', delivery: pending };
@@ -931,17 +937,20 @@ describe('translateWebhook', () => {
     expect(translate(alone)).toMatchObject([{ status: 'en_route', trackingUrl, occurredAt: event.created_at }]);
   });
 
-  it.each(['javascript:alert(1)', 7, ''])('keeps an event with an invalid link: %j', (tracking_url) => {
-    const new_state = { ...before, delivery: { status: 'dropoff_enroute', tracking_url } };
-    const [said] = translate({ ...event, new_state });
-    expect([said?.status, said?.trackingUrl]).toEqual(['en_route', undefined]);
-  });
+  it.each(['javascript:alert(1)', 7, ''])(
+    'returns an event without a tracking link if it is invalid: %j',
+    (tracking_url) => {
+      const new_state = { ...before, delivery: { status: 'dropoff_enroute', tracking_url } };
+      const [said] = translate({ ...event, new_state });
+      expect([said?.status, said?.trackingUrl]).toEqual(['en_route', undefined]);
+    },
+  );
 
   it('does not read a cancelled delivery as a cancelled order', () => {
     expect(translate({ ...event, new_state: { ...before, delivery: { status: 'cancelled' } } })).toEqual([]);
   });
 
-  it("reads an event of a delivery with its order's id, and does not read the tracking number as our id", () => {
+  it("reads the event of a delivery with its order's id, and not with the tracking number", () => {
     const delivered = {
       ...event,
       resource_type: 'delivery',
@@ -957,11 +966,14 @@ describe('translateWebhook', () => {
     expect(translate({ ...delivered, previous_state: { status: 'delivered' } })).toEqual([]);
   });
 
-  it.each(['customer', 'catalog', 'inventory', 'location', 'coupon', 'constructor'])('ignores a %s', (resource) => {
-    expect(translate({ ...event, resource_type: resource })).toEqual([]);
-  });
+  it.each(['customer', 'catalog', 'inventory', 'location', 'coupon', 'constructor'])(
+    'returns no event for the resource type %s',
+    (resource) => {
+      expect(translate({ ...event, resource_type: resource })).toEqual([]);
+    },
+  );
 
-  it.each(['delete', 'patch', 'archive'])('ignores the %s of an order', (type) => {
+  it.each(['delete', 'patch', 'archive'])('returns no event for the event type %s of an order', (type) => {
     expect(translate({ ...event, event_type: type, new_state: undefined })).toEqual([]);
   });
 
@@ -976,7 +988,7 @@ describe('translateWebhook', () => {
       'new_state.private_ref: contains a NUL',
     ],
     ['no id at all', { ...event, order_id: null, new_state: { ref: 'secret', status: 'accepted' } }, 'are missing'],
-  ])('drops an event with %s, with the fault and without values', (_name, body, message) => {
+  ])('throws Poison without values for an event with %s', (_name, body, message) => {
     const error = errorOf(() => translate(body));
     expectError(error, Poison, message);
     expect(error.message).not.toContain('secret');
@@ -988,12 +1000,12 @@ describe('check', () => {
     ['a token of a whole account', { status: 404 }, /accessToken belongs to a location/],
     ['an undocumented refusal', { status: 422, body: { error_type: 'odd' } }, /422 odd: check baseUrl/],
     ['an answer from another service', { body: { hello: 'world' } }, /not a HubRise location: check baseUrl/],
-  ])('needs an operator after %s', async (_name, answer, words) => {
+  ])('throws NeedsOperator that says what to check after %s', async (_name, answer, words) => {
     const { context } = await hubriseThat(() => answer);
     expectError(await rejectionOf(hubrise.check?.(context)), NeedsOperator, words);
   });
 
-  it('counts as a request of the connection', async () => {
+  it('sends no request until the Retry-After of a 429 is over', async () => {
     const { context, requests } = await hubriseThat(() => ({ status: 429, headers: { 'retry-after': '30' } }));
     expect(await rejectionOf(hubrise.check?.(context))).toMatchObject({ name: 'TryAgain', retryAfterMs: 30_000 });
     expect(await rejectionOf(hubrise.check?.(context))).toMatchObject({ name: 'TryAgain', retryAfterMs: 30_000 });
@@ -1005,16 +1017,19 @@ describe('readKitchen', () => {
   const read = (new_state: object, resource_type = 'location') =>
     hubrise.readKitchen?.(signed({ resource_type, event_type: 'update', new_state }), settingsOf());
 
-  it.each([null, 'soon', undefined])('limits a pause with the end %j', (resume_at) => {
+  it.each([null, 'soon', undefined])('reads a pause with the end %j as one of 240 minutes', (resume_at) => {
     const until = new Date(NOW.getTime() + 240 * 60_000);
     const paused = { mode: 'paused', resume_at, reason: 'Oven' };
     expect(read({ order_acceptance: paused })).toEqual({ state: 'closed', until });
   });
 
-  it.each([{}, { opening_hours: {} }, { order_acceptance: { mode: 'holiday' } }])('reads no report in %j', (state) => {
-    expect(read(state)).toBeUndefined();
-    expect(read({ order_acceptance: { mode: 'online' } }, 'account')).toBeUndefined();
-  });
+  it.each([{}, { opening_hours: {} }, { order_acceptance: { mode: 'holiday' } }])(
+    'returns undefined for the location %j',
+    (state) => {
+      expect(read(state)).toBeUndefined();
+      expect(read({ order_acceptance: { mode: 'online' } }, 'account')).toBeUndefined();
+    },
+  );
 });
 
 describe('connect', () => {
@@ -1029,7 +1044,7 @@ describe('connect', () => {
     ]);
   });
 
-  it('replaces its own callback each time, because each run has a new token', async () => {
+  it('replaces its own callback when repeated, because each run has a new token', async () => {
     const { pos, context } = await stage();
     await connect(context);
     const again = WEBHOOK_URL.replace('t-1', 't-2');
@@ -1041,14 +1056,14 @@ describe('connect', () => {
     ]);
   });
 
-  it('does not recognise another location’s webhook as its own', async () => {
+  it('reports that it replaced another location’s callback', async () => {
     const { context } = await stage();
     await connect(context, WEBHOOK_URL.replace('club-1', 'club-2'));
     const { done } = await connect(context);
     expect(done[2]).toMatch(/^It replaced the connection's earlier callback/);
   });
 
-  it('may have set the callback after a 500, so that its token stays valid', async () => {
+  it('throws after a 500 an error that says that the callback is perhaps set', async () => {
     const { pos, context } = await stage();
     pos.takesButAnswers = 500;
     await expect(connect(context)).rejects.toSatisfy((error) => perhapsTaken(error));
@@ -1073,7 +1088,7 @@ describe('connect', () => {
     expect(requests.at(-1)).toMatchObject({ method: 'POST', url: '/v1/callback' });
   });
 
-  it('needs an operator after a refusal', async () => {
+  it('throws NeedsOperator if HubRise refuses the callback', async () => {
     const { context } = await hubriseThat(({ method }) => (method === 'POST' ? { status: 422 } : { body: {} }));
     await expect(connect(context)).rejects.toMatchObject({
       name: 'NeedsOperator',
@@ -1081,14 +1096,14 @@ describe('connect', () => {
     });
   });
 
-  it('needs an operator if the token belongs to no location', async () => {
+  it('throws an error that names accessToken if it belongs to no location', async () => {
     const { context } = await hubriseThat(() => ({ status: 404 }));
     await expect(connect(context)).rejects.toThrow('accessToken belongs to a location');
   });
 });
 
 describe('the simulator', () => {
-  it('sends an event up to six times until somebody accepts it', async () => {
+  it('repeats an event up to six times until it gets an answer other than 500', async () => {
     const { pos, context } = await stage('EUR', 1_000_000);
     await hubrise.createOrder(orderOf(), context);
     const ticket = first(pos.tickets);
@@ -1124,7 +1139,7 @@ describe('the simulator', () => {
     [422, 'an item without a price', { items: [{ product_name: 'Coke', quantity: '1' }] }],
     [422, 'a private ref too long', { private_ref: 'x'.repeat(256) }],
     [422, 'an undocumented field', { total_price: '9.00 EUR' }],
-  ])('answers %i to %s, and says why', async (status, _name, change, headers = {}) => {
+  ])('answers %i to a request with %s and makes no ticket', async (status, _name, change, headers = {}) => {
     const { pos } = await stage();
     const order = { status: 'new', payments: [{ amount: '9.00 EUR' }] };
     const post = (body: unknown, more: object) =>
@@ -1140,7 +1155,7 @@ describe('the simulator', () => {
     expect((await post(order, {})).status).toBe(200);
   });
 
-  it('allows ten lists of orders a minute', async () => {
+  it('refuses the eleventh list of orders within a minute', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: NOW });
     const { pos } = await stage();
     for (let nth = 0; nth < 10; nth += 1) expect(await list(pos)).toEqual([]);

@@ -22,13 +22,13 @@ async function moduleOf(name: string, text: string): Promise<string> {
 }
 
 describe('the registry', () => {
-  it('finds every provider by its own name, and nothing by a property of Object.prototype', () => {
+  it('has every provider under its integration name', () => {
     for (const [name, provider] of registry) expect(provider.integration).toBe(name);
     expect(registry.has('standard')).toBe(true);
     expect(registry.get('constructor')).toBeUndefined();
   });
 
-  it.each([...registry.keys()])('%s has its simulator, its tests, its page and its row in the README', async (name) => {
+  it.each([...registry.keys()])('%s has a simulator, a test file, a page and a row in the README', async (name) => {
     expect(Object.keys(SIMULATORS)).toContain(name);
     await access(new URL(`${name}.test.ts`, import.meta.url));
     const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
@@ -61,7 +61,7 @@ describe('the registry', () => {
     ],
     ['no settings', `export default { ...${acme}, settings: {} }`, 'needs "settings"'],
     [
-      'no time for repeats',
+      'a text as deduplicatesForS',
       `export default { ...${acme}, deduplicatesForS: '2 days' }`,
       'that is not a positive number of seconds',
     ],
@@ -82,7 +82,7 @@ describe('the registry', () => {
     ['no webhookAuth', `export default { ...${acme}, webhookAuth: { kind: 'moon' } }`, '"webhookAuth"'],
     ['a wrong check', `export default { ...${acme}, check: 1 }`, '"check"'],
     [
-      'a name that is taken',
+      'the name of a built-in provider',
       `export default { ...${acme}, integration: 'standard' }`,
       'a provider "standard" already exists',
     ],

@@ -136,7 +136,7 @@ providerContract(lightspeedK, {
 });
 
 describe('settings', () => {
-  it('default to production, no mapping, and a closed check without meaning', () => {
+  it('default to the production URL, empty maps and closedMeansCompleted: false', () => {
     expect(settings).toEqual({
       ...PLAIN,
       accountProfileCodes: {},
@@ -154,13 +154,13 @@ describe('settings', () => {
     [LOCATION, LOCATION],
     [45454565682155, LOCATION],
     [INT64, INT64],
-  ])('accept the business location as %s', (businessLocationId, digits) => {
+  ])('accept the businessLocationId %s as %s', (businessLocationId, digits) => {
     expect(settingsOf({ businessLocationId }).businessLocationId).toBe(digits);
   });
 });
 
 describe('an order for Lightspeed', () => {
-  it('has all fields of a pickup', () => {
+  it('has all documented fields for a pickup', () => {
     expect(written(orderOf({ serviceOrderId: 'order-2026-000628', callOutCode: 'K472' }))).toEqual({
       businessLocationId: 45454565682155,
       thirdPartyReference: 'order-2026-000628',
@@ -179,7 +179,7 @@ describe('an order for Lightspeed', () => {
     });
   });
 
-  it('has address, profile and instructions of a delivery, and leaves the fee to the platform', () => {
+  it('has the address and order profile of a delivery, but not its fee', () => {
     const body = written(orderOf({ type: 'delivery' }), { accountProfileCodes: { delivery: 'HOMEDELIVERY' } });
     expect(body).toMatchObject({
       accountProfileCode: 'HOMEDELIVERY',
@@ -189,12 +189,12 @@ describe('an order for Lightspeed', () => {
     expect(body['orderNote']).toMatch(/^AGE CHECK.*\nClassic Burger: .*\nDelivery: Ring twice\nTable by/);
   });
 
-  it('has only the profile of its own type', () => {
+  it('has no accountProfileCode for a pickup if only one for deliveries is set', () => {
     const codes = { accountProfileCodes: { delivery: 'HOMEDELIVERY' } };
     expect(written(orderOf(), codes)['accountProfileCode']).toBeUndefined();
   });
 
-  it('has the fee as an item with an open price if feeSku is set, and in the paid amount', () => {
+  it('has the fee as an item with a custom price if feeSku is set', () => {
     const { items, payment } = written(orderOf({ type: 'delivery' }), { feeSku: 'FEE' });
     expect((items as unknown[]).at(-1)).toEqual({ quantity: 1, sku: 'FEE', customItemPrice: 3.5 });
     expect(payment).toMatchObject({ paymentAmount: 51.84 });
@@ -205,14 +205,14 @@ describe('an order for Lightspeed', () => {
     ['EUR', '48.34', '3.00'],
     ['JPY', '4834', '300'],
     ['KWD', '4.834', '0.300'],
-  ])('has money in %s with exact digits', (currency, amount, tip) => {
+  ])('has amounts in %s as exact decimals: %s and tip %s', (currency, amount, tip) => {
     const order = orderOf();
     expect(text({ ...order, money: { ...order.money, currency } })).toContain(
       `"paymentAmount":${amount},"tipAmount":${tip}}`,
     );
   });
 
-  it('has amounts and ids exactly, which a double would round', () => {
+  it('has amounts and ids beyond 2^53 without rounding', () => {
     const order = orderOf();
     const total = Number.MAX_SAFE_INTEGER;
     const body = text({ ...order, money: { ...order.money, total } }, { businessLocationId: INT64 });
@@ -220,7 +220,7 @@ describe('an order for Lightspeed', () => {
     expect(body).toContain(`"businessLocationId":${INT64},`);
   });
 
-  it('has no payment if nothing was paid, and no tip if there is none', () => {
+  it('has no payment if nothing was paid, and no tipAmount without a tip', () => {
     const order = orderOf();
     expect(written({ ...order, money: { ...order.money, total: 0 } })['payment']).toBeUndefined();
     expect(written({ ...order, money: { ...order.money, tip: 0 } })['payment']).not.toHaveProperty('tipAmount');
@@ -230,7 +230,7 @@ describe('an order for Lightspeed', () => {
     ['EUR', 12.9, 10.1],
     ['JPY', 1290, 1010],
     ['KWD', 1.29, 1.01],
-  ])('has each discounted piece as a line of its own: %s', (currency, whole, rest) => {
+  ])('has each discounted piece as a separate line: %s', (currency, whole, rest) => {
     const order = discounted(2300, currency);
     const body = readToGoOrder(text(order, { discountCode: 'PLATFORM', ...MAPS }, new Date()));
     expect(checkToGoOrder(body, { JPY: 0, KWD: 3 }[currency] ?? 2)).toEqual([]);
@@ -246,7 +246,7 @@ describe('an order for Lightspeed', () => {
     expect(orderNote).not.toContain('TAKE OFF');
   });
 
-  it('leaves the other pieces of an item unchanged', () => {
+  it('has no discountCode on the pieces that are not discounted', () => {
     const { items } = written(discounted(500), { discountCode: 'PLATFORM' });
     expect(items).toMatchObject([{ quantity: 1, discountAmountOverride: 5 }, { quantity: 1 }, {}, {}]);
     expect((items as object[])[1]).not.toHaveProperty('discountCode');
@@ -260,13 +260,13 @@ describe('an order for Lightspeed', () => {
       { ...discounted(500), items: [{ ...orderOf().items[2], quantity: 1000, unitPrice: 20 }] },
       { discountCode: 'PLATFORM' },
     ],
-  ])('asks staff to take discounts off if %s', (_name, order, more) => {
+  ])('asks staff in the note to take the discount off if %s', (_name, order, more) => {
     const { items, orderNote } = written(order as KitchenOrder, more);
     expect(JSON.stringify(items)).not.toContain('discount');
     expect(orderNote).toMatch(/^AGE CHECK: .*\nTAKE OFF: Club \d+\.\d\d EUR\n/);
   });
 
-  it('has items, instructions and sub-items as the maps define them', () => {
+  it('has modifiers as instructions or sub-items, as itemMap and subItemMap say', () => {
     const modifiers = [
       { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity: 2, unitPrice: 150 },
       { serviceModifierId: 'no-onions', name: 'No onions', quantity: 1 },
@@ -288,7 +288,7 @@ describe('an order for Lightspeed', () => {
     ]);
   });
 
-  it('is given up if a SKU or the order id is longer than Lightspeed allows', () => {
+  it('fails with GiveUp if a SKU is over 25 characters or the order id over 48', () => {
     const order = orderOf();
     const item = (length: number) => [burgerWith({ serviceItemId: 'x'.repeat(length) })];
     expect(() => text({ ...order, items: item(25) })).not.toThrow();
@@ -298,7 +298,7 @@ describe('an order for Lightspeed', () => {
     expect(() => lightspeedK.checkOrder?.({ ...order, items: item(26) })).not.toThrow();
   });
 
-  it('has a repeated instruction once, and its sum in the note', async () => {
+  it('has a repeated modifier once, and its total quantity in the note', async () => {
     const at = await stage();
     const noOnions = { serviceModifierId: 'no-onions', name: 'No onions', quantity: 1 };
     const modifiers = [noOnions, { ...noOnions, quantity: 2, modifiers: [{ ...noOnions, quantity: 3 }] }];
@@ -324,14 +324,14 @@ describe('an order for Lightspeed', () => {
     }
   });
 
-  it('cuts a name that is too long', () => {
+  it('has first and last names cut to 128 characters', () => {
     const named = (name: string) => written(orderOf({ member: { id: 'm-1', name } }))['customerInfo'];
     expect(named('Prince')).toEqual({ firstName: 'Prince' });
     const long = named(`${'a'.repeat(200)} ${'b'.repeat(200)}`) as Record<string, string>;
     expect([long['firstName'], long['lastName']].map((part) => part?.length)).toEqual([128, 128]);
   });
 
-  it('has a note cut at 255 characters, and none if there is nothing to say', () => {
+  it('has a note cut to 255 characters', () => {
     const order = orderOf({ notes: 'x'.repeat(300) });
     const note = String(written(order)['orderNote']);
     expect(note).toHaveLength(255);
@@ -358,7 +358,7 @@ describe('an order for Lightspeed', () => {
     ],
     ['at once if it is requested in a minute', '2026-01-31T18:31:00Z', 0, undefined, undefined],
     ['at once for a time that has passed', '2026-01-31T18:00:00Z', 0, undefined, undefined],
-  ])('reaches the kitchen %s', (_name, requestedAt, preparationMinutes, scheduled, collected) => {
+  ])('is scheduled for the kitchen %s', (_name, requestedAt, preparationMinutes, scheduled, collected) => {
     const body = written(orderOf({ fulfillment: { type: 'pickup', requestedAt } }), { preparationMinutes });
     expect(body['scheduledTimeForOrderAsIso8601']).toBe(scheduled);
     expect(body['orderCollectionTimeAsIso8601']).toBe(collected);
@@ -379,13 +379,13 @@ describe('an answer of Lightspeed', () => {
   it.each([
     ['of 409 with a used reference', 409, { status: 'fail', msg: 'reference has already been used order-1' }],
     ['of 400 with a used reference, as for payments', 400, { message: 'reference has already been used order-1' }],
-  ])('%s means that Lightspeed has the order', async (_name, status, body) => {
+  ])('%s means that Lightspeed has the order, so createOrder succeeds', async (_name, status, body) => {
     const at = await stage();
     at.pos.behave = () => ({ status, body });
     expect(await at.create()).toEqual({});
   });
 
-  it('of 409 without a body leaves a doubt, because a gateway answers so too', async () => {
+  it('of 409 without a body causes TryAgain with sent: true', async () => {
     const at = await stage();
     at.pos.behave = () => ({ status: 409, body: '' });
     expect(await at.failure()).toMatchObject({ name: 'TryAgain', sent: true });
@@ -393,10 +393,10 @@ describe('an answer of Lightspeed', () => {
 
   it.each([
     ['of 409 with other words', 409, { status: 'fail', msg: 'the location is busy' }],
-    ['422', 422, { message: 'reference has already been used order-1' }],
+    ['of 422', 422, { message: 'reference has already been used order-1' }],
     ['of 400 with a field of the order', 400, refusal('items[0].quantity', 'Min')],
     ['of 400 with a text like a secret', 400, refusal('ada@example.com', 'hidden phrase')],
-  ])('%s gives the order up', async (_name, status, body) => {
+  ])("%s causes GiveUp without the answer's text", async (_name, status, body) => {
     const at = await stage();
     at.pos.behave = () => ({ status, body });
     const error = await at.failure();
@@ -405,7 +405,7 @@ describe('an answer of Lightspeed', () => {
     expect(error.message).not.toMatch(/ada@|hidden|busy|order-1/);
   });
 
-  it('is reported with the field and the broken rule', async () => {
+  it('of 400 is reported with the field and the rule that it broke', async () => {
     const at = await stage();
     at.pos.behave = () => ({ status: 400, body: refusal('customerInfo.firstName', 'Size') });
     expect((await at.failure()).message).toBe(
@@ -414,7 +414,7 @@ describe('an answer of Lightspeed', () => {
   });
 
   it.each(['businessLocationId', 'endpointId', 'accountProfileCode', 'payment.paymentMethod'])(
-    'about a wrong %s needs an operator',
+    'of 400 about the field %s causes NeedsOperator',
     async (field) => {
       const at = await stage();
       at.pos.behave = () => ({ status: 400, body: refusal(field, 'NotFound') });
@@ -422,7 +422,7 @@ describe('an answer of Lightspeed', () => {
     },
   );
 
-  it.each([404, 405])('of %i needs an operator: nothing takes orders at this URL', async (status) => {
+  it.each([404, 405])('of %i causes NeedsOperator', async (status) => {
     const at = await stage();
     at.pos.behave = () => ({ status });
     expect(await at.failure()).toBeInstanceOf(NeedsOperator);
@@ -433,14 +433,14 @@ describe('an answer of Lightspeed', () => {
     { paymentMethod: 'CASH' },
     { businessLocationId: '1' },
     { accountProfileCodes: { pickup: 'TABLE' } },
-  ])('from the simulator also refuses %j', async (wrong) => {
+  ])('from the simulator causes NeedsOperator for the wrong settings %j', async (wrong) => {
     const at = await stage(wrong);
     expect(await at.failure()).toBeInstanceOf(NeedsOperator);
   });
 });
 
 describe('the token', () => {
-  it('depends on client, refresh token and base URL, and on no other setting', () => {
+  it('has a seed of clientId, refreshToken and baseUrl only', () => {
     const seedOf = (more: object) => tokenOf(contextOf(settingsOf(more))).seed;
     const { clientId, refreshToken } = PLAIN;
     const seed = { baseUrl: 'https://api.lsk.lightspeed.app', clientId, refreshToken };
@@ -448,7 +448,7 @@ describe('the token', () => {
     expect(seedOf({ clientSecret: 'another', tokenUrl: 'https://auth.example.com/token' })).toEqual(seed);
   });
 
-  it('continues with the current refresh token when the secret and the URL change', async () => {
+  it('is renewed with the current refresh token after clientSecret and tokenUrl changed', async () => {
     const at = await stage();
     await at.create();
     at.pos.expireTokens();
@@ -460,7 +460,7 @@ describe('the token', () => {
     expect(at.pos.grants).toBe(2);
   });
 
-  it('is renewed with the last refresh token, each of which works once', async () => {
+  it('is renewed each time with the newest refresh token', async () => {
     const at = await stage();
     for (let round = 1; round <= 3; round += 1) {
       await at.create();
@@ -470,7 +470,7 @@ describe('the token', () => {
     expect(at.pos.refusals).toEqual(Array.from({ length: 2 }, () => 'the access token has expired'));
   });
 
-  it('needs a reconnect if the refresh token is spent or unknown', async () => {
+  it('cannot be renewed with a spent or unknown refresh token: NeedsOperator with reconnect_needed', async () => {
     const at = await stage();
     await at.create();
     const anew = contextOf(at.settings);
@@ -486,7 +486,7 @@ describe('the token', () => {
     [400, { error: 'Hidden phrase' }, /\(400\)/],
     [401, '', /401: either clientId and clientSecret are wrong, or reconnect needed/],
     [404, '', /\(404\).*tokenUrl/],
-  ])('needs an operator after %i %j', async (status, body, words) => {
+  ])('request throws NeedsOperator after %i %j', async (status, body, words) => {
     const error = await obtainFrom(status, body);
     expectError(error, NeedsOperator, words);
     expect(error.message).not.toContain('Hidden');
@@ -496,11 +496,11 @@ describe('the token', () => {
     [200, {}],
     [200, { access_token: 'a', expires_in: 0 }],
     [503, {}],
-  ])('is asked for again after %i %j', async (status, body) => {
+  ])('request throws TryAgain after %i %j', async (status, body) => {
     expect(await obtainFrom(status, body)).toBeInstanceOf(TryAgain);
   });
 
-  it('comes from tokenUrl if it is set, with the expiry and refresh token of the answer', async () => {
+  it('is requested from tokenUrl if it is set', async () => {
     const url = await serve(({ url }) => [
       200,
       { access_token: url, expires_in: 1500, refresh_token: 'next', token_type: 'x' },
@@ -521,7 +521,7 @@ describe('the token', () => {
 });
 
 describe('a webhook of Lightspeed', () => {
-  it('has our id and the id of the check', () => {
+  it('is read with our id and the id of the check', () => {
     const said = {
       status: 'READY_FOR_PICKUP',
       type: 'ORDER',
@@ -535,7 +535,7 @@ describe('a webhook of Lightspeed', () => {
     ]);
   });
 
-  it.each([undefined, null, '', 'ORDER'])('of type %s is about an order', (type) => {
+  it.each([undefined, null, '', 'ORDER'])('of type %s is read as one about an order', (type) => {
     expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', type })).toHaveLength(1);
   });
 
@@ -545,15 +545,15 @@ describe('a webhook of Lightspeed', () => {
     ['a failed payment', { type: 'PAYMENT', status: 'FAILURE', thirdPartyReference: 'order-1' }],
     ['an item', { type: 'ITEM', status: 'RESTRICTED', sku: '1001' }],
     ['a wrapped payment', { type: 'PAYMENT', eventType: 'x', order: { status: 'READY', thirdPartyReference: 'o-1' } }],
-    ['a wrapper of a payment', wrapped({ type: 'PAYMENT' })],
-    ['a wrapped location that is ready, in its wrapper', wrapped({ type: 'ORDER_API' })],
-    ['a wrapped location that is ready', wrapped({}, { type: 'ORDER_API' })],
+    ['an order of type PAYMENT in a wrapper', wrapped({ type: 'PAYMENT' })],
+    ['an order of type ORDER_API in a wrapper', wrapped({ type: 'ORDER_API' })],
+    ['an order in a wrapper of type ORDER_API', wrapped({}, { type: 'ORDER_API' })],
     ['a wrapped list of payments', { type: 'PAYMENT', eventType: 'x', order: [] }],
-  ])('%s is not about an order', (_name, said) => {
+  ])('gives no event for %s', (_name, said) => {
     expect(translate(said)).toEqual([]);
   });
 
-  it('may wrap the order, whose READY then means ready for pickup', () => {
+  it('that wraps the order may have the status READY, which means ready', () => {
     const order = { thirdPartyReference: 'order-1', status: 'READY' };
     expect(translate({ eventType: 'order.updated', order })).toEqual([
       { status: 'ready', serviceOrderId: 'order-1', nativeStatus: 'READY' },
@@ -565,18 +565,21 @@ describe('a webhook of Lightspeed', () => {
   });
 
   it.each([{ order: { thirdPartyReference: 'o', status: 'READY' } }, { eventType: 'x', order: 'o' }])(
-    'that wraps only half an order, %j, is read as flat',
+    'that wraps only half of an order is refused for its missing status: %j',
     (said) => {
       expect(() => translate(said)).toThrow('status');
     },
   );
 
-  it.each([undefined, null, '', 'ORDER'])('that wraps an order may have its type on either level: %j', (type) => {
-    expect(translate(wrapped({ type }))).toHaveLength(1);
-    expect(translate(wrapped({}, { type }))).toHaveLength(1);
-  });
+  it.each([undefined, null, '', 'ORDER'])(
+    'that wraps an order is read with the type %j inside or outside the order',
+    (type) => {
+      expect(translate(wrapped({ type }))).toHaveLength(1);
+      expect(translate(wrapped({}, { type }))).toHaveLength(1);
+    },
+  );
 
-  it('about a closed check means completed only with closedMeansCompleted', () => {
+  it('about a closed check is read as completed only with closedMeansCompleted', () => {
     const said = { status: 'CLOSED', thirdPartyReference: 'order-1' };
     expect(translate(said)).toEqual([]);
     expect(translate(said, { closedMeansCompleted: true })).toMatchObject([{ status: 'completed' }]);
@@ -592,7 +595,7 @@ describe('a webhook of Lightspeed', () => {
     ['the payment amount is greater than the amount due', /could not take/],
     ['A consumer already exists for this email address with a different external reference.', /could not take/],
     [undefined, /could not take/],
-  ])('about a failure, %s, has a reason for the member', (reason, words) => {
+  ])("about a failure gives the member a reason without the POS's text: %s", (reason, words) => {
     const [event] = translate({ status: 'FAILURE', reason, thirdPartyReference: 'order-1' });
     expect(event).toMatchObject({ status: 'failed', nativeStatus: 'FAILURE' });
     expect(event?.reason).toMatch(words);
@@ -605,13 +608,16 @@ describe('a webhook of Lightspeed', () => {
     ['a modifier', 'No such item id: 1, sku: 35, blId: 3', undefined],
     ['an id that we cannot store', 'Could not add item a\0b (not found)', undefined],
     ['an item by its name', 'Could not add item Burger (check sales restrictions)', undefined],
-  ])('about a failure with %s names all of our ids for it', (_name, reason, itemIds) => {
-    const more = { itemMap: { 'burger-small': '1001', 'burger-big': '1001' }, subItemMap: { cheddar: '35' } };
-    const said = { status: 'FAILURE', reason, thirdPartyReference: 'order-1' };
-    const [event] = translate(said, { ...more, feeSku: 'FEE' });
-    expect(event).toMatchObject({ reasonCode: 'item_unavailable' });
-    expect(event?.itemIds).toEqual(itemIds);
-  });
+  ])(
+    'about a failure with %s has our ids of the item, if the failure names an item by its SKU',
+    (_name, reason, itemIds) => {
+      const more = { itemMap: { 'burger-small': '1001', 'burger-big': '1001' }, subItemMap: { cheddar: '35' } };
+      const said = { status: 'FAILURE', reason, thirdPartyReference: 'order-1' };
+      const [event] = translate(said, { ...more, feeSku: 'FEE' });
+      expect(event).toMatchObject({ reasonCode: 'item_unavailable' });
+      expect(event?.itemIds).toEqual(itemIds);
+    },
+  );
 
   it.each([
     ['ITEM_NOT_ADDED', 'Task failed', 'item_unavailable'],
@@ -621,19 +627,22 @@ describe('a webhook of Lightspeed', () => {
     ['ACCOUNT_NOT_FOUND', 'Account not found', 'technical'],
     ['UNKNOWN', 'No devices available', 'no_answer'],
     ['A_NEW_ONE', 'Could not add item 7 (not found)', 'item_unavailable'],
-  ])('has the reason of its error type %s, before that of its words', (type, reason, reasonCode) => {
-    const failure = { status: 'FAILURE', thirdPartyReference: 'order-1', reason, errors: { account: { type } } };
-    expect(translate(failure)).toMatchObject([{ status: 'failed', reasonCode }]);
-    expect(translate({ ...failure, errors: [type] })).toMatchObject([{ status: 'failed' }]);
-  });
+  ])(
+    'about a failure has the reasonCode of its error type %s, and of its text only without a known type',
+    (type, reason, reasonCode) => {
+      const failure = { status: 'FAILURE', thirdPartyReference: 'order-1', reason, errors: { account: { type } } };
+      expect(translate(failure)).toMatchObject([{ status: 'failed', reasonCode }]);
+      expect(translate({ ...failure, errors: [type] })).toMatchObject([{ status: 'failed' }]);
+    },
+  );
 
-  it('has no reason with other statuses', () => {
+  it('about a cancelled order has no reason', () => {
     const said = { status: 'CANCELLED', reason: 'table 4', thirdPartyReference: 'order-1' };
     expect(translate(said)[0]).not.toHaveProperty('reason');
   });
 
   it.each([1, '45454565682156', 45454565682156])(
-    "of the business location %s is another location's",
+    "of the business location %s gives no event, because it is another location's",
     (businessLocationId) => {
       expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', businessLocationId })).toEqual([]);
       expect(translate(wrapped({ businessLocationId })), 'inside').toEqual([]);
@@ -643,13 +652,16 @@ describe('a webhook of Lightspeed', () => {
     },
   );
 
-  it.each([undefined, null, '', LOCATION, Number(LOCATION)])('of the business location %s is ours', (id) => {
-    const ours = { businessLocationId: id };
-    expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', ...ours })).toHaveLength(1);
-    expect(translate(wrapped(ours, ours))).toHaveLength(1);
-  });
+  it.each([undefined, null, '', LOCATION, Number(LOCATION)])(
+    "of the business location %s is read as this location's",
+    (id) => {
+      const ours = { businessLocationId: id };
+      expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', ...ours })).toHaveLength(1);
+      expect(translate(wrapped(ours, ours))).toHaveLength(1);
+    },
+  );
 
-  it('is assigned by business location ids beyond 2^53', () => {
+  it('is assigned to its location exactly by an id beyond 2^53', () => {
     const bodyOf = (id: string) => `{"status":"SUCCESS","thirdPartyReference":"o","businessLocationId":${id}}`;
     const here = { businessLocationId: INT64 };
     expect(translateText(bodyOf(INT64), here)).toHaveLength(1);
@@ -657,7 +669,7 @@ describe('a webhook of Lightspeed', () => {
     expect(translateText(`\ufeff${bodyOf(INT64)}`, here), 'with a byte order mark').toHaveLength(1);
   });
 
-  it('is assigned by the business location id on both levels, ignoring other fields of that name', () => {
+  it('that wraps an order gives an event only if both its business location ids are ours', () => {
     const bodyOf = (inside: string, beside: string) =>
       `{"eventType":"x","order":{"status":"READY","thirdPartyReference":"o","businessLocationId":${inside},` +
       `"sender":{"businessLocationId":9223372036854775805}},"businessLocationId":${beside}}`;
@@ -667,7 +679,7 @@ describe('a webhook of Lightspeed', () => {
     expect(translateText(bodyOf('9223372036854775806', INT64), here)).toEqual([]);
   });
 
-  it('without an order is refused', () => {
+  it('without any id of an order is refused with Poison', () => {
     for (const ids of [{}, { thirdPartyReference: null, ikentooAccountIdentifier: '' }]) {
       expect(() => translate({ status: 'SUCCESS', ...ids })).toThrow(Poison);
     }
@@ -676,36 +688,36 @@ describe('a webhook of Lightspeed', () => {
     ]);
   });
 
-  it('without a status is refused, without showing a value', () => {
+  it('without a status is refused with Poison, without showing a value', () => {
     expect(() => translate({ thirdPartyReference: 'secret-order' })).toThrow(/^status: (?!.*secret)/);
     expect(() => translate({ status: { deep: 1 } })).toThrow(Poison);
   });
 
   it.each([
-    ['the right words', basic('lightspeed:hidden-password'), true],
+    ['the right user and password', basic('lightspeed:hidden-password'), true],
     ['the scheme in small letters', basic('lightspeed:hidden-password').replace('Basic', 'basic'), true],
     ['another password', basic('lightspeed:hidden-passwore'), false],
     ['another user', basic('lightspeec:hidden-password'), false],
-    ['the colon elsewhere', basic('lightspee:dhidden-password'), false],
+    ['the colon at another place', basic('lightspee:dhidden-password'), false],
     ['no password', basic('lightspeed'), false],
     ['another scheme', basic('lightspeed:hidden-password').replace('Basic', 'Bearer'), false],
     ['no scheme', basic('lightspeed:hidden-password').slice(6), false],
     ['extra text at its end', `${basic('lightspeed:hidden-password')} x`, false],
-  ])('with %s', (_name, authorization, isOurs) => {
+  ])('with %s (%s) is accepted: %s', (_name, authorization, isOurs) => {
     const body = JSON.stringify({ status: 'SUCCESS', thirdPartyReference: 'order-1' });
     const translated = () => lightspeedK.translateWebhook(webhookAt(NOW, body, { authorization }), settings);
     if (isOurs) expect(translated()).toHaveLength(1);
     else expect(translated).toThrow(NotAuthentic);
   });
 
-  it('is verified before it is read', () => {
+  it('that is not JSON is refused with NotAuthentic if its password is wrong', () => {
     const webhook = webhookAt(NOW, '{', { authorization: 'Basic eA==' });
     expect(() => lightspeedK.translateWebhook(webhook, settings)).toThrow(NotAuthentic);
   });
 });
 
 describe('readStatus', () => {
-  it('reads when a till took the order, and when its check was closed if that completes the order', async () => {
+  it('reads an order as received once a till took it, and as completed once its check is closed', async () => {
     const { pos, context, create } = await stage();
     await create();
     const ticket = first(pos.tickets);
@@ -726,7 +738,7 @@ describe('readStatus', () => {
     expect(pos.reads).toBe(4);
   });
 
-  it('sends no request if no webhook has named the check', async () => {
+  it('sends no request and returns undefined without the id of the check', async () => {
     const { pos, context, create } = await stage();
     await create();
     expect(await lightspeedK.readStatus?.({}, orderOf(), context)).toBeUndefined();
@@ -741,7 +753,7 @@ describe('check', () => {
     posStatus: { salesPeriod: 'OPENED', acceptingOnlineOrders: true, availableDevices: true },
   };
 
-  it('uses one refresh token, however often it runs, as orders do', async () => {
+  it('requests one token for two checks and an order', async () => {
     const at = await stage();
     await at.connect(HERE);
     await at.check();
@@ -750,7 +762,7 @@ describe('check', () => {
     expect(at.pos.grants).toBe(1);
   });
 
-  it('fails until the location is connected', async () => {
+  it('fails until the webhook is registered by connect', async () => {
     const at = await stage();
     const error = await rejectionOf(at.check());
     expectError(error, NeedsOperator, `endpointId "${at.settings.endpointId}" is not registered`);
@@ -765,7 +777,7 @@ describe('check', () => {
     expectError(error, NeedsOperator, `accountProfileCodes.${which} is not an active order profile`);
   });
 
-  it('fails if the location lacks the discount, and lists the SKUs that are in no menu', async () => {
+  it('fails for an unknown discountCode, and lists the SKUs that are in no menu', async () => {
     const wrong = await stage({ discountCode: 'STAFF' });
     await wrong.connect(HERE);
     const error = await rejectionOf(wrong.check());
@@ -780,7 +792,7 @@ describe('check', () => {
     expect(at.pos.refusals).toEqual([]);
   });
 
-  it('does not read order profiles if none are set', async () => {
+  it('passes without order profiles', async () => {
     const at = await stage({ accountProfileCodes: {} });
     await at.connect(HERE);
     await at.check();
@@ -793,12 +805,12 @@ describe('check', () => {
     ['gets an answer that is no list', 200, {}, NeedsOperator, /check baseUrl/],
     ['finds no locations', 200, [], NeedsOperator, /not among the 0 locations/],
     ['is answered 429', 429, {}, TryAgain, /429/],
-  ])('that %s is reported', async (_name, status, body, type, words) => {
+  ])('throws an error that says why if it %s', async (_name, status, body, type, words) => {
     const baseUrl = await serve(() => [status, body]);
     expectError(await rejectionOf(checkWith(contextOf(settingsOf({ baseUrl })))), type, words);
   });
 
-  it('says whether tills take orders now, and passes either way', async () => {
+  it('passes and says whether tills take online orders now', async () => {
     const at = await stage();
     await at.connect(HERE);
     expect(await at.check()).toBe('its tills take online orders now');
@@ -812,7 +824,7 @@ describe('check', () => {
     expect(at.pos.refusals).toEqual([]);
   });
 
-  it('fails if the Online Ordering API is switched off, which is a setting', async () => {
+  it('fails if the Online Ordering API is switched off for the location', async () => {
     const at = await stage();
     await at.connect(HERE);
     at.pos.tills.enabled = false;
@@ -825,13 +837,13 @@ describe('check', () => {
     ['refused by its form', 400, refusal('businessLocationId', 'NotNull'), NeedsOperator, /NotNull/],
     ['answered with an empty body', 200, {}, NeedsOperator, /about its tills cannot be read/],
     ['answered with 429', 429, {}, TryAgain, /429/],
-  ])('whose request for the tills is %s is reported', async (_name, status, body, type, words) => {
+  ])('throws an error that says why if the request for the tills is %s', async (_name, status, body, type, words) => {
     const baseUrl = await serve(connected([status, body]));
     const settings = settingsOf({ baseUrl, accountProfileCodes: {} });
     expectError(await rejectionOf(checkWith(contextOf(settings))), type, words);
   });
 
-  it('reads an int64 exactly, which JSON numbers cannot hold', async () => {
+  it('finds a business location with an id beyond 2^53', async () => {
     const baseUrl = await serve(connected([200, READY], INT64));
     await checkWith(contextOf(settingsOf({ baseUrl, businessLocationId: INT64 })));
   });
@@ -846,7 +858,7 @@ describe('check', () => {
 });
 
 describe('connect', () => {
-  it('registers the webhook, and updates it when repeated', async () => {
+  it('registers the webhook, and updates its URL when repeated', async () => {
     const at = await stage();
     const first = await at.connect(HERE);
     expect(first.done[0]).toMatch(/^Registered/);
@@ -877,7 +889,7 @@ describe('connect', () => {
     expect(at.pos.refusals).toEqual([]);
   });
 
-  it('says what to do by hand if the API no longer registers webhooks, and so does check', async () => {
+  it('says what to ask Lightspeed if its API no longer registers webhooks', async () => {
     const at = await stage();
     const gone: typeof fetch = async (input, init) => {
       return (input as Request).url.includes('/o/wh/')
@@ -895,20 +907,23 @@ describe('connect', () => {
     );
   });
 
-  it.each([404, 403, 429])('keeps the registration if Lightspeed refuses kitchen reports with %i', async (status) => {
-    const at = await stage();
-    const refused: typeof fetch = async (input, init) => {
-      const isLink = (input as Request).url.includes('/business-locations/');
-      return isLink ? new Response('{}', { status }) : at.context.fetch(input, init);
-    };
-    const { done, todo } = await connectTo({ ...at.context, fetch: refused, webhookUrl: HERE, locations: 1 });
-    expect(done[0]).toMatch(/^Registered/);
-    expect(todo[0]).toMatch(
-      new RegExp(`^Lightspeed does not report when tills stop .*${status}.*ask Lightspeed to add`),
-    );
-  });
+  it.each([404, 403, 429])(
+    'registers the webhook even if Lightspeed refuses kitchen reports with %i',
+    async (status) => {
+      const at = await stage();
+      const refused: typeof fetch = async (input, init) => {
+        const isLink = (input as Request).url.includes('/business-locations/');
+        return isLink ? new Response('{}', { status }) : at.context.fetch(input, init);
+      };
+      const { done, todo } = await connectTo({ ...at.context, fetch: refused, webhookUrl: HERE, locations: 1 });
+      expect(done[0]).toMatch(/^Registered/);
+      expect(todo[0]).toMatch(
+        new RegExp(`^Lightspeed does not report when tills stop .*${status}.*ask Lightspeed to add`),
+      );
+    },
+  );
 
-  it("does not change another location's endpoint", async () => {
+  it('throws NeedsOperator if another location has the endpoint', async () => {
     const at = await stage();
     const theirs = 'https://expediter.example.com/webhook/lightspeed-k/club-2?token=hidden';
     await at.connect(theirs);
@@ -922,7 +937,7 @@ describe('connect', () => {
     ['the registration', 200, { url: HERE }, 400, refusal('url', 'URL'), /400 for url \(URL\)/],
     ['the look-up', 400, {}, 200, {}, /400/],
     ['the look-up without a URL', 200, {}, 200, {}, /about the webhook cannot be read/],
-  ])('reports what is wrong with %s', async (_name, found, foundBody, status, body, words) => {
+  ])('throws NeedsOperator with the fault of %s', async (_name, found, foundBody, status, body, words) => {
     const baseUrl = await serve(({ method }) => (method === 'GET' ? [found, foundBody] : [status, body]));
     const context = contextOf(settingsOf({ baseUrl }));
     expectError(await rejectionOf(connectTo({ ...context, webhookUrl: HERE, locations: 1 })), NeedsOperator, words);
@@ -1016,7 +1031,7 @@ describe('readKitchen', () => {
       settingsOf({ businessLocationId: INT64 }),
     );
 
-  it('reads whether tills take orders, for pauseMinutes, only of its own location', () => {
+  it('reads NOT_READY of its own location as closed until pauseMinutes have passed, and READY as open', () => {
     const until = new Date(NOW.getTime() + 240 * 60_000);
     expect(read('NOT_READY', INT64)).toEqual({ state: 'closed', until });
     expect(read('READY', INT64)).toEqual({ state: 'open' });

@@ -26,45 +26,48 @@ afterAll(async () => {
   await balancer?.stop();
 });
 
-it('every provider has a simulator for this test', () => {
+it('every provider has a simulator', () => {
   expect([...registry.keys()].toSorted()).toEqual(Object.keys(SIMULATORS).toSorted());
 });
 
-describe.each(Object.entries(SIMULATORS))('%s, from the signal to the handover', (integration, startSimulator) => {
-  it.each(['pickup', 'delivery'] as const)('%s', async (type) => {
-    const pos = await startSimulator({ hurry: 600 });
-    const locationId = `${integration}-${type}`;
-    try {
-      await system.addLocation(locationId, pos.settings, integration);
-      const url = (await system.webhookUrl(locationId)).replace(system.urls[0] ?? '', balancer.url);
-      const { serviceOrderId } = await system.placeOrder({ locationId, type });
-      await system.round('placements');
-      expect(pos.refusals).toEqual([]);
-      const [ticket] = pos.tickets;
-      if (ticket === undefined) throw new Error('the POS has no ticket');
-      const answers = [];
-      for (const status of pos.lifeOf(type)) answers.push(await pos.report(url, ticket, status));
-      expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]));
-      expect(JSON.stringify(answers)).not.toMatch(/dropped|stale/);
+describe.each(Object.entries(SIMULATORS))('an order sent to %s', (integration, startSimulator) => {
+  it.each(['pickup', 'delivery'] as const)(
+    'for %s becomes one ticket, and its member gets every state up to completed',
+    async (type) => {
+      const pos = await startSimulator({ hurry: 600 });
+      const locationId = `${integration}-${type}`;
+      try {
+        await system.addLocation(locationId, pos.settings, integration);
+        const url = (await system.webhookUrl(locationId)).replace(system.urls[0] ?? '', balancer.url);
+        const { serviceOrderId } = await system.placeOrder({ locationId, type });
+        await system.round('placements');
+        expect(pos.refusals).toEqual([]);
+        const [ticket] = pos.tickets;
+        if (ticket === undefined) throw new Error('the POS has no ticket');
+        const answers = [];
+        for (const status of pos.lifeOf(type)) answers.push(await pos.report(url, ticket, status));
+        expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]));
+        expect(JSON.stringify(answers)).not.toMatch(/dropped|stale/);
 
-      await system.finish('relay');
-      const messages = system.live(serviceOrderId);
-      expect(messages.at(-1)).toMatchObject({ memberState: memberStateAt(rankOf('completed'), type) });
-      expect(messages.map((message) => message.sequence)).toEqual(messages.map((_, nth) => nth + 1));
-      expect(messages[0]).toMatchObject({ memberState: 'placed' });
-      const [callOutCode = 'none', ...others] = new Set(messages.map((message) => message.callOutCode));
-      expect(others).toEqual([]);
-      expect(ticket.callOut?.split(' ')).toContain(callOutCode);
-      expect(pos.tickets).toHaveLength(1);
-      expect(await system.order(serviceOrderId)).toMatchObject({ provider_order_id: ticket.providerOrderId });
-      expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent' });
-    } finally {
-      await pos.stop();
-    }
-  });
+        await system.finish('relay');
+        const messages = system.live(serviceOrderId);
+        expect(messages.at(-1)).toMatchObject({ memberState: memberStateAt(rankOf('completed'), type) });
+        expect(messages.map((message) => message.sequence)).toEqual(messages.map((_, nth) => nth + 1));
+        expect(messages[0]).toMatchObject({ memberState: 'placed' });
+        const [callOutCode = 'none', ...others] = new Set(messages.map((message) => message.callOutCode));
+        expect(others).toEqual([]);
+        expect(ticket.callOut?.split(' ')).toContain(callOutCode);
+        expect(pos.tickets).toHaveLength(1);
+        expect(await system.order(serviceOrderId)).toMatchObject({ provider_order_id: ticket.providerOrderId });
+        expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent' });
+      } finally {
+        await pos.stop();
+      }
+    },
+  );
 
   if (registry.get(integration)?.readKitchen === undefined) return;
-  it('an order waits until the kitchen reports that it is open', async () => {
+  it('waits until the kitchen reports that it is open', async () => {
     const pos = await startSimulator({ hurry: 600 });
     const locationId = `${integration}-closed`;
     try {
@@ -86,7 +89,7 @@ describe.each(Object.entries(SIMULATORS))('%s, from the signal to the handover',
   });
 });
 
-it('an order that did not reach the POS behind Deliverect fails, with the code in its reason', async () => {
+it("Deliverect's status 121 fails the order, with that code in the reason for the member", async () => {
   const pos = await startDeliverect();
   try {
     await system.addLocation('unreached', pos.settings, 'deliverect');

@@ -31,7 +31,7 @@ describe('money', () => {
     expect(toDecimal(minor, currency)).toBe(decimal);
   });
 
-  it('uses the digits of ISO 4217', () => {
+  it('has the number of decimals that ISO 4217 gives the currency', () => {
     expect([minorDigits('IQD'), minorDigits('ISK'), minorDigits('HUF'), minorDigits('USD')]).toEqual([3, 0, 2, 2]);
   });
 });
@@ -39,7 +39,7 @@ describe('money', () => {
 describe('a report of a kitchen', () => {
   const receivedAt = new Date('2026-01-31T18:30:00Z');
 
-  it("has the POS's end, or else the limit", () => {
+  it("has the POS's end, or the longest pause if the POS gives no end", () => {
     const said = { state: 'busy', extraMinutes: 15 } as const;
     const until = new Date('2026-01-31T18:50:00Z');
     expect(kitchenReport({ ...said, until: '2026-01-31T19:50:00+01:00' }, receivedAt)).toEqual({ ...said, until });
@@ -48,20 +48,20 @@ describe('a report of a kitchen', () => {
     expect(kitchenReport({ state: 'closed' }, receivedAt)).toEqual({ state: 'closed', until: fourHours });
   });
 
-  it('is open if the reported state had already ended', () => {
+  it('is read as open if its end has already passed', () => {
     for (const until of ['2026-01-31T18:30:00Z', '2026-01-31T18:29:59Z']) {
       expect(kitchenReport({ state: 'closed', until }, receivedAt)).toEqual({ state: 'open' });
     }
   });
 
-  it.each([0, -5, 721, 1.5, '15', null])('leaves out the minutes %j', (minutes) => {
+  it.each([0, -5, 721, 1.5, '15', null])('has no extraMinutes if they are %j', (minutes) => {
     expect(minutesIfAny.parse(minutes)).toBeUndefined();
   });
 });
 
 describe('settings', () => {
   it.each(['https://pos.example?a=1', 'https://pos.example/#b', 'ftp://pos.example', 'https://u:p@pos.example'])(
-    'refuse a base URL to which no path can be added: %s',
+    'refuse the base URL %s, to which no path can be added',
     (url) => {
       expect(BaseUrl.safeParse(url).success).toBe(false);
     },
@@ -72,8 +72,8 @@ describe('settings', () => {
   });
 });
 
-describe('texts', () => {
-  it('are cut at the limit, with a mark and never within a symbol', () => {
+describe('a text for the POS', () => {
+  it('is cut at the limit, with a mark and never within a symbol', () => {
     expect(cutText('short', 5)).toBe('short');
     expect(cutText('too long', 7)).toBe('too […]');
     for (let limit = 5; limit < 12; limit += 1) {
@@ -84,7 +84,7 @@ describe('texts', () => {
     }
   });
 
-  it('put the age check first, however long the note is', () => {
+  it('begins with the age check, even if the rest is cut', () => {
     const note = orderNote(sampleOrder({ notes: 'x'.repeat(500) }), 60);
     expect(note).toMatch(/^AGE CHECK: Pale Ale 0\.33 l\nx+ \[…\]$/);
     expect(note).toHaveLength(60);
@@ -98,12 +98,12 @@ describe('texts', () => {
     [' Ada  King Lovelace ', 'Ada King', 'Lovelace'],
     ['Ada', 'Ada', ''],
     ['', '', ''],
-  ])('a name %j has the parts %j and %j', (name, first, last) => {
+  ])("has the member's name %j as first name %j and last name %j", (name, first, last) => {
     expect(splitName(name)).toEqual({ first, last });
   });
 });
 
-describe('a reason code from the words of a POS', () => {
+describe("the reason code of a POS's text", () => {
   it.each([
     ['Customer cancellation request', 'member_cancelled'],
     ['On customer request: not in stock', 'member_cancelled'],
@@ -125,7 +125,7 @@ describe('a reason code from the words of a POS', () => {
     ['KITCHEN_CLOSED', 'closed'],
     ['The sku is not attached to a menu', 'item_unavailable'],
     ['Could not add item 1001 (not found)', 'item_unavailable'],
-  ])('%j means %j', (text, code) => {
+  ])('for %j is %j', (text, code) => {
     expect(reasonInWords(text)).toBe(code);
   });
 });
@@ -134,7 +134,7 @@ describe('rate limits', () => {
   const at = (seconds: number): Date => new Date(Date.UTC(2026, 0, 31, 18, 30, 0) + seconds * 1000);
   const fine = async (): Promise<string> => 'fine';
 
-  it('are counted for each caller and span, and open again in the next span', async () => {
+  it('are counted for each caller, and end with their span of time', async () => {
     const withinLimits = limitRate([
       { requests: 2, seconds: 60 },
       { requests: 3, seconds: 3600 },
@@ -163,7 +163,7 @@ describe('rate limits', () => {
     }
   });
 
-  it("from a POS's Retry-After hold for one caller", async () => {
+  it("from a POS's Retry-After apply only to the caller that got it", async () => {
     const withinLimits = limitRate([]);
     const refused = (): Promise<never> =>
       Promise.reject(new TryAgain('429', { sent: false, httpStatus: 429, retryAfterMs: 5_000 }));
@@ -183,7 +183,7 @@ describe('rate limits', () => {
 });
 
 describe('a request to a POS', () => {
-  it('has JSON, and a Content-Type only with a body', async () => {
+  it('has a Content-Type only with a body', async () => {
     const asked: Request[] = [];
     const ask = (json?: unknown): Promise<unknown> =>
       callPos({
@@ -205,7 +205,7 @@ describe('a request to a POS', () => {
     ]);
   });
 
-  it('is named by its route in errors, and without a route by its origin', async () => {
+  it('is named in errors by its route, or without a route by its origin', async () => {
     const ask = (url: string, route?: string): Promise<unknown> =>
       callPos({
         method: 'POST',
@@ -257,7 +257,7 @@ describe('a call with a token', () => {
     expect(kept.rejected).toEqual([undefined, 'old']);
   });
 
-  it('is not repeated if there is no other token', async () => {
+  it('is not repeated after 401 if there is no other token', async () => {
     let calls = 0;
     const call = async (): Promise<never> => {
       calls += 1;
@@ -273,7 +273,7 @@ describe('a call with a token', () => {
   });
 });
 
-describe('a token request of a test', () => {
+describe('inMemoryCredentials', () => {
   const credentials = inMemoryCredentials(() => new Date());
   const failing = (error: Error) =>
     credentials.accessToken({
@@ -286,25 +286,28 @@ describe('a token request of a test', () => {
   it.each([
     ['a lost answer', new TryAgain('no answer', { sent: true, httpStatus: 502, retryAfterMs: 7 }), [502, 7]],
     ['a bug', new TypeError('no answer'), []],
-  ])('never puts an order in doubt: %s', async (_name, error, [httpStatus, retryAfterMs]) => {
-    const meaning = { name: 'TryAgain', message: 'no answer', sent: false, httpStatus, retryAfterMs };
-    await expect(failing(error)).rejects.toMatchObject(meaning);
-  });
+  ])(
+    'throws TryAgain with sent: false if the token request fails with %s',
+    async (_name, error, [httpStatus, retryAfterMs]) => {
+      const meaning = { name: 'TryAgain', message: 'no answer', sent: false, httpStatus, retryAfterMs };
+      await expect(failing(error)).rejects.toMatchObject(meaning);
+    },
+  );
 
-  it('keeps an error that needs an operator', async () => {
+  it('throws the NeedsOperator of the token request unchanged', async () => {
     const error = new NeedsOperator('reconnect needed');
     await expect(failing(error)).rejects.toBe(error);
   });
 });
 
-describe('helpers of all providers', () => {
-  it('give an order up, with a more precise reason if there is one', () => {
+describe('errors of all providers', () => {
+  it('GiveUp has a general reason unless the provider gives a more precise one', () => {
     expect(neverTaken('no', { httpStatus: 422 })).toMatchObject({ reason: NOT_TAKEN, reasonCode: 'technical' });
     expect(neverTaken('no', { reason: 'Too far.', reasonCode: 'out_of_area' })).toMatchObject({ reason: 'Too far.' });
     expect(tooLate('no', 409)).toMatchObject({ name: 'GiveUp', reasonCode: 'other', httpStatus: 409 });
   });
 
-  it('refuse a webhook without an order, with the names of the expected fields', () => {
+  it('a webhook without an id is refused with the names of the expected fields', () => {
     refuseNameless({ id: undefined, reference: 'order-1' });
     expect(() => refuseNameless({ id: undefined, reference: undefined })).toThrow('id and reference are missing');
   });
@@ -326,7 +329,7 @@ describe('a signature', () => {
     expect(() => verify(right('base64').toLowerCase(), undefined, 'base64')).toThrow(NotAuthentic);
   });
 
-  it('may be of any of several secrets, and fails without secrets', () => {
+  it('is accepted by any of several secrets, and refused without secrets', () => {
     const by =
       (...secrets: string[]) =>
       () =>
@@ -339,13 +342,13 @@ describe('a signature', () => {
     expect(by()).toThrow(NotAuthentic);
   });
 
-  it('may be one of several in a repeated header', () => {
+  it('is accepted if it is one of several in a repeated header', () => {
     const [ours, other] = [right('hex'), '0'.repeat(64)];
     for (const given of [`${ours}, ${other}`, `${other},${ours}`, ` ${ours} `]) verify(given);
     expect(() => verify(`${other}, ${other}`)).toThrow(NotAuthentic);
   });
 
-  it('needs its exact prefix', () => {
+  it('is refused without its exact prefix', () => {
     verify(`sha256=${right('hex')}`, 'sha256=');
     for (const wrong of [right('hex'), `sha1=${right('hex')}`, `sha256=sha256=${right('hex')}`, 'sha256=', 'sha256']) {
       expect(() => verify(wrong, 'sha256='), wrong).toThrow(NotAuthentic);

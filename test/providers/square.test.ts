@@ -129,7 +129,7 @@ describe('square by OAuth', () => {
 });
 
 describe("the seller's token", () => {
-  it('is renewed when it is six days old, by the daily job, and a failed renewal stops no order', async () => {
+  it('is renewed by the daily job after six days, and a failed renewal stops no order', async () => {
     const at = await stage('EUR', true);
     const days = (count: number): Date => new Date(NOW.getTime() + count * DAY_MS);
     await at.renew({ now: days(0) });
@@ -146,7 +146,7 @@ describe("the seller's token", () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it('that the seller has revoked needs a new authorisation', async () => {
+  it('that the seller has revoked causes NeedsOperator with reconnect_needed', async () => {
     const at = await stage('EUR', true);
     await at.create(orderOf());
     at.sim.oauth.withdraw();
@@ -155,7 +155,7 @@ describe("the seller's token", () => {
     expectNoSecrets(at.sim, [error.message]);
   });
 
-  it('is not requested with a wrong secret, and that does not ask for a reconnect', async () => {
+  it('cannot be renewed with a wrong clientSecret: NeedsOperator without reconnect_needed', async () => {
     const at = await stage('EUR', true);
     const settings = { ...at.settings, clientSecret: 'sq0csp-wrong' };
     const error = await rejectionOf(at.create(orderOf(), { settings }));
@@ -163,7 +163,7 @@ describe("the seller's token", () => {
     expectError(error, NeedsOperator, 'clientSecret');
   });
 
-  it('is missing until the seller has authorised the application, and orders are held', async () => {
+  it('is missing without a refreshToken: createOrder throws NeedsOperator with reconnect_needed', async () => {
     const at = await stage('EUR', true);
     const { refreshToken: _none, ...settings } = at.settings;
     const error = await rejectionOf(at.create(orderOf(), { settings: Settings.parse(settings) }));
@@ -172,7 +172,7 @@ describe("the seller's token", () => {
     expect(square.grantSeed?.(Settings.parse(settings))).toBeUndefined();
   });
 
-  it('in place of a refresh token has its expiry read each day, which check shows', async () => {
+  it('that cannot be renewed gets a warning from check with the days until it expires', async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     const granted = await grantOf(at, settings);
@@ -183,14 +183,14 @@ describe("the seller's token", () => {
     );
   });
 
-  it('of the application itself never expires, and check does not mention it', async () => {
+  it('of the application itself does not expire', async () => {
     const at = await stage();
     expect(await grantOf(at, at.settings)).not.toHaveProperty('lastsS');
     expect(await at.check()).toBeUndefined();
   });
 
   it.each([[{ status: 200, body: { access_token: 'EAAA' } }], [{ status: 200, body: '<html>' }]])(
-    'is requested again if the answer cannot be read: %j',
+    'causes TryAgain with sent: false if its answer is %j',
     async (fault) => {
       const at = await stage('EUR', true);
       at.sim.fail = only('POST /oauth2/token', fault);
@@ -209,7 +209,7 @@ describe("the seller's token", () => {
 });
 
 describe('an order for Square', () => {
-  it('of a pickup has all fields', async () => {
+  it('has all documented fields for a pickup', async () => {
     const at = await stage();
     const order = orderOf({ serviceOrderId: 'order-1', callOutCode: 'K472' });
     await at.create(order);
@@ -266,7 +266,7 @@ describe('an order for Square', () => {
     });
   });
 
-  it('has its discounts with their names, for the whole order', async () => {
+  it('has each discount with its name and the scope ORDER', async () => {
     const at = await stage();
     const { money } = sampleOrder();
     const discounts = [
@@ -291,7 +291,7 @@ describe('an order for Square', () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it('of a delivery has the address, the fee, the tip and the time', async () => {
+  it("has the address, fee, courier's tip and time of a delivery", async () => {
     const at = await stage();
     const order = orderOf({ type: 'delivery', placedAt: '2026-01-31T18:00:00Z' });
     order.fulfillment.requestedAt = '2026-01-31T20:15:00+01:00';
@@ -340,7 +340,7 @@ describe('an order for Square', () => {
   it.each([
     [{ pickup: 8 }, 'PT8M', 'PT30M'],
     [{ delivery: 90 }, 'PT15M', 'PT90M'],
-  ])("has the preparation times of the location's settings: %j", async (prepMinutes, pickup, delivery) => {
+  ])('has the preparation times of prepMinutes: %j', async (prepMinutes, pickup, delivery) => {
     const at = await stage();
     const settings = Settings.parse({ ...at.sim.settings, prepMinutes });
     for (const [type, duration] of [['pickup', pickup] as const, ['delivery', delivery] as const]) {
@@ -352,7 +352,7 @@ describe('an order for Square', () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it('stays the same after its time has passed, because Square refuses a reused key with another body', async () => {
+  it('has the same body after its requested time has passed, because Square refuses a changed one', async () => {
     const at = await stage();
     const order = orderOf({ placedAt: '2026-01-31T18:00:00Z' });
     order.fulfillment.requestedAt = '2026-01-31T18:45:00Z';
@@ -380,7 +380,7 @@ describe('an order for Square', () => {
     expect(body).not.toMatch(/email_address|"country"/);
   });
 
-  it('leaves out fields that the member left out', async () => {
+  it('has no empty fields', async () => {
     const at = await stage();
     const { notes: _notes, ...rest } = orderOf({ type: 'delivery', member: { id: 'm-1', name: 'Ada', email: 'none' } });
     const destination = { line1: 'x', line2: '', city: '', postalCode: '', instructions: '' };
@@ -392,7 +392,7 @@ describe('an order for Square', () => {
     expect(body).not.toMatch(/"fulfillments".*"note"|dropoff/);
   });
 
-  it("uses the catalog's price if ours is unknown", async () => {
+  it("has no price if ours is unknown, so that Square uses the catalog's price", async () => {
     const at = await stage();
     const order = orderOf();
     for (const item of order.items) delete item.unitPrice;
@@ -410,7 +410,7 @@ describe('an order for Square', () => {
     expect(at.sim.tickets).toHaveLength(1);
   });
 
-  it('uses only own properties of the itemMap', async () => {
+  it('uses an id unchanged if only the prototype of itemMap has it', async () => {
     const at = await stage();
     const modifiers = [{ serviceModifierId: 'toString', name: 'Cheddar', quantity: 1 }];
     await rejectionOf(at.create(orderOf({ items: [burgerWith({ serviceItemId: 'constructor', modifiers })] })));
@@ -420,8 +420,8 @@ describe('an order for Square', () => {
   });
 });
 
-describe('references and keys', () => {
-  it('keep an id of 40 characters, and shorten longer ones reproducibly and uniquely', () => {
+describe('ids for Square', () => {
+  it('a reference is at most 40 characters, and longer ids get distinct references', () => {
     expect(referenceOf('x'.repeat(40))).toBe('x'.repeat(40));
     const one = referenceOf(`${'x'.repeat(41)}1`);
     expect(one).toMatch(/^x{23}-[\da-f]{16}$/);
@@ -430,7 +430,7 @@ describe('references and keys', () => {
     expect(referenceOf('🎂'.repeat(100)).isWellFormed()).toBe(true);
   });
 
-  it('have 45 characters at most, and differ by purpose', () => {
+  it('a key has 43 characters, and differs for an order and its payment', () => {
     const long = '🎂'.repeat(127);
     const keys = [keyOf('order', long), keyOf('payment', long), keyOf('pay-order', long), keyOf('order', 'o-1')];
     expect(new Set(keys).size).toBe(4);
@@ -439,7 +439,7 @@ describe('references and keys', () => {
 });
 
 describe('the payment', () => {
-  it("is Square's total if it differs from ours, with a note", async () => {
+  it("is Square's total if that differs from ours, with both sums in its note", async () => {
     const at = await stage();
     at.sim.catalog.taxPercentage = 7;
     const order = orderOf();
@@ -450,7 +450,7 @@ describe('the payment', () => {
     });
   });
 
-  it("has the difference in the currency's own digits in the note", async () => {
+  it('has the sums in its note with three decimals for KWD', async () => {
     const at = await stage('KWD');
     at.sim.catalog.taxPercentage = 0;
     const order = orderOf();
@@ -461,7 +461,7 @@ describe('the payment', () => {
     });
   });
 
-  it('is left out if nothing is due, and the order is paid without payments', async () => {
+  it('is left out if nothing is due', async () => {
     const at = await stage();
     const order = gift(0);
     await at.create(order);
@@ -474,7 +474,7 @@ describe('the payment', () => {
     expect(at.sim.tickets).toMatchObject([{ paid: 0, requests: 2 }]);
   });
 
-  it('may consist of a tip only', async () => {
+  it('can be a tip alone', async () => {
     const at = await stage();
     await at.create(gift(300));
     expect(at.sim.refusals).toEqual([]);
@@ -488,7 +488,7 @@ describe('the payment', () => {
     ['a pickup', { deliveredBy: 'platform' }, 'pickup', 300],
     ['the old setting, if staff do not deliver', { ownCouriers: false }, 'delivery', 0],
     ['the old setting, if staff deliver', { ownCouriers: true }, 'delivery', 300],
-  ])("puts only the staff's own tips into the staff's pool: %s", async (_whose, settings, type, pooled) => {
+  ])('has a tip for the staff only if the staff hand over the order: %s', async (_whose, settings, type, pooled) => {
     const at = await stage();
     const order = orderOf(type && { type });
     await at.create(order, { settings: { ...at.settings, ...settings } });
@@ -498,7 +498,7 @@ describe('the payment', () => {
     expect(at.bodyOf('POST /v2/payments')).not.toHaveProperty('note');
   });
 
-  it("has the tip even if the order's charges have no names", async () => {
+  it("includes the tip even if the order's charges have no names", async () => {
     const at = await stage();
     const total_money = { amount: 4534, currency: 'EUR' };
     const order = { id: 'order-of-square', total_money, service_charges: [{ name: null }, {}] };
@@ -507,7 +507,7 @@ describe('the payment', () => {
     expect(at.bodyOf('POST /v2/payments')).toMatchObject({ tip_money: { amount: 300 } });
   });
 
-  it("of only a courier's tip gives the staff nothing", async () => {
+  it("has no tip for the staff if all of it is the courier's tip", async () => {
     const at = await stage();
     const { fulfillment } = orderOf({ type: 'delivery' });
     await at.create({ ...gift(300), fulfillment }, { settings: { ...at.settings, deliveredBy: 'platform' } });
@@ -519,7 +519,7 @@ describe('the payment', () => {
   it.each([
     ['restaurant', 'platform'],
     ['platform', 'restaurant'],
-  ] as const)('has the tip once although the setting changed in between: deliveredBy was %s', async (was, is) => {
+  ] as const)('includes the tip once if deliveredBy changes from %s to %s between two attempts', async (was, is) => {
     const at = await stage();
     const order = orderOf({ type: 'delivery' });
     at.sim.fail = only('POST /v2/orders', 'drop-answer');
@@ -539,25 +539,22 @@ describe('the payment', () => {
     ['409', 409, { name: 'TryAgain', sent: true, httpStatus: 409 }],
     ['401', 401, { name: 'NeedsOperator', httpStatus: 401 }],
     ['403', 403, { name: 'NeedsOperator', httpStatus: 403 }],
-  ])(
-    'that fails with %s leaves an order that no seller sees, and a repeat completes it',
-    async (_name, status, error) => {
-      const at = await stage();
-      const order = orderOf();
-      at.sim.fail = only('POST /v2/payments', { status, headers: { 'retry-after': '3' } });
-      const failure = await rejectionOf(at.create(order));
-      expect(failure).toMatchObject(error);
-      expect(failure.message).toMatch(/^the order exists but is not paid: /);
-      expect(at.sim.orders).toMatchObject([{ isPaid: false }]);
-      expect(at.sim.tickets).toHaveLength(0);
+  ])('that fails with %s is made by the repeat of createOrder, on the same order', async (_name, status, error) => {
+    const at = await stage();
+    const order = orderOf();
+    at.sim.fail = only('POST /v2/payments', { status, headers: { 'retry-after': '3' } });
+    const failure = await rejectionOf(at.create(order));
+    expect(failure).toMatchObject(error);
+    expect(failure.message).toMatch(/^the order exists but is not paid: /);
+    expect(at.sim.orders).toMatchObject([{ isPaid: false }]);
+    expect(at.sim.tickets).toHaveLength(0);
 
-      at.sim.fail = undefined;
-      const ref = await at.create(order, { now: new Date(NOW.getTime() + 60_000) });
-      expect(ref).toEqual({ providerOrderId: at.sim.orders[0]?.id });
-      expect(at.sim.orders).toMatchObject([{ isPaid: true }]);
-      expect(at.sim.tickets).toHaveLength(1);
-    },
-  );
+    at.sim.fail = undefined;
+    const ref = await at.create(order, { now: new Date(NOW.getTime() + 60_000) });
+    expect(ref).toEqual({ providerOrderId: at.sim.orders[0]?.id });
+    expect(at.sim.orders).toMatchObject([{ isPaid: true }]);
+    expect(at.sim.tickets).toHaveLength(1);
+  });
 
   it.each(['POST /v2/orders', 'POST /v2/payments'])(
     'is made once although the answer to %s was lost',
@@ -573,7 +570,7 @@ describe('the payment', () => {
     },
   );
 
-  it('that is refused gives the order up', async () => {
+  it('that is refused causes GiveUp', async () => {
     const at = await stage();
     at.sim.fail = only('POST /v2/payments', refusal(400, 'BAD_REQUEST'));
     expect(await rejectionOf(at.create(orderOf()))).toMatchObject({
@@ -583,13 +580,13 @@ describe('the payment', () => {
     expect(at.sim.tickets).toHaveLength(0);
   });
 
-  it('that is refused because the order is paid counts as done', async () => {
+  it('that is refused because the order is paid counts as made', async () => {
     const { at, order, ref } = await placed();
     at.sim.fail = only('POST /v2/payments', refusal(400, 'IDEMPOTENCY_KEY_REUSED'));
     expect(await at.create(order)).toEqual(ref);
   });
 
-  it('that is refused leaves a doubt while Square does not show the order', async () => {
+  it('that is refused causes TryAgain with sent: true if Square does not show the order', async () => {
     const at = await stage();
     const order = orderOf();
     await at.create(order);
@@ -601,7 +598,7 @@ describe('the payment', () => {
   });
 });
 
-describe('a key that was used with another body', () => {
+describe('createOrder after IDEMPOTENCY_KEY_REUSED', () => {
   it('finds the order that an earlier attempt left, and pays it', async () => {
     const at = await stage();
     const order = orderOf({ serviceOrderId: 'order-1' });
@@ -617,13 +614,13 @@ describe('a key that was used with another body', () => {
     expect([at.sim.orders.length, at.sim.tickets.length]).toEqual([1, 1]);
   });
 
-  it('accepts a paid order as it is', async () => {
+  it('returns a paid order without a second payment', async () => {
     const { at, order, ref } = await placed();
     expect(await at.create({ ...order, notes: 'another' })).toEqual(ref);
     expect(at.sim.calls.filter(({ route }) => route === 'POST /v2/payments')).toHaveLength(1);
   });
 
-  it("ignores a till's own orders", async () => {
+  it('ignores orders without our reference', async () => {
     const at = await stage();
     const order = orderOf({ serviceOrderId: 'order-1' });
     await at.create(order);
@@ -634,13 +631,13 @@ describe('a key that was used with another body', () => {
     expect(at.bodyOf('POST /v2/payments')).toMatchObject({ order_id: 'found' });
   });
 
-  it('gives up if there is no such order', async () => {
+  it('throws GiveUp if it finds no order of ours', async () => {
     const at = await stage();
     at.sim.fail = only('POST /v2/orders', refusal(400, 'IDEMPOTENCY_KEY_REUSED'));
     expect(await rejectionOf(at.create(orderOf()))).toBeInstanceOf(GiveUp);
   });
 
-  it('is tried again if the search cannot be read', async () => {
+  it('throws TryAgain with sent: true if the search cannot be read', async () => {
     const at = await stage();
     at.sim.fail = (route) =>
       route === 'POST /v2/orders' ? refusal(400, 'IDEMPOTENCY_KEY_REUSED') : { status: 200, body: { orders: 'none' } };
@@ -650,26 +647,34 @@ describe('a key that was used with another body', () => {
 
 describe('a refusal by Square', () => {
   it.each<[string, object, string]>([
-    ['422 UNPROCESSABLE_ENTITY', refusal(422, 'UNPROCESSABLE_ENTITY'), 'GiveUp'],
-    ['404 NOT_FOUND', refusal(404, 'NOT_FOUND'), 'NeedsOperator'],
-    ['404 of a proxy', { status: 404, body: '<html>' }, 'NeedsOperator'],
-    ['405', refusal(405, 'METHOD_NOT_ALLOWED'), 'NeedsOperator'],
-    ['400 LOCATION_MISMATCH', refusal(400, 'LOCATION_MISMATCH'), 'NeedsOperator'],
-    ['400 of the location', refusal(400, 'INVALID_VALUE', { field: 'order.location_id' }), 'NeedsOperator'],
+    ['422 UNPROCESSABLE_ENTITY causes GiveUp', refusal(422, 'UNPROCESSABLE_ENTITY'), 'GiveUp'],
+    ['404 NOT_FOUND causes NeedsOperator', refusal(404, 'NOT_FOUND'), 'NeedsOperator'],
+    ['404 of a proxy causes NeedsOperator', { status: 404, body: '<html>' }, 'NeedsOperator'],
+    ['405 causes NeedsOperator', refusal(405, 'METHOD_NOT_ALLOWED'), 'NeedsOperator'],
+    ['400 LOCATION_MISMATCH causes NeedsOperator', refusal(400, 'LOCATION_MISMATCH'), 'NeedsOperator'],
     [
-      '400 of a catalog object',
+      '400 of the location causes NeedsOperator',
+      refusal(400, 'INVALID_VALUE', { field: 'order.location_id' }),
+      'NeedsOperator',
+    ],
+    [
+      '400 of a catalog object causes NeedsOperator',
       refusal(400, 'INVALID_VALUE', { field: 'order.line_items[0].catalog_object_id' }),
       'NeedsOperator',
     ],
-    ['400 of the application', refusal(400, 'X', { category: 'AUTHENTICATION_ERROR' }), 'NeedsOperator'],
-    ['409 CONFLICT', refusal(409, 'CONFLICT'), 'TryAgain'],
-    ['409 of a proxy', { status: 409, body: '' }, 'TryAgain'],
-    ['400 TEMPORARY_ERROR', refusal(400, 'TEMPORARY_ERROR'), 'TryAgain'],
-    ['400 RATE_LIMITED', refusal(400, 'RATE_LIMITED'), 'TryAgain'],
-    ['408 REQUEST_TIMEOUT', refusal(408, 'REQUEST_TIMEOUT'), 'TryAgain'],
-    ['400 API_ERROR', refusal(400, 'X', { category: 'API_ERROR' }), 'TryAgain'],
-    ['200 without an order', { status: 200, body: {} }, 'TryAgain'],
-    ['200 without a total', { status: 200, body: { order: { id: 'o' } } }, 'TryAgain'],
+    [
+      '400 of the application causes NeedsOperator',
+      refusal(400, 'X', { category: 'AUTHENTICATION_ERROR' }),
+      'NeedsOperator',
+    ],
+    ['409 CONFLICT causes TryAgain', refusal(409, 'CONFLICT'), 'TryAgain'],
+    ['409 of a proxy causes TryAgain', { status: 409, body: '' }, 'TryAgain'],
+    ['400 TEMPORARY_ERROR causes TryAgain', refusal(400, 'TEMPORARY_ERROR'), 'TryAgain'],
+    ['400 RATE_LIMITED causes TryAgain', refusal(400, 'RATE_LIMITED'), 'TryAgain'],
+    ['408 REQUEST_TIMEOUT causes TryAgain', refusal(408, 'REQUEST_TIMEOUT'), 'TryAgain'],
+    ['400 API_ERROR causes TryAgain', refusal(400, 'X', { category: 'API_ERROR' }), 'TryAgain'],
+    ['200 without an order causes TryAgain', { status: 200, body: {} }, 'TryAgain'],
+    ['200 without a total causes TryAgain', { status: 200, body: { order: { id: 'o' } } }, 'TryAgain'],
   ])('%s', async (_name, fault, name) => {
     const at = await stage();
     at.sim.fail = only('POST /v2/orders', fault as { status: number });
@@ -678,7 +683,7 @@ describe('a refusal by Square', () => {
     expect(error.message).not.toContain('Ada');
   });
 
-  it('is reported with code and field, never with its detail, which may quote the member', async () => {
+  it('is reported with code and field, but not with its detail, which may quote the member', async () => {
     const at = await stage();
     const detail = 'Ada Lovelace: `x` is no name';
     at.sim.fail = only('POST /v2/orders', refusal(400, 'INVALID_VALUE', { field: 'order.ticket_name', detail }));
@@ -689,7 +694,7 @@ describe('a refusal by Square', () => {
   });
 
   it.each(['burger-classic', 'cheddar'])(
-    'of an item or modifier that is not in the catalog names it: %s',
+    'of an item or modifier that is not in the catalog causes NeedsOperator that names it: %s',
     async (ours) => {
       const at = await stage();
       const settings = { ...at.settings, itemMap: { ...at.settings.itemMap, [ours]: 'NOSUCHOBJECT' } };
@@ -738,14 +743,14 @@ describe('signatures of Square', () => {
     );
   });
 
-  it('cover a URL of ours: the one in the settings, or the called one', () => {
+  it('cover notificationUrl if it is set, and not the called URL', () => {
     const elsewhere = 'https://expediter.example.com/webhook/square/club-2?token=t-2';
     expect(() => verify({ ...vector, url: elsewhere }, { notificationUrl: WEBHOOK_URL })).toThrow(
       new NotAuthentic('the signature in x-square-hmacsha256-signature is wrong'),
     );
   });
 
-  it('are refused if neither the settings nor PUBLIC_URL give the URL', () => {
+  it('are refused if neither notificationUrl nor PUBLIC_URL gives the URL', () => {
     for (const path of ['', '/webhook/square/club-1?token=t-1']) {
       const forPath = createHmac('sha256', key).update(path).update(body).digest('base64');
       expect(() => verify({ ...vector, url: path, signature: forPath })).toThrow(
@@ -754,14 +759,14 @@ describe('signatures of Square', () => {
     }
   });
 
-  it('are refused without a key, and the error says how to get it', () => {
+  it('are refused without signatureKey, with an error that says how to get it', () => {
     const settings = Settings.parse({ accessToken: 'a', locationId: 'L1' });
     expect(() => square.translateWebhook(webhookAt(NOW, body), settings)).toThrow(
       new NotAuthentic('signatureKey is missing: run expediter provider connect, which puts it into the settings'),
     );
   });
 
-  it('need PUBLIC_URL unless the settings name the URL', () => {
+  it('need PUBLIC_URL unless notificationUrl is set', () => {
     const settings = Settings.parse({ accessToken: 'a', locationId: 'L1' });
     expect(square.needsPublicUrl?.(settings)).toBe(true);
     expect(square.needsPublicUrl?.({ ...settings, notificationUrl: WEBHOOK_URL })).toBe(false);
@@ -806,7 +811,7 @@ describe('events of Square', () => {
   };
   const updated = published.data.object.order_fulfillment_updated;
 
-  it("are read as published, with only Square's id", () => {
+  it("are read with status, time and Square's id of the order", () => {
     expect(translate(published)).toEqual([
       {
         status: 'in_progress',
@@ -817,7 +822,7 @@ describe('events of Square', () => {
     ]);
   });
 
-  it('report each change of a state, and nothing without a change', () => {
+  it('are read as one status for each changed state', () => {
     const event = fulfillmentUpdated([
       { new_state: 'PROPOSED' },
       { old_state: null, new_state: 'PROPOSED' },
@@ -835,7 +840,7 @@ describe('events of Square', () => {
       ['FAILED', 'CANCELED'],
       ['failed', 'cancelled'],
     ],
-  ])('end no order while its other fulfillment continues: %j', async (states, statuses) => {
+  ])('do not end an order while one of its fulfillments continues: %j', async (states, statuses) => {
     const moved = states.map((new_state) => ({ old_state: 'RESERVED', new_state }));
     expect(translate(fulfillmentUpdated(moved)).map(({ status }) => status)).toEqual(statuses);
     const { at, order, ref } = await placed();
@@ -843,14 +848,14 @@ describe('events of Square', () => {
     expect((await at.read(ref, order)).map(({ status }) => status)).toEqual(statuses);
   });
 
-  it('complete no order with closedMeansCompleted: false', () => {
+  it('do not complete an order with closedMeansCompleted: false', () => {
     const event = fulfillmentUpdated([{ old_state: 'PREPARED', new_state: 'COMPLETED' }]);
     expect(translate(event)).toHaveLength(1);
     expect(translate(event, { closedMeansCompleted: false })).toEqual([]);
   });
 
   it.each([undefined, null, 7, 'soon', '2020-04-16T23:16:30', '0000-01-01T00:00:00Z'])(
-    'have the time of sending if updated_at is %j',
+    'have the time of created_at if updated_at is %j',
     (updated_at) => {
       const event = fulfillmentUpdated([{ new_state: 'RESERVED' }], { updated_at });
       expect(translate(event)).toMatchObject([{ occurredAt: '2020-04-16T23:16:30.789Z' }]);
@@ -872,7 +877,7 @@ describe('events of Square', () => {
     ['no location', fulfillmentUpdated([], { location_id: undefined })],
     ['no state', fulfillmentUpdated([{ old_state: 'PROPOSED' }])],
     ['no list', fulfillmentUpdated({} as never)],
-  ])('with %s are refused', (_name, event) => {
+  ])('with %s are refused with Poison', (_name, event) => {
     expect(() => translate(event)).toThrow(Poison);
   });
 
@@ -888,7 +893,7 @@ describe('events of Square', () => {
 });
 
 describe('cancelOrder', () => {
-  it("cancels the fulfillment with the order's version and its key, without touching the payment", async () => {
+  it('sets the fulfillment to CANCELED and leaves the payment as it is', async () => {
     const { at, order, ref } = await placed({ serviceOrderId: 'order-1' });
     expect(await at.cancel(ref, order)).toBe('cancelled');
     expect(at.bodyOf(`PUT /v2/orders/${ref.providerOrderId}`)).toEqual({
@@ -903,7 +908,7 @@ describe('cancelOrder', () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it.each(['pickup', 'delivery'] as const)('gives staff the reason of a cancelled %s', async (type) => {
+  it.each(['pickup', 'delivery'] as const)('sends the reason as cancel_reason of a %s', async (type) => {
     const { at, order, ref } = await placed({ type });
     expect(await at.cancel(ref, Object.assign(order, { cancelReason: 'Rain, '.repeat(30) }))).toBe('cancelled');
     expect(at.bodyOf(`PUT /v2/orders/${ref.providerOrderId}`)).toMatchObject({
@@ -928,30 +933,33 @@ describe('cancelOrder', () => {
     expect(at.sim.orders).toMatchObject([{ isPaid: false, stage: 'CANCELED' }]);
   });
 
-  it.each(['COMPLETED', 'FAILED', 'order.updated COMPLETED'])('is too late if the order is %s', async (state) => {
+  it.each(['COMPLETED', 'FAILED', 'order.updated COMPLETED'])('throws GiveUp if the order is %s', async (state) => {
     const { at, order, ref } = await placed();
     at.sim.become?.(first(at.sim.tickets), state);
     const error = await rejectionOf(at.cancel(ref, order));
     expect(error).toMatchObject({ name: 'GiveUp', reason: 'The restaurant can no longer cancel this order.' });
   });
 
-  it.each([409, 400])('is tried again with a new key if the till changed the order meanwhile (%i)', async (status) => {
-    const { at, order, ref } = await placed();
-    at.sim.miscancel = () => refusal(status, status === 409 ? 'CONFLICT' : 'VERSION_MISMATCH');
-    expect(await rejectionOf(at.cancel(ref, order))).toBeInstanceOf(TryAgain);
-    at.sim.miscancel = undefined;
-    at.sim.become?.(first(at.sim.tickets), 'RESERVED');
-    expect(await at.cancel(ref, order)).toBe('cancelled');
-  });
+  it.each([409, 400])(
+    'throws TryAgain if the till changed the order meanwhile, and the repeat succeeds (%i)',
+    async (status) => {
+      const { at, order, ref } = await placed();
+      at.sim.miscancel = () => refusal(status, status === 409 ? 'CONFLICT' : 'VERSION_MISMATCH');
+      expect(await rejectionOf(at.cancel(ref, order))).toBeInstanceOf(TryAgain);
+      at.sim.miscancel = undefined;
+      at.sim.become?.(first(at.sim.tickets), 'RESERVED');
+      expect(await at.cancel(ref, order)).toBe('cancelled');
+    },
+  );
 
-  it('does not send a fulfillment without a uid, which would create another', async () => {
+  it('throws TryAgain for a fulfillment without a uid, because sending it would create another one', async () => {
     const { at, order, ref } = await placed();
     at.shows({ fulfillments: [{ state: 'PREPARED' }] });
     expect(await rejectionOf(at.cancel(ref, order))).toBeInstanceOf(TryAgain);
     expect(at.sim.cancels).toBe(0);
   });
 
-  it('does not report an absent order if it cannot search all orders', async () => {
+  it('returns absent only after it has searched all orders', async () => {
     const at = await stage();
     at.sim.fail = only('POST /v2/orders/search', refusal(400, 'BAD_REQUEST'));
     expect(await rejectionOf(at.cancel({}, orderOf()))).toBeInstanceOf(NeedsOperator);
@@ -961,7 +969,7 @@ describe('cancelOrder', () => {
     expect(await at.cancel({}, orderOf())).toBe('absent');
   });
 
-  it("needs no more scopes of a seller's token than orders need", async () => {
+  it("works with a seller's token that has only the scopes for orders", async () => {
     const at = await stage();
     const order = orderOf();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
@@ -971,7 +979,7 @@ describe('cancelOrder', () => {
 });
 
 describe('readStatus', () => {
-  it("reads the till's current estimate", async () => {
+  it("reads the till's current estimate of a pickup or delivery", async () => {
     const at = await stage();
     for (const type of ['pickup', 'delivery'] as const) {
       const order = orderOf({ type });
@@ -996,7 +1004,7 @@ describe('readStatus', () => {
     ['CANCELED Fire drill', 'Fire drill', 'restaurant_cancelled'],
     ['CANCELED', undefined, 'restaurant_cancelled'],
     ['FAILED', undefined, 'other'],
-  ])('reads the reason of an order that is %s', async (native, reason, reasonCode) => {
+  ])('reads reason and reasonCode of an order in the state "%s"', async (native, reason, reasonCode) => {
     const { at, order, ref } = await placed();
     at.sim.become?.(first(at.sim.tickets), native);
     const [event] = await at.read(ref, order);
@@ -1004,7 +1012,7 @@ describe('readStatus', () => {
   });
 
   it.each(['pickup', 'delivery'] as const)(
-    'does not read the time that we sent as an estimate of a %s',
+    'does not read the requested time that we sent as an estimate of a %s',
     async (type) => {
       const at = await stage();
       const order = orderOf({ type, placedAt: '2026-01-31T18:00:00Z' });
@@ -1023,14 +1031,14 @@ describe('readStatus', () => {
     },
   );
 
-  it('reads an expired fulfillment as an order that nobody started', async () => {
+  it('reads an expired fulfillment as failed with the reasonCode no_answer', async () => {
     const { at, order, ref } = await placed();
     const expired = { uid: 'f', state: 'FAILED', pickup_details: { expired_at: '2026-01-31T19:00:00Z' } };
     at.shows({ fulfillments: [expired] });
     expect(await at.read(ref, order)).toMatchObject([{ status: 'failed', reasonCode: 'no_answer' }]);
   });
 
-  it('sends one request, and names the order by both ids, even if its reference was shortened', async () => {
+  it('sends one request, and returns both ids even if the reference was shortened', async () => {
     const { at, order, ref } = await placed({ serviceOrderId: 'order-'.padEnd(120, 'long-') });
     at.sim.become?.(first(at.sim.tickets), 'PREPARED');
     const updatedAt = expect.stringMatching(/^20.*Z$/) as string;
@@ -1059,7 +1067,7 @@ describe('readStatus', () => {
     ['of another location', { location_id: 'L0THER' }],
     ['with another reference', { reference_id: 'order-2' }],
     ['of another id', { id: 'OTHER' }],
-  ])('refuses an order %s', async (_name, changed) => {
+  ])('throws TryAgain if the answer is about an order %s', async (_name, changed) => {
     const { at, order, ref } = await placed();
     const fulfillments = [{ state: 'COMPLETED' }];
     at.shows({ fulfillments, ...changed });
@@ -1068,13 +1076,13 @@ describe('readStatus', () => {
     expect(await at.read(ref, order)).toMatchObject([{ status: 'completed' }]);
   });
 
-  it('reads no status from a completed fulfillment with closedMeansCompleted: false, like webhooks', async () => {
+  it('reads no status from a completed fulfillment with closedMeansCompleted: false', async () => {
     const { at, order, ref } = await placed();
     at.sim.become?.(first(at.sim.tickets), 'COMPLETED');
     expect(await at.read(ref, order, { settings: { ...at.settings, closedMeansCompleted: false } })).toEqual([]);
   });
 
-  it('needs ORDERS_READ of a seller', async () => {
+  it("throws NeedsOperator if the seller's token lacks the scope ORDERS_READ", async () => {
     const at = await stage();
     const order = orderOf();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
@@ -1086,7 +1094,7 @@ describe('readStatus', () => {
 });
 
 describe('check', () => {
-  it("passes with a seller's token for the location, or for its orders only", async () => {
+  it("passes with a seller's token that cannot read the location, but its orders", async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     await at.check({ settings });
@@ -1120,7 +1128,7 @@ describe('check', () => {
     expectError(await rejectionOf(at.check()), NeedsOperator, 'the location of locationId is inactive');
   });
 
-  it('refuses an alias of the location, which webhooks do not use', async () => {
+  it('fails if locationId is an alias, because webhooks do not use aliases', async () => {
     const at = await stage();
     const error = await rejectionOf(at.check({ settings: { ...at.settings, locationId: 'main' } }));
     expectError(error, NeedsOperator, 'locationId is an alias of the location');
@@ -1131,7 +1139,7 @@ describe('check', () => {
     ['GET /v2/locations/', { status: 403 }, NeedsOperator, /use a locationId of the token/],
     ['GET /v2/locations/', refusal(400, 'BAD_REQUEST'), NeedsOperator, /refused the location of locationId with 400/],
     ['GET /v2/locations/', { status: 200, body: '<html>' }, NeedsOperator, /check baseUrl/],
-  ])('distinguishes answers to %s: %j', async (route, fault, type, words) => {
+  ])('throws an error that says why if %s is answered %j', async (route, fault, type, words) => {
     const at = await stage();
     at.sim.fail = (each) => (each.startsWith(route) ? fault : undefined);
     expectError(await rejectionOf(at.check()), type, words);
@@ -1141,7 +1149,7 @@ describe('check', () => {
 describe('connect', () => {
   const NEXT_URL = WEBHOOK_URL.replace('t-1', 't-2');
 
-  it('subscribes to order events, and gets the key that signs webhooks', async () => {
+  it('subscribes to order events and returns the signatureKey for the settings', async () => {
     const at = await stage();
     const { signatureKey: _key, ...unconnected } = at.settings;
     const connection = await at.connect(WEBHOOK_URL, { settings: unconnected });
@@ -1172,7 +1180,7 @@ describe('connect', () => {
     expect(at.sim.calls.filter(({ route }) => route.startsWith('PUT'))).toHaveLength(0);
   });
 
-  it('with a new token moves the subscription to the new URL, and keeps its key', async () => {
+  it('with a new webhook token, moves the subscription to the new URL and keeps its key', async () => {
     const at = await stage();
     const one = await at.connect(WEBHOOK_URL);
     const two = await at.connect(NEXT_URL);
@@ -1180,7 +1188,7 @@ describe('connect', () => {
     expect(two.settings).toEqual({ ...one.settings, notificationUrl: NEXT_URL });
   });
 
-  it('with a new token drops no event, neither an early one for the new URL nor a late one for the old', async () => {
+  it('with a new webhook token, events for the old and the new URL are both accepted meanwhile', async () => {
     const at = await stage();
     await at.create(orderOf());
     const one = await at.connect(WEBHOOK_URL);
@@ -1204,7 +1212,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions).toMatchObject([{ enabled: true }]);
   });
 
-  it('adds a missing event, and keeps the other events', async () => {
+  it('adds missing event types to the subscription and keeps the others', async () => {
     const at = await stage();
     await at.connect(WEBHOOK_URL);
     Object.assign(first(at.sim.subscriptions), { event_types: ['order.updated', 'payment.created'] });
@@ -1213,7 +1221,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions).toMatchObject([{ enabled: true, event_types }]);
   });
 
-  it('does not change other subscriptions, on any number of pages', async () => {
+  it('does not change the subscriptions of other locations', async () => {
     const at = await stage();
     for (const name of ['club-2', 'club-3', 'club-10', 'club-11', 'club-12']) {
       await at.connect(WEBHOOK_URL.replace('club-1', name));
@@ -1224,7 +1232,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions.at(-1)?.notification_url).toBe(NEXT_URL);
   });
 
-  it('keeps the enabled one of two subscriptions, and names the other for deletion', async () => {
+  it('uses the enabled one of two subscriptions, and asks to delete the other', async () => {
     const at = await stage();
     await at.connect(WEBHOOK_URL);
     const one = first(at.sim.subscriptions);
@@ -1234,7 +1242,7 @@ describe('connect', () => {
     expect(settings).toMatchObject({ signatureKey: one.signature_key });
   });
 
-  it('changes nothing if the key cannot be read', async () => {
+  it("throws TryAgain and changes nothing if the subscription's key cannot be read", async () => {
     const at = await stage();
     await at.connect(WEBHOOK_URL);
     at.sim.fail = only(`GET /v2/webhooks/subscriptions/${first(at.sim.subscriptions).id}`, { status: 500 });
@@ -1242,7 +1250,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions).toMatchObject([{ notification_url: WEBHOOK_URL }]);
   });
 
-  it("with a seller's token says what to do by hand", async () => {
+  it("says what to do by hand if it has only a seller's token", async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     const { done, todo, settings: kept } = await at.connect(WEBHOOK_URL, { settings });
@@ -1260,7 +1268,7 @@ describe('connect', () => {
     expect(lacking.todo[0]).toContain('ORDERS_WRITE, PAYMENTS_WRITE');
   });
 
-  it('prints the page where the seller agrees, and makes a refresh token of its code', async () => {
+  it('prints the URL where the seller agrees, and then gets a refresh token for the code', async () => {
     const at = await stage('EUR', true);
     const { refreshToken, ...unauthorised } = at.settings;
     const asked = await at.connect(WEBHOOK_URL, { settings: unauthorised });
@@ -1287,7 +1295,7 @@ describe('connect', () => {
     expect(again.message).not.toContain(authorizationCode);
   });
 
-  it('keeps the token of the code although the rest fails, because the code is spent', async () => {
+  it('returns the token for the code even if the rest fails', async () => {
     const at = await stage('EUR', true);
     const { refreshToken, ...unauthorised } = at.settings;
     at.sim.fail = only('POST /oauth2/token/status', { status: 500 });
@@ -1298,14 +1306,14 @@ describe('connect', () => {
     expect(unused).toBe(false);
   });
 
-  it("is tried again if Square's error about the token is unknown", async () => {
+  it('throws TryAgain if Square answers 500 about the token', async () => {
     const at = await stage();
     at.sim.fail = only('POST /oauth2/token/status', { status: 500 });
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     expect(await rejectionOf(at.connect(WEBHOOK_URL, { settings }))).toBeInstanceOf(TryAgain);
   });
 
-  it('reports a wrong token', async () => {
+  it('throws NeedsOperator that names accessToken if it is wrong', async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: 'EAAAwrong' };
     const error = await rejectionOf(at.connect(WEBHOOK_URL, { settings }));
@@ -1314,12 +1322,17 @@ describe('connect', () => {
   });
 
   it.each<[string, string, object, string]>([
-    ['refused', 'POST /v2/webhooks/subscriptions', refusal(400, 'BAD_REQUEST'), 'NeedsOperator'],
-    ['tried at the wrong host', 'GET /v2/webhooks/subscriptions', { status: 404, body: '<html>' }, 'NeedsOperator'],
-    ['answered unreadably', 'GET /v2/webhooks/subscriptions', { status: 200, body: '<html>' }, 'NeedsOperator'],
+    ['refused with 400', 'POST /v2/webhooks/subscriptions', refusal(400, 'BAD_REQUEST'), 'NeedsOperator'],
+    [
+      'answered 404 by another host',
+      'GET /v2/webhooks/subscriptions',
+      { status: 404, body: '<html>' },
+      'NeedsOperator',
+    ],
+    ['answered with HTML', 'GET /v2/webhooks/subscriptions', { status: 200, body: '<html>' }, 'NeedsOperator'],
     ['answered with 429', 'POST /v2/webhooks/subscriptions', { status: 429 }, 'TryAgain'],
-    ['in conflict', 'POST /v2/webhooks/subscriptions', refusal(409, 'CONFLICT'), 'TryAgain'],
-  ])('fails if it is %s', async (_name, route, fault, name) => {
+    ['answered with 409', 'POST /v2/webhooks/subscriptions', refusal(409, 'CONFLICT'), 'TryAgain'],
+  ])('throws an error if the request about subscriptions is %s', async (_name, route, fault, name) => {
     const at = await stage();
     at.sim.fail = only(route, fault as { status: number });
     expect(await rejectionOf(at.connect(WEBHOOK_URL))).toMatchObject({ name });

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { KitchenOrder } from '../../src/core/domain/order.ts';
 
-it('the committed JSON Schema equals the schema of the code', async () => {
+it('the committed JSON Schema of an order equals the schema in the code', async () => {
   // Where it is not:
   // npm exec -- node --input-type=module -e "import { z } from 'zod';
   //   import { KitchenOrder } from './src/core/domain/order.ts';

@@ -93,17 +93,17 @@ providerContract(standard, {
 });
 
 describe('settings', () => {
-  it('refuse a previous secret without a current one', () => {
+  it('refuse previousSecret without secret', () => {
     expect(standard.settings.safeParse({ ...unsigned, previousSecret: PREVIOUS }).success).toBe(false);
   });
 
-  it('accept a secret without its prefix, like the libraries', () => {
+  it('accept a secret without the prefix whsec_', () => {
     expect(standard.settings.safeParse({ ...unsigned, secret: SECRET.slice('whsec_'.length) }).success).toBe(true);
   });
 });
 
 describe('translateWebhook', () => {
-  it('reads every field', () => {
+  it('reads every field of an order.status webhook', () => {
     const order = {
       id: 'pos-1',
       status: 'CANCELLED',
@@ -132,7 +132,7 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it("reads an order with only the POS's id, and reads null and empty as absent", () => {
+  it("reads an order with only the POS's id, and null and empty fields as absent", () => {
     const order = { thirdPartyReference: null, id: 'pos-1', reason: '', occurredAt: null };
     expect(translate(webhookAt(NOW, statusOf(order)))).toEqual([
       { status: 'ready', providerOrderId: 'pos-1', nativeStatus: 'READY' },
@@ -153,7 +153,7 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('ignores brackets within a text when it counts levels', () => {
+  it('accepts a text with 200 brackets, which are not levels of JSON', () => {
     const reason = `\\" ${'[{'.repeat(200)} \\\\`;
     const [event] = translate(webhookAt(NOW, statusOf({ reason })));
     expect(event?.reason).toBe(reason);
@@ -163,7 +163,7 @@ describe('translateWebhook', () => {
     ['an unknown status', statusOf({ status: 'SHREDDED' })],
     ['a status that is a property of Object.prototype', statusOf({ status: 'constructor' })],
     ['another event type with any content', '{"eventType":"order.paid","order":7}'],
-  ])('finds no event in %s', (_name, body) => {
+  ])('returns no event for %s', (_name, body) => {
     expect(translate(webhookAt(NOW, body))).toEqual([]);
   });
 
@@ -188,7 +188,7 @@ describe('translateWebhook', () => {
       'order.id: Invalid input: expected string',
     ],
     ['no status', statusOf({ status: undefined }), 'order.status: Invalid input: expected string, received undefined'],
-  ])('drops %s, with the fault and without values', (_name, body, message) => {
+  ])('throws Poison with the fault and without values: %s', (_name, body, message) => {
     const error = errorOf(() => translate(webhookAt(NOW, body)));
     expectError(error, Poison, message);
     expect(error.message).not.toContain('secret');
@@ -202,18 +202,18 @@ describe('translateWebhook', () => {
     ['a time as a number', { occurredAt: 1769880600 }, { occurredAt: undefined }],
     ['a reason that is an object', { reason: { text: 'no dough' } }, { reason: undefined }],
     ['a reason that is a list', { reason: ['no dough', 'no oven'] }, { reason: 'no dough; no oven' }],
-  ])('reads %s, or leaves it out', (_name, said, read) => {
+  ])('reads the status, and the rest if it is readable: %s', (_name, said, read) => {
     expect(translate(webhookAt(NOW, statusOf(said)))).toMatchObject([{ status: 'ready', ...read }]);
   });
 
   describe('with a secret', () => {
     const body = statusOf({});
 
-    it('accepts a signature by the scheme’s own library, over the bytes', () => {
+    it('accepts a signature made by the scheme’s own library', () => {
       expect(translate(signedBy(SECRET, statusOf({ reason: 'Teig ist aus – 🍕' })), signed)).toHaveLength(1);
     });
 
-    it('accepts one right signature among several', () => {
+    it('accepts a webhook if one of its signatures is right', () => {
       const webhook = signedBy(SECRET, body);
       const ours = webhook.headers['webhook-signature'];
       const others = `v1a,${'x'.repeat(88)} ${new Scheme(STRANGER).sign('msg-1', NOW, body)} v1`;
@@ -221,7 +221,7 @@ describe('translateWebhook', () => {
       expect(translate(webhook, signed)).toHaveLength(1);
     });
 
-    it('accepts a right signature in a header that was split, folded or joined', () => {
+    it('accepts a right signature in a header that a proxy split, folded or joined', () => {
       const webhook = signedBy(SECRET, body);
       const [, base64 = ''] = (webhook.headers['webhook-signature'] ?? '').split(',');
       for (const header of [
@@ -252,7 +252,7 @@ describe('translateWebhook', () => {
       );
     });
 
-    it('accepts the previous secret only while it is set', () => {
+    it('accepts a signature by previousSecret only while it is set', () => {
       const webhook = signedBy(PREVIOUS, body);
       expect(translate(webhook, { ...signed, previousSecret: PREVIOUS })).toHaveLength(1);
       expect(() => translate(webhook, signed)).toThrow(NotAuthentic);
@@ -265,14 +265,14 @@ describe('translateWebhook', () => {
     it.each([
       [-301, 'old'],
       [301, 'ahead'],
-    ])('drops a timestamp %i s from the arrival', (seconds, word) => {
+    ])('throws NotAuthentic for a timestamp %i s from the arrival', (seconds, word) => {
       const webhook = signedBy(SECRET, body, laterBy(seconds));
       expect(() => translate(webhook, signed)).toThrow(
         new NotAuthentic(`the signature is right, but webhook-timestamp is over 300 s ${word}`),
       );
     });
 
-    it('drops a webhook whose body, id or timestamp was changed', () => {
+    it('throws NotAuthentic if the body, id or timestamp was changed', () => {
       const webhook = signedBy(SECRET, body);
       const { headers } = webhook;
       const later = String(NOW.getTime() / 1000 + 1);
@@ -288,19 +288,22 @@ describe('translateWebhook', () => {
       }
     });
 
-    it('drops a timestamp that is not a number, even if signed', () => {
+    it('throws NotAuthentic for a signed timestamp that is not a number', () => {
       const webhook = signedBy(SECRET, body, new Date(Number.NaN));
       expect(webhook.headers['webhook-timestamp']).toBe('NaN');
       expect(() => translate(webhook, signed)).toThrow('webhook-timestamp is not a number of seconds');
     });
 
-    it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('drops a webhook without %s', (name) => {
-      const webhook = signedBy(SECRET, body);
-      const { [name]: _left, ...headers } = webhook.headers;
-      expect(() => translate({ ...webhook, headers }, signed)).toThrow(
-        new NotAuthentic(`the header ${name} is missing`),
-      );
-    });
+    it.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])(
+      'throws NotAuthentic without the header %s',
+      (name) => {
+        const webhook = signedBy(SECRET, body);
+        const { [name]: _left, ...headers } = webhook.headers;
+        expect(() => translate({ ...webhook, headers }, signed)).toThrow(
+          new NotAuthentic(`the header ${name} is missing`),
+        );
+      },
+    );
   });
 });
 
@@ -344,7 +347,7 @@ describe('readStatus', () => {
     vi.useRealTimers();
   });
 
-  it('sends no signature without a secret, and no unknown id', async () => {
+  it('sends no signature without a secret, and no id that is unknown', async () => {
     const { requests, read } = await readFrom(said({ thirdPartyReference: order.serviceOrderId, id: 'pos-9' }), {
       unsigned: true,
     });
@@ -365,7 +368,7 @@ describe('readStatus', () => {
     ['another order of ours', { thirdPartyReference: 'o-2' }],
     ['another order of its own', { id: 'pos-2' }],
     ['no order', {}],
-  ])('refuses an answer about %s', async (_name, named) => {
+  ])('throws TryAgain for an answer about %s', async (_name, named) => {
     const { read } = await readFrom(said(named));
     await expect(read({ providerOrderId: 'pos-1' })).rejects.toBeInstanceOf(TryAgain);
   });
@@ -373,7 +376,7 @@ describe('readStatus', () => {
   it.each([
     ['an unknown status', said({ thirdPartyReference: order.serviceOrderId, status: 'BURNT' })],
     ['another event', { eventType: 'order.receipt' }],
-  ])('reads no event from %s', async (_name, answer) => {
+  ])('returns no event for %s', async (_name, answer) => {
     const { read } = await readFrom(answer);
     expect(await read({})).toEqual([]);
   });
@@ -389,7 +392,7 @@ describe('cancelOrder', () => {
     return { requests, cancel: async (ref: OrderRef) => standard.cancelOrder?.(ref, order, context) };
   }
 
-  it('posts both ids and the reason, signed like an order, with a key that no order has', async () => {
+  it('posts both ids and the reason, signed, with an idempotency key of its own', async () => {
     const { requests, cancel } = await cancelAt(200, { cancelled: true });
     expect(await cancel({ providerOrderId: 'pos-1' })).toBe('cancelled');
     const { path, headers, body } = first(requests);
@@ -417,12 +420,12 @@ describe('cancelOrder', () => {
     [200, { cancelled: false }, 'requested'],
     [200, { cancelled: 'true' }, 'requested'],
     [404, { reason: 'No such order.' }, 'absent'],
-  ])('reads %i %j as %s', async (status, answer, meaning) => {
+  ])('answered %i %j, returns %s', async (status, answer, meaning) => {
     const { cancel } = await cancelAt(status, answer);
     expect(await cancel({})).toBe(meaning);
   });
 
-  it.each([404, 405])('does not read a %i without a reason as an absent order', async (status) => {
+  it.each([404, 405])('throws NeedsOperator after a %i without a reason', async (status) => {
     const { cancel } = await cancelAt(status, { error: 'Not Found' });
     expectError(await rejectionOf(cancel({})), NeedsOperator, 'check cancelUrl');
   });
@@ -430,7 +433,7 @@ describe('cancelOrder', () => {
   it.each([
     [409, { reason: ' It is ready. ', reasonCode: 'other' }, { reason: 'It is ready.', reasonCode: 'other' }],
     [422, {}, { reason: 'The restaurant can no longer cancel this order.', reasonCode: undefined }],
-  ])('gives up on %i %j', async (status, answer, refusal) => {
+  ])('throws GiveUp after %i %j', async (status, answer, refusal) => {
     const { cancel } = await cancelAt(status, answer);
     await expect(cancel({})).rejects.toMatchObject({ name: 'GiveUp', httpStatus: status, ...refusal });
   });
@@ -481,7 +484,7 @@ describe('createOrder', () => {
     ['注文 1\n', '%E6%B3%A8%E6%96%87%201%0A'],
     ['50%20', '50%2520'],
     ['o/1:a', 'o/1:a'],
-  ])('sends any id in its headers: %j', async (serviceOrderId, header) => {
+  ])('sends the id %j percent-encoded in its headers', async (serviceOrderId, header) => {
     const { url, requests } = await posThat((_request, response) => response.writeHead(201).end('{}'));
     await standard.createOrder({ ...order, serviceOrderId }, contextOf(url, { secret: SECRET }));
     const { headers, body } = first(requests);
@@ -497,7 +500,7 @@ describe('createOrder', () => {
     [200, '{"providerOrderId":7}', {}],
     [200, `{"providerOrderId":"${'x'.repeat(256)}"}`, {}],
     [200, `{"providerOrderId":"pos-1","more":"${'x'.repeat(2 ** 20)}"}`, {}],
-  ])('accepts %i %.40s as a ticket', async (status, body, ref) => {
+  ])('counts %i %.40s as a ticket', async (status, body, ref) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));
     expect(await create(url)).toEqual(ref);
   });
@@ -508,13 +511,13 @@ describe('createOrder', () => {
     [409, '{"error":"conflict"}'],
     [200, '<html>'],
     [200, '{"success":false}'],
-  ])('is in doubt after %i %s, which does not say that it took the order', async (status, body) => {
+  ])('throws TryAgain with sent: true after %i %s, which does not say that it took the order', async (status, body) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body));
     expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: true, httpStatus: status });
   });
 
   it.each(['{"message":"Bad Request"}', 'sold out'])(
-    'needs an operator after 400 %s, which is not in our format',
+    'throws NeedsOperator after 400 %s, which is not in our format',
     async (body) => {
       const { url } = await posThat((_request, response) => response.writeHead(400).end(body));
       expect(await failureOf(url)).toBeInstanceOf(NeedsOperator);
@@ -522,7 +525,7 @@ describe('createOrder', () => {
   );
 
   it.each(['', '{}'])(
-    'believes 400, 409 and 422 with the body "%s" only if the POS named a ticket lately',
+    'reads 400, 409 and 422 with the body "%s" as answers of the POS only if the POS named a ticket lately',
     async (body) => {
       const answers = async (status: number, named: boolean) => {
         const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));
@@ -554,14 +557,14 @@ describe('createOrder', () => {
     [404, '{"reason":"no such burger"}', 'no such burger'],
     [422, '{"reason":7,"reasonCode":"closed"}', 'The restaurant could not take this order.', 'closed'],
     [422, '{"reason":"Shut.","reasonCode":"zu"}', 'Shut.', 'other'],
-  ])('gives up on %i %.40s', async (status, body, reason, reasonCode?: string) => {
+  ])('throws GiveUp with a reason for the member after %i %.40s', async (status, body, reason, reasonCode?: string) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body));
     const error = await failureOf(url);
     expect(error).toBeInstanceOf(GiveUp);
     expect(error).toMatchObject({ reason, reasonCode, httpStatus: status });
   });
 
-  it.each([401, 403, 404, 405, 301, 302, 303, 307, 308])('needs an operator after %i', async (status) => {
+  it.each([401, 403, 404, 405, 301, 302, 303, 307, 308])('throws NeedsOperator after %i', async (status) => {
     const { url, requests } = await posThat((_request, response) => {
       response.writeHead(status, { location: '/elsewhere' }).end();
     });
@@ -581,7 +584,7 @@ describe('createOrder', () => {
     [504, true],
     [520, true],
     [599, true],
-  ])('tries again after %i, perhaps taken: %s', async (status, sent) => {
+  ])('throws TryAgain after %i, with sent: %s', async (status, sent) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end('Zoë Secret'));
     const error = await failureOf(url);
     expect(error).toBeInstanceOf(TryAgain);
@@ -595,28 +598,31 @@ describe('createOrder', () => {
     ['a time in a minute', 50_000, 60_000, 60_000],
     ['a time a minute ago', 0, 0, -60_000],
     ['soon', undefined, undefined],
-  ])('waits as long as Retry-After %s says', async (value, least, most, offset?: number) => {
-    const { url } = await posThat((_request, response) => {
-      const retryAfter = offset === undefined ? value : new Date(Date.now() + offset).toUTCString();
-      return response.writeHead(429, { 'retry-after': retryAfter }).end();
-    });
-    const { retryAfterMs } = (await failureOf(url)) as TryAgain;
-    if (least === undefined) expect(retryAfterMs).toBeUndefined();
-    else expect(retryAfterMs).toBeGreaterThanOrEqual(least);
-    if (most !== undefined) expect(retryAfterMs).toBeLessThanOrEqual(most);
-  });
+  ])(
+    'throws TryAgain with the time of Retry-After: %s, an hour at most',
+    async (value, least, most, offset?: number) => {
+      const { url } = await posThat((_request, response) => {
+        const retryAfter = offset === undefined ? value : new Date(Date.now() + offset).toUTCString();
+        return response.writeHead(429, { 'retry-after': retryAfter }).end();
+      });
+      const { retryAfterMs } = (await failureOf(url)) as TryAgain;
+      if (least === undefined) expect(retryAfterMs).toBeUndefined();
+      else expect(retryAfterMs).toBeGreaterThanOrEqual(least);
+      if (most !== undefined) expect(retryAfterMs).toBeLessThanOrEqual(most);
+    },
+  );
 
-  it('has sent nothing if nothing listens at the URL', async () => {
+  it('throws TryAgain with sent: false if nothing listens at the URL', async () => {
     const { server, url } = await posThat(() => {});
     await server.stop();
     expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: false });
   });
 
-  it('has sent nothing if the host does not exist', async () => {
+  it('throws TryAgain with sent: false if the host does not exist', async () => {
     expect(await failureOf('http://pos.invalid/orders?key=hidden')).toMatchObject({ name: 'TryAgain', sent: false });
   });
 
-  it('has sent nothing if the server does not speak TLS', async () => {
+  it('throws TryAgain with sent: false if the server does not speak TLS', async () => {
     const { url, requests } = await posThat(() => {});
     expect(await failureOf(url.replace('http:', 'https:'))).toMatchObject({ name: 'TryAgain', sent: false });
     expect(requests).toHaveLength(0);
@@ -633,27 +639,27 @@ describe('createOrder', () => {
     [{ code: 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC' }, true],
     [{ code: 'UND_ERR_HEADERS_TIMEOUT' }, true],
     [{}, true],
-  ])('knows from the error %j whether the request was sent: %s', async (cause, sent) => {
+  ])('after the network error %j, throws TryAgain with sent: %s', async (cause, sent) => {
     const fails = (): Promise<never> =>
       Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('secret'), cause) }));
     const error = await failureOf('http://pos.example/orders?key=hidden', fails);
     expect(error).toMatchObject({ name: 'TryAgain', sent });
   });
 
-  it('has sent nothing if the host is not allowed', async () => {
+  it('throws NeedsOperator without a request if the host is not allowed', async () => {
     const { url, requests } = await posThat(() => {});
     const error = await failureOf(url, guardedFetch(parseAllowedHosts('')));
     expect(error).toMatchObject({ name: 'NeedsOperator', cause: { code: 'pos_host_refused', reason: 'loopback' } });
     expect(requests).toHaveLength(0);
   });
 
-  it('may have sent the order if the connection breaks', async () => {
+  it('throws TryAgain with sent: true if the connection breaks', async () => {
     const { url } = await posThat((request) => request.socket.resetAndDestroy());
     expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
   it.each(['http://user:word@pos.example/orders?key=hidden', 'orders', 'http://127.0.0.1:6000/orders?key=hidden'])(
-    'needs an operator for a URL that cannot be called: %s',
+    'throws NeedsOperator for the URL %s, which cannot be called',
     async (url) => {
       expect(await failureOf(url)).toMatchObject({ name: 'NeedsOperator' });
     },
@@ -680,14 +686,14 @@ describe('readKitchen', () => {
   const read = (kitchen: unknown, eventType = 'kitchen.status') =>
     standard.readKitchen?.(webhookAt(NOW, JSON.stringify({ eventType, kitchen })), unsigned);
 
-  it('reads the state in any case, its end and the extra minutes', () => {
+  it('reads the state in upper or lower case, its end and extraMinutes', () => {
     const kitchen = { state: 'Busy', until: '2026-01-31T20:00:00+01:00', extraMinutes: 15 };
     const until = new Date('2026-01-31T19:00:00Z');
     expect(read(kitchen)).toEqual({ state: 'busy', until, extraMinutes: 15 });
     expect(read({ state: 'closed', until: null, extraMinutes: '' })).toMatchObject({ until: laterBy(4 * 3600) });
   });
 
-  it('ignores unknown states and events', () => {
+  it('returns undefined for an unknown state or event type', () => {
     expect(read({ state: 'HOLIDAY' })).toBeUndefined();
     expect(read({ state: 'CLOSED' }, 'menu.changed')).toBeUndefined();
   });
@@ -695,7 +701,7 @@ describe('readKitchen', () => {
   it.each([
     ['kitchen', undefined],
     ['kitchen.state', { state: 1 }],
-  ])('names a wrong %s', (field, kitchen) => {
+  ])('throws Poison that names a wrong %s', (field, kitchen) => {
     const error = errorOf(() => read(kitchen));
     expectError(error, Poison, `${field}: `);
   });
@@ -704,7 +710,7 @@ describe('readKitchen', () => {
     [{ state: 'CLOSED' }, undefined],
     [{ state: 'HOLIDAY' }, 'write one of these as "kitchen.state": OPEN, BUSY, CLOSED'],
     [null, 'write one of these as "kitchen.state": OPEN, BUSY, CLOSED'],
-  ])('suggests a fix of %j', (kitchen, fix) => {
+  ])('suggests a fix if the state is unknown: %j', (kitchen, fix) => {
     const webhook = webhookAt(NOW, JSON.stringify({ eventType: 'kitchen.status', kitchen }));
     expect(standard.builtForUs?.suggestFix(webhook, unsigned)).toBe(fix);
   });

@@ -144,7 +144,7 @@ function refused(message: string) {
 }
 
 describe('an order for Toast', () => {
-  it('has all fields of a pickup', () => {
+  it('has all documented fields for a pickup', () => {
     expect(written({ serviceOrderId: 'o-1', callOutCode: 'K472' })).toEqual({
       diningOption: { guid: DINING.pickup },
       checks: [
@@ -186,7 +186,7 @@ describe('an order for Toast', () => {
     });
   });
 
-  it('has the address of a delivery, and the age check for the driver', () => {
+  it('has the address of a delivery, with the age check in its notes for the driver', () => {
     const order = written({ type: 'delivery' }, { defaultState: 'BE' });
     expect(order.diningOption).toEqual({ guid: DINING.delivery });
     expect(order).toHaveProperty('deliveryInfo', {
@@ -206,11 +206,11 @@ describe('an order for Toast', () => {
     ['MA', 'MA'],
     ['us-ma', 'MA'],
     [' ma ', 'MA'],
-  ])('has the state abbreviated: %j', (region, state) => {
+  ])('has the region %j as the state %s', (region, state) => {
     expect(written(deliveryTo({ region }))).toHaveProperty('deliveryInfo.state', state);
   });
 
-  it('has no country that is not a code, and no single coordinate', () => {
+  it('leaves out a country that is not a code, and a latitude without a longitude', () => {
     const { deliveryInfo } = written(deliveryTo({ country: 'Germany', longitude: undefined })) as never;
     expect(deliveryInfo).not.toHaveProperty('country');
     expect(deliveryInfo).not.toHaveProperty('latitude');
@@ -221,12 +221,12 @@ describe('an order for Toast', () => {
     ['postalCode', ' ', 'fulfillment.destination.postalCode is missing'],
     ['region', undefined, 'fulfillment.destination.region is missing, and defaultState is not set'],
     ['region', 'Massachusetts', 'fulfillment.destination.region is not an abbreviation such as MA or US-MA'],
-  ])('is given up without an address that Toast accepts: %s %j', (field, value, message) => {
+  ])('fails with GiveUp if Toast would refuse the address: %s %j', (field, value, message) => {
     const error = errorOf(() => written(deliveryTo({ [field]: value })));
     expect(error).toMatchObject({ name: 'GiveUp', message: `Toast would refuse the delivery: ${message}` });
   });
 
-  it('is for now, or for a requested later time, on whose day it is opened', () => {
+  it('has promisedDate and openedDate only for a requested later time', () => {
     const at = (requestedAt: string) => written({ fulfillment: { type: 'pickup', requestedAt } });
     expect(at('2026-01-31T19:30:15+01:00')).not.toHaveProperty('promisedDate');
     expect(at('2026-01-31T20:00:00+01:00')).toMatchObject({
@@ -235,7 +235,7 @@ describe('an order for Toast', () => {
     });
   });
 
-  it("has a modifier twice if each item has two of it, because Toast multiplies by the item's quantity", () => {
+  it("has a modifier two times if each item has two, because Toast multiplies by the item's quantity", () => {
     const cheddar = { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity: 2 };
     const { checks } = written({ items: [burgerWith({ notes: '', modifiers: [cheddar] })] });
     expect(checks[0]?.selections[0]).toMatchObject({
@@ -247,7 +247,7 @@ describe('an order for Toast', () => {
     });
   });
 
-  it('has 500 modifiers at most, counted by pieces', () => {
+  it('fails with GiveUp over 500 pieces of modifiers', () => {
     const twice = (quantity: number) => {
       const cheddar = { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity };
       return [itemOf('burger-classic', [cheddar]), itemOf('burger-classic', [cheddar])];
@@ -264,7 +264,7 @@ describe('an order for Toast', () => {
     }
   });
 
-  it("has ids of a group's and an item's GUID unchanged", () => {
+  it('splits our id `group/item` into itemGroup and item', () => {
     const modifier = { serviceModifierId: `${OPTIONS}/${CHEDDAR}`, name: 'Cheddar', quantity: 1 };
     const order = written({ items: [itemOf(`${GROUP}/${BURGER}`, [modifier])] });
     expect(order.checks[0]?.selections[0]).toMatchObject({
@@ -274,7 +274,7 @@ describe('an order for Toast', () => {
     });
   });
 
-  it('names items by GUID or by multiLocationId, never by both', () => {
+  it('names each item by its GUID or by its multiLocationId, never by both', () => {
     const [group, item] = ['500000008202847047', '500000008202871058'];
     const modifier = { serviceModifierId: `${OPTIONS}/${item}`, name: 'Cheddar', quantity: 1 };
     const { checks } = written(
@@ -297,25 +297,25 @@ describe('an order for Toast', () => {
     ['constructor', 'itemMap["constructor"] is missing'],
     [BURGER, `itemMap["${BURGER}"] is missing`],
     ['cheddar', 'itemMap["cheddar"].itemGroup is missing'],
-  ])('needs an operator for an item that is not in the menu: %s', (id, message) => {
+  ])('fails with NeedsOperator for an item that is not in itemMap: %s', (id, message) => {
     const error = errorOf(() => written({ items: [itemOf(id)] }));
     expectError(error, NeedsOperator, message);
   });
 
-  it('needs an operator for a modifier that is not in the menu', () => {
+  it('fails with NeedsOperator for a modifier without an optionGroup in itemMap', () => {
     const modifier = { serviceModifierId: 'burger-classic', name: 'Burger', quantity: 1 };
     const error = errorOf(() => written({ items: [itemOf('burger-classic', [modifier])] }));
     expect(error).toMatchObject({ name: 'NeedsOperator', message: 'itemMap["burger-classic"].optionGroup is missing' });
   });
 
-  it('has requests of at most a thousand characters', () => {
+  it('has special requests cut to a thousand characters', () => {
     const { checks } = written({ notes: 'x'.repeat(2000), items: [itemOf('burger-classic', [], 'y'.repeat(2000))] });
     const [burger, note] = checks[0]?.selections ?? [];
     expect(note).toHaveProperty('displayName', `${'x'.repeat(996)} […]`);
     expect(burger).toHaveProperty('modifiers.0.displayName', `${'y'.repeat(996)} […]`);
   });
 
-  it('makes each request from the item that is set for requests, which Toast’s schema requires', () => {
+  it('has specialRequestItem as the item of each special request', () => {
     const specialRequestItem = { item: NO_ONIONS, itemGroup: GROUP, optionGroup: '500000008202847047' };
     const { checks } = written({ items: [itemOf('burger-classic', [], 'rare')] }, { specialRequestItem });
     const made = { selectionType: 'SPECIAL_REQUEST', quantity: 1, item: { guid: NO_ONIONS } };
@@ -326,7 +326,7 @@ describe('an order for Toast', () => {
     expect(note).toEqual({ ...made, itemGroup: { guid: GROUP }, displayName: 'Table by the terrace, if there is one' });
   });
 
-  it('has no request if there are no notes', () => {
+  it('has no special request if there are no notes', () => {
     const { checks } = written({ notes: '', items: [itemOf('burger-classic')] });
     expect(checks[0]?.selections).toHaveLength(1);
   });
@@ -349,7 +349,7 @@ describe('an order for Toast', () => {
     ['EUR', 6.11],
     ['JPY', 611],
     ['KWD', 0.611],
-  ])('has discounts as one open discount of the check: %s', (currency, discountAmount) => {
+  ])('has the sum of the discounts as one open discount if discountGuid is set: %s', (currency, discountAmount) => {
     const options = discounted(currency);
     const order = written(options, { discountGuid: CHARGE });
     expect(order.checks[0]).toHaveProperty('appliedDiscounts', [{ discount: { guid: CHARGE }, discountAmount }]);
@@ -363,7 +363,7 @@ describe('an order for Toast', () => {
     ['JPY', 4534, 3923, '500 JPY, Birthday 111 JPY'],
     ['KWD', 4.534, 3.923, '0.500 KWD, Birthday 0.111 KWD'],
   ])(
-    'without discountGuid asks staff to take discounts off, and does not pay them: %s',
+    'has discounts in a note for the staff, and not in the payment, without discountGuid: %s',
     async (currency, due, paid, named) => {
       const { seen, create } = await toastThat({ 'POST /orders/v2/prices': [200, { checks: [{ totalAmount: due }] }] });
       await create(discounted(currency), PAID);
@@ -379,13 +379,13 @@ describe('an order for Toast', () => {
     ['+353851234567', { phoneCountryCode: '353', phone: '851234567' }],
     ['+61412345678', { phoneCountryCode: '61', phone: '412345678' }],
     ['+79161234567', { phoneCountryCode: '7', phone: '9161234567' }],
-  ])('has the telephone number in parts: %s', (phone, parts) => {
+  ])('has the telephone number %s as country code and number', (phone, parts) => {
     const { member } = sampleOrder();
     const named = { firstName: 'Ada', lastName: 'Lovelace', email: member.email };
     expect(customerOf({ phone })).toEqual({ ...named, ...parts });
   });
 
-  it('has a name of one word as first and last name', () => {
+  it('has a name of one word as both first and last name', () => {
     expect(customerOf({ name: ' Cher ' })).toMatchObject({ firstName: 'Cher', lastName: 'Cher' });
   });
 
@@ -396,7 +396,7 @@ describe('an order for Toast', () => {
     [{ email: 'ada@localhost' }, 'member.email is not an address', 'a valid e-mail address'],
     [{ phone: undefined }, 'member.phone is missing', 'a valid telephone number'],
     [{ phone: '+1555' }, 'member.phone has country code 1', 'a valid telephone number'],
-  ])('is given up if required data of the member is missing: %j', (member, message, reason) => {
+  ])('fails with GiveUp if e-mail or telephone of the member is missing or invalid: %j', (member, message, reason) => {
     const error = errorOf(() => customerOf(member));
     expectError(error, GiveUp, message);
     expect((error as GiveUp).reason).toContain(reason);
@@ -415,7 +415,7 @@ describe('a rate limit of Toast', () => {
     return (error as TryAgain).retryAfterMs;
   };
 
-  it('ends at its reset if there is no Retry-After, and the restaurant waits until then', async () => {
+  it('ends at its reset time if there is no Retry-After', async () => {
     const { seen, failure } = await toastThat({ [PRICES]: limited({ 'x-toast-ratelimit-reset': inSeconds(70) }) });
     const error = (await failure(PAID)) as TryAgain;
     expect(error).toMatchObject({ name: 'TryAgain', sent: false });
@@ -426,7 +426,7 @@ describe('a rate limit of Toast', () => {
     expect(seen.filter(({ request }) => request === PRICES)).toHaveLength(1);
   });
 
-  it('of the account also stops its other restaurants, and one of an API does not', async () => {
+  it('of the account applies to its other restaurants, but a limit of an API does not', async () => {
     for (const [by, requests] of Object.entries({ ACCOUNT: 1, API: 2 })) {
       const { seen, failure, create } = await toastThat({
         [PRICES]: limited({ 'x-toast-ratelimit-by': by, 'retry-after': '70' }),
@@ -440,11 +440,11 @@ describe('a rate limit of Toast', () => {
     }
   });
 
-  it('of logins ends at its reset too', async () => {
+  it('of logins also ends at its reset time', async () => {
     expect(await waitOf(LOGIN, limited({ 'x-toast-ratelimit-reset': inSeconds(70) }))).toBeGreaterThan(60_000);
   });
 
-  it('ends by Retry-After if both are given, between now and an hour', async () => {
+  it('ends at Retry-After if there is also a reset time, after an hour at most', async () => {
     const reset = { 'x-toast-ratelimit-reset': inSeconds(70) };
     expect(await waitOf(PRICES, limited({ ...reset, 'retry-after': '7' }))).toBe(7000);
     expect(await waitOf(PRICES, limited({ ...reset, 'retry-after': 'soon' }))).toBeGreaterThan(60_000);
@@ -453,13 +453,13 @@ describe('a rate limit of Toast', () => {
     expect(await waitOf(PRICES, limited({ 'x-toast-ratelimit-reset': 'soon' }))).toBeUndefined();
   });
 
-  it('does not apply to a 503, although every answer has the reset time', async () => {
+  it('is not read from a 503 that has a reset time', async () => {
     expect(await waitOf(PRICES, limited({ 'x-toast-ratelimit-reset': inSeconds(70) }, 503))).toBeUndefined();
   });
 });
 
 describe('createOrder', () => {
-  it('logs in, requests the price, and orders', async () => {
+  it('sends three requests: the login, the price and the order', async () => {
     const { seen, create } = await toastThat();
     expect(await create({ serviceOrderId: 'o-1', placedAt: '2026-01-31T19:30:00+01:00' }, PAID)).toEqual({
       providerOrderId: ORDER,
@@ -504,23 +504,26 @@ describe('createOrder', () => {
     ['platform', 0],
     ['restaurant', 3],
     ['vendor', 3],
-  ])("gives the staff no tip of the platform's courier: delivered by the %s", async (deliveredBy, tipAmount) => {
-    const { seen, create } = await toastThat();
-    await create(deliveryTo({}), { ...PAID, deliveredBy });
-    await create({ type: 'pickup' }, { ...PAID, deliveredBy });
-    const orders = seen.filter(({ request }) => request === 'POST /orders/v2/orders');
-    expect(orders).toMatchObject(
-      [tipAmount, 3].map((tipAmount) => ({ body: { checks: [{ payments: [{ tipAmount }] }] } })),
-    );
-  });
+  ])(
+    "sends the tip of a delivery unless the platform's courier gets it: delivered by the %s",
+    async (deliveredBy, tipAmount) => {
+      const { seen, create } = await toastThat();
+      await create(deliveryTo({}), { ...PAID, deliveredBy });
+      await create({ type: 'pickup' }, { ...PAID, deliveredBy });
+      const orders = seen.filter(({ request }) => request === 'POST /orders/v2/orders');
+      expect(orders).toMatchObject(
+        [tipAmount, 3].map((tipAmount) => ({ body: { checks: [{ payments: [{ tipAmount }] }] } })),
+      );
+    },
+  );
 
-  it('pays the amount that Toast says is due, whatever the platform took', async () => {
+  it("pays the amount that Toast's price says, not the platform's total", async () => {
     const { seen, create } = await toastThat({ 'POST /orders/v2/prices': [200, { checks: [{ totalAmount: 19.99 }] }] });
     await create({}, PAID);
     expect(seen[2]).toHaveProperty('body.checks.0.payments.0.amount', 19.99);
   });
 
-  it('requests no price and pays nothing without alternatePaymentGuid, and sends our plain id without namingAuthority', async () => {
+  it('requests no price and sends no payment without alternatePaymentGuid', async () => {
     const { seen, create } = await toastThat();
     await create({ serviceOrderId: 'o-1' });
     expect(seen.map(({ request }) => request).slice(1)).toEqual(['POST /orders/v2/orders']);
@@ -528,7 +531,7 @@ describe('createOrder', () => {
     expect(seen[1]).not.toHaveProperty('body.checks.0.payments');
   });
 
-  it('orders by multiLocationIds as by GUIDs, also mixed', async () => {
+  it('makes the same ticket from GUIDs and from a mix with multiLocationIds', async () => {
     const { pos, contextOf } = await simulated();
     const byGuid = contextOf().settings;
     const otherId = (guid = ''): string => pos.multiLocationIds.get(guid) ?? expect.unreachable(guid);
@@ -549,7 +552,7 @@ describe('createOrder', () => {
     expect(other?.lines).toEqual(one?.lines);
   });
 
-  it("reads the answer in the form of Toast's schema too", async () => {
+  it('reads the GUID of the order from an answer with a list of orders too', async () => {
     const { create } = await toastThat({ 'POST /orders/v2/orders': [200, { orders: [{ guid: ORDER }] }] });
     expect(await create()).toEqual({ providerOrderId: ORDER });
   });
@@ -557,7 +560,7 @@ describe('createOrder', () => {
   it.each([
     ['pickup', 'estimatedReadyAt', DINING.pickup],
     ['delivery', 'estimatedDeliveryAt', DINING.delivery],
-  ] as const)('reads the estimate of a %s', async (type, field, guid) => {
+  ] as const)('reads the estimate of a %s as %s', async (type, field, guid) => {
     const times = {
       estimatedFulfillmentDate: '2026-01-31T19:05:00.000+0000',
       modifiedDate: '2026-01-31T18:30:01.000+0000',
@@ -571,7 +574,7 @@ describe('createOrder', () => {
     });
   });
 
-  it('is in doubt if the answer has no GUID, which webhooks need', async () => {
+  it('throws TryAgain with sent: true if the answer has no GUID', async () => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [200, {}] });
     expect(await failure()).toMatchObject({ name: 'TryAgain', sent: true });
   });
@@ -580,7 +583,7 @@ describe('createOrder', () => {
     [400, { message: 'An order with this externalId already exists' }],
     [409, {}],
     [422, ''],
-  ])('reads %i as a repeat if Toast has the order', async (status, body) => {
+  ])('succeeds after %i if Toast has the order already', async (status, body) => {
     const { seen, create } = await toastThat({
       'POST /orders/v2/orders': [status, body],
       'GET /orders/v2/orders/CLUBS%3Ao%2F1': [200, { guid: ORDER }],
@@ -589,7 +592,7 @@ describe('createOrder', () => {
     expect(seen.at(-1)?.headers).toMatchObject({ authorization: 'Bearer token-1' });
   });
 
-  it('reads a refused price as a repeat if Toast has the order, because the menu may have changed', async () => {
+  it('succeeds after a refused price if Toast has the order already', async () => {
     const { create } = await toastThat({
       'POST /orders/v2/prices': [400, {}],
       'GET /orders/v2/orders/CLUBS%3Ao-1': [200, { guid: ORDER }],
@@ -598,7 +601,7 @@ describe('createOrder', () => {
   });
 
   it.each([['<html>'], [{}], [{ guid: '' }], [[]]])(
-    'is in doubt if Toast has the order but answers %j about it, because webhooks need its GUID',
+    'throws TryAgain with sent: true if Toast has the order but shows it without a GUID: %j',
     async (body) => {
       const { create } = await toastThat({
         'POST /orders/v2/orders': [400, {}],
@@ -613,23 +616,26 @@ describe('createOrder', () => {
     ['An order with this External ID already exists', ''],
     ['Duplicate external_id', null],
     ['Bad Request', 'external identifier: duplicate'],
-  ])('stays in doubt if Toast says that it has the order, but does not show it: %j %j', async (message, more) => {
-    const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { message, developerMessage: more }] });
-    expect(await failure()).toMatchObject({ name: 'TryAgain', sent: true });
-  });
+  ])(
+    'throws TryAgain with sent: true if Toast says that it has the order but does not show it: %j %j',
+    async (message, more) => {
+      const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { message, developerMessage: more }] });
+      expect(await failure()).toMatchObject({ name: 'TryAgain', sent: true });
+    },
+  );
 
   it.each([
     'A unique menu item is required',
     'The check already exists',
     'External menus are not unique',
     'The externally managed item has a duplicate',
-  ])('does not read other refusals as a repeat: %s', async (message) => {
+  ])('throws GiveUp after a refusal that is not about a repeated externalId: %s', async (message) => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { code: 10_400, message }] });
     expect(await failure()).toBeInstanceOf(GiveUp);
   });
 
   it.each(['externalId must be unique', 'Invalid external identifier'])(
-    'does not read a refused price as a repeat, whatever its words, because it is requested without our id: %s',
+    'throws GiveUp if the price is refused, even with words about an externalId: %s',
     async (message) => {
       const { failure } = await toastThat({ 'POST /orders/v2/prices': [400, { code: 10_400, message }] });
       expect(await failure(PAID)).toBeInstanceOf(GiveUp);
@@ -640,12 +646,12 @@ describe('createOrder', () => {
     [404, {}, /does not know an id/],
     [400, { message: 'Invalid external identifier' }, /check namingAuthority/],
     [400, { message: 'Existing authorities do not name this externalId' }, /check namingAuthority/],
-  ])('needs an operator after %i %j', async (status, body, message) => {
+  ])('throws NeedsOperator that says what to check after %i %j', async (status, body, message) => {
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
     expectError(await failure(), NeedsOperator, message);
   });
 
-  it.each([400, 409, 413, 415, 422])('gives up after %i, with the request id for Toast’s support', async (status) => {
+  it.each([400, 409, 413, 415, 422])("throws GiveUp with Toast's requestId after %i", async (status) => {
     const body = { status, code: 10025, message: 'Ada Lovelace is no name', requestId: '2ea769e2-7fcb' };
     const { failure } = await toastThat({ 'POST /orders/v2/orders': [status, body] });
     expect(await failure()).toMatchObject({
@@ -656,7 +662,7 @@ describe('createOrder', () => {
     });
   });
 
-  it('names the refused items by our ids, once each', async () => {
+  it('throws GiveUp with our ids of the refused items, each id once', async () => {
     const message = `Item (${BURGER.toUpperCase()}) does not belong to the group (${GROUP}); Item (${CHEDDAR}) neither`;
     const { create } = await toastThat({ 'POST /orders/v2/orders': [400, { code: 10_400, message }] });
     await expect(create({ items: [burgerWith({}), burgerWith({})] })).rejects.toMatchObject({
@@ -666,19 +672,19 @@ describe('createOrder', () => {
     });
   });
 
-  it('gives up if the price is refused', async () => {
+  it('throws GiveUp and sends no order if the price is refused', async () => {
     const { seen, failure } = await toastThat({ 'POST /orders/v2/prices': [400, { code: 10_400 }] });
     expect(await failure(PAID)).toBeInstanceOf(GiveUp);
     expect(seen.map(({ request }) => request)).not.toContain('POST /orders/v2/orders');
   });
 
-  it.each([[502], [504], [408]])('has sent no order if the price is answered %i', async (status) => {
+  it.each([[502], [504], [408]])('throws TryAgain with sent: false if the price is answered %i', async (status) => {
     const { failure } = await toastThat({ 'POST /orders/v2/prices': [status, ''] });
     const cause = { code: 'pos_failing', httpStatus: status };
     expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false, httpStatus: undefined, cause });
   });
 
-  it('gives each request its own time-out', async () => {
+  it('gives each request its own timeout', async () => {
     const { contextOf } = await toastThat();
     const times: AbortController[] = [];
     const silent: typeof fetch = async (input, init) => {
@@ -706,7 +712,7 @@ describe('createOrder', () => {
     expect(toast.attemptWithinS).toBeGreaterThanOrEqual(10 + 3 * 32);
   });
 
-  it('finds an order by our id, and none if Toast shows none', async () => {
+  it('findOrder finds an order by our id, and returns undefined if Toast has none', async () => {
     const { contextOf } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': [200, { guid: ORDER }] });
     expect(await toast.findOrder?.('o-1', contextOf(PAID))).toEqual({ providerOrderId: ORDER });
     expect(await toast.findOrder?.('o-2', contextOf(PAID))).toBeUndefined();
@@ -716,20 +722,20 @@ describe('createOrder', () => {
     [400, 'NeedsOperator'],
     [410, 'NeedsOperator'],
     [500, 'TryAgain'],
-  ])('does not read a %i as proof that there is no order', async (status, name) => {
+  ])('findOrder throws an error after %i: %s', async (status, name) => {
     const { contextOf } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': [status, {}] });
     await expect(toast.findOrder?.('o-1', contextOf(PAID))).rejects.toMatchObject({ name });
   });
 
   it.each([[{}], [{ checks: [{ totalAmount: '9.55' }] }], ['<html>']])(
-    'does not pay an unreadable price: %j',
+    'throws TryAgain with sent: false if the price cannot be read: %j',
     async (body) => {
       const { failure } = await toastThat({ 'POST /orders/v2/prices': [200, body] });
       expect(await failure(PAID)).toMatchObject({ name: 'TryAgain', sent: false });
     },
   );
 
-  it('sends at most twenty requests a second', async () => {
+  it('throws TryAgain after twenty requests in a second', async () => {
     const { contextOf, seen } = await toastThat();
     const context = contextOf();
     for (let nth = 0; nth < 20; nth += 1) await toast.createOrder(orderOf(), context);
@@ -742,7 +748,7 @@ describe('createOrder', () => {
     await toast.createOrder(orderOf(), { ...context, now: new Date(NOW.getTime() + 1000) });
   });
 
-  it('logs in at most twice an hour, however often tokens are refused', async () => {
+  it('logs in at most twice an hour if its tokens are refused', async () => {
     const { contextOf, seen } = await toastThat({ 'POST /orders/v2/orders': [401, {}] });
     const context = contextOf();
     const attempt = (now: Date) => toast.createOrder(orderOf(), { ...context, now }).catch((error: Error) => error);
@@ -765,7 +771,7 @@ describe('createOrder', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('counts refused logins among the two an hour', async () => {
+  it('logs in at most twice an hour if its logins are refused', async () => {
     const { seen, contextOf } = await toastThat({ 'POST /authentication/v1/authentication/login': [401, {}] });
     const context = contextOf();
     const attempt = () => toast.createOrder(orderOf(), context).catch((error: Error) => error);
@@ -777,7 +783,7 @@ describe('createOrder', () => {
     expect(seen, 'other credentials have their own count').toHaveLength(3);
   });
 
-  it('uses up no login if the host does not exist', async () => {
+  it('does not count a login that was answered 503', async () => {
     const { seen, contextOf } = await toastThat();
     const context = contextOf();
     const login = 'POST /authentication/v1/authentication/login';
@@ -788,7 +794,7 @@ describe('createOrder', () => {
     expect(seen).toHaveLength(5);
   });
 
-  it('uses up no login if the host is not allowed', async () => {
+  it('does not count a login that was not sent because the host is not allowed', async () => {
     const { seen, contextOf } = await toastThat();
     const context = contextOf();
     const refused = async (): Promise<never> => {
@@ -801,7 +807,7 @@ describe('createOrder', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it("shares a client's token among its restaurants", async () => {
+  it('uses one token for two restaurants of a client', async () => {
     const { contextOf, seen } = await toastThat();
     const context = contextOf();
     await toast.createOrder(orderOf(), context);
@@ -825,7 +831,7 @@ describe('translateWebhook', () => {
   const updated = (order: object, eventType = 'order_updated') =>
     eventOf(eventType, { restaurantGuid: RESTAURANT, order: { guid: ORDER, externalId: null, ...order } });
 
-  it('reads the documentation’s own example', () => {
+  it("reads the example of Toast's documentation", () => {
     expect(translate(guest({}))).toEqual([
       {
         status: 'ready',
@@ -836,7 +842,7 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it.each(['order_updated', 'channel_order_updated'])('reads %s', (eventType) => {
+  it.each(['order_updated', 'channel_order_updated'])('reads an order that was not approved from %s', (eventType) => {
     const order = { approvalStatus: 'NOT_APPROVED', voided: false, deliveryInfo: null };
     expect(translate(updated(order, eventType))).toEqual([
       {
@@ -850,17 +856,17 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('reads a voided order as cancelled, whatever its other fields say', () => {
+  it('reads a voided order as cancelled even if it was delivered', () => {
     const order = { voided: true, approvalStatus: 'NOT_APPROVED', deliveryInfo: { deliveryState: 'DELIVERED' } };
     expect(translate(updated(order))).toMatchObject([{ status: 'cancelled', nativeStatus: 'voided' }]);
   });
 
-  it('finds no event in an order that has changed without a new status', () => {
+  it('returns no event for an order that changed without a new status', () => {
     expect(translate(updated({ approvalStatus: 'APPROVED', voided: false, deleted: true }))).toEqual([]);
     expect(translate(updated({}))).toEqual([]);
   });
 
-  it('reads an accepted order with an estimate as received, at the time of its change', () => {
+  it('reads an approved order with an estimate as received', () => {
     const estimate = {
       estimatedFulfillmentDate: '2023-11-09T18:30:00.000+0000',
       diningOption: { guid: DINING.pickup },
@@ -885,21 +891,21 @@ describe('translateWebhook', () => {
     ]);
   });
 
-  it('finds no event in a closed order with closedMeansCompleted: false', () => {
+  it('returns no event for a closed order with closedMeansCompleted: false', () => {
     const settings = { closedMeansCompleted: false };
     expect(translate(guest({ guestOrderStatus: 'CLOSED' }), settings)).toEqual([]);
     expect(translate(guest({ guestOrderStatus: 'VOIDED' }), settings)).toHaveLength(1);
     expect(translate(updated({ deliveryInfo: { deliveryState: 'DELIVERED' } }), settings)).toHaveLength(1);
   });
 
-  it('does not read another restaurant’s event', () => {
+  it('returns no event for another restaurant’s webhook', () => {
     for (const eventType of ['guestOrderStatusUpdated', 'order_updated', 'channel_order_updated']) {
       expect(translate(eventOf(eventType, { restaurantGuid: GROUP, order: 7, orderGuid: 7 }))).toEqual([]);
     }
     expect(translate(guest({ restaurantGuid: RESTAURANT.toUpperCase() }))).toHaveLength(1);
   });
 
-  it('parses a body once, whether or not its signature is to be verified', () => {
+  it('parses a body only once, with or without verifying the signature', () => {
     const webhook = signed(guest({}));
     const parse = vi.spyOn(JSON, 'parse');
     try {
@@ -920,7 +926,7 @@ describe('translateWebhook', () => {
     ['yesterday', undefined],
     [1699553219, undefined],
     [undefined, undefined],
-  ])('keeps an event with any time: %j', (lastUpdated, occurredAt) => {
+  ])('returns an event even if its time is unreadable: %j', (lastUpdated, occurredAt) => {
     const [event] = translate(guest({ lastUpdated }));
     expect(event?.status).toBe('ready');
     expect(event?.occurredAt).toBe(occurredAt);
@@ -932,19 +938,19 @@ describe('translateWebhook', () => {
     [guest({ restaurantGuid: null }), 'details.restaurantGuid: Invalid input'],
     [updated({ guid: '' }), 'details.order.guid: Too small'],
     ['{"timestamp":"t","details":{}}', 'eventType: Invalid input'],
-  ])('drops an unreadable event, with the field', (body, message) => {
+  ])('throws Poison that names the unreadable field', (body, message) => {
     const error = errorOf(() => translate(body));
     expectError(error, Poison, message);
   });
 
-  it('accepts each subscription’s secret, and no other', () => {
+  it('accepts a signature by any of the subscriptions’ secrets', () => {
     const webhookSecret = ['guest-secret', 'order-secret'];
     for (const secret of webhookSecret) expect(translate(guest({}), { webhookSecret }, secret)).toHaveLength(1);
     expect(() => translate(guest({}), { webhookSecret }, 'anonymous')).toThrow(NotAuthentic);
   });
 
   it.each(['{ no JSON', '[]', '{}', '{"timestamp":1}', '"timestamp"', ''])(
-    'cannot verify a body without the signed timestamp: %s',
+    'throws NotAuthentic for a body without a timestamp: %s',
     (body) => {
       for (const given of ['', '1', 'undefined']) {
         const signature = createHmac('sha256', 'guest-secret').update(`${body}${given}`).digest('base64');
@@ -954,7 +960,7 @@ describe('translateWebhook', () => {
     },
   );
 
-  it('verifies the bytes as they came, including spaces', () => {
+  it('verifies the bytes of the body unchanged, including spaces', () => {
     const body = ` {"timestamp" : "2023-11-09T18:06:59.394Z" , "eventType":"anything"}\n`;
     expect(translate(body)).toEqual([]);
     const others = Buffer.from(JSON.stringify(JSON.parse(body)));
@@ -973,7 +979,7 @@ describe('translateWebhook', () => {
     ['restaurant_availability_toggle', 'toggle_availability_offline', 'OFFLINE', 'closed'],
     ['restaurant_availability_toggle', 'toggle_availability_online', 'ONLINE', 'open'],
     ['menu_availability', 'availability_online', 'ONLINE', undefined],
-  ])('reads the kitchen from %s %s', (eventCategory, eventType, status, state) => {
+  ])('reads open or closed from the event %s %s', (eventCategory, eventType, status, state) => {
     const timestamp = NOW.toISOString();
     const details = { restaurantGuid: RESTAURANT.toUpperCase(), status, reasonKey: 'X', reason: 'x' };
     const webhook = signed(JSON.stringify({ timestamp, eventCategory, eventType, guid: ORDER, details }));
@@ -1008,12 +1014,12 @@ describe('readStatus', () => {
   });
 
   it.each<[string, object, string[]]>([
-    ['nothing before the kitchen has it', cooked('NEW', 'HOLD'), []],
-    ['in progress from the first item on', cooked('NEW', 'SENT'), ['in_progress SENT']],
-    ['in progress while an item is missing', cooked('READY', 'NEW'), ['in_progress SENT']],
-    ['ready with the last item', cooked('READY', 'READY'), ['ready READY']],
+    ['no status before the kitchen has an item', cooked('NEW', 'HOLD'), []],
+    ['in progress once the kitchen has an item', cooked('NEW', 'SENT'), ['in_progress SENT']],
+    ['in progress if only some items are ready', cooked('READY', 'NEW'), ['in_progress SENT']],
+    ['ready if all items are ready', cooked('READY', 'READY'), ['ready READY']],
     [
-      'ready without the voided items and the notes',
+      'ready if all items but voided ones and notes are ready',
       {
         checks: [
           {
@@ -1027,18 +1033,14 @@ describe('readStatus', () => {
       },
       ['ready READY'],
     ],
-    ['nothing of an order with only notes', { checks: [{ selections: [] }] }, []],
+    ['no status of an order with only notes', { checks: [{ selections: [] }] }, []],
+    ['no status of an order that is only closed and paid', { ...cooked('NEW'), closedDate: shown.modifiedDate }, []],
     [
-      'nothing of an order that is only closed and paid, as ours are at once',
-      { ...cooked('NEW'), closedDate: shown.modifiedDate },
-      [],
-    ],
-    [
-      'the delivery before the kitchen',
+      'the status of the delivery if it has begun',
       { ...cooked('READY'), deliveryInfo: { deliveryState: 'PICKED_UP' } },
       ['en_route PICKED_UP'],
     ],
-    ['voided before all else', { ...cooked('READY'), voided: true }, ['cancelled voided']],
+    ['cancelled if it is voided', { ...cooked('READY'), voided: true }, ['cancelled voided']],
   ])("reads %s, like the order's webhook", async (_name, changed, said) => {
     const { contextOf } = await toastThat({ [READ]: [200, { ...shown, ...changed }] });
     const events = (await toast.readStatus?.({ providerOrderId: ORDER }, orderOf(), contextOf())) ?? [];
@@ -1051,7 +1053,7 @@ describe('readStatus', () => {
     expect(events.map(instant)).toEqual(told.map(instant));
   });
 
-  it('names our id if the answer has it, and refuses another', async () => {
+  it('returns our id if the answer has it, and throws TryAgain for another id', async () => {
     const order = orderOf({ serviceOrderId: 'o-1' });
     const read = async (externalId: string) => {
       const { contextOf } = await toastThat({ [READ]: [200, { ...shown, ...cooked('SENT'), externalId }] });
@@ -1061,7 +1063,7 @@ describe('readStatus', () => {
     await expect(read('CLUBS:o-2')).rejects.toBeInstanceOf(TryAgain);
   });
 
-  it('reads by our id if Toast’s is unknown, and does not read a refusal of that id as "none"', async () => {
+  it('reads the order by our id if Toast’s id is unknown', async () => {
     const read = async (answer: Answers[string]) => {
       const { contextOf, seen } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': answer });
       const order = orderOf({ serviceOrderId: 'o-1' });
@@ -1076,7 +1078,7 @@ describe('readStatus', () => {
     await expect(read([200, { ...order, externalId: null }])).rejects.toBeInstanceOf(TryAgain);
   });
 
-  it('reads a delivery only with the scope delivery_info.address:read, and all else without it', async () => {
+  it('reads the status of a delivery only with the scope delivery_info.address:read', async () => {
     const { pos, contextOf } = await simulated();
     const context = contextOf();
     const order = orderOf({ type: 'delivery' });
@@ -1100,20 +1102,20 @@ describe('cancelOrder', () => {
     return { pos, ticket: first(pos.tickets), cancel: async () => toast.cancelOrder?.(ref, order, context) };
   }
 
-  it('voids an order with discounts, which Toast allows', async () => {
+  it('voids an order that has discounts', async () => {
     const { ticket, cancel } = await stage(orderOf(discounted('EUR')));
     expect(await cancel()).toBe('cancelled');
     expect(ticket).toMatchObject({ cancelled: true, discount: 611 });
   });
 
-  it('counts an already voided order as cancelled, without another request', async () => {
+  it('returns cancelled for a voided order without voiding it again', async () => {
     const { pos, ticket, cancel } = await stage();
     pos.become?.(ticket, 'voided');
     expect(await cancel()).toBe('cancelled');
     expect(pos.cancels).toBe(0);
   });
 
-  it('counts a refusal as cancelled if the order was voided meanwhile', async () => {
+  it('returns cancelled after a refusal if the order was voided meanwhile', async () => {
     const { pos, ticket, cancel } = await stage();
     pos.miscancel = () => {
       pos.become?.(ticket, 'voided');
@@ -1122,7 +1124,7 @@ describe('cancelOrder', () => {
     expect(await cancel()).toBe('cancelled');
   });
 
-  it('needs an operator after a refusal, because none means too late', async () => {
+  it('returns undefined after a refusal, so that a person must cancel', async () => {
     const { pos, cancel } = await stage();
     const body = { status: 400, code: 10_400, message: 'Only OTHER payments may be voided', requestId: 'r-1' };
     pos.miscancel = () => ({ status: 400, body });
@@ -1130,19 +1132,19 @@ describe('cancelOrder', () => {
     expect([pos.cancels, pos.reads]).toEqual([1, 2]);
   });
 
-  it('needs an operator for an order that is not paid at Toast, without a request', async () => {
+  it('returns undefined without a request for an order that is not paid at Toast', async () => {
     const { pos, ticket, cancel } = await stage(orderOf(), { alternatePaymentGuid: undefined });
     expect(await cancel()).toBeUndefined();
     expect([pos.cancels, pos.refusals, ticket.cancelled]).toEqual([0, [], undefined]);
   });
 
-  it('needs a scope of its own, and names it', async () => {
+  it('throws NeedsOperator that names orders.channel:void if that scope is missing', async () => {
     const { pos, cancel } = await stage();
     pos.scopes = pos.scopes.filter((scope) => scope !== 'orders.channel:void');
     expectError(await rejectionOf(cancel()), NeedsOperator, 'orders.channel:void');
   });
 
-  it('has cancelled nothing if the order cannot be read', async () => {
+  it('throws TryAgain with sent: false if the order cannot be read', async () => {
     const { pos, cancel } = await stage();
     pos.misread = () => 'drop-answer';
     await expect(cancel()).rejects.toMatchObject({ name: 'TryAgain', sent: false });
@@ -1155,22 +1157,26 @@ describe('check', () => {
     'GET /orders/v2/ordersBulk?startDate=2026-01-31T18%3A29%3A15.000%2B0000&endDate=2026-01-31T18%3A30%3A15.000%2B0000&pageSize=1';
 
   it.each([
-    ['another one', { pickup: DINING.pickup }, 'diningOptionGuids.pickup is not a dining option of this restaurant'],
-    ['swapped', undefined, 'diningOptionGuids.pickup is a dining option for DELIVERY: use one for TAKE_OUT'],
-  ])('finds a wrong dining option: %s', async (_name, changed, words) => {
+    ['an unknown one', { pickup: DINING.pickup }, 'diningOptionGuids.pickup is not a dining option of this restaurant'],
+    [
+      'those of pickup and delivery swapped',
+      undefined,
+      'diningOptionGuids.pickup is a dining option for DELIVERY: use one for TAKE_OUT',
+    ],
+  ])('throws NeedsOperator that names a wrong dining option: %s', async (_name, changed, words) => {
     const { pos, contextOf } = await simulated();
     const { pickup, delivery } = Settings.parse(pos.settings).diningOptionGuids;
     const diningOptionGuids = changed === undefined ? { pickup: delivery, delivery: pickup } : { delivery, ...changed };
     expectError(await failureOf(contextOf({ diningOptionGuids })), NeedsOperator, words);
   });
 
-  it("needs the item for requests, which Toast's schema requires", async () => {
+  it('throws NeedsOperator if specialRequestItem is not set', async () => {
     const { contextOf } = await simulated();
     const error = await failureOf(contextOf({ specialRequestItem: undefined }));
     expectError(error, NeedsOperator, 'specialRequestItem');
   });
 
-  it('needs no scope beyond those of orders, and then skips dining options', async () => {
+  it('passes with the scopes of orders alone', async () => {
     const { pos, contextOf } = await simulated();
     pos.scopes = ['orders.orders:write', 'orders:read', 'orders.channel:read'];
     await toast.check?.(contextOf({ diningOptionGuids: DINING }));
@@ -1178,7 +1184,7 @@ describe('check', () => {
     expectError(await failureOf(contextOf()), NeedsOperator, 'orders:read');
   });
 
-  it('does not accept curbside as pickup', async () => {
+  it('throws an error if the dining option for pickup is one for curbside pickup', async () => {
     const CURB = { guid: DINING.pickup, behavior: 'TAKE_OUT', curbside: true };
     const { contextOf, seen } = await toastThat({ [ORDERS]: [200, []], 'GET /config/v2/diningOptions': [200, [CURB]] });
     const error = await failureOf(contextOf());
@@ -1186,7 +1192,7 @@ describe('check', () => {
     expect(seen).toHaveLength(3);
   });
 
-  it('does not read one page of dining options as proof that one is missing', async () => {
+  it('passes if the dining option may be on a page that it did not read', async () => {
     const more = { 'toast-next-page-token': 'page-2' };
     const { contextOf } = await toastThat({ [ORDERS]: [200, []], 'GET /config/v2/diningOptions': [200, [], more] });
     const specialRequestItem = { item: CHEDDAR, itemGroup: OPTIONS, optionGroup: OPTIONS };
@@ -1195,9 +1201,9 @@ describe('check', () => {
 
   it.each([
     ['no such restaurant', [404, {}], NeedsOperator, /to show orders \(404\): check restaurantGuid and baseUrl/],
-    ['no list', [200, {}], NeedsOperator, /list of orders cannot be read/],
+    ['an answer that is not a list', [200, {}], NeedsOperator, /list of orders cannot be read/],
     ['a 503 answer', [503, {}], TryAgain, /503/],
-  ] as const)('distinguishes %s', async (_name, answer, type, words) => {
+  ] as const)('throws an error that says what to check after %s', async (_name, answer, type, words) => {
     const { contextOf } = await toastThat({ [ORDERS]: answer });
     expectError(await failureOf(contextOf()), type, words);
   });
@@ -1206,7 +1212,7 @@ describe('check', () => {
 });
 
 describe('connect', () => {
-  it('tries the login, and says what to ask Toast for', async () => {
+  it('logs in and says what to ask Toast for', async () => {
     const { contextOf, seen } = await toastThat();
     const connect = toast.connect ?? expect.unreachable('cannot connect');
     const context = contextOf();
@@ -1222,7 +1228,7 @@ describe('connect', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('says when the credentials are wrong', async () => {
+  it('throws NeedsOperator if the credentials are wrong', async () => {
     const { contextOf } = await toastThat({ 'POST /authentication/v1/authentication/login': [401, {}] });
     await expect(toast.connect?.({ ...contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 })).rejects.toThrow(
       NeedsOperator,
@@ -1231,7 +1237,7 @@ describe('connect', () => {
 });
 
 describe('the simulated Toast', () => {
-  it('delivers like Toast: again after 404, 429 and 5xx, three times in all, with a counter', async () => {
+  it('sends a webhook three times after 503 and once after 401', async () => {
     const { pos, ticket } = await kitchen();
     const attempts: unknown[] = [];
     let status = 503;
@@ -1247,7 +1253,7 @@ describe('the simulated Toast', () => {
     expect(attempts).toHaveLength(4);
   });
 
-  it("refuses what Toast's documentation says it refuses, with the reason", async () => {
+  it("refuses the orders that Toast's documentation says it refuses", async () => {
     const { pos, order, post } = await kitchen();
     const withCheck = (changed: object) => ({ ...order, checks: [{ ...order.checks[0], ...changed }] });
     const [burger] = order.checks[0]?.selections ?? [];

@@ -625,11 +625,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an integrator enters no contact that answers': {
     edits: { 'operator-enters-contacts': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'changes them only for operators'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'changes its contacts only for operators'),
   },
   'contacts are not tested again and again': {
     edits: { 'few-tests': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'can test them once a minute'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'allows one test of its contacts a minute'),
   },
   'the days of the audit are those of the owner': {
     edits: { 'days-of-owner': NEVER },

@@ -9,10 +9,10 @@ import { orderOf, type Claim, type Theatre } from './open-theatre.ts';
 
 /** Answers that confirm nothing. */
 const HOSTILE: readonly [string, unknown][] = [
-  ['with an empty body', ''],
-  ['with HTML', '<html>'],
+  ['an empty body', ''],
+  ['HTML', '<html>'],
   ['a list', []],
-  ['with an undocumented body', { oops: [1, { deep: 'secret' }] }],
+  ['an undocumented body', { oops: [1, { deep: 'secret' }] }],
 ];
 
 type Sent = { order: CanonicalOrder; ref: OrderRef; ticket: Ticket };
@@ -62,7 +62,7 @@ function cancelledClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
   const { provider, stage } = theatre;
   const { answer, tooLate, sent, cancel, failureOf } = cancelling(theatre);
 
-  claim(`return ${answer} and cancel only that ticket`, async () => {
+  claim(`returns ${answer} and cancels only that ticket`, async () => {
     const at = await stage();
     const [one, other] = [await sent(at), await sent(at)];
     const { requests } = at.pos;
@@ -74,7 +74,7 @@ function cancelledClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
   });
 
   if (provider.deduplicatesCancels) {
-    claim('get the same answer when repeated', async () => {
+    claim('returns the same answer when repeated', async () => {
       const at = await stage();
       const about = await sent(at);
       const first = await cancel(at, about);
@@ -85,7 +85,7 @@ function cancelledClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
   }
 
   if (tooLate !== undefined) {
-    claim(`are refused after the POS reports ${tooLate}, with a sentence for the member`, async () => {
+    claim(`throws GiveUp with a reason for the member after the POS reports ${tooLate}`, async () => {
       const at = await stage();
       const about = await sent(at);
       if (at.pos.become === undefined) expect.unreachable('the simulator lacks become');
@@ -97,7 +97,7 @@ function cancelledClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
     });
   }
 
-  claim('of an unknown order never return cancelled', async () => {
+  claim('does not return cancelled for an unknown order', async () => {
     const at = await stage();
     const about = await sent(at);
     for (const ref of [{ providerOrderId: 'NOSUCH1' }, {}]) {
@@ -108,7 +108,7 @@ function cancelledClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
     expect(about.ticket.cancelled).toBeUndefined();
   });
 
-  claim("without the POS's id do the same, or return undefined", async () => {
+  claim("without the POS's id, cancels the ticket or returns undefined", async () => {
     const at = await stage();
     const about = await sent(at);
     const said = await cancel(at, { ...about, ref: {} });
@@ -122,7 +122,7 @@ function uncertainClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
   const { provider, stage, expectNoSecrets } = theatre;
   const { answer, sent, cancel, failureOf, faulty } = cancelling(theatre);
 
-  claim('report a lost answer as perhaps cancelled, and the next call finds it cancelled', async () => {
+  claim('throws TryAgain with sent: true if the answer is lost', async () => {
     const at = await stage();
     const about = await sent(at);
     faulty(at, 'drop-answer');
@@ -133,7 +133,7 @@ function uncertainClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
     if (provider.deduplicatesCancels) expect(await cancel(at, about)).toBe(answer);
   });
 
-  claim('report perhaps cancelled when the POS hangs, and send nothing after the time limit', async () => {
+  claim('throws TryAgain with sent: true when the POS hangs, and sends nothing after the time limit', async () => {
     const at = await stage();
     const about = await sent(at);
     expect(await failureOf(at, about, at.contextOf(AbortSignal.abort()))).toMatchObject({ sent: false });
@@ -143,7 +143,7 @@ function uncertainClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
     expect(error).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
-  claim('wait as long as Retry-After says, and so do the orders of the location', async () => {
+  claim('after a 429, throws TryAgain with its Retry-After, and so does createOrder for the location', async () => {
     const at = await stage();
     const about = await sent(at);
     faulty(at, { status: 429, headers: { 'retry-after': '70' } });
@@ -160,7 +160,7 @@ function uncertainClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
     [403, [NeedsOperator, GiveUp]],
     [418, [NeedsOperator, GiveUp]],
   ] as const)
-    claim(`fail after ${status}, with an error in our own words`, async () => {
+    claim(`after ${status}, throws an error without the POS's words`, async () => {
       const at = await stage();
       const about = await sent(at);
       faulty(at, { status, body: { message: 'Xanadu', reason: 'Xanadu', error: { message: 'Xanadu' } } });
@@ -177,7 +177,7 @@ function uncertainClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
     });
 
   for (const [name, body] of HOSTILE)
-    claim(`do not count as done if the POS answers ${name}`, async () => {
+    claim(`does not return cancelled if the POS answers 200 with ${name}`, async () => {
       const at = await stage();
       const about = await sent(at);
       faulty(at, { status: 200, body });
@@ -188,7 +188,7 @@ function uncertainClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): vo
       expect([undefined, 'requested']).toContain(said);
     });
 
-  claim('obtain a fresh token when the old one has expired', async () => {
+  claim('obtains a fresh token when the old one has expired', async () => {
     const at = await stage();
     const about = await sent(at);
     at.pos.expireTokens?.();

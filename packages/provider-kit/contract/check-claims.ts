@@ -10,13 +10,13 @@ export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
   const { provenSettings = [] } = fixtures;
 
   if (provider.check === undefined) {
-    claim('is missing, so no setting is in provenSettings', () => {
+    claim('is not implemented, so provenSettings is empty', () => {
       expect(provenSettings, 'provenSettings').toEqual([]);
     });
     return;
   }
 
-  claim('passes with the right settings, makes no ticket, and leaves a valid token for the next order', async () => {
+  claim('passes with the right settings and makes no ticket', async () => {
     const at = await stage();
     await provider.connect?.({ ...at.contextOf(), webhookUrl: WEBHOOK_URL, locations: 1 });
     await provider.check?.(at.contextOf());
@@ -27,12 +27,12 @@ export function checkClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(at.pos.tickets).toHaveLength(1);
   });
 
-  claim('proves at least one setting', () => {
+  claim('has at least one setting in provenSettings', () => {
     expect(provenSettings, 'provenSettings').not.toEqual([]);
   });
 
   for (const field of provenSettings) {
-    claim(`with a wrong ${field} throws NeedsOperator that names it and shows no secret`, async () => {
+    claim(`throws NeedsOperator that names ${field} if it is wrong, and shows no secret`, async () => {
       const [at, elsewhere] = [await stage(), await stage()];
       const wrong = elsewhere.pos.settings[field];
       expect(wrong, "another POS's is another").not.toEqual(at.pos.settings[field]);

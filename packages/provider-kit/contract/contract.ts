@@ -40,11 +40,11 @@ export function providerContract<Settings>(
     });
 
   describe(`the provider contract: ${provider.integration}`, () => {
-    describe('settings', () => settingsClaims(theatre, claim));
+    describe('properties and settings', () => settingsClaims(theatre, claim));
     describe('createOrder writes', () => ticketClaims(theatre, claim));
-    describe('createOrder repeats', () => repeatClaims(theatre, claim));
+    describe('repeats of createOrder', () => repeatClaims(theatre, claim));
     describe('createOrder fails', () => errorClaims(theatre, claim));
-    if (provider.cancelOrder) describe('cancels', () => cancelClaims(theatre, claim));
+    if (provider.cancelOrder) describe('cancelOrder', () => cancelClaims(theatre, claim));
     if (fixtures.rejections) describe('rejections', () => rejectionClaims(theatre, claim));
     describe('tokens', () => tokenClaims(theatre, claim));
     describe('check', () => checkClaims(theatre, claim));

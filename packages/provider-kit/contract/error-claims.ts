@@ -17,7 +17,7 @@ function waitClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { stage, failureOf, settingsWith, fixtures } = theatre;
   const { secretSettings, identity = [] } = fixtures;
 
-  claim('with sent: true when the POS hangs', async () => {
+  claim('with TryAgain and sent: true when the POS hangs', async () => {
     const at = await stage();
     await at.create(orderOf()); // tokens and the like are not what hangs
     const limit = new AbortController();
@@ -30,14 +30,14 @@ function waitClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
     expect(error).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
-  claim('with sent: false after the time limit', async () => {
+  claim('with TryAgain and sent: false after the time limit', async () => {
     const at = await stage();
     const error = await failureOf(at, at.contextOf(AbortSignal.abort()));
     expect(error).toMatchObject({ name: 'TryAgain', sent: false });
     expect(at.pos.requests).toBe(0);
   });
 
-  claim('as long as Retry-After says after a 429, for the whole location', async () => {
+  claim('with TryAgain for all orders of the location until the Retry-After of a 429 is over', async () => {
     const at = await stage();
     at.pos.behave = () => ({ status: 429, headers: { 'retry-after': '70' } });
     expect(await failureOf(at)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 70_000 });
@@ -51,7 +51,7 @@ function waitClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
     expect(at.pos.tickets).toHaveLength(1);
   });
 
-  claim('until Retry-After is over, even with new secrets', async () => {
+  claim('with TryAgain until the Retry-After of a 429 is over, even with new secrets', async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     at.pos.behave = () => ({ status: 429, headers: { 'retry-after': '70' } });
     await failureOf(at);
@@ -71,7 +71,7 @@ function refusalClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void
 
   // These statuses prove nothing: some POS systems take the order anyway.
   for (const status of [500, 502, 503, 504]) {
-    claim(`with TryAgain after ${status}, perhaps taken`, async () => {
+    claim(`with TryAgain after ${status}, because the POS may have the order`, async () => {
       const at = await stage();
       at.pos.behave = () => ({ status });
       const error = await failureOf(at);
@@ -108,7 +108,7 @@ function refusalClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void
     });
   }
   for (const status of [423, 425]) {
-    claim(`with TryAgain after ${status}: the same request may be taken later`, async () => {
+    claim(`with TryAgain and sent: false after ${status}`, async () => {
       const at = await stage();
       at.pos.behave = () => ({ status });
       expect(await failureOf(at)).toMatchObject({ name: 'TryAgain', sent: false });
@@ -118,7 +118,7 @@ function refusalClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void
     [200, '<html><form action="/login"></form></html>'],
     [409, 'error code: 1001'],
   ] as const) {
-    claim(`with a doubt after ${status} with ${body}, because the POS may have the order`, async () => {
+    claim(`with TryAgain after ${status} with ${body}, because the POS may have the order`, async () => {
       const at = await stage();
       await at.create(orderOf()); // tokens and the like are not what a gateway answers for
       at.pos.behave = () => ({ status, body });
@@ -136,7 +136,7 @@ function refusalClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void
     if (error instanceof GiveUp) expect(error.reason).toMatch(/^.{1,200}$/s);
   });
 
-  claim("in our own words: a refusal's message may quote the member", async () => {
+  claim("without the POS's own message, which may quote the member", async () => {
     const at = await stage();
     at.pos.behave = () => fixtures.refusal(WORDS);
     const error = await failureOf(at);

@@ -33,7 +33,7 @@ export function estimateClaims<Settings>(
       if (named.length > 0 && !estimates.untimed) expect(event?.occurredAt, 'the newest estimate counts').toBeDefined();
     });
 
-    claim(`of a ${type} order are left out if they are invalid times, and the status is read`, async () => {
+    claim(`of a ${type} order are left out if they are invalid times, without losing the status`, async () => {
       const at = await stage();
       const before = await told(at, type);
       at.pos.estimate = 'soon';

@@ -30,7 +30,7 @@ export function kitchenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     return provider.readKitchen?.({ ...received(webhook), verified: true }, settings);
   }
 
-  claim('has the states that the POS reports in the fixtures', () => {
+  claim('has at least the states open and closed in the fixtures', () => {
     expect(states, 'fixtures.kitchen').toEqual(expect.arrayContaining(['open', 'closed']));
   });
 
@@ -46,7 +46,7 @@ export function kitchenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     });
   }
 
-  claim('reads the end from the POS, even if it has passed', async () => {
+  claim('reads the end of a closure from the POS, and reads open if that end has passed', async () => {
     const at = await stage();
     const endsIn = (minutes: number): Date => new Date(Math.round(Date.now() / 60_000 + minutes) * 60_000);
     for (const until of [endsIn(25), endsIn(-25)]) {
@@ -57,7 +57,7 @@ export function kitchenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     }
   });
 
-  claim("ignores another store's report with the same secret", async () => {
+  claim("returns undefined for another store's report with the same secret", async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     const theirs = elsewhere.pos.settings;
     const secrets = Object.fromEntries(webhookAuth.settings.map((name) => [name, theirs[name]]));
@@ -69,7 +69,7 @@ export function kitchenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     if (isNamed) expect(read(webhook, settingsWith(at, secrets))).toBeUndefined();
   });
 
-  claim('reads all readable fields: an optional field may hold anything', async () => {
+  claim('reads the same state if an optional field has an unreadable value', async () => {
     const at = await stage();
     for (const state of states) {
       const until = new Date(Date.now() + 25 * 60_000).toISOString();
@@ -96,7 +96,7 @@ export function kitchenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim
     }
   });
 
-  claim("finds nothing in an order's webhook", async () => {
+  claim("returns undefined for an order's webhook", async () => {
     const at = await stage();
     const tickets = {
       pickup: await ticketOf(at, { type: 'pickup' }),

@@ -13,11 +13,11 @@ import { orderOf, WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.t
 
 /** Wrong answers of a POS, and the error that each must throw. */
 const HOSTILE: readonly [string, Fault, typeof TryAgain | typeof NeedsOperator][] = [
-  ['nothing', { status: 200, body: '' }, TryAgain],
-  ['what is not JSON', { status: 200, body: '<html>' }, TryAgain],
+  ['an empty body', { status: 200, body: '' }, TryAgain],
+  ['HTML', { status: 200, body: '<html>' }, TryAgain],
   ['a list', { status: 200, body: [] }, TryAgain],
   ['null', { status: 200, body: 'null' }, TryAgain],
-  ['what is not documented', { status: 200, body: { oops: [1, { deep: 'secret' }] } }, TryAgain],
+  ['undocumented JSON', { status: 200, body: { oops: [1, { deep: 'secret' }] } }, TryAgain],
   ['brackets without end', { status: 200, body: '['.repeat(500_000) }, TryAgain],
   ['2 MB', { status: 200, body: { order: 'x'.repeat(2_000_000) } }, TryAgain],
   ['a cut connection', 'drop-answer', TryAgain],
@@ -26,7 +26,7 @@ const HOSTILE: readonly [string, Fault, typeof TryAgain | typeof NeedsOperator][
   ['401', { status: 401 }, NeedsOperator],
   ['403', { status: 403 }, NeedsOperator],
   ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, NeedsOperator],
-  ['another refusal', { status: 418, body: { message: 'Ada Lovelace' } }, NeedsOperator],
+  ['418', { status: 418, body: { message: 'Ada Lovelace' } }, NeedsOperator],
 ];
 
 /** Claims about `readStatus`. */
@@ -101,7 +101,7 @@ function answerClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
   const { reads, NATIVE, TYPE, moved, read, readFailure, pollAndApply } = reading(theatre);
 
   for (const { native, fulfillment } of statuses)
-    claim(`reads ${native} of a ${fulfillment} order as its webhook does`, async () => {
+    claim(`reads the status ${native} of a ${fulfillment} order like its webhook`, async () => {
       const at = await stage();
       const { ticket, order, ref } = await moved(at, native, { type: fulfillment });
       const told = provider
@@ -121,7 +121,7 @@ function answerClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
       expect(at.pos.refusals).toEqual([]);
     });
 
-  claim('changes nothing at the POS, and can be repeated', async () => {
+  claim('makes no ticket, and returns the same events when repeated', async () => {
     const at = await stage();
     const { ref, order } = await moved(at, NATIVE, { type: TYPE });
     const { requests, reads: before = 0 } = at.pos;
@@ -134,14 +134,14 @@ function answerClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
   });
 
   for (const ref of [{ providerOrderId: 'NOSUCH1' }, {}]) {
-    claim(`returns no events of an unknown order: ${JSON.stringify(ref)}`, async () => {
+    claim(`returns no events for an unknown order: ${JSON.stringify(ref)}`, async () => {
       const at = await stage();
       await moved(at, NATIVE, { type: TYPE });
       expect(await read(at, ref, orderOf())).toEqual([]);
     });
   }
 
-  claim('without the POS’s id returns the same, or nothing', async () => {
+  claim('without the POS’s id, returns the same events or none', async () => {
     const at = await stage();
     await moved(at, NATIVE, { type: TYPE });
     const { ref, order } = await moved(at, NATIVE, { type: TYPE });
@@ -149,7 +149,7 @@ function answerClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
     if (events.length > 0) expect(events).toEqual(await read(at, ref, order));
   });
 
-  claim('refuses an answer about another order', async () => {
+  claim('throws TryAgain if the POS answers about another order', async () => {
     const at = await stage();
     const [one, other] = [await moved(at, NATIVE, { type: TYPE }), await moved(at, NATIVE, { type: TYPE })];
     at.pos.misread = await pollAndApply(at, other);
@@ -164,7 +164,7 @@ function failureClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void
   const { NATIVE, TYPE, moved, read, readFailure, pollAndApply } = reading(theatre);
 
   for (const [name, fault, error] of HOSTILE)
-    claim(`throws on ${name}`, async () => {
+    claim(`throws ${error.name} if the answer is ${name}`, async () => {
       const at = await stage();
       const about = await moved(at, NATIVE, { type: TYPE });
       at.pos.misread = () => fault;
@@ -185,19 +185,22 @@ function failureClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void
       expect(await again().catch(unanswered)).toHaveLength(1);
     });
 
-  claim('waits as long as Retry-After says, and so do the orders of the location', async () => {
-    const at = await stage();
-    const about = await moved(at, NATIVE, { type: TYPE });
-    at.pos.misread = () => ({ status: 429, headers: { 'retry-after': '70' } });
-    expect(await readFailure(at, about)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 70_000 });
-    const { requests, reads: before } = at.pos;
-    at.wait(30);
-    expect(await readFailure(at, about)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 40_000 });
-    await expect(at.create(orderOf())).rejects.toMatchObject({ name: 'TryAgain', sent: false });
-    expect([at.pos.requests, at.pos.reads]).toEqual([requests, before]);
-  });
+  claim(
+    'after a 429, throws TryAgain until Retry-After is over, and so does createOrder for the location',
+    async () => {
+      const at = await stage();
+      const about = await moved(at, NATIVE, { type: TYPE });
+      at.pos.misread = () => ({ status: 429, headers: { 'retry-after': '70' } });
+      expect(await readFailure(at, about)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 70_000 });
+      const { requests, reads: before } = at.pos;
+      at.wait(30);
+      expect(await readFailure(at, about)).toMatchObject({ name: 'TryAgain', sent: false, retryAfterMs: 40_000 });
+      await expect(at.create(orderOf())).rejects.toMatchObject({ name: 'TryAgain', sent: false });
+      expect([at.pos.requests, at.pos.reads]).toEqual([requests, before]);
+    },
+  );
 
-  claim('sends nothing after the time limit, and ends at the time limit', async () => {
+  claim('throws TryAgain at the time limit, and sends nothing after it', async () => {
     const at = await stage();
     const about = await moved(at, NATIVE, { type: TYPE });
     expect(await readFailure(at, about, at.contextOf(AbortSignal.abort()))).toBeInstanceOf(TryAgain);

@@ -13,7 +13,7 @@ const [COMPARED, PLACES] = [6, 16];
 export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, canRepeat, said, stage, received, again } = theatre;
 
-  claim('are counted by the simulator, which calls behave with each order', async () => {
+  claim('the simulator counts every request and calls behave with its order', async () => {
     const at = await stage();
     const heard: string[] = [];
     at.pos.behave = ({ serviceOrderId }) => void heard.push(serviceOrderId);
@@ -34,7 +34,7 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       expect(second).toEqual(first);
     });
 
-    claim('make one ticket of an order that changed when it was fetched again', async () => {
+    claim('make one ticket although the order changed when it was fetched again', async () => {
       const at = await stage();
       const order = orderOf();
       const first = await at.create(order);
@@ -51,7 +51,7 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
       expect(at.pos.tickets).toHaveLength(1);
     });
 
-    claim('have a key that is unique among all orders', async () => {
+    claim('different orders have different keys at the POS', async () => {
       const at = await stage();
       for (let nth = 0; nth < COMPARED; nth += 1) await at.create(orderOf());
       const { tickets } = at.pos;
@@ -64,13 +64,13 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
   }
 
   if (provider.findOrder !== undefined) {
-    claim('are not found by findOrder before the first request', async () => {
+    claim('findOrder returns undefined before the first request', async () => {
       const at = await stage();
       expect(await provider.findOrder?.('no-such-order', at.contextOf())).toBeUndefined();
     });
   }
 
-  claim('use the whole of the longest id in any script, or give the order up unsent', async () => {
+  claim('two orders with the longest ids get two tickets, or createOrder throws GiveUp without a request', async () => {
     const at = await stage();
     const [order, other] = ['a', 'b'].map((end) =>
       orderOf({ serviceOrderId: LONGEST_ID + end, type: said.fulfillment }),
@@ -98,17 +98,20 @@ export function repeatClaims<Settings>(theatre: Theatre<Settings>, claim: Claim)
     expect(at.pos.refusals).toEqual([]);
   });
 
-  claim('report a lost answer as perhaps sent, and then find the order', async () => {
-    const at = await stage();
-    const order = orderOf();
-    at.pos.behave = once('drop-answer');
-    await expect(at.create(order)).rejects.toMatchObject({ name: 'TryAgain', sent: true });
-    expect(at.pos.tickets).toHaveLength(1);
-    if (!canRepeat) return;
-    const ref = await again(at, order);
-    expect(at.pos.tickets).toHaveLength(1);
-    expect([undefined, at.pos.tickets[0]?.providerOrderId]).toContain(ref?.providerOrderId);
-  });
+  claim(
+    'make no second ticket after a lost answer, for which createOrder throws TryAgain with sent: true',
+    async () => {
+      const at = await stage();
+      const order = orderOf();
+      at.pos.behave = once('drop-answer');
+      await expect(at.create(order)).rejects.toMatchObject({ name: 'TryAgain', sent: true });
+      expect(at.pos.tickets).toHaveLength(1);
+      if (!canRepeat) return;
+      const ref = await again(at, order);
+      expect(at.pos.tickets).toHaveLength(1);
+      expect([undefined, at.pos.tickets[0]?.providerOrderId]).toContain(ref?.providerOrderId);
+    },
+  );
 }
 
 /** Number of places in which the texts do not all have the same character. */

@@ -6,46 +6,56 @@ import { CREDENTIAL_HEADERS } from '../../../src/core/domain/webhook.ts';
 import { WebhookAuth } from '../../../src/core/domain/webhook-auth.ts';
 import { WEBHOOK_URL, type Claim, type Theatre } from './open-theatre.ts';
 
-const NO_SETTINGS = { nothing: undefined, null: null, number: 1, text: 'junk', list: [], 'no field': {} };
+const NO_SETTINGS = {
+  undefined,
+  null: null,
+  'a number': 1,
+  'a text': 'junk',
+  'a list': [],
+  'an object without fields': {},
+};
 
 /** Claims about a provider's properties and settings. */
 export function settingsClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, webhookAuth, said, stage, ticketOf, received, settingsWith } = theatre;
   const { wrongSettings, secretSettings, identity = [] } = fixtures;
 
-  claim('have an integration name that fits a URL', () => {
+  claim('the integration name fits a URL', () => {
     expect(provider.integration).toMatch(/^[a-z0-9][a-z0-9-]*$/);
   });
 
-  claim('limit an attempt to less than an order may wait', () => {
+  claim('attemptWithinS is more than 0 and at most 120', () => {
     expect(isAttemptLimit(provider.attemptWithinS ?? 1), 'attemptWithinS: more than 0, 120 at the most').toBe(true);
   });
 
-  claim('have deduplicatesForS only with deduplicates', () => {
+  claim('deduplicatesForS is set only with deduplicates', () => {
     if (provider.deduplicatesForS === undefined) return;
     expect(provider.deduplicates, 'deduplicates').toBe(true);
     expect(provider.deduplicatesForS, 'at least half an hour, the usual time of an order').toBeGreaterThanOrEqual(1800);
   });
 
-  claim('are accepted, and so is the parsed result', async () => {
+  claim('the schema accepts valid settings, and its own result again', async () => {
     const { settings } = await stage();
     expect(provider.settings.parse(settings)).toEqual(settings);
   });
 
   for (const [name, junk] of Object.entries(NO_SETTINGS)) {
-    claim(`are refused as ${name}`, () => {
+    claim(`the schema refuses ${name} as settings`, () => {
       expect(provider.settings.safeParse(junk).success).toBe(false);
     });
   }
 
-  claim('are refused with an unknown field: a mistyped "secret" would leave webhooks unverified', async () => {
-    const { pos } = await stage();
-    expect(provider.settings.safeParse({ ...pos.settings, unheardOf: true }).success).toBe(false);
-  });
+  claim(
+    'the schema refuses an unknown field, because a mistyped "secret" would leave webhooks unverified',
+    async () => {
+      const { pos } = await stage();
+      expect(provider.settings.safeParse({ ...pos.settings, unheardOf: true }).success).toBe(false);
+    },
+  );
 
   for (const [field, values] of Object.entries(wrongSettings)) {
     for (const value of values) {
-      claim(`are refused with the name of the wrong field: ${field} ${JSON.stringify(value)}`, async () => {
+      claim(`the schema refuses ${field} ${JSON.stringify(value)} and names the field`, async () => {
         const { pos } = await stage();
         const result = provider.settings.safeParse({ ...pos.settings, [field]: value });
         expect(result.error?.issues.map((issue) => String(issue.path[0]))).toContain(field);
@@ -53,13 +63,13 @@ export function settingsClaims<Settings>(theatre: Theatre<Settings>, claim: Clai
     }
   }
 
-  claim('have a JSON schema', () => {
+  claim('the settings have a JSON schema', () => {
     expect(z.toJSONSchema(provider.settings, { io: 'input', unrepresentable: 'any' })).toMatchObject({
       type: 'object',
     });
   });
 
-  claim('have a different account for another restaurant', async () => {
+  claim('another restaurant has a different account', async () => {
     expect(provider.account, 'account').toBeDefined();
     const [at, elsewhere] = [await stage(), await stage()];
     const ours = provider.account?.(at.settings);
@@ -73,7 +83,7 @@ export function settingsClaims<Settings>(theatre: Theatre<Settings>, claim: Clai
     expect(provider.account?.(settingsWith(at, Object.fromEntries(ids))), 'with its ids').not.toBe(ours);
   });
 
-  claim('have the same account with new secrets, where an order in doubt continues', async () => {
+  claim('the account stays the same with new secrets', async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     for (const name of secretSettings.filter((name) => !identity.includes(name))) {
       const renewed = settingsWith(at, { [name]: elsewhere.pos.settings[name] });
@@ -81,28 +91,28 @@ export function settingsClaims<Settings>(theatre: Theatre<Settings>, claim: Clai
     }
   });
 
-  claim('have a webhookAuth of a known form', () => {
+  claim('webhookAuth has a known form', () => {
     expect(WebhookAuth.parse(webhookAuth)).toEqual(webhookAuth);
   });
 
-  claim('have all fields that webhookAuth names', () => {
+  claim('the settings have all fields that webhookAuth names', () => {
     const { settings, previousSetting, urlSetting } = webhookAuth;
     const named = [...settings, previousSetting, urlSetting].filter((name) => name !== undefined);
     const schema = z.toJSONSchema(provider.settings, { io: 'input', unrepresentable: 'any' });
     expect(Object.keys(schema.properties ?? {})).toEqual(expect.arrayContaining(named));
   });
 
-  claim('have webhookHeaders in lower case, without credentials: they are stored unencrypted', () => {
+  claim('webhookHeaders are in lower case, without credentials, because they are stored unencrypted', () => {
     const { webhookHeaders = [] } = provider;
     for (const name of webhookHeaders) expect(name).toMatch(/^[a-z0-9-]+$/);
     expect(webhookHeaders.filter((name) => [webhookAuth.header, ...CREDENTIAL_HEADERS].includes(name))).toEqual([]);
   });
 
-  claim('have byConnect in webhookAuth only with connect', () => {
+  claim('webhookAuth has byConnect only if the provider has connect', () => {
     if (webhookAuth.byConnect === true) expect(provider.connect).toBeDefined();
   });
 
-  claim('have an optional webhookAuth only if nothing is verified without its settings', async () => {
+  claim('without its settings, unsigned webhooks pass only if webhookAuth is optional', async () => {
     const at = await stage();
     const ticket = await ticketOf(at, { type: said.fulfillment });
     const { headers, body } = at.pos.sign(WEBHOOK_URL, ticket, said.native);

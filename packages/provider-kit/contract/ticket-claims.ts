@@ -59,7 +59,7 @@ function contentClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void
     expect(ofModifiers?.toSorted()).toEqual(ordered?.toSorted());
   });
 
-  claim('each price', async () => {
+  claim('the price of each item and modifier', async () => {
     const ticket = await ticketOf(await stage(), wholeOrder());
     const { items } = wholeOrder();
     const priceOf = (price: number | undefined): number | undefined => (has('prices') ? price : undefined);
@@ -99,7 +99,7 @@ function contentClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void
     expect(`${ticket.note} ${ticket.address}`).toContain('Ring twice');
   });
 
-  claim('the requested time, or none for as soon as possible', async () => {
+  claim('the requested time, or no time if the order is for as soon as possible', async () => {
     const at = await stage();
     for (const type of FULFILLMENTS) {
       const wanted = new Date(Math.ceil((Date.now() + AHEAD_MS) / 60_000) * 60_000);
@@ -121,7 +121,7 @@ function moneyClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const has = fieldsOf(theatre);
   const paidOf = paidIn(theatre);
 
-  claim('tip and fee apart', async () => {
+  claim('tip and fee as separate amounts', async () => {
     const at = await stage();
     for (const type of FULFILLMENTS) {
       const { money, ...order } = wholeOrder(type);
@@ -213,7 +213,7 @@ function textClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
     expect(ticket.lines[0]?.note ?? ticket.note).toContain('ohne 🧅, مع الجبن');
   });
 
-  claim('a text that is too long with a mark where it is cut', async () => {
+  claim('a note that is too long with a mark where it is cut', async () => {
     const at = await stage();
     const ticket = await ticketOf(at, { notes: '🎂'.repeat(20_000) });
     expect(at.pos.refusals).toEqual([]);

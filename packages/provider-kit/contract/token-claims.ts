@@ -36,7 +36,7 @@ export function tokenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(Math.abs((grant?.expiresIn ?? 0) - tokenSeconds)).toBeLessThan(0.01 * tokenSeconds);
   });
 
-  claim('have a seed of every setting that is in the token request', async () => {
+  claim('have a seed that depends on every setting in the token request', async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     const ours = await askedFor(at);
     if (ours === undefined) return;
@@ -48,7 +48,7 @@ export function tokenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     }
   });
 
-  claim("are requested with obtain's signal, not the order's: other orders wait for them", async () => {
+  claim('are requested with the signal of obtain, not of the order, because other orders wait for them', async () => {
     const at = await stage();
     const late = await asking(at, ({ obtain }) => obtain(undefined, AbortSignal.abort()));
     if (late === undefined) return;
@@ -65,7 +65,7 @@ export function tokenClaims<Settings>(theatre: Theatre<Settings>, claim: Claim):
     expect(alone, "not sent after the order's signal").not.toBe('');
   });
 
-  claim('are renewed with the seed of grantSeed', async () => {
+  claim('are renewed by renewConnection with the seed that grantSeed returns', async () => {
     if (provider.grantSeed === undefined) return;
     const at = await stage();
     const seeds: unknown[] = [];

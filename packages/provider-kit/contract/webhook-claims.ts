@@ -32,7 +32,7 @@ function statusClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
   const { provider, statuses, stage, ticketOf, received } = theatre;
 
   for (const { native, fulfillment, status } of statuses) {
-    claim(`reads ${native} of a ${fulfillment} order as ${status}`, async () => {
+    claim(`reads the status ${native} of a ${fulfillment} order as ${status ?? 'no event'}`, async () => {
       const at = await stage();
       const order = orderOf({ type: fulfillment });
       const ticket = await ticketOf(at, order);
@@ -50,7 +50,7 @@ function statusClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
     });
   }
 
-  claim('ignores an unknown status', async () => {
+  claim('returns no event for an unknown status', async () => {
     const at = await stage();
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), UNKNOWN_STATUS));
     expect(provider.translateWebhook(webhook, at.settings)).toEqual([]);
@@ -61,7 +61,7 @@ function statusClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
 function senderClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, webhookAuth, statuses, said, stage, ticketOf, received, expectNoSecrets, settingsWith } = theatre;
 
-  claim("rejects a webhook signed with another location's secret", async () => {
+  claim("throws NotAuthentic for a webhook signed with another location's secret", async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     const forged = elsewhere.pos.sign(WEBHOOK_URL, await ticketOf(elsewhere), said.native);
     const error = errorOf(() => provider.translateWebhook(received(forged), at.settings));
@@ -69,7 +69,7 @@ function senderClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
     expectNoSecrets(at.pos, error);
   });
 
-  claim('rejects a webhook whose signature is missing, empty, short or long', async () => {
+  claim('throws NotAuthentic if the signature is missing, empty, too short or too long', async () => {
     const at = await stage();
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
     const right = webhook.headers[webhookAuth.header] ?? expect.unreachable('is not signed');
@@ -80,7 +80,7 @@ function senderClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
     }
   });
 
-  claim("ignores another store's webhook with the same secret", async () => {
+  claim("returns no event for another store's webhook with the same secret", async () => {
     const [at, elsewhere] = [await stage(), await stage()];
     const theirs = elsewhere.pos.settings;
     const secrets = Object.fromEntries(webhookAuth.settings.map((name) => [name, theirs[name]]));
@@ -103,7 +103,7 @@ function senderClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
   });
 
   if (webhookAuth.kind === 'signature') {
-    claim('rejects a webhook with any byte changed', async () => {
+    claim('throws NotAuthentic if any byte of the body was changed', async () => {
       const at = await stage();
       const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
       for (let nth = 0; nth < webhook.body.length; nth += 1) {
@@ -113,7 +113,7 @@ function senderClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
       }
     });
 
-    claim('verifies before it reads', async () => {
+    claim('verifies the signature before it parses the body', async () => {
       const at = await stage();
       const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at), said.native));
       const body = Buffer.from('{ no JSON at all');
@@ -121,7 +121,7 @@ function senderClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
     });
   }
 
-  claim('needs no signature for a verified webhook, and reads only stored headers', async () => {
+  claim('reads a verified webhook from its stored headers, without the signature', async () => {
     const at = await stage();
     const webhook = received(at.pos.sign(WEBHOOK_URL, await ticketOf(at, { type: said.fulfillment }), said.native));
     const before = provider.translateWebhook(webhook, at.settings);
@@ -143,7 +143,7 @@ function senderClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void 
 function anyBodyClaims<Settings>(theatre: Theatre<Settings>, claim: Claim): void {
   const { provider, fixtures, statuses, stage, ticketOf, received } = theatre;
 
-  claim('reads all readable fields: an optional field may hold anything', async () => {
+  claim('reads the same events if an optional field has an unreadable value', async () => {
     const at = await stage();
     const tickets = {
       pickup: await ticketOf(at, { type: 'pickup' }),

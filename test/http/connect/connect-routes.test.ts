@@ -106,7 +106,7 @@ async function lastAction(): Promise<Record<string, unknown> | undefined> {
 }
 
 describe('a connect link', () => {
-  it('leads the owner to Square and back, and gives the location its access', async () => {
+  it('leads the owner to Square and back, and stores the refresh token in the settings', async () => {
     const by = browser();
     const link = await makeLink();
     const page = await by.get(link);
@@ -152,7 +152,7 @@ describe('a connect link', () => {
     expect(hubrise.refusals).toEqual([]);
   });
 
-  it('works once', async () => {
+  it('works once, and is answered 404 after that', async () => {
     const link = await makeLink();
     const [one, other] = [browser(), browser()];
     const callback = await callbackOf(other, link);
@@ -161,14 +161,14 @@ describe('a connect link', () => {
     expect(await other.get(callback)).toMatchObject(saying(404, 'Ask the person who sent it for a new link'));
   });
 
-  it('ends an earlier link of its location, and no link of another', async () => {
+  it('ends the earlier link of its location', async () => {
     const [earlier, ofHub] = [await makeLink(), await makeLink('hub')];
     const link = await makeLink();
     const statuses = await Promise.all([earlier, ofHub, link].map(async (each) => (await browser().get(each)).status));
     expect(statuses).toEqual([404, 200, 200]);
   });
 
-  it('is used by only one of two owners who finish at the same moment', async () => {
+  it('connects only one of two owners who finish at the same moment', async () => {
     const link = await makeLink();
     const browsers = [browser(), browser()];
     const callbacks = await Promise.all(browsers.map((by) => callbackOf(by, link)));
@@ -177,7 +177,7 @@ describe('a connect link', () => {
     expect(new Set(confirmed.map(({ status }) => status))).toEqual(new Set([200, 400]));
   });
 
-  it('ends after 72 hours, also during a sign-in', async () => {
+  it('ends after 72 hours, even during a sign-in', async () => {
     const link = await makeLink();
     const lasts = `SELECT expires_at - created_at = interval '72 h' AS is_right FROM connect_links`;
     expect(await stage.query(lasts)).toEqual([{ is_right: true }]);
@@ -205,7 +205,7 @@ describe('a connect link', () => {
     expect((await browser().get(link)).status).toBe(404);
   });
 
-  it('cannot be made for a POS without such a page, or with settings for another host', async () => {
+  it('cannot be made for a POS without a page for owners, or for an accessToken in the settings', async () => {
     await stage.addLocation('own', { ordersUrl: 'http://127.0.0.1:9/orders' });
     expect(await operator.post('/locations/own/connect-links')).toMatchObject(saying(409, 'has no page'));
     await stage.addLocation('own', { accessToken: 'EAAA', locationId: 'L1' }, 'square');
@@ -213,8 +213,8 @@ describe('a connect link', () => {
   });
 });
 
-describe('a sign-in', () => {
-  it('is finished only in the browser that started it', async () => {
+describe("an owner's sign-in at the vendor", () => {
+  it('is answered 400 in a browser that did not start it', async () => {
     const by = browser();
     const callback = await callbackOf(by, await makeLink());
     expect(await browser().get(callback)).toMatchObject(saying(400, 'It was started in another browser'));
@@ -232,7 +232,7 @@ describe('a sign-in', () => {
     expect((await by.get(link)).status).toBe(200);
   });
 
-  it('ends after an hour', async () => {
+  it('is answered 400 after an hour', async () => {
     const by = browser();
     const callback = await callbackOf(by, await makeLink());
     const cookies = by.cookies.get(origin);
@@ -243,7 +243,7 @@ describe('a sign-in', () => {
     expect(await settings()).not.toHaveProperty('refreshToken');
   });
 
-  it('that the owner cancels changes nothing, and can be started again', async () => {
+  it('that the owner cancels can be started again', async () => {
     const link = await makeLink();
     const by = browser();
     const denied = await by.get(await decide(by, await start(by, link), 'Deny'));
@@ -251,7 +251,7 @@ describe('a sign-in', () => {
     expect((await finish(by, link)).text).toContain('Done.');
   });
 
-  it('at the account of another restaurant changes nothing, and says so', async () => {
+  it('at the account of another restaurant is answered 409 and changes nothing', async () => {
     const link = await makeLink();
     square.oauth.signsInAsAnother = true;
     expect(await finish(browser(), link)).toMatchObject(saying(409, 'the account of another restaurant'));
@@ -261,7 +261,7 @@ describe('a sign-in', () => {
     expect((await finish(browser(), link)).status).toBe(200);
   });
 
-  it('whose code the vendor refuses changes nothing', async () => {
+  it('with a code that the vendor refuses is answered 400, and the link still works', async () => {
     const by = browser();
     const link = await makeLink();
     const callback = new URL(await callbackOf(by, link));
@@ -271,7 +271,7 @@ describe('a sign-in', () => {
     expect((await by.get(link)).status).toBe(200);
   });
 
-  it('while the vendor is away leaves the link as it is', async () => {
+  it('is answered 502 if the vendor is away, and the link still works', async () => {
     const by = browser();
     const link = await makeLink();
     const callback = await callbackOf(by, link);
@@ -282,7 +282,7 @@ describe('a sign-in', () => {
   });
 });
 
-describe('the page of a link', () => {
+describe('the page of a connect link', () => {
   it('sends an owner to the vendor only by its own form, in the browser that shows it', async () => {
     const link = await makeLink();
     const by = browser();
@@ -314,11 +314,11 @@ describe('the page of a link', () => {
   });
 });
 
-describe('access that its owner has not yet confirmed', () => {
+describe('granted access that its owner has not yet confirmed', () => {
   const waiting = (): Promise<unknown> => stage.query('SELECT FROM connect_links WHERE sealed IS NOT NULL');
   const tooLate = `UPDATE connect_links SET granted_at = now() - interval '11 minutes' WHERE sealed IS NOT NULL`;
 
-  it('is used for nothing, and is not confirmed by another page, in another browser or after ten minutes', async () => {
+  it('is used for nothing, and only the same browser can confirm it, within ten minutes', async () => {
     const link = await makeLink();
     const [by, sender] = [browser(), browser()];
     await start(sender, link);
@@ -352,7 +352,7 @@ describe('access that its owner has not yet confirmed', () => {
     expect((await finish(by, link)).text).toContain('Done.');
   });
 
-  it('is revoked at once if the owner says no, or if the account has no such restaurant', async () => {
+  it('is revoked at once if the owner answers no', async () => {
     const link = await makeLink();
     const by = browser();
     square.oauth.signsInAsAnother = true;
@@ -400,8 +400,8 @@ describe('a location', () => {
   });
 });
 
-describe('the pages of a connect link', () => {
-  it('cannot be cached, framed, scripted or indexed, and send no Referer', async () => {
+describe('the pages for owners', () => {
+  it('have headers against caches, frames, foreign scripts, search engines and the Referer', async () => {
     const { headers } = await browser().get(await makeLink());
     expect(headers.get('content-security-policy')).toContain("script-src 'self'");
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
@@ -410,7 +410,7 @@ describe('the pages of a connect link', () => {
     expect(headers.get('x-robots-tag')).toBe('noindex');
   });
 
-  it('are shown although the same source tries wrong links, which do not block operators either', async () => {
+  it('are shown even if the same source tried many wrong links', async () => {
     const from = fromElsewhere();
     const open = async (path: string, headers = {}): Promise<number> =>
       (await sendAsIs(stage.app, path, { headers: { ...from, ...headers } })).status;
@@ -422,7 +422,7 @@ describe('the pages of a connect link', () => {
     expect(await open('/v1/orders', headers)).toBe(200);
   });
 
-  it('write no token, state, code or access into a log, the audit or the database', async () => {
+  it('write no token, state or code into the log, the audit or the database', async () => {
     const by = browser();
     const link = await makeLink();
     const callback = new URL(await callbackOf(by, link));

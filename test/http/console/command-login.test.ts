@@ -89,7 +89,7 @@ const codeFor = async (login: string): Promise<string | null> =>
   (await press(askedUrl(), login)).searchParams.get('code');
 
 describe('a login code for the command line', () => {
-  it('gives a command the roles of the person who allows it, once, until the command signs out', async () => {
+  it('gives a command the roles of the person who allows it, once', async () => {
     const ask = newAsk();
     const to = await press(askedUrl(ask));
     expect(to.origin).toBe('http://127.0.0.1:40123');
@@ -123,7 +123,7 @@ describe('a login code for the command line', () => {
     await until(async () => (await use('/v1/locations/club-1')) === 401);
   });
 
-  it('is refused without its verifier, and guesses are slowed', async () => {
+  it('is refused without its verifier, and after ten guesses with 429', async () => {
     const code = await codeFor('ada');
     const guesser = fromElsewhere();
     vi.useFakeTimers({ toFake: ['performance'] });
@@ -134,7 +134,7 @@ describe('a login code for the command line', () => {
     expect((await redeem(code)).status).toBe(200);
   });
 
-  it('is refused after two minutes, or if it was encrypted for another use', async () => {
+  it('is refused after two minutes', async () => {
     const { SETTINGS_KEY: keys } = readConfig(stage.env);
     const code = (endsAt: number, place = 'console/login'): Promise<string> => {
       const by = { kind: 'person', id: 'ada', name: 'ada' };
@@ -161,7 +161,7 @@ describe('a login code for the command line', () => {
   });
 });
 
-describe('the page that asks about the command line', () => {
+describe('the page of /login for the command line', () => {
   it.each([
     ['a port of the system', { port: '1023' }],
     ['a port above all ports', { port: '65536' }],
@@ -176,7 +176,7 @@ describe('the page that asks about the command line', () => {
     expect((await answer(ask, { cookie, ...OWN_PAGE })).status).toBe(400);
   });
 
-  it('accepts only its own requests, and only from a person who signed in just now', async () => {
+  it('accepts an answer only from its own form, within ten minutes after the sign-in', async () => {
     const { ask, cookie } = await open(askedUrl(), 'ada');
     expect((await answer(ask, { cookie, 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect((await answer(ask, OWN_PAGE)).status).toBe(401);
@@ -187,7 +187,7 @@ describe('the page that asks about the command line', () => {
     expect((await answer(ask, { cookie, ...OWN_PAGE })).body['detail']).toMatch(/just now. Run expediter login again/);
   });
 
-  it('sends a person who refuses back to the command without a code', async () => {
+  it('redirects to the command without a code if the person refuses', async () => {
     const ask = newAsk();
     const { searchParams } = await press(askedUrl(ask), 'ada', false);
     expect(Object.fromEntries(searchParams)).toEqual({ error: 'access_denied', state: ask.state, iss: url });
@@ -198,7 +198,7 @@ describe('the page that asks about the command line', () => {
   });
 });
 
-it('a previous command line, which asks for a device code, gets the advice to update', async () => {
+it('a request for a device code is answered 410 with the advice to update the command line', async () => {
   expect(await post('/login/device', {})).toMatchObject({
     status: 410,
     body: { detail: expect.stringMatching(/was removed. Update the command line, or use expediter login --token/) },
@@ -219,7 +219,7 @@ describe('expediter login', () => {
   /** What the browser shows after it was sent to the command. */
   const visit = async (to: URL | string): Promise<string> => (await fetch(to)).text();
 
-  it('prints a URL, waits for the browser, and is signed in', async () => {
+  it('prints a URL and signs in once the browser has sent the code', async () => {
     const { printed, ended } = begin();
     const to = await press(await printed);
     // Neither another page nor another machine can give it a code.
@@ -235,7 +235,7 @@ describe('expediter login', () => {
     ['of a person who refused', /refused in the browser/, 'error', 'access_denied'],
     ['from another service', /from another service/, 'iss', 'https://evil.example'],
     ['with a code that is wrong', /not valid/, 'code', 'x'],
-  ])('fails after an answer %s', async (_what, why, name, value) => {
+  ])('exits 1 after an answer %s', async (_what, why, name, value) => {
     const { printed, ended } = begin();
     const to = await press(await printed);
     to.searchParams.set(name, value);
@@ -243,7 +243,7 @@ describe('expediter login', () => {
     expect(await ended).toMatchObject({ code: 1, error: expect.stringMatching(why) });
   });
 
-  it('fails if nobody signs in within five minutes', async () => {
+  it('exits 1 if nobody signs in within five minutes', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { printed, ended } = begin();
     await printed;
@@ -251,7 +251,7 @@ describe('expediter login', () => {
     expect(await ended).toMatchObject({ code: 1, error: expect.stringMatching(/Nobody signed in within 5 minutes/) });
   });
 
-  it('names the alternative for a service where people cannot sign in', async () => {
+  it('names the right URL or --token if people cannot sign in at this URL', async () => {
     const elsewhere = await cli('login', url.replace('127.0.0.1', 'localhost'));
     expect(elsewhere).toMatchObject({ code: 2, error: expect.stringContaining(`People sign in at ${url}.`) });
     const without = await cli('login', await other.listen());
@@ -259,7 +259,7 @@ describe('expediter login', () => {
   });
 });
 
-it('stores a named token for its owner only, and forgets it at logout', async () => {
+it('expediter login --token stores a token in a file that only its owner can read, until logout', async () => {
   const token = OPERATOR_TOKEN;
   const signedIn = await runCli({ XDG_CONFIG_HOME: home }, ['login', url, '--token'], `${token}\n`);
   expect(signedIn).toMatchObject({ code: 0, error: '' });
@@ -282,7 +282,7 @@ it('stores a named token for its owner only, and forgets it at logout', async ()
   expect(await cli('logout')).toMatchObject({ code: 3 });
 });
 
-it('says how to trust a service whose certificate is from a private authority', async () => {
+it("a command names NODE_EXTRA_CA_CERTS if the service's certificate is from a private authority", async () => {
   const [cert, key] = await Promise.all(['crt', 'key'].map((end) => readFile(new URL(`server.${end}`, TLS))));
   const server = createServer({ cert, key }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -297,7 +297,7 @@ it('says how to trust a service whose certificate is from a private authority', 
   server.close();
 });
 
-it('sends no token over plain http to another machine, and does not store a wrong one', async () => {
+it('expediter login --token sends no token over plain http to another machine', async () => {
   const login = (at: string): Promise<Ended> =>
     runCli({ XDG_CONFIG_HOME: home }, ['login', at, '--token'], 'exo_wrong');
   expect(await login('http://operators.example.com')).toMatchObject({

@@ -151,7 +151,7 @@ async function whyRefused(): Promise<unknown> {
   return action?.['outcome'] === 'refused' ? action['after'] : undefined;
 }
 
-it('an honest issuer is believed, and gets the verifier of its challenge', async () => {
+it('a right ID token signs in, and the issuer gets the verifier of its code_challenge', async () => {
   const { callback, asked } = await goThere();
   expect(await comeBack(callback)).toBe('/console/');
   expect(hasSession()).toBe(true);
@@ -165,9 +165,9 @@ describe('an ID token is refused', () => {
     `${[{ alg: 'none' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')}.`;
   it.each<[string, typeof says]>([
     ['that is signed with another key', { idToken: (claims) => sign(claims, anotherKey) }],
-    ['that claims to need no signature', { idToken: unsigned }],
+    ['with alg none', { idToken: unsigned }],
     [
-      'that is signed with the client secret, which is not only ours',
+      'that is signed with the client secret',
       {
         idToken: (claims) =>
           new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(new TextEncoder().encode(CLIENT_SECRET)),
@@ -181,8 +181,8 @@ describe('an ID token is refused', () => {
       { claims: { aud: [CLIENT_ID, 'another-client'], azp: 'another-client' } },
     ],
     ['that has expired', { claims: { iat: seconds() - 7_200, exp: seconds() - 3_600 } }],
-    ['from another sign-in', { claims: { nonce: 'another' } }],
-    ['from no sign-in', { claims: { nonce: undefined } }],
+    ['with the nonce of another sign-in', { claims: { nonce: 'another' } }],
+    ['without a nonce', { claims: { nonce: undefined } }],
     ['without a subject', { claims: { sub: undefined } }],
     ['that is missing', { idToken: 'none' }],
     [
@@ -202,7 +202,7 @@ describe('an ID token is refused', () => {
   }
 });
 
-it('an address counts only if the same answer says that it is verified', async () => {
+it('an e-mail address is used only if the same answer says that it is verified', async () => {
   const theirs = { email: 'eve@evil.example', email_verified: true, preferred_username: 'eve' };
   says = {
     claims: { email: 'ada@team.example', email_verified: undefined, groups: undefined },
@@ -211,10 +211,13 @@ it('an address counts only if the same answer says that it is verified', async (
   expect(await signedIn('name, email')).toEqual({ name: 'eve (ada)', email: null });
 });
 
-it.each(['client_secret_post', 'client_secret_basic'])('an issuer may require %s', async (holdsTo) => {
-  says = { holdsTo };
-  expect(await signedIn('email')).toEqual({ email: 'ada@team.example' });
-});
+it.each(['client_secret_post', 'client_secret_basic'])(
+  'a sign-in works at an issuer that requires %s',
+  async (holdsTo) => {
+    says = { holdsTo };
+    expect(await signedIn('email')).toEqual({ email: 'ada@team.example' });
+  },
+);
 
 it.each([
   ['a list', ['team', 'cooks']],
@@ -222,7 +225,7 @@ it.each([
   ['names separated by commas', 'team, cooks'],
   ['an object whose keys are roles', { team: { 'org-1': 'club.example' } }],
   ['a list with null', [null, 'team']],
-])('groups may be %s', async (_what, groups) => {
+])('groups are read from %s', async (_what, groups) => {
   says = { claims: { groups } };
   expect(await signedIn('groups')).toMatchObject({ groups: expect.arrayContaining(['team']) });
 });
@@ -231,19 +234,19 @@ it.each([
   ['none', null],
   ['a distinguished name', 'CN=team,OU=team'],
   ['a number', 7],
-])('%s is not accepted as a group', async (_what, groups) => {
+])('a sign-in is refused if its groups are %s', async (_what, groups) => {
   says = { claims: { groups } };
   expect(await comeBack((await goThere()).callback)).not.toBe('/console/');
 });
 
-it('an address counts as verified if the issuer writes "true" as a text', async () => {
+it('an e-mail address with email_verified "true" as a text is used', async () => {
   says = { claims: { email_verified: 'true' } };
   expect(await signedIn('email')).toEqual({ email: 'ada@team.example' });
   says = { claims: { email_verified: 'false' } };
   expect(await signedIn('email')).toEqual({ email: null });
 });
 
-it('a remembered sign-in counts from its auth_time, and one with a future auth_time from now', async () => {
+it('a remembered sign-in counts from its auth_time, or from now if that is in the future', async () => {
   const signedInAgo = async (authTime: number | undefined): Promise<number> => {
     says = { claims: { auth_time: authTime } };
     return Number((await signedIn('extract(epoch FROM now() - signed_in_at)::int AS ago'))?.['ago']);
@@ -254,13 +257,13 @@ it('a remembered sign-in counts from its auth_time, and one with a future auth_t
   expect(await signedInAgo(undefined)).toBeGreaterThan(3_600);
 });
 
-it('a name with control characters, or too long, is left out', async () => {
+it('a name or group with control characters or over 255 characters is left out', async () => {
   const wrong = ['team\0', 'a\nb', 'x'.repeat(256), '', 7];
   says = { claims: { groups: ['team', ...wrong], email: undefined, preferred_username: 'ada\u001b[2J' } };
   expect(await signedIn('name, groups')).toEqual({ name: 'ada', groups: ['team'] });
 });
 
-it('a code that the issuer accepts twice opens one session', async () => {
+it('a sign-in opens one session, even if the issuer accepts its code twice', async () => {
   const { callback } = await goThere();
   const flow = browser.cookies.get(CONSOLE_URL)?.get('expediter_sign_in') ?? '';
   expect(await comeBack(callback)).toBe('/console/');
@@ -271,7 +274,7 @@ it('a code that the issuer accepts twice opens one session', async () => {
   expect(hasSession()).toBe(false);
 });
 
-it('an error of the issuer refuses the sign-in, and its text is not shown', async () => {
+it('a sign-in is refused if the issuer answers an error, whose text is not logged', async () => {
   const { callback } = await goThere();
   const denied = callback.replace('code=a-code', 'error=access_denied&error_description=a-secret-of-theirs');
   expect(await comeBack(denied)).toBe('/console/?problem=failed');
@@ -279,7 +282,7 @@ it('an error of the issuer refuses the sign-in, and its text is not shown', asyn
   expect(tokenRequests).toEqual([]);
 });
 
-it('a caller with invented codes makes the service ask the issuer ten times, and then more slowly', async () => {
+it('twenty invented codes of one source cause only ten requests to the issuer', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   says = { idToken: 'none' };
   const { callback } = await goThere();
@@ -295,7 +298,7 @@ it('a caller with invented codes makes the service ask the issuer ten times, and
   vi.useRealTimers();
 });
 
-it('callbacks without a cookie, as another page can cause, do not count as guesses', async () => {
+it('callbacks without a cookie do not count as guesses, because another page can cause them', async () => {
   const { callback } = await goThere();
   for (let nth = 0; nth < 30; nth += 1) {
     const image = await sendAsIs(stage.app, `/console/session/callback?x=${nth}`);
@@ -304,7 +307,7 @@ it('callbacks without a cookie, as another page can cause, do not count as guess
   expect(await comeBack(callback)).toBe('/console/');
 });
 
-it('an address with a letter that folds to an ASCII letter does not count', async () => {
+it('an e-mail address with a letter that folds to an ASCII letter is not used', async () => {
   says = { claims: { email: 'ada@ban\u212a.example' } };
   expect(await signedIn('email')).toEqual({ email: null });
 });
@@ -332,7 +335,7 @@ describe('a started sign-in', () => {
     }
   });
 
-  it('is not accepted from a text that the same key encrypted for another place', async () => {
+  it('is refused if its cookie was encrypted by the same key for another purpose', async () => {
     const { callback, asked } = await goThere();
     const sealed = await seal(KEYS(), flowOf(asked, Date.now()), 'locations/club-1');
     browser.cookies.get(CONSOLE_URL)?.set('expediter_sign_in', sealed);
@@ -340,7 +343,7 @@ describe('a started sign-in', () => {
   });
 });
 
-describe('a second sign-in', () => {
+describe('a repeated sign-in', () => {
   it.each<[string, object, string | undefined]>([
     ['that the issuer checked just now is accepted', { auth_time: seconds() }, undefined],
     ['that the issuer did not check is refused', { auth_time: seconds() - 3_600 }, 'not_recent'],
@@ -362,7 +365,7 @@ describe('an issuer that cannot be used', () => {
     ['that redirects', 'elsewhere'],
     ['that names another issuer', { issuer: 'https://accounts.google.com' }],
     ['without an authorization endpoint', { authorization_endpoint: undefined }],
-  ])('%s is reported, and asked again at the next sign-in', async (_what, discovery) => {
+  ])('%s causes 503, and is asked again at the next sign-in', async (_what, discovery) => {
     const fresh = await stageOfTest({ env: stage.env, databaseUrl: stage.databaseUrl });
     says = { discovery };
     const start = (): Promise<OperatorAnswer> => sendAsIs(fresh.app, '/console/session/oidc', { headers: OWN_PAGE });
@@ -374,7 +377,7 @@ describe('an issuer that cannot be used', () => {
   });
 });
 
-it("an issuer for all of a vendor's tenants is refused, because anybody can be in one", async () => {
+it("an issuer for all of a vendor's tenants is refused, because anybody can have a tenant", async () => {
   const tenants = 'https://login.microsoftonline.com';
   const answer = vi.spyOn(globalThis, 'fetch').mockImplementation(async () =>
     Response.json({
@@ -430,7 +433,7 @@ it.each<[object, string[]]>([
     ['email is of the type string: an address in ASCII is required'],
   ],
   [{ email: 'ada@team.example', email_verified: true, groups: ['team'] }, []],
-])('claims %j: the log names the unreadable ones, without their values', (said, unread) => {
+])('the log names the unreadable claims of %j without their values', (said, unread) => {
   const settings = {
     issuer: 'https://issuer.example',
     domains: ['team.example'],

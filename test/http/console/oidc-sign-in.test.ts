@@ -53,8 +53,8 @@ async function newestAction(): Promise<Record<string, unknown> | undefined> {
   return action;
 }
 
-describe('a person', () => {
-  it('signs in, gets to the page that they wanted, and is named in the audit', async () => {
+describe('a person who signs in', () => {
+  it('gets to the page that they wanted, and is named in the audit', async () => {
     await grant({ email: 'ada@team.example' }, ['viewer', 'operator']);
     const { to, cookie } = await signIn('ada', { query: '?to=/console/orders%3Fneed%3Dattention' });
     expect(to).toBe('/console/orders?need=attention');
@@ -71,7 +71,7 @@ describe('a person', () => {
     await ask('/console/api/locations/club-1/resume', cookie, 'POST');
   });
 
-  it('has exactly the roles of their address and of each of their groups', async () => {
+  it('has the roles of their e-mail address and of each of their groups', async () => {
     await grant({ group: 'managers' }, ['viewer'], ['club-1']);
     await grant({ group: 'team' }, ['operator']);
     const kim = await signIn('kim');
@@ -85,7 +85,7 @@ describe('a person', () => {
     expect((await ask('/console/api/locations/club-2', ada.cookie)).status).toBe(200);
   });
 
-  it('loses rights with a removed grant, and gets rights with a new one, in the same session', async () => {
+  it('gets and loses rights in the same session when grants are added and removed', async () => {
     await grant({ group: 'managers' }, ['viewer'], ['club-1']);
     const { cookie } = await signIn('kim');
     await grant({ email: 'kim@club.example' }, ['viewer'], ['club-2']);
@@ -126,11 +126,11 @@ describe('a person', () => {
     expect(rows.length).toBe(30);
   });
 
-  it('who cancels at the issuer gets a page that says so', async () => {
+  it('who cancels at the issuer is redirected to a page that says so', async () => {
     expect(await signIn('nobody')).toEqual({ to: '/console/?problem=failed', cookie: '' });
   });
 
-  it('gets to the first page if the wanted page is not ours', async () => {
+  it('gets to the first page if the wanted URL is not one of the console', async () => {
     await grant({ group: 'team' }, ['viewer']);
     const sentTo = async (to: string): Promise<string> =>
       (await signIn('ada', { query: `?to=${encodeURIComponent(to)}` })).to;
@@ -169,7 +169,7 @@ describe('the callback of a sign-in', () => {
   };
   const sessions = (): Promise<Record<string, unknown>[]> => stage.query('SELECT 1 FROM operator_sessions');
 
-  it('is the only route that another site may open', async () => {
+  it('is the only route of the console that another site may open', async () => {
     for (const site of ['cross-site', 'same-site']) {
       const headers = { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate' };
       for (const path of ['/session', '/session/oidc', '/session/ways', '/api/orders']) {
@@ -185,7 +185,7 @@ describe('the callback of a sign-in', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('is refused without the cookie of its start', async () => {
+  it('is refused without the cookie of the sign-in', async () => {
     cookies().clear();
     const before = await sessions();
     expect(await open(callback)).toBe('/console/?problem=expired');
@@ -225,7 +225,7 @@ describe('the callback of a sign-in', () => {
     expect(await open(callback)).toBe('/console/?problem=failed');
   });
 
-  it('may arrive at another process', async () => {
+  it('works at another process than the start', async () => {
     const other = browseAt(await stageOfTest({ env: stage.env, databaseUrl: stage.databaseUrl }));
     other.cookies.set(consoleUrl, cookies());
     const answer = await other.get(callback, FROM_ISSUER);
@@ -242,7 +242,7 @@ describe('the callback of a sign-in', () => {
 });
 
 describe('an issuer with other conventions', () => {
-  it('may need no client secret, and give groups and addresses only in userinfo', async () => {
+  it('works if it needs no client secret and gives groups and addresses only in userinfo', async () => {
     const other = await startOidcProvider({ consoleUrl, isPublic: true, inUserinfo: true });
     onTestFinished(() => other.stop());
     const served = await stageOfTest({ env: other.env, databaseUrl: stage.databaseUrl });
@@ -256,7 +256,7 @@ describe('an issuer with other conventions', () => {
 });
 
 describe('the list of ways to sign in', () => {
-  it('can be read by anybody at our page', async () => {
+  it('says without a session whether people can sign in by OIDC', async () => {
     const without = await stageOfTest({ databaseUrl: stage.databaseUrl });
     const waysAt = async ({ app }: Stage): Promise<unknown> =>
       (await sendAsIs(app, '/console/session/ways', { headers: OWN_PAGE })).body;
@@ -264,7 +264,7 @@ describe('the list of ways to sign in', () => {
   });
 });
 
-it('OPERATOR_TOKEN and its sessions end with the first admin, and work again when there is no admin', async () => {
+it('OPERATOR_TOKEN and its sessions are refused as long as a person is admin of all locations', async () => {
   const session = await logIn(stage.app);
   const opened = async (): Promise<number[]> => {
     stage.invalidateCache();
@@ -284,7 +284,7 @@ it('OPERATOR_TOKEN and its sessions end with the first admin, and work again whe
 });
 
 describe('a repeated sign-in', () => {
-  it('renews the session of the same person, and ends the old session', async () => {
+  it('opens another session for the same person and ends the old one', async () => {
     await grant({ group: 'team' }, ['viewer']);
     await grant({ group: 'managers' }, ['viewer']);
     const browser = browseAt();
@@ -307,7 +307,7 @@ describe('a repeated sign-in', () => {
     expect((await ask('/console/session', first.cookie)).status).toBe(401);
   });
 
-  it('asks the issuer to check the person again, only if somebody is signed in', async () => {
+  it('asks the issuer to check the person again if somebody is signed in', async () => {
     const start = `${consoleUrl}/console/session/oidc?again=1`;
     const askedBy = async (by: Browser): Promise<object> =>
       Object.fromEntries(new URL(locationOf(await by.get(start, OWN_PAGE), start)).searchParams);

@@ -56,7 +56,7 @@ describe("the console's page", () => {
     '/console/orders/%5Cwindows',
     '/console/locations/club.1?tab=tokens',
     '/console/index.html',
-  ])('is at %s, and is revalidated each time', async (path) => {
+  ])('is served at %s, and is revalidated each time', async (path) => {
     const { status, headers, text } = await ask(path);
     expect({ status, type: headers.get('content-type'), cached: headers.get('cache-control') }).toEqual({
       status: 200,
@@ -68,7 +68,7 @@ describe("the console's page", () => {
     expect([headers.get('etag'), headers.get('last-modified')]).toEqual([null, null]);
   });
 
-  it('is where /console leads', async () => {
+  it('is where /console redirects to', async () => {
     const { status, headers } = await ask('/console');
     expect([status, headers.get('location')]).toEqual([308, '/console/']);
     const filtered = await ask('/console?location=club-1&text=a%26b');
@@ -78,14 +78,14 @@ describe("the console's page", () => {
     }
   });
 
-  it('has no foreign URL, and no inline script or style, which its policy forbids', () => {
+  it('has no foreign URL and no inline script or style', () => {
     const html = read('index.html');
     expect(html).not.toMatch(/(?:src|href)="(?!\/console\/)/);
     expect(html).not.toMatch(/<script(?![^>]* src=)|<style|style="|\son\w+=/);
     for (const [, path = ''] of html.matchAll(/(?:src|href)="\/console\/([^"]+)"/g)) expect(names).toContain(path);
   });
 
-  it('can be read, and refuses other methods', async () => {
+  it('answers HEAD, and answers 404 to methods that write', async () => {
     expect(await ask('/console/', {}, 'HEAD')).toMatchObject({ status: 200, text: '' });
     expect(await ask(`/console/${asset}`, {}, 'HEAD')).toMatchObject({ status: 200, text: '' });
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
@@ -96,21 +96,21 @@ describe("the console's page", () => {
   });
 });
 
-describe('an asset', () => {
-  it('is cached for ever, because its name changes with its contents', async () => {
+describe('an asset of the console', () => {
+  it('may be cached for a year, because its name changes with its contents', async () => {
     const { status, headers, text } = await ask(`/console/${asset}`);
     expect([status, text]).toEqual([200, read(asset)]);
     expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(headers.get('content-type')).toMatch(/^(text|application)\/javascript; charset=utf-8$/);
   });
 
-  it('has no path of the machine that built it', () => {
+  it('contains no path of the machine that built it', () => {
     for (const name of names.filter((each) => each.endsWith('.js'))) {
       expect(read(name), name).not.toContain(process.cwd());
     }
   });
 
-  it('is sent as it was compressed at the build, in an encoding that the browser accepts', async () => {
+  it('is sent in a compressed encoding that the browser accepts', async () => {
     for (const path of [asset, 'index.html', 'licences.txt']) {
       const br = await bytesOf(`/console/${path}`, { 'accept-encoding': 'gzip, deflate, br, zstd' });
       expect(brotliDecompressSync(br).toString(), path).toBe(read(path));
@@ -122,7 +122,7 @@ describe('an asset', () => {
     }
   });
 
-  it('that does not exist is a 404, and not the page', async () => {
+  it("that does not exist is answered 404 and not with the console's page", async () => {
     for (const path of ['assets/index-00000000.js', 'nothing.txt', 'robots.txt']) {
       const { status, body } = await ask(`/console/${path}`);
       expect([status, body['detail']], path).toEqual([404, 'Nothing has this path.']);
@@ -146,7 +146,7 @@ describe('an asset', () => {
 });
 
 describe('every answer under /console', () => {
-  it('has the Content-Security-Policy and the headers that keep other pages out', async () => {
+  it('has the Content-Security-Policy and the headers against other pages', async () => {
     const cookie = await logIn(url);
     const own = { cookie, ...OWN_PAGE };
     const answers: [string, OperatorAnswer][] = [
@@ -188,7 +188,7 @@ describe('every answer under /console', () => {
 });
 
 describe('the console', () => {
-  it('has under 160 kB compressed, with everything that it may load', () => {
+  it('has under 160 kB of compressed files', () => {
     const sent = names.filter((name) => name.endsWith('.br') && !name.startsWith('licences'));
     expect(sent.length).toBeGreaterThan(5);
     const bytes = sent.reduce((sum, name) => sum + readFileSync(`${BUILT}/${name}`).length, 0);
@@ -200,14 +200,14 @@ describe('the console', () => {
     }
   });
 
-  it('has the licence of each package in it', () => {
+  it('includes the licence of each package that it uses', () => {
     const notices = read('licences.txt');
     const named = [...notices.matchAll(/^(\S+ [\d.]+) \(MIT\)$/gm)].map(([, name]) => name);
     expect(named).toEqual(consolePackages().map(({ name, version }) => `${name} ${version}`));
     expect(notices.match(/Permission is hereby granted, free of charge/g)).toHaveLength(named.length);
   });
 
-  it('says how to build it if it is not built, and other routes work', async () => {
+  it('answers 503 with how to build it if it is not built', async () => {
     const app = fastify();
     await app.register((scope) => pageFiles(scope, '/nowhere'), { prefix: '/console' });
     for (const path of ['/console/', '/console/orders/x']) {

@@ -59,8 +59,8 @@ async function changed(assignment: string): Promise<Record<string, string>> {
 const opens = async (cookie: string, at = stage): Promise<boolean> =>
   (await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).status === 200;
 
-describe('a sign-in', () => {
-  it('with the token sets a cookie that scripts, other sites and neighbouring services cannot read', async () => {
+describe('a sign-in with OPERATOR_TOKEN', () => {
+  it('with the right token sets a cookie that scripts, other sites and other hosts cannot read', async () => {
     const { status, headers, text } = await sendLogin(stage.app, OPERATOR_TOKEN, {
       origin: 'https://expediter.example.com',
       ...OWN_PAGE,
@@ -74,11 +74,11 @@ describe('a sign-in', () => {
   });
 
   it.each([
-    ['another of the same length', OPERATOR_TOKEN.replace(/.$/, '!')],
-    ['its beginning', OPERATOR_TOKEN.slice(0, -1)],
-    ['more than it', `${OPERATOR_TOKEN}x`],
-    ['an empty one', ''],
-  ])('is answered the same 401 with %s, and sets no cookie', async (_what, token) => {
+    ['another token of the same length', OPERATOR_TOKEN.replace(/.$/, '!')],
+    ['only the beginning of the token', OPERATOR_TOKEN.slice(0, -1)],
+    ['the token and another letter', `${OPERATOR_TOKEN}x`],
+    ['an empty token', ''],
+  ])('is answered 401 without a cookie for %s', async (_what, token) => {
     const answer = await sendLogin(stage.app, token);
     expect(answer).toMatchObject(UNAUTHORIZED);
     expect(answer.headers.get('set-cookie')).toBeNull();
@@ -108,7 +108,7 @@ describe('a sign-in', () => {
     expect(answer.text).not.toContain(OPERATOR_TOKEN);
   });
 
-  it('is in the audit, without the token or the session', async () => {
+  it("is in the audit without the token and the session's cookie", async () => {
     const cookie = await logIn(stage.app);
     await sendLogin(stage.app, 'a-token-that-somebody-mistyped');
     expect(await actsOf('OPERATOR_TOKEN')).toContainEqual({
@@ -124,7 +124,7 @@ describe('a sign-in', () => {
   });
 });
 
-describe('the cookie is Secure', () => {
+describe("the session's cookie", () => {
   const attributesAt = (origin: string | undefined, at = stage): Promise<OperatorAnswer> =>
     sendLogin(at.app, OPERATOR_TOKEN, { ...OWN_PAGE, ...(origin !== undefined && { origin }) });
   const isSecure = ({ headers }: OperatorAnswer): boolean => {
@@ -133,7 +133,7 @@ describe('the cookie is Secure', () => {
     return set.includes('; Secure');
   };
 
-  it('unless the browser uses plain http on its own machine, where not every browser keeps such a cookie', async () => {
+  it('is Secure unless the browser uses plain http on this machine', async () => {
     for (const origin of ['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080']) {
       const answer = await attributesAt(origin);
       expect([answer.status, isSecure(answer)], origin).toEqual([204, false]);
@@ -144,7 +144,7 @@ describe('the cookie is Secure', () => {
     }
   });
 
-  it('so plain http from another machine is refused with a hint to https, before the token is checked', async () => {
+  it('is not set over plain http from another machine: 403 with a hint to https', async () => {
     for (const origin of [
       'http://expediter.example.com',
       'http://127.0.0.1.example.com',
@@ -156,14 +156,14 @@ describe('the cookie is Secure', () => {
     }
   });
 
-  it('if the Origin of the browser cannot be read', async () => {
+  it('is Secure if the Origin of the browser cannot be read', async () => {
     for (const origin of ['http://', 'http://[', 'null']) {
       const answer = await attributesAt(origin);
       expect([answer.status, isSecure(answer)], origin).toEqual([204, true]);
     }
   });
 
-  it('unless CONSOLE_URL, or without it PUBLIC_URL, is plain http', async () => {
+  it('is not Secure if CONSOLE_URL, or without it PUBLIC_URL, is plain http', async () => {
     for (const urls of [
       { PUBLIC_URL: 'http://Kitchen.local:8080/' },
       { PUBLIC_URL: 'https://expediter.example.com', CONSOLE_URL: 'http://Kitchen.local:8080/' },
@@ -179,7 +179,7 @@ describe('the cookie is Secure', () => {
     }
   });
 
-  it('and a cookie without the prefix is accepted only on this machine', async () => {
+  it('is accepted without the prefix __Host- only on this machine', async () => {
     const cookie = await logIn(stage.app);
     const secure = `__Host-${cookie}`;
     const statusAt = async (given: string, host: string): Promise<number> =>
@@ -192,12 +192,12 @@ describe('the cookie is Secure', () => {
   });
 });
 
-describe('two cookies of one name', () => {
+describe('several session cookies in a request', () => {
   it.each([
     ["another service's expired session", () => `expediter_session=${UNKNOWN}`],
     ["another service's nonsense", () => 'expediter_session=%%; expediter_session=; expediter_session'],
     ["another service's long text", () => Array.from({ length: 50 }, (_, i) => `expediter_session=${i}`).join('; ')],
-  ])('do not block the valid one, in either order: %s', async (_what, theirs) => {
+  ])('open the valid session next to %s', async (_what, theirs) => {
     const ours = await logIn(stage.app);
     for (const cookie of [`${theirs()}; ${ours}`, `${ours}; ${theirs()}`]) {
       expect(await opens(cookie), cookie).toBe(true);
@@ -208,7 +208,7 @@ describe('two cookies of one name', () => {
     expect(await opens(ours)).toBe(false);
   });
 
-  it('count by their prefix: the one with the prefix wins', async () => {
+  it('open the session of the one with the prefix __Host-', async () => {
     const [ours, theirs] = [await logIn(stage.app, await named('ours')), await logIn(stage.app)];
     for (const cookie of [`${theirs}; __Host-${ours}`, `__Host-${ours}; ${theirs}`]) {
       expect((await ask('/console/session', { cookie })).body).toMatchObject({ name: 'ours' });
@@ -217,7 +217,7 @@ describe('two cookies of one name', () => {
 });
 
 describe('a session', () => {
-  it('opens the API at every process, and shows its end', async () => {
+  it('opens the API at every process', async () => {
     const cookie = await logIn(stage.app);
     for (const at of [stage, other]) {
       expect(await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).toMatchObject({
@@ -267,7 +267,7 @@ describe('a session', () => {
       },
     ],
     ['replaced by a Bearer token', () => ({ authorization: `Bearer ${OPERATOR_TOKEN}` })],
-  ])('gets the same 401 everywhere if it is %s', async (_what, given) => {
+  ])('is answered 401 at every route if it is %s', async (_what, given) => {
     const headers = { ...(await given()), ...OWN_PAGE };
     for (const [path, method] of [
       ['/console/session', 'GET'],
@@ -282,7 +282,7 @@ describe('a session', () => {
     expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
-  it('does not open the routes for tokens', async () => {
+  it('is answered 401 at the routes for tokens', async () => {
     const cookie = await logIn(stage.app);
     for (const path of ['/v1/orders', '/v1/locations', '/v1/webhooks', '/metrics', '/openapi.json']) {
       expect((await ask(path, { cookie, ...OWN_PAGE })).status, path).toBe(401);
@@ -296,7 +296,7 @@ describe('a session', () => {
     }
   });
 
-  it('ends with a sign-out at every process, and its cookie is deleted', async () => {
+  it('ends with a sign-out at every process', async () => {
     const cookie = await logIn(stage.app, await named('leaver'));
     expect(await opens(cookie, other)).toBe(true);
     const answer = await ask('/console/session', { cookie, ...OWN_PAGE }, 'DELETE');
@@ -325,7 +325,7 @@ describe('a session', () => {
 });
 
 describe('signing in again with a token', () => {
-  it("sets another cookie with a fresh sign-in, and ends the browser's session", async () => {
+  it("opens another session and ends the browser's old session", async () => {
     const token = await named('again', 'admin');
     const old = await logIn(stage.app, token);
     await stage.query(`UPDATE operator_sessions SET signed_in_at = now() - interval '16 min' WHERE name = 'again'`);
@@ -344,7 +344,7 @@ describe('signing in again with a token', () => {
     expect(await sessionsOf(anew)).toHaveLength(1);
   });
 
-  it('is needed for member data after an hour, although the session is in use', async () => {
+  it('is required for member data after an hour, even in a session in use', async () => {
     await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'club-1' });
     const token = await named('reads', 'member-data');
     const reads = async (cookie: string, query: string): Promise<OperatorAnswer> =>
@@ -366,7 +366,7 @@ describe('signing in again with a token', () => {
     expect((await reads(await logIn(stage.app, token), 'contents=true')).status).toBe(200);
   });
 
-  it('with a wrong token leaves the session as it was', async () => {
+  it('with a wrong token does not end the session', async () => {
     const cookie = await logIn(stage.app);
     const wrong = await sendLogin(stage.app, `${OPERATOR_TOKEN}x`, { ...OWN_PAGE, origin: 'http://localhost', cookie });
     expect(wrong).toMatchObject(UNAUTHORIZED);
@@ -375,7 +375,7 @@ describe('signing in again with a token', () => {
 });
 
 describe('the sessions of an operator', () => {
-  it('are listed for their owner only, with the source of each', async () => {
+  it('are listed only for that operator', async () => {
     const token = await named('lister');
     const [here, there] = [await logIn(stage.app, token), await logIn(other.app, token)];
     await logIn(stage.app, await named('another'));
@@ -396,7 +396,7 @@ describe('the sessions of an operator', () => {
     expect(await sessionsOf(there)).toHaveLength(2);
   });
 
-  it('are ended one by one, only by their owner', async () => {
+  it('can be ended one by one, and only by that operator', async () => {
     const token = await named('owner');
     const [laptop, phone] = [await logIn(stage.app, token), await logIn(stage.app, token)];
     const anonymous = await logIn(stage.app, await named('anonymous', 'admin'));
@@ -412,7 +412,7 @@ describe('the sessions of an operator', () => {
     expect((await ask(`/console/sessions/${randomUUID()}`, { cookie: laptop }, 'DELETE')).status).toBe(403);
   });
 
-  it('are ended all at once, including the current one', async () => {
+  it('can be ended all at once, including the current one', async () => {
     const token = await named('everywhere');
     const cookies = [await logIn(stage.app, token), await logIn(stage.app, token)];
     const anonymous = await logIn(stage.app);
@@ -427,12 +427,12 @@ describe('the sessions of an operator', () => {
     ['GET', '/console/sessions'],
     ['DELETE', '/console/sessions'],
     ['DELETE', `/console/sessions/${randomUUID()}`],
-  ])('need a session: %s %s', async (method, path) => {
+  ])('are answered 401 without a session: %s %s', async (method, path) => {
     expect(await ask(path, { ...withSession(UNKNOWN), ...OWN_PAGE }, method)).toMatchObject(UNAUTHORIZED);
   });
 });
 
-describe('all sessions', () => {
+describe('the sessions of all operators', () => {
   it('are listed for an admin, who can end any of them', async () => {
     const admin = { authorization: `Bearer ${await named('admin of all', 'admin')}` };
     const lost = await logIn(stage.app, await named('lost laptop'));
@@ -461,7 +461,7 @@ describe('all sessions', () => {
   });
 });
 
-it('the time at which a session was last seen is stored once a minute', async () => {
+it('the last use of a session is stored once a minute', async () => {
   const cookie = await logIn(stage.app, await named('seen'));
   const seen = async (): Promise<unknown> =>
     (await stage.query(`SELECT now() - last_seen_at < '5 s' AS lately FROM operator_sessions WHERE name = 'seen'`))[0];
@@ -489,7 +489,7 @@ it('a session that ended 30 days ago is deleted', async () => {
   ]);
 });
 
-describe('a request from another page', () => {
+describe('a request of a browser', () => {
   const REFUSED: [string, Record<string, string>][] = [
     ['from another site', { 'sec-fetch-site': 'cross-site' }],
     ['from another host of the same site, whose requests carry the cookie', { 'sec-fetch-site': 'same-site' }],
@@ -504,7 +504,7 @@ describe('a request from another page', () => {
     ...REFUSED,
     ['that the address bar made', { 'sec-fetch-site': 'none' }],
     ['without any header of a browser', {}],
-  ])('%s changes nothing, and reads nothing if a page made it', async (_what, said) => {
+  ])('%s changes nothing: the answer is 403', async (_what, said) => {
     const headers = { cookie: await logIn(stage.app), host: 'expediter.test', ...said };
     const isRefusedAll = REFUSED.some(([, each]) => each === said);
     for (const path of ['/console/api/locations', '/console/session']) {
@@ -525,7 +525,7 @@ describe('a request from another page', () => {
     expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
-  it('is recognised by its Origin alone, if the browser sends no more', async () => {
+  it('from our own page is accepted by its Origin alone', async () => {
     const cookie = `__Host-${await logIn(stage.app)}`;
     for (const headers of [
       { origin: 'http://expediter.test', host: 'expediter.test' },
@@ -536,7 +536,7 @@ describe('a request from another page', () => {
     }
   });
 
-  it('is recognised behind a load balancer with another Host by PUBLIC_URL', async () => {
+  it('from PUBLIC_URL is accepted behind a load balancer that changes the Host', async () => {
     const env = { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.example.com/' };
     const behind = await stageOfTest({ env, databaseUrl: stage.databaseUrl });
     const login = (origin: string): Promise<OperatorAnswer> => sendLogin(behind.app, OPERATOR_TOKEN, { origin });
@@ -547,7 +547,7 @@ describe('a request from another page', () => {
 });
 
 describe('before Postgres has given the time', () => {
-  it('a sign-in is answered 503 with Retry-After', async () => {
+  it('a sign-in to the console is answered 503 with Retry-After', async () => {
     const pool = { query: async () => Promise.reject(new Error('Connection terminated')) } as unknown as Pool;
     const { now } = databaseClock(pool);
     const app = buildListener({

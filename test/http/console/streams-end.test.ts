@@ -58,7 +58,7 @@ const send = async (path: string, headers: Record<string, string>, method: strin
 const sessionId = async (name: string): Promise<string> =>
   String((await stage.query('SELECT session_id FROM operator_sessions WHERE name = $1', [name]))[0]?.['session_id']);
 
-it('a stream ends with the token, session or grant of its reader, and other streams continue', async () => {
+it("a stream ends when its reader's token, session or grant ends", async () => {
   await giveRoles(stage, { group: 'team' }, ['viewer']);
   const bearer = async (name: string): Promise<Record<string, string>> => ({
     authorization: `Bearer ${await nameToken(stage, name)}`,
@@ -111,7 +111,7 @@ describe('a stream of an operator', () => {
   };
   afterEach(() => vi.useRealTimers());
 
-  it('ends with its session, although nobody signs out', async () => {
+  it('ends when its session expires', async () => {
     const state = openAt(new Date(began.getTime() - 60_500), () => Promise.resolve(reader));
     await vi.advanceTimersByTimeAsync(60_499);
     expect(state.isClosed).toBe(false);

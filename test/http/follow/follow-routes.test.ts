@@ -69,7 +69,7 @@ const briefly = ({ events }: ReadEvents): string[] =>
   events.map(({ id, event, data }) => `${id ?? '-'} ${event} ${(data as { memberState?: string }).memberState ?? ''}`);
 
 describe('a member who follows an order', () => {
-  it('gets the state of the order, then each step as published, whichever process applied it, and the end', async () => {
+  it('gets a snapshot, then each message as it is published, and the event `end`', async () => {
     const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1', serviceOrderId: 'whole/1' });
     await until(() => system.live(serviceOrderId).length === 2);
     const followed = await follow(serviceOrderId);
@@ -109,7 +109,7 @@ describe('a member who follows an order', () => {
     expect((await follow(serviceOrderId, { query: 'lastEventId=5' })).status).toBe(204);
   });
 
-  it("gets neither the location nor the POS id, nor a kitchen's own reason", async () => {
+  it('gets no location, no POS id and no reason of the kitchen while the order continues', async () => {
     const serviceOrderId = await placed();
     const followed = await follow(serviceOrderId);
     await until(() => followed.events.length === 1);
@@ -122,7 +122,7 @@ describe('a member who follows an order', () => {
     expect(seen).not.toMatch(/club-1|pos-|standard|locationId|providerOrderId|nuisance/);
   });
 
-  it('gets the tracking link in its step and in the snapshot', async () => {
+  it('gets the tracking link in the message and in later snapshots', async () => {
     const trackingUrl = 'https://courier.example/1';
     const serviceOrderId = await placed();
     const followed = await follow(serviceOrderId);
@@ -137,7 +137,7 @@ describe('a member who follows an order', () => {
     await Promise.all([followed.ended, late.ended]);
   });
 
-  it('gets `placed` before the signal arrives, and then every step', async () => {
+  it('gets the snapshot `placed` before the signal arrives, and then each message', async () => {
     const followed = await follow('of-tomorrow');
     await until(() => followed.events.length === 1);
     const requestedAt = '2099-01-31T18:45:00+00:00';
@@ -170,7 +170,7 @@ describe('a member who follows an order', () => {
     }
   });
 
-  it('gets no failure of an order that the mapper skipped', async () => {
+  it('gets `placed` and no failure for an order that the mapper skipped', async () => {
     system.platform.answer = () => ({ order: { skipped: 'dine_in' } });
     const { serviceOrderId } = await system.placeOrder({ locationId: 'club-1' });
     await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'withdrawn');
@@ -180,7 +180,7 @@ describe('a member who follows an order', () => {
     expect(late.events[0]?.data).toMatchObject({ sequence: 0, memberState: 'placed' });
   });
 
-  it('gets every message that is kept, and a snapshot in place of those that are not', async () => {
+  it('gets every message that is kept after Last-Event-ID, or else a snapshot', async () => {
     await system.seedOrder({ serviceOrderId: 'resumed', locationId: 'club-1' });
     for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY']) await report('resumed', status);
     const resumed = await follow('resumed', { last: 3 });
@@ -198,7 +198,7 @@ describe('a member who follows an order', () => {
     expect(briefly(forgotten).slice(1)).toEqual(['6 orderStatusChanged picked_up', '- end ']);
   });
 
-  it('gets `expired` at the end of the token, and can continue with another token', async () => {
+  it('gets the event `expired` when the token expires', async () => {
     await system.seedOrder({ serviceOrderId: 'renewed', locationId: 'club-1' });
     // Half a minute beyond its end it is taken, for clocks that differ.
     const followed = await follow('renewed', { seconds: -28 });
@@ -209,7 +209,7 @@ describe('a member who follows an order', () => {
     expect((await follow('renewed', { last: 2 })).status).toBe(200);
   });
 
-  it('can send the token in the query, as an EventSource must, but no cookie and no other method', async () => {
+  it('can send the token in the query, but not as a cookie', async () => {
     await system.seedOrder({ serviceOrderId: 'by-url', locationId: 'club-1' });
     const token = await memberToken('by-url');
     const url = `${system.urls[1]}/follow`;
@@ -231,7 +231,7 @@ describe('a page of another origin', () => {
     fetch(`${system.urls[0]}${path}`, { method, headers: { origin, 'access-control-request-method': 'GET' } });
   const allowed = ({ headers }: Response): string | null => headers.get('access-control-allow-origin');
 
-  it('can follow if MEMBER_ORIGINS names it, and can read the reason of a refusal', async () => {
+  it('can follow an order if MEMBER_ORIGINS names its origin', async () => {
     const preflight = await ask('OPTIONS', ORIGIN);
     expect([preflight.status, allowed(preflight)]).toEqual([204, ORIGIN]);
     const headers = preflight.headers.get('access-control-allow-headers')?.split(', ');
@@ -249,7 +249,7 @@ describe('a page of another origin', () => {
     expect([stream.status, allowed(stream), stream.headers.get('vary')]).toEqual([200, ORIGIN, 'origin']);
   });
 
-  it('cannot follow if MEMBER_ORIGINS does not name it', async () => {
+  it('cannot follow if MEMBER_ORIGINS does not name its origin', async () => {
     for (const origin of ['https://evil.example.com', 'null', `${ORIGIN}.evil.example.com`, '*']) {
       expect(allowed(await ask('OPTIONS', origin))).toBe(null);
       expect(allowed(await ask('GET', origin))).toBe(null);
@@ -267,7 +267,7 @@ async function crowd(): Promise<ReadEvents[]> {
   });
 }
 
-it('a stream beyond FOLLOW_STREAMS_MAX is refused until another one ends', async () => {
+it('a stream beyond FOLLOW_STREAMS_MAX is answered 503 until another one ends', async () => {
   for (const each of open.splice(0)) each.leave();
   const [first] = await crowd();
   const beyond = await follow('crowded');
@@ -279,7 +279,7 @@ it('a stream beyond FOLLOW_STREAMS_MAX is refused until another one ends', async
   for (const each of open.splice(0)) each.leave();
 });
 
-it('a member who leaves while the token is verified frees the place', async () => {
+it('a member who leaves while the token is verified does not count for FOLLOW_STREAMS_MAX', async () => {
   for (const each of open.splice(0)) each.leave();
   const request = await requestOf('hasty');
   for (let i = 0; i < 3 * MOST; i++) {
@@ -293,7 +293,7 @@ it('a member who leaves while the token is verified frees the place', async () =
 it.each([
   ['another request', (request: string) => request],
   ['a text that is not a request', () => 'nonsense\r\n\r\n'],
-])('nothing is written into a stream for %s on its connection', async (_what, more) => {
+])('a stream is closed without an answer after %s on its connection', async (_what, more) => {
   const request = await requestOf('alone');
   const { socket, seen } = await connectTo(0);
   socket.write(request);
@@ -303,7 +303,7 @@ it.each([
   expect(seen().split('HTTP/1.1 ').length).toBe(2);
 });
 
-it('a stream continues after an outage of Postgres, and one that was opened during the outage waits', async () => {
+it('a stream continues after an outage of Postgres, even if it was opened during the outage', async () => {
   await system.seedOrder({ serviceOrderId: 'outlived', locationId: 'club-1' });
   const before = await follow('outlived');
   await until(() => before.events.length === 1);
@@ -318,7 +318,7 @@ it('a stream continues after an outage of Postgres, and one that was opened duri
   expect(briefly(meanwhile).at(-1)).toBe('- end ');
 });
 
-it('a drain ends every stream with a retry time, and the other process continues it', async () => {
+it('a drain ends every stream with a retry time, and another process continues after Last-Event-ID', async () => {
   await system.seedOrder({ serviceOrderId: 'moved', locationId: 'club-1' });
   const followed = await Promise.all(Array.from({ length: 5 }, () => follow('moved')));
   await until(() => followed.every(({ events }) => events.length === 1));

@@ -55,7 +55,7 @@ async function follow(token: string, query = '', headers: Record<string, string>
   return read;
 }
 
-it('a member is refused with 503 while the keys cannot be fetched, and the keys may change', async () => {
+it('a member is answered 503 while the keys of follow tokens cannot be fetched', async () => {
   published = { ...published, status: 500 };
   const early = await follow(tokenFor('early'));
   expect([early.status, early.headers.get('access-control-allow-origin')]).toEqual([503, ORIGIN]);
@@ -66,7 +66,7 @@ it('a member is refused with 503 while the keys cannot be fetched, and the keys 
   expect((await follow(tokenFor('early', { by: followSigner('ES256', 'next') }))).status).toBe(401);
 });
 
-it('a token opens its own order only, whatever order is in the query', async () => {
+it('a token opens its own order only, even if the query names another order', async () => {
   const orders = ['one', 'other'];
   for (const serviceOrderId of orders) await system.seedOrder({ serviceOrderId, locationId: 'club-1' });
   const webhook = await system.webhookUrl('club-1');
@@ -88,7 +88,7 @@ it('a token opens its own order only, whatever order is in the query', async () 
   expect(reasons(other)).toEqual(['for other']);
 });
 
-it('all refusals are equal, and no part of a token is in the log, a metric, a trace or an answer', async () => {
+it('all refusals are equal, without any part of the token in log, metrics, traces and answers', async () => {
   const url = `${system.urls[0]}/follow`;
   const now = Math.floor(Date.now() / 1000);
   const followed = await follow(tokenFor('one'));

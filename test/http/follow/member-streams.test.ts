@@ -67,7 +67,7 @@ async function read(livesMs = 3_600_000, order?: string): Promise<{ reader: Read
 const beatsOf = ({ text }: Reader): number => text.split('\n').filter((line) => line === ':').length;
 const isClosed = (reader: Reader): boolean => reader.isClosed;
 
-it('a stream sends a heartbeat every twenty seconds, and streams that opened together do so at different times', async () => {
+it('streams that opened together send their heartbeats every twenty seconds at different times', async () => {
   const all: Reader[] = [];
   for (let i = 0; i < 20; i++) all.push((await read()).reader);
   const total = (): number => all.map(beatsOf).reduce((a, b) => a + b);
@@ -82,7 +82,7 @@ it('a stream sends a heartbeat every twenty seconds, and streams that opened tog
   for (const { text } of all) for (const event of text.split('\n\n').slice(0, -1)) expect(event).toMatch(/^data: ./m);
 });
 
-it('a stream without news for two seconds is opened without them', async () => {
+it('a stream without a message is answered 200 after two seconds', async () => {
   const reader = ask(60_000);
   await until(() => admitted.length === 1);
   await vi.advanceTimersByTimeAsync(1_000);
@@ -92,7 +92,7 @@ it('a stream without news for two seconds is opened without them', async () => {
   await until(() => /^HTTP\/1.1 200 .*\r\n\r\nretry: \d{4}\n/s.test(reader.text));
 });
 
-it('a reader that does not read is dropped after more has piled up than an order can cause', async () => {
+it('a reader that takes no data is dropped when more is waiting than one order can cause', async () => {
   const { reader, stream } = await read();
   reader.socket.pause();
   // The machine between them holds some megabytes first.
@@ -104,7 +104,7 @@ it('a reader that does not read is dropped after more has piled up than an order
   await until(() => streams.followed().size === 0);
 });
 
-it('a reader that has not taken its last message by the next heartbeat gets no further one', async () => {
+it('a reader that has not taken its last message by the next heartbeat is dropped', async () => {
   const { reader, stream } = await read();
   reader.socket.pause();
   while (answers[0]?.req.socket.writableLength === 0) {
@@ -116,7 +116,7 @@ it('a reader that has not taken its last message by the next heartbeat gets no f
   await until(() => observed.includes('slow'));
 });
 
-it('a stream ends with its token, and after about half an hour', async () => {
+it('a stream ends when its token expires, or after about half an hour', async () => {
   const [short, long] = [await read(5_000), await read(24 * 3_600_000)];
   await vi.advanceTimersByTimeAsync(6_000);
   await until(() => isClosed(short.reader));
@@ -130,7 +130,7 @@ it('a stream ends with its token, and after about half an hour', async () => {
   expect(observed).toEqual(['open', 'open', 'expired', 'aged']);
 });
 
-it('a drain ends streams one after another with different retry times, and new streams at once', async () => {
+it('a drain ends streams one after another, with different retry times', async () => {
   const all: Reader[] = [];
   for (let i = 0; i < MOST; i++) all.push((await read()).reader);
   const draining = streams.drain(400);
@@ -155,7 +155,7 @@ it('a stream beyond the limit is refused until another reader leaves', async () 
   expect(streams.followed().size).toBe(MOST);
 });
 
-it('one order may have twenty streams, and takes no places from other orders', async () => {
+it('one order has at most twenty streams, and another order can still open one', async () => {
   const all: Awaited<ReturnType<typeof read>>[] = [];
   for (let i = 0; i < 20; i++) all.push(await read(60_000, 'shared'));
   await expect(read(60_000, 'shared')).rejects.toThrow('too_many_of_order');

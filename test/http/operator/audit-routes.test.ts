@@ -39,7 +39,7 @@ async function named(
 }
 
 describe('the audit', () => {
-  it('names actor, source, subject and outcome of an action', async () => {
+  it('has actor, source, location and outcome of an action', async () => {
     const manager = await named('a manager', ['operator'], ['club-1']);
     const before = new Date();
     expect((await manager('/locations/club-1/pause', 'POST')).status).toBe(200);
@@ -78,7 +78,7 @@ describe('the audit', () => {
     }
   });
 
-  it('is paged by the last action of the previous page', async () => {
+  it('continues after the last action of the previous page', async () => {
     for (let i = 0; i < 5; i += 1) await operator.post('/locations/club-2/check');
     const all = await audit('action=check&location=club-2');
     const found: unknown[] = [];
@@ -93,7 +93,7 @@ describe('the audit', () => {
     expect(all).toHaveLength(5);
   });
 
-  it('has refused actions, which are also in the timeline of their order', async () => {
+  it('has refused actions, and shows them at their order or location', async () => {
     const viewer = await named('a viewer', ['viewer'], ['club-1']);
     for (const [path, method, about] of [
       ['/orders/order-club-1/retry', 'POST', { serviceOrderId: 'order-club-1', locationId: 'club-1' }],
@@ -116,7 +116,7 @@ describe('the audit', () => {
     expect(await audit('actor=a%20viewer&order=order-club-2')).toEqual([]);
   });
 
-  it('shows an admin of some locations the actions there, and no others', async () => {
+  it('shows an admin of some locations only the actions there', async () => {
     await operator.post('/webhooks/replay', { outcome: 'dropped' });
     await operator.post('/locations/club-1/resume');
     await operator.post('/locations/club-2/resume');
@@ -132,10 +132,10 @@ describe('the audit', () => {
   });
 });
 
-describe('orders that are found by a member', () => {
+describe('orders that are searched by their member', () => {
   const member = { id: 'member-of-both', name: 'Grace Hopper' };
 
-  it('need the role member-data, even for a dry run of the erasure', async () => {
+  it('need the role member-data to be erased, even in a dry run', async () => {
     const admin = await askOperator(stage.app, await nameToken(stage, 'an admin', ['admin'], null));
     for (const dryRun of [true, false]) {
       const answer = await admin.post('/members/erase', { memberId: member.id, dryRun });
@@ -196,7 +196,7 @@ describe('an action that fails half-way', () => {
     after: null,
   };
 
-  it('names its actor if the process dies before the action', async () => {
+  it('names its actor if the process dies before the action is done', async () => {
     const { action, paused } = await pauseByCli(`SELECT FROM locations WHERE location_id = 'club-1' FOR UPDATE`);
     expect([action, paused]).toEqual([expect.objectContaining({ ...begun, source: null }), { is: false }]);
   });
@@ -206,7 +206,7 @@ describe('an action that fails half-way', () => {
     expect([action, paused]).toEqual([expect.objectContaining(begun), { is: true }]);
   });
 
-  it('was done, with an unknown outcome, if the outcome cannot be stored', async () => {
+  it('is in the audit with an unknown outcome if the outcome cannot be stored', async () => {
     await failing('audit_outcomes', async () => {
       expect((await operator.post('/locations/club-1/resume')).status).toBe(200);
     });
@@ -216,7 +216,7 @@ describe('an action that fails half-way', () => {
     );
   });
 
-  it('is not done, and shows nothing, if the action cannot be stored', async () => {
+  it('is not done and answers 503 if it cannot be stored in the audit', async () => {
     const id = 'order-club-1';
     await failing('audit', async () => {
       expect((await operator.post('/locations/club-1/pause')).status).toBe(503);
@@ -239,7 +239,7 @@ describe('an action that fails half-way', () => {
   }
 });
 
-it('no member data is in the audit, whatever is read, done and refused', async () => {
+it('no member data is in the audit after reading, changing and refused requests', async () => {
   const planted = ['Ada Lovelace', 'ada@example.com', '+4930901820', 'no nuts, Ada'];
   const id = 'order-with-contents';
   await stage.seedOrder({

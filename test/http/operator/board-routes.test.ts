@@ -90,7 +90,7 @@ const report = (serviceOrderId: string, status: string, path = webhook, at = sta
   at.post(path, statusWebhook({ serviceOrderId, providerOrderId: `pos-${serviceOrderId}`, status }));
 
 describe('the board', () => {
-  it('sends its events in this order, without member data', async () => {
+  it('sends reset, orders, complete and attention, without member data', async () => {
     await stage.seedOrder({ serviceOrderId: 'whole', locationId: 'club-1' });
     await stage.query(`UPDATE orders SET reason = 'Ada is allergic' WHERE service_order_id = 'whole'`);
     const watched = await watch(0);
@@ -111,7 +111,7 @@ describe('the board', () => {
     expect(JSON.stringify(watched.events)).not.toContain('Ada');
   });
 
-  it("has the items and the sum of an order, no other contents, and none after the member's erasure", async () => {
+  it("has only items and total of an order's contents, and nothing after the member's erasure", async () => {
     const contents = sampleOrder({ serviceOrderId: 'ordered', type: 'delivery' });
     const { items, money } = contents;
     await stage.seedOrder({ serviceOrderId: 'ordered', locationId: 'club-1', contents });
@@ -131,7 +131,7 @@ describe('the board', () => {
     await until(() => watched.order('ordered')?.ordered === null);
   });
 
-  it('of a group has only the orders at its locations, also after the group has changed', async () => {
+  it('filtered by a group has only the orders at its locations, also after the group has changed', async () => {
     await stage.seedOrder({ serviceOrderId: 'in-brand', locationId: 'club-1' });
     await stage.seedOrder({ serviceOrderId: 'in-no-brand', locationId: 'club-2' });
     await stage.query(`UPDATE locations SET groups = '{brand}' WHERE location_id = 'club-1'`);
@@ -145,7 +145,7 @@ describe('the board', () => {
     await stage.query(`UPDATE locations SET groups = '{}'`);
   });
 
-  it('shows an order from its signal to its end, whichever process moves it', async () => {
+  it('shows each state of an order, at both processes', async () => {
     const [near, far] = await Promise.all([watch(0), watch(1)]);
     await stage.seedOrder({ serviceOrderId: 'moving', locationId: 'club-1' });
     for (const board of [near, far]) {
@@ -194,7 +194,7 @@ describe('the board', () => {
     expect(watched.order('unfetched-long-ago')).toBeUndefined();
   });
 
-  it('shows one location or one integration, and an order once more when it leaves', async () => {
+  it('can be filtered by a location or an integration', async () => {
     for (const club of ['club-1', 'club-2']) {
       await stage.seedOrder({ serviceOrderId: `of-${club}`, locationId: club });
     }
@@ -211,11 +211,11 @@ describe('the board', () => {
     expect(none.order('of-club-2')).toBeUndefined();
   });
 
-  it.each([['?location='], ['?club=1'], ['?integration=']])('refuses an unknown filter: %s', async (query) => {
+  it.each([['?location='], ['?club=1'], ['?integration=']])('answers 400 to an invalid filter: %s', async (query) => {
     expect((await watch(0, query)).status).toBe(400);
   });
 
-  it('shows every watcher the state in Postgres, however many orders changed at once and committed late', async () => {
+  it('shows every watcher the state in Postgres after 50 simultaneous changes and a late commit', async () => {
     const ORDERS = 50;
     await stage.query(
       `WITH p AS (
@@ -254,7 +254,7 @@ describe('the board', () => {
 });
 
 describe('the attention list', () => {
-  it('has a dropped webhook until it is replayed, and a replay that is dropped too changes nothing', async () => {
+  it('has a dropped webhook until a replay of it is applied', async () => {
     await stage.addLocation('mended', {
       ordersUrl: 'http://127.0.0.1:9/orders',
       secret: `whsec_${Buffer.alloc(24, 1).toString('base64')}`,
@@ -296,7 +296,7 @@ describe('the attention list', () => {
     await until(() => watched.order('unheard')?.status === 'ready');
   });
 
-  it("has a conflict with an order's end, once", async () => {
+  it('has a status after the end of an order as one conflict', async () => {
     await stage.seedOrder({ serviceOrderId: 'contradicted', locationId: 'club-1' });
     const [watched, elsewhere] = await Promise.all([watch(0), watch(0, '?location=club-2')]);
     await stage.query(
@@ -311,7 +311,7 @@ describe('the attention list', () => {
     expect(elsewhere.attention()?.conflicts).toEqual([]);
   });
 
-  it('has a cancel that only a person can do, until a person concludes it', async () => {
+  it('has a cancellation that only a person can do, until it is finished', async () => {
     await stage.seedOrder({ serviceOrderId: 'by-phone', locationId: 'club-1' });
     await stage.query(`UPDATE orders SET provider_order_id = '8F2K' WHERE service_order_id = 'by-phone'`);
     await stage.query(
@@ -338,7 +338,7 @@ describe('the attention list', () => {
     await noticed(() => watched.attention()?.cancelByPhone.length === 0);
   });
 
-  it('has the changes by the platform of a sent order, without the values, for a day', async () => {
+  it("has the platform's changes of a sent order for a day, without their values", async () => {
     for (const serviceOrderId of ['changed', 'changed-before']) {
       await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
     }
@@ -357,7 +357,7 @@ describe('the attention list', () => {
     await noticed(() => watched.attention()?.changed.length === 0);
   });
 
-  it('has a location without any webhook since its ticket was sent, until there is one', async () => {
+  it('has a location that sent no webhook within minutes after a ticket, until it sends one', async () => {
     await stage.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
     for (const id of ['unreceived', 'just-sent', 'for-tomorrow']) {
       await stage.seedOrder({ serviceOrderId: id, locationId: 'quiet' });
@@ -379,7 +379,7 @@ describe('the attention list', () => {
     await noticed(() => silentThere(watched) === undefined);
   });
 
-  it('has a location whose POS does not answer', async () => {
+  it('has a location whose POS is unreachable', async () => {
     await stage.addLocation('down', { ordersUrl: 'http://127.0.0.1:9/orders' });
     const watched = await watch(0);
     await stage.query(
@@ -389,7 +389,7 @@ describe('the attention list', () => {
   });
 });
 
-it('a location whose contact could not be reached is listed until it gets a message', async () => {
+it('the attention list has a location whose contact could not be reached, until a message is sent', async () => {
   await stage.addLocation('unreached', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const end = (outcome: string): Promise<unknown> =>
     stage.query(
@@ -408,7 +408,7 @@ it('a location whose contact could not be reached is listed until it gets a mess
 });
 
 describe('live messages that cannot be published', () => {
-  it('are shown to everybody who may see their locations, whatever the filter, until they are published', async () => {
+  it('are on the board, with any filter, of operators who may see their locations', async () => {
     const [watched, elsewhere] = await Promise.all([watch(0), watch(1, '?location=nowhere')]);
     const token = await nameToken(stage, 'club-2', ['viewer'], ['club-2']);
     const ofAnother = await watch(0, '', { authorization: `Bearer ${token}` });
@@ -436,8 +436,8 @@ describe('live messages that cannot be published', () => {
   });
 });
 
-describe('a board whose Postgres goes away', () => {
-  it('stays, reports the outage once, and then shows the missed changes', async () => {
+describe('the board during an outage of Postgres', () => {
+  it('stays open, and then shows the changes that it missed', async () => {
     for (const id of ['missed-1', 'missed-2']) await stage.seedOrder({ serviceOrderId: id, locationId: 'club-1' });
     const watched = await watch(1);
     const before = both.map(({ logged }) => logged.length);
@@ -460,7 +460,7 @@ describe('a board whose Postgres goes away', () => {
   });
 });
 
-it('a board without watchers sends no queries, and all watchers share one copy', async () => {
+it('a board without watchers sends no queries, and twenty watchers need no more than a few', async () => {
   const databaseUrl = await createDatabase();
   const [pool, others] = [0, 1].map(() => new pg.Pool({ connectionString: databaseUrl, max: 3 })) as [pg.Pool, pg.Pool];
   let [asked, askedByOther] = [0, 0];
@@ -512,7 +512,7 @@ it('a board without watchers sends no queries, and all watchers share one copy',
   await Promise.all([pool.end(), others.end()]);
 });
 
-it('a watcher that comes when the last one has just left gets the whole board', async () => {
+it('a watcher that joins when the last one has just left gets the whole board', async () => {
   const pool = new pg.Pool({ connectionString: await createDatabase(), max: 3 });
   await pool.query(`INSERT INTO placements (service_order_id, deadline_at) VALUES ('there', now())`);
   let looks = 0;
@@ -546,7 +546,7 @@ it('a watcher that comes when the last one has just left gets the whole board', 
   await pool.end();
 });
 
-it('reads the whole board again at intervals, so that erased members disappear', async () => {
+it('the board is read completely at intervals, so that the data of erased members disappears', async () => {
   const pool = new pg.Pool({ connectionString: await createDatabase(), max: 3 });
   await pool.query(
     `WITH p AS (
@@ -568,11 +568,11 @@ it('reads the whole board again at intervals, so that erased members disappear',
   await pool.end();
 });
 
-describe('a reader of the board that hangs', () => {
+describe('a slow reader of the board', () => {
   const order = (id: number, version: number): BoardOrder =>
     ({ serviceOrderId: `order-${id}`, problem: `${version} ${'x'.repeat(300)}` }) as BoardOrder;
 
-  it('gets only the newest state of each order later', async () => {
+  it('gets only the newest state of each order when it reads again', async () => {
     const stream = eventStream();
     const watcher = writeBoardEvents(stream);
     const old = Array.from({ length: 1_000 }, (_, id) => order(id, 0));
@@ -610,7 +610,7 @@ describe('a reader of the board that hangs', () => {
     stream.cutOff();
   });
 
-  it('is cut off after too many changes', async () => {
+  it('is disconnected after too many changes', async () => {
     const stream = eventStream();
     let isClosed = false;
     stream.onClose(() => (isClosed = true));

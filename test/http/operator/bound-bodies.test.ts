@@ -46,7 +46,7 @@ it.each([
 
 const MORE = { itemMap: mapOf(9 * KIB) };
 
-it('a body has at most 64 KiB, and 256 KiB with an item map', async () => {
+it('a body over 64 KiB, or over 256 KiB with an item map, is answered 413', async () => {
   const statusOf = async (settings: object): Promise<number> => (await put({ ...RIGHT, ...settings })).status;
   expect(await statusOf({ itemMap: mapOf(240 * KIB) })).toBe(200);
   expect(await statusOf({ itemMap: mapOf(260 * KIB) })).toBe(413);
@@ -58,7 +58,7 @@ it('a body has at most 64 KiB, and 256 KiB with an item map', async () => {
   ]);
 });
 
-it('a body with a hundred thousand nested lists is refused before it is parsed', async () => {
+it('a body with a hundred thousand nested lists is answered 400 before it is parsed', async () => {
   const deep = `{"integration":"deliverect","settings":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`;
   const { status, body } = await operator.send('PUT', '/locations/mine?dryRun=true', deep);
   expect([status, body['detail']]).toEqual([400, 'The body has more than 32 levels or 10000 values.']);

@@ -47,7 +47,7 @@ beforeEach(() => {
 afterEach(() => void vi.useRealTimers());
 
 describe('the look-up of an operator', () => {
-  it('is done once for many requests at once, and again after two seconds', async () => {
+  it('is one query for many simultaneous requests, and another after two seconds', async () => {
     for (const find of [() => identify.byToken(token), () => identify.bySession(['x'.repeat(43)])]) {
       asked = 0;
       const all = await Promise.all(Array.from({ length: 200 }, find));
@@ -61,7 +61,7 @@ describe('the look-up of an operator', () => {
     }
   });
 
-  it('is not done for a token that cannot have been issued', async () => {
+  it('sends no query for a token that cannot have been issued', async () => {
     for (const given of ['', 'exo_', `${token}x`, token.slice(0, -1), `${token.slice(0, -1)}!`, makeToken('exw_')]) {
       expect(await identify.byToken(given), given).toBeUndefined();
     }
@@ -71,7 +71,7 @@ describe('the look-up of an operator', () => {
     expect(asked).toBe(0);
   });
 
-  it('is done again after a change at this process, even if one is running', async () => {
+  it('sends another query after a change of rights at this process, even if one is running', async () => {
     await identify.byToken(token);
     identify.invalidateCache();
     answer = wrong;
@@ -93,7 +93,7 @@ describe('the look-up of an operator', () => {
 });
 
 describe('an operator while Postgres is away', () => {
-  it('is known for a day, and no longer', async () => {
+  it('keeps access for a day after the last look-up', async () => {
     expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });
     answer = away;
     for (let hours = 1; hours < 24; hours += 1) {
@@ -110,7 +110,7 @@ describe('an operator while Postgres is away', () => {
     expect(await identify.byToken(token)).toMatchObject({ name: 'anna' });
   });
 
-  it('is not let in if unknown, and an error of ours does not count as an outage', async () => {
+  it('is refused if the look-up fails with another error than an outage', async () => {
     answer = away;
     await expect(identify.byToken(token)).rejects.toThrow(AWAY);
     answer = right;
@@ -120,7 +120,7 @@ describe('an operator while Postgres is away', () => {
     await expect(identify.byToken(token)).rejects.toThrow('column');
   });
 
-  it('is not let in after the end of the session', async () => {
+  it('is refused after the end of the session', async () => {
     const cookies = ['x'.repeat(43)];
     const expiresAt = new Date(Date.now() + MINUTE_MS);
     answer = async () => ({
@@ -135,7 +135,7 @@ describe('an operator while Postgres is away', () => {
   });
 });
 
-it('a guessed token does not remove a known one from memory', async () => {
+it('guessed tokens do not remove a known token from memory', async () => {
   await identify.byToken(token);
   answer = wrong;
   for (let i = 0; i < 1_001; i += 1) await identify.byToken(makeToken('exo_'));

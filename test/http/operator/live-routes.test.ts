@@ -43,7 +43,7 @@ const withoutReason = ({ reason: _reason, ...message }: LiveMessage): object => 
 const idsOf = ({ events }: ReadEvents): (string | undefined)[] => events.map(({ id }) => id);
 
 describe('the live stream of an order', () => {
-  it("has each message of the topic without the POS's text, whichever process applied it, and ends with the order", async () => {
+  it("has each message of the topic without the POS's text, and ends with the order", async () => {
     await system.placeOrder({ serviceOrderId: 'whole/1', locationId: 'club-1' });
     // Nobody listens there: the first webhook proves the ticket.
     await until(() => system.live('whole/1').length === 1);
@@ -72,7 +72,7 @@ describe('the live stream of an order', () => {
     expect(again.events).toEqual(followed.events);
   });
 
-  it('gets each step that its own process applies', async () => {
+  it('has each message that its own process applies', async () => {
     await system.seedOrder({ serviceOrderId: 'prompt', locationId: 'club-1' });
     const followed = await readEvents(`${system.urls[0]}/v1/orders/prompt/live`, headers);
     open.push(followed);
@@ -82,7 +82,7 @@ describe('the live stream of an order', () => {
     }
   });
 
-  it('continues after Last-Event-ID, and answers 204 to a reader who has all of an ended order', async () => {
+  it('continues after Last-Event-ID, and is answered 204 if an ended order has no more messages', async () => {
     await system.seedOrder({ serviceOrderId: 'resumed', locationId: 'club-1' });
     for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY']) await report('resumed', status);
     const first = await follow('resumed', '3');
@@ -98,10 +98,13 @@ describe('the live stream of an order', () => {
     expect((await follow('resumed', '6')).status).toBe(204);
   });
 
-  it.each([['-1'], ['x'], ['1.5'], ['99999999999'], ['']])('refuses an invalid Last-Event-ID: "%s"', async (id) => {
-    await system.seedOrder({ serviceOrderId: `bad-${id}`, locationId: 'club-1' });
-    expect((await follow(`bad-${id}`, id)).status).toBe(400);
-  });
+  it.each([['-1'], ['x'], ['1.5'], ['99999999999'], ['']])(
+    'is answered 400 for an invalid Last-Event-ID: "%s"',
+    async (id) => {
+      await system.seedOrder({ serviceOrderId: `bad-${id}`, locationId: 'club-1' });
+      expect((await follow(`bad-${id}`, id)).status).toBe(400);
+    },
+  );
 
   it('continues after an outage of Postgres', async () => {
     await system.seedOrder({ serviceOrderId: 'outlived', locationId: 'club-1' });
@@ -125,7 +128,7 @@ describe('the live stream of an order', () => {
     expect(idsOf(followed)).toEqual(['3', '4', undefined]);
   });
 
-  it('of an operator with some locations takes at most half of all places', async () => {
+  it('is limited to half of all streams for operators of one location', async () => {
     await system.seedOrder({ serviceOrderId: 'halved', locationId: 'club-1' });
     const crowd: ReadEvents[] = [];
     for (let nth = 0; nth < 4; nth += 1) {
@@ -142,7 +145,7 @@ describe('the live stream of an order', () => {
     for (const { leave } of crowd) leave();
   });
 
-  it('frees its place when its reader leaves, and beyond 200 is refused', async () => {
+  it('is answered 503 beyond 200 streams, until a reader leaves', async () => {
     await system.seedOrder({ serviceOrderId: 'crowded', locationId: 'club-1' });
     const { port } = new URL(system.urls[1] ?? '');
     const ask = (): Promise<{ status: string; leave: () => void }> => {
@@ -178,7 +181,7 @@ describe('the live stream of an order', () => {
     });
   });
 
-  it('ends at once when its process stops, without the event `end`, also if it is just opening', async () => {
+  it('ends without the event `end` when its process stops', async () => {
     await system.seedOrder({ serviceOrderId: 'drained', locationId: 'club-1' });
     const followed = await follow('drained');
     await report('drained', 'RECEIVED');
@@ -202,7 +205,7 @@ describe('the live stream of an order', () => {
   });
 });
 
-it('the timeline of an order goes from the signal to the topic', async () => {
+it('the timeline of an order has all events from the signal to the published messages', async () => {
   const pos = await startPos();
   await system.addLocation('with-a-pos', { ordersUrl: pos.ordersUrl });
   const { serviceOrderId } = await system.placeOrder({ locationId: 'with-a-pos' });
@@ -253,7 +256,7 @@ it('the timeline of an order goes from the signal to the topic', async () => {
   await pos.stop();
 });
 
-it('a stream sends a comment at intervals, and nothing after its end', async () => {
+it('an event stream sends a comment at intervals, and nothing after its end', async () => {
   const beats = vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   const stream = eventStream();

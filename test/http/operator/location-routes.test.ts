@@ -66,8 +66,8 @@ const show = async (id: string): Promise<Location & { tokens: Token[] }> => {
   return body as Location & { tokens: Token[] };
 };
 
-describe('a location', () => {
-  it('shows what arrived from its POS in the last hour at any process, and what went wrong', async () => {
+describe('the answer about a location', () => {
+  it('shows the number of webhooks and errors of the last hour at all processes', async () => {
     const path = await stage.webhookPath('club/1');
     const about = { databaseUrl: stage.databaseUrl };
     const [one, other] = await Promise.all([startStage(about), startStage(about)]);
@@ -93,7 +93,7 @@ describe('a location', () => {
     expect(locations[2]).toMatchObject({ lastSeenAt: null, webhooks: zeros(), errors: zeros(), pausedAt: null });
   });
 
-  it('does not show what arrived more than an hour ago, or through another integration', async () => {
+  it('counts no webhook that is over an hour old or came through another integration', async () => {
     await stage.addLocation('moved', { key: SECRET }, 'asked');
     await stage.query(`INSERT INTO location_last_seen VALUES ('moved', 'standard', now())`);
     const drops = (ago: number, notStored: number): Promise<unknown> =>
@@ -117,7 +117,7 @@ describe('a location', () => {
     expect(errors).toEqual(webhooks);
   });
 
-  it('shows how many days its connection to the POS lasts, if it ends at all', async () => {
+  it('shows in how many days its connection to the POS expires', async () => {
     await stage.addLocation('ending', { ordersUrl });
     const keep = (seed: string, lastsS: number | null): Promise<unknown> =>
       stage.query(
@@ -140,7 +140,7 @@ describe('a location', () => {
     expect(await show('ending')).toMatchObject({ grant: { daysLeft: null, lastsUntil: null } });
   });
 
-  it('shows its tokens and the URL that its POS calls, and no secret', async () => {
+  it('shows the webhook tokens with their state, and no secret', async () => {
     const [valid, expired] = [await newToken('club/1'), await newToken('club/1')];
     const change = (assignments: string, { tokenId }: { tokenId: string }): Promise<unknown> =>
       stage.query(`UPDATE webhook_tokens SET ${assignments} WHERE token_id = $1`, [tokenId]);
@@ -177,7 +177,7 @@ describe('a location', () => {
 });
 
 describe('a check of a location', () => {
-  it('asks the POS with the settings of the location, even if it is paused', async () => {
+  it('calls the POS with the settings of the location, even if it is paused', async () => {
     check.mockResolvedValueOnce();
     expect((await operator.post('/locations/asked-1/pause')).status).toBe(200);
     const { status, body } = await operator.post('/locations/asked-1/check');
@@ -187,7 +187,7 @@ describe('a check of a location', () => {
     expect((await operator.post('/locations/asked-1/resume')).status).toBe(200);
   });
 
-  it('reports the problem and what to do', async () => {
+  it('answers the state failed with the problem and what to do', async () => {
     check.mockRejectedValueOnce(new NeedsOperator('key: the POS refuses it'));
     expect((await operator.post('/locations/asked-1/check')).body).toEqual({
       locationId: 'asked-1',
@@ -200,7 +200,7 @@ describe('a check of a location', () => {
     await audited('check', { locationId: 'asked-1', after: 'failed' });
   });
 
-  it('says unchecked if the POS has no call for a check', async () => {
+  it('answers the state unchecked if the POS has no call for a check', async () => {
     expect((await operator.post('/locations/unasked-1/check')).body).toEqual({
       locationId: 'unasked-1',
       state: 'unchecked',
@@ -229,7 +229,7 @@ describe('a check of a location', () => {
 });
 
 describe('a webhook token', () => {
-  it('is refused after its revocation, is still listed, and other tokens work', async () => {
+  it('is refused after its revocation, but still listed', async () => {
     const [{ tokenId, token }, other] = [await newToken('silent'), await newToken('silent')];
     const knock = async (key: string): Promise<number> =>
       (await stage.post(`/webhook/standard/silent?token=${key}`, { eventType: 'menu.changed' })).status;
@@ -273,7 +273,7 @@ describe('a location by the API', () => {
     return row;
   };
 
-  it('is created once, replaced whole, and unchanged if nothing changes', async () => {
+  it('is created by the first PUT, and replaced completely by the next one', async () => {
     const details = {
       name: ' Trattoria Nord ',
       timeZone: 'Europe/Berlin',
@@ -305,7 +305,7 @@ describe('a location by the API', () => {
     expect(await show('new-1')).toMatchObject(Object.fromEntries(none));
   });
 
-  it('has the ETag of the previous version while it has none of the newer details', () => {
+  it('without newer details has the same ETag as in the previous version of Expediter', () => {
     const row = { integration: 'standard', sealedSettings: 'sealed', name: 'Club', timeZone: null, country: 'DE' };
     const tag = (address: string | null): string =>
       etagOf({ ...row, contacts: [], groups: ['nord'], address, backOfficeUrl: null });
@@ -313,7 +313,7 @@ describe('a location by the API', () => {
     expect(tag('Hafenstr. 1')).not.toBe(tag(null));
   });
 
-  it('stores the way to notify a contact, and refuses impossible ways', async () => {
+  it('stores how to notify a contact, and answers 400 if that is impossible', async () => {
     const contact = { email: 'kitchen@nord.example', via: 'email', quiet: { from: '22:00', to: '08:00' } };
     const more = { ...contact, afterMinutes: 10, language: 'de', about: ['in_doubt'] };
     const stored = await put('told', standard({ contacts: [more], timeZone: 'Europe/Berlin' }));
@@ -337,7 +337,7 @@ describe('a location by the API', () => {
     const by = async (...roles: Role[]): Promise<Operator> =>
       askOperator(stage.app, await nameToken(stage, `${roles.join()} of answering`, roles, [], groups));
 
-    it('changes them only for operators, and otherwise keeps them', async () => {
+    it('changes its contacts only for operators, and answers 403 to an integrator', async () => {
       const [integrator, both] = [await by('integrator'), await by('integrator', 'operator')];
       await put('answering', standard({ contacts: [contact], groups }));
       const changed = [
@@ -380,7 +380,7 @@ describe('a location by the API', () => {
       expect(row).toEqual({ by: 'integrator,operator of answering', after: '{"contacts":"changed"}' });
     });
 
-    it('can test them once a minute, and each caller fifty times a day', async () => {
+    it('allows one test of its contacts a minute, and each caller fifty tests a day', async () => {
       for (const id of ['tested', 'tested-2']) await put(id, standard({ contacts: [contact], groups: ['answering'] }));
       const test = (id: string, as = operator): Promise<OperatorAnswer> => as.post(`/locations/${id}/contacts/test`);
       const refused = (detail: RegExp): object => ({ status: 409, body: { detail: expect.stringMatching(detail) } });
@@ -410,7 +410,7 @@ describe('a location by the API', () => {
     expect(all.filter(({ status }) => status === 200)).toHaveLength(7);
   });
 
-  it('is changed by a merge patch: null removes a field, and a secret that is left out stays', async () => {
+  it('is changed by a merge patch, which keeps a secret that it leaves out', async () => {
     await put('patched', {
       integration: 'asked',
       settings: { key: SECRET, site: 'one', more: { a: 1, b: 2 } },
@@ -440,7 +440,7 @@ describe('a location by the API', () => {
     expect((await patch('patched', {})).status).toBe(400);
   });
 
-  it('sends no secret to another host', async () => {
+  it('sends no secret to another host: a changed host without the secret is answered 400', async () => {
     const [secret, other] = [1, 2].map((byte) => `whsec_${Buffer.alloc(24, byte).toString('base64')}`);
     const at = (host: string): object => ({ ordersUrl: `http://${host}/orders` });
     await put('hosted', { integration: 'standard', settings: { ...at('127.0.0.1:9'), secret } });
@@ -459,7 +459,7 @@ describe('a location by the API', () => {
     }
   });
 
-  it('is not changed by a caller who read it before another change', async () => {
+  it('is not changed with the ETag of an older state, which is answered 412', async () => {
     const { body } = await put('raced', standard());
     const [old, now] = [String(body['etag']), String((await patch('raced', { name: 'B' })).body['etag'])];
     const before = await rowOf('raced');
@@ -484,7 +484,7 @@ describe('a location by the API', () => {
     expect((await remove('raced', '?unpaused=true', { 'if-match': '*' })).status).toBe(200);
   });
 
-  it('keeps its integration while its POS has open orders, or with --anyway their webhooks', async () => {
+  it('keeps its integration while its POS has open orders, unless anyway=true', async () => {
     await put('leaving', standard());
     const [path, later] = [await stage.webhookPath('leaving'), await stage.webhookPath('leaving')];
     const other = { integration: 'asked', settings: { key: SECRET } };
@@ -505,14 +505,14 @@ describe('a location by the API', () => {
     expect((await stage.post(later, says('completed'))).status).toBe(401);
   });
 
-  it('changes its integration if its orders wait, which are sent to the new POS', async () => {
+  it('can change its integration while its orders wait', async () => {
     await put('waiting', standard());
     await stage.seedOrder({ serviceOrderId: 'waits', locationId: 'waiting' });
     await stage.query(`UPDATE placements SET state = 'waiting', finished_at = NULL WHERE service_order_id = 'waits'`);
     expect((await patch('waiting', { integration: 'asked', settings: { key: SECRET } })).status).toBe(200);
   });
 
-  it('is not changed by a dry run, which shows the changes and the ETag', async () => {
+  it('is not changed by a dry run, which answers the changes', async () => {
     const { body } = await put('dry', standard({ groups: ['berlin'] }));
     const before = [await rowOf('dry'), await lastAudited()];
     const dry = '?dryRun=true';
@@ -557,7 +557,7 @@ describe('a location by the API', () => {
     expect(await lastAudited()).toMatchObject({ ...about, action: 'remove' });
   });
 
-  it('refuses settings of more than 20 levels', async () => {
+  it('is refused with settings of more than 20 levels', async () => {
     expect((await put('deep', { integration: 'asked', settings: { key: SECRET } })).status).toBe(201);
     const deep = `{"settings":${'{"more":'.repeat(25)}1${'}'.repeat(25)}}`;
     const { status, body } = await operator.send('PATCH', '/locations/deep', deep);
@@ -585,7 +585,7 @@ describe('a location by the API', () => {
     expect(closed, 'connections to Postgres that it cost').toBe(0);
   });
 
-  it('is removed only if it is paused', async () => {
+  it('is removed only if it is paused, otherwise the answer is 409', async () => {
     await put('gone', standard());
     expect((await remove('gone')).status).toBe(409);
     await operator.post('/locations/gone/pause');
@@ -593,7 +593,7 @@ describe('a location by the API', () => {
     expect((await remove('gone')).status).toBe(404);
   });
 
-  it('gives the same caller the same token for the same key, unless it is a new location', async () => {
+  it('gives the same caller the same token for the same Idempotency-Key', async () => {
     await put('keyed', standard());
     const other = await askOperator(stage.app, await nameToken(stage, 'another integrator', ['integrator']));
     const issue = (key: string, body: object = {}, by = operator): Promise<OperatorAnswer> =>

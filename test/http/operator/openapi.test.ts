@@ -53,8 +53,8 @@ const operationsOf = ({ paths }: ApiDocument): string[] =>
     .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
     .toSorted();
 
-describe("the public and the operators' listener", () => {
-  it('share only the routes of health', async () => {
+describe("the public listener and the operators' listener", () => {
+  it('share only the routes /healthz and /readyz', async () => {
     const urlsOf = async (endpoints: object): Promise<string[]> => (await routesOf(endpoints)).map(({ url }) => url);
     const [outside, operator] = [await urlsOf({ outside: OUTSIDE }), await urlsOf({ operator: OPERATOR })];
     expect(outside.length).toBeGreaterThan(2);
@@ -67,17 +67,17 @@ describe("the public and the operators' listener", () => {
 
 describe('the OpenAPI document', () => {
   // Where it is not: npm run docs
-  it('is docs/openapi.json', () => {
+  it('equals docs/openapi.json', () => {
     expect(operator.document).toEqual(JSON.parse(read('docs/openapi.json')));
   });
 
-  it('describes every route of operators, and no other route', async () => {
+  it('describes exactly the routes of operators', async () => {
     const { api } = await routes();
     expect(api.length).toBeGreaterThan(12);
     expect(operationsOf(operator.document)).toEqual(api);
   });
 
-  it('describes the routes that the console calls, which have another prefix there', async () => {
+  it('describes the same routes that the console calls under /console/api', async () => {
     const { api, console } = await routes();
     const own = ['GET /console', 'GET /console/*', 'GET /console/assets/*'];
     const session = [
@@ -142,7 +142,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('names the role for every route, and where it must be held', () => {
+  it('names the required role of every route', () => {
     for (const [path, methods] of Object.entries(operator.document.paths)) {
       for (const [method, operation] of Object.entries(methods)) {
         const route = `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
@@ -154,7 +154,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes the headers of a route and their answers', () => {
+  it('describes the headers If-Match and Idempotency-Key with their answers', () => {
     for (const [at, name, statuses] of [
       ['put /v1/locations/{locationId}', 'if-match', ['200', '201', '412']],
       ['patch /v1/locations/{locationId}', 'if-match', ['200', '412']],
@@ -187,7 +187,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('/metrics', () => {
-  it('is readable for Prometheus', async () => {
+  it('has the text format of Prometheus', async () => {
     const { text, headers } = await operator.get('/metrics');
     expect(headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
     expect(text).toMatch(/^expediter_ready 1$/m);

@@ -52,7 +52,7 @@ const audited = async (action: string, about: object): Promise<unknown> => {
 };
 
 describe('the list of orders', () => {
-  it('has the newest first, filtered', async () => {
+  it('has the newest orders first, and can be filtered', async () => {
     const locationId = `list-${randomUUID()}`;
     const orders: string[] = [];
     for (const [i, state] of (['sent', 'sent', 'failed', 'held', 'in_doubt', 'waiting'] as const).entries()) {
@@ -92,7 +92,7 @@ describe('the list of orders', () => {
     expect(row).toMatchObject({ placement: 'in_doubt', needsOperator: true, nextAttemptAt: null, memberState: 'sent' });
   });
 
-  it('has every order once over all pages, although new orders come', async () => {
+  it('has every order once over all pages, even if new orders arrive meanwhile', async () => {
     const locationId = `pages-${randomUUID()}`;
     const all = Array.from({ length: 7 }, (_, i) => `${locationId}-${i}`);
     for (const serviceOrderId of all) await stage.seedOrder({ serviceOrderId, locationId });
@@ -121,7 +121,7 @@ describe('the list of orders', () => {
     ['open=maybe', 'open must be true or false.'],
     ['nobody=knows', 'query has no field nobody.'],
     ['open=maybe&limit=0', 'open must be true or false; limit is below 1.'],
-  ])('names a wrong filter: %s', async (query, sentence) => {
+  ])('answers 400 and names a wrong filter: %s', async (query, sentence) => {
     const { status, body } = await operator.get(`/orders?${query}`);
     expect(status).toBe(400);
     expect(body).toMatchObject({
@@ -131,7 +131,7 @@ describe('the list of orders', () => {
     expect(body).toHaveProperty('issues.0.path', sentence.split(' ')[0]);
   });
 
-  it('refuses an invented cursor', async () => {
+  it('answers 400 to an invented cursor', async () => {
     for (const cursor of ['nobody', 'eyJ9', "' OR 1=1 --"]) {
       expect(await operator.get(`/orders?cursor=${encodeURIComponent(cursor)}`)).toMatchObject({
         status: 400,
@@ -141,8 +141,8 @@ describe('the list of orders', () => {
   });
 });
 
-describe('one order', () => {
-  it('shows its items without the member, and nothing of an erased order', async () => {
+describe('the answer about an order', () => {
+  it('shows its items without member data, and no items after the erasure', async () => {
     const order = sampleOrder({ locationId: 'club-1', type: 'delivery' });
     const { serviceOrderId, items, money } = order;
     const dip = { serviceModifierId: 'dip', name: 'Dip', quantity: 2 };
@@ -179,7 +179,7 @@ describe('one order', () => {
     expect((await read())['ordered']).toBeNull();
   });
 
-  it('shows its contents on request, which is recorded in the audit', async () => {
+  it('shows its contents with contents=true, and records that in the audit', async () => {
     const order = await placed();
     const { serviceOrderId } = order;
     const { body } = await operator.get(`/orders/${serviceOrderId}?contents=true`);
@@ -189,7 +189,7 @@ describe('one order', () => {
     expect((await operator.get(`/orders/${serviceOrderId}`)).body).not.toHaveProperty('contents');
   });
 
-  it("shows the POS's text only with its contents, and the code always", async () => {
+  it("shows the POS's text only with contents=true, and the reasonCode always", async () => {
     const { serviceOrderId } = await placed();
     await stage.query(
       `WITH o AS (UPDATE orders SET rank = 80, reason = 'Ada is unwell', reason_code = 'other' WHERE service_order_id = $1)
@@ -209,7 +209,7 @@ describe('one order', () => {
     expect(body['timeline']).toContainEqual(expect.objectContaining({ what: 'status', details }));
   });
 
-  it('shows its cancel and the paths of changed fields, and their values only with its contents', async () => {
+  it('shows the paths of changed fields, and their values only with contents=true', async () => {
     const serviceOrderId = `cancelled-${randomUUID()}`;
     await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
     const path = `/orders/${serviceOrderId}`;
@@ -259,7 +259,7 @@ describe('one order', () => {
     'live',
     'constructor',
     'x'.repeat(255),
-  ])('is found by its id as it is: %s', async (serviceOrderId) => {
+  ])('is found by the percent-encoded id %s', async (serviceOrderId) => {
     await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
     const path = `/orders/${encodeURIComponent(serviceOrderId).replaceAll('.', '%2E')}`;
     expect(await operator.get(path)).toMatchObject({ status: 200, body: { serviceOrderId } });
@@ -267,7 +267,7 @@ describe('one order', () => {
     await stage.query('DELETE FROM orders WHERE service_order_id = $1', [serviceOrderId]);
   });
 
-  it('is answered 400 for an id that is not percent-encoded, and not 401', async () => {
+  it('is answered 400 for an id that is not percent-encoded', async () => {
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
     expect(await sendAsIs(await stage.listen(), '/v1/orders/50%', { headers })).toMatchObject({ status: 400 });
   });
@@ -287,7 +287,7 @@ describe('an order in doubt', () => {
     return serviceOrderId;
   };
 
-  it('becomes sent when an operator has found the ticket, and the status is published', async () => {
+  it('becomes sent when an operator has found the ticket', async () => {
     const id = await doubted();
     expect(await listed('needs=operator')).toContainEqual(
       expect.objectContaining({ serviceOrderId: id, problem: 'no answer', cause: { code: 'pos_silent' } }),
@@ -308,7 +308,7 @@ describe('an order in doubt', () => {
     expect(await operator.post(`/orders/${id}/retry`)).toMatchObject(refusal({ code: 'already_sent' }));
   });
 
-  it('is not settled with the POS id of another order', async () => {
+  it('cannot be resolved with the POS id of another order', async () => {
     const [one, other] = [await doubted(), await doubted()];
     await operator.post(`/orders/${one}/resolve`, { there: true, providerOrderId: 'slip-2' });
     expect(await operator.post(`/orders/${other}/resolve`, { there: true, providerOrderId: 'slip-2' })).toMatchObject({
@@ -325,7 +325,7 @@ describe('an order in doubt', () => {
     expect(await listed('needs=operator')).toContainEqual(expect.objectContaining({ serviceOrderId: id, cause }));
   });
 
-  it('is tried again at once when an operator found no ticket', async () => {
+  it('is sent again at once when an operator found no ticket', async () => {
     const id = await doubted();
     const resolved = await operator.post(`/orders/${id}/resolve`, { there: false });
     expect(resolved).toMatchObject({ status: 200, body: { state: 'waiting', late: false } });
@@ -338,13 +338,13 @@ describe('an order in doubt', () => {
     ['an id with a NUL', { there: true, providerOrderId: 'a\0' }, 'providerOrderId'],
     ['no JSON', '{"there": tru', 'JSON'],
     ['a prototype', '{"there": true, "__proto__": {"x": 1}}', 'JSON'],
-  ])('is not changed by an answer with %s, which is refused with a hint', async (_what, body, named) => {
+  ])('is not changed by an answer with %s: 400 with a hint', async (_what, body, named) => {
     const { status, text } = await operator.post('/orders/any/resolve', body);
     expect(status).toBe(400);
     expect(text).toContain(named);
   });
 
-  it('is not changed by a body that is too large or no JSON', async () => {
+  it('is not changed by a body that is too large or not JSON', async () => {
     expect((await operator.post('/orders/any/resolve', { there: true, x: 'x'.repeat(1_000_000) })).status).toBe(413);
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'text/plain' };
     const about = { method: 'POST', headers, body: '{"there":true}' };
@@ -352,7 +352,7 @@ describe('an order in doubt', () => {
   });
 });
 
-describe('a cancel by an operator', () => {
+describe('a cancellation by an operator', () => {
   const sent = async (): Promise<string> => {
     const serviceOrderId = `cancel-${randomUUID()}`;
     await stage.seedOrder({ serviceOrderId, locationId: 'mute-1' });
@@ -365,7 +365,7 @@ describe('a cancel by an operator', () => {
       [id],
     );
 
-  it('starts, is recorded in the audit and shown at the order', async () => {
+  it('starts, and is in the audit and at the order', async () => {
     const id = await sent();
     expect(await operator.post(`/orders/${id}/cancel`)).toMatchObject({
       status: 200,
@@ -378,7 +378,7 @@ describe('a cancel by an operator', () => {
   it.each([
     [true, 'cancelled'],
     [false, 'refused'],
-  ])('that was made by phone ends with what the restaurant said: cancelled %s', async (cancelled, cancellation) => {
+  ])("by phone ends with the restaurant's answer: cancelled %s", async (cancelled, cancellation) => {
     const id = await sent();
     await byPhone(id);
     expect(await operator.post(`/orders/${id}/cancel/conclude`, { cancelled })).toMatchObject({
@@ -393,7 +393,7 @@ describe('a cancel by an operator', () => {
     );
   });
 
-  it('is refused with a reason if there is nothing to cancel', async () => {
+  it('is answered 409 with the cause if there is nothing to cancel', async () => {
     const id = await sent();
     const conclude = (): Promise<unknown> => operator.post(`/orders/${id}/cancel/conclude`, { cancelled: true });
     expect(await conclude()).toMatchObject({ status: 409, body: { cause: { code: 'not_to_be_cancelled' } } });
@@ -412,21 +412,21 @@ describe('a past order', () => {
     await makePast(stage, id);
   });
 
-  it('can be read, but not changed', async () => {
+  it('can be read, but a change is answered 409', async () => {
     expect(await operator.get(`/orders/${id}`)).toMatchObject({ status: 200, body: { past: true, archive: null } });
     const refused = { status: 409, body: { detail: 'It is a past order. It can be read, but not changed.' } };
     expect(await operator.post(`/orders/${id}/retry`)).toMatchObject(refused);
     expect(await operator.post(`/orders/${id}/notes`, { text: 'x' })).toMatchObject(refused);
   });
 
-  it('is named in the audit', async () => {
+  it('is found in the audit by its id', async () => {
     const { body } = await operator.get(`/audit?order=${id}`);
     expect(body['actions']).toContainEqual(
       expect.objectContaining({ action: 'retry', outcome: 'refused', serviceOrderId: id, locationId: 'club-1' }),
     );
   });
 
-  it('is answered 410 after its month was dropped, with what is still known', async () => {
+  it('is answered 410 with its month and location after its history was deleted', async () => {
     await dropPast(stage);
     expect(await operator.get(`/orders/${id}`)).toMatchObject({
       status: 410,

@@ -40,7 +40,7 @@ it.each([
   ['too large a body', 413, { method: 'POST', headers: JSON_TYPE, body: LARGE }, /at most 64 KiB/],
   ['another type', 415, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'hunter2' }, /not JSON/],
   ['an invalid type', 415, { method: 'POST', headers: { 'content-type': 'hunter2' }, body: '{}' }, /not JSON/],
-] as const)('%s is a %i, at the API and at the console', async (_what, status, about, detail) => {
+] as const)('%s is answered %i at the API and at the console', async (_what, status, about, detail) => {
   for (const { at, headers } of doors) {
     const { path = '/webhooks/replay', headers: more = {}, ...rest } = about as Sent;
     const answer = await sendAsIs(url, at + path, { ...rest, headers: { ...headers, ...more } });
@@ -51,7 +51,7 @@ it.each([
   }
 });
 
-it('every path answers 401 without a token, and many wrong tokens are answered 429', async () => {
+it('every path is answered 401 without a token, and 429 after many wrong tokens', async () => {
   for (const path of ['/v1/orders', '/v1/nowhere', '/v1/', '/console/api/orders', '/console/api/nowhere']) {
     const answer = await sendAsIs(stage.app, path, { headers: { ...fromElsewhere(), ...OWN_PAGE } });
     mustBeProblem(answer);
@@ -65,7 +65,7 @@ it('every path answers 401 without a token, and many wrong tokens are answered 4
   });
 });
 
-it('the API is only under its version, and metrics and the OpenAPI document have their usual paths', async () => {
+it('the API is only under /v1, and metrics and the OpenAPI document are outside it', async () => {
   const [{ headers } = { headers: {} }] = doors;
   const statusOf = async (path: string): Promise<number> => (await sendAsIs(stage.app, path, { headers })).status;
   for (const path of ['/orders', '/locations', '/live', '/v1/metrics', '/v1/openapi.json', '/v2/orders']) {
@@ -76,7 +76,7 @@ it('the API is only under its version, and metrics and the OpenAPI document have
   }
 });
 
-it('every problem has a type of its own', () => {
+it('every problem has a different type', () => {
   const types = Object.values(PROBLEMS).map(({ type }) => type);
   expect(new Set(types).size).toBe(types.length);
 });

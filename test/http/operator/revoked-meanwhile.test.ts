@@ -31,7 +31,7 @@ const statusOf = async (token: string, path: string, method = 'GET'): Promise<nu
 const isPaused = async (id: string): Promise<boolean> =>
   (await stage.query('SELECT paused_at FROM locations WHERE location_id = $1', [id]))[0]?.['paused_at'] !== null;
 
-it('a token that cannot be looked up reads and changes nothing, and metrics still work', async () => {
+it('a request is answered 503 if its token cannot be looked up, except /metrics', async () => {
   const token = await named(['operator']);
   expect(await statusOf(token, '/v1/locations')).toBe(200);
   // Nobody but the owner can read the table, as where its disk is full.
@@ -57,7 +57,7 @@ it('a token that cannot be looked up reads and changes nothing, and metrics stil
 it.each([
   ['does nothing once its token is revoked', revoke, 403],
   ['does nothing once its location has left the group', () => setGroups([]), 404],
-  ['is done if only another location joined the group', () => setGroups(['g', 'other'], 'club-2'), 200],
+  ['is done if only another location has joined the group', () => setGroups(['g', 'other'], 'club-2'), 200],
 ] as const)('a request whose body arrives late %s', async (_what, change, status) => {
   await setGroups(['g']);
   await stage.query('UPDATE locations SET paused_at = NULL');
@@ -78,7 +78,7 @@ it.each([
   expect(await isPaused('club-1')).toBe(status === 200);
 });
 
-it('an operator with some locations leaves streams for the others', async () => {
+it('an operator of one location can open forty streams, and leaves the others for other operators', async () => {
   const headers = { authorization: `Bearer ${await named(['viewer'], ['club-1'])}` };
   const open: ReadEvents[] = [];
   try {

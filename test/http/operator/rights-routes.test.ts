@@ -60,7 +60,7 @@ const actions = (action: string, name: string): Promise<Record<string, unknown>[
   );
 
 describe('a named token', () => {
-  it('is only in the answer, and nowhere else', async () => {
+  it('is shown only in the answer to its creation', async () => {
     const { token, tokenId } = await issue({ name: 'report', roles: ['viewer'] });
     expect(await statusOf(token)).toBe(200);
     const stored = await stage.query(
@@ -81,7 +81,7 @@ describe('a named token', () => {
     ]);
   });
 
-  it('is refused at every process after its revocation, which may be repeated', async () => {
+  it('is refused at every process after its revocation', async () => {
     const { token, tokenId } = await issue({ name: 'laptop', roles: ['operator', 'viewer'], locations: ['club-1'] });
     const here = await askOperator(stage.app, token);
     expect(await statusOf(token)).toBe(200);
@@ -125,7 +125,7 @@ describe('a named token', () => {
     ]);
   });
 
-  it('cannot have the name of a valid token, and frees its name when it is revoked', async () => {
+  it('cannot have the name of another valid token, but that of a revoked one', async () => {
     const { tokenId } = await issue({ name: 'Zoë 1', roles: ['viewer'] });
     expect(await admin.post('/operators/tokens', { name: ' Zoë 1 ', roles: ['admin'] })).toMatchObject({
       status: 409,
@@ -148,7 +148,7 @@ describe('a named token', () => {
     ['with a Cyrillic letter that looks like a Latin one', 'p\u{430}yroll', 409],
     ['that is OPERATOR_TOKEN with a Greek letter', '\u{39F}PERATOR_TOKEN', 400],
     ['that becomes an address when it is folded', 'ada＠example.com', 400],
-  ])('is refused with a name %s', async (_what, name, status) => {
+  ])('is not issued with a name %s', async (_what, name, status) => {
     if (status === 409) await admin.post('/operators/tokens', { name: 'payroll', roles: ['viewer'] });
     expect((await admin.post('/operators/tokens', { name, roles: ['viewer'] })).status).toBe(status);
   });
@@ -184,12 +184,12 @@ describe('a named token', () => {
     ['an end in the past', { expiresAt: '2020-01-31T18:00:00Z' }, 'expiresAt'],
     ['the address of a person for a name', { name: 'ada@bank.example' }, 'name'],
     ['the name of OPERATOR_TOKEN', { name: 'OPERATOR_TOKEN' }, 'name'],
-  ])('is refused with %s, with the path of the field', async (_what, wrong, field) => {
+  ])('is not issued with %s: 400 with the path of the field', async (_what, wrong, field) => {
     const answer = await admin.post('/operators/tokens', { name: 'wrong', roles: ['viewer'], ...wrong });
     expect(answer).toMatchObject({ status: 400, body: { issues: [{ path: field }] } });
   });
 
-  it('is refused for unknown locations, which are named', async () => {
+  it('is not issued for unknown locations: 409 with their names', async () => {
     const locations = ['club-1', 'club-8', 'club-9'];
     expect(await admin.post('/operators/tokens', { name: 'wrong', roles: ['viewer'], locations })).toMatchObject({
       status: 409,
@@ -199,7 +199,7 @@ describe('a named token', () => {
 });
 
 describe('an admin of one location', () => {
-  it('sees, gives and removes only what opens no other location', async () => {
+  it('sees only the tokens of this location alone', async () => {
     await issue({ name: 'everywhere', roles: ['viewer'] });
     await issue({ name: 'of both', roles: ['viewer'], locations: ['club-1', 'club-2'] });
     await issue({ name: 'of club-2', roles: ['viewer'], locations: ['club-2'] });
@@ -210,7 +210,7 @@ describe('an admin of one location', () => {
     expect((await ofClub1.post(`/operators/tokens/${own.tokenId}/revoke`)).status).toBe(200);
   });
 
-  it("does not get the name of another location's token by asking for a similar name", async () => {
+  it("does not get the name of another location's token from the refusal of a similar name", async () => {
     await issue({ name: 'nightly-totals', roles: ['viewer'] });
     await issue({ name: 'till-totals', roles: ['viewer'], locations: ['club-1'] });
     const wanted = { roles: ['viewer'], locations: ['club-1'] };
@@ -220,7 +220,7 @@ describe('an admin of one location', () => {
     expect((await ofClub1.post('/operators/tokens', { ...wanted, name: 'TILL-TOTALS' })).text).toContain('till-totals');
   });
 
-  it('finds in the audit who gave and removed rights there, and nothing of other locations', async () => {
+  it('finds in the audit who gave and removed rights there, without other locations', async () => {
     const { tokenId } = await issue({ name: 'driver', roles: ['viewer'], locations: ['club-1', 'club-2'] });
     await admin.post(`/operators/tokens/${tokenId}/revoke`);
     const group = 'drivers';
@@ -236,7 +236,7 @@ describe('an admin of one location', () => {
     ]);
   });
 
-  it('can have at most a hundred valid tokens, and gets an error that says so', async () => {
+  it('is answered 409 after a hundred valid tokens at the location', async () => {
     await stage.query(
       `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations)
        SELECT gen_random_uuid(), decode(md5(nth::text), 'hex'), 'many-' || nth, '{viewer}', '{club-1}'
@@ -252,12 +252,12 @@ describe('an admin of one location', () => {
   });
 
   it.each([
-    ['all', {}],
+    ['all locations', {}],
     ['all locations, explicitly', { locations: null }],
-    ['another', { locations: ['club-2'] }],
+    ['another location', { locations: ['club-2'] }],
     ['another location too', { locations: ['club-1', 'club-2'] }],
     ['an unknown location', { locations: ['club-9'] }],
-  ])('cannot give a right that opens %s', async (what, where) => {
+  ])('is answered 403 for a token or grant that opens %s', async (what, where) => {
     const refused = { status: 403, body: { cause: { code: 'role_missing', roles: ['admin'] } } };
     const name = `escalation to ${what}`;
     expect(await ofClub1.post('/operators/tokens', { name, roles: ['viewer'], ...where })).toMatchObject(refused);
@@ -283,7 +283,7 @@ describe('roles at a group of locations', () => {
   const listedTo = async (by: Operator): Promise<unknown[]> =>
     ((await by.get('/locations')).body['locations'] as { locationId: string }[]).map(({ locationId }) => locationId);
 
-  it('apply to its current locations: a location that joins is shown, and one that leaves is not', async () => {
+  it('apply to the locations that are in the group now', async () => {
     const viewers = await member('moving', 'viewer');
     await put(admin, 'mover', []);
     await stage.seedOrder({ serviceOrderId: 'order-of-mover', locationId: 'mover' });
@@ -310,7 +310,7 @@ describe('roles at a group of locations', () => {
     for (const by of viewers) expect(await listedTo(by)).toEqual([]);
   });
 
-  it('begin with its first location, which its integrator creates and changes at every process', async () => {
+  it('begin with its first location, which its integrator can create and change', async () => {
     const [here, there] = await member('empty', 'integrator');
     for (const groups of [[], ['else'], ['empty', 'else']]) {
       expect(await put(here, 'empty:first', groups)).toMatchObject({
@@ -357,10 +357,10 @@ describe('roles at a group of locations', () => {
   });
 
   it.each<[boolean, string, Role[], Role[]]>([
-    [true, 'both', ['integrator', 'viewer'], ['integrator', 'operator']],
-    [false, 'its location only', ['integrator', 'viewer'], ['integrator']],
-    [false, 'their group only', ['integrator'], ['integrator', 'viewer']],
-  ])('may be given (%s) by an operator with roles at %s', (may, _where, atLocation, atGroup) => {
+    [true, 'the location and the group', ['integrator', 'viewer'], ['integrator', 'operator']],
+    [false, 'the location only', ['integrator', 'viewer'], ['integrator']],
+    [false, 'the group only', ['integrator'], ['integrator', 'viewer']],
+  ])('can be given (%s) by an operator with roles at %s', (may, _where, atLocation, atGroup) => {
     const rights = [
       { roles: atLocation, locations: ['club-1'], locationGroups: [] },
       { roles: atGroup, locations: [], locationGroups: ['joined'] },
@@ -370,7 +370,7 @@ describe('roles at a group of locations', () => {
     expect(mayPlace({ rights }, 'club-1', [], ['joined'], [])).toBe(true);
   });
 
-  it('give its integrator no location that somebody else created meanwhile', async () => {
+  it('do not let its integrator replace a location that somebody else created meanwhile', async () => {
     const [here] = await member('quick', 'integrator');
     const lock = `SELECT pg_advisory_xact_lock(hashtextextended('quick:taken', $1))`;
     const other = await holdOpen(stage.databaseUrl, lock, [LOCK_CREATE_LOCATION]);
@@ -385,7 +385,7 @@ describe('roles at a group of locations', () => {
     expect((await answer).status).toBe(403);
   });
 
-  it('give its integrator no location whose orders were of somebody else', async () => {
+  it('do not let its integrator create a removed location whose orders were of somebody else', async () => {
     const [here] = await member('late', 'integrator', 'viewer', 'member-data');
     await put(admin, 'late:former', ['else']);
     await stage.seedOrder({ serviceOrderId: 'order-of-former', locationId: 'late:former' });
@@ -401,7 +401,7 @@ describe('roles at a group of locations', () => {
     expect((await put(admin, 'late:former', ['late'])).status).toBe(201);
   });
 
-  it('let an integrator neither learn which ids exist nor take a location of another group', async () => {
+  it('let an integrator neither learn which ids exist nor move a location of another group', async () => {
     const [here] = await member('west', 'integrator');
     await put(admin, 'west-2', ['else']);
     const answers: OperatorAnswer[] = [];
@@ -418,7 +418,7 @@ describe('roles at a group of locations', () => {
     expect((await put(here, 'west:3', ['west'])).status).toBe(201);
   });
 
-  it('are not lost by an integrator who removes a location and creates it again', async () => {
+  it('are not lost by an integrator, who may not remove a location at which others have rights', async () => {
     const [here] = await member('south', 'integrator');
     await put(here, 'south:1', ['south']);
     const named = await issue({ name: 'admin of south:1', roles: ['admin'], locations: ['south:1'] });
@@ -466,7 +466,7 @@ describe('roles at a group of locations', () => {
     for (const { text } of answers) expect(text).not.toMatch(new RegExp(`order-shown|${webhookId}`));
   });
 
-  it('are given, seen and removed by an admin of the group, and not by an admin with less', async () => {
+  it('can be given and removed by an admin of the whole group, and not of one location', async () => {
     const [ofGroup] = await member('given', 'admin');
     await put(admin, 'given-1', ['given']);
     const { token } = await issue({ name: 'admin of given-1', roles: ['admin'], locations: ['given-1'] });
@@ -502,7 +502,7 @@ describe('roles at a group of locations', () => {
   });
 });
 
-describe('a right at a group and elsewhere', () => {
+describe('a token or grant for a group and other locations', () => {
   const wide = { roles: ['operator'], locations: ['club-1'], locationGroups: ['shared', 'sold'] };
   const right = 'operator at the groups shared';
   let ofShared: Operator;
@@ -545,7 +545,7 @@ describe('a right at a group and elsewhere', () => {
     expect(text).not.toMatch(/club-1|sold|shared-2/);
   });
 
-  it('is seen by an admin of one of these locations, without the others, and cannot be removed by them', async () => {
+  it('is seen by an admin of one of these locations without the others', async () => {
     const { tokenId } = await issue({ name: 'shared by all', ...wide });
     const { grantId } = (await admin.post('/operators/grants', { group: 'shared by all', ...wide })).body as Grant;
     const seen = expect.objectContaining({ roles: ['operator'], locations: [], locationGroups: ['shared'] });
@@ -575,7 +575,7 @@ describe('a grant', () => {
     return answer.body as Grant;
   };
 
-  it('applies at once to people who are signed in, and so does its removal', async () => {
+  it('applies at once to people who are signed in', async () => {
     const get = await signedIn('anna@example.com', []);
     expect(await get('/locations')).toBe(401);
     const grant = await add({ email: 'Anna@Example.com', roles: ['viewer'], locations: ['club-1'] });
@@ -594,7 +594,7 @@ describe('a grant', () => {
     expect(await actions('take roles', 'anna@example.com')).toMatchObject([{ subject: grant.grantId, after: given }]);
   });
 
-  it('of a group applies to all its members, in addition to the grants of their addresses', async () => {
+  it('to a group of people applies in addition to the grants to their addresses', async () => {
     const get = await signedIn('ben@example.com', ['kitchen']);
     await add({ group: 'kitchen', roles: ['viewer'], locations: ['club-2'] });
     expect(await get('/locations/club-2')).toBe(200);
@@ -603,7 +603,7 @@ describe('a grant', () => {
     expect(await get('/locations/club-1')).toBe(200);
   });
 
-  it('that is given twice is stored once, in any order of roles', async () => {
+  it('that is given twice is stored once', async () => {
     const locations = ['club-1', 'club-2'];
     const first = await add({ group: 'twice', roles: ['admin', 'viewer'], locations });
     expect(first).toMatchObject({ roles: ['viewer', 'admin'], locations });
@@ -615,11 +615,11 @@ describe('a grant', () => {
   });
 
   it.each([
-    ['neither an address nor a group', {}, 'body'],
-    ['both', { email: 'a@example.com', group: 'b' }, 'body'],
-    ['an invalid address', { email: 'anna' }, 'email'],
+    ['neither an e-mail address nor a group', {}, 'body'],
+    ['both an e-mail address and a group', { email: 'a@example.com', group: 'b' }, 'body'],
+    ['an invalid e-mail address', { email: 'anna' }, 'email'],
     ['a group without a name', { group: '' }, 'group'],
-  ])('is refused for %s', async (_what, to, field) => {
+  ])('is answered 400 for %s', async (_what, to, field) => {
     expect(await admin.post('/operators/grants', { roles: ['viewer'], ...to })).toMatchObject({
       status: 400,
       body: { issues: [{ path: field }] },
@@ -627,7 +627,7 @@ describe('a grant', () => {
   });
 });
 
-it('rights at a location are removed with it, and do not apply to a new location with its id', async () => {
+it('rights at a location are removed with it, and do not apply to another location with its id', async () => {
   await stage.addLocation('club-3', { ordersUrl });
   const alone = await issue({ name: 'of club-3', roles: ['admin'], locations: ['club-3'] });
   const both = await issue({ name: 'of two', roles: ['viewer'], locations: ['club-1', 'club-3'] });

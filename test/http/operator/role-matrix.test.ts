@@ -451,7 +451,7 @@ async function lastAudited(): Promise<string> {
   return String(row?.['id']);
 }
 
-it('every route lets in those with its role there, at the API and the console, and nobody else', async () => {
+it('every route accepts exactly the operators with its role at the location, at the API and the console', async () => {
   const all = Object.keys(ACCESS).flatMap((route) =>
     samplesOf(route).flatMap((sample) =>
       [...nobody, ...actors].map((actor) => ({ actor, asked: sample.asked, expected: expectedOf(actor, sample) })),
@@ -776,7 +776,7 @@ async function crossingsIn(answers: readonly Answer[]): Promise<unknown[]> {
   return crossings;
 }
 
-it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, async () => {
+it(`none of ${CALLS} random calls exceeds its caller's rights (SEED=${SEED})`, async () => {
   const chance = chanceFrom(SEED);
   const { oneOf } = chance;
   const callers = await admitCallers();
@@ -822,7 +822,7 @@ it(`no call exceeds its caller's rights, of ${CALLS} at random (SEED=${SEED})`, 
     expect(statuses.get(status), String(status)).toBeGreaterThan(0);
 });
 
-it('a resource elsewhere is answered exactly like one that does not exist', async () => {
+it('a resource elsewhere, without rights there, is answered exactly like one that does not exist', async () => {
   const [webhook = '', noWebhook] = [ids.east.webhooks[0], uuidV7()];
   const pairs = [
     ['/orders/ID', 'east-1', 'missing', '%00'],
@@ -864,7 +864,7 @@ it('a resource elsewhere is answered exactly like one that does not exist', asyn
   }
 });
 
-it('an order that moves elsewhere disappears from the streams of operators without rights there', async () => {
+it('an order that moves to another location disappears from streams of operators without rights there', async () => {
   await stage.seedOrder({ serviceOrderId: 'moving-1', locationId: 'west' });
   const actor = actors.find(({ name }) => name === 'viewer at west');
   const [board, order] = await Promise.all(

@@ -48,7 +48,7 @@ const read = async (query: string): Promise<Scorecard[]> => {
   return body['scorecards'] as Scorecard[];
 };
 
-it("a scorecard sums up each vendor's work by integration, location and time", async () => {
+it('a scorecard counts orders, refusals and delays for each integration and location', async () => {
   const [quick, once, quiet] = [await place('good', ''), await place('good', ''), await place('bad', '')];
   await report('good', quick, 'received', 'received', 'ready', 'in_progress', 'completed', 'cancelled');
   await report('good', once, 'received');
@@ -78,7 +78,7 @@ it("a scorecard sums up each vendor's work by integration, location and time", a
   expect(await read('?location=nowhere')).toEqual([]);
 });
 
-it('a minute counts as down if calls were made and none was answered', async () => {
+it('a minute counts as down if the POS answered none of its calls', async () => {
   await system.query(`UPDATE placement_attempts SET started_at = date_trunc('hour', now())`);
   await scoreHours(system.pool, 0);
   expect(await read('?location=bad')).toMatchObject([{ day: { downMinutes: 0 } }]);
@@ -89,7 +89,7 @@ it('a minute counts as down if calls were made and none was answered', async () 
   expect(await read('?location=bad')).toMatchObject([{ day: { downMinutes: 1 } }]);
 });
 
-it('an hour is scored by one process, once in ten minutes', async () => {
+it('an hour is counted by one process, once in ten minutes', async () => {
   const ordersOf = async (): Promise<unknown> => (await read('?location=bad'))[0]?.day.orders;
   await place('bad', '');
   await withClient(system.pool, async (other) => {
@@ -106,7 +106,7 @@ it('an hour is scored by one process, once in ten minutes', async () => {
   expect(await ordersOf()).toBe(4);
 });
 
-it('a day and a week are counted apart, and older hours are deleted', async () => {
+it('orders of two days ago count for the week only, and hours over a week old are deleted', async () => {
   const [before] = await read('?location=good');
   await system.query(
     `UPDATE scorecard_hours SET hour = hour - interval '2 d' WHERE location_id = 'good';

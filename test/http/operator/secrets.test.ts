@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([ownerPool?.end(), stage?.stop(), pos?.stop()]));
 
-it('the tested settings include every hidden one', () => {
+it('the tests of secrets cover every hidden setting', () => {
   for (const provider of [...registry.values(), nested]) {
     const hidden = hiddenOf(provider);
     const given = new Set(RIGHT[provider.integration]?.flatMap((settings) => Object.keys(settings())));
@@ -53,7 +53,7 @@ it('the tested settings include every hidden one', () => {
 const findCanaries = canaryFinder([CANARY]);
 
 it.each([...registry.keys(), 'nested'])(
-  'no secret of %s is in any answer, log, audit row or metric',
+  'no secret of %s is in any answer, log line or row of the database',
   async (integration) => {
     const answers: OperatorAnswer[] = [];
     const send = async (...asked: Parameters<Operator['send']>): Promise<number> => {

@@ -37,7 +37,7 @@ const ended = (): Promise<unknown> =>
     [placed.at(-1)?.serviceOrderId],
   );
 
-it('a test order is one marked ticket, which ends at once in the service', async () => {
+it('a test order makes one marked ticket, and ends at once in the service', async () => {
   answer = async () => ({ providerOrderId: 'T-17' });
   const { status, body } = await operator.post('/locations/club-1/test-order', { itemId: 'soup', price: 450 });
   expect(status).toBe(200);
@@ -69,7 +69,7 @@ it.each([
     'no answer in 20 s',
     /^The POS may have the tick/,
   ],
-])('a test order that is %s is reported with what to do, and not sent again', async (_, error, problem, toDo) => {
+])('a test order that is %s is answered with what to do, and not sent again', async (_, error, problem, toDo) => {
   const before = placed.length;
   answer = () => Promise.reject(error);
   const { status, body } = await operator.post('/locations/club-1/test-order');
@@ -86,7 +86,7 @@ it('a test order with unusable settings is not sent', async () => {
   expect(placed.length).toBe(before);
 });
 
-it('wrong settings are named field by field, without their values', async () => {
+it('wrong settings are answered 400 with the name of each field, without values', async () => {
   const { status, body } = await sendAsIs(stage.app, '/v1/locations/club-2', {
     method: 'PUT',
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },

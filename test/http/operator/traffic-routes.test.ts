@@ -46,7 +46,7 @@ const brief = ({ integrations }: ReadTraffic): Record<string, object> =>
 const NO_PLACEMENTS = { sent: 0, failed: 0, held: 0, in_doubt: 0 };
 
 describe('the traffic counts', () => {
-  it('are exact over two processes and a restart, at either process', async () => {
+  it('are exact over two processes and a restart', async () => {
     const pos = await startPos();
     const before = await startSystem({ stepped: 'all', providers: [moody], env, processes: 2 });
     await before.addLocation('club-1', { ordersUrl: pos.ordersUrl });
@@ -150,7 +150,7 @@ describe('traffic counts of a quiet system', () => {
     now = () => new Date(),
   ): ReturnType<typeof countTraffic> => countTraffic(pool as pg.Pool, { integrations: new Set(['standard']), now });
 
-  it('are deleted after a day, and not before', async () => {
+  it('are deleted after 25 hours', async () => {
     await stage.query(
       `INSERT INTO traffic
        SELECT 'left-' || n, now() - CASE WHEN n > 6000 THEN interval '2 days' ELSE interval '24 h' END, 'standard', 'left',
@@ -163,7 +163,7 @@ describe('traffic counts of a quiet system', () => {
     expect(await deleteOld(stage.pool, 'deletion of old traffic', 25 * 3_600)).toEqual([0]);
   });
 
-  it('have percentiles over all rows of a step', async () => {
+  it('have percentiles over the counts of all processes', async () => {
     const now = new Date();
     const [one, other] = [counter(stage.pool, () => now), counter(stage.pool, () => now)];
     for (let nth = 0; nth < 90; nth++) one.observe(placement({ locationId: 'fast', sinceSignalMs: 40 }));
@@ -183,7 +183,7 @@ describe('traffic counts of a quiet system', () => {
     expect(integrations[0]?.placementSeconds.p50.find((seconds) => seconds !== null)).toBe(5_000);
   });
 
-  it('have the requested steps, which begin on the clock', async () => {
+  it('have steps of 1, 5 or 15 minutes for the requested hours', async () => {
     for (const [hours, stepSeconds, steps] of [
       [1, 60, 60],
       [6, 300, 72],
@@ -195,7 +195,7 @@ describe('traffic counts of a quiet system', () => {
     }
   });
 
-  it('need little memory for invented locations, and no rows', async () => {
+  it('have no rows for invented locations', async () => {
     const asked: number[] = [];
     const flooded = counter({
       query: (async (query: { values: unknown[][] }) => {
@@ -215,7 +215,7 @@ describe('traffic counts of a quiet system', () => {
     expect(body['errors']).toContain(1);
   });
 
-  it('stay in memory if they cannot be stored, added up, and the newest if they are too many', async () => {
+  it('stay in memory if they cannot be stored, at most the newest 20,000', async () => {
     let away = true;
     const one = counter({
       query: (async (query: pg.QueryConfig) =>
@@ -265,7 +265,7 @@ describe('traffic counts of a quiet system', () => {
     expect(row).toEqual({ n: 20_000 });
   });
 
-  it('from before the first time of Postgres count for that time', async () => {
+  it('from before Postgres has given the time are stored with its first time', async () => {
     let told = false;
     const early = counter(stage.pool, () => {
       if (!told) throw new TimeUnknown();

@@ -68,7 +68,7 @@ const isAbout =
     webhookId === id;
 
 describe('webhooks', () => {
-  it('are shown without their text by contents=false, and only reading the text is in the audit', async () => {
+  it('are shown without headers and body by contents=false, which is not in the audit', async () => {
     const { locationId, url } = await misconfigured();
     await mend(locationId);
     await stage.seedOrder({ serviceOrderId: `${locationId}-told`, locationId });
@@ -92,12 +92,12 @@ describe('webhooks', () => {
     expect(await reads()).toBe(2);
   });
 
-  it('are not listed with an invented cursor', async () => {
+  it('are answered 400 for an invented cursor', async () => {
     const { status, text } = await operator.get(`/webhooks?cursor=${uuidV7()}`);
     expect([status, text]).toEqual([400, expect.stringContaining('cursor')]);
   });
 
-  it('are shown with drop reason, headers and bytes, and what a replay would read today', async () => {
+  it('are shown with the reason of a drop, and what a replay would read today', async () => {
     const { locationId, webhooks, orders } = await dropped(1);
     const path = `/webhooks/${webhooks[0]}`;
     const before = await operator.get(path);
@@ -129,7 +129,7 @@ describe('webhooks', () => {
     ]);
   });
 
-  it('are shown with the fields that could not be read, although they were applied', async () => {
+  it('are shown with the names of fields that could not be read', async () => {
     const { locationId, url } = await misconfigured();
     await mend(locationId);
     const body = {
@@ -156,7 +156,7 @@ describe('webhooks', () => {
 });
 
 describe('a replay', () => {
-  it('with the right secret moves the order, as a new webhook with an audit entry', async () => {
+  it('with the right secret changes the order, as a new webhook with an entry in the audit', async () => {
     const { locationId, orders, webhooks } = await dropped(1);
     const [id, serviceOrderId] = [webhooks[0] ?? '', orders[0] ?? ''];
     expect((await operator.post(`/webhooks/${id}/replay`)).body).toMatchObject({ outcome: 'dropped' });
@@ -193,7 +193,7 @@ describe('a replay', () => {
     for (const hidden of ['source', 'requestId']) expect(JSON.stringify(again.body['actions'])).not.toContain(hidden);
   });
 
-  it('of many goes oldest first, says how many are left, and continues when it is sent again', async () => {
+  it('of many begins with the oldest, and continues when it is sent again', async () => {
     const { locationId, orders, webhooks } = await dropped(5);
     await mend(locationId);
     await stage.query(`UPDATE webhooks SET truncated = true WHERE id = $1`, [webhooks[4]]);
@@ -228,7 +228,7 @@ describe('a replay', () => {
     }
   });
 
-  it('of many gets past webhooks that stay as they are, dry or not', async () => {
+  it('of many continues with its cursor after webhooks that are dropped again', async () => {
     const { locationId, webhooks } = await dropped(5);
     const body = { outcome: 'dropped', location: locationId, limit: 2 };
     const listed = webhooks.toSorted();
@@ -248,7 +248,7 @@ describe('a replay', () => {
     expect([unknown.status, unknown.text]).toEqual([400, expect.stringContaining('cursor')]);
   });
 
-  it('of many covers the webhooks of its dry run, and no later ones', async () => {
+  it('of many with the `until` of its dry run replays no later webhooks', async () => {
     const { locationId, url } = await misconfigured();
     const first = await send(url, { serviceOrderId: 'nobodys', status: 'READY' });
     const body = { outcome: 'dropped', location: locationId };
@@ -318,7 +318,7 @@ describe('a replay', () => {
     ['is empty', {}, 'outcome, since or oldToken is required'],
     ['is missing', undefined, 'body'],
     ['asks for too many', { outcome: 'dropped', limit: 1001 }, 'limit'],
-  ])('of many is refused if its filter %s, and nothing is replayed', async (_what, body, named) => {
+  ])('of many is answered 400 if its filter %s', async (_what, body, named) => {
     const before = await stage.query('SELECT count(*) FROM webhooks');
     const { status, text } = await operator.post('/webhooks/replay', body);
     expect([status, text]).toEqual([400, expect.stringContaining(named)]);

@@ -85,7 +85,7 @@ it('the table of SECURITY.md has a row for each role', () => {
 });
 
 it.each(Object.entries(ROWS))(
-  '%s at a group can do what its row says and no more, and nothing elsewhere',
+  '%s at a group can do exactly what its row in SECURITY.md says',
   async (role, { can, cannot }) => {
     const token = await nameToken(stage, `a ${role}`, [role], [], ['ours']);
     const operator: Operator = await askOperator(stage.app, token);
@@ -108,7 +108,7 @@ it.each(Object.entries(ROWS))(
   },
 );
 
-it('the role metrics can do what its row says and no more', async () => {
+it('the role metrics can only read the metrics', async () => {
   const headers = { authorization: `Bearer ${await nameToken(stage, 'prometheus', ['metrics'])}` };
   const answers = ['/metrics', '/openapi.json', '/v1/locations', `/v1${ORDER}`].map(async (path) => {
     const { status, text } = await sendAsIs(stage.app, path, { headers });
