@@ -173,7 +173,7 @@ describe('revoking a token', () => {
     expect(lostWith(tokenId, tokens, NOW)).toBeUndefined();
   });
 
-  it('lists valid tokens first, and of these the newest first', () => {
+  it('is offered for valid tokens before others, and for newer ones before older ones', () => {
     const tokens = [
       token('old', { state: 'revoked', createdAt: ago(1) }),
       token('first', { createdAt: ago(50) }),

@@ -182,7 +182,7 @@ describe('a list that is loaded again', () => {
     expect(hold('b c', 'a b2', false)).toEqual({ rows: ['a', 'b2'], waiting: 0 });
   });
 
-  it('keeps the rows in place while somebody reads, updates them, and counts the new ones', () => {
+  it('keeps its rows in place while somebody reads, and counts the new ones', () => {
     expect(hold('b c', 'a b2', true)).toEqual({ rows: ['b2', 'c'], waiting: 1 });
     expect(hold('b c', 'b2 c', true)).toEqual({ rows: ['b2', 'c'], waiting: 0 });
   });

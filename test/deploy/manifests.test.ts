@@ -85,7 +85,7 @@ describe.each(services)('the service on %s', (_where, { containers: [container] 
 });
 
 describe('the public service on Cloud Run', () => {
-  it('has only the port of webhooks; operators have a service that needs a Google account', () => {
+  it('leads only to the port of webhooks, because operators have a service of their own', () => {
     const [outside, operators] = ['service', 'operator-service'].map(
       (file) => manifests(`cloud-run/${file}.yaml`)[0]?.metadata ?? { name: '' },
     );

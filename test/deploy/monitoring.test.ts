@@ -108,7 +108,7 @@ describe('the alerts and the dashboard', () => {
     expect(new Set(used)).toEqual(new Set(recorded));
   });
 
-  it('find no label for a location, an order or a member', () => {
+  it('cannot use a label of a location, an order or a member, because no metric has one', () => {
     for (const [name, labels] of told)
       expect(
         [...labels.keys()].filter((label) => /location|order|member/.test(label)),

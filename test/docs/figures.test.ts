@@ -29,7 +29,7 @@ it('docs/benchmark.svg equals the chart of the recorded figures', () => {
   expect(read('docs/benchmark.svg')).toBe(figureChart());
 });
 
-it('a number after a comment with the name of a figure equals that figure', () => {
+it('a number on a page equals the recorded figure that the comment before it names', () => {
   const numbers = quotable();
   for (const page of globSync('{*.md,docs/**/*.md,deploy/**/*.md}', { cwd: ROOT })) {
     for (const [, name = '', said] of read(page).matchAll(QUOTE)) {

@@ -66,7 +66,7 @@ describe('processes that die at 50 moments of archiving', () => {
   });
 });
 
-describe('a seed', () => {
+describe('a seed of the chaos run', () => {
   const all = new Set(KINDS);
   const locations = ['club-1', 'club-2', 'club-3'];
   const plan = (seed: number, kills = 6) => planFaults({ seed, seconds: 300, only: all, kills, awayS: 10 });

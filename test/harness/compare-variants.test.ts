@@ -94,7 +94,7 @@ describe('a comparison of variants', () => {
   });
 });
 
-describe('the results', () => {
+describe('the results of the benchmark', () => {
   it('have every figure, and null for a missing number', () => {
     const results = toResults({ vsNaive64: 8.5, vsNaive8: Number.NaN, rssMb: Number.POSITIVE_INFINITY, startMs: 0 });
     expect(Object.keys(results)).toEqual(Object.keys(FIGURES));
@@ -104,7 +104,7 @@ describe('the results', () => {
   });
 });
 
-describe('the chart', () => {
+describe('the chart of the benchmark', () => {
   it('is valid SVG, with the median of each variant for each number of connections', async () => {
     const { compared } = await compare({ rounds: 3, quick: false, tenMillion: false });
     const svg = drawBars((figure) => median(compared.ratios.get(figure) ?? []));

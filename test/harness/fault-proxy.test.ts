@@ -72,7 +72,7 @@ describe('a fault proxy', () => {
     expect(performance.now() - later).toBeLessThan(60);
   });
 
-  it('holds everything back as a black hole, and passes it on afterwards', async () => {
+  it('as a black hole holds all bytes back, and passes them on afterwards', async () => {
     await works();
     proxy.faults.blackhole = true;
     const swallowed = write(pool, 'swallowed');
@@ -126,7 +126,7 @@ describe('a fault proxy', () => {
     expect(await works()).toBe(true);
   });
 
-  it('holds back a limited amount as a black hole, and loses none of it', async () => {
+  it('as a black hole holds a limited number of bytes back, and loses none', async () => {
     const received = createHash('sha256');
     let reading: Socket | undefined;
     const target = createServer({ pauseOnConnect: true }, (socket) => {
@@ -161,7 +161,7 @@ describe('a fault proxy', () => {
     await closed;
   });
 
-  it('resets every connection at once: clients get an error, the pool recovers, and Postgres frees its locks', async () => {
+  it('resets every connection at once, and the pool of the client recovers', async () => {
     const waiting = [1, 2].map(() => pool.query("SELECT pg_sleep(30), 'reset me'"));
     const outcomes = Promise.allSettled(waiting);
     await until(() => proxy.connections === 2);

@@ -92,7 +92,7 @@ describe('a reader of the log that pauses', () => {
     expect((await readLines()).length).toBe(500);
   });
 
-  it('for ever does not prevent the process from ending', async () => {
+  it('for ever does not keep the process from its end', async () => {
     runWithLog(`fill(500); process.exit(7);`);
     expect(await once(child, 'exit')).toEqual([7, null]);
   });

@@ -262,7 +262,7 @@ describe('a process with 300 file descriptors', () => {
     }
   });
 
-  it('closes the least recently used connections when more POS systems send webhooks than it has files', async () => {
+  it('closes the least recently used connections when more POS systems send webhooks than it can keep', async () => {
     const agents = Array.from({ length: FILES }, agent);
     const urls = await Promise.all(Array.from({ length: 20 }, newToken));
     for (const [nth, each] of agents.entries()) await send(each, urls[nth % urls.length]);

@@ -87,7 +87,7 @@ describe('a POS that answers slowly', () => {
   it.each([
     ['standard', 14_000, 15_000],
     ['patient', 99_000, 100_000],
-  ])('of the integration %s is waited for after %i ms, and given up after %i ms', async (locationId, yet, limit) => {
+  ])('with the integration %s gets at least %i ms, and at most %i ms', async (locationId, yet, limit) => {
     const serviceOrderId = await calling(locationId);
     const { now } = Date;
     let ahead = yet;

@@ -306,7 +306,7 @@ describe('the screenshot for the README', () => {
     ],
     ['webhook', DESK, '/console/webhooks', openDropped],
     ['traffic', DESK, '/console/traffic?hours=6', (page: Page) => says(page, 'Webhooks, by outcome')],
-  ] as const)('%s', async (name, device, path, see) => {
+  ] as const)('of %s is smaller than the limit', async (name, device, path, see) => {
     const { page } = await pass.open(path, { ...device, reducedMotion: 'reduce' });
     await see(page);
     await page.evaluate('document.fonts.ready');

@@ -232,7 +232,7 @@ describe('an admin', () => {
     await nobody.getByLabel('Operator token').waitFor();
   });
 
-  it('issues a token, which is shown once, works, and is refused after its revocation', async () => {
+  it('issues a token that works, and is refused after its revocation', async () => {
     const page = await signIn('ada', '/console/people');
     await press(page, 'Make a token …');
     const dialog = page.getByRole('dialog', { name: 'Make a named token' });

@@ -21,7 +21,7 @@ const problemOf = async (page: Page, label: string): Promise<string | null> => {
   return page.locator(`#${id?.split(' ').at(-1)}`).textContent();
 };
 
-it('a restaurant is added by the wizard, gets a token, and takes a test order', async () => {
+it('a restaurant that is added by the wizard takes a test order', async () => {
   const { page } = await pass.open('/console/locations');
   await page.getByRole('link', { name: 'Add a location' }).click();
   await says(page, 'Which restaurant, and which POS?');

@@ -109,7 +109,7 @@ describe('npm run demo -- --once --json', () => {
 });
 
 describe('npm run demo -- --cancel', () => {
-  it('cancels three orders: before sending, after sending, and too late', async () => {
+  it('cancels an order before it is sent and one after that, and is too late for a third', async () => {
     const { result, stderr } = await runOnce(['--cancel']);
     const serviceOrderId = expect.any(String);
     const cooked = ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_pickup', 'picked_up'];
