@@ -63,7 +63,7 @@ const limits: readonly { of: string; is: number; limit: number }[] = [
   { of: 'alert rules', is: (await readAlerts()).length, limit: 24 },
 ];
 
-it('nothing exceeds its limit', () => {
+it('no size of the project exceeds its limit', () => {
   const row = (of: string, is: number): string => `${of.padEnd(38)} ${String(is).padStart(7)}`;
   const table = [
     ...totals.map(({ of, is }) => row(of, is)),

@@ -78,7 +78,7 @@ describe('the workflow', () => {
     expect(codeql.permissions).toEqual({ contents: 'read', 'security-events': 'write' });
   });
 
-  it('uses actions by commit, and images by digest, which Renovate updates', () => {
+  it('uses every action by the hash of a commit', () => {
     expect(steps.filter(({ uses }) => uses !== undefined).length).toBeGreaterThan(5);
     for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^[\w/-]+@[0-9a-f]{40}$/);
   });
@@ -115,7 +115,7 @@ describe('a release', () => {
     }
   });
 
-  it('is only for a commit of main whose tag is the version, and waits for its reviewers', () => {
+  it('is made only from a commit of main whose tag is the version', () => {
     // Only rules of the repository can be relied on to stop who writes a workflow: see CONTRIBUTING.md.
     expect([image.environment, publish.environment]).toEqual(['release', 'release']);
     expect(image.steps?.[0]?.with).toMatchObject({ 'fetch-depth': 0 });
@@ -178,7 +178,7 @@ describe('the files of a release', () => {
   const changelog =
     '# Changelog\n\n## 1.10.0 - 2026-12-01\n\nTen, [told](docs/deploy.md#kubernetes) [so](https://x) [here](#c).\n\n## 1.1.0 - 2026-11-30\n\n### Fixed\n\nOne.\n\n## 1.0.0\n\nNo date.\n';
 
-  it('include notes from its changelog section, with links that work elsewhere', () => {
+  it('include notes from its section of the changelog, with absolute links', () => {
     expect(releaseNotes(changelog, '1.1.0')).toBe('### Fixed\n\nOne.\n');
     expect(releaseNotes(changelog, '1.10.0', 'https://forge/v1.10.0')).toBe(
       'Ten, [told](https://forge/v1.10.0/docs/deploy.md#kubernetes) [so](https://x) [here](#c).\n',
@@ -207,7 +207,7 @@ describe('the files of a release', () => {
   });
 });
 
-it('.nvmrc, the packages for Linux and Windows and the image have the same Node, the image by digest', () => {
+it('.nvmrc, the packages for Linux and Windows and the image have the same version of Node', () => {
   const wanted = read('.nvmrc').trim();
   const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> };
   const pinned = Object.entries(optionalDependencies).filter(([name]) => name.startsWith('node-'));

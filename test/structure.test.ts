@@ -74,7 +74,7 @@ const loopsWrittenBy = (text: string): string[] =>
   ].flatMap(([, table = '']) => WRITERS[table] ?? []);
 
 describe('the structure', () => {
-  it('core has rooms, and each imports only rooms of lower floors', () => {
+  it('each module of core imports only modules of lower layers', () => {
     const files = filesIn('core');
     const roomOf = (path: string): string => path.split('/')[1] ?? '';
     expect(new Set(files.map(({ file }) => roomOf(file)))).toEqual(new Set(FLOORS.flat()));
@@ -89,7 +89,7 @@ describe('the structure', () => {
     }
   });
 
-  it('world imports nothing of a test, and what is no test does not either', () => {
+  it('world, tools, src and console import nothing from test', () => {
     const places = ['world', 'tools', 'src', 'console'];
     for (const { file, text } of places.flatMap((place) => filesIn(join('..', place)))) {
       const imported = importsOf(text).filter((path) => path.startsWith('.'));
@@ -109,7 +109,7 @@ describe('the structure', () => {
     }
   });
 
-  it('each folder and file of src has a row, and imports exactly what the row allows', () => {
+  it('each folder and file of src imports exactly the folders that its row in this test allows', () => {
     const names = Object.keys(ROWS);
     expect(names.toSorted()).toEqual(readdirSync(SRC).toSorted());
     const topOf = (path: string): string => path.split('/')[0] ?? '';
@@ -123,7 +123,7 @@ describe('the structure', () => {
     }
   });
 
-  it('a provider imports only core, what providers share, zod and Node, and no other provider', () => {
+  it('a provider imports only core, the shared files of providers, zod and Node', () => {
     const allowed = /^(\.\/[\w-]+\.ts|\.\.\/[\w-]+\.ts|\.\.\/\.\.\/core\/domain\/[\w-]+\.ts|node:\w+|zod)$/;
     const files = filesIn('providers').filter(({ file }) => file.split('/').length > 2);
     expect(new Set(files.map(({ file }) => file.split('/')[1])).size).toBe(registry.size);
@@ -135,7 +135,7 @@ describe('the structure', () => {
     }
   });
 
-  it('only core/egress sends requests, with limits and without redirects', () => {
+  it('only core/egress sends HTTP requests', () => {
     const sends =
       /(?<![\w.'])fetch\(|globalThis|= fetch\b|['"](undici|node:(https|http2))['"]|import \{[^}]*\} from 'node:http'/;
     const files = filesIn('.').filter(({ text }) => sends.test(text.replaceAll(/^\s*(\/\/|\/?\*).*$/gm, '')));
@@ -155,13 +155,13 @@ describe('the structure', () => {
     for (const { text } of places) expect(text).toMatch(/\bhideSecrets\(/);
   });
 
-  it('only core/egress decides which host is this machine, because 127.evil.example is not', () => {
+  it('no file of src decides by a text comparison whether a host is this machine', () => {
     const judges = /127\\\.|'127\.'|localhost[|)]|'localhost',|\[::1|=== '(localhost|127\.0\.0\.1|::1)'/;
     const files = filesIn('.').filter(({ text }) => judges.test(text.replaceAll(/^\s*(\/\/|\/?\*).*$/gm, '')));
     expect(files.map(({ file }) => file)).toEqual([]);
   });
 
-  it('lint refuses look-ups of foreign text in a plain object, which has a constructor', async () => {
+  it('lint refuses to look up a text from outside in a plain object', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'lookups-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const judge = (code: string): string[] => {
@@ -197,7 +197,7 @@ describe('the structure', () => {
     }
   });
 
-  it('the package exports to providers everything that ours share, and no provider', () => {
+  it('the package for providers exports every shared file of providers, and no provider', () => {
     const shared = readdirSync(join(SRC, 'providers'), { withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name !== 'index.ts')
       .map(({ name }) => `./providers/${name}`);
@@ -218,7 +218,7 @@ describe('the structure', () => {
     expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
   });
 
-  it('every test with random inputs uses the one seed', () => {
+  it('every test with random inputs uses SEED', () => {
     const files = filesIn('../test').map(({ file, text }) => ({
       file,
       draws: text.match(/\bfc\s*\.(assert|check|sample)\(/g)?.length ?? 0,
@@ -231,12 +231,12 @@ describe('the structure', () => {
   /** The files of `npm test`. */
   const tests = filesIn('../test').filter(({ file }) => !/^\.\.\/test\/(process|system|harness)\//.test(file));
 
-  it('no test sleeps before it looks', () => {
+  it('no test sleeps before an expectation', () => {
     const looks = tests.filter(({ text }) => /\bawait sleep\(.*\n(.*\n){0,2}.*\bexpect\(/.test(text));
     expect(looks.map(({ file }) => file)).toEqual([]);
   });
 
-  it('a test that writes a column of a loop steps the loop', () => {
+  it('a test that writes a column that a background loop reads runs the loop in steps', () => {
     const textOf = new Map(tests.map(({ file, text }) => [file, text]));
     /** A test's own text, and that of what it imports, which may start the system for it. */
     const whole = ({ file, text }: { file: string; text: string }): string =>

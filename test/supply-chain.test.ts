@@ -69,7 +69,7 @@ const scripted = Object.entries(lock).flatMap(([at, { hasInstallScript }]) =>
   hasInstallScript ? [at.replace(/^.*node_modules\//, '')] : [],
 );
 
-it('no package runs an install script, and a new one that has one is noticed', () => {
+it('every package with an install script is listed in package.json, and its script is off', () => {
   const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts?: Record<string, boolean> };
   expect(allowScripts).toEqual(Object.fromEntries(scripted.map((name) => [name, false])));
   expect(read('.npmrc')).toMatch(/^strict-allow-scripts=true$/m);
@@ -78,7 +78,7 @@ it('no package runs an install script, and a new one that has one is noticed', (
 it.each([
   ['the benchmark compares with', 'tools/bench/peers'],
   ['renders and checks the chart', 'test/system/chart-tools'],
-])('what %s is apart, has exact versions, and comes from the registry', (_what, folder) => {
+])('the packages in $1 are separate, have exact versions and come from the registry', (_what, folder) => {
   const { '': self, ...others } = readLock(`${folder}/package-lock.json`);
   for (const [name, version] of Object.entries(self?.dependencies ?? {})) {
     expect(version, name).toMatch(EXACT);

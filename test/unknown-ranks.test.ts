@@ -60,7 +60,7 @@ async function park(providerOrderId: string, rank: number): Promise<void> {
 }
 
 describe('an order at an unknown rank', () => {
-  it("is shown and listed at the last known step before it, with the history's own words", async () => {
+  it('is shown and listed with the last known status before it', async () => {
     const id = await orderAt(PLATED);
     const seen = { status: 'in_progress', memberState: 'preparing' };
     const shown = await operator.get(`/orders/${id}`);
@@ -94,7 +94,7 @@ describe('an order at an unknown rank', () => {
     board.leave();
   });
 
-  it('is moved by higher ranks, and by nothing else', async () => {
+  it('is changed only by statuses of higher ranks', async () => {
     const id = await orderAt(PLATED);
     expect(await report(id, 'IN_PROGRESS')).toBe('stale');
     expect(await system.order(id)).toMatchObject({ rank: PLATED, sequence: 3 });
@@ -104,7 +104,7 @@ describe('an order at an unknown rank', () => {
     expect(system.live(id)).toMatchObject([{ sequence: 4, status: 'ready' }]);
   });
 
-  it('has ended if the step before it is the end, and then a contradiction is a conflict', async () => {
+  it('counts as ended if the last known status before it is an end', async () => {
     const id = await orderAt(RATED);
     expect(await report(id, 'COMPLETED')).toBe('stale');
     expect(await report(id, 'FAILED')).toBe('applied');
@@ -118,7 +118,7 @@ describe('an order at an unknown rank', () => {
     ]);
   });
 
-  it('before `sent` is sent when its ticket is known to be at the POS', async () => {
+  it('below `sent` becomes `sent` when its ticket is known to be at the POS', async () => {
     const [answered, reported] = [await orderAt(BELOW_SENT), await orderAt(BELOW_SENT)];
     await system.query(
       `UPDATE placements SET state = 'in_doubt', finished_at = NULL, next_attempt_at = 'infinity'
@@ -134,8 +134,8 @@ describe('an order at an unknown rank', () => {
   });
 });
 
-describe('a queued row at an unknown rank', () => {
-  it('is published at the last known step before it', async () => {
+describe('a stored row at an unknown rank', () => {
+  it('in the outbox is published with the last known status before it', async () => {
     const id = await orderAt(PLATED);
     await system.query('INSERT INTO outbox (service_order_id, sequence, rank) VALUES ($1, 3, $2)', [id, PLATED]);
     await system.finish('relay');
@@ -147,7 +147,7 @@ describe('a queued row at an unknown rank', () => {
   it.each([
     ['between two ranks that a POS reports', PLATED, 'in_progress'],
     ['below all ranks that a POS reports', BELOW_RECEIVED, 'received'],
-  ])('with a POS id moves its order to that rank: %s', async (_what, rank, status) => {
+  ])('that waits for a POS id moves its order to that rank: %s', async (_what, rank, status) => {
     const serviceOrderId = `order-${randomUUID()}`;
     const providerOrderId = `pos-${serviceOrderId}`;
     await system.seedOrder({ serviceOrderId, locationId: 'club-1', providerOrderId });

@@ -28,7 +28,7 @@ describe('a purchase of Feast', () => {
     equal(map(tokyo).fulfillment.requestedAt, null);
   });
 
-  it('has one line for the name and one for the address', () => {
+  it('has one line for the name and one for the street address', () => {
     equal(map(berlin).member.name, 'Ada Lovelace');
     equal(map(berlin).member.phone, '+493012345678');
     equal(map(tokyo).member.name, 'Murasaki');
@@ -61,7 +61,7 @@ describe('a purchase of Feast', () => {
 });
 
 describe('an error of Feast', () => {
-  it('about our key holds orders; other errors keep their own code', () => {
+  it('about our key gets the code UNAUTHENTICATED, and other errors keep their code', () => {
     equal(errorCode({ message: 'which key?', extensions: { code: 'WRONG_KEY' } }), 'UNAUTHENTICATED');
     equal(errorCode({ message: 'the kitchen burns' }), undefined);
   });

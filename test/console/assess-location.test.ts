@@ -81,11 +81,11 @@ describe('the list of locations', () => {
       (each) => each.locationId,
     );
 
-  it('begins with the worst: long silent, then paused, then by its errors', () => {
+  it('begins with the worst: first long silent, then paused, then with most errors', () => {
     expect(found({})).toEqual(['quiet', 'Club-9', 'bar', 'club-10']);
   });
 
-  it('is by name, with club-9 before club-10', () => {
+  it('can be sorted by name, with club-9 before club-10', () => {
     expect(found({ by: 'name' })).toEqual(['bar', 'Club-9', 'club-10', 'quiet']);
   });
 
@@ -100,28 +100,28 @@ describe('the list of locations', () => {
     [{ by: 'errors' }, ['bar', 'Club-9', 'club-10', 'quiet']],
     [{ by: 'webhooks' }, ['bar', 'Club-9', 'club-10', 'quiet']],
     [{ by: 'whatever an old link says' }, ['bar', 'Club-9', 'club-10', 'quiet']],
-  ])('with %j is %j', (filters, expected) => {
+  ])('filtered or sorted by %j is %j', (filters, expected) => {
     expect(found(filters)).toEqual(expected);
   });
 
-  it('does not change the order of the loaded list', () => {
+  it('is a sorted copy, and the loaded list stays as it is', () => {
     const before = all.map((each) => each.locationId);
     found({ by: 'heard' });
     expect(all.map((each) => each.locationId)).toEqual(before);
   });
 
-  it('offers each integration once', () => {
+  it('has each integration once in its filter', () => {
     expect(integrationsOf(all)).toEqual(['square', 'standard']);
   });
 });
 
-describe('the rating of a location', () => {
+describe('the rating of locations', () => {
   it.each([
-    ['heard just now', ago(0), 'plain'],
-    ['heard within the hour', ago(60), 'plain'],
-    ['heard today', ago(61), 'warn'],
-    ['not heard for a day', ago(24 * 60 + 1), 'bad'],
-    ['never heard', null, 'warn'],
+    ['heard just now is plain', ago(0), 'plain'],
+    ['heard within the hour is plain', ago(60), 'plain'],
+    ['heard today is a warning', ago(61), 'warn'],
+    ['not heard for a day is bad', ago(24 * 60 + 1), 'bad'],
+    ['never heard is a warning', null, 'warn'],
   ] as const)('a location %s', (_, lastSeenAt, tone) => {
     expect(silence(lastSeenAt, NOW)).toBe(tone);
   });
@@ -131,13 +131,13 @@ describe('the rating of a location', () => {
     [100, 0, 0, 'plain'],
     [100, 1, 0.01, 'warn'],
     [100, 5, 0.05, 'bad'],
-  ] as const)('of %i webhooks %i failed', (webhooks, errors, share, tone) => {
+  ] as const)('of %i webhooks %i failed: the share is %s and the rating %s', (webhooks, errors, share, tone) => {
     const counted = { webhooks: [0, webhooks], errors: [0, errors] };
     expect(errorShare(counted)).toBe(share);
     expect(errorTone(counted)).toBe(tone);
   });
 
-  it('a step without webhooks has no bar', () => {
+  it('a step without webhooks has a bar of length 0', () => {
     expect(stepShares({ webhooks: [0, 4, 2], errors: [0, 1, 2] })).toEqual([0, 0.25, 1]);
   });
 
@@ -145,35 +145,35 @@ describe('the rating of a location', () => {
     [[], 'none'],
     [[0, 0], 'none'],
     [[3, 7, 2], 'at most 7, 2 so far in the last'],
-  ])('%j is described as "%s"', (counts, said) => {
+  ])('the webhooks per step %j are described as "%s"', (counts, said) => {
     expect(trend(counts)).toBe(said);
   });
 });
 
 describe('revoking a token', () => {
-  it('warns that it is the only one', () => {
+  it('warns if it is the only valid token', () => {
     const tokens = [token('a'), token('b', { state: 'expired' }), token('c', { state: 'of another integration' })];
     expect(lostWith('a', tokens, NOW)).toMatch(/only valid token\./);
   });
 
-  it('warns that it is the only one that was used recently', () => {
+  it('warns if it is the only valid token that was used in the last seven days', () => {
     const tokens = [token('a'), token('b', { lastUsedAt: null }), token('c', { lastUsedAt: ago(8 * 24 * 60) })];
     expect(lostWith('a', tokens, NOW)).toMatch(/used in the last seven days/);
   });
 
   it.each([
-    ['another one was used as well', 'a', [token('a'), token('b')]],
+    ['another token was used as well', 'a', [token('a'), token('b')]],
     [
-      'it was used long ago itself',
+      'it was not used in the last seven days',
       'a',
       [token('a', { lastUsedAt: ago(8 * 24 * 60) }), token('b', { lastUsedAt: null })],
     ],
     ['it is not valid', 'a', [token('a', { state: 'of another integration' }), token('b')]],
-  ])('needs no warning where %s', (_, tokenId, tokens) => {
+  ])('does not warn if %s', (_, tokenId, tokens) => {
     expect(lostWith(tokenId, tokens, NOW)).toBeUndefined();
   });
 
-  it('is offered for valid tokens first, the newest first', () => {
+  it('is offered for valid tokens before others, and for newer ones before older ones', () => {
     const tokens = [
       token('old', { state: 'revoked', createdAt: ago(1) }),
       token('first', { createdAt: ago(50) }),
@@ -218,14 +218,14 @@ describe('a pause', () => {
     expect(pausedBy({ pausedBy: null, pausedUntil: null })).toBe('an operator');
   });
 
-  it('does not hide other reasons why orders wait', () => {
+  it('is shown rather than an ended access to the POS', () => {
     expect(stateOfOrders(location('a'))).toBe('taking orders');
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5) }))).toBe('access ended');
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5), pausedAt: ago(3) }))).toBe('paused');
   });
 });
 
-it("a kitchen's state is described with its source", () => {
+it('the state of a kitchen is described with its source', () => {
   expect(kitchenInShort({ state: 'busy', extraMinutes: 20 })).toBe('busy, 20 minutes more');
   expect(kitchenInShort({ state: 'closed', extraMinutes: null })).toBe('closed');
   expect(saidBy({ source: 'operator', state: 'busy', by: 'Grace' })).toBe('as Grace said');

@@ -59,7 +59,7 @@ describe('the list of what needs a person', () => {
     expect(needs({}, NO_ATTENTION)).toEqual([]);
   });
 
-  it('is grouped, the worst first, each with a link to its page', () => {
+  it('has groups from the worst to the mildest, and each entry has a link', () => {
     const lists = {
       in_doubt: [ticket('order/1', { ...IN_DOUBT, problem: 'no answer' })],
       held: [ticket('order-2', { ...HELD, problem: 'paused' })],
@@ -98,7 +98,7 @@ describe('the list of what needs a person', () => {
     ]);
   });
 
-  it('begins with members who are not being notified, for any number of orders', () => {
+  it('begins with one entry for all members who are not being notified', () => {
     const unnotified = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7', callOutCode: null };
     const groups = needs({}, { ...ATTENTION, unnotified }, { location: 'elsewhere' });
     expect(groups).toMatchObject([
@@ -145,7 +145,7 @@ describe('the list of what needs a person', () => {
     expect(needs({}, attention, { text: 'order-6' })).toMatchObject([{ count: 1 }]);
   });
 
-  it('has the location, and the cause in a few words for a failed order or the stored problem for held orders', () => {
+  it('has the cause of a failed order in a few words, and the stored problem of held orders', () => {
     const about = { problem: 'the POS answered 404: check ordersUrl', cause: { code: 'pos_set_up_wrong' } as const };
     const held = [ticket('a', { ...HELD, ...about })];
     const failed = [ticket('b', { placement: 'failed', ...about })];
@@ -167,7 +167,7 @@ describe('the list of what needs a person', () => {
     ]);
   });
 
-  it('held orders of one location are one need, since the oldest, with the problem of the newest', () => {
+  it('has one entry for all held orders of a location, with the problem of the newest', () => {
     const held = [1, 3, 2].map((hour) =>
       ticket(`${hour}`, { ...HELD, problem: `problem ${hour}`, signalledAt: `2027-01-31T0${hour}:00:00.000Z` }),
     );
@@ -190,7 +190,7 @@ describe('the list of what needs a person', () => {
     ['an integration', { integration: 'square' }, ['order-9', 'club-3', 'club 2']],
     ['a text', { text: 'CLUB-3 ' }, ['club-3']],
     ["an order's id", { text: 'order-9' }, ['order-9']],
-  ])('is narrowed by %s', (_, filter, names) => {
+  ])('can be filtered by %s', (_, filter, names) => {
     expect(namesOf(needs({}, ATTENTION, filter))).toEqual(names);
   });
 });
@@ -204,13 +204,13 @@ describe('a case', () => {
   });
   const later = (minutes: number): string => new Date(NOW + minutes * 60_000).toISOString();
 
-  it('says who has it', () => {
+  it('shows who has taken it', () => {
     const [group] = needs({ failed }, withCase({ holder: 'Anna', takenAt: AT }));
     expect(group).toMatchObject({ count: 2, needs: [{ holder: 'Anna' }, {}], hidden: [] });
     expect(group?.needs[1]).not.toHaveProperty('holder');
   });
 
-  it('that was snoozed is hidden until its time', () => {
+  it('that is snoozed is hidden until the chosen time', () => {
     const attention = withCase({ snoozedAt: AT, snoozedUntil: later(30) });
     const [group] = needs({ failed }, attention);
     expect(group).toMatchObject({ count: 1, needs: [{ key: 'failed:order-2' }], hidden: [{ key: 'failed:order-1' }] });
@@ -218,26 +218,26 @@ describe('a case', () => {
     expect(after).toMatchObject({ count: 2, hidden: [] });
   });
 
-  it('that was snoozed does not hide a later problem of the same order, nor a doubt', () => {
+  it('that is snoozed hides neither a later problem of the order nor an order in doubt', () => {
     const earlier = withCase({ snoozedAt: later(-1), snoozedUntil: later(30) });
     expect(needs({ failed }, earlier)[0]).toMatchObject({ count: 2, hidden: [] });
     const snoozed = withCase({ snoozedAt: later(1), snoozedUntil: later(30) });
     expect(needs({ in_doubt }, snoozed)).toMatchObject([{ count: 1, hidden: [] }]);
   });
 
-  it('that was closed is hidden, but a later problem of the same order is not', () => {
+  it('that is closed is hidden until the order has a later problem', () => {
     const [group] = needs({ failed }, withCase({ closedAt: later(1) }));
     expect(group).toMatchObject({ count: 1, hidden: [{ key: 'failed:order-1' }] });
     const [again] = needs({ failed }, withCase({ closedAt: later(-1) }));
     expect(again).toMatchObject({ count: 2, hidden: [] });
   });
 
-  it('that was closed does not hide a doubt, which only an answer ends', () => {
+  it('that is closed does not hide an order in doubt', () => {
     const [group] = needs({ in_doubt }, withCase({ closedAt: later(1) }));
     expect(group).toMatchObject({ title: 'In doubt', count: 1, hidden: [] });
   });
 
-  it('of a location hides its needs, but not those of other locations', () => {
+  it('of a location hides only the entries of that location', () => {
     const attention = {
       ...ATTENTION,
       cases: [{ ...NO_CASE, kind: 'location', id: 'club 2', snoozedUntil: later(9) } as const],

@@ -13,7 +13,7 @@ const HELD = { needsOperator: true, placement: 'held' } as const;
 const IN_DOUBT = { needsOperator: true, placement: 'in_doubt' } as const;
 
 describe('the problem on a ticket', () => {
-  it('has words for every cause that fit on a ticket', () => {
+  it('has at most three lines for every cause', () => {
     for (const code of PLACEMENT_CODES) {
       const words = inShort({ code });
       expect(words, code).toBeDefined();
@@ -60,7 +60,7 @@ describe('the problem on a ticket', () => {
       'POS reported completed',
       true,
     ],
-  ])('when %s', (_, some, words, needsPerson) => {
+  ])('has these words when $0: $2', (_, some, words, needsPerson) => {
     const about = { callOutCode: null, locationId: 'club-1' };
     const attention: Attention = {
       ...NO_ATTENTION,
@@ -110,7 +110,7 @@ describe('the items on a ticket', () => {
     [['Tagliatelle al ragù', 'Cola'], 2, ['2 items']],
     [['Donaudampfschifffahrtsgesellschaft'], 1, ['1 item']],
     [['Cola'], 0, []],
-  ])('%j in %d lines are %j, and no item is cut', (names, lines, said) => {
+  ])('of %j are shown in %d lines as %j', (names, lines, said) => {
     expect(itemsThatFit(ordered(...names), { chars: 18, lines })).toEqual(said);
   });
 });
@@ -118,18 +118,18 @@ describe('the items on a ticket', () => {
 describe('the column that a phone opens on', () => {
   const late = { signalledAt: at(-40), requestedAt: at(-5), memberState: 'preparing' } as const;
   it.each<[string, Record<string, Partial<BoardOrder>>, string]>([
-    ['nothing is there', {}, 'placed'],
+    ['there is no order', {}, 'placed'],
     ['all is well', { one: { memberState: 'confirmed' } }, 'confirmed'],
-    ['one is late', { one: {}, two: late }, 'preparing'],
-    ['one failed, and one is late', { one: { placement: 'failed' }, two: late }, 'failed'],
-    ['one that failed was settled', { aside: { placement: 'failed' }, two: late }, 'preparing'],
+    ['an order is late', { one: {}, two: late }, 'preparing'],
+    ['one order failed, and another is late', { one: { placement: 'failed' }, two: late }, 'failed'],
+    ['the failed order is set aside', { aside: { placement: 'failed' }, two: late }, 'preparing'],
     [
-      'one is held, and one failed',
+      'one order is held, and another failed',
       { one: { placement: 'failed' }, two: { ...HELD, memberState: 'placed' } },
       'placed',
     ],
-    ['one is in doubt', { one: { ...HELD, memberState: 'placed' }, two: IN_DOUBT }, 'sent'],
-  ])('when %s', (_, orders, column) => {
+    ['one order is held, and another is in doubt', { one: { ...HELD, memberState: 'placed' }, two: IN_DOUBT }, 'sent'],
+  ])('is "$2" when $0', (_, orders, column) => {
     const board = boardOf(Object.entries(orders).map(([id, some]) => order(id, some)));
     expect(columnInNeed(board, ({ id }) => id === 'aside')).toBe(column);
   });

@@ -41,7 +41,7 @@ test('an id that needs no quotes stays as it is', () => {
   expect(quote('')).toBe("''");
 });
 
-test('the commands are those of the documentation', () => {
+test('the console shows the documented commands', () => {
   const commands = commandsOf({ locationId: 'club-1', integration: 'square' });
   expect(commands).toEqual({
     connect: 'expediter provider connect club-1',
@@ -51,7 +51,7 @@ test('the commands are those of the documentation', () => {
   });
 });
 
-test('the commands do in the command line what they say, with any name of a location', async () => {
+test('the shown commands store and change the settings of a location with any name', async () => {
   const DATABASE_URL = asService(await createDatabase());
   const env = { DATABASE_URL, SETTINGS_KEY: `test:${Buffer.alloc(32, 7).toString('base64')}` };
   const settings = '{"ordersUrl": "https://pos.example.com/orders", "unsigned": true}';

@@ -11,20 +11,20 @@ const MINUTE_MS = 60_000;
 describe('the columns', () => {
   it.each<[string, Partial<BoardOrder>, string]>([
     ['an order that was not fetched yet', { memberState: null, placement: 'waiting' }, 'placed'],
-    ['one that is held', { memberState: 'placed', placement: 'held' }, 'placed'],
-    ['one in doubt', { memberState: 'placed', placement: 'in_doubt' }, 'placed'],
-    ['a ticket at the POS', { memberState: 'sent' }, 'sent'],
-    ['a confirmed one', { memberState: 'confirmed' }, 'confirmed'],
-    ['one that is prepared', { memberState: 'preparing' }, 'preparing'],
-    ['one to be picked up', { memberState: 'ready_for_pickup' }, 'ready'],
-    ['one to be delivered', { memberState: 'ready_for_delivery' }, 'ready'],
-    ['one on its way', { memberState: 'out_for_delivery' }, 'out'],
-    ['a delivered one', { memberState: 'delivered' }, 'done'],
-    ['a cancelled one', { memberState: 'cancelled' }, 'done'],
-    ['one that failed before it was fetched', { memberState: null, placement: 'failed' }, 'failed'],
-    ['one that the POS failed', { memberState: 'failed', endedAt: at(-5) }, 'failed'],
-    ['one that ended without a report of the POS', { memberState: 'sent', endedAt: at(-5) }, 'done'],
-  ])('%s is in the right column', (_, some, column) => {
+    ['an order that is held', { memberState: 'placed', placement: 'held' }, 'placed'],
+    ['an order in doubt', { memberState: 'placed', placement: 'in_doubt' }, 'placed'],
+    ['an order at the POS', { memberState: 'sent' }, 'sent'],
+    ['a confirmed order', { memberState: 'confirmed' }, 'confirmed'],
+    ['an order that is prepared', { memberState: 'preparing' }, 'preparing'],
+    ['an order ready for pickup', { memberState: 'ready_for_pickup' }, 'ready'],
+    ['an order ready for delivery', { memberState: 'ready_for_delivery' }, 'ready'],
+    ['an order on its way', { memberState: 'out_for_delivery' }, 'out'],
+    ['a delivered order', { memberState: 'delivered' }, 'done'],
+    ['a cancelled order', { memberState: 'cancelled' }, 'done'],
+    ['an order that failed before it was fetched', { memberState: null, placement: 'failed' }, 'failed'],
+    ['an order that the POS reported as failed', { memberState: 'failed', endedAt: at(-5) }, 'failed'],
+    ['an order that ended without a report of the POS', { memberState: 'sent', endedAt: at(-5) }, 'done'],
+  ])('$0 is in the column "$2"', (_, some, column) => {
     expect(columnOf(order('order-1', some))).toBe(column);
   });
 });
@@ -60,7 +60,7 @@ describe('the due time', () => {
       { words: 'on time', tone: 'good' },
     ],
     ['is missing for a failed order', { requestedAt: at(-30), memberState: 'failed', endedAt: at(-18) }, undefined],
-  ])('%s', (_, some, said) => {
+  ])('$0: $2', (_, some, said) => {
     expect(due(ticketOf(order('order-1', some), NOW, 0), NOW)).toEqual(said);
   });
 
@@ -74,12 +74,12 @@ describe('the due time', () => {
   });
 });
 
-it('how long ago an order ended', () => {
+it('an ended order shows how long ago it ended', () => {
   const refused = order('order-1', { signalledAt: at(-20), placement: 'failed', endedAt: at(-20) });
   expect(ended(ticketOf(refused, NOW, 0), NOW)).toBe('20 min ago');
 });
 
-describe('the order within a column', () => {
+describe('the sequence within a column', () => {
   it('tickets that need a person come first, then late or stuck ones, then the oldest', () => {
     const board = boardOf([
       order('young', { signalledAt: at(-1) }),
@@ -104,7 +104,7 @@ describe('the order within a column', () => {
     expect(board.late.sent).toBe(2);
   });
 
-  it('failed orders are not among done ones, of which the last comes first', () => {
+  it('failed orders have their own column, and done orders begin with the last', () => {
     const board = boardOf([
       order('first', { memberState: 'picked_up', endedAt: at(-50) }),
       order('last', { memberState: 'cancelled', endedAt: at(-5) }),
@@ -142,7 +142,7 @@ describe('the order within a column', () => {
     expect(board.late.ready).toBe(1);
   });
 
-  it('orders that ended yesterday leave at midnight and do not return', () => {
+  it('orders that ended yesterday leave the board at midnight', () => {
     const done = order('done', { memberState: 'picked_up', endedAt: at(-5) });
     const board = boardOf([done]);
     board.pass(NOW + 5 * 60 * MINUTE_MS);
@@ -157,7 +157,7 @@ describe('the order within a column', () => {
 });
 
 describe('a live update', () => {
-  it('moves one ticket to the next column, and redraws only those two columns', () => {
+  it('moves a ticket to the next column, and only those two columns change', () => {
     const board = boardOf([order('order-1'), order('order-2')]);
     board.changes();
     board.take([order('order-1', { memberState: 'confirmed' })], NOW + 5);
@@ -167,13 +167,13 @@ describe('a live update', () => {
     expect([...board.changes()].filter((part) => part in board.lists)).toEqual(['sent', 'confirmed']);
   });
 
-  it('a ticket that stays in its column has not moved', () => {
+  it('that keeps a ticket in its column is not a move', () => {
     const board = boardOf([order('order-1')]);
     board.take([order('order-1', { providerOrderId: '8F2K' })], NOW + 5);
     expect(board.lists.sent).toMatchObject([{ movedAt: 0, order: { providerOrderId: '8F2K' } }]);
   });
 
-  it('a solved trouble is removed', () => {
+  it('removes a solved problem', () => {
     const board = boardOf([
       order('order-1', { memberState: 'placed', needsOperator: true, placement: 'held', problem: 'paused' }),
     ]);
@@ -253,8 +253,8 @@ describe('the filter', () => {
     ['part of an id', { text: ' ORDER-1' }, ['order-1']],
     ['part of a POS id', { text: '8f2' }, ['order-1']],
     ['part of a location', { text: 'club' }, ['order-1', 'order-2']],
-    ['both', { location: 'club-2', text: '8f2' }, []],
-  ])('by %s', (_, filter, found) => {
+    ['a location and part of a POS id', { location: 'club-2', text: '8f2' }, []],
+  ])('by $0 finds $2', (_, filter, found) => {
     const board = boardOf(all);
     board.narrow({ location: '', integration: '', text: '', ...filter });
     expect([...ids(board, 'placed'), ...ids(board, 'sent')]).toEqual(found);
@@ -270,7 +270,7 @@ describe('the filter', () => {
     expect(ids(board, 'sent')).toEqual(['order-1', 'order-2', 'order-4', 'order-5']);
   });
 
-  it('offers the places on the board, and reports changes of them', () => {
+  it('offers the locations and integrations of the orders on the board', () => {
     const board = boardOf(all);
     expect(board.places()).toEqual({ locations: ['club-1', 'club-2'], integrations: ['square', 'standard'] });
     board.changes();

@@ -37,18 +37,18 @@ describe('an action', () => {
     expect(named.filter((action) => !ACT_CODES.includes(action))).toEqual([]);
   });
 
-  it('of a newer service is shown by its code', () => {
+  it('that the console does not know is shown by its code', () => {
     expect(describeAction({ ...action, action: 'bake' }).sentence).toBe('Grace did “bake”');
   });
 
-  it('that was refused is not shown as done', () => {
+  it('that was refused is shown as refused', () => {
     const refused = describeAction({ ...action, outcome: 'refused', after: null });
     expect(refused).toMatchObject({ sentence: 'Grace was refused: retry an order', tone: 'warn', isChange: false });
     const { sentence } = describeAction({ ...action, action: 'be refused', outcome: 'refused', after: null });
     expect(sentence).toBe('Grace was refused');
   });
 
-  it('whose end was not recorded says so', () => {
+  it('without a recorded end says that its end is not known', () => {
     expect(describeAction({ ...action, outcome: null, after: null }).more).toEqual(['how it ended is not known']);
     expect(describeAction({ ...action, outcome: 'failed', after: null })).toMatchObject({
       tone: 'bad',
@@ -56,7 +56,7 @@ describe('an action', () => {
     });
   });
 
-  it('shows the kind of access unless it was a person', () => {
+  it('of a token or of the command line shows this kind of access', () => {
     const by = (kind: RecordedAction['by']['kind'], name: string): string =>
       describeAction({ ...action, by: { kind, id: 'x', name } }).sentence;
     expect(by('token', 'nightly')).toBe('nightly (token) retried the order');
@@ -64,7 +64,7 @@ describe('an action', () => {
     expect(by('nobody', 'nobody')).toBe('An anonymous caller retried the order');
   });
 
-  it('that only read does not look like a change', () => {
+  it('that only reads is not shown as a change', () => {
     expect(describeAction({ ...action, action: 'read contents' }).isChange).toBe(false);
   });
 });
@@ -76,14 +76,14 @@ describe('a list of actions', () => {
     );
   const at = (second: number): string => new Date(Date.parse(action.at) - second * 1_000).toISOString();
 
-  it('has one line for what one person did many times within a minute', () => {
+  it('has one line for equal actions of one person within a minute of each other', () => {
     const ada = { ...action.by, id: 'ada' };
     expect(grouped({ at: at(0) }, { at: at(60) }, { at: at(120) }, { at: at(181) })).toEqual(['0 1 2', '3']);
     expect(grouped({}, { by: ada }, {})).toEqual(['0', '1', '2']);
     expect(grouped({ action: 'cancel' }, { action: 'retry' }, { action: 'cancel' })).toEqual(['0', '1', '2']);
   });
 
-  it('puts a replay of all matches together with its replays', () => {
+  it('has one line for a replay of many webhooks', () => {
     expect(grouped({ action: 'replay' }, { action: 'replay' }, { action: 'replay many' })).toEqual(['0 1 2']);
   });
 });
@@ -104,19 +104,19 @@ describe('a browser', () => {
     ],
     ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:143.0) Gecko/20100101 Firefox/143.0', 'Firefox on Mac'],
     ['curl/8.1', 'curl/8.1'],
-  ])('%s', (userAgent, name) => {
+  ])('with the user agent "%s" is shown as "%s"', (userAgent, name) => {
     expect(browserOf(userAgent)).toBe(name);
   });
 
-  it('unknown to us has a general name', () => {
+  it('without a user agent is shown as "A browser"', () => {
     expect(browserOf(null)).toBe('A browser');
   });
 });
 
-describe('roles to give', () => {
+describe('the roles that a form gives', () => {
   const draft: Draft = { roles: [], where: 'some', ids: '', groups: '' };
 
-  it('are not given before locations or groups are chosen', () => {
+  it('are none before locations or groups are chosen', () => {
     expect(rightOf({ ...draft, roles: ['admin'], where: '', ids: 'club-1' })).toBeUndefined();
     expect(rightOf({ ...draft, roles: ['admin'], ids: ' \n' })).toBeUndefined();
   });
@@ -134,12 +134,12 @@ describe('roles to give', () => {
     });
   });
 
-  it('do not include viewer for an integrator without other roles, who reads no orders', () => {
+  it('include viewer, except for an integrator without other roles', () => {
     expect(rightOf({ ...draft, roles: ['integrator'], ids: 'club-1' })?.roles).toEqual(['integrator']);
     expect(rightOf({ ...draft, roles: ['integrator', 'admin'], ids: 'club-1' })?.roles).toContain('viewer');
   });
 
-  it('are written with their groups', () => {
+  it('are shown with their locations and groups', () => {
     const right = { roles: ['viewer', 'integrator'] as const, locations: ['club-1'], locationGroups: ['brand'] };
     expect(rightInWords({ ...right, roles: [...right.roles] })).toBe('integrator at club-1, all of group brand');
   });

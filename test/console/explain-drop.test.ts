@@ -138,13 +138,13 @@ describe('the explanation of a dropped webhook', () => {
     ['Not in the format of this POS', statusOf({ status: 'READY', id: 'a\0b' })],
     ['Not in the format of this POS', statusOf({ status: ['READY'], id: 'a' })],
     ['Not in the format of this POS', verified('standard', [])],
-  ])('%s: %o', (what, sent) => {
+  ])('says "%s" for %o', (what, sent) => {
     const { what: said, toDo } = explained(sent);
     expect(said).toBe(what);
     expect(toDo.length).toBeGreaterThan(0);
   });
 
-  it('covers errors that any provider can make', () => {
+  it('covers too many events, a wrong result and a bug of the provider', () => {
     const standard = registry.get('standard') as Provider;
     const of = (translateWebhook: () => unknown): string =>
       explainDrop(
@@ -182,7 +182,7 @@ describe('the explanation of a dropped webhook', () => {
     expect([what, ...details, ...toDo.map(({ say }) => say)].join()).not.toMatch(/undefined|NaN|\[object/);
   });
 
-  it('has the limit if the body was too large', () => {
+  it('has the limit in bytes if the body was too large', () => {
     const tooLarge = { cause: { code: 'too_large', limit: 2_000 }, reason: null };
     const details = ['It has more than 2,000 bytes. Only its beginning is stored.'];
     expect(explainDrop(tooLarge, ABOUT)).toMatchObject({ what: 'Too large', details });
@@ -203,7 +203,7 @@ describe('the explanation of a dropped webhook', () => {
     },
   );
 
-  it('uses what the provider declares about authentication, and otherwise mentions only the secret', () => {
+  it('names the settings that the provider declares for authentication, or else only the secret', () => {
     const said = (code: string, webhookAuth: WebhookAuth | null): string =>
       JSON.stringify(
         explainDrop({ cause: { code, header: 'x-signature' } as DropCause, reason: null }, { ...ABOUT, webhookAuth }),
@@ -268,11 +268,11 @@ function sample(code: string): object {
   };
 }
 
-it.each(WEBHOOK_OUTCOMES)('says what %s means', (outcome) => {
+it.each(WEBHOOK_OUTCOMES)('the console explains the webhook outcome %s', (outcome) => {
   expect(outcomeMeaning(outcome, null)).toMatch(/\.$/);
 });
 
-describe('with a service', () => {
+describe('the explanation of a webhook that a service dropped', () => {
   let system: System;
   let operator: Operator;
   beforeAll(async () => {
@@ -281,7 +281,7 @@ describe('with a service', () => {
   });
   afterAll(() => system?.stop());
 
-  it('the shown commands fix a wrong secret unchanged', async () => {
+  it('has a command that corrects a wrong secret', async () => {
     const locationId = `it's a club-${randomUUID()}`;
     const serviceOrderId = `order-${randomUUID()}`;
     const ordersUrl = 'http://127.0.0.1:9/orders';

@@ -52,7 +52,7 @@ describe('the offered actions', () => {
     }
   });
 
-  it('in a list are those that the operator may do at any location', () => {
+  it('in a list are those that the operator may do at one location at least', () => {
     signIn({ roles: ['operator'], locations: ['club-1'] });
     expect([may('operator', { anywhere: true }), may('admin', { anywhere: true })]).toEqual([true, false]);
   });
@@ -61,7 +61,7 @@ describe('the offered actions', () => {
     expect(may('viewer', 'club-1')).toBe(false);
   });
 
-  it('for giving roles are limited to locations and groups of which the operator is an admin', () => {
+  it('give roles only at locations and groups of which the operator is an admin', () => {
     signIn(
       { roles: ['viewer'], locations: null },
       { roles: ['admin'], locations: ['club-2', 'club-3'], locationGroups: ['brand'] },
@@ -71,7 +71,7 @@ describe('the offered actions', () => {
     expect(scopeOf('admin')).toBeNull();
   });
 
-  it('of an integrator without other roles have nothing about orders', () => {
+  it('for an integrator without other roles exclude everything about orders', () => {
     signIn({ roles: ['integrator'], locations: null });
     expect(onlyConfigures()).toBe(true);
     signIn({ roles: ['integrator'], locations: ['club-1'] }, { roles: ['viewer'], locations: ['club-2'] });

@@ -65,20 +65,17 @@ describe('the actions of an order', () => {
     expect(whatToDo(story({ state: 'held', problem: 'paused' }))?.toDo).toEqual([]);
   });
 
-  it.each(['location_paused', 'location_paused_by_pos'] as const)(
-    'a pause (%s) offers no retry, which would have no effect',
-    (code) => {
-      const told = whatToDo(story({ state: 'held', problem: 'paused', cause: { code } }));
-      expect(told).toMatchObject({
-        canRetry: false,
-        isPaused: true,
-        sentence: expect.stringContaining('The order waits'),
-      });
-      expect(told).not.toHaveProperty('failsAt');
-    },
-  );
+  it.each(['location_paused', 'location_paused_by_pos'] as const)('a paused order (%s) cannot be retried', (code) => {
+    const told = whatToDo(story({ state: 'held', problem: 'paused', cause: { code } }));
+    expect(told).toMatchObject({
+      canRetry: false,
+      isPaused: true,
+      sentence: expect.stringContaining('The order waits'),
+    });
+    expect(told).not.toHaveProperty('failsAt');
+  });
 
-  it("the question about a ticket has the order's code", () => {
+  it('an order that needs an answer is named by its call-out code in the question', () => {
     expect(whatToDo(story(asks))).toMatchObject({ sentence: 'Is K472 at the POS?', isProblemLast: true });
   });
 
@@ -106,14 +103,14 @@ describe('the actions of an order', () => {
     expect(whatToDo(story(failed, null))?.advice).toContain('starts again');
   });
 
-  it('an order that waits or is held shows when it fails; an order in doubt does not fail automatically', () => {
+  it('an order that waits or is held shows its deadline, and an order in doubt does not', () => {
     const { deadlineAt } = story().placement;
     for (const state of ['waiting', 'held'] as const) expect(whatToDo(story({ state }))?.failsAt).toBe(deadlineAt);
     expect(whatToDo(story({ state: 'in_doubt' }))).not.toHaveProperty('failsAt');
     expect(whatToDo(story(asks))).not.toHaveProperty('failsAt');
   });
 
-  it('conflicts are counted', () => {
+  it('the conflicts of an order are counted', () => {
     const one = story();
     expect(conflictsOf(one)).toBe(0);
     one.history = one.history.map((event) => ({ ...event, conflict: true }));
@@ -121,7 +118,7 @@ describe('the actions of an order', () => {
   });
 });
 
-describe('a cancel', () => {
+describe('a cancellation', () => {
   const open = {
     state: 'due',
     requestedBy: 'platform',
@@ -156,7 +153,7 @@ describe('a cancel', () => {
       { canCancel: false, tone: 'busy' },
     ],
     [
-      'that only a person can do names the order by its code, and below it the ticket',
+      'that only a person can do shows the call-out code and the ticket',
       cancelling({ state: 'by_phone', ...stuck }),
       { sentence: 'Cancel K472 by phone: club-1', advice: expect.stringContaining('ticket 8F2K'), canConclude: true },
     ],
@@ -185,7 +182,7 @@ describe('a cancel', () => {
     });
   });
 
-  it('that is over is not shown, and an ended order offers no cancel', () => {
+  it('that succeeded is not shown, and an ended order cannot be cancelled', () => {
     expect(howCancelStands(cancelling({ state: 'cancelled', finishedAt: SOON }))).toBeUndefined();
     const ended = { ...story(sent, { endedAt: SOON }), cancellation: null };
     expect(howCancelStands(ended)).toBeUndefined();
@@ -194,13 +191,13 @@ describe('a cancel', () => {
     expect(canBeCancelled({ ...story(sent), cancellation: null })).toBe(true);
   });
 
-  it('explains whether the POS gets the request, and that it may refuse', () => {
+  it('explains before it is requested whether the POS gets the request', () => {
     expect(cancelMeans(story(sent))).toMatch(/The POS has the order as 8F2K.*once the POS confirms it.*may refuse/);
     expect(cancelMeans(story({ state: 'in_doubt' }))).toContain('or may have the order');
     expect(cancelMeans(story())).toContain('withdrawn');
   });
 
-  it('explains that a request is repeated, only if the POS may have it already', () => {
+  it('warns of a repeated request only if the POS may already have the first one', () => {
     const again = 'The POS may already have the request: this sends it again.';
     for (const state of ['asked', 'in_doubt', 'by_phone'] as const) {
       expect(cancelMeans(cancelling({ state }))).toContain(again);
@@ -210,7 +207,7 @@ describe('a cancel', () => {
     }
   });
 
-  it('under way is reloaded soon', () => {
+  it('in progress is reloaded as often as an order in progress', () => {
     expect(refreshAfterMs(cancelling({}))).toBe(refreshAfterMs(story()));
   });
 });
@@ -237,14 +234,14 @@ describe('a confirmation', () => {
     expect(retryMeans(story({ ...past, state: 'in_doubt' }), NOW).join()).not.toContain('fails');
   });
 
-  it('of an answer says that a wrong answer causes a second ticket', () => {
+  it('of the answer "not there" warns of a second ticket', () => {
     const wanted = { ...story(asks), cancellation: null };
     expect(answersMean(wanted, NOW).notThere).toMatch(/sent again at once.*second ticket/);
     expect(answersMean(story(asks), NOW).notThere).toContain('withdrawn');
     expect(answersMean(story(asks), NOW).there).toContain('nobody cooks it');
   });
 
-  it('of an answer says that an order past its deadline or its end is not sent again', () => {
+  it('of the answer "not there" says that an order past its deadline or its end is not sent again', () => {
     const late = { ...story({ ...asks, deadlineAt: '2027-01-31T18:00:00+00:00' }), cancellation: null };
     expect(answersMean(late, NOW).notThere).toMatch(/not sent any more.*fails/);
     expect(answersMean(story(asks, { endedAt: '2027-01-31T18:00:00+00:00' }), NOW).notThere).toContain('not sent');
@@ -252,7 +249,7 @@ describe('a confirmation', () => {
 });
 
 describe('the interval of reloading a timeline', () => {
-  it('is shorter the more happens', () => {
+  it('is shorter for an order that changes more often', () => {
     const unpublished = story(sent);
     unpublished.live = sampleStory().live;
     const waits = [unpublished, story(), story(sent), story(sent, { endedAt: SOON })].map(refreshAfterMs);

@@ -27,13 +27,13 @@ const causes = [
   ...RefusalCause.options.map(({ shape }) => RefusalCause.parse({ code: shape.code.value, ...DETAILS })),
 ].map((cause) => [cause.code, cause] as const);
 
-describe('each code of the closed lists', () => {
-  it.each(causes)('%s has a sentence', (_code, cause) => {
+describe('the cause of a problem', () => {
+  it.each(causes)('%s is described in words', (_code, cause) => {
     expect(describeCause(cause)).toMatch(/^[a-zA-Z].*[^.]$/);
     expect(describeCause(cause)).not.toContain('undefined');
   });
 
-  it.each(causes)('%s has help, each step in a sentence', (_code, cause) => {
+  it.each(causes)('%s has steps that help, each in a sentence', (_code, cause) => {
     for (const about of [ABOUT, { locationId: null, integration: null }]) {
       const steps = helpWith(cause, about);
       expect(steps.length).toBeGreaterThan(0);
@@ -46,12 +46,12 @@ describe('each code of the closed lists', () => {
   });
 });
 
-it('an unknown code has no help', () => {
+it('an unknown cause has no steps that help', () => {
   for (const code of ['of_a_newer_version', 'constructor', '__proto__']) expect(helpWith({ code }, ABOUT)).toEqual([]);
   expect(helpWith(null, ABOUT)).toEqual([]);
 });
 
-it('a refusal has the next step', () => {
+it('the error of a refused request names the next step', () => {
   const refused = new Refused(409, describeCause({ code: 'needs_resolve' }), {
     reason: { code: 'needs_resolve' },
   });

@@ -24,7 +24,7 @@ describe('the filter of a list of orders', () => {
     expect(OrdersQuery.safeParse(ordersFilter(query)).success).toBe(true);
   });
 
-  it('leaves out what is empty, unknown or mistyped', () => {
+  it('ignores parameters that are empty, unknown or invalid', () => {
     const query = {
       location: '  ',
       state: 'lost',
@@ -40,7 +40,7 @@ describe('the filter of a list of orders', () => {
     expect(ordersFilter({ location: ' club-1 ' })).toEqual({ location: 'club-1' });
   });
 
-  it('offers every state there is', () => {
+  it('offers every placement state and every member state', () => {
     expect(PLACEMENT_STATES.toSorted()).toEqual(claimed.PLACEMENT_STATES.toSorted());
     expect(MEMBER_STATES.toSorted()).toEqual(life.MEMBER_STATES.toSorted());
   });
@@ -90,7 +90,7 @@ describe('a sum of money', () => {
 });
 
 describe('a time in a filter', () => {
-  it('is in the time zone of the reader on screen, and the same instant in the address', () => {
+  it('is shown in the time zone of the reader, and is the same instant in the address', () => {
     const local = '2027-01-31T18:05';
     expect(toLocalTime(fromLocalTime(local))).toBe(local);
     expect(fromLocalTime(local)).toBe(new Date(local).toISOString().replace('.000', ''));

@@ -35,7 +35,7 @@ describe('an event in a timeline', () => {
   const story = sampleStory();
   const lines = storyLines(story);
 
-  it('of each kind has one sentence that says more than its name', () => {
+  it('of each kind has a sentence of its own', () => {
     expect(new Set(story.timeline.map(({ what }) => what))).toEqual(new Set(HAPPENINGS));
     for (const line of lines) {
       expect(line.sentence).not.toBe(line.what);
@@ -44,7 +44,7 @@ describe('an event in a timeline', () => {
     }
   });
 
-  it('stands in the order of the timeline, from the signal to the end', () => {
+  it('comes after earlier events, from the signal to the end', () => {
     expect(lines.map(({ sentence }) => sentence)).toEqual([
       'The platform signalled the order',
       'The order was fetched from the platform',
@@ -137,7 +137,7 @@ describe('an event in a timeline', () => {
     expect(ended({ outcome: 'GiveUp', reasonCode: 'closed' }).more).toContain('reason: closed');
   });
 
-  it('a conflict stands out, whatever its outcome', () => {
+  it('a conflict is marked as bad, whatever its outcome', () => {
     for (const outcome of EVENT_OUTCOMES) {
       expect(reported({ outcome, conflict: true })).toMatchObject({ tone: 'bad', isConflict: true });
     }
@@ -177,7 +177,7 @@ describe('an event in a timeline', () => {
     expect(tell('cancel finished', { state: 'refused', problem: 'too late' })).toMatchObject({ more: ['too late'] });
   });
 
-  it('a change after it was sent names the fields in words, not their values', () => {
+  it('a change of a sent order names the changed fields, not their values', () => {
     const paths = ['notes', 'money.total', 'items.1.modifiers.0.unitPrice'];
     expect(tell('changed', { paths: [] }).sentence).toBe('The platform changed the order back to what was sent');
     expect(tell('changed', { paths }).more).toEqual(['notes', 'money, total', 'item 2, modifier 1, unit price']);
@@ -193,7 +193,7 @@ describe('an event in a timeline', () => {
 });
 
 describe('an order that an operator cancelled before it reached the POS', () => {
-  it('has one line for the cancel and one for its end, and unfolds to every step', () => {
+  it('has one line for the cancellation and one for its end', () => {
     const story = withdrawn();
     const told = essentials(storyLines(story), story).map(({ sentence, notified }) => [sentence, notified?.sentence]);
     expect(told.slice(-2)).toEqual([
@@ -219,7 +219,7 @@ function withdrawn(): ShownOrder {
 }
 
 describe('the lines of a timeline', () => {
-  it('show the pause before each line, except within the same moment', () => {
+  it('show the time since the previous line, unless it is the same moment', () => {
     const waits = storyLines(sampleStory()).map(({ waitMs }) => waitMs);
     expect(waits.slice(0, 6)).toEqual([undefined, 100, undefined, 12, 8, 40]);
   });
@@ -255,7 +255,7 @@ describe('an hour of refusals by a POS', () => {
     foldTries(storyLines(storyOf(...errors))).map(({ sentence }) => sentence);
   const again = ['The order is sent to the POS', 'There was no usable answer'];
 
-  it('is one line between the first and the last attempt, until the POS answers something else', () => {
+  it('has one line for all attempts with the same answer between the first and the last', () => {
     const busy = Array.from({ length: 20 }, () => 'busy');
     expect(fold(...busy)).toEqual([...again, '18 more tries ended the same way', ...again]);
     expect(fold(...busy, 'closed', ...busy).filter((sentence) => sentence.includes('the same way'))).toHaveLength(2);
@@ -263,13 +263,13 @@ describe('an hour of refusals by a POS', () => {
     expect(many).toMatchObject({ waitMs: 59_000, more: ['within 17 min'] });
   });
 
-  it('is shown in full if there are few', () => {
+  it('has a line for each attempt if there are few', () => {
     expect(fold('busy', 'busy', 'busy', 'busy')).toEqual([...again, ...again, ...again, ...again]);
     expect(fold('busy', 'closed', 'busy', 'closed', 'busy', 'closed')).toHaveLength(12);
     expect(foldTries([])).toEqual([]);
   });
 
-  it('keeps its line while it grows', () => {
+  it('keeps the key of its line while attempts are added', () => {
     const keyAfter = (tries: number): string | undefined =>
       foldTries(storyLines(storyOf(...Array.from({ length: tries }, () => 'busy'))))[2]?.key;
     expect(keyAfter(10)).toBe(keyAfter(30));
@@ -295,7 +295,7 @@ describe('a short timeline', () => {
     expect(JSON.stringify(brief())).not.toContain('8F2K');
   });
 
-  it('has a separate line for a notification that is much later, or has no status', () => {
+  it('has a separate line for a notification much later than its status', () => {
     const story = sampleStory();
     story.live = story.live.map((each) =>
       each.sequence === 1 ? { ...each, appliedAt: '2027-01-31T18:00:11+00:00' } : each,
@@ -304,20 +304,20 @@ describe('a short timeline', () => {
     expect(brief(story).map(({ sentence }) => sentence)).toContain('Member notified: placed');
   });
 
-  it('shows an unpublished message', () => {
+  it('marks a live message that is not published yet', () => {
     const story = sampleStory();
     story.live = story.live.map((each) => (each.sequence === 3 ? { ...each, attempts: 4 } : each));
     const told = brief(story).find(({ sentence }) => sentence === 'The POS reported: cancelled')?.notified;
     expect(told).toMatchObject({ tone: 'warn', more: ['not published yet, after 4 tries'] });
   });
 
-  it('shows several POS ids at their webhooks', () => {
+  it('shows the POS ids of an order that has several', () => {
     const story = sampleStory();
     story.posIds = [...story.posIds, ...story.posIds.map((each) => ({ ...each, providerOrderId: '9G3L' }))];
     expect(JSON.stringify(brief(story))).toContain('POS id 8F2K');
   });
 
-  it('shows a running call', () => {
+  it('shows a call to the POS that is in progress', () => {
     const story = sampleStory();
     story.attempts = story.attempts.map((each) => (each.attempt === 2 ? { ...each, endedAt: null } : each));
     story.placement = { ...story.placement, underWay: true, finishedAt: null, state: 'waiting' };
@@ -326,8 +326,8 @@ describe('a short timeline', () => {
   });
 });
 
-describe('a timeline with little data', () => {
-  it('is shown', () => {
+describe('the timeline of an order that was only signalled', () => {
+  it('has one line', () => {
     const story = sampleStory();
     const little: ShownOrder = {
       ...story,
@@ -353,7 +353,7 @@ it.each<[string, Partial<ShownOrder>, string]>([
   ['of a skipped order', { live: [], actions: retriedFrom('withdrawn') }, 'The order was started again'],
   ['of a waiting order', { live: [], actions: retriedFrom('waiting') }, 'The platform signalled the order'],
   ['by a signal after a message', { actions: [] }, 'The order was started again'],
-])('a retry %s is described as such', (_what, about, sentence) => {
+])('a retry $0 is described as "$2"', (_what, about, sentence) => {
   expect(tell('signalled', {}, { ...sampleStory(), ...about }).sentence).toBe(sentence);
 });
 

@@ -11,6 +11,6 @@ it.each([
   ['read_only', 2, 'Postgres is read-only: 2 webhooks wait in the spill'],
   ['up', 1, '1 webhook stored during the outage is being applied'],
   ['up', 2, '2 webhooks stored during the outage are being applied'],
-] as const)('while Postgres is %s and %d wait, the banner says: %s', (database, waiting, text) => {
+] as const)('while Postgres is %s and %d webhooks wait, the banner says: %s', (database, waiting, text) => {
   expect(outageInWords({ database, waiting, oldestAt: null })?.text).toBe(text);
 });

@@ -55,7 +55,7 @@ const read = (written: Record<string, unknown>, base: object = {}) =>
   readDraft(fields, { ...draftOf(fields, base), ...written } as ReturnType<typeof draftOf>, base);
 
 describe('the form of a schema', () => {
-  it('has an input for each kind of setting, with required ones first and those with a default last', () => {
+  it('has an input for each setting: required ones first, and those with a default last', () => {
     const kinds = Object.fromEntries(fields.map(({ id, kind }) => [id, kind]));
     expect(kinds).toEqual({
       ordersUrl: 'url',
@@ -110,7 +110,7 @@ describe('the form of a schema', () => {
 });
 
 describe('typed settings', () => {
-  it('have the right types, without empty ones', () => {
+  it('are sent with the types of the schema, without empty values', () => {
     const written = {
       ordersUrl: ' https://pos.example.com ',
       secret: ' kept as it is ',
@@ -158,14 +158,14 @@ describe('typed settings', () => {
     expect(read({ [id]: written }).problems[id]).toMatch(problem);
   });
 
-  it('leave untouched settings as they are, even those that a form would write differently', () => {
+  it('leave settings that nobody typed as they are', () => {
     const base = { account: 17, minutes: { pickup: 5 }, unknown: [1], itemMap: { a: 'b' } };
     expect(read({}, base).settings).toEqual({ ...base, ids: {} });
     expect(read({ 'minutes.pickup': '' }, base).settings).not.toHaveProperty('minutes');
   });
 });
 
-describe('a change', () => {
+describe('a change of a location', () => {
   const base = {
     ...NOTHING_KNOWN,
     integration: 'standard',
@@ -194,13 +194,13 @@ describe('a change', () => {
     expect(patch({}, { secret: null })).toEqual({ settings: { secret: null } });
   });
 
-  it('to another POS sends all its settings', () => {
+  it('to another POS sends all settings for it', () => {
     const other = fieldsOf({ properties: { key: { ...TEXT, writeOnly: true } } });
     const to = { ...edit, integration: 'other', settings: { key: 'k' } };
     expect(patchOf(to, base, other).patch).toEqual({ integration: 'other', settings: { key: 'k' } });
   });
 
-  it('is applied to what somebody else stored meanwhile, with the typed settings', () => {
+  it('keeps the typed settings, and takes over what somebody else stored meanwhile', () => {
     const typed = { ...edit, about: { ...edit.about, name: 'Mine' }, settings: { ...edit.settings, secret: 'typed' } };
     const theirs = {
       ...base,
@@ -214,7 +214,7 @@ describe('a change', () => {
     expect(patchOf(moved, theirs, known).patch).toEqual({ name: 'Mine', settings: { secret: 'typed' } });
   });
 
-  it('is a merge patch', () => {
+  it('is sent as a merge patch', () => {
     expect(mergePatchOf({ a: 1, b: { c: 2, d: 3 } }, { b: { c: 2, d: 4 }, e: [1] })).toEqual({
       a: null,
       b: { d: 4 },
@@ -258,7 +258,7 @@ describe('an error in the form', () => {
   });
 });
 
-it('a setting has its name in words', () => {
+it('the label of a setting is its name in words', () => {
   expect(['ordersUrl', 'clientId', 'diningOptionGuids', 'oauthUrl', 'closedMeansCompleted'].map(labelOf)).toEqual([
     'Orders URL',
     'Client ID',
@@ -268,7 +268,7 @@ it('a setting has its name in words', () => {
   ]);
 });
 
-it('a price is read in the minor units of its currency', () => {
+it('a typed price is converted to minor units of its currency', () => {
   expect([
     minorUnitsOf('12.9', 'EUR'),
     minorUnitsOf(' 12,90 ', 'EUR'),
@@ -292,7 +292,7 @@ it('empty texts of a location are sent as null', () => {
   });
 });
 
-it("a contact's notices are sent as they were read, in English and about everything by default", () => {
+it('an unchanged contact is sent as it was read, and a new contact gets notices in English', () => {
   const contacts = [
     {
       name: 'Kitchen',

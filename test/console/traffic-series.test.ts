@@ -32,7 +32,7 @@ describe('the axis of time', () => {
     ['an hour', steps('2027-01-31T17:21:00Z', 60, 60), ['17:30', '17:45', '18:00', '18:15']],
     ['six hours', steps('2027-01-31T12:35:00Z', 300, 72), ['13:00', '14:00', '15:00', '16:00', '17:00', '18:00']],
     ['a day', steps('2027-01-30T18:45:00Z', 900, 96), ['20:00', '00:00', '04:00', '08:00', '12:00', '16:00']],
-  ])('has few enough labels of %s for a phone', (_, at, expected) => {
+  ])('has at most six labels for %s', (_, at, expected) => {
     expect(named(at)).toEqual(expected);
   });
 
@@ -41,7 +41,7 @@ describe('the axis of time', () => {
     expect(named(at, -330)).toEqual(['13:30', '14:30', '15:30', '16:30', '17:30', '18:30']);
   });
 
-  it('labels the first step even if it begins late', () => {
+  it('has the same labels if the steps do not begin at a full minute', () => {
     expect(named(steps('2027-01-31T17:21:30Z', 60, 60))).toEqual(['17:30', '17:45', '18:00', '18:15']);
   });
 
@@ -67,11 +67,11 @@ describe('the axis of durations', () => {
     [[1], [0.5, 1, 2]],
     [[0.0001], [0.001, 0.002]],
     [[9_000], [3_600, 7_200]],
-  ])('up to %j has the lines %j', (values, ticks) => {
+  ])('for the values %j has the lines %j', (values, ticks) => {
     expect(durationTicks(values)).toEqual(ticks);
   });
 
-  it('contains all values, with few enough lines', () => {
+  it('contains all values, with two to nine lines', () => {
     for (const least of [0.001, 0.0137, 0.5, 3, 59, 700]) {
       for (const times of [1, 1.5, 4, 60, 1_000]) {
         const most = Math.min(least * times, 7_200);
@@ -86,7 +86,7 @@ describe('the axis of durations', () => {
 });
 
 describe('the lines of a chart', () => {
-  it('are the outcomes that occurred, the worst on top', () => {
+  it('are the outcomes of webhooks that occurred, the worst on top', () => {
     const webhooks = { dropped: [0, 1, 0], applied: [1, 2, 3], not_committed: [0, 0, 1] };
     expect(webhookSeries(traffic({ webhooks })).map(({ name }) => name)).toEqual([
       'applied',
@@ -101,7 +101,7 @@ describe('the lines of a chart', () => {
     expect(placementSeries(traffic()).map(({ name }) => name)).toEqual(['sent']);
   });
 
-  it('distinguish p50 and p95 by more than a colour, with gaps without values', () => {
+  it('for p50 and p95 differ by dashes and not only by colour', () => {
     const series = quantileSeries({ p50: [1, null, 2], p95: [3, null, 4] });
     expect(series.map(({ name, values, isDashed = false }) => ({ name, values, isDashed }))).toEqual([
       { name: 'median', values: [1, null, 2], isDashed: false },
@@ -131,7 +131,7 @@ describe('the summary of a chart', () => {
     ],
     // An unmatched webhook is not an error.
     [{ unmatched: [5, 0, 0], ignored: [5, 0, 0] }, '10, no errors.'],
-  ])('webhooks %j: %s', (webhooks, said) => {
+  ])('of webhooks %j is: %s', (webhooks, said) => {
     expect(describeWebhooks(traffic({ webhooks }))).toBe(said);
   });
 
@@ -146,7 +146,7 @@ describe('the summary of a chart', () => {
     [[0.3, 0.2, null], [2, 0.5, null], 'Last: median 200 ms, 95 % 500 ms; slowest 2.0 s at 18:00.'],
     [[0.3, 0.2, 1], [2, 0.5, 70], 'Last: median 1.0 s, 95 % 1 min.'],
     [[null, 0.2, null], [null, 0.5, null], 'Last: median 200 ms, 95 % 500 ms.'],
-  ])('p50 %j, p95 %j: %s', (p50, p95, said) => {
+  ])('of p50 %j and p95 %j is: %s', (p50, p95, said) => {
     expect(describeQuantiles({ p50, p95 }, AT, time)).toBe(said);
   });
 
@@ -158,11 +158,11 @@ describe('the summary of a chart', () => {
     [0.05, '5 %'],
     [0.126, '13 %'],
     [1, '100 %'],
-  ])('a share of %d is %s', (share, said) => {
+  ])('shows a share of %d as %s', (share, said) => {
     expect(percent(share)).toBe(said);
   });
 
-  it('a missing value is not 0', () => {
+  it('shows a missing value as –, not as 0', () => {
     expect(showValue(null, 'seconds')).toBe('–');
     expect(showValue(0, 'counts')).toBe('0');
     expect(showValue(0.012, 'seconds')).toBe('12 ms');

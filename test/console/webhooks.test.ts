@@ -31,22 +31,22 @@ describe('pretty JSON', () => {
     expect(prettyJson(text)).toBe(text.replaceAll(/\s+(?=[[\]]|$)|^\s+/g, ''));
   });
 
-  it.each(['', 'status=READY', '{"a":}', '{', "{'a': 1}"])('is missing for %s', (text) => {
+  it.each(['', 'status=READY', '{"a":}', '{', "{'a': 1}"])('does not exist for the invalid JSON %s', (text) => {
     expect(prettyJson(text)).toBeUndefined();
   });
 
-  it('of brackets only is not larger than a page can hold', () => {
+  it('of 20,000 nested brackets is shorter than 2 MB', () => {
     const deep = 20_000;
     expect(prettyJson('['.repeat(deep) + ']'.repeat(deep))?.length).toBeLessThan(2 * deep * 50);
   });
 
-  it('of a large body holds all of it', () => {
+  it('of a large body has all its values', () => {
     const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ id: i, name: 'Burger, "well done"' })));
     expect(JSON.parse(prettyJson(text) ?? '')).toEqual(JSON.parse(text));
   });
 });
 
-describe('the filter', () => {
+describe('the filter of webhooks', () => {
   const none = { location: '', group: '', integration: '', outcome: '', oldToken: '', order: '', since: '', until: '' };
 
   it('can be replayed as a whole only if the API accepts it', () => {
@@ -63,7 +63,7 @@ describe('the filter', () => {
   });
 });
 
-describe('a replay of many', () => {
+describe('a replay of many webhooks', () => {
   const replayed = (webhookId: string): ReplayedMany['replayed'][number] => ({
     webhookId: null,
     replayOf: webhookId,
@@ -109,7 +109,7 @@ describe('a replay of many', () => {
     return { asked, runs };
   }
 
-  it('continues after the previous batch, within the period of the first, and sums up', async () => {
+  it('runs in batches, each after the previous one, and adds up their outcomes', async () => {
     const { asked, runs } = await run();
     expect(asked).toEqual([
       { outcome: 'dropped', dryRun: true, limit: 100 },
@@ -128,7 +128,7 @@ describe('a replay of many', () => {
     });
   });
 
-  it('of chosen webhooks continues after one that cannot be replayed, and after an error', async () => {
+  it('of chosen webhooks skips one that cannot be replayed, and continues after an error', async () => {
     const asked: string[] = [];
     const replay = async (webhookId: string): Promise<Replayed> => {
       asked.push(webhookId);
@@ -153,7 +153,7 @@ describe('a replay of many', () => {
     });
   });
 
-  it('that was interrupted continues', async () => {
+  it('that was interrupted continues after its last batch', async () => {
     const { runs } = await run();
     const { asked } = await run(runs[1], () => answers[2]);
     expect(asked).toEqual([
@@ -169,7 +169,7 @@ it.each([
   [999_949, '999.9 kB'],
   [999_999, '1.0 MB'],
   [1_048_576, '1.0 MB'],
-])('%i bytes are %s', (bytes, words) => {
+])('%i bytes are shown as %s', (bytes, words) => {
   expect(bytesInWords(bytes)).toBe(words);
 });
 
@@ -182,7 +182,7 @@ describe('a list that is loaded again', () => {
     expect(hold('b c', 'a b2', false)).toEqual({ rows: ['a', 'b2'], waiting: 0 });
   });
 
-  it('keeps the rows in place while somebody reads, updates them, and counts the new ones', () => {
+  it('keeps its rows in place while somebody reads, and counts the new ones', () => {
     expect(hold('b c', 'a b2', true)).toEqual({ rows: ['b2', 'c'], waiting: 1 });
     expect(hold('b c', 'b2 c', true)).toEqual({ rows: ['b2', 'c'], waiting: 0 });
   });

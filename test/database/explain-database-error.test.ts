@@ -18,14 +18,14 @@ async function failureAt(url: string): Promise<unknown> {
   throw new Error('it can be connected to');
 }
 
-it('an ECONNREFUSED, at one address or two, says to start Postgres or to correct host and port', async () => {
+it('the advice for ECONNREFUSED is to start Postgres or to correct host and port', async () => {
   const port = await freePort();
   const { found, toDo } = explainDatabaseError(await failureAt(`postgres://x:hunter2@localhost:${port}/x`));
   expect(found).toMatch(/^connect ECONNREFUSED \S+(, connect ECONNREFUSED \S+)?$/);
   expect(toDo).toBe('start Postgres, or correct host and port in DATABASE_URL');
 });
 
-it('a missing database, role or host is named', async () => {
+it('the explanation names a missing database or role', async () => {
   const url = new URL(await createDatabase());
   const withPart = (part: object): string => Object.assign(new URL(url), part).href;
   expect(explainDatabaseError(await failureAt(withPart({ pathname: '/no-such' })))).toEqual({
@@ -38,7 +38,7 @@ it('a missing database, role or host is named', async () => {
   });
 });
 
-it('a missing certificate file is not reported as an absent Postgres', async () => {
+it('the advice for a missing certificate file is to correct sslrootcert', async () => {
   const failure = await failureAt('postgres://x@127.0.0.1:1/x?sslrootcert=/no/ca.pem').catch((error: unknown) => error);
   const { found, toDo } = explainDatabaseError(failure);
   expect(found).toMatch(/no such file or directory, open '\/no\/ca\.pem'/);
@@ -66,6 +66,6 @@ it.each([
   ['53300', 'sorry, too many clients already', 'raise max_connections, or lower POOL_SIZE'],
   [undefined, 'SASL: client password must be a string', 'write the password into DATABASE_URL'],
   [undefined, 'something else', 'check DATABASE_URL, DNS, the network and the database'],
-])('what to do about %s', (code, message, toDo) => {
+])('the advice for the code %s with "%s" is: %s', (code, message, toDo) => {
   expect(explainDatabaseError(Object.assign(new Error(message), { code }))).toEqual({ found: message, toDo });
 });

@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 describe('expediter migrate, with OWNER_DATABASE_URL', () => {
-  it('names the role to create if the owner may not create roles, and keeps what it migrated', async () => {
+  it('fails with the role to create if the owner may not create roles', async () => {
     expect(await migrate(service)).toEqual({
       code: 1,
       out: '',
@@ -79,7 +79,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     });
   });
 
-  it('lets the role connect where it may not by default, or says what an administrator has to run', async () => {
+  it('grants the role CONNECT, or names the command for an administrator', async () => {
     const database = new URL(url).pathname.slice(1);
     await query(url, `REVOKE ALL ON DATABASE ${database} FROM PUBLIC`);
     expect(await query(as(owner), 'SELECT')).toHaveLength(1);
@@ -100,7 +100,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     );
   });
 
-  it('names the owner of the schema to a role that may not see it, as after a restore by another role', async () => {
+  it('fails with the name of the owner if that variable names another role', async () => {
     const database = new URL(url).pathname;
     const refused = await runCli(
       { OWNER_DATABASE_URL: as(other), DATABASE_URL: `postgres://${service}@127.0.0.1:1${database}` },
@@ -112,7 +112,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     );
   });
 
-  it('makes both roles find the tables by their plain names', async () => {
+  it('sets the search_path of both roles to the schema expediter', async () => {
     for (const role of [owner, service]) {
       expect(await query(as(role), 'SHOW search_path')).toEqual([{ search_path: 'expediter' }]);
     }
@@ -121,7 +121,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(await query(url, made)).toEqual([]);
   });
 
-  it('needs only the name in DATABASE_URL if the owner may set the search_path of the role', async () => {
+  it('succeeds without a connection as the service if the owner may set the search_path of its role', async () => {
     await query(url, setPath.replace(/SET (.*) = .*/, 'RESET $1'));
     expect(await unreachable()).toEqual({
       code: 0,
@@ -134,7 +134,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect((await unreachable()).code).toBe(0);
   });
 
-  it('lets the role set its search_path itself if the owner may not, or says what an administrator has to run', async () => {
+  it('lets the role set its own search_path, or names the command for an administrator', async () => {
     await query(url, setPath.replace(/SET (.*) = .*/, 'RESET $1'));
     expect(await unreachable()).toEqual({
       code: 1,
@@ -156,13 +156,13 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(await migrateFor(empty)).toMatchObject(failed);
   });
 
-  it('gives an existing role the rights that a later version needs, at its next run', async () => {
+  it('grants an existing role the missing rights at its next run', async () => {
     await query(url, `REVOKE INSERT ON orders FROM "${service}"`);
     expect((await migrate(service)).code).toBe(0);
     expect(await query(as(service), `SELECT has_table_privilege('orders', 'INSERT') AS may`)).toEqual([{ may: true }]);
   });
 
-  it('revokes from the role the rights of an earlier version that are too wide', async () => {
+  it('revokes rights of an earlier version that are too wide', async () => {
     await query(url, `GRANT INSERT, UPDATE ON audit, audit_outcomes, status_events TO "${service}"`);
     expect((await migrate(service)).code).toBe(0);
     const [may] = await query(
@@ -174,7 +174,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(may).toEqual({ ids: false, ends: false, history: false, actions: true });
   });
 
-  it('has nothing to do when it runs as the service, or says which URL is missing', async () => {
+  it('without that variable fails if a migration is missing, and names the variable', async () => {
     const last = (await query(url, 'SELECT max(name) AS name FROM schema_migrations'))[0]?.['name'];
     expect((await runCli({ DATABASE_URL: as(service) }, ['migrate'])).code).toBe(0);
     await query(url, 'DELETE FROM schema_migrations WHERE name = $1', [last]);
@@ -255,7 +255,7 @@ describe("the service's role", () => {
     expect(await since('30')).toEqual(null);
   });
 
-  it('can create and drop days of webhooks, even if it has created a table of that name', async () => {
+  it('can create and drop partitions of webhooks, even if it has created a table of that name', async () => {
     const client = new pg.Client(as(service));
     await client.connect();
     await client.query(`CREATE TEMP TABLE webhooks (day date); CREATE TEMP TABLE pg_inherits (inhparent oid);
@@ -277,7 +277,7 @@ describe("the service's role", () => {
     await client.end();
   });
 
-  it('is the only role that can do so', async () => {
+  it('is the only role that can create and drop partitions of webhooks', async () => {
     await query(url, `GRANT USAGE ON SCHEMA expediter TO "${other}"`);
     for (const each of ['ensure_webhook_partition', 'drop_webhook_partition']) {
       await expect(query(as(other), `SELECT expediter.${each}('2030-12-02')`)).rejects.toThrow(
@@ -309,7 +309,7 @@ describe('the list of rights', () => {
     }
   });
 
-  it('has no right that no statement uses', () => {
+  it('has only rights that a statement of the service uses', () => {
     const files = readdirSync(CORE, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
     const code = files
       .filter((file) => !file.startsWith('doctor'))

@@ -27,7 +27,7 @@ const TERMINATED = message(
   Buffer.from('SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'),
 );
 
-it('a connection that ends at its beginning fails its query, and not the process', async () => {
+it('a connection that Postgres ends at once fails its query, but does not end the process', async () => {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     // In one packet, so that nothing comes between the two.
@@ -59,7 +59,7 @@ it('a connection with a prepared statement that a migration made stale fails one
   await Promise.all([pool.end(), flushPool.end()]);
 });
 
-it('a database with other settings for dates and numbers works like any other', async () => {
+it('the service works with a database that has other settings for dates and numbers', async () => {
   const url = await createDatabase();
   const name = new URL(url).pathname.slice(1);
   const theirs = {
@@ -195,7 +195,7 @@ it.each([
   ['a server that is full', `DO $$ BEGIN RAISE disk_full; END $$`, false],
   ['a server that ends', `DO $$ BEGIN RAISE admin_shutdown; END $$`, false],
   ['an error inside Postgres', `DO $$ BEGIN RAISE internal_error; END $$`, false],
-])('after an error about %s, a connection is kept only if it is sound', async (_, sql, kept) => {
+])('after an error about $0, the connection is kept: $2', async (_, sql, kept) => {
   const { pool, flushPool } = openDatabase(await createDatabase(), 1 + WRITER_CONNECTIONS, () => {});
   const pid = (): Promise<unknown> =>
     withClient(pool, async (client) => (await client.query('SELECT pg_backend_pid()')).rows[0]);
@@ -206,7 +206,7 @@ it.each([
   await Promise.all([pool.end(), flushPool.end()]);
 });
 
-it('both sides of a connection notice within seconds when the other is gone', async () => {
+it('both sides of a connection have TCP keep-alives that notice a lost peer within 15 s', async () => {
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
   onTestFinished(() => keepAlive.mockRestore());
   const pools = openDatabase(await createDatabase(), 1 + WRITER_CONNECTIONS, () => {});

@@ -52,10 +52,10 @@ function schemaLeaves({ properties = {} }: Schema, at: string[] = []): string[] 
   });
 }
 
-describe('the values of the chart', () => {
+describe("the schema of the chart's values", () => {
   const inValues = leavesOf(values).sort();
 
-  it('are accepted if they are those of the documentation, also with others changed', () => {
+  it('accepts the documented values', () => {
     for (const each of [documentedValues(), FULL_VALUES]) {
       accepts(merge(values, each));
       expect(accepts.errors).toBe(null);
@@ -65,7 +65,7 @@ describe('the values of the chart', () => {
   });
 
   it.each<[string, Tree, string[]]>([
-    ['a name that is not known', { replica: 3 }, [' additionalProperties']],
+    ['an unknown name', { replica: 3 }, [' additionalProperties']],
     ['a variable that the service does not have', { config: { POOLSIZE: 5 } }, ['/config additionalProperties']],
     ['a secret among the variables', { config: { DATABASE_URL: 'x' } }, ['/config additionalProperties']],
     ['a port, which the chart sets', { config: { PORT: 1 } }, ['/config additionalProperties']],
@@ -96,9 +96,9 @@ describe('the values of the chart', () => {
       { externalSecrets: { remoteRefs: { SETTINGS_KEY: 'x' } } },
       ['/externalSecrets/remoteRefs/SETTINGS_KEY type'],
     ],
-  ])('%s is refused', (_what, over, told) => expect(refuses(over)).toEqual(told));
+  ])('refuses %s', (_what, over, told) => expect(refuses(over)).toEqual(told));
 
-  it('are all in the schema and in a template, and no template has others', () => {
+  it('has exactly the values of values.yaml, which are those that the templates use', () => {
     const used = new Set<string>();
     for (const { text } of templates) {
       // `with` and `range` shorten what follows; the chart keeps a part of its values under another name once each.
@@ -115,7 +115,7 @@ describe('the values of the chart', () => {
     expect(schemaLeaves(schema).sort()).toEqual([...inValues, 'global'].sort());
   });
 
-  it('accept every variable that is not secret, and have a reference for each secret', () => {
+  it('has every variable that is not secret, and a reference for each secret', () => {
     const { config, externalSecrets } = schema.properties ?? {};
     const own = ['PORT', 'OPERATOR_PORT'];
     // The keys of members may be a URL, and a URL may have no token: these may be in either place.
@@ -129,7 +129,7 @@ describe('the values of the chart', () => {
     for (const name of SECRETS) expect(deployment).toContain(name);
   });
 
-  it('have the names of secrets that set-up.sh creates', () => {
+  it('the default names of secrets are those that set-up.sh creates', () => {
     const script = read('deploy/google-cloud/set-up.sh');
     const { remoteRefs } = values['externalSecrets'] as { remoteRefs: Record<string, { key: string }> };
     for (const { key } of Object.values(remoteRefs)) expect(script).toContain(key);
@@ -146,7 +146,7 @@ describe('the chart', () => {
     expect(ports).toEqual([exposed, /name: OPERATOR_PORT\n +value: '(\d+)'/.exec(deployment)?.[1]]);
   });
 
-  it('has the same rules and dashboard as deploy/monitoring', () => {
+  it('has the alert rules and the dashboard of deploy/monitoring', () => {
     for (const file of ['alerts.yaml', 'dashboard.json']) {
       expect(readChart(`files/${file}`)).toBe(read(`deploy/monitoring/${file}`));
     }
@@ -169,7 +169,7 @@ describe('the chart', () => {
     expect(byIngress.split(' ')).toEqual(byGateway.map((path) => `"${path}"`));
   });
 
-  it('lets Envoy hold more streams than all pods have, and close idle connections before the service does', () => {
+  it('lets Envoy hold more streams than all pods, and close idle connections earlier than the service', () => {
     const gateway = readChart('templates/gateway.yaml');
     const numberOf = (pattern: RegExp, text: string): number => Number(pattern.exec(text)?.[1]?.replaceAll('_', ''));
     const keepAliveMs = numberOf(/KEEP_ALIVE_MS = ([\d_]+)/, read('src/server/listener.ts'));

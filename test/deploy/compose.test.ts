@@ -67,8 +67,8 @@ it('compose.yaml follows the specification of Compose', () => {
   expect(valid({ services: { postgres: { ...written.services['postgres'], healtcheck: {} } } })).toBe(false);
 });
 
-describe('variables', () => {
-  it('are all in .env.example, and .env.example has no other', () => {
+describe('the variables of compose.yaml', () => {
+  it('are exactly those of .env.example', () => {
     const text = read('deploy/compose/compose.yaml').replaceAll(/^ *#.*$/gm, '');
     const used = new Set([...text.matchAll(/(?<!\$)\$\{(\w+)/g)].map(([, name]) => name));
     const written = new Set([...example.matchAll(/^(?:# )?([A-Z_]+)=/gm)].map(([, name]) => name));
@@ -77,7 +77,7 @@ describe('variables', () => {
   });
 
   it.each(['SETTINGS_KEY', 'OWNER_PASSWORD', 'SERVICE_PASSWORD', 'GRAFANA_PASSWORD'])(
-    '%s has no default, so that Compose stops and says where to look',
+    'include %s without a default: if it is empty, Compose stops and names .env.example',
     (name) => {
       expect(example).toMatch(new RegExp(`^# (openssl|echo) .*\n(#.*\n)?${name}=$`, 'm'));
       expect(env).toHaveProperty(name);
@@ -87,7 +87,7 @@ describe('variables', () => {
     },
   );
 
-  it('gives Prometheus a token of its own, and never OPERATOR_TOKEN', () => {
+  it('give Prometheus METRICS_TOKEN, and never OPERATOR_TOKEN', () => {
     expect(env).toMatchObject({ OPERATOR_TOKEN: expect.stringMatching(/^[0-9a-f]{64}$/) as string, METRICS_TOKEN: '' });
     const { services } = readCompose({ ...env, OPERATOR_TOKEN: '', METRICS_TOKEN: 'exo_of-prometheus' });
     expect(services['expediter-1']?.environment).toMatchObject({ OPERATOR_TOKEN: '' });
@@ -95,7 +95,7 @@ describe('variables', () => {
     expect(JSON.stringify(services['prometheus']?.command)).toContain('${METRICS_TOKEN:?is made after');
   });
 
-  it('has secrets only from variables that are required, or optional for the service', () => {
+  it('that are secret are required, unless they are optional for the service', () => {
     const text = read('deploy/compose/compose.yaml');
     const given = [...text.matchAll(/^ +(\w*(?:PASSWORD|TOKEN|KEY)\w*): (.*)$/gm)];
     expect(given.length).toBeGreaterThan(5);
@@ -106,7 +106,7 @@ describe('variables', () => {
     }
   });
 
-  it('of the service are known to the service, which starts with them', () => {
+  it('for the service are all known to it, and their values are valid', () => {
     for (const name of ['expediter-1', 'expediter-2']) {
       const given = serviceOf(name).environment ?? {};
       const unknown = Object.keys(given).filter((each) => !(CONFIG_NAMES as readonly string[]).includes(each));
@@ -126,7 +126,7 @@ describe('variables', () => {
     expect(migrate['DATABASE_URL']).toBe(serviceOf('expediter-1').environment?.['DATABASE_URL']);
   });
 
-  it("without the emulator's lines lead to Google", () => {
+  it("without the lines of the emulator make the service use Google's Pub/Sub", () => {
     const { COMPOSE_PROFILES, PUBSUB_EMULATOR_HOST, ...google } = env;
     expect([COMPOSE_PROFILES, PUBSUB_EMULATOR_HOST]).toEqual(['emulator', 'pubsub:8085']);
     const config = readConfig(readCompose(google).services['expediter-1']?.environment ?? {});
@@ -152,7 +152,7 @@ describe('variables', () => {
 });
 
 describe.each(services)('%s', (name, service) => {
-  it('has an image of one version', () => {
+  it('has an image with an exact version', () => {
     const { image = '', build } = service;
     if (OURS.includes(name)) {
       expect(image).toBe(`localhost/expediter:${version}`);
@@ -166,7 +166,7 @@ describe.each(services)('%s', (name, service) => {
     }
   });
 
-  it('is checked, started again and limited', () => {
+  it('has a restart policy, a memory limit, and a health check if it keeps running', () => {
     if (name === 'migrate') expect(service).toMatchObject({ restart: 'no' });
     else {
       expect(service.restart).toBe('unless-stopped');
@@ -176,14 +176,14 @@ describe.each(services)('%s', (name, service) => {
     expect(mebibytes(service.deploy?.resources.limits.memory)).toBeGreaterThanOrEqual(256);
   });
 
-  it('has a read-only root and no extra rights', () => {
+  it('has no extra rights, and a read-only root unless it is the emulator', () => {
     expect(service.read_only).toBe(name !== 'pubsub');
     expect(service.cap_drop).toEqual(['ALL']);
     expect(service.cap_add).toEqual(name === 'caddy' ? ['NET_BIND_SERVICE'] : undefined);
     expect(service.security_opt).toEqual(['no-new-privileges:true']);
   });
 
-  it('mounts existing files and named volumes', () => {
+  it('mounts only files that exist and volumes that compose.yaml names', () => {
     for (const volume of service.volumes ?? []) {
       const source = typeof volume === 'string' ? (volume.split(':')[0] ?? '') : volume.source;
       if (!source.startsWith('.')) {
@@ -199,14 +199,14 @@ describe.each(services)('%s', (name, service) => {
     }
   });
 
-  it('depends on existing services, and waits until they work', () => {
+  it('waits until the services that it depends on are healthy', () => {
     for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
       expect(compose.services).toHaveProperty([other]);
       expect(condition).toBe(other === 'migrate' ? 'service_completed_successfully' : 'service_healthy');
     }
   });
 
-  it('is in existing networks', () => {
+  it('is only in networks that compose.yaml defines', () => {
     const { networks = [], network_mode: mode } = service;
     const names = Array.isArray(networks) ? networks : Object.keys(networks);
     for (const network of names) expect(compose.networks).toHaveProperty([network]);
@@ -221,13 +221,13 @@ describe('the service', () => {
   const { environment = {}, stop_grace_period: grace, healthcheck, ulimits, deploy } = first ?? {};
   const config = readConfig(environment);
 
-  it('runs twice, in the same way', () => {
+  it('runs as two processes with the same settings', () => {
     const { networks: _one, ...one } = first ?? {};
     const { networks: _two, ...two } = second ?? {};
     expect(one).toEqual(two);
   });
 
-  it('is reached at the ports where it listens, and its health check asks them', () => {
+  it('is reached at the ports where it listens', () => {
     const exposed = /^EXPOSE (\d+)$/m.exec(read('Dockerfile'))?.[1];
     expect(String(config.PORT)).toBe(exposed);
     expect(caddyfile).toContain(`{$PUBLIC_UPSTREAMS:expediter-1:${config.PORT} expediter-2:${config.PORT}}`);
@@ -243,7 +243,7 @@ describe('the service', () => {
     }
   });
 
-  it('has time to drain after Caddy has noticed, and to finish', () => {
+  it('drains until Caddy has noticed, and then has time to finish a call to a POS', () => {
     const [, interval] = /health_interval (\d+)s/.exec(caddyfile) ?? [];
     const [, timeout] = /health_timeout (\d+)s/.exec(caddyfile) ?? [];
     expect(config.DRAIN_DELAY_MS).toBeGreaterThan((Number(interval) + Number(timeout)) * 1_000);
@@ -253,7 +253,7 @@ describe('the service', () => {
     expect(caddyfile).toMatch(/^\t+keepalive off$/m);
   });
 
-  it('has the memory and the files that docs/deploy.md asks for', () => {
+  it('has the memory and the file descriptors that docs/deploy.md asks for', () => {
     const heap = Number(/--max-old-space-size=(\d+)/.exec(read('Dockerfile'))?.[1]);
     expect(mebibytes(deploy?.resources.limits.memory)).toBeGreaterThanOrEqual(heap * 1.5);
     expect(ulimits?.nofile).toBeGreaterThan(2 * config.FOLLOW_STREAMS_MAX);
@@ -265,7 +265,7 @@ describe('the service', () => {
     expect(config.TRUSTED_PROXIES).toEqual(ipam.config.map(({ subnet }) => subnet));
   });
 
-  it('reaches Postgres through a socket, as a role that owns nothing', () => {
+  it('reaches Postgres through a socket, as a role that owns no table', () => {
     const url = new URL(environment['DATABASE_URL'] ?? '');
     const folder = url.searchParams.get('host');
     expect(url.username).toBe('expediter');
@@ -289,7 +289,7 @@ describe('the service', () => {
 });
 
 describe('the public side', () => {
-  it('is Caddy, and everything else is open on this machine only', () => {
+  it('is only Caddy: all other ports are open to this machine only', () => {
     const ports = services.flatMap(([name, each]) => (each.ports ?? []).map((port) => `${name} ${port}`));
     expect(ports).toEqual([
       'caddy 80:80',
@@ -301,7 +301,7 @@ describe('the public side', () => {
     ]);
   });
 
-  it('is logged without tokens, neither in URLs nor in headers', () => {
+  it('logs no URL and no header, because they may have a token', () => {
     const [, fields] = /^\t\t\tfields \{([^}]*)\}/m.exec(caddyfile) ?? [];
     expect(
       fields
@@ -314,7 +314,7 @@ describe('the public side', () => {
     expect(nginx.match(/\$\w+/g)?.join(' ')).toBe('$remote_addr $time_local $request_method $status');
   });
 
-  it('has the public paths of docs/deploy.md, and no path of operators', () => {
+  it('forwards only the public paths of docs/deploy.md', () => {
     const [, paths = ''] = /^\t@public path (.*)$/m.exec(caddyfile) ?? [];
     expect(paths).toBe('/webhook/* /answer/* /pubsub/push /readyz /follow /availability');
     const [, upstream = ''] = /handle @public \{\n\t+reverse_proxy (.*) \{/.exec(caddyfile) ?? [];
@@ -322,11 +322,11 @@ describe('the public side', () => {
   });
 });
 
-it('every secret that the service may read from a file is no variable with a value in .env.example', () => {
+it('.env.example has no value for a secret that the service may read from a file', () => {
   for (const name of SECRETS) expect(example).not.toMatch(new RegExp(`^${name}=.`, 'm'));
 });
 
-it('pins each third-party image by the digest from its registry, and names those that it could not pin', () => {
+it('pin-images.sh pins each third-party image by its digest, and names an image that it could not pin', () => {
   const folder = mkdtempSync(join(tmpdir(), 'expediter-pins-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const name of ['compose.yaml', 'pin-images.sh']) cpSync(join(COMPOSE, name), join(folder, name));
@@ -352,13 +352,13 @@ it('pins each third-party image by the digest from its registry, and names those
   expect(images()).toEqual(before.map((name) => `${name}@sha256:${'2'.repeat(64)}`));
 });
 
-it("a tmpfs that the image lacks belongs to the image's user, because a restart forgets its mode", () => {
+it("every tmpfs except /tmp belongs to the image's user, because a restart forgets its mode", () => {
   for (const [name, { tmpfs = [] }] of services) {
     for (const each of tmpfs.filter((path) => path !== '/tmp')) expect(each, name).toMatch(/:uid=\d+,gid=\d+$/);
   }
 });
 
-it('an upgrade recreates one process after the other', () => {
+it('the documented upgrade recreates one process after the other', () => {
   const [block = ''] = /(?<=\*\*Upgrade\*\*[^`]*```sh\n)[^`]*/.exec(read('docs/deploy.md')) ?? [];
   const steps = block.split('\n').map((line) => line.replace(/ +#.*/, '').replace('docker compose ', ''));
   // With --no-deps, a container has another hash, so that the last command would recreate them all together.
@@ -374,7 +374,7 @@ it('an upgrade recreates one process after the other', () => {
   ]);
 });
 
-it('a restored dump is recovered before the service starts, by the commands of docs/deploy.md', async () => {
+it('the commands of docs/deploy.md recover a restored dump before they start the service', async () => {
   const block = /^```sh\n([^`]*backup\.sh restore [^]*?)^```$/m.exec(read('docs/deploy.md'))?.[1] ?? 'exit 1';
   const input = `docker() { printf '%s\\n' "$*"; }\n${block}`;
   const { stdout } = spawnSync('bash', ['-eu'], { input, encoding: 'utf8' });

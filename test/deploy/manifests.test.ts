@@ -79,13 +79,13 @@ describe.each(services)('the service on %s', (_where, { containers: [container] 
     expect(environment, 'the owner of the tables is for the migration').not.toHaveProperty('OWNER_DATABASE_URL');
   });
 
-  it('has probes at the routes that answer', () => expectProbes(container));
+  it('has probes at routes that exist', () => expectProbes(container));
 
-  it('gets one and a half times the memory that V8 may use', () => expectMemory(container));
+  it('has one and a half times the memory that V8 may use', () => expectMemory(container));
 });
 
-describe('the public side has no route of operators', () => {
-  it('on Cloud Run leads to the port of webhooks, and operators need a Google account', () => {
+describe('the public service on Cloud Run', () => {
+  it('leads only to the port of webhooks, because operators have a service of their own', () => {
     const [outside, operators] = ['service', 'operator-service'].map(
       (file) => manifests(`cloud-run/${file}.yaml`)[0]?.metadata ?? { name: '' },
     );
@@ -110,11 +110,11 @@ describe('the public side has no route of operators', () => {
   });
 });
 
-describe('the streams to members', () => {
+describe('a stream to a member', () => {
   const numberIn = (file: string, name: string): number =>
     Number(new RegExp(`${name} = ([\\d_]+)`).exec(read(file))?.[1]?.replaceAll('_', ''));
 
-  it('on Cloud Run end before Cloud Run cuts them', () => {
+  it('ends before Cloud Run would cut it', () => {
     const { timeoutSeconds } = cloudRun.template.spec as { timeoutSeconds?: number };
     const minutes = numberIn('src/http/follow/member-streams.ts', 'MAX_AGE_MS');
     expect(minutes).toBe(30);
@@ -125,16 +125,16 @@ describe('the streams to members', () => {
 describe('the service on Cloud Run', () => {
   const { annotations } = cloudRun.template.metadata;
 
-  it('works between requests, in one process at least', () => {
+  it('has CPU between requests, and always one process', () => {
     expect(annotations['run.googleapis.com/cpu-throttling']).toBe('false');
     expect(Number(annotations['autoscaling.knative.dev/minScale'])).toBeGreaterThanOrEqual(1);
   });
 
-  it('drains and finishes within the ten seconds that it is given', () => {
+  it('stops within the ten seconds that Cloud Run gives it', () => {
     expect(stopsWithinS(readConfig(services[0]?.[2] ?? {}))).toBeLessThan(10);
   });
 
-  it("needs fewer connections than the script's Postgres has, with two revisions of each service", () => {
+  it('uses fewer connections than the Postgres of set-up.sh has, even with two revisions of each service', () => {
     const perService = [cloudRun, cloudRunOperators].map(({ template }, nth) => {
       const most = Number(template.metadata.annotations['autoscaling.knative.dev/maxScale']);
       return most * readConfig(services[nth]?.[2] ?? {}).POOL_SIZE;
@@ -142,7 +142,7 @@ describe('the service on Cloud Run', () => {
     expect(2 * perService.reduce((all, each) => all + each, 0)).toBeLessThan(connectionsOfSetUp());
   });
 
-  it("has a startup probe within Cloud Run's limit", () => {
+  it("has a startup probe that ends within Cloud Run's limit of 240 s", () => {
     const probe = cloudRun.template.spec.containers[0].startupProbe;
     expect((probe?.periodSeconds ?? 0) * (probe?.failureThreshold ?? 0)).toBeLessThanOrEqual(240);
   });
@@ -158,7 +158,7 @@ describe('the migration on Cloud Run', () => {
     expect(() => readConfigOf(environment, 'DATABASE_URL', 'OWNER_DATABASE_URL')).not.toThrow();
   });
 
-  it('runs as an account with secrets that the service cannot read', () => {
+  it("has the secret of the tables' owner, which the service does not have", () => {
     const secretOf = (name: string): string =>
       container.env?.find((each) => each.name === name)?.valueFrom?.secretKeyRef.name ?? '';
     const [own, shared] = [secretOf('OWNER_DATABASE_URL'), secretOf('DATABASE_URL')];
@@ -182,14 +182,14 @@ describe('docs/deploy.md', () => {
     }
   });
 
-  it('names existing files', () => {
+  it('names only files that exist', () => {
     const paths = [...document.matchAll(/(?<![\w./-])deploy\/[\w./-]+\w/g)].map(([path]) => path);
     for (const path of paths.filter((each) => each !== 'deploy/expediter')) {
       expect(existsSync(join(ROOT, path)), path).toBe(true);
     }
   });
 
-  it("verifies Postgres's certificate wherever the connection crosses a network", () => {
+  it("shows URLs that verify Postgres's certificate wherever the connection crosses a network", () => {
     const files = [
       'docs/deploy.md',
       'docs/your-first-order.md',
@@ -218,7 +218,7 @@ describe('docs/deploy.md', () => {
   });
 });
 
-it('the URL that the script writes reaches Postgres through a socket', async () => {
+it('a database URL like that of set-up.sh reaches Postgres through a socket', async () => {
   const folder = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'socket-'));
   chmodSync(folder, 0o777);
   const postgres = await startPostgres({ settings: { unix_socket_directories: folder, listen_addresses: '' } });

@@ -38,14 +38,14 @@ describe('an alert', () => {
     expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
   });
 
-  it('is shown to fire and not to fire', async () => {
+  it('has a test where it fires, and one where it does not', async () => {
     const shown = await readAlertTests();
     expect(new Set(shown.keys())).toEqual(new Set(alerts.map(({ alert }) => alert)));
     for (const [alert, about] of shown) expect({ alert, ...about }).toEqual({ alert, fires: true, stays: true });
   });
 });
 
-describe('alerts and dashboard', () => {
+describe('the alerts and the dashboard', () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({
@@ -76,7 +76,7 @@ describe('alerts and dashboard', () => {
     });
   });
 
-  it('use only names, labels and values that the service has', () => {
+  it('use only series, labels and values that the service exports', () => {
     for (const { from, expr } of asked) {
       const selectors = selectorsOf(expr).filter(({ name }) => !ITS_OWN_SERIES.includes(name));
       for (const { name, matchers } of selectors) {
@@ -93,7 +93,7 @@ describe('alerts and dashboard', () => {
     }
   });
 
-  it('use every series of ours', () => {
+  it('use every series of the service', () => {
     const watched = asked
       .flatMap(({ expr }) => selectorsOf(expr))
       .map(({ name }) => name.replace(/_(bucket|sum|count)$/, ''));
@@ -103,12 +103,12 @@ describe('alerts and dashboard', () => {
     expect(new Set(watched.filter((name) => name.startsWith('expediter_')))).toEqual(new Set(ours));
   });
 
-  it('use every recorded series, and no other', () => {
+  it('use exactly the series that the recording rules define', () => {
     const used = asked.flatMap(({ expr }) => expr.match(/\bjob:\w+:\w+/g) ?? []);
     expect(new Set(used)).toEqual(new Set(recorded));
   });
 
-  it('have no label that distinguishes locations', () => {
+  it('cannot use a label of a location, an order or a member, because no metric has one', () => {
     for (const [name, labels] of told)
       expect(
         [...labels.keys()].filter((label) => /location|order|member/.test(label)),

@@ -39,7 +39,7 @@ it('docs/asyncapi.yaml equals what the code generates', () => {
   expect(JSON.parse(read('docs/attention-event.schema.json'))).toEqual(attentionSchema());
 });
 
-it("docs/asyncapi.yaml passes AsyncAPI's own parser, which finds faults", async () => {
+it("docs/asyncapi.yaml is valid for AsyncAPI's own parser", async () => {
   const { document, diagnostics } = await new Parser().parse(text);
   expect(diagnostics).toEqual([]);
   expect(document?.channels().all()).toHaveLength(5);
@@ -64,7 +64,7 @@ describe('the service', () => {
   });
   afterAll(() => system?.stop());
 
-  it('publishes messages with the described attributes, and no others', async () => {
+  it('publishes live messages as documented, with no other attribute', async () => {
     await system.seedOrder({ serviceOrderId: 'told', locationId: 'club-1' });
     await system.placeOrder({ serviceOrderId: 'placed', locationId: 'club-1' });
     const status = statusWebhook({ serviceOrderId: 'told', status: 'CANCELLED', reason: 'the oven is cold' });
@@ -96,7 +96,7 @@ describe('the service', () => {
     expect(await system.placement(id)).toBeDefined();
   });
 
-  it('publishes an availability as described', async () => {
+  it('publishes the availability of a kitchen as documented', async () => {
     await makeBusy({ pool: system.pool, observe() {} }, 'club-1', { extraMinutes: 20, by: 'Anna' });
     await system.round('availability of kitchens');
     await system.finish('kitchens');
@@ -105,7 +105,7 @@ describe('the service', () => {
     expect(message?.orderingKey).toBe('club-1');
   });
 
-  it('publishes a need as described', async () => {
+  it('publishes as documented that an order needs an operator', async () => {
     const pos = await startPos();
     onTestFinished(() => pos.stop());
     pos.behave = () => ({ status: 404 });
@@ -131,7 +131,7 @@ describe('the service', () => {
   }
 });
 
-it('a spilled webhook is as described', async () => {
+it('a webhook in the spill has the documented format', async () => {
   const keys = parseSettingsKeys(`k1:${randomBytes(32).toString('base64')}`);
   const sealed = await sealSpilled(keys, {
     id: '019aab12-0000-7000-8000-000000000000',

@@ -25,11 +25,11 @@ it('each figure is recorded once, in its unit, with the day, the machine and the
 });
 
 // Where it is not: npm run docs
-it('the chart is drawn from the records', () => {
+it('docs/benchmark.svg equals the chart of the recorded figures', () => {
   expect(read('docs/benchmark.svg')).toBe(figureChart());
 });
 
-it('a number that a page marks with a figure equals that figure', () => {
+it('a number on a page equals the recorded figure that the comment before it names', () => {
   const numbers = quotable();
   for (const page of globSync('{*.md,docs/**/*.md,deploy/**/*.md}', { cwd: ROOT })) {
     for (const [, name = '', said] of read(page).matchAll(QUOTE)) {

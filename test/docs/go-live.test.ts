@@ -40,7 +40,7 @@ const DIFFERENCES: Readonly<Record<string, readonly RegExp[]>> = {
   'What is not known': [/\w/],
 };
 
-it('the checklist has every step, and names each section of the pages of the POS', () => {
+it('docs/go-live.md has every step, and names each section of the pages of POS systems', () => {
   const sections = sectionsOf('go-live.md');
   expect([...sections.keys()].slice(0, STEPS.length)).toEqual(STEPS);
   for (const step of STEPS) expect(sections.get(step), step).toContain('- [ ] ');
@@ -58,21 +58,24 @@ it('the checklist has every step, and names each section of the pages of the POS
   for (const section of Object.keys(DIFFERENCES)) expect(inOneLine(page)).toContain(`_${section}_`);
 });
 
-it.each([...registry.keys()])('the page of %s says what differs, under the headings of all', (integration) => {
-  expect(read('docs/go-live.md')).toContain(`(providers/${integration}.md)`);
-  const page = `providers/${integration}.md`;
-  const [beginning = ''] = read(`docs/${page}`).split('\n## ');
-  expect(beginning).toContain(`Integration \`${integration}\``);
-  expect(beginning).toContain('(../go-live.md)');
+it.each([...registry.keys()])(
+  'the page of %s has every required heading, and every required fact below it',
+  (integration) => {
+    expect(read('docs/go-live.md')).toContain(`(providers/${integration}.md)`);
+    const page = `providers/${integration}.md`;
+    const [beginning = ''] = read(`docs/${page}`).split('\n## ');
+    expect(beginning).toContain(`Integration \`${integration}\``);
+    expect(beginning).toContain('(../go-live.md)');
 
-  const sections = sectionsOf(page);
-  expect([...sections.keys()].filter((heading) => heading in DIFFERENCES)).toEqual(Object.keys(DIFFERENCES));
-  for (const [heading, facts] of Object.entries(DIFFERENCES)) {
-    for (const fact of facts) expect(sections.get(heading), heading).toMatch(fact);
-  }
-});
+    const sections = sectionsOf(page);
+    expect([...sections.keys()].filter((heading) => heading in DIFFERENCES)).toEqual(Object.keys(DIFFERENCES));
+    for (const [heading, facts] of Object.entries(DIFFERENCES)) {
+      for (const fact of facts) expect(sections.get(heading), heading).toMatch(fact);
+    }
+  },
+);
 
-it('the test order of the page is a valid order, and its sums add up', () => {
+it('the test order of docs/go-live.md is valid, and its sums add up', () => {
   const [, json = ''] = /^```json\n(.*?)^```$/ms.exec(read('docs/go-live.md')) ?? [];
   const contents = CanonicalOrder.pick({ items: true, fulfillment: true, money: true })
     .strict()

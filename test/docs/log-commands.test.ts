@@ -72,22 +72,22 @@ async function run(command: string): Promise<string[]> {
   return out.trimEnd().split('\n');
 }
 
-it('the tested commands are all that read the log', () => {
+it('the pages have five shell commands and two Google commands that read the log', () => {
   expect({ ofShell: ofShell.length, ofGoogle: ofGoogle.length }).toEqual({ ofShell: 5, ofGoogle: 2 });
 });
 
-it.each(ofShell)('%s finds something', async (command) => {
+it.each(ofShell)('the documented command finds lines: %s', async (command) => {
   expect((await run(command)).filter((line) => /order|operator|club-1|message/.test(line))).not.toEqual([]);
 });
 
-it('the log lines of one order are found, and no others', async () => {
+it('the documented command for one order finds exactly its log lines', async () => {
   const found = await run(ofShell.find((command) => command.includes('order-4711')) ?? '');
   expect(found.map((line) => JSON.parse(line) as unknown)).toEqual(
     lines.filter((line) => JSON.stringify(line).includes('order-4711')),
   );
 });
 
-it('warnings are counted by their text', async () => {
+it('a documented command counts warnings by their text', async () => {
   const found = await run(ofShell.find((command) => command.includes('uniq')) ?? '');
   const counts = Map.groupBy(
     lines.filter(({ level }) => Number(level) >= 40),
@@ -99,18 +99,18 @@ it('warnings are counted by their text', async () => {
   expect(counts.size).toBeGreaterThan(1);
 });
 
-it('a location that floods is named', async () => {
+it('a documented command names the location that sends a flood', async () => {
   expect(await run(ofShell.find((command) => command.includes('floods')) ?? '')).toEqual(['"locationId":"club-1"']);
 });
 
-it("an operator's actions are found", async () => {
+it('a documented command finds the actions of an operator', async () => {
   const found = await run(ofShell.find((command) => command.includes('"operator"')) ?? '');
   expect(found.map((line) => JSON.parse(line) as unknown)).toContainEqual(
     expect.objectContaining({ action: 'read contents', serviceOrderId: 'order-4711' }),
   );
 });
 
-it.each(ofGoogle)('%s finds lines, by field names that exist', (command) => {
+it.each(ofGoogle)('the documented filter finds some log lines: %s', (command) => {
   const [, filter = ''] = /^gcloud logging read '([^']+)' --freshness=\d+[mhd]$/.exec(command) ?? [];
   const clauses = filter.split(' ').map((clause) => /^([\w.]+)(>=|=)(\d+|"[^"]*")$/.exec(clause) ?? [clause]);
   const holds = (line: Record<string, unknown>): boolean =>
@@ -129,7 +129,7 @@ it.each(ofGoogle)('%s finds lines, by field names that exist', (command) => {
   expect(found.length).toBeLessThan(lines.length);
 });
 
-it('every text that the pages search for is one that the service logs', () => {
+it('the service logs every text that the pages quote from the log', () => {
   const source = globSync('src/**/*.ts', { cwd: ROOT }).map(read).join('\n');
   const texts = pages.flatMap((page) =>
     [...read(page).matchAll(/\b(?:Log|The log|the log): ((?:[^`.]|`[^`]+`)+)/g)].flatMap(([, sentence = '']) =>

@@ -24,7 +24,7 @@ it.each([
     'calls',
     { to: '+49301', say: expect.stringContaining('K472, in doubt: press 1 for there,') },
   ],
-])('%s has what a provider of messages needs, and a key answers it', async (_what, code, host, body) => {
+])('the documented code sends %s in the format of its provider', async (_what, code, host, body) => {
   const sent: [url: string, body: string][] = [];
   const fetch = async (url: string, about: { body: unknown }) => {
     sent.push([url, String(about.body)]);

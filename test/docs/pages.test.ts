@@ -52,7 +52,7 @@ describe('the pages', () => {
     expect(inside.map(({ page, target }) => deadEnd(page, target)).filter((each) => each !== undefined)).toEqual([]);
   });
 
-  it('are at the paths that the code names', () => {
+  it('exist at every path that the code names', () => {
     const files = find('{src,console,test,deploy,demo,bench,chaos,scripts,migrations,examples,clients}/**/*.*');
     const named = files
       .filter((file) => !file.endsWith('.md'))
@@ -63,7 +63,7 @@ describe('the pages', () => {
     expect([...new Set(named)].map((target) => deadEnd('', target)).filter((each) => each !== undefined)).toEqual([]);
   });
 
-  it('in docs are all in the index', () => {
+  it('in docs are all linked from docs/README.md or, for a POS, from README.md', () => {
     const linksOf = (page: string): string[] =>
       [...read(page).matchAll(/\]\(([^)#]+)\)/g)].map(([, target = '']) => join(dirname(page), target));
     // The page of a POS is listed once, in the README's table of integrations.
@@ -77,7 +77,7 @@ describe('the pages', () => {
 describe('the README', () => {
   const text = read('README.md');
 
-  it('has its two commands exactly', () => {
+  it('shows the commands `npm ci && npm run demo` and `npm ci && npm test`', () => {
     for (const command of ['npm ci && npm run demo', 'npm ci && npm test']) {
       expect(text).toContain(`\n\`\`\`sh\n${command}\n\`\`\`\n`);
     }
@@ -90,7 +90,7 @@ it('the glossary has no more than 20 words', () => {
   expect(words.length).toBeLessThanOrEqual(20);
 });
 
-it('each of the twelve invariants names its test', () => {
+it('each of the twelve invariants of ARCHITECTURE.md names an existing test or guard', () => {
   const [, text = ''] = read('ARCHITECTURE.md').split('\n## Invariants\n');
   const invariants =
     text

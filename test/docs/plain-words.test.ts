@@ -43,7 +43,7 @@ const expectNone = (texts: (readonly [file: string, text: string])[], word: stri
   ).toEqual([]);
 };
 
-it.each(Object.entries(INSTEAD))('no comment and no page says "%s": there is "%s"', (word, instead) => {
+it.each(Object.entries(INSTEAD))('no comment and no page says "%s" instead of "%s"', (word, instead) => {
   const texts = [
     ...find('{*.md,docs/**/*.md,deploy/**/*.md,migrations/*.md,examples/**/*.md}').map(
       (file) => [file, prose(read(file))] as const,
@@ -54,7 +54,7 @@ it.each(Object.entries(INSTEAD))('no comment and no page says "%s": there is "%s
   expectNone(texts, word, instead);
 });
 
-it.each(Object.entries(INSTEAD_IN_TITLES))('no title of a test says "%s": there is "%s"', (word, instead) => {
+it.each(Object.entries(INSTEAD_IN_TITLES))('no title of a test says "%s" instead of "%s"', (word, instead) => {
   const texts = find(TESTS).map((file) => [file, titles(read(file))] as const);
   expect(texts.flatMap(([, text]) => text.split('\n')).length).toBeGreaterThan(3_000);
   expectNone(texts, word, instead);

@@ -10,7 +10,7 @@ it.each(PAGES)('$file equals what the code generates', (page) => {
 });
 
 it.each(OPERATIONS.flatMap(({ id, body }) => (body === undefined ? [] : [{ id, body }])))(
-  'the settings that the page of $id shows are accepted',
+  'the settings in the documentation of $id are valid',
   ({ body }) => {
     for (const example of (body.meta()?.examples ?? []) as unknown[]) {
       expect(body.safeParse(example), JSON.stringify(example)).toMatchObject({ success: true });

@@ -22,7 +22,7 @@ describe('the runbook', () => {
     expect(headings.filter((title) => title.startsWith('Expediter'))).toHaveLength(alerts.length);
   });
 
-  it('explains panels that the dashboard has', async () => {
+  it('names only panels that the dashboard has', async () => {
     const titles = (await readDashboardExpressions()).map(({ panel }) => panel);
     const [, section = ''] = runbook.split('\n## Panels: what a change means\n');
     const named = [...section.matchAll(/^- \*\*(.+?)\*\*/gm)].map(([, name = '']) => name);
@@ -37,7 +37,7 @@ describe('the runbook', () => {
     ...[...text.matchAll(/`expediter ([^`]+)`/g)].map(([, words = '']) => words),
   ];
 
-  it('names existing commands', () => {
+  it('names more than 60 commands of expediter', () => {
     expect(commands.length).toBeGreaterThan(60);
   });
 

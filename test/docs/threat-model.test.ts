@@ -18,12 +18,12 @@ const promises = (section.split(/^## /m, 1)[0] ?? '')
 const TEST = /\[`([^`]+)`\]\((test\/[\w/.-]+\.ts)\)/g;
 
 describe('each promise of SECURITY.md', () => {
-  it('is one of a list', () => {
+  it('is one of more than 50', () => {
     expect(promises.length).toBeGreaterThan(50);
     expect(promises.flatMap((item) => [...item.matchAll(TEST)]).length).toBeGreaterThanOrEqual(75);
   });
 
-  it.each(promises)('%s', (item) => {
+  it.each(promises)('names its tests: %s', (item) => {
     const [, shown = ''] = /^\*\*[^*]+\.\*\* [^[\]]+\. (\[.+)$/.exec(item) ?? [];
     const tests = [...shown.matchAll(TEST)];
     expect(tests.map(([link]) => link).join(', '), item).toBe(shown);

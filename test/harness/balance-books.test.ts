@@ -62,7 +62,7 @@ it('books balance when every webhook was answered and is in all tables', async (
   expect(await emptyBooks(databaseUrl)).toEqual({ steps: before.steps + REQUESTS });
 });
 
-it('books balance for orders with a history, which is counted once', async () => {
+it('books balance for orders with a history only if the history is counted once', async () => {
   const before = await load({}, 3);
   await balanceBooks(databaseUrl, { ...before, ...about, history: 3 * REQUESTS });
   await expectUnbalanced({ ...before, ...about });
@@ -70,7 +70,7 @@ it('books balance for orders with a history, which is counted once', async () =>
   await expectUnbalanced({ ...without, ...about, history: 3 * REQUESTS });
 });
 
-it('books balance when the poison was dropped, and only then', async () => {
+it('books of a load with poison balance only if exactly the poison was dropped', async () => {
   const poisoned = { ...about, from: 41, plan: 'poison' } as const;
   const before = await load(DROPPED);
   await balanceBooks(databaseUrl, { ...before, ...poisoned });
@@ -101,7 +101,7 @@ describe('books do not balance when', () => {
        VALUES (now()::date, 'club-1', gen_random_uuid(), 'standard', now(), '{}', '', 1, 'applied')`,
     ],
     [
-      'a webhook was dropped that is no poison',
+      'a valid webhook was dropped',
       `UPDATE webhooks SET outcome = 'dropped' WHERE id = (SELECT max(id::text)::uuid FROM webhooks)`,
     ],
     ['a row of the history is missing', `DELETE FROM status_events WHERE ${one}`],
@@ -111,12 +111,12 @@ describe('books do not balance when', () => {
        VALUES ('${orderId(3)}', 'received', 'received', 'stale')`,
     ],
     [
-      'a webhook moved nothing',
+      'a webhook did not move its order',
       `WITH e AS (UPDATE status_events SET outcome = 'stale' WHERE ${one}), b AS (DELETE FROM outbox WHERE ${one})
        UPDATE orders SET sequence = sequence - 1 WHERE ${one}`,
     ],
     [
-      'a webhook is stored without effect',
+      'a webhook has no row in the history and none in the outbox',
       `WITH e AS (DELETE FROM status_events WHERE ${one}), b AS (DELETE FROM outbox WHERE ${one})
        UPDATE orders SET sequence = sequence - 1 WHERE ${one}`,
     ],

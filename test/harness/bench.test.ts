@@ -27,7 +27,7 @@ describe('npm run bench', () => {
     expect(await bench(...args)).toMatchObject({ code, error: expect.stringContaining(why) });
   });
 
-  it('measures what its options name, and slow figures only on request', () => {
+  it('measures only what its options name', () => {
     expect(readBenchArguments([])).toMatchObject({
       rounds: 5,
       only: ['compare', 'live', 'placements', 'claims', 'start', 'spill'],
@@ -49,12 +49,12 @@ describe('npm run bench', () => {
     [[], '--only compare,live,placements,claims,start,spill'],
     [['--only', 'spill', '--rounds', '2', '--record'], '--only spill --rounds 2'],
     [['--only', 'compare', '--ten-million', '--memory', '3'], '--only compare,memory --ten-million --memory 3'],
-  ])('records the command of %j', (args, options) => {
+  ])('records the options %j as "%s"', (args, options) => {
     expect(commandOf(readBenchArguments(args))).toBe(`npm run bench -- ${options}`);
   });
 });
 
-describe('a harness that is killed', () => {
+describe('a benchmark that is killed', () => {
   it('leaves no child process and no service', async () => {
     const program = `
       import { forkChild } from ${JSON.stringify(fileOf('stage/fork-child.ts'))};

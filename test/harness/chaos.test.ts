@@ -19,37 +19,41 @@ const CHAOS = fileURLToPath(new URL('../../tools/chaos/chaos.ts', import.meta.ur
 const chaos = (...args: string[]): Promise<Ended> => runToEnd(CHAOS, {}, args);
 
 describe('twenty seconds of faults', () => {
-  it('lose nothing, double nothing, and no order ends at the wrong place', { timeout: 240_000 }, async () => {
-    // The time of recovery is not judged on a machine that runs other tests at the same time.
-    const { code, out, error } = await chaos('--seconds', '20', '--seed', '61', '--recovery', '30', '--json');
-    expect(code, error).toBe(0);
-    const result = JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, unknown>;
-    expect(result).toMatchObject({
-      seed: 61,
-      ok: true,
-      ...BALANCED,
-      phones: 16,
-      recoverySeconds: expect.any(Number),
-      liveLagP99Ms: expect.toBeOneOf([expect.any(Number), null]),
-      failoverSeconds: expect.any(Number),
-    });
-    expect(result['acknowledged']).toBeGreaterThan(500);
-    expect(result['spilled']).toBeGreaterThan(0);
-    expect(result['faults']).toMatchObject({
-      kill: expect.any(Number),
-      commit: expect.any(Number),
-      away: 1,
-      failover: 1,
-      'dead-pos': 1,
-      tills: 2,
-      cancel: expect.any(Number),
-    });
-    expect(result['tillSales']).toBeGreaterThan(500);
-  });
+  it(
+    'lose no order, create no second ticket, and send no order to the wrong location',
+    { timeout: 240_000 },
+    async () => {
+      // The time of recovery is not judged on a machine that runs other tests at the same time.
+      const { code, out, error } = await chaos('--seconds', '20', '--seed', '61', '--recovery', '30', '--json');
+      expect(code, error).toBe(0);
+      const result = JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, unknown>;
+      expect(result).toMatchObject({
+        seed: 61,
+        ok: true,
+        ...BALANCED,
+        phones: 16,
+        recoverySeconds: expect.any(Number),
+        liveLagP99Ms: expect.toBeOneOf([expect.any(Number), null]),
+        failoverSeconds: expect.any(Number),
+      });
+      expect(result['acknowledged']).toBeGreaterThan(500);
+      expect(result['spilled']).toBeGreaterThan(0);
+      expect(result['faults']).toMatchObject({
+        kill: expect.any(Number),
+        commit: expect.any(Number),
+        away: 1,
+        failover: 1,
+        'dead-pos': 1,
+        tills: 2,
+        cancel: expect.any(Number),
+      });
+      expect(result['tillSales']).toBeGreaterThan(500);
+    },
+  );
 });
 
 describe('processes that die at 50 moments of archiving', () => {
-  it('lose and double no order', { timeout: 240_000 }, async () => {
+  it('lose no order, and store none twice', { timeout: 240_000 }, async () => {
     const { code, out, error } = await chaos('--only', 'archive', '--seed', '46', '--json');
     expect(code, error).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
@@ -62,20 +66,20 @@ describe('processes that die at 50 moments of archiving', () => {
   });
 });
 
-describe('a seed', () => {
+describe('a seed of the chaos run', () => {
   const all = new Set(KINDS);
   const locations = ['club-1', 'club-2', 'club-3'];
   const plan = (seed: number, kills = 6) => planFaults({ seed, seconds: 300, only: all, kills, awayS: 10 });
   const scripts = (seed: number) => Array.from({ length: 200 }, (_, nth) => scriptOrder(seed, nth + 1, locations, all));
 
-  it('gives the same faults and the same orders again, and another seed gives others', () => {
+  it('always gives the same faults and orders, and another seed gives others', () => {
     expect(plan(7)).toEqual(plan(7));
     expect(scripts(7)).toEqual(scripts(7));
     expect(plan(7)).not.toEqual(plan(8));
     expect(scripts(7).map(({ reports }) => reports)).not.toEqual(scripts(8).map(({ reports }) => reports));
   });
 
-  it('leaves no kind of fault out of five minutes, and two of a lane never overlap', () => {
+  it('never plans two faults of one lane at the same time, and plans each frequent kind within five minutes', () => {
     const faults = plan(7);
     const planned = new Set([...faults.map(({ kind }) => kind), ...scripts(7).flatMap(({ faults }) => faults)]);
     expect([...all].filter((kind) => !planned.has(kind))).toEqual(['dead-pos', 'clock', 'snapshot', 'tills']);
@@ -93,7 +97,7 @@ describe('a seed', () => {
 });
 
 describe('--only', () => {
-  it('starts no other faults', () => {
+  it('plans only the faults that it names', () => {
     const only = new Set(['kill', 'early'] as const);
     const plan = planFaults({ seed: 7, seconds: 300, only, kills: 6, awayS: 10 });
     expect(new Set(plan.map(({ kind }) => kind))).toEqual(new Set(['kill']));
@@ -101,7 +105,7 @@ describe('--only', () => {
     expect(new Set(scripts.flatMap(({ faults }) => faults))).toEqual(new Set(['early']));
   });
 
-  it('with away keeps Postgres away for the whole time, with one process that has seen it', () => {
+  it('with "away" plans outages of the given length, and does not kill every process during one', () => {
     const only = new Set(['away'] as const);
     for (const awayS of [1, 10, 60, 600]) {
       const seconds = Math.max(60, secondsToBeAway(awayS));
@@ -117,14 +121,14 @@ describe('--only', () => {
     }
   });
 
-  it('with away runs as long as the outage needs, and refuses shorter times', () => {
+  it('with "away" runs as long as the outage needs, and refuses a shorter time', () => {
     const read = (...args: string[]) => readChaosArguments(['--only', 'away', ...args]);
     expect(read()).toMatchObject({ seconds: 60, awayS: 10 });
     expect(read('--away', '600')).toMatchObject({ seconds: 615, awayS: 600 });
     expect(() => read('--away', '60', '--seconds', '74')).toThrow('--away 60 needs --seconds 75 at least, not "74"');
   });
 
-  it('with silent, phones, kitchen, contacts, archive or versions is a run of its own kind', () => {
+  it('with silent, phones, kitchen, contacts, archive or versions takes no other fault', () => {
     const read = (...args: string[]) => readChaosArguments(['--only', ...args]);
     for (const alone of ['silent', 'phones', 'kitchen', 'contacts', 'archive', 'versions'])
       expect(read(alone)).toMatchObject({ alone });
@@ -134,7 +138,7 @@ describe('--only', () => {
     expect(() => read('kill,phones')).toThrow('no other fault goes with "phones"');
   });
 
-  it('lists the known faults if one is unknown', async () => {
+  it('with an unknown fault exits 2 and lists the known faults', async () => {
     const { code, error } = await chaos('--only', 'kill,meteor');
     expect(code).toBe(2);
     expect(error).toContain('there is no fault "meteor"');

@@ -31,7 +31,7 @@ describe('a spread load', () => {
     event: read(chooseRequest(senders, 'spread', orders, g)).events[0],
   }));
 
-  it('moves an order with every request, through all its statuses in order', () => {
+  it('moves an order with every request, through all statuses from first to last', () => {
     const moves = Map.groupBy(all, ({ event }) => event?.serviceOrderId);
     expect(moves.size).toBe(orders);
     for (const of of moves.values()) expect(of.map(({ event }) => event?.status)).toEqual(MOVES);
@@ -48,14 +48,14 @@ describe('a spread load', () => {
     expect([8, 64, 256].filter((connections) => ORDERS % connections !== 0)).toEqual([]);
   });
 
-  it('goes through all orders in turn, without neighbours in a row', () => {
+  it('visits every order once per round, and never two neighbours directly after each other', () => {
     const nths = all.slice(0, orders).map(({ event }) => Number(event?.serviceOrderId?.slice('order-'.length)));
     expect(new Set(nths).size).toBe(orders);
     for (const [at, nth] of nths.slice(1).entries()) expect(Math.abs(nth - (nths[at] ?? 0))).toBeGreaterThan(1);
     for (const count of [ORDERS, 1_000_000, 10_000_000]) expect(gcd(611_953, count)).toBe(1);
   });
 
-  it('names each order at its own location, with its POS id', () => {
+  it('sends each order to its own location, with its POS id', () => {
     for (const { path, event } of all) {
       const nth = Number(event?.serviceOrderId?.slice('order-'.length));
       expect(path).toContain(`/${senderOf(senders, nth).locationId}?token=${senderOf(senders, nth).token}`);
@@ -66,7 +66,7 @@ describe('a spread load', () => {
 
 describe('a load with whole orders', () => {
   it.each([2_000, 20_000, 200_000])(
-    'of %i bytes is read like small ones, differs each time, and compresses like those of real POS systems',
+    'of %i bytes has the same events as a small one, and compresses like a body of a real POS',
     (bytes) => {
       const bodies = Array.from({ length: 20 }, (_, g) => {
         const request = chooseRequest(senders, 'spread', ORDERS, g, bytes);
@@ -85,7 +85,7 @@ describe('a load with whole orders', () => {
 });
 
 describe('a hot load', () => {
-  it('is about one order in nine of ten requests, without poison', () => {
+  it('concerns one order in nine of ten requests, and has no poison', () => {
     const all = Array.from({ length: 1_000 }, (_, g) => read(chooseRequest(senders, 'hot', ORDERS, g)));
     const hot = all.filter(({ events }) => events[0]?.serviceOrderId === orderId(0));
     expect(hot.length).toBeGreaterThanOrEqual(900);
@@ -95,7 +95,7 @@ describe('a hot load', () => {
 });
 
 describe('poison', () => {
-  it('is one request in a hundred, and only that is dropped by the provider', () => {
+  it('is one request in a hundred, and the provider drops only these', () => {
     const reads = Array.from({ length: 2_000 }, (_, g) => read(chooseRequest(senders, 'poison', ORDERS, g)));
     const dropped = reads.flatMap(({ dropped }, g) => (dropped === undefined ? [] : [{ g, dropped }]));
     expect(dropped.length).toBe(2_000 / POISON_EVERY);

@@ -53,7 +53,7 @@ describe('npm run bench:peers', () => {
   });
 });
 
-it('a run ends if a peer answers 200 without a row, or has a row without a 200', async () => {
+it('a run fails if a peer answers 200 without storing a row, or stores a row without a 200', async () => {
   const databaseUrl = await createDatabase();
   const client = new pg.Client(databaseUrl);
   await client.connect();

@@ -55,7 +55,7 @@ async function compare(about: { rounds: number; quick: boolean; tenMillion: bool
 }
 
 describe('a comparison of variants', () => {
-  it('uses figures of the same round', async () => {
+  it('computes each ratio from two figures of the same round', async () => {
     const { compared } = await compare({ rounds: 3, quick: false, tenMillion: false });
     expect(compared.ratios.get('vsNaive64')).toEqual([8, 8, 8]);
     expect(compared.ratios.get('vsOneStatement64')).toEqual([1, 0.5, 0.25]);
@@ -66,7 +66,7 @@ describe('a comparison of variants', () => {
     expect(median(compared.ratios.get('poisonLoss') ?? [])).toBeCloseTo(0.1);
   });
 
-  it('compares growing with fixed figures, and leaves a latency alone', async () => {
+  it('compares a growing load with a fixed one, and reports a latency as measured', async () => {
     const { ratios } = await measureGrow(slowingDown(), { rounds: 2 }, () => {});
     const { body200kP99Ms, locations20000, ...others } = Object.fromEntries(ratios);
     expect(body200kP99Ms).toEqual([5, 10]);
@@ -75,7 +75,7 @@ describe('a comparison of variants', () => {
     for (const figure of Object.values(others)) expect(figure).toEqual([1, 1]);
   });
 
-  it('measures all variants equally often, in alternating order, after warming all up', async () => {
+  it('warms all variants up, then measures each once per round, every second round in reverse', async () => {
     const { compared, measured } = await compare({ rounds: 2, quick: true, tenMillion: false });
     const ways = [...compared.cells.keys()];
     expect(ways.length).toBeGreaterThan(5);
@@ -83,7 +83,7 @@ describe('a comparison of variants', () => {
     for (const { rounds } of compared.cells.values()) expect(rounds.length).toBe(2);
   });
 
-  it('leaves out what was not requested', async () => {
+  it('measures ten million orders only on request', async () => {
     const { compared: quick } = await compare({ rounds: 1, quick: true, tenMillion: false });
     expect([...quick.cells.values()].filter(({ cell }) => cell.plan !== 'spread' || cell.orders > 100_000)).toEqual([]);
     const figures = async (tenMillion: boolean): Promise<string[]> => [
@@ -94,7 +94,7 @@ describe('a comparison of variants', () => {
   });
 });
 
-describe('the results', () => {
+describe('the results of the benchmark', () => {
   it('have every figure, and null for a missing number', () => {
     const results = toResults({ vsNaive64: 8.5, vsNaive8: Number.NaN, rssMb: Number.POSITIVE_INFINITY, startMs: 0 });
     expect(Object.keys(results)).toEqual(Object.keys(FIGURES));
@@ -104,8 +104,8 @@ describe('the results', () => {
   });
 });
 
-describe('the chart', () => {
-  it('is well-formed, with the median of each variant by connections, and bars on one scale', async () => {
+describe('the chart of the benchmark', () => {
+  it('is valid SVG, with the median of each variant for each number of connections', async () => {
     const { compared } = await compare({ rounds: 3, quick: false, tenMillion: false });
     const svg = drawBars((figure) => median(compared.ratios.get(figure) ?? []));
     expect(unclosed(svg)).toEqual([]);

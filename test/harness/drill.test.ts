@@ -8,18 +8,18 @@ const drill = async (name: Case, recovers = true): Promise<Drilled> => {
   return drilled;
 };
 
-it('a synchronous standby loses nothing', { timeout: 240_000 }, async () => {
+it('a failover to a synchronous standby loses no order and no status', { timeout: 240_000 }, async () => {
   const drilled = await drill('synchronous standby');
   expect(judgeDrill(drilled)).toEqual([]);
 });
 
-it('a recovery settles what a restore has lost', { timeout: 300_000 }, async () => {
+it('a recovery settles the orders that a restore has lost', { timeout: 300_000 }, async () => {
   const drilled = await drill('base backup and WAL');
   expect(drilled.ordersLost).toBeGreaterThan(0);
   expect(judgeDrill(drilled)).toEqual([]);
 });
 
-it('without a recovery, the drill prints what is lost', { timeout: 300_000 }, async () => {
+it('without a recovery, the drill reports unsettled orders and lost statuses', { timeout: 300_000 }, async () => {
   const drilled = await drill('base backup and WAL', false);
   expect(judgeDrill(drilled)).toEqual(
     ['orders are not settled', 'statuses that were answered 200 are lost'].map(

@@ -46,7 +46,7 @@ const works = (): Promise<boolean> =>
   );
 
 describe('a fault proxy', () => {
-  it('that is left alone changes nothing, with large statements and answers', async () => {
+  it('without faults changes neither statements nor answers, also large ones', async () => {
     const attachment = Buffer.alloc(3 * 2 ** 20, 'x');
     await write(pool, 'big', attachment);
     const { rows } = await pool.query<{ attachment: Buffer }>("SELECT attachment FROM slips WHERE note = 'big'");
@@ -72,7 +72,7 @@ describe('a fault proxy', () => {
     expect(performance.now() - later).toBeLessThan(60);
   });
 
-  it('holds everything back as a black hole, and passes it on afterwards', async () => {
+  it('as a black hole holds all bytes back, and passes them on afterwards', async () => {
     await works();
     proxy.faults.blackhole = true;
     const swallowed = write(pool, 'swallowed');
@@ -126,7 +126,7 @@ describe('a fault proxy', () => {
     expect(await works()).toBe(true);
   });
 
-  it('holds back a limited amount as a black hole, and loses none of it', async () => {
+  it('as a black hole holds a limited number of bytes back, and loses none', async () => {
     const received = createHash('sha256');
     let reading: Socket | undefined;
     const target = createServer({ pauseOnConnect: true }, (socket) => {
@@ -151,7 +151,7 @@ describe('a fault proxy', () => {
     target.close();
   });
 
-  it('can reset a connection at the moment of its end', async () => {
+  it('resets a connection even while the client is ending it', async () => {
     const socket = connect(proxy.port, '127.0.0.1');
     await once(socket, 'connect');
     const closed = once(socket, 'close');
@@ -161,7 +161,7 @@ describe('a fault proxy', () => {
     await closed;
   });
 
-  it('resets every connection at once: clients get an error, the pool recovers, and Postgres frees its locks', async () => {
+  it('resets every connection at once, and the pool of the client recovers', async () => {
     const waiting = [1, 2].map(() => pool.query("SELECT pg_sleep(30), 'reset me'"));
     const outcomes = Promise.allSettled(waiting);
     await until(() => proxy.connections === 2);
@@ -172,14 +172,14 @@ describe('a fault proxy', () => {
     expect(proxy.connections).toBe(1);
   });
 
-  it('turns a Postgres that is down into a reset', async () => {
+  it('resets a connection while Postgres is down', async () => {
     const nowhere = await startFaultProxy({ targetPort: 1 });
     const client = new pg.Client(nowhere.through(databaseUrl));
     await expect(client.connect()).rejects.toThrow();
     await nowhere.stop();
   });
 
-  it('leaves no connection when it stops, not even one that nobody ends', async () => {
+  it('closes every connection when it stops, also one that neither side ends', async () => {
     const silent = connect(proxy.port, '127.0.0.1');
     silent.on('error', () => {});
     await once(silent, 'connect');
@@ -194,7 +194,7 @@ describe('a fault proxy', () => {
   });
 });
 
-describe('a connection that is cut after a commit', () => {
+describe('a connection that is cut at a commit', () => {
   it('has committed a single statement, although the client got an error', async () => {
     proxy.faults.cutAfterCommit = cutNext(2, 'answered');
     await expect(write(pool, 'alone')).rejects.toThrow();
@@ -222,13 +222,13 @@ describe('a connection that is cut after a commit', () => {
     ['WITH', "WITH n AS (SELECT 'cte' AS note) INSERT INTO slips SELECT note FROM n RETURNING note"],
     ['INSERT', "-- by hand\n INSERT INTO slips VALUES ('plain')"],
     ['DELETE', "DELETE FROM slips WHERE note = 'no such'"],
-  ])('is recognised by its first word: %s', async (statement, text) => {
+  ])('is reported with the first word of its statement: %s', async (statement, text) => {
     proxy.faults.cutAfterCommit = cutNext(1, 'answered');
     await expect(pool.query(text)).rejects.toThrow();
     expect(proxy.cuts).toEqual([{ statement, moment: 'answered' }]);
   });
 
-  it('may be cut when the request is under way, like a client that hangs up', async () => {
+  it('may be cut after the statement was sent, and Postgres still commits', async () => {
     proxy.faults.cutAfterCommit = cutNext(20, 'sent');
     for (let nth = 0; nth < 20; nth += 1) await expect(write(pool, `sent ${nth}`)).rejects.toThrow();
     expect(proxy.cuts).toHaveLength(20);
@@ -237,7 +237,7 @@ describe('a connection that is cut after a commit', () => {
     await until(() => isThere('sent 19'));
   });
 
-  it('may be cut before the commit, which looks the same to the client', async () => {
+  it('may be cut before the statement is sent, and nothing is committed', async () => {
     proxy.faults.cutAfterCommit = cutNext(3, 'unsent');
     await expect(write(pool, 'unsent')).rejects.toThrow();
     await expect(write(pool, 'unsent', Buffer.alloc(2 ** 20))).rejects.toThrow();
@@ -247,7 +247,7 @@ describe('a connection that is cut after a commit', () => {
     await write(pool, 'unsent');
   });
 
-  it('is never a connection that only reads', async () => {
+  it('is never one that only reads', async () => {
     proxy.faults.cutAfterCommit = () => 'answered';
     await pool.query('SELECT 1');
     await pool.query({ name: 'read', text: 'SELECT $1::int', values: [1] });
@@ -257,7 +257,7 @@ describe('a connection that is cut after a commit', () => {
     expect(proxy.cuts).toEqual([]);
   });
 
-  it('is never a connection without a commit, and its client gets the error', async () => {
+  it('is never one whose statement fails: its client gets the error of Postgres', async () => {
     await write(pool, 'once');
     proxy.faults.cutAfterCommit = () => 'answered';
     await expect(write(pool, 'once')).rejects.toMatchObject({ code: '23505' });
@@ -273,7 +273,7 @@ describe('a connection that is cut after a commit', () => {
     expect(proxy.cuts).toEqual([]);
   });
 
-  it('is not one that Postgres ended first, and its client gets the reason', async () => {
+  it('is never one that Postgres ended first: its client gets the error of Postgres', async () => {
     proxy.faults.cutAfterCommit = () => 'answered';
     const slow = pool.query("INSERT INTO slips SELECT 'slow' FROM pg_sleep(30)");
     const heard = expect(slow).rejects.toMatchObject({ code: '57P01' });
@@ -283,7 +283,7 @@ describe('a connection that is cut after a commit', () => {
     expect(proxy.cuts).toEqual([]);
   });
 
-  it("is chosen by the caller's random numbers, equally for the same seed", () => {
+  it("is chosen by the caller's random numbers, so that a seed repeats the choice", () => {
     const chances = (): (() => number) => {
       let at = 0;
       const numbers = [0.1, 0.7, 0.9, 0.2, 0.29, 0.4];
@@ -297,7 +297,7 @@ describe('a connection that is cut after a commit', () => {
     expect(draw()).toEqual(draw());
   });
 
-  it('is cut once', async () => {
+  it('is cut only once', async () => {
     const client = await pool.connect();
     client.on('error', () => {});
     proxy.faults.latencyMs = 60;
@@ -314,7 +314,7 @@ describe('a connection that is cut after a commit', () => {
 });
 
 /** With everything a client and a server may say before it comes to the point. */
-describe('the traffic of a fault proxy', () => {
+describe('the traffic through a fault proxy', () => {
   const text = (...strings: string[]): Buffer => Buffer.from(strings.map((string) => `${string}\0`).join(''));
   const untyped = (body: Buffer): Buffer => {
     const length = Buffer.alloc(4);
@@ -368,7 +368,7 @@ describe('the traffic of a fault proxy', () => {
   const inPieces = (bytes: Buffer, size: number): Buffer[] =>
     Array.from({ length: Math.ceil(bytes.length / size) }, (_, nth) => bytes.subarray(nth * size, (nth + 1) * size));
 
-  it.each([1, 2, 3, 7, 1000, 2 ** 20])('is understood in pieces of %d bytes', (size) => {
+  it.each([1, 2, 3, 7, 1000, 2 ** 20])('has the same commit when it comes in pieces of %d bytes', (size) => {
     const asked: Commit[] = [];
     const watch = watchCommits((commit) => {
       asked.push(commit);
@@ -405,7 +405,7 @@ describe('the traffic of a fault proxy', () => {
     expect(other.answered(answer)).toEqual([answer]);
   });
 
-  it('is not judged if a client sends before the answers', () => {
+  it('is not cut if a client sends a statement before the answer to the previous one', () => {
     const watch = watchCommits(() => 'sent');
     watch.sent(Buffer.concat(talk[1]?.sent ?? []));
     watch.answered(ready('I'));
@@ -413,7 +413,7 @@ describe('the traffic of a fault proxy', () => {
     expect(watch.sent(Buffer.concat([message('Q', text('BEGIN')), message('Q', text(insert))]))).toBeUndefined();
   });
 
-  it('reaches the client as far as Postgres sent it before hanging up', () => {
+  it('reaches the client up to the last byte that Postgres sent before it hung up', () => {
     const watch = watchCommits(() => 'answered');
     watch.sent(Buffer.concat(talk[1]?.sent ?? []));
     watch.answered(ready('I'));

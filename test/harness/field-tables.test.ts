@@ -172,7 +172,7 @@ describe.each(CASES)('the requests to $what', ({ name, start, settings: others, 
     return pos;
   }
 
-  it('have these fields, as documented', async () => {
+  it('use exactly these routes and fields', async () => {
     const seen = new Set<string>();
     for (const [nth] of DEEDS.entries()) {
       const pos = await doAll(nth, async (request, at) => {

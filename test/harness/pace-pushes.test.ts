@@ -46,7 +46,7 @@ const gaps = (pushes: readonly Push[]): number[] =>
   pushes.slice(1).map(({ at }, index) => at - (pushes[index]?.at ?? 0));
 
 describe('a push subscription', () => {
-  it('that is refused waits longer and longer, with all its messages', async () => {
+  it('whose message is refused waits longer after each refusal, also with its other messages', async () => {
     const { pushes, publish } = await subscribe((text) => (text === 'poison' ? 500 : 204));
     await publish('poison');
     await until(() => pushes.length >= 6);
@@ -79,7 +79,7 @@ describe('a push subscription', () => {
     for (const response of held) response.writeHead(204).end();
   });
 
-  it('runs at full speed whatever the answers, unless it should slow down', async () => {
+  it('does not slow down after refusals unless that is configured', async () => {
     const fast = await connectPubsub({ pushBackoff });
     onTestFinished(() => fast.stop());
     let pushes = 0;
@@ -94,8 +94,8 @@ describe('a push subscription', () => {
   });
 });
 
-describe('the window of a push subscription', () => {
-  it('grows only after quick answers up to its limit, and halves after every refusal', () => {
+describe('the number of simultaneous requests of a push subscription', () => {
+  it('grows to its limit after quick answers, and halves after a refusal', () => {
     const pace = pacePushes({ minMs: 1, maxMs: 1 }, 5, () => {});
     expect(pace.window()).toBe(3);
     pace.acknowledged(1000);
@@ -109,7 +109,7 @@ describe('the window of a push subscription', () => {
     pace.stop();
   });
 
-  it('never waits longer than its limit, and forgets earlier refusals', async () => {
+  it('is 0 after refusals for no longer than the limit, and then grows again', async () => {
     const over = Promise.withResolvers<void>();
     const pace = pacePushes({ minMs: 100, maxMs: 110 }, 100, over.resolve);
     for (let nth = 0; nth < 10; nth += 1) pace.refused();
@@ -121,7 +121,7 @@ describe('the window of a push subscription', () => {
     pace.stop();
   });
 
-  it('is a single request during the waits', async () => {
+  it('is 1 at most between the waits after refusals', async () => {
     const over = Promise.withResolvers<void>();
     const pace = pacePushes({ minMs: 5, maxMs: 20 }, 100, over.resolve);
     for (let nth = 0; nth < 10; nth += 1) pace.acknowledged(1);

@@ -4,7 +4,7 @@ import { postgresMs, processorMs } from '../../tools/bench/measure/processor-ms.
 import { startPostgres } from '../../world/postgres/start-postgres.ts';
 import { until } from '../../world/processes/until.ts';
 
-it('CPU time equals what the process itself counts', () => {
+it('the measured CPU time of a process equals what the process itself counts', () => {
   const [before, own] = [processorMs(process.pid), process.cpuUsage()];
   const until = performance.now() + 100;
   while (performance.now() < until);
@@ -13,7 +13,7 @@ it('CPU time equals what the process itself counts', () => {
   expect(processorMs(2 ** 30)).toBeNaN();
 });
 
-it("Postgres's CPU time includes all its processes, new and ended ones", async () => {
+it('the measured CPU time of Postgres includes all its processes, new and ended ones', async () => {
   const postgres = await startPostgres();
   try {
     const before = postgresMs(postgres.pid);

@@ -4,14 +4,14 @@ import { toRecorded, withRun, type Run } from '../../tools/bench/report/record-f
 
 const run = (date: string, figures: Run['figures']): Run => ({ date, machine: 'two cores', command: 'bench', figures });
 
-it('a record has the newest run of each figure', () => {
+it('a record has only the newest value of each figure', () => {
   const first = run('2026-11-01', { startMs: { value: 300 } });
   const second = run('2026-11-02', { vsNaive8: { value: 2 }, vsNaive64: { value: 5 } });
   const now = run('2026-11-03', { startMs: { value: 200 }, vsNaive8: { value: 3 } });
   expect(withRun([first, second], now)).toEqual([run('2026-11-02', { vsNaive64: { value: 5 } }), now]);
 });
 
-it('a record has the measurements in short, with the spread of its rounds', () => {
+it('a record has rounded values, with the least and the most of the rounds', () => {
   const contest = { ratios: new Map<FigureName, number[]>([['vsNaive64', [4.004, 5.125, 7]]]), cells: new Map() };
   const results = toResults({ vsNaive64: 5.125, startMs: 455.4 });
   expect(toRecorded([contest], FIGURES, results)).toEqual({

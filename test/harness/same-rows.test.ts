@@ -126,7 +126,7 @@ it('the service, one statement and the naive variant write the same rows for the
   }
 });
 
-it('all variants with a database leave the same rows and balanced books after a load', async () => {
+it('all variants that store webhooks have the same rows and balanced books after a load', async () => {
   const requests = MOVES.length * ORDERS;
   const load = { requests, from: 0, plan: 'spread', orders: ORDERS } as const;
   const connections = 8;

@@ -19,12 +19,12 @@ const STORED: [guard: string, seed: string, faults: string[], complaint: RegExp]
   ],
 ];
 
-it.each(STORED)('a stored seed notices that %s is missing', async (guard, seed, faults, complaint) => {
+it.each(STORED)('a stored seed fails without the guard %s', async (guard, seed, faults, complaint) => {
   const { said } = await runSimulation(`${seed} --orders 12 --without ${guard}`, faults);
   expect(said).toMatch(complaint);
 });
 
-it('a removed guard is found, and the failing seed is shrunk', async () => {
+it('the simulation fails without a guard, and shrinks the seed to one order and one fault', async () => {
   const { code, said } = await runSimulation('--seed 1 --orders 12 --without spilled-id --shrink');
   expect(said).toMatch(/shrunk in \d+ runs to 1 orders \(\d+\) and 1 faults/);
   expect(said).toMatch(/and so: lost: chaos-1-\d+ webhook .* was answered 200/);

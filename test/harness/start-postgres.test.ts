@@ -36,7 +36,7 @@ async function started(options: Parameters<typeof startPostgres>[0] = {}): Promi
   return postgres;
 }
 
-test('the started Postgres is real, has the requested settings, and leaves nothing after its stop', async () => {
+test('the started Postgres has the requested settings, and leaves nothing after its stop', async () => {
   const postgres = await started({ settings: { work_mem: '5MB' } });
   const rows = await query(
     postgres,
@@ -68,7 +68,7 @@ test('a directory keeps its data, and a second Postgres there is refused', async
   expect(existsSync(dir)).toBe(true);
 });
 
-test.runIf(process.getuid?.() === 0)('a directory that is closed to others works for root', async () => {
+test.runIf(process.getuid?.() === 0)('a directory that other users cannot open works for root', async () => {
   const parent = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'expediter-test-'));
   onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
   const dir = join(parent, 'data');
@@ -107,7 +107,7 @@ test('Postgres ends with the process that started it, even after kill -9', async
   await vi.waitFor(() => expect(query({ url }, 'SELECT 1')).rejects.toThrow('ECONNREFUSED'), 5000);
 });
 
-test("an error has Postgres's own message", async () => {
+test("a failed start throws Postgres's own message", async () => {
   await expect(startPostgres({ settings: { nonsense: '1' } })).rejects.toThrow(
     'unrecognized configuration parameter "nonsense"',
   );

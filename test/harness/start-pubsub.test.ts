@@ -34,7 +34,7 @@ function listen(subscription: Subscription, take: (message: Message) => void): v
   onTestFinished(() => subscription.close());
 }
 
-test('the real client receives messages in the order of their publishing, including refused ones', async () => {
+test("Google's client receives messages in the sequence of their publishing, also after a nack", async () => {
   const topic = await newTopic();
   const [subscription] = await topic.createSubscription('in-order', { enableMessageOrdering: true });
   const received: Record<string, number[]> = { a: [], b: [] };
@@ -143,7 +143,7 @@ test('a 1xx answer does not acknowledge a push', async () => {
   expect(pushes).toBe(2);
 });
 
-test('a message that was pushed in vain five times goes to the dead-letter topic with its origin', async () => {
+test('a message whose push failed five times goes to the dead-letter topic with its origin', async () => {
   const attempts: unknown[] = [];
   const endpoint = await serveEndpoint(async (request, response) => {
     const body = JSON.parse((await readBody(request)).toString()) as { deliveryAttempt: unknown };
@@ -199,7 +199,7 @@ test('a dead letter does not block later messages', async () => {
   expect(pubsub.published(dead.name)).toHaveLength(1);
 });
 
-test('a puller gets the number of the attempt, and a nack counts as one', async () => {
+test('a pulled message has the number of its attempt, which a nack raises', async () => {
   const [topic, dead] = [await newTopic(), await newTopic()];
   const [subscription] = await topic.createSubscription('told', { deadLetterPolicy: { deadLetterTopic: dead.name } });
   const attempts: number[] = [];
@@ -212,7 +212,7 @@ test('a puller gets the number of the attempt, and a nack counts as one', async 
   expect(attempts).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('a message is unacknowledged until its acknowledgement, and again if an earlier one is repeated', async () => {
+test('an acknowledged message counts as unacknowledged again if an earlier message is repeated', async () => {
   const topic = await newTopic();
   const [subscription] = await topic.createSubscription('counted', { enableMessageOrdering: true });
   const held: Message[] = [];
@@ -229,7 +229,7 @@ test('a message is unacknowledged until its acknowledgement, and again if an ear
   await vi.waitFor(() => expect(pubsub.unacknowledged('counted')).toBe(0));
 });
 
-test('a message stays if the dead-letter topic is missing', async () => {
+test('a message is delivered beyond five attempts if the dead-letter topic is missing', async () => {
   let pushes = 0;
   const endpoint = await serveEndpoint((_, response) => {
     pushes += 1;

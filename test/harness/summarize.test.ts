@@ -18,7 +18,7 @@ describe('median', () => {
 });
 
 describe('percentile', () => {
-  it('is one of the values, above the given share of them', () => {
+  it('is the smallest value that is above the given share of the values', () => {
     const values = Array.from({ length: 100 }, (_, nth) => 100 - nth);
     expect(percentile(values, 0.5)).toBe(51);
     expect(percentile(values, 0.99)).toBe(100);
@@ -29,7 +29,7 @@ describe('percentile', () => {
   });
 });
 
-it('a summary counts answers by status, within the time that they took', () => {
+it('a summary has the number of answers by status and per second', () => {
   const latencies = Array.from({ length: 200 }, (_, nth) => nth + 1);
   expect(summarize(latencies, 4_000, { 200: 200 })).toEqual({
     answers: { 200: 200 },

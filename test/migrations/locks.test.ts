@@ -75,7 +75,7 @@ async function wrongIn(client: pg.Client, sql: string): Promise<string[]> {
   return wrong;
 }
 
-it('no migration since the baseline reads or rewrites a large table while others wait for its lock', async () => {
+it('no migration since the baseline reads or rewrites a large table while it holds its lock', async () => {
   const names = (await readdir(MIGRATIONS)).filter((file) => file.endsWith('.sql')).sort();
   const [baseline = '', ...later] = names;
   const dir = await mkdtemp(join(tmpdir(), 'baseline-'));
@@ -121,11 +121,11 @@ describe('the check of a migration', () => {
     ['CREATE INDEX made ON orders (location_id)', 'relation "made" already exists'],
     ['CREATE INDEX IF NOT EXISTS made ON orders (location_id); REINDEX INDEX orders_open', 'orders is read'],
     ['CREATE TABLE other (id text); LOCK TABLE status_events; SELECT count(*) FROM status_events', 'status_events is'],
-  ])('%s: is refused', async (sql, what) => {
+  ])('refuses %s: %s', async (sql, what) => {
     expect(await wrong(sql)).toContainEqual(expect.stringContaining(what));
   });
 
-  it('applies to a partition of webhooks too', async () => {
+  it('refuses a statement that reads a partition of webhooks', async () => {
     const sql = 'ALTER TABLE webhooks ADD CONSTRAINT c CHECK (events < 1000)';
     expect(await wrong(sql)).toContainEqual(expect.stringMatching(/^webhooks_\d+ is read$/));
   });
@@ -138,9 +138,9 @@ describe('the check of a migration', () => {
     'ALTER TABLE locations ADD COLUMN a text CHECK (a IS NULL); CREATE INDEX made ON locations (a)',
     'CREATE TABLE other (id text REFERENCES orders); CREATE INDEX made ON other (id)',
     'UPDATE orders SET reason = NULL',
-  ])('%s: is accepted', async (sql) => expect(await wrong(sql)).toEqual([]));
+  ])('accepts %s', async (sql) => expect(await wrong(sql)).toEqual([]));
 
-  it('a constraint is validated in a later file', async () => {
+  it('accepts that a later file validates a constraint', async () => {
     await client.query(`${check} NOT VALID`);
     expect(await wrong('ALTER TABLE orders VALIDATE CONSTRAINT c')).toEqual([]);
   });

@@ -71,7 +71,7 @@ describe('a migration', () => {
     (await client.query('SELECT indisvalid FROM pg_index WHERE indexrelid = $1::regclass', [index])).rows[0]
       ?.indisvalid;
 
-  it('that fails half-way changes nothing, is named, and succeeds when it is corrected', async () => {
+  it('that fails half-way changes nothing, and runs when it is corrected', async () => {
     const before = await columns();
     const half = 'ALTER TABLE orders ADD COLUMN one text;';
     await writeFile(join(dir, '9001-half.sql'), `${half} ALTER TABLE no_such_table ADD COLUMN two text;`);
@@ -86,7 +86,7 @@ describe('a migration', () => {
     expect(await columns()).toContainEqual({ table_name: 'orders', column_name: 'one' });
   });
 
-  it('stays if a later one fails, and does not run again', async () => {
+  it('is kept if a later migration fails, and does not run again', async () => {
     await writeFile(join(dir, '9001-one.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
     await writeFile(join(dir, '9002-two.sql'), 'SELECT 1 / 0;');
     await expect(migrate(url, { dir })).rejects.toThrow('migration 9002-two failed');
@@ -153,7 +153,7 @@ describe('a migration', () => {
     expect(await isValid('orders_by_reason')).toBe(true);
   });
 
-  it("is not cut short by the role's own time limits", async () => {
+  it('ignores the time limits of its role', async () => {
     const { rows } = await client.query<{ database: string }>('SELECT current_database() AS database');
     await client.query(`ALTER DATABASE ${rows[0]?.database} SET statement_timeout = 300`);
     // New in Postgres 17.
@@ -195,7 +195,7 @@ describe('a database whose rows came by logical replication, without sequences',
   });
 });
 
-it('each row of each table can be changed while all tables are published', async () => {
+it('every table has a replica identity, so that its rows can be changed while it is published', async () => {
   const url = await createDatabase();
   const lacking = await queryOnce(
     url,
@@ -237,7 +237,7 @@ describe('a version of the service', () => {
     expect(await migrate(url)).toEqual([]);
   });
 
-  it('refuses a schema that a newer version has narrowed, and says what to deploy', async () => {
+  it('refuses a schema that a newer version made incompatible, and says what to deploy', async () => {
     await record('9999-without-something.breaking');
     const refusal = /too new .*\(9999-without-something\.breaking\)\. Deploy the version that made it\./;
     await expect(checkSchema(pool)).rejects.toThrow(refusal);
@@ -264,7 +264,7 @@ describe('a running process when a migration changes the columns of its prepared
   });
   afterAll(() => Promise.all([system?.stop(), pos?.stop(), rm(dir, { recursive: true, force: true })]));
 
-  it('continues both journeys', async () => {
+  it('continues to place orders and to apply webhooks', async () => {
     const url = await system.webhookUrl('club-1');
     const goesItsWay = async (): Promise<void> => {
       const { serviceOrderId } = await system.placeOrder();
@@ -306,7 +306,7 @@ const TAKES_AWAY =
   /\bDROP\s+(?:TABLE|COLUMN|TYPE|FUNCTION|VIEW|DEFAULT)\b|\bRENAME\b|\bSET\s+NOT\s+NULL\b|\bALTER\s+(?:COLUMN\s+)?\S+\s+(?:SET\s+DATA\s+)?TYPE\b(?!\s+text\s+COLLATE\s+"C")|\bADD\s+(?:CONSTRAINT|CHECK|FOREIGN|UNIQUE|PRIMARY)\b(?![^;]*\bNOT\s+VALID\b)|\bADD\s+COLUMN\s+(?:IF\s+NOT\s+EXISTS\s+)?\S+\s+[^,;]*\bNOT\s+NULL\b(?![^,;]*\bDEFAULT\b)(?<!\bDEFAULT\b[^,;]*)/i;
 
 describe('a migration that removes something', () => {
-  it('has it in its name', async () => {
+  it('has a name that ends in .breaking', async () => {
     for (const name of (await namesIn(MIGRATIONS)).filter((name) => !name.endsWith('.breaking'))) {
       const text = (await readFile(join(MIGRATIONS, `${name}.sql`), 'utf8')).replaceAll(/--.*$/gm, '');
       // What a function does when it is called, the migration does not do.

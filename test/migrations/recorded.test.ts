@@ -80,7 +80,7 @@ async function restore({ migrations, recordedAt, rows }: Recording): Promise<str
   return url;
 }
 
-it('every released version has its recording: npm run record', async () => {
+it('every released version has a recording', async () => {
   const sections = (await readFile(new URL('CHANGELOG.md', ROOT), 'utf8')).matchAll(/^## (\d+\.\d+\.\d+)\b/gm);
   let tags = '';
   try {
@@ -96,7 +96,7 @@ it('every released version has its recording: npm run record', async () => {
   expect(recordings).toEqual(expect.arrayContaining(released));
 });
 
-describe.each(recordings)('the records of version %s', (version) => {
+describe.each(recordings)('with the data of version %s', (version) => {
   let recording: Recording;
   let known: Known;
   let system: System;
@@ -182,7 +182,7 @@ describe.each(recordings)('the records of version %s', (version) => {
     expect(await system.placement('failed')).toMatchObject({ state: 'failed', cause: { code: 'pos_rejected_order' } });
   });
 
-  it('webhooks with each outcome are listed and shown with what was in them', async () => {
+  it('webhooks with each outcome are listed, and shown with their bodies', async () => {
     const webhooks = await list('/webhooks', 'webhooks');
     const ids = webhooks.map(({ webhookId }) => webhookId);
     expect(ids).toEqual(expect.arrayContaining(recorded('webhooks').map(({ id }) => id)));
@@ -194,7 +194,7 @@ describe.each(recordings)('the records of version %s', (version) => {
     }
   });
 
-  it('its token, session, grant and audit still work', async () => {
+  it('its operator token, session, grant and audit still work', async () => {
     const headers = { cookie: known.cookie, ...OWN_PAGE };
     expect((await sendAsIs(system.urls[0] ?? '', '/console/api/orders', { headers })).status).toBe(200);
     const other = { cookie: `${known.cookie}x`, ...OWN_PAGE };
@@ -207,7 +207,7 @@ describe.each(recordings)('the records of version %s', (version) => {
     expect(actions).toEqual(expect.arrayContaining(recorded('audit').map(({ action }) => action)));
   });
 
-  it('its token and the encrypted settings of a location still work', async () => {
+  it('its webhook token and the encrypted settings of a location still work', async () => {
     const report = { serviceOrderId: 'completed', status: 'completed' };
     expect(await send('club-1', report)).toEqual({ status: 200, outcome: 'duplicate' });
     // The settings have the secret, and it counts.
@@ -215,7 +215,7 @@ describe.each(recordings)('the records of version %s', (version) => {
     expect(await send('club-9', report)).toMatchObject({ status: 401 });
   });
 
-  it('a message in the outbox is published, and a refresh is done', async () => {
+  it('a message in the outbox is published, and a changed order is fetched again', async () => {
     const [message] = recorded('outbox');
     const sequence = message?.['sequence'];
     await until(() => system.live('open').some((live) => live.sequence === sequence && live.status === 'ready'));

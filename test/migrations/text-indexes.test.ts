@@ -8,7 +8,7 @@ it('the database of the tests sorts text by language, and not by bytes', async (
   expect(await queryOnce(url, `SELECT 'a' < 'B' AS as_words`)).toEqual([{ as_words: true }]);
 });
 
-it('every index over text compares bytes nevertheless', async () => {
+it('every index over text sorts by bytes', async () => {
   // Of a type without a collation, it is 0.
   const rows = await queryOnce(
     url,

@@ -79,7 +79,7 @@ describe('the backlog', () => {
     return scrape(system.urls[0] ?? '');
   };
 
-  it('is sampled and shown in the metrics', async () => {
+  it('is in the metrics after each measurement', async () => {
     const read = await sampled();
     expect(read.value('expediter_placements_open', { state: 'waiting' })).toBe(4);
     expect(read.value('expediter_placements_open', { state: 'held' })).toBe(2);
@@ -109,7 +109,7 @@ describe('the backlog', () => {
     expect(read.value('expediter_integration_silent_seconds', { integration: 'square' })).toBeUndefined();
   });
 
-  it('is left out while Postgres is away, and the scrape is answered', async () => {
+  it('is missing from the metrics while Postgres is away', async () => {
     const name = new URL(system.databaseUrl).pathname.slice(1);
     const server = system.databaseUrl.replace(name, 'postgres');
     await queryOnce(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
@@ -130,7 +130,7 @@ describe('the backlog', () => {
   });
 });
 
-describe('a sample of the backlog', () => {
+describe('a measurement of the backlog', () => {
   const AT_REST = {
     readiness: () => ({ ready: true, database: 'up' as const }),
     spill: undefined,
@@ -147,7 +147,7 @@ describe('a sample of the backlog', () => {
   afterAll(() => pool.end());
   const sample = (from = pool): ReturnType<typeof sampleBacklog> => sampleBacklog(from, { PLACEMENT_DEADLINE_S: 1800 });
 
-  it('is not taken by a scrape, which opens no connection', async () => {
+  it('does not happen during a scrape, which opens no connection', async () => {
     const pools = openDatabase(databaseUrl, 5, () => {});
     const metrics = createMetrics({
       integrations: ['standard'],
@@ -161,7 +161,7 @@ describe('a sample of the backlog', () => {
     await Promise.all([pools.pool.end(), pools.flushPool.end()]);
   });
 
-  it('that fails while Postgres is up shows nothing, rather than old numbers', async () => {
+  it('that fails removes the old numbers from the metrics', async () => {
     const { pool: main, flushPool } = openDatabase(databaseUrl, 5, () => {});
     const observing = startObserving({
       isRead: true,

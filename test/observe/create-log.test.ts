@@ -9,7 +9,7 @@ function logOf(value: object): string {
   return written;
 }
 
-it('an error of Postgres that quotes a row or a value is logged only by its code', async () => {
+it('an error of Postgres that quotes a row or a value is logged with its code only', async () => {
   const pool = new pg.Pool({ connectionString: await createDatabase() });
   const failures = await Promise.all(
     [
@@ -47,7 +47,7 @@ it('any other error is logged with its message, code and stack, and without its 
   expect(line.err).not.toHaveProperty('request');
 });
 
-it('a request is logged only by its method, because its URL has the token', () => {
+it('a request is logged with its method only, because its URL has the token', () => {
   expect(logOf({ req: { method: 'POST', url: '/webhook/x/y?token=secret' } })).not.toContain('secret');
 });
 

@@ -31,7 +31,7 @@ async function told(name: string, labels?: Record<string, string>): Promise<numb
   return (await scrape(system.urls[0] ?? '')).value(`expediter_follow_${name}`, labels);
 }
 
-it('streams are counted, refusals by reason, and the delay of each message', async () => {
+it('the metrics count open streams, refusals by reason, and the delay of each message', async () => {
   const [one, other] = await Promise.all([follow(), follow()]);
   expect((await follow()).status).toBe(503);
   expect((await follow('eyJhbGciOiJub25lIn0.e30.')).status).toBe(401);
@@ -52,7 +52,7 @@ it('streams are counted, refusals by reason, and the delay of each message', asy
   expect(system.logged.join('')).not.toContain('eyJ');
 });
 
-it('an operator at another process sees that a member is watching, until the process stops', async () => {
+it('another process shows that a member is watching, until the process with the stream stops', async () => {
   const headers = { authorization: `Bearer ${OPERATOR_TOKEN}` };
   const isWatching = async (): Promise<boolean> => {
     const answer = await fetch(`${system.urls[1]}/v1/orders/${serviceOrderId}`, { headers });
@@ -64,7 +64,7 @@ it('an operator at another process sees that a member is watching, until the pro
   expect(await isWatching()).toBe(false);
 });
 
-it('the log has only problems of streams that somebody must fix, and refused strangers do not flood it', () => {
+it('the log has only the problems of streams, and at most 20 equal lines of them', () => {
   const lines: string[] = [];
   const write =
     (level: string) =>

@@ -16,7 +16,7 @@ const tokens = (): Promise<Record<string, unknown>[]> =>
 const heard = (): Promise<Record<string, unknown>[]> => system.query('SELECT * FROM location_last_seen');
 const isNow = (at: unknown): boolean => Math.abs(Number(at) - Date.now()) < 60_000;
 
-it('a process that stops stores when a location was last heard, and the use of its tokens', async () => {
+it('at its stop a process stores when a location last sent a webhook, and with which token', async () => {
   const [used, unused] = [await system.webhookUrl('club-1'), await system.webhookUrl('club-1')];
   expect(unused).not.toBe(used);
   expect((await post(used, { eventType: 'menu.changed' })).status).toBe(200);
@@ -30,7 +30,7 @@ it('a process that stops stores when a location was last heard, and the use of i
   expect(second).toMatchObject({ last_used_at: null });
 });
 
-it('an older time does not replace a newer one, and a removed location causes no error', async () => {
+it('an older time of the last webhook does not replace a newer one', async () => {
   const [{ token_id: tokenId } = {}] = await tokens();
   const late = recordLastSeen(system.pool);
   late.observe(webhook('club-1', String(tokenId)));
@@ -42,7 +42,7 @@ it('an older time does not replace a newer one, and a removed location causes no
   expect((await tokens())[0]?.['last_used_at']).toBe(Infinity);
 });
 
-it('times that could not be stored are stored later', async () => {
+it('times of webhooks that could not be stored are stored later', async () => {
   const [{ token_id: tokenId } = {}] = await tokens();
   await system.query('DELETE FROM location_last_seen');
   let away = true;

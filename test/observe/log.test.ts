@@ -70,14 +70,14 @@ describe('the log line of a webhook', () => {
     expect(system.logged.filter((line) => line.includes(serviceOrderId))).toHaveLength(1);
   });
 
-  it('names the order even if the webhook has only the POS id', async () => {
+  it('has the id of the order even if the webhook has only the POS id', async () => {
     const [serviceOrderId, providerOrderId] = [`order-${randomUUID()}`, `pos-${randomUUID()}`];
     await system.seedOrder({ serviceOrderId, locationId: 'club-1', providerOrderId });
     const [line] = await linesAbout('webhook', () => post(url, statusWebhook({ providerOrderId, status: 'READY' })));
     expect(line).toMatchObject({ serviceOrderId, outcome: 'applied' });
   });
 
-  it('does not name an order that is not ours, because the text may be anything', async () => {
+  it('has no id of an unknown order, because the POS may send any text', async () => {
     await linesAbout('webhook', () => post(url, statusWebhook({ serviceOrderId: 'Ada Lovelace', status: 'READY' })));
     expect(system.logged.join('')).not.toContain('Ada');
   });
@@ -106,7 +106,7 @@ describe('the log line of a webhook', () => {
     });
   });
 
-  it('has no part of the URL if the webhook is refused', async () => {
+  it('has no part of the URL if the webhook is refused with 401', async () => {
     const [line] = await linesAbout('webhook refused', () =>
       post(`${system.urls[0]}/webhook/made-up/somewhere?token=made-up-too`, {}),
     );
@@ -118,7 +118,7 @@ describe('the log line of a webhook', () => {
     expect(system.logged.join('')).not.toMatch(/made-up|somewhere/);
   });
 
-  it('is written for a few of many refused webhooks, with their number', async () => {
+  it('is written for a few of many refused webhooks, with the number of the others', async () => {
     const wrong = `${system.urls[0]}/webhook/standard/club-1?token=wrong`;
     system.logged.length = 0;
     const began = performance.now();
@@ -163,7 +163,7 @@ describe('the log lines of an order, one for the signal and one for each attempt
     expect(about[0]).toMatchObject({ outcome: 'recorded', reqId: expect.any(String), messageId: '1' });
   });
 
-  it('are written for attempts without a result too', async () => {
+  it('are also written for attempts that will be repeated', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 429 } : undefined);
     const [line] = await linesAbout('order not placed yet; it will be retried', place);
     expect(line).toMatchObject({
@@ -174,7 +174,7 @@ describe('the log lines of an order, one for the signal and one for each attempt
     });
   });
 
-  it('are an error if an operator must fix something, once however often it is tried', async () => {
+  it('are one error for a held order, however often it is tried', async () => {
     let serviceOrderId = '';
     const [line] = await linesAbout('order held: needs an operator', async () => {
       serviceOrderId = await place({ locationId: 'not-configured' });

@@ -83,8 +83,8 @@ async function whileLocked(table: string, action: () => Promise<unknown>): Promi
   }
 }
 
-describe('a job', () => {
-  it('is counted by outcome', async () => {
+describe('a background job', () => {
+  it('is counted as done or failed', async () => {
     const work = 'sweep of parked events';
     const series = 'expediter_background_work_total';
     const again = await startSystem({ databaseUrl: system.databaseUrl, jobs: [work], env: { OPERATOR_TOKEN } });
@@ -103,7 +103,7 @@ describe('a job', () => {
   });
 });
 
-describe('a webhook is counted', () => {
+describe('the metrics count a webhook', () => {
   const send: Record<string, () => Promise<unknown>> = {
     applied: async () => post(url, statusWebhook({ serviceOrderId: await seeded(), status: 'READY' })),
     duplicate: async () => {
@@ -132,7 +132,7 @@ describe('a webhook is counted', () => {
     not_committed: () => whileLocked('webhooks', () => hurried(() => post(url, { eventType: 'menu.changed' }))),
   };
 
-  it.each(Object.keys(send))('%s', async (outcome) => {
+  it.each(Object.keys(send))('as %s', async (outcome) => {
     await counts('expediter_webhooks_total', { integration: 'standard', outcome }, send[outcome] ?? (async () => {}));
   });
 
@@ -141,7 +141,7 @@ describe('a webhook is counted', () => {
     await counts('expediter_webhooks_dropped_total', labels, () => post(url, 'no JSON'));
   });
 
-  it('with its duration and the size of its batch', async () => {
+  it('with its duration, and its batch with size and duration', async () => {
     const before = await now();
     await counts(
       'expediter_webhook_duration_seconds_count',
@@ -155,7 +155,7 @@ describe('a webhook is counted', () => {
   });
 });
 
-describe('labels', () => {
+describe('the labels of the metrics', () => {
   it('are never chosen by the sender: any unknown name in the URL becomes "unknown"', async () => {
     for (const name of ['made-up', 'constructor', '__proto__', 'standard applied', 'x'.repeat(300)]) {
       await counts('expediter_webhooks_total', { integration: 'unknown', outcome: 'unauthorized' }, () =>
@@ -168,7 +168,7 @@ describe('labels', () => {
     );
   });
 
-  it('name no location, no order and no token', async () => {
+  it('have no location, no order and no token', async () => {
     const serviceOrderId = await place();
     const { text } = await now();
     for (const word of ['club-1', serviceOrderId, new URL(url).searchParams.get('token') ?? '']) {
@@ -178,7 +178,7 @@ describe('labels', () => {
 });
 
 describe('the metrics of an order', () => {
-  it('count it at each step', async () => {
+  it('count its signal, its fetch, its ticket and its live messages', async () => {
     const before = await now();
     await system.signal(await place());
     await system.finish('relay');
@@ -201,7 +201,7 @@ describe('the metrics of an order', () => {
     expect(took('expediter_live_lag_seconds_sum')).toBeGreaterThan(0);
   });
 
-  it('count a signal without an order id, and one without a token of Pub/Sub', async () => {
+  it('count a signal without an order id as poison, and one without a valid token as unauthorized', async () => {
     const token = await system.pubsub.signPushToken({
       aud: 'https://expediter.test/pubsub/push',
       email: 'push@test-project.iam.gserviceaccount.com',
@@ -269,14 +269,14 @@ describe('the metrics of an order', () => {
     });
   });
 
-  it('count an order that the platform does not have yet', async () => {
+  it('count an order that the platform does not have yet as missing', async () => {
     await counts('expediter_refetches_total', { outcome: 'missing' }, async () => {
       await system.signal(sampleOrder().serviceOrderId);
       await system.round('placements');
     });
   });
 
-  it('count a live message that the topic refuses', async () => {
+  it('count a live message that Pub/Sub refuses as failed', async () => {
     system.pubsub.faults.publishError = () => 14;
     await post(url, statusWebhook({ serviceOrderId: await seeded(), status: 'READY' }));
     await counts('expediter_live_messages_total', { outcome: 'failed' }, () => system.round('relay'));
@@ -290,7 +290,7 @@ describe('the metrics of an order', () => {
     expect((await now()).value(name, labels)).toBe(0);
   });
 
-  it('count a conflict', async () => {
+  it('count a conflict between two POS ids', async () => {
     const [mine, pos1] = [await seeded(), `pos-${randomUUID()}`];
     await seeded({ providerOrderId: pos1 });
     await counts('expediter_conflicts_total', { integration: 'standard' }, () =>
@@ -318,7 +318,7 @@ describe('the metrics of a process', () => {
     }
   });
 
-  it('the process uses all connections that carry webhooks, so that none is closed as idle and loses its plans', async () => {
+  it('a check of Postgres uses all connections that carry webhooks, so that none is closed as idle', async () => {
     const carriers = (): Promise<unknown[]> =>
       system.query(
         `SELECT pid FROM pg_stat_activity

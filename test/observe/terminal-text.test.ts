@@ -11,7 +11,7 @@ const UNPRINTED = {
 };
 
 it.each(Object.entries(UNPRINTED))(
-  '%s in an id of a POS is shown escaped, and means the same in JSON',
+  '%s in an id of a POS is shown escaped, and JSON with it stays equal',
   (_what, chars) => {
     for (const char of chars) {
       const id = `T-1${char}23`;
@@ -27,6 +27,6 @@ it('ids that differ only in invisible characters are shown differently', () => {
   expect(new Set(shown.map((each) => each.trim())).size).toBe(shown.length);
 });
 
-it('letters of any language and the lines of a text stay as they are', () => {
+it('letters of any language, line ends and tabs stay as they are', () => {
   for (const text of ['Käse 日本 عربى 🍕 #12/3', '{"a":\n\t1}']) expect(terminalText(text)).toBe(text);
 });

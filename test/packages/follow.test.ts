@@ -157,7 +157,7 @@ describe('the updates that the page gets', () => {
     },
   );
 
-  it('continue after the last one, wherever the connection is cut', async () => {
+  it('continue after the last complete update, wherever the connection is cut', async () => {
     const text = Buffer.from(event('orderStatusChanged', 2, 'käse'));
     const cuts = ['id: 2', 'event: order', 'k\xc3', '"}', '"}\n'].map(
       (until) => text.indexOf(Buffer.from(until, 'latin1')) + until.length,
@@ -185,7 +185,7 @@ describe('the updates that the page gets', () => {
     }
   });
 
-  it('come once for each sequence, without repeats and older snapshots', async () => {
+  it('come once for each sequence number, without older snapshots', async () => {
     begin([saying(snapshot(0), message(1), message(1), snapshot(1), snapshot(4), message(3), message(5), snapshot(5))]);
     await untilTold(5);
     await pass(250);
@@ -217,7 +217,7 @@ describe('the updates that the page gets', () => {
     await until(() => vi.mocked(console.error).mock.calls.length === 4);
   });
 
-  it('end when the page stops the stream, including those that have already arrived', async () => {
+  it('end when the page stops the stream, even if others have already arrived', async () => {
     begin([saying(snapshot(1), message(2), EXPIRED, END)], {
       onUpdate({ sequence }) {
         told.push(sequence);
@@ -302,7 +302,7 @@ describe("the client's token", () => {
 });
 
 describe("the client's connection", () => {
-  it('is opened again after a cut when the service asks for it, without a message to the page', async () => {
+  it('is opened again after the pause that the service asks for, without a message to the page', async () => {
     begin([closing('retry: 3000\n\n', snapshot(1)), saying(message(2))]);
     await untilTold(2);
     await pass(2_750);
@@ -312,7 +312,7 @@ describe("the client's connection", () => {
     expect(told).toEqual(['connected', ['snapshot', 1, 'preparing'], ['message', 2, 'preparing']]);
   });
 
-  it('that cannot be restored causes `late` after 5 s, and pauses are short again after it was restored', async () => {
+  it('that cannot be restored causes `late` after 5 s', async () => {
     begin([closing(snapshot(1)), cutting, cutting, cutting, closing(message(2)), saying(message(3))]);
     await untilTold(2);
     await pass(4_750);
@@ -383,7 +383,7 @@ describe("the client's connection", () => {
     await untilTold(3);
   });
 
-  it('that is answered with something other than a stream fails', async () => {
+  it('that is answered with HTML counts as failed', async () => {
     begin([(response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Log in</h1>')]);
     await pass(60_000);
     expect(told).toEqual(['late']);

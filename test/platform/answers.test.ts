@@ -38,18 +38,21 @@ it.each<[string, type: string | undefined, body: unknown, readonly [service: str
     { data: null, errors: { message: 'no' } },
     ['platform_failing', 'with an error for a made-up order id: no'],
   ],
-])('the service and doctor read an answer %s alike', async (_what, type, body, [service, doctor]) => {
-  const headers = type === undefined ? {} : { 'content-type': type };
-  const server = await serveHttp((_request, response) => {
-    response.writeHead(200, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
-  });
-  const module = await loadOrderModule({});
-  const fetchData = orderDataFetcher({ url: server.url, token: undefined, module, warn: () => {} });
-  const data = await fetchData('order-1').catch((error: Error) => error);
-  const checks = examinePlatform(await queryPlatform({ ORDER_API_URL: server.url, ORDER_API_TOKEN: 'x' }));
-  await server.stop();
-  const found =
-    data instanceof Error ? (data.cause as { code: string }).code : data === undefined ? 'missing' : 'order';
-  expect(found).toBe(service);
-  expect(checks[0]?.found).toContain(doctor);
-});
+])(
+  'the service and `expediter doctor` read an answer of the platform alike: %s',
+  async (_what, type, body, [service, doctor]) => {
+    const headers = type === undefined ? {} : { 'content-type': type };
+    const server = await serveHttp((_request, response) => {
+      response.writeHead(200, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
+    });
+    const module = await loadOrderModule({});
+    const fetchData = orderDataFetcher({ url: server.url, token: undefined, module, warn: () => {} });
+    const data = await fetchData('order-1').catch((error: Error) => error);
+    const checks = examinePlatform(await queryPlatform({ ORDER_API_URL: server.url, ORDER_API_TOKEN: 'x' }));
+    await server.stop();
+    const found =
+      data instanceof Error ? (data.cause as { code: string }).code : data === undefined ? 'missing' : 'order';
+    expect(found).toBe(service);
+    expect(checks[0]?.found).toContain(doctor);
+  },
+);

@@ -40,7 +40,7 @@ describe('an amount', () => {
     [0.1 + 0.2, 'EUR', 30],
     [1.005, 'KWD', 1005],
     [19.99 * 100, 'JPY', 1999],
-  ])('%j %s becomes %j', (amount, currency, units) => {
+  ])('of %j %s becomes %j minor units', (amount, currency, units) => {
     expect(toMinorUnits(amount, currency)).toBe(units);
   });
 
@@ -91,11 +91,11 @@ describe('a time', () => {
     ['2026-11-21 18:30:00+0200', 'UTC', '2026-11-21T16:30:00+00:00'],
     ['20261121T183059.999-03', 'America/St_Johns', '2026-11-21T18:00:59-03:30'],
     ['1999-12-31T23:59:59,5', 'Asia/Kolkata', '1999-12-31T23:59:59+05:30'],
-  ])('%j by the clocks of %s is %s', (time, zone, found) => {
+  ])('%j in the time zone %s becomes %s', (time, zone, found) => {
     expect(timeInZone(time, zone)).toBe(found);
   });
 
-  it('that the clocks skip becomes the next one, and one that they show twice becomes the first', () => {
+  it('that the clock skips is moved forward, and a time that it shows twice is the first of both', () => {
     expect(timeInZone('2026-03-29T02:30', 'Europe/Berlin')).toBe('2026-03-29T03:30:00+02:00');
     expect(timeInZone('2026-10-25T02:30', 'Europe/Berlin')).toBe('2026-10-25T02:30:00+02:00');
     // Half an hour, on the other side of the equator; and a day, on the other side of the date line.
@@ -122,7 +122,7 @@ describe('a time', () => {
     expect(error).toMatchObject({ code: 'zone_unknown', field: 'wantedFor' });
   });
 
-  it('since 1970 must be in this century, so that a wrong unit is noticed', () => {
+  it('as a number since 1970 is refused if it is not in this century', () => {
     expect(timeSinceEpoch(1_795_282_200, 's')).toBe('2026-11-21T17:30:00.000Z');
     expect(timeSinceEpoch('1795282200123', 'ms')).toBe('2026-11-21T17:30:00.123Z');
     for (const [count, unit] of [
@@ -177,7 +177,7 @@ it.each<[string, (value: unknown) => unknown, string]>([
 });
 
 describe('names and streets', () => {
-  it('are joined without missing parts', () => {
+  it('are joined without those that are missing', () => {
     expect(joinName(' Ada ', null, '', 'Lovelace')).toBe('Ada Lovelace');
     expect(joinName(undefined, 'Murasaki')).toBe('Murasaki');
     expect(joinStreet('Lindenstraße', '14')).toBe('Lindenstraße 14');

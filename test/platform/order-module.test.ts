@@ -44,7 +44,7 @@ async function moduleOf(name: string, text: string): Promise<string> {
 
 const QUERY = "export const query = 'query Q($id: ID!) { shop { purchase(id: $id) { id } } }';";
 
-describe('the example', () => {
+describe('the example of an order module', () => {
   let feast: Awaited<ReturnType<typeof servePlatform>>;
   let pos: Pos;
   let system: System;
@@ -66,7 +66,7 @@ describe('the example', () => {
   it.each([
     ['B-1001', { type: 'pickup', requestedAt: '2026-11-21T18:30:00+01:00' }, { total: 3660, currency: 'EUR' }],
     ['T-2001', { type: 'delivery', destination: { line1: '1-8-5 Jingumae' } }, { total: 1640, currency: 'JPY' }],
-  ])('brings %s to its POS', async (orderId, fulfillment, money) => {
+  ])('sends the order %s to its POS', async (orderId, fulfillment, money) => {
     expect(await system.signal(orderId)).toBe(204);
     await system.round('placements');
     expect(pos.tickets.map(({ serviceOrderId }) => serviceOrderId)).toContain(orderId);
@@ -74,7 +74,7 @@ describe('the example', () => {
     expect(row?.['contents']).toMatchObject({ serviceOrderId: orderId, fulfillment, money });
   });
 
-  it('ends an order that the mapper skips without a ticket or message, until a signal finds it changed', async () => {
+  it('withdraws an order that the mapper skips, and sends it when a signal finds it changed', async () => {
     const [table] = purchases;
     feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'DINE_IN' });
     const over = async (): Promise<unknown> => {
@@ -93,7 +93,7 @@ describe('the example', () => {
     expect(pos.tickets.filter(({ serviceOrderId }) => serviceOrderId === 'D-3001')).toHaveLength(1);
   });
 
-  it('treats an order that Feast does not have as missing', async () => {
+  it('lets an order that Feast does not have wait as missing', async () => {
     await system.signal('B-9999');
     await system.round('placements');
     expect(await system.placement('B-9999')).toMatchObject({ state: 'waiting', cause: { code: 'order_missing_yet' } });
@@ -106,7 +106,7 @@ function refetching(url: string, module: OrderModule, warn = (_problem: string):
   return () => refetch('x').catch((error: unknown) => error);
 }
 
-it('names the cause of an unusable answer, without quoting it', async () => {
+it('the error about an unusable answer of the platform names the cause, without quoting the answer', async () => {
   const url = await serve('Ada');
   const module = await loadOrderModule({});
   const refused = /no usable answer\. 127\.0\.0\.1:2: no service listens there \(ECONNREFUSED\)$/;
@@ -177,7 +177,7 @@ it('the type of a mapper’s order agrees with the schema in every field', () =>
   expectTypeOf<keyof OrderInput>().toEqualTypeOf<keyof CanonicalOrder>();
 });
 
-describe('an answer', () => {
+describe('an answer of the platform', () => {
   const asking = async (answer: object, errorCode = '', warn = (_problem: string): void => {}) => {
     const text = `${QUERY}\nexport function toCanonicalOrder() { throw new TypeError('it was asked') }\n${errorCode}`;
     const module = await loadOrderModule({ ORDER_MODULE: await moduleOf(`asked-${errorCode}`.slice(0, 100), text) });
@@ -196,11 +196,11 @@ describe('an answer', () => {
         errors: [{ message: 'none', path: ['shop', 'purchase'], extensions: { code: 'NOT_FOUND' } }],
       },
     ],
-  ])('%s means no order, and the mapper is not called', async (_what, answer) => {
+  ])('%s means that the order does not exist', async (_what, answer) => {
     expect(await ask(answer)).toBeUndefined();
   });
 
-  it('with an error at a nested path does not mean that the order is missing', async () => {
+  it('with an error at a nested path means to try again, not that the order is missing', async () => {
     const errors = [{ message: 'sold', path: ['shop', 'purchase', 'item'], extensions: { code: 'NOT_FOUND' } }];
     expect(await ask({ data: { shop: null }, errors })).toMatchObject({ name: 'TryAgain' });
     expect(await ask({ data: { shop: { purchase: { id: 'x' } } }, errors })).toMatchObject({ name: 'TryAgain' });
@@ -218,7 +218,7 @@ describe('an answer', () => {
     expect(await judge(unknown)).toMatchObject({ cause: { code: 'platform_refuses_us' } });
   });
 
-  it("with the platform's own codes is judged by the module's errorCode, or else by the codes", async () => {
+  it("with codes of the platform is read by the module's errorCode", async () => {
     const errorCode = `export const errorCode = ({ message, path, extensions }) => {
       if (message === 'wait') return 'INTERNAL_SERVER_ERROR';
       return { PermissionDenied: 'FORBIDDEN', GONE: 'NOT_FOUND', BAD_ID: 'BAD_USER_INPUT' }[extensions?.exception.code];
@@ -240,7 +240,7 @@ describe('an answer', () => {
     expect(await judge('', { extensions: { ...own, code: 4 } })).toMatchObject({ name: 'TryAgain' });
   });
 
-  it('for which errorCode throws keeps its codes, with one warning that has no message of the error', async () => {
+  it('for which errorCode throws is read by its own codes, with one warning', async () => {
     const warned: string[] = [];
     const throwing = `export const errorCode = ({ message }) => {
       throw new TypeError(message);
@@ -254,12 +254,12 @@ describe('an answer', () => {
     ]);
   });
 
-  it('with a value goes to the mapper', async () => {
+  it('with a value is passed to the mapper', async () => {
     expect(await ask({ data: { purchases: { total: 0 } } })).toMatchObject({ cause: { code: 'order_mapper_threw' } });
   });
 });
 
-describe('a module or its document is refused at the start', () => {
+describe('the service does not start with an order module', () => {
   const mapper = 'export function toCanonicalOrder() { return null }';
   it.each([
     ['without a query', mapper, 'must export a text "query"'],
@@ -269,17 +269,33 @@ describe('a module or its document is refused at the start', () => {
       `${QUERY} export async function toCanonicalOrder() {}`,
       '"toCanonicalOrder" that is async',
     ],
-    ['with odd variables', `${QUERY} ${mapper} export const variables = 1`, 'a "variables" that is not a function'],
-    ['with odd codes', `${QUERY} ${mapper} export const errorCode = {}`, 'a "errorCode" that is not a function'],
-    ['with odd headers', `${QUERY} ${mapper} export const headers = {}`, 'a "headers" that is not a function'],
-    ['with no GraphQL', `export const query = 'order of id'; ${mapper}`, 'is not a GraphQL document'],
-    ['with a mutation', `export const query = 'mutation { order { id } }'; ${mapper}`, 'must be exactly one query'],
+    [
+      'whose variables are not a function',
+      `${QUERY} ${mapper} export const variables = 1`,
+      'a "variables" that is not a function',
+    ],
+    [
+      'whose errorCode is not a function',
+      `${QUERY} ${mapper} export const errorCode = {}`,
+      'a "errorCode" that is not a function',
+    ],
+    [
+      'whose headers are not a function',
+      `${QUERY} ${mapper} export const headers = {}`,
+      'a "headers" that is not a function',
+    ],
+    ['whose query is not GraphQL', `export const query = 'order of id'; ${mapper}`, 'is not a GraphQL document'],
+    [
+      'whose query is a mutation',
+      `export const query = 'mutation { order { id } }'; ${mapper}`,
+      'must be exactly one query',
+    ],
     [
       'whose query needs an unknown variable',
       `export const query = 'query($code: ID!, $lang: String = "de") { order(code: $code) { id } }'; ${mapper}`,
       'needs the variable $code',
     ],
-    ['that is no TypeScript', 'not {', 'cannot be loaded'],
+    ['that is not valid TypeScript', 'not {', 'cannot be loaded'],
   ])('%s', async (name, text, message) => {
     const path = await moduleOf(name, text);
     const error = await loadOrderModule({ ORDER_MODULE: path }).catch((error: unknown) => error);

@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-it('the bundle knows its version, the console and the migrations', async () => {
+it('the bundle contains its version, the console and the migrations', async () => {
   const get = (path: string): Promise<Response> =>
     fetch(main.operatorUrl + path, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}` } });
   expect(await (await get('/openapi.json')).json()).toMatchObject({ info: { version } });
@@ -49,7 +49,7 @@ it('the bundle knows its version, the console and the migrations', async () => {
   expect(migrated).toEqual({ code: 0, out: '{"migrated":[]}\n', error: '' });
 });
 
-it('an error of a mapper names the place in the mapper, and not in our functions', async () => {
+it('an error in a mapper is stored with the line of the mapper, not with a line of the service', async () => {
   const { serviceOrderId } = await system.placeOrder();
   const placement = await until(async () => {
     const row = await system.placement(serviceOrderId);

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it, onTestFinished } from 'vitest';
 
-it('a worker whose runner is gone ends, although a timer keeps it alive', async () => {
+it('a test worker ends when its runner is gone, although a timer is running', async () => {
   const worker = fork('setInterval(() => {}, 1_000); process.send("runs");', {
     execPath: process.execPath,
     execArgv: [...process.execArgv, '--eval'],

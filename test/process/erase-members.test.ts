@@ -52,7 +52,7 @@ describe('erasing the member data of ended orders', () => {
     await another.stop();
   });
 
-  it('works for an order with hundreds of thousands of repeated webhooks, while others arrive', async () => {
+  it('succeeds for an order with 400,000 repeated webhooks, while another webhook arrives', async () => {
     await seedEnded('flooded', 'other');
     await system.query(
       `INSERT INTO status_events (service_order_id, webhook_id, status, native_status, outcome, recorded_at)
@@ -72,7 +72,7 @@ describe('erasing the member data of ended orders', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('includes a webhook of the previous day, in the oldest partition', async () => {
+  it('includes a webhook in the partition of the day after its status event', async () => {
     await seedEnded('night');
     const [row] = await system.query(
       `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
@@ -91,7 +91,7 @@ describe('erasing the member data of ended orders', () => {
     expect(kept).toEqual({ body: Buffer.alloc(0), headers: {} });
   });
 
-  it('skips an order that cannot be erased, logs it, and does not delay webhooks for long', async () => {
+  it('skips and logs an order whose erasure takes too long, and does not make webhooks fail', async () => {
     await seedEnded('before', 'stuck', 'after');
     await system.query(
       `CREATE FUNCTION stick() RETURNS trigger LANGUAGE plpgsql AS
@@ -117,7 +117,7 @@ describe('erasing the member data of ended orders', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('also covers the answer of a POS to a call that is under way', async () => {
+  it('includes the answer of a POS to a call that ends after the erasure', async () => {
     await seedEnded('under-way', 'known');
     await system.query(
       `WITH p AS (

@@ -42,7 +42,7 @@ const seen = (database: string): Promise<unknown> =>
 const readOnly = async (): Promise<number | undefined> =>
   (await scrape(system.urls[0] ?? '')).value('expediter_database_read_only');
 
-it('a name that still leads to the old primary, now a standby, refuses webhooks only until it changes', async () => {
+it('webhooks are answered 500 while the database host leads to the old primary, and 200 when it has changed', async () => {
   // A batch writer waits one second for its first connection, which is short on a busy machine.
   await until(async () => (await answers()).join() === '200');
   expect(await readOnly()).toBe(0);
@@ -64,7 +64,7 @@ it('a name that still leads to the old primary, now a standby, refuses webhooks 
   expect(await readOnly()).toBe(0);
 });
 
-it('an idle connection whose server has become read-only is replaced before a webhook needs it', async () => {
+it('an idle connection is replaced before a webhook needs it if its server has become read-only', async () => {
   expect(await answers()).toEqual([200]);
   const backends = async (): Promise<unknown[]> => {
     const sql = `SELECT pid FROM pg_stat_activity WHERE application_name = 'expediter'`;

@@ -65,7 +65,7 @@ function readPackage(of: string): Package {
 }
 
 describe('the kit for third-party providers', () => {
-  it('runs the same suite as our own providers', () => {
+  it('has the version of the service, and the same major versions of its dependencies', () => {
     const { version, dependencies, devDependencies } = readPackage(PROJECT);
     const template = readPackage(TEMPLATE);
     expect(readPackage(kit).version).toBe(version);
@@ -76,7 +76,7 @@ describe('the kit for third-party providers', () => {
       expect(majorOf(range), name).toBe(`^${majorOf({ ...dependencies, ...devDependencies }[name] ?? '')}`);
   });
 
-  it('is small and needs only zod, and its suite also needs vitest', () => {
+  it('needs only zod, and its test suite also needs vitest', () => {
     const { peerDependencies, ...rest } = readPackage(kit);
     expect(rest).not.toHaveProperty('dependencies');
     const needed = (file: string): string[] =>
@@ -102,13 +102,13 @@ describe('the kit for third-party providers', () => {
     }
   });
 
-  it('has a template that passes types, lint and the suite', async () => {
+  it('has a template that passes the compiler, lint and the test suite', async () => {
     const bin = (name: string) => join(MODULES, '.bin', name);
     const lint = ['--config', join(PROJECT, '.oxlintrc.json'), '--type-aware', '--deny-warnings', 'src', 'test'];
     await Promise.all([runWell(acme, bin('oxlint'), lint), runWell(acme, 'npm', ['test', ...OFFLINE])]);
   });
 
-  it('throws errors that the service recognises by name', async () => {
+  it('throws errors that the service recognises, although their classes are others', async () => {
     const theirs = (await import(pathToFileURL(join(kit, 'dist/src/provider-kit.js')).href)) as Kit;
     const thrown = [
       [new theirs.TryAgain('later', { sent: false }), TryAgain],
@@ -123,7 +123,7 @@ describe('the kit for third-party providers', () => {
     }
   });
 
-  it('has schemas of its own, without changing those of the service', async () => {
+  it('does not change the schemas of the service when both are loaded', async () => {
     await import(pathToFileURL(join(kit, 'dist/src/provider-kit.js')).href);
     const system = await startSystem({ env: { OPERATOR_TOKEN } });
     const answer = await sendAsIs(system.urls[0] ?? '', '/openapi.json', {
@@ -156,7 +156,7 @@ describe('the kit for third-party providers', () => {
     });
   });
 
-  it('ends its guide with a demo of the provider and its simulator, from the signal to the handover', async () => {
+  it('has a template whose provider and simulator complete an order in npm run demo', async () => {
     const dir = join(folder, 'demo');
     const env = { PROVIDER_MODULES: join(acme, 'src/index.ts'), DATABASE_URL: await createDatabase() };
     const demo = runDemo(['--once', '--json', '--pos', join(acme, 'test/start-acme.ts'), '--dir', dir], { dir, env });

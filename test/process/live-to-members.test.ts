@@ -35,7 +35,7 @@ function code(heading: string, language: string): string {
   return new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(section)?.[1] ?? '';
 }
 
-it('the key and the token of the page open the stream of the order', async () => {
+it('the documented commands make a key and a follow token that are valid for the order', async () => {
   const commands = code('1. Switch it on', 'sh').split('\n');
   const toJwks = commands.slice(commands.findIndex((line) => line.startsWith('node '))).join('\n');
   const jwks = await runProgram('sh', ['-c', toJwks], {}, { cwd: folder });
@@ -49,7 +49,7 @@ it('the key and the token of the page open the stream of the order', async () =>
   expect(await verify(signed.out.trim())).toMatchObject({ serviceOrderId: ORDER });
 });
 
-it('the events of the page match the schemas, and show all fields', () => {
+it('the documented events match the schemas, and show all fields', () => {
   const schemas = { snapshot: MemberSnapshot.strict(), orderStatusChanged: MemberMessage.strict() };
   const fields = { snapshot: new Set<string>(), orderStatusChanged: new Set<string>() };
   const events = page.matchAll(/^id: (\d+)\nevent: (snapshot|orderStatusChanged)\ndata: (.+)$/gm);
@@ -70,7 +70,7 @@ it('the events of the page match the schemas, and show all fields', () => {
 type Gateway = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 type Publication = { version: number; data: object };
 
-describe('the program of the page', () => {
+describe('the documented program', () => {
   const message = {
     serviceOrderId: ORDER,
     locationId: 'club-1',
@@ -111,7 +111,7 @@ describe('the program of the page', () => {
     await until(() => pubsub.unacknowledged('member-gateway') === 0);
   }
 
-  it('publishes each step once to Centrifugo, without private fields, and repeats a refused one', async () => {
+  it('publishes each step once to Centrifugo, without private fields', async () => {
     const publications: Publication[] = [];
     let refusals = 1;
     await tell('centrifugo', (request, response, body) => {
@@ -133,7 +133,7 @@ describe('the program of the page', () => {
     expect(new Set(publications.map(({ version }) => version)).size).toBe(publications.length);
   });
 
-  it('publishes each step to a Mercure hub once, only for subscribers of the order', async () => {
+  it('publishes each step once to a Mercure hub, only for subscribers of the order', async () => {
     const updates = new Map<string, Record<string, string>>();
     let refusals = 1;
     await tell('mercure', (request, response, body) => {

@@ -33,7 +33,7 @@ it('a process without metrics and traces loads no packages for them', async () =
   expect(await loads({})).toEqual([]);
 });
 
-it('packages for metrics and traces are loaded on request', async () => {
+it('a process loads the packages for metrics and for sign-in only if they are configured', async () => {
   const metrics = (await loads({ OPERATOR_TOKEN })).join('\n');
   expect(metrics).toContain('prom-client');
   expect(metrics).toContain('http/operator');

@@ -43,7 +43,7 @@ async function readLines(): Promise<Line[]> {
 const messages = async (): Promise<string[]> => (await readLines()).map(({ message }) => message);
 const nths = (count: number): number[] => Array.from({ length: count }, (_, nth) => nth);
 
-it('log lines of one turn are written together, in order', async () => {
+it('log lines of one turn of the event loop are written at once', async () => {
   runWithLog(`
     for (let nth = 0; nth < 100; nth += 1) log.info('line ' + nth);
     await sleep(5);
@@ -56,7 +56,7 @@ it('log lines of one turn are written together, in order', async () => {
 });
 
 describe('a reader of the log that pauses', () => {
-  it('does not stop the process, and then gets every line in order', async () => {
+  it('does not block the process, and then gets every line', async () => {
     runWithLog(`
       let longest = 0;
       for (let turn = 0; turn < 10; turn += 1) {
@@ -72,7 +72,7 @@ describe('a reader of the log that pauses', () => {
     expect((await readLines()).map(({ nth }) => nth)).toEqual([...Array(10)].flatMap(() => nths(100)));
   });
 
-  it('for too long misses lines, and gets their number', async () => {
+  it('for too long loses lines, and gets their number', async () => {
     runWithLog(`
       fill(10_000);
       await sleep(50);
@@ -92,13 +92,13 @@ describe('a reader of the log that pauses', () => {
     expect((await readLines()).length).toBe(500);
   });
 
-  it('for ever does not prevent the process from ending', async () => {
+  it('for ever does not keep the process from its end', async () => {
     runWithLog(`fill(500); process.exit(7);`);
     expect(await once(child, 'exit')).toEqual([7, null]);
   });
 });
 
-it('a reader that is gone causes lost lines, and no crash', async () => {
+it('the process loses log lines and does not crash when the reader of the log is gone', async () => {
   runWithLog(`
     await sleep(100);
     fill(10);
@@ -115,7 +115,7 @@ it('a reader that is gone causes lost lines, and no crash', async () => {
 it.each([
   ['ends at once', 'process.exit(0);'],
   ['fails', "process.once('uncaughtException', () => process.exit(0)); throw new Error('on purpose');"],
-])('nothing is lost when the process %s', async (_how, end) => {
+])('no log line is lost when the process %s', async (_how, end) => {
   runWithLog(`log.info('before the end'); ${end}`);
   expect(await messages()).toEqual(['before the end']);
 });

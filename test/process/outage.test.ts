@@ -51,7 +51,7 @@ const body = async (path: string): Promise<[number, Record<string, unknown>]> =>
   return [response.status, (await response.json()) as Record<string, unknown>];
 };
 
-it('without Postgres the process stays ready, answers 500, holds nothing back, and recovers automatically', async () => {
+it('without Postgres the process stays ready, answers webhooks 500, and recovers automatically', async () => {
   // A slow machine answers the first ones 500.
   expect(await load(1)).toContain(200);
   await postgres.kill();

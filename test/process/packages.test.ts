@@ -88,7 +88,7 @@ describe('each package', () => {
     }
   });
 
-  it('has exactly these exports', () => {
+  it('exports exactly the listed names', () => {
     const byName = (names: string[]) => names.toSorted((a, b) => a.localeCompare(b));
     const found = Object.values(packed).flatMap((at) =>
       entriesOf(manifestOf(at)).map(([entry, { types }]) => [
@@ -120,7 +120,7 @@ describe('each package', () => {
 });
 
 describe('a project outside the repository', () => {
-  it("can test its mapper with the package, and both packages' types fit with the options on the page", async () => {
+  it('can test its mapper with the packages, and compiles with the documented compiler options', async () => {
     const mapper = join(folder, 'mapper');
     cpSync(join(PROJECT, 'examples/platform-mapper'), mapper, { recursive: true });
     writeFileSync(join(mapper, 'package.json'), '{"type": "module"}');

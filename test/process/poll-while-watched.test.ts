@@ -5,7 +5,7 @@ import { orderFeed } from '../../src/core/live/order-feed.ts';
 import { pollWhileWatched } from '../../src/core/postgres/loops.ts';
 import { until } from '../../world/processes/until.ts';
 
-it('polling rests after a slow or failed look in proportion, and logs a failure once', async () => {
+it('after a slow or failed query polling pauses in proportion, and logs a repeated failure once', async () => {
   const began: number[] = [];
   const logged: string[] = [];
   const loop = pollWhileWatched({

@@ -102,7 +102,7 @@ describe('a process that is killed', () => {
     if (running !== undefined) await kill(running);
   });
 
-  it('during its call to the POS: the next process knows of the call, and does not repeat it blindly', async () => {
+  it('during its call to the POS: the order is in doubt, and the next process does not repeat it blindly', async () => {
     const serviceOrderId = await dieDuringCall('blind');
     expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'started', ended_at: null }]);
     expect(Number((await system.placement(serviceOrderId))?.['lease_until']) - Date.now()).toBeLessThanOrEqual(30_000);
@@ -114,7 +114,7 @@ describe('a process that is killed', () => {
     expect(plain.requests).toBe(1);
   });
 
-  it('during its call to a POS with a lookup: the next process looks the order up, and sends it again once "not there" counts', async () => {
+  it('during its call to a POS with a lookup: the next process sends the order again if it is absent after a minute', async () => {
     const serviceOrderId = await dieDuringCall('findable');
     await expireLease(serviceOrderId);
     await theProcess();
@@ -146,7 +146,7 @@ describe('a process that is killed', () => {
     expect(ticketsOf(serviceOrderId)).toBe(1);
   });
 
-  it('before it published a committed message: another process publishes it, in order', async () => {
+  it('before it published a committed live message: another process publishes it', async () => {
     const first = await theProcess();
     system.pubsub.faults.publishError = () => 14;
     const serviceOrderId = await place(first, 'club-1');
@@ -217,11 +217,11 @@ describe('a process with 300 file descriptors', () => {
     (await scrape(operatorUrl)).value(`expediter_http_connections${name}`, { of }) ?? NaN;
 
   it.each([
-    ['idle', {}, undefined],
-    ['with half a request header each', { says: HALF_A_HEAD }, undefined],
+    ['that are idle', {}, undefined],
+    ['that send half a request header', { says: HALF_A_HEAD }, undefined],
     // From one address. From as many as they like, they could leave nobody the time to say who he is.
     ['that come again at once', { againMs: 0 }, ELSEWHERE],
-  ])('answers every webhook and operator despite 1,500 strangers %s', async (_what, about, address) => {
+  ])('answers every webhook despite 1,500 connections without a token %s', async (_what, about, address) => {
     const pos = agent(address);
     const before = await send(pos);
     const anonymous = await holdConnections(port, ANONYMOUS, about);
@@ -262,7 +262,7 @@ describe('a process with 300 file descriptors', () => {
     }
   });
 
-  it('answers more POS systems than it can keep connections of, by closing the least recently used', async () => {
+  it('closes the least recently used connections when more POS systems send webhooks than it can keep', async () => {
     const agents = Array.from({ length: FILES }, agent);
     const urls = await Promise.all(Array.from({ length: 20 }, newToken));
     for (const [nth, each] of agents.entries()) await send(each, urls[nth % urls.length]);
@@ -271,7 +271,7 @@ describe('a process with 300 file descriptors', () => {
     for (const each of agents) each.destroy();
   });
 
-  it('keeps the connections of callers with a valid token, and of nobody else', async () => {
+  it('keeps connections alive only for callers with a valid token', async () => {
     const connectionOf = async (url: string, headers = {}): Promise<string> =>
       (await ask(url, { agent: agent(), headers })).connection;
     for (const url of [
@@ -324,7 +324,7 @@ describe('a process with 300 file descriptors', () => {
     ]);
   });
 
-  it("ends both listeners and the operators' streams when it stops", async () => {
+  it('closes both ports and the streams to operators when it stops', async () => {
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
     const stream = await fetch(`${operatorUrl}/v1/live`, { headers: { authorization } });
     const chunks = stream.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -342,8 +342,8 @@ describe('a process with 300 file descriptors', () => {
   });
 });
 
-describe('SIGTERM', () => {
-  it('is not ready at once, answers what still comes, loses nothing and exits 0', async () => {
+describe('a process that gets SIGTERM', () => {
+  it('is not ready at once, still answers webhooks, loses none and exits 0', async () => {
     // Long enough to ask it while it drains, however busy the machine is; the webhooks go on beyond it.
     const main = await runMain({ ...env, DRAIN_DELAY_MS: '10000' });
     const url = await webhookAt(main);
@@ -373,7 +373,7 @@ describe('SIGTERM', () => {
     expect(moved).toHaveLength(accepted.length);
   });
 
-  it('during a slow call to a POS: the call is finished within the grace period', async () => {
+  it('finishes a slow call to a POS within the grace period', async () => {
     const main = await runMain({ ...env, DRAIN_FINISH_MS: '60000' });
     const isClosed = (): Promise<boolean> =>
       fetch(`${main.url}/healthz`).then(
@@ -388,7 +388,7 @@ describe('SIGTERM', () => {
     expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'sent' });
   });
 
-  it('during a call to a POS that hangs: it exits 0 in time, and the call is recorded as begun', async () => {
+  it('exits 0 in time during a call to a POS that hangs, and the call stays recorded as begun', async () => {
     const main = await runMain({ ...env, DRAIN_FINISH_MS: '1500' });
     plain.behave = () => 'hang';
     const serviceOrderId = await beginCall(main, 'club-1');
@@ -399,7 +399,7 @@ describe('SIGTERM', () => {
     expect(await attempts(serviceOrderId)).toMatchObject([{ outcome: 'started' }]);
   });
 
-  it('while nobody reads its log: it ends nevertheless', async () => {
+  it('exits 0 although nothing reads its log', async () => {
     const main = await runMain({ ...env, DRAIN_FINISH_MS: '1500' });
     // A call that is left behind makes two last words, of which one has to wait for the other.
     plain.behave = () => 'hang';
@@ -414,7 +414,7 @@ describe('SIGTERM', () => {
   });
 });
 
-describe('a start', () => {
+describe('a process', () => {
   it('with a wrong environment prints every fault, with examples and without values, and exits 1', async () => {
     const main = spawnMain({
       DATABASE_URL: 'mysql://user:hunter2@db/x',
@@ -430,7 +430,7 @@ describe('a start', () => {
     expect(main.output()).not.toContain('hunter2');
   });
 
-  it("that is followed by an uncaught error logs it without Postgres's quotes, drains and exits 1", async () => {
+  it('logs an uncaught error without the details of Postgres, drains and exits 1', async () => {
     const module = join(mkdtempSync(join(tmpdir(), 'throws-')), 'throws.ts');
     const findable = new URL('../../world/pos/findable-pos.ts', import.meta.url).href;
     writeFileSync(
@@ -445,15 +445,15 @@ describe('a start', () => {
     expect(main.output()).not.toContain('Ada');
   });
 
-  it('with a module that is not a provider names it and says why', async () => {
+  it('with a module that is not a provider names the module and exits 1', async () => {
     const main = spawnMain({ ...env, PORT: '0', PROVIDER_MODULES: 'node:os' });
     expect(await main.exited).toBe(1);
     expect(main.output()).toMatch(/PROVIDER_MODULES: node:os/);
   });
 });
 
-describe('a first start without a database', () => {
-  it('logs one line with the problem and what to do, rarely again, and continues when there is a database', async () => {
+describe('a process whose database does not exist yet', () => {
+  it('logs one line with the problem and the remedy, and continues when the database exists', async () => {
     const name = `not_yet_${process.pid}`;
     const url = Object.assign(new URL(env['DATABASE_URL'] ?? ''), { pathname: `/${name}` }).href;
     const main = spawnMain({ ...env, PORT: '0', DATABASE_URL: url });
@@ -508,7 +508,7 @@ describe('a process without credentials for Pub/Sub', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('accepts webhooks, logs what is missing, and leaves live messages to a process with credentials', async () => {
+  it('accepts webhooks, logs what is missing, and a process with credentials publishes the live messages', async () => {
     const { PUBSUB_EMULATOR_HOST: _, ...others } = env;
     const credentials = join(folder, 'credentials.json');
     const main = (running = await runMain({ ...others, GOOGLE_APPLICATION_CREDENTIALS: credentials }));

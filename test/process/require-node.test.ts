@@ -17,20 +17,20 @@ it.each<[string, string]>([
   ...'predemo predev test bench bench:peers chaos chaos:mutations chaos:neighbours expediter'
     .split(' ')
     .map((name): [string, string] => [`npm run ${name}`, scripts[name] ?? '']),
-])('%s prints one line for an old Node', async (_, command) => {
+])('%s exits 1 with one line on an old Node', async (_, command) => {
   const { code, out, error } = await runProgram('sh', ['-c', command], OLD_NODE, { cwd: PROJECT });
   expect({ code, out }).toEqual({ code: 1, out: '' });
   expect(error).toMatch(/^Expediter needs Node [\d.]+ or newer, and this is 20\.20\.2: [^\n]+\n$/);
 });
 
-it('the oldest Node can parse the check, which has no imports before it', () => {
+it('the check of the Node version runs on an old Node, because it is the first import', () => {
   expect(() => new Script(read('src/require-node.ts'))).not.toThrow();
   for (const entry of ['src/main.ts', 'src/cli.ts']) {
     expect(read(entry).match(/^import .*$/gm), entry).toEqual([`import './require-node.ts';`]);
   }
 });
 
-it('package.json requires the Node version of the check', () => {
+it('package.json requires the same Node version as the check', () => {
   const [, major, minor] = /major: (\d+), minor: (\d+)/.exec(read('src/require-node.ts')) ?? [];
   expect(engines['node']).toBe(`>=${major}.${minor}`);
 });

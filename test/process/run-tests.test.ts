@@ -27,7 +27,7 @@ function programs(about: Partial<Record<'vitest' | 'tsc' | 'oxlint' | 'oxfmt', s
   return { env: { PATH: `${folder}:${process.env['PATH']}` }, read };
 }
 
-it('runs the tests and every check, and ends with the line that the checks passed', async () => {
+it('npm test runs the tests and every check, and ends with the line that the checks passed', async () => {
   const { env, read } = programs({ vitest: 'echo Tests 3 passed', oxlint: 'echo no warnings' });
   const { code, out } = await runToEnd(SCRIPT, env, []);
   expect([code, out]).toEqual([0, 'Tests 3 passed\ntypes, lint, format: passed\n']);
@@ -43,7 +43,7 @@ it.each([
       'failed: types (npm run typecheck), format (npm run format:check)\n',
   ],
   [{ vitest: 'echo Tests; exit 1' }, 'Tests\nfailed: tests\n'],
-])('prints failed checks after the tests, names them last, and fails: %j', async (about, expected) => {
+])('npm test exits 1 and names the failed checks last: %j', async (about, expected) => {
   // The tests end only when the checks have ended, whose output must not come before.
   const slow = 'until grep -q oxfmt ran; do sleep 0.05; done; echo Tests';
   const { env } = programs({ vitest: slow, ...about });
@@ -51,19 +51,19 @@ it.each([
   expect({ code, out, error }).toEqual({ code: 1, out: expected, error: '' });
 });
 
-it('gives the tests a higher priority than the checks', async () => {
+it('npm test gives the tests a higher priority than the checks', async () => {
   const { env, read } = programs({ vitest: 'nice > tests', tsc: 'nice > checks' });
   await runToEnd(SCRIPT, env, []);
   expect(Number(read('checks'))).toBeGreaterThan(Number(read('tests')));
 });
 
-it('passes its arguments to the tests, and then runs no checks', async () => {
+it('npm test with arguments passes them to the tests, and runs no checks', async () => {
   const { env, read } = programs({ vitest: 'echo Tests' });
   const { code, out } = await runToEnd(SCRIPT, env, ['test/core/live', '-t', 'a claim']);
   expect([code, out, read('ran')]).toEqual([0, 'Tests\n', 'vitest run --project tests test/core/live -t a claim\n']);
 });
 
-it.each(['SIGINT', 'SIGTERM'] as const)('ends the tests and the check in progress on %s', async (signal) => {
+it.each(['SIGINT', 'SIGTERM'] as const)('npm test ends the tests and the running check on %s', async (signal) => {
   const waits = 'exec sleep 60';
   const { env, read } = programs({ vitest: waits, tsc: `echo begun > check; ${waits}` });
   const child = spawn(process.execPath, [SCRIPT], { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -75,7 +75,7 @@ it.each(['SIGINT', 'SIGTERM'] as const)('ends the tests and the check in progres
   expect([child.exitCode, await out, read('ran').match(/oxlint/)]).toEqual([1, 'failed: tests\n', null]);
 });
 
-it('test:slow runs the tests with each seed, and names the failed seeds', async () => {
+it('npm run test:slow runs the tests with each seed, and names the failed seeds', async () => {
   const slow = fileURLToPath(new URL('../../tools/build/test-slow.ts', import.meta.url));
   const { env } = programs({ vitest: 'echo seed $SLOW; test $SLOW = 5' });
   const { code, out } = await runToEnd(slow, env, ['--seeds', '3', '--from', '4', 'test/a.test.ts']);

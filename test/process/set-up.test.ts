@@ -85,7 +85,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
   });
   afterAll(removeFolder);
 
-  it('creates everything, and prints what the next steps need', () => {
+  it('creates the subscriptions, and prints PROJECT, REGION and PUBLIC_URL for the next steps', () => {
     const { code, out, error } = ended;
     expect({ code, error }).toEqual({ code: 0, error: '' });
     expect(out).toContain('export PROJECT=my-project REGION=europe-west1');
@@ -210,7 +210,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     }
   });
 
-  it('only repeats rights when it runs again', async () => {
+  it('only grants the same rights again when it runs a second time', async () => {
     const first = changes().length;
     const { code, error } = await setUp();
     expect({ code, error }).toEqual({ code: 0, error: '' });
@@ -226,7 +226,7 @@ describe('deploy/google-cloud/set-up.sh in other situations', () => {
   beforeEach(makeFolder);
   afterEach(removeFolder);
 
-  it('continues after it was interrupted: a user with a lost password gets another', async () => {
+  it('after an interruption sets another password for a user whose password is lost', async () => {
     const made = ['sql users expediter_owner', 'sql users expediter', 'secrets expediter-owner-database-url'];
     writeFileSync(join(folder, 'state-made'), `${made.join('\n')}\n`);
     expect((await setUp()).code).toBe(0);
@@ -240,7 +240,7 @@ describe('deploy/google-cloud/set-up.sh in other situations', () => {
     }
   });
 
-  it('leaves an installation with one role as it is, and says where to read on', async () => {
+  it('does not change an installation with one role, and names the section of docs/deploy.md', async () => {
     writeFileSync(join(folder, 'state-made'), 'sql users expediter\nsecrets versions expediter-database-url\n');
     const { code, out } = await setUp();
     expect(code).toBe(0);
@@ -259,7 +259,7 @@ describe('deploy/google-cloud/set-up.sh in other situations', () => {
     }
   });
 
-  it("does not change another project's topic, and leaves a missing token for later", async () => {
+  it('does not create the topic of another project, and names a missing token', async () => {
     const env = { ORDER_TOPIC: 'projects/platform/topics/orders', ORDER_API_TOKEN: '' };
     const { code, out } = await setUp([], env);
     expect(code).toBe(0);
@@ -272,14 +272,14 @@ describe('deploy/google-cloud/set-up.sh in other situations', () => {
     expect(out).toContain('! expediter-order-api-token is missing');
   });
 
-  it('subscribes with a filter for this installation, if there is one', async () => {
+  it('subscribes with ORDER_FILTER if it is set', async () => {
     const filter = 'NOT attributes.installation = "north"';
     expect((await setUp([], { ORDER_FILTER: filter })).code).toBe(0);
     const words = called('pubsub', 'subscriptions', 'create', 'expediter-orders')[0]?.words;
     expect(words).toContain(`--message-filter=${filter}`);
   });
 
-  it('without a project or with an unknown option does nothing', async () => {
+  it('fails without a project or with an unknown option, and changes nothing', async () => {
     expect(await setUp([], { PROJECT: '' })).toMatchObject({ code: 1, error: expect.stringContaining('my-project') });
     expect(await setUp(['--dryrun'])).toMatchObject({ code: 2, error: expect.stringContaining('usage') });
     expect(() => calls()).toThrow('ENOENT');

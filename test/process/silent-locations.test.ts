@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../../world/processes/until.ts';
 import { startVendors, type Vendors } from './start-vendors.ts';
 
-describe('a vendor whose POS is silent everywhere', () => {
+describe('the open circuit of a vendor whose POS is silent everywhere', () => {
   let vendors: Vendors;
 
   beforeAll(async () => {
@@ -38,7 +38,7 @@ describe('a vendor whose POS is silent everywhere', () => {
     await until(async () => (await vendors.underWay()) === 4);
   };
 
-  it('does not hold back a location that has not failed, whose answer closes the circuit', async () => {
+  it('does not delay a location that has not failed, and its answer closes the circuit', async () => {
     const before = vendors.lines('circuit closed');
     await open('quiet');
     // The next one of a silent location waits, and says why.
@@ -52,7 +52,7 @@ describe('a vendor whose POS is silent everywhere', () => {
     expect(vendors.lines('circuit closed')).toBe(before + 1);
   });
 
-  it('holds back no order without need: one past its deadline, or one of a location with new settings', async () => {
+  it('does not delay an order past its deadline, nor an order of a location with new settings', async () => {
     await open('late');
     await vendors.system.query(
       `UPDATE placements SET deadline_at = now() - interval '1 s', next_attempt_at = now()

@@ -69,7 +69,7 @@ async function calling(locationId: string): Promise<string> {
 }
 
 describe('a POS that answers slowly', () => {
-  it('gets as much time as its provider says, and no more', async () => {
+  it('gets exactly as much time as its provider allows', async () => {
     pos.onTicket = () => sleep(800);
     const [impatient, waited] = await Promise.all([
       system.placeOrder({ locationId: 'hasty' }),
@@ -87,7 +87,7 @@ describe('a POS that answers slowly', () => {
   it.each([
     ['standard', 14_000, 15_000],
     ['patient', 99_000, 100_000],
-  ])('with a provider that is %s gets %i ms, and is given up after %i', async (locationId, yet, limit) => {
+  ])('with the integration %s gets at least %i ms, and at most %i ms', async (locationId, yet, limit) => {
     const serviceOrderId = await calling(locationId);
     const { now } = Date;
     let ahead = yet;
@@ -99,7 +99,7 @@ describe('a POS that answers slowly', () => {
     expect((await attempts(serviceOrderId)).slice(0, 1)).toMatchObject([{ error: `no answer in ${limit / 1000} s` }]);
   });
 
-  it('gets no repeat that could arrive after it has forgotten the order', async () => {
+  it('gets no repeat of an order that it may have forgotten', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
     const { serviceOrderId } = await system.placeOrder({ locationId: 'patient' });
     await until(async () => (await attempts(serviceOrderId)).length === 2);
@@ -120,7 +120,7 @@ describe('a POS that answers slowly', () => {
 describe('an order that may be at a POS', () => {
   const LATE = `deadline_at = now() - interval '1 s', next_attempt_at = now()`;
 
-  it('is found at Toast after its deadline, without a person', async () => {
+  it('is sent if a lookup at Toast finds it after its deadline', async () => {
     toast.behave = () => (toast.requests === 1 ? 'drop-answer' : { status: 503, headers: { 'retry-after': '60' } });
     const { serviceOrderId } = await system.placeOrder({ locationId: 'toast' });
     await until(async () => (await attempts(serviceOrderId)).length === 2);
@@ -133,7 +133,7 @@ describe('an order that may be at a POS', () => {
     expect(toast.tickets).toHaveLength(1);
   });
 
-  it('that is not found a minute later is left to a person, and does not fail because of a look-up', async () => {
+  it('stays in doubt after its deadline if a lookup does not find it, until a person answers', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 504 } : { status: 503, headers: { 'retry-after': '60' } });
     const { serviceOrderId } = await system.placeOrder({ locationId: 'knowing' });
     await until(async () => (await attempts(serviceOrderId)).length === 2);

@@ -57,7 +57,7 @@ describe('two processes', () => {
     expect(await main.exited).toBe(0);
   }
 
-  it("write one trace for one order, from the push to the last message, and agree on it by the order's id", async () => {
+  it("record one trace for one order, with an id that they derive from the order's id", async () => {
     const first = await start();
     system.urls[0] = first.url;
     const { serviceOrderId } = await system.placeOrder();
@@ -147,7 +147,7 @@ describe('two processes', () => {
   });
 });
 
-describe('one process', () => {
+describe('one process with traces', () => {
   let system: System;
   beforeAll(async () => {
     system = await startSystem({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, jobs: 'all' });
@@ -155,7 +155,7 @@ describe('one process', () => {
   });
   afterAll(() => system?.stop());
 
-  it('records a failed call as failed, and the next one', async () => {
+  it('records a failed call to a POS as a failed span, and its repeat as another span', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
     const { serviceOrderId } = await system.placeOrder();
     const calls = await untilSpans(serviceOrderId, 2, ({ name }) => name === 'createOrder');
@@ -167,7 +167,7 @@ describe('one process', () => {
     expect(calls[0]?.attributes).toMatchObject({ 'http.response.status_code': '503', 'error.type': '503' });
   });
 
-  it('records a message with its publishing span, and a failed attempt as a span of its own', async () => {
+  it('publishes a live message with the id of its span, and records a failed attempt as another span', async () => {
     let tries = 0;
     system.pubsub.faults.publishError = () => (tries++ === 0 ? status.UNAVAILABLE : undefined);
     const { serviceOrderId } = await system.placeOrder();
@@ -200,7 +200,7 @@ describe('one process', () => {
   it.each([
     ['process orders', { 'x-goog-pubsub-subscription-name': 'projects/test/subscriptions/orders' }],
     ['process', {}],
-  ])('records an unwrapped push in %s', async (name, headers) => {
+  ])('records an unwrapped push as the span "%s"', async (name, headers) => {
     const serviceOrderId = `order-${randomUUID()}`;
     const token = await system.pubsub.signPushToken({ aud: AUDIENCE, email: SERVICE_ACCOUNT, email_verified: true });
     const metadata = { orderId: serviceOrderId, 'x-goog-pubsub-message-id': '17', ...headers };
@@ -224,7 +224,7 @@ describe('one process', () => {
     expect(spans.filter(({ attributes }) => attributes['expediter.parked'] === 'true')).toHaveLength(1);
   });
 
-  it('continues while the collector fails, hangs or is away, and logs that once', async () => {
+  it('places orders while the collector of traces fails or hangs, and logs that once', async () => {
     const told = (): number => system.logged.filter((line) => line.includes('traces are lost')).length;
     for (const behaviour of [400, 400, 400, 'hang'] as const) {
       collector.behave = behaviour;
@@ -245,7 +245,7 @@ describe('one process', () => {
 it.each([
   ['hangs', async () => ((collector.behave = 'hang'), collector.url)],
   ['is away', async () => 'http://127.0.0.1:9'],
-])('a process whose collector %s stops within its time', async (_how, endpoint) => {
+])('a process whose collector of traces %s stops in time', async (_how, endpoint) => {
   const system = await startSystem({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: await endpoint() }, jobs: 'all' });
   await system.addLocation('club-1', { ordersUrl: pos.ordersUrl });
   const { serviceOrderId } = await system.placeOrder();

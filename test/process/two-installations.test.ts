@@ -100,7 +100,7 @@ const sentBy = async (name: Name): Promise<string[]> =>
     String(row['service_order_id']),
   );
 
-it('two installations behind one balancer and one topic have separate orders, and one works while the other is down', async () => {
+it('two installations behind one balancer and one topic never mix their orders', async () => {
   const orders = { north: [] as string[], south: [] as string[] };
   for (let nth = 0; nth < ORDERS; nth += 1) {
     for (const name of NAMES) orders[name].push(await order(name, nth));

@@ -44,7 +44,7 @@ async function tell(): Promise<void> {
   await system.round('attention');
 }
 
-it('a pager gets a need with its page, again if it did not accept it, then its holder, and its end', async () => {
+it('a pager gets the beginning, the holder and the end of a problem, and again what it did not accept', async () => {
   pos.behave = () => ({ status: 404 });
   const { serviceOrderId } = await system.placeOrder();
   await system.round('placements');

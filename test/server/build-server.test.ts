@@ -17,7 +17,7 @@ const env = {
 };
 const build = () => buildServer(readConfig(env), { registry: registryWith(), env, log: pino({ level: 'silent' }) });
 
-it('the parts stop in an order in which each finds the parts that it needs', async () => {
+it('each component of the service stops before the components that it needs', async () => {
   const { parts, drain } = await build();
   expect(parts.map(({ name }) => name).toReversed()).toEqual([
     // Nobody sends anything new.

@@ -80,8 +80,8 @@ async function tried(id: string): Promise<unknown> {
   return (await system.placement(id))?.['state'];
 }
 
-describe('a busy kitchen', () => {
-  it('is published to the platform, and the next order has the extra minutes', async () => {
+describe('a kitchen', () => {
+  it('that is busy is published to the platform, and the next order has the extra minutes', async () => {
     expect((await post(webhook, { state: 'busy', extraMinutes: 20 })).body).toMatchObject({ outcome: 'applied' });
     expect(await told()).toEqual([
       expect.objectContaining({ locationId, integration: 'acme', state: 'busy', source: 'pos', extraMinutes: 20 }),
@@ -103,7 +103,7 @@ describe('a busy kitchen', () => {
     expect(ofOrder(later.serviceOrderId)[0]).not.toHaveProperty('extraMinutes');
   });
 
-  it('gives a repeated call the same extra minutes', async () => {
+  it('that becomes busier does not change the extra minutes of a repeated call', async () => {
     await operator.send('PUT', `/locations/${locationId}/busy`, { extraMinutes: 15 });
     take = async () => {
       await operator.send('PUT', `/locations/${locationId}/busy`, { extraMinutes: 40 });
@@ -129,7 +129,7 @@ describe('a busy kitchen', () => {
   });
 });
 
-it('a POS that does not answer is unreachable within a minute', async () => {
+it('the kitchen of a POS that does not answer is published as unreachable', async () => {
   take = async () => {
     throw new TryAgain('no answer', { sent: false });
   };
@@ -150,7 +150,7 @@ it('a POS that does not answer is unreachable within a minute', async () => {
 });
 
 describe('an operator', () => {
-  it('starts and ends a busy kitchen, which is in the audit, and lists kitchens', async () => {
+  it('makes a kitchen busy and ends that, and the audit has both', async () => {
     const about = { extraMinutes: 20, minutes: 60, reason: 'One cook is ill' };
     const made = await operator.send('PUT', `/locations/${locationId}/busy`, about);
     expect(made.body).toMatchObject({ state: 'busy', source: 'operator', extraMinutes: 20, reason: about.reason });
@@ -177,7 +177,7 @@ describe('an operator', () => {
     { extraMinutes: 5, minutes: 5, until: '2027-01-31T18:00:00Z' },
     // It has passed.
     { extraMinutes: 5, until: '2020-01-31T18:00:00Z' },
-  ])('cannot make a kitchen busy by %o', async (body) => {
+  ])('gets 400 for making a kitchen busy with %o', async (body) => {
     expect((await operator.send('PUT', `/locations/${locationId}/busy`, body)).status).toBe(400);
   });
 });
@@ -188,7 +188,7 @@ describe('GET /availability', () => {
       headers: { authorization: `Bearer ${AVAILABILITY_TOKEN}`, ...headers },
     });
 
-  it('returns existing kitchens, and 304 until one changes', async () => {
+  it('answers with existing kitchens, and with 304 until one changes', async () => {
     const query = `?locations=${locationId},nowhere`;
     const first = await get(query);
     expect(first.status).toBe(200);
@@ -219,7 +219,7 @@ describe('GET /availability', () => {
   });
 
   it.each(['', '?locations=', `?locations=${Array.from({ length: 101 }, (_, id) => id).join()}`])(
-    'refuses %s',
+    'answers 400 to the query "%s"',
     async (query) => {
       const answer = await get(query);
       expect(answer.status).toBe(400);
@@ -227,7 +227,7 @@ describe('GET /availability', () => {
     },
   );
 
-  it('refuses a wrong token, and many wrong ones do not block the right one', async () => {
+  it('answers 401 to wrong tokens, which do not block the right one', async () => {
     const wrong = (): ReturnType<typeof get> => get('?locations=a', { authorization: 'Bearer wrong' });
     const none = await get('?locations=a', { authorization: '' });
     const first = await wrong();
@@ -241,7 +241,7 @@ describe('GET /availability', () => {
     expect(system.logged.join()).not.toContain(AVAILABILITY_TOKEN);
   });
 
-  it('is missing without a token of its own', () => {
+  it('does not exist without a token of its own', () => {
     const app = { database: {}, observability: {}, providers: {}, pubsub: {} };
     const { endpoint } = kitchensModule(app as never, {} as never, { breaker: {} as never });
     expect(endpoint).toBeUndefined();

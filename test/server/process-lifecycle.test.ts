@@ -19,7 +19,7 @@ function notingParts(...names: string[]): { parts: Part[]; noted: string[] } {
   return { parts, noted };
 }
 
-it('parts start one after another, and stop in reverse order', async () => {
+it('components start one after another, and stop in the reverse sequence', async () => {
   const { parts, noted } = notingParts('a', 'b', 'c');
   const { start, stop } = processLifecycle(parts, log);
   await start();
@@ -27,7 +27,7 @@ it('parts start one after another, and stop in reverse order', async () => {
   expect(noted).toEqual(['start a', 'start b', 'start c', 'stop c', 'stop b', 'stop a']);
 });
 
-it('a stop during the start starts no further part, and waits for the starting one', async () => {
+it('a stop during the start starts no other component, and waits for the one that is starting', async () => {
   const { parts, noted } = notingParts('a', 'b');
   const slow = Promise.withResolvers<void>();
   let signal: AbortSignal | undefined;
@@ -50,7 +50,7 @@ it('a stop during the start starts no further part, and waits for the starting o
   expect(noted).toEqual(['stop b', 'stop a', 'stop first']);
 });
 
-it('a part that cannot start ends the start, and all parts are stopped', async () => {
+it('a component that cannot start fails the start, and the others are stopped', async () => {
   const { parts, noted } = notingParts('a', 'b');
   const wrong = { name: 'wrong', start: () => Promise.reject(new Error('no')) };
   const { start, stop } = processLifecycle([wrong, ...parts], log);
@@ -59,7 +59,7 @@ it('a part that cannot start ends the start, and all parts are stopped', async (
   expect(noted).toEqual(['stop b', 'stop a']);
 });
 
-it('a part that cannot stop does not prevent others from stopping', async () => {
+it('a component that cannot stop does not prevent others from stopping', async () => {
   const { parts, noted } = notingParts('a', 'b');
   const err = new Error('no');
   const wrong: Part = {

@@ -48,7 +48,7 @@ const specOf = (manifests: readonly Manifest[], kind: string, name?: string): un
   find(manifests, kind, name).spec;
 const deploymentOf = (manifests: readonly Manifest[]): Workload => specOf(manifests, 'Deployment') as Workload;
 
-it("Helm's lint finds nothing", async () => {
+it('the chart passes helm lint', async () => {
   for (const values of [documented, FULL_VALUES]) {
     const { code, out } = await helm(['lint', CHART, '--strict', '--quiet'], values);
     expect(out + code).toBe('0');
@@ -66,7 +66,7 @@ it("the chart's manifests are valid for Kubernetes and its operators", async () 
   for (const name of ['Sometimes', '"policyType"', 'backoffLimit']) expect(faults).toContain(name);
 });
 
-it('without values the chart fails, and names what is missing', async () => {
+it('the chart without values fails, and names each that is missing', async () => {
   const { code, error } = await helm(['template', 'expediter', CHART]);
   expect(code).not.toBe(0);
   for (const name of ['/image/repository', 'GOOGLE_CLOUD_PROJECT', 'ORDER_API_URL', 'PUBLIC_URL']) {
@@ -74,7 +74,7 @@ it('without values the chart fails, and names what is missing', async () => {
   }
 });
 
-it('the chart makes exactly the requested manifests, and the documented ones need no operator', () => {
+it('the chart makes exactly the manifests that its values request', () => {
   const usual = ['Deployment', 'HorizontalPodAutoscaler', 'Job', 'NetworkPolicy', 'PodDisruptionBudget'];
   const inAll = [...usual, 'Service', 'Service', 'ServiceAccount'];
   const gateway = ['BackendTrafficPolicy', 'EnvoyProxy', 'Gateway', 'HTTPRoute', 'HealthCheckPolicy', 'Ingress'];
@@ -83,7 +83,7 @@ it('the chart makes exactly the requested manifests, and the documented ones nee
   expect(full.map(({ kind }) => kind).sort()).toEqual([...inAll, ...gateway, ...others].sort());
 });
 
-it('the chart can leave out the autoscaler, the policy, the account, the owner and the Gateway', async () => {
+it('the chart is valid without the autoscaler, the policy, the account, the owner and the Gateway', async () => {
   const some = await render({
     ...documented,
     replicas: 4,
@@ -107,7 +107,7 @@ it('the chart can leave out the autoscaler, the policy, the account, the owner a
   expect(JSON.stringify(find(some, 'ExternalSecret'))).not.toContain('OWNER_DATABASE_URL');
 });
 
-it('two installations in one namespace do not mix', async () => {
+it('two installations in one namespace have no manifest in common', async () => {
   const { out } = await helm(['template', 'second', CHART, '--namespace', 'expediter'], FULL_VALUES);
   const names = full.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
   const theirs = [...out.matchAll(/^kind: (\w+)\nmetadata:\n {2}name: (\S+)/gm)].map(
@@ -143,12 +143,12 @@ describe.each(['documented', 'full'] as const)('the service with the %s values',
     if (which === 'full') expect(ours).toMatchObject({ BODY_BUDGET: '67108864', OTEL_TRACES_SAMPLER_ARG: '0.1' });
   });
 
-  it('has probes at routes that answer, and enough memory for V8', () => {
+  it('has probes at routes that exist, and enough memory for V8', () => {
     expectProbes(container);
     expectMemory(container);
   });
 
-  it('has the time to drain and to finish', () => {
+  it('has time to drain and to finish a call to a POS', () => {
     const config = readConfig(environment);
     expect(config.DRAIN_DELAY_MS).toBe(which === 'full' ? 10_000 : 8_000);
     expect(deploymentOf(manifests).template.spec.terminationGracePeriodSeconds).toBe(stopsWithinS(config) + 1);
@@ -160,7 +160,7 @@ describe.each(['documented', 'full'] as const)('the service with the %s values',
     expect(readinessProbe?.httpGet.path).toBe('/readyz');
   });
 
-  it('and its migration run as a non-root user with a read-only root, from one image', () => {
+  it('runs, like its migration, as a non-root user with a read-only root', () => {
     const pods = [deploymentOf(manifests), specOf(manifests, 'Job') as Workload].map(({ template }) => template.spec);
     for (const { securityContext, containers } of pods) {
       const { runAsNonRoot, runAsUser, seccompProfile } = securityContext ?? {};
@@ -181,7 +181,7 @@ describe.each(['documented', 'full'] as const)('the service with the %s values',
     expect(pods[0]?.volumes).toEqual(pods[1]?.volumes);
   });
 
-  it("matches every selector, and its migration only the network policy's", () => {
+  it('is matched by every selector, and its migration only by that of the network policy', () => {
     const pods = deploymentOf(manifests);
     const migration = (specOf(manifests, 'Job') as Workload).template.metadata.labels;
     const selectors = [
@@ -201,7 +201,7 @@ describe.each(['documented', 'full'] as const)('the service with the %s values',
     for (const labels of [pods.template.metadata.labels, migration]) expect(labels).toMatchObject(policy);
   });
 
-  it("has its operators' port in no route, and closed from outside", () => {
+  it('has a port for operators that only the allowed sources reach', () => {
     const { PORT, OPERATOR_PORT } = readConfig(environment);
     expect(container.ports).toEqual([
       { name: 'http', containerPort: PORT },
@@ -228,7 +228,7 @@ it('the connections of all pods, and of one more during a rollout, fit into the 
   expect((maxReplicas + 1) * POOL_SIZE).toBeLessThan(connectionsOfSetUp());
 });
 
-describe('the migration', () => {
+describe('the migration of the chart', () => {
   it('runs before each version with only the database variables of both roles', () => {
     const job = find(minimal, 'Job');
     expect(job.metadata.annotations).toMatchObject({ 'helm.sh/hook': 'pre-install,pre-upgrade' });
@@ -263,7 +263,7 @@ describe('the migration', () => {
   });
 });
 
-it('the route leads webhooks, pushes, health and streams to the public port, and cuts no stream', () => {
+it('the HTTPRoute sends exactly the public paths to the service, and cuts no stream', () => {
   type Rule = { matches: { path: { value: string } }[]; timeouts?: object; backendRefs: object[] };
   const { rules, hostnames } = specOf(full, 'HTTPRoute') as { rules: Rule[]; hostnames: string[] };
   expect(hostnames).toEqual(['expediter.example.com']);
@@ -278,7 +278,7 @@ it('the route leads webhooks, pushes, health and streams to the public port, and
   expect(Object.keys(circuitBreaker).sort()).toEqual(['maxConnections', 'maxParallelRequests', 'maxPendingRequests']);
 });
 
-it('Prometheus finds the port with a token, the rules with your runbook, and Grafana the dashboard', () => {
+it('the chart gives Prometheus the token and the alert rules, and Grafana the dashboard', () => {
   type Monitor = { jobLabel: string; podMetricsEndpoints: [{ port: string; authorization: { credentials: object } }] };
   const { jobLabel, podMetricsEndpoints } = specOf(full, 'PodMonitor') as Monitor;
   expect(deploymentOf(full).template.metadata.labels).toHaveProperty([jobLabel]);

@@ -254,8 +254,8 @@ afterAll(async () => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
 
-describe('the topology of compose.yaml', () => {
-  it('places an order whose signal was published to the emulator, and reports it', async () => {
+describe('an installation by compose.yaml', () => {
+  it('places an order whose signal was published to the emulator, and publishes its status', async () => {
     await signal('order-1');
     await until(() => pos.tickets.some(({ serviceOrderId }) => serviceOrderId === 'order-1'));
     expect(await atPublic(webhook, report('order-1'))).toMatchObject({ status: 200 });
@@ -273,7 +273,7 @@ describe('the topology of compose.yaml', () => {
     await until(() => pos.tickets.some(({ serviceOrderId }) => serviceOrderId === 'order-2'));
   });
 
-  it('passes `expediter doctor`, except for the host of this test', async () => {
+  it('passes `expediter doctor`, except for the public URL of this test', async () => {
     type Finding = { part: string; check: string; state: string };
     const doctor = async (): Promise<Finding[]> =>
       (JSON.parse((await expediter(['doctor', '--json'])).out) as { findings: Finding[] }).findings;
@@ -314,7 +314,7 @@ describe('Caddy', () => {
     expect(asked.text).not.toContain('order-1');
   });
 
-  it('leads operators to the console and the API, and not to public paths', async () => {
+  it("forwards only the console and the API from the operators' host", async () => {
     const page = await atOperators('/console/');
     expect(page).toMatchObject({ status: 200, text: expect.stringContaining('<title>') });
     expect(page.headers['strict-transport-security']).toBe('max-age=31536000');
@@ -324,7 +324,7 @@ describe('Caddy', () => {
     expect((await atOperators(webhook, report('unknown'))).status).toBe(404);
   });
 
-  it("lets Prometheus read each process's metrics with its own token, and nothing else", async () => {
+  it('lets the token of Prometheus read the metrics of each process, and no order', async () => {
     const command = /expediter (operator token issue --name prometheus .*) \| grep/.exec(read('docs/deploy.md'))?.[1];
     const { out } = await expediter(command?.split(' ') ?? []);
     const token = /exo_[\w-]*/.exec(out)?.[0] ?? '';
@@ -336,7 +336,7 @@ describe('Caddy', () => {
     expect((await atOperators('/v1/orders', { headers })).status).toBe(403);
   });
 
-  it("gives the service the caller's address, and ignores the caller's headers", async () => {
+  it("gives the service the caller's address, and ignores the caller's X-Forwarded-For", async () => {
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, 'x-forwarded-for': '203.0.113.9' };
     const about = { method: 'POST', headers, body: {}, localAddress: '127.0.0.2' };
     expect((await atOperators('/v1/locations/club-1/resume', about)).status).toBe(200);
@@ -378,7 +378,7 @@ describe('Caddy', () => {
     }
   });
 
-  it('logs no token when nothing answers', async () => {
+  it('logs no token when no process answers', async () => {
     const errors = (): number => caddy.output().match(/"level":"error".*"request":/g)?.length ?? 0;
     const before = errors();
     for (const each of [first, second]) each?.child.kill('SIGKILL');
@@ -404,7 +404,7 @@ describe('backup.sh', () => {
   const dumps = (): string[] => readdirSync(join(folder, 'dumps'));
   const DAY_S = 86_400;
 
-  it('writes a dump, deletes only old ones, and restores it next to the existing database', async () => {
+  it('writes a dump that it can restore, and deletes only dumps older than BACKUP_KEEP_DAYS', async () => {
     expect(await asPostgres('backup.sh', ['check'], env())).toMatchObject({ code: 1 });
     expect(await asPostgres('backup.sh', ['now'], env())).toMatchObject({ code: 0, error: '' });
     const [dump = '', ...others] = dumps();

@@ -23,7 +23,7 @@ const webhookAt = async (nth: number): Promise<string> =>
   (await pass.system.webhookUrl('club-1')).replace(pass.system.urls[0] ?? '', pass.system.urls[nth] ?? '');
 
 describe('the board', () => {
-  it('moves each order from its signal to its end', async () => {
+  it('moves an order through the columns from its signal to its end', async () => {
     const { page } = await pass.open();
     await isLive(page);
     const { serviceOrderId } = await pass.system.placeOrder({ serviceOrderId: 'order-whole', type: 'delivery' });
@@ -46,7 +46,7 @@ describe('the board', () => {
   it.each([
     ['the same process', 0],
     ['another process', 1],
-  ])('has an update on screen within 300 ms of the webhook, which came through %s', async (name, nth) => {
+  ])('shows a status within 300 ms of its webhook to %s', async (name, nth) => {
     const { page } = await pass.open();
     await isLive(page);
     const webhook = await webhookAt(nth);
@@ -70,7 +70,7 @@ describe('the board', () => {
     expect(slowest).toBeLessThan(10 * ON_SCREEN_MS);
   });
 
-  it('filters by location and text, with a link that can be shared', async () => {
+  it('filters by location and text, and its address keeps the filter', async () => {
     const { system } = pass;
     await system.addLocation('club-2', { ordersUrl: pass.pos.ordersUrl });
     await system.seedOrder({ serviceOrderId: 'order-near', locationId: 'club-1' });
@@ -95,7 +95,7 @@ describe('the board', () => {
   });
 });
 
-it('a board with all orders live says when members are not notified because messages wait', async () => {
+it('the board says that members are not notified while live messages wait', async () => {
   const { system } = pass;
   const { page } = await pass.open();
   await isLive(page);
@@ -110,7 +110,7 @@ it('a board with all orders live says when members are not notified because mess
   await need.waitFor({ state: 'detached' });
 });
 
-it('an order does not say that its POS was silent if its webhooks are dropped', async () => {
+it('an order whose webhooks are dropped is not shown as one whose POS is silent', async () => {
   const { system } = pass;
   const secret = (of: number): string => `whsec_${Buffer.alloc(24, of).toString('base64')}`;
   await system.addLocation('deaf', { ordersUrl: pass.pos.ordersUrl, secret: secret(1) });
@@ -128,7 +128,7 @@ it('an order does not say that its POS was silent if its webhooks are dropped', 
   await ticket(page, 'Sent', 'order-unheard').getByText('its webhooks are dropped').waitFor();
 });
 
-it('a board without news for minutes reconnects, because its connection may be dead', async () => {
+it('the board reconnects after minutes without an event', async () => {
   const { page } = await pass.open('/console/none');
   await page.clock.install();
   await page.goto('/console/');
@@ -154,7 +154,7 @@ describe('a page that cannot be rendered', () => {
     expect(pass.complaints()).toContainEqual(expect.stringMatching(/^console: TypeError/));
   });
 
-  it('because its files are gone after a deployment is reloaded once', async () => {
+  it('whose files were missing after a deployment works after a click on Reload', async () => {
     const { page } = await pass.open();
     await isLive(page);
     let asked = 0;
@@ -176,7 +176,7 @@ describe('a page that cannot be rendered', () => {
     );
   });
 
-  it('because its address is badly encoded shows that it does not exist', async () => {
+  it('whose address is badly encoded says "Page not found"', async () => {
     const { page } = await pass.open();
     await isLive(page);
     await page.evaluate("history.pushState(null, '', '/console/orders/%E0'); dispatchEvent(new Event('popstate'))");
@@ -187,7 +187,7 @@ describe('a page that cannot be rendered', () => {
   });
 });
 
-describe('behind a load balancer', () => {
+describe('the board behind a load balancer', () => {
   let balancer: HttpServer;
   let targets: string[];
   beforeAll(async () => {

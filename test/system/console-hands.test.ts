@@ -16,7 +16,7 @@ async function held(): Promise<{ id: string; code: string }> {
   return { id, code };
 }
 
-it('an order is found by its call-out code from any page, with keys only', async () => {
+it('the search finds an order by its call-out code, with keys only', async () => {
   const { id, code } = await held();
   const { page } = await pass.open('/console/traffic');
   await page.getByRole('heading', { level: 1, name: 'Traffic' }).waitFor();
@@ -33,7 +33,7 @@ it('an order is found by its call-out code from any page, with keys only', async
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 });
 
-it('the orders of a member are found by an exact name, which the audit records without the name', async () => {
+it('the search finds the orders of a member by name, and the audit does not record the name', async () => {
   const { code } = await held();
   const { page } = await pass.open();
   await isLive(page);
@@ -48,7 +48,7 @@ it('the orders of a member are found by an exact name, which the audit records w
   expect(pass.system.logged.join('')).not.toContain('Ada');
 });
 
-it('single keys move through the needs, and can be turned off', async () => {
+it('the key j moves to the first order that needs a person, and single keys can be turned off', async () => {
   const { code } = await held();
   const { page } = await pass.open();
   await isLive(page);
@@ -64,7 +64,7 @@ it('single keys move through the needs, and can be turned off', async () => {
   await page.getByRole('dialog', { name: 'Search' }).waitFor();
 });
 
-it('a case that one person takes is on the board of the others', async () => {
+it('the boards of other people show who has taken a case', async () => {
   const { code } = await held();
   const [anna, ben] = [await pass.open(), await pass.open()];
   await Promise.all([isLive(anna.page), isLive(ben.page)]);
@@ -78,7 +78,7 @@ it('a case that one person takes is on the board of the others', async () => {
   expect(code).toMatch(/^[A-Z]\d+$/);
 });
 
-it('several orders are cancelled at once, and each that cannot be cancelled is named', async () => {
+it('the list of orders cancels the chosen orders', async () => {
   const { id, code } = await held();
   const { page } = await pass.open('/console/orders?needs=operator');
   await page.getByLabel(`Choose ${code}`).check();
@@ -88,7 +88,7 @@ it('several orders are cancelled at once, and each that cannot be cancelled is n
   await until(async () => (await pass.system.placement(id))?.['state'] === 'withdrawn');
 });
 
-it('a wall display has the board without menus, and alerts stay on after a reload', async () => {
+it('a wall display shows the board without menus, and keeps alerts on after a reload', async () => {
   const { page } = await pass.open();
   await isLive(page);
   await page.getByRole('button', { name: 'Alert me' }).click();

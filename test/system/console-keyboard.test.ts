@@ -27,7 +27,7 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
 const focusIs = (page: Page, name: RegExp): Promise<unknown> =>
   until(async () => name.test((await page.evaluate(focused)).name));
 
-it('a held order is found and tried again without a mouse', async () => {
+it('a held order is found and retried without a mouse', async () => {
   pass.pos.behave = () => ({ status: 404 });
   await pass.system.placeOrder({ serviceOrderId: 'order-first' });
   await pass.system.placeOrder({ serviceOrderId: 'order-second' });

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => hubrise?.stop());
 
 describe('a location', () => {
-  it('is found in the list', async () => {
+  it('is found in the list by a part of its id', async () => {
     const { page } = await pass.open('/console/locations');
     await page.getByLabel('Location', { exact: true }).fill('club');
     await page.getByText('1 of 3 locations').waitFor();
@@ -27,7 +27,7 @@ describe('a location', () => {
     await page.getByRole('heading', { level: 1, name: 'club-1' }).waitFor();
   });
 
-  it('shows whether its settings reach the POS, and what to do if not', async () => {
+  it('shows after a test whether its settings reach the POS, and what to do if not', async () => {
     const right = await pass.open('/console/locations/hub-1');
     await right.page.getByRole('button', { name: 'Test connection' }).click();
     await right.page.getByText(/The settings reach the POS/).waitFor();
@@ -40,8 +40,8 @@ describe('a location', () => {
   });
 });
 
-describe('a location with problems', () => {
-  it('is paused with others for half an hour, with a reason, and resumed', async () => {
+describe('a location that an operator changes', () => {
+  it('is paused with another one for half an hour, with a reason, and then resumed', async () => {
     const { page } = await pass.open('/console/locations');
     for (const id of ['hub-1', 'hub-2']) await page.getByRole('checkbox', { name: `Choose ${id}` }).check();
     await page.getByRole('button', { name: 'Pause 2 …' }).click();
@@ -74,7 +74,7 @@ describe('a location with problems', () => {
     expect(await office.getAttribute('rel')).toBe('noreferrer');
   });
 
-  it('gets a holder, is handed over, gets a note, and is closed with one', async () => {
+  it('has a case that people take, hand over and close, with notes', async () => {
     const { page } = await pass.open('/console/locations/club-1');
     const about = page.getByRole('region', { name: 'Case and notes' });
     await about.getByRole('button', { name: 'I have this one' }).click();
@@ -112,8 +112,8 @@ describe('a location with problems', () => {
   });
 });
 
-describe('a token', () => {
-  it('is made with one button, and revoked with another', async () => {
+describe('a webhook token', () => {
+  it('is made and revoked on the page of its location', async () => {
     const { page } = await pass.open('/console/locations/club-1');
     await page.getByRole('button', { name: 'Make a token …' }).click();
     const dialog = page.getByRole('dialog', { name: 'Make a token' });

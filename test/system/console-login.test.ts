@@ -15,7 +15,7 @@ const logIn = async (page: Page, token: string): Promise<void> => {
 };
 
 describe('a person who opens a link without a session', () => {
-  it('sees that a token is wrong, and nothing else', async () => {
+  it('sees only an error after a wrong token', async () => {
     const { page, context } = await pass.openLoggedOut('/console/webhooks');
     await logIn(page, 'not-the-token');
     expect(await page.getByRole('alert').textContent()).toBe(
@@ -28,7 +28,7 @@ describe('a person who opens a link without a session', () => {
     expect(await page.getByRole('navigation').count()).toBe(0);
   });
 
-  it('gets to that page with the right token', async () => {
+  it('gets to the page of the link with the right token', async () => {
     const { page } = await pass.openLoggedOut('/console/webhooks?outcome=dropped');
     await logIn(page, ` ${OPERATOR_TOKEN} `);
     await heading(page, 'Webhooks');
@@ -36,7 +36,7 @@ describe('a person who opens a link without a session', () => {
     expect(await page.title()).toBe('Webhooks · The pass');
   });
 
-  it('has a session that no script, other site or other path gets', async () => {
+  it('gets a session cookie that no script, other site or other path can read', async () => {
     const { page, context } = await pass.openLoggedOut();
     await logIn(page, OPERATOR_TOKEN);
     await heading(page, 'Board');
@@ -74,7 +74,7 @@ describe('a person who opens a link without a session', () => {
     expect(await other.getByRole('navigation').count()).toBe(0);
   });
 
-  it('sees what is wrong if the browser would not keep a session', async () => {
+  it('sees an explanation if the browser would not keep the session', async () => {
     // This machine too, but not in the eyes of a browser.
     const plain = (pass.system.urls[0] ?? '').replace('127.0.0.1', '0.0.0.0');
     const { page } = await pass.openLoggedOut(`${plain}/console/`);
@@ -92,7 +92,7 @@ describe('a person who opens a link without a session', () => {
     await forgetful.getByText('stores no cookie').waitFor();
   });
 
-  it('returns to their page after the session has ended', async () => {
+  it('returns to the same page by signing in again after the session has ended', async () => {
     const { page, context } = await pass.open('/console/orders');
     await heading(page, 'Orders');
     await moveClock(pass.system.databaseUrl, { days: 1 });

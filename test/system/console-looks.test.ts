@@ -47,8 +47,8 @@ const openDropped = async (page: Page): Promise<void> => {
   await says(page, 'Why was this dropped?');
 };
 
-describe('the needs on the board', () => {
-  it('come first, each with what to do and a link', async () => {
+describe('the board', () => {
+  it('begins with what needs a person, each with a link', async () => {
     const { page } = await pass.open();
     const { ids } = friday;
     for (const [group, link, leadsTo] of [
@@ -73,7 +73,7 @@ describe('the needs on the board', () => {
     await until(async () => (await page.title()) === '(6) Board · The pass');
   });
 
-  it('leave room for the columns, with four tickets of each on a laptop', async () => {
+  it('shows four tickets of each column on a laptop, below what needs a person', async () => {
     const { page } = await pass.open('/console/', { viewport: WIDE });
     const groups = page.getByRole('region', { name: 'Needs a person' }).getByRole('region');
     await groups.nth(5).waitFor();
@@ -84,7 +84,7 @@ describe('the needs on the board', () => {
     }
   });
 
-  it.each([WIDE, NARROW])('are on tickets without cut-off text, %j', async (viewport) => {
+  it.each([WIDE, NARROW])('cuts off no text of a ticket in a window of %j', async (viewport) => {
     const { page } = await pass.open('/console/', { viewport });
     const tickets = page.locator('[data-ticket]');
     await tickets.nth(3).waitFor();
@@ -93,7 +93,7 @@ describe('the needs on the board', () => {
     expect(await page.evaluate(cutOff)).toEqual([]);
   });
 
-  it('leave an empty column as narrow as its name', async () => {
+  it('makes an empty column as narrow as its name', async () => {
     const { page } = await pass.open('/console/?location=garden-terrace', { viewport: WIDE });
     const width = async (name: RegExp): Promise<number> =>
       (await page.getByRole('region', { name }).boundingBox())?.width ?? 0;
@@ -102,7 +102,7 @@ describe('the needs on the board', () => {
     expect(await width(/^Sent 5/)).toBeGreaterThan(150);
   });
 
-  it('are the first view on a phone, as small as possible', async () => {
+  it('begins on a phone with the column that has an order in doubt', async () => {
     const { page } = await pass.open('/console/', { viewport: NARROW });
     const column = page.getByRole('region', { name: /^Placed/ });
     const link = column.getByRole('link', { name: new RegExp(friday.ids.doubtful) });
@@ -118,7 +118,7 @@ describe('the needs on the board', () => {
     await until(async () => ((box) => (box?.x ?? 0) + (box?.width ?? 999))(await tab.boundingBox()) <= NARROW.width);
   });
 
-  it('disappear for everybody when their case is closed, until somebody shows them', async () => {
+  it('hides a failed order whose case is closed, until somebody shows it', async () => {
     const { page } = await pass.open();
     const failed = page.getByRole('region', { name: /^Failed today/ });
     const order = failed.getByRole('link', { name: new RegExp(friday.ids.refused) });
@@ -225,7 +225,7 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
   },
 };
 
-describe('axe-core finds no fault, and a phone shows everything:', () => {
+describe('axe-core finds no fault, and nothing is wider than a phone:', () => {
   let page: Page;
   beforeAll(async () => {
     ({ page } = await pass.open('/console/none', { viewport: WIDE }));
@@ -259,8 +259,8 @@ describe('axe-core finds no fault, and a phone shows everything:', () => {
   });
 });
 
-describe('the preference of the browser', () => {
-  it('for dark mode is followed', async () => {
+describe('the console', () => {
+  it("follows the browser's preference for dark mode", async () => {
     const { page } = await pass.open();
     await page.emulateMedia({ colorScheme: 'light' });
     const light = await page.evaluate(ground);
@@ -272,7 +272,7 @@ describe('the preference of the browser', () => {
   it.each([
     ['no-preference', true],
     ['reduce', false],
-  ] as const)('about motion (%s) decides whether an order is seen moving: %s', async (reducedMotion, moves) => {
+  ] as const)('with the preference "%s" for reduced motion animates a new order: %s', async (reducedMotion, moves) => {
     const { page } = await pass.open('/console/?text=order-moves', { reducedMotion });
     await isLive(page);
     const serviceOrderId = `order-moves-${reducedMotion}`;
@@ -284,7 +284,7 @@ describe('the preference of the browser', () => {
   });
 });
 
-describe('pictures for the README', () => {
+describe('the screenshot for the README', () => {
   beforeAll(() => friday.seedTraffic());
 
   const PHONE = {
@@ -306,7 +306,7 @@ describe('pictures for the README', () => {
     ],
     ['webhook', DESK, '/console/webhooks', openDropped],
     ['traffic', DESK, '/console/traffic?hours=6', (page: Page) => says(page, 'Webhooks, by outcome')],
-  ] as const)('%s', async (name, device, path, see) => {
+  ] as const)('of %s is smaller than the limit', async (name, device, path, see) => {
     const { page } = await pass.open(path, { ...device, reducedMotion: 'reduce' });
     await see(page);
     await page.evaluate('document.fonts.ready');

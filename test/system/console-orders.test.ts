@@ -32,7 +32,7 @@ const ticketsOf = (serviceOrderId: string): number =>
   pass.pos.tickets.filter((ticket) => ticket.serviceOrderId === serviceOrderId).length;
 
 describe('a held order', () => {
-  it('is tried again after its cause is fixed, and its page updates', async () => {
+  it('is placed by a retry after its cause is fixed, and its page updates', async () => {
     pass.pos.behave = () => ({ status: 404 });
     const { page, id } = await openOrder('held');
     await standing(page).getByText('the POS answered 404: check ordersUrl').waitFor();
@@ -54,7 +54,7 @@ describe('a held order', () => {
 });
 
 describe('orders that are held by wrong settings', () => {
-  it('are sent after the named setting is corrected there, and a test shows whether others arrive', async () => {
+  it('are sent after an operator corrects the wrong setting on the page of the order', async () => {
     const wrong = pass.pos.ordersUrl.replace(/\/orders$/, '/none');
     await pass.system.addLocation('mill-1', { ordersUrl: wrong });
     const contacts = JSON.stringify([
@@ -102,7 +102,7 @@ describe('orders that are held by wrong settings', () => {
 });
 
 describe('an order that the POS refused', () => {
-  it('shows the POS’s reason when it is revealed', async () => {
+  it('shows the reason of the POS after an operator reveals it', async () => {
     pass.pos.behave = () => ({ status: 422, body: { reason: 'The kitchen closes at eight.' } });
     const { page, answers } = await openOrder('failed');
     const button = page.getByRole('button', { name: 'Reveal the reason' });
@@ -123,7 +123,7 @@ describe('an order in doubt', () => {
     return { page, serviceOrderId };
   }
 
-  it('continues without a second ticket after somebody saw it at the POS', async () => {
+  it('gets no second ticket after a person answers that it is at the POS', async () => {
     const { page, serviceOrderId } = await inDoubt();
     await page.getByRole('button', { name: 'It is there' }).click();
     await says(page, /If you are wrong, nobody cooks it/);
@@ -135,7 +135,7 @@ describe('an order in doubt', () => {
     expect(ticketsOf(serviceOrderId)).toBe(1);
   });
 
-  it('is sent again if it is not there, after a warning of a second ticket', async () => {
+  it('is sent again after a person answers that it is not at the POS', async () => {
     const { page, serviceOrderId } = await inDoubt();
     await page.getByRole('button', { name: 'It is not there' }).click();
     await says(page, /second ticket/);
@@ -150,8 +150,8 @@ describe('an order in doubt', () => {
   });
 });
 
-describe('an order to be cancelled', () => {
-  it('is cancelled at its POS after an operator has read the consequences', async () => {
+describe('an order with a cancellation', () => {
+  it('is cancelled at its POS after an operator confirms it', async () => {
     const { page, id } = await openOrder('sent');
     await page.getByRole('button', { name: 'Cancel at the POS' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel this order?' });
@@ -169,7 +169,7 @@ describe('an order to be cancelled', () => {
   it.each([
     ['It cancelled the order', 'Member sees cancelled'],
     ['It did not cancel it', 'The order was not cancelled'],
-  ])('by phone is on the board with its ticket, and ends with what the restaurant said: %s', async (said, then) => {
+  ])('by phone is on the board until an operator enters the answer of the restaurant: %s', async (said, then) => {
     const { serviceOrderId } = await pass.system.placeOrder({ locationId: 'bar-1' });
     await reaches(serviceOrderId, 'sent');
     const ticket = pass.pos.tickets.find((each) => each.serviceOrderId === serviceOrderId);
@@ -203,7 +203,7 @@ describe('an order to be cancelled', () => {
 });
 
 describe("an order's timeline", () => {
-  it('grows while the kitchen works, with names', async () => {
+  it('shows each status that the kitchen reports', async () => {
     const { page, id: serviceOrderId } = await openOrder('sent');
     const story = page.getByRole('region', { name: 'Timeline' });
     await story.getByText('The platform signalled the order').waitFor();
@@ -242,7 +242,7 @@ describe("an order's timeline", () => {
     await says(page, /^The member was notified that the order is ready for pickup\.$/);
   });
 
-  it('of an unknown order says that it does not exist', async () => {
+  it('is replaced by an explanation if the order is unknown', async () => {
     const { page } = await pass.open('/console/orders/no-such-order');
     await says(page, /No order .* was found/);
     expect(pass.complaints()).toContain('404: /console/api/orders/no-such-order');

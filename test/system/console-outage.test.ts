@@ -16,7 +16,7 @@ const pass = useConsole(async () => {
   return { databaseUrl: postgres.url, env: { SPILL_TOPIC: 'spill' } };
 });
 
-it('every page says that Postgres is away and how many webhooks wait, until it is back and they are applied', async () => {
+it('every page says during an outage of Postgres how many webhooks wait', async () => {
   const { system } = pass;
   await system.addLocation('club-1', { ordersUrl: 'http://127.0.0.1:9/orders' });
   await system.seedOrder({ serviceOrderId: 'order-spilled', locationId: 'club-1' });

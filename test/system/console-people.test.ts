@@ -87,7 +87,7 @@ describe('a person who signs in by OpenID Connect', () => {
   it.each([
     ['nobody', /^You have no role here yet. Ask an admin/],
     ['mallory', /^You are not allowed to sign in here. Ask the platform team/],
-  ])('sees why they may not sign in: %s', async (login, words) => {
+  ])('sees as %s why they may not sign in', async (login, words) => {
     const page = await signIn(login);
     await says(page, words);
     expect(new URL(page.url()).search).toBe('');
@@ -95,7 +95,7 @@ describe('a person who signs in by OpenID Connect', () => {
   });
 });
 
-it('a person allows the command line by a click, which leads to the command', async () => {
+it('a person signs in the command line by a click on "Allow"', async () => {
   const command = await serveHttp(async (_request, response) => void response.end('You are signed in.'));
   const ask = { port: new URL(command.url).port, challenge: 'c'.repeat(43), state: 's'.repeat(43) };
   const path = `/login?${new URLSearchParams(ask).toString()}`;
@@ -116,7 +116,7 @@ describe('a manager who views one location', () => {
     await heading(page, 'Board');
   });
 
-  it('sees that location, and no trace of others', async () => {
+  it('sees that location, its orders and no others', async () => {
     await page.goto('/console/locations');
     await says(page, '1 location');
     expect(await page.getByRole('link', { name: 'club-2' }).count()).toBe(0);
@@ -153,7 +153,7 @@ describe('a manager who views one location', () => {
 });
 
 describe('an operator', () => {
-  it('replays a webhook and pauses a location, and both timelines have their name', async () => {
+  it('who replays a webhook or pauses a location is named in the timeline', async () => {
     const page = await signIn('grace', `/console/webhooks/${webhookId}`);
     await press(page, 'Replay …');
     await press(page, 'Replay it');
@@ -175,7 +175,7 @@ describe('an operator', () => {
     expect(await askAxe(page)).toEqual([]);
   });
 
-  it('who loses the role meanwhile sees that in words, without the buttons', async () => {
+  it('who has lost the role sees an explanation instead of the button', async () => {
     const page = await signIn('grace', `/console/orders/${ORDER}`);
     await press(page, 'Retry now');
     const grants = (roles: string): Promise<unknown> =>
@@ -194,7 +194,7 @@ describe('an operator', () => {
 });
 
 describe('an admin', () => {
-  it('grants a role after signing in again in a new tab, and keeps what they typed', async () => {
+  it('grants a role after signing in again in a new tab, without typing anything twice', async () => {
     const page = await signIn('ada', '/console/people');
     await heading(page, 'People');
     expect(await askAxe(page)).toEqual([]);
@@ -232,7 +232,7 @@ describe('an admin', () => {
     await nobody.getByLabel('Operator token').waitFor();
   });
 
-  it('issues a token, which is shown once, works, and is refused after its revocation', async () => {
+  it('issues a token that works, and is refused after its revocation', async () => {
     const page = await signIn('ada', '/console/people');
     await press(page, 'Make a token …');
     const dialog = page.getByRole('dialog', { name: 'Make a named token' });
@@ -257,7 +257,7 @@ describe('an admin', () => {
     await program.getByLabel('Operator token').waitFor();
   });
 
-  it("finds in the audit who replayed what, and ends a lost laptop's session", async () => {
+  it('finds in the audit who replayed a webhook, and ends the session of that person', async () => {
     const laptop = await signIn('grace', '/console/traffic');
     await heading(laptop, 'Traffic');
     const page = await signIn('ada', '/console/audit');
@@ -284,7 +284,7 @@ describe('an admin', () => {
   });
 });
 
-it('signing out everywhere ends the open board of another browser, at another process, within five seconds', async () => {
+it('signing out everywhere signs out another browser at another process within five seconds', async () => {
   const desk = await signIn('vera', '/console/people');
   await heading(desk, 'People');
   const phone = await signIn('vera');

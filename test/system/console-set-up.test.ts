@@ -21,7 +21,7 @@ const problemOf = async (page: Page, label: string): Promise<string | null> => {
   return page.locator(`#${id?.split(' ').at(-1)}`).textContent();
 };
 
-it('a restaurant is added by the wizard, gets a token, and takes a test order', async () => {
+it('a restaurant that is added by the wizard takes a test order', async () => {
   const { page } = await pass.open('/console/locations');
   await page.getByRole('link', { name: 'Add a location' }).click();
   await says(page, 'Which restaurant, and which POS?');
@@ -83,7 +83,7 @@ it('a restaurant is added by the wizard, gets a token, and takes a test order', 
   await says(dialog, ticket?.providerOrderId ?? 'no ticket');
 });
 
-it('an id that exists is not replaced', async () => {
+it('the wizard refuses the id of an existing location', async () => {
   const { page } = await pass.open('/console/locations/new');
   await page.getByLabel(/^Our own API/).check();
   await page.getByLabel('Id', { exact: true }).fill('club-1');
@@ -99,7 +99,7 @@ it('an id that exists is not replaced', async () => {
   expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
 });
 
-it('a second change does not overwrite the first, and keeps what was typed', async () => {
+it('a change of settings does not overwrite a change that somebody else made meanwhile', async () => {
   const { page } = await pass.open('/console/locations/club-1');
   await press(page, 'Edit …');
   await page.getByLabel('Name', { exact: true }).fill('Club Nord');
@@ -124,7 +124,7 @@ it('a second change does not overwrite the first, and keeps what was typed', asy
   await says(page.getByRole('dialog'), /^It cannot be removed now: it takes orders/);
 });
 
-it('warnings about a change are shown before it is saved, and afterwards', async () => {
+it('a warning about changed settings is shown before and after they are saved', async () => {
   const square = { accessToken: 'a-token', baseUrl: pass.pos.ordersUrl };
   await pass.system.addLocation('brand-1', { ...square, locationId: 'L1' }, 'square');
   await pass.system.addLocation('brand-2', { ...square, locationId: 'L2' }, 'square');
@@ -141,7 +141,7 @@ it('warnings about a change are shown before it is saved, and afterwards', async
   expect(await askAxe(page)).toEqual([]);
 });
 
-it('an integrator without other roles sees only the locations, and can add one', async () => {
+it('an integrator without other roles sees no orders, and can add a location', async () => {
   const typed = 'operator token issue --name ines --role integrator --location-groups brand-nord';
   const issued = await runJson<{ token: string }>(pass.system.env, typed.split(' '));
   const { page } = await pass.openLoggedOut('/console/');

@@ -27,8 +27,8 @@ const standing = (page: Page) => page.getByRole('region', { name: 'Why was this 
 const count = async (): Promise<number> => (await pass.system.query('SELECT FROM webhooks')).length;
 const statusOf = async (id: string): Promise<unknown> => (await pass.system.order(id))?.['status'];
 
-describe('dropped webhooks', () => {
-  it('are found from the board, show why, and are fixed by the command on the page', async () => {
+describe('the list of webhooks', () => {
+  it('leads to the reason of a dropped webhook, with a command that fixes the cause', async () => {
     const { page, context } = await pass.open();
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const dropped = page.getByRole('region', { name: /^Dropped webhooks 4/ });
@@ -59,7 +59,7 @@ describe('dropped webhooks', () => {
       .waitFor();
   });
 
-  it('show what a replay would do before it is done', async () => {
+  it('leads to a replay, which first shows what it would do', async () => {
     const { page } = await pass.open('/console/webhooks?outcome=dropped');
     await rowOf(page, 4).getByRole('link').click();
     await page.getByRole('button', { name: /^Replay/ }).click();
@@ -76,7 +76,7 @@ describe('dropped webhooks', () => {
     await page.getByText('The replay of a webhook updated the order').waitFor();
   });
 
-  it('are not shown as none if the service cannot be reached', async () => {
+  it('does not say "Nothing to replay" if the service cannot be reached', async () => {
     const { page } = await pass.open('/console/webhooks?outcome=dropped');
     await page.route('**/webhooks/replay', (route) => route.abort());
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
@@ -89,7 +89,7 @@ describe('dropped webhooks', () => {
     await run.getByRole('row', { name: /received: order-4/ }).waitFor();
   });
 
-  it('are replayed all together, except those already replayed', async () => {
+  it('replays all dropped webhooks together, except those already replayed', async () => {
     const { page } = await pass.open('/console/webhooks?outcome=dropped&location=club-1');
     await page.getByRole('button', { name: /^Replay all that match/ }).click();
     const run = page.getByRole('region', { name: /^Dry run/ });
@@ -108,7 +108,7 @@ describe('dropped webhooks', () => {
     await page.getByText('Nothing needs you.').waitFor();
   });
 
-  it('are replayed from their list after the secret is entered there, and after a dry run', async () => {
+  it('replays dropped webhooks after an operator enters the right secret there', async () => {
     await pass.system.addLocation('club-2', { ordersUrl: pass.pos.ordersUrl, secret: WRONG });
     await pass.system.seedOrder({ serviceOrderId: 'order-9', locationId: 'club-2' });
     const webhook = await pass.system.webhookUrl('club-2');
@@ -149,7 +149,7 @@ describe('dropped webhooks', () => {
     expect(await statusOf('order-9')).toBe('received');
   });
 
-  it('are chosen by hand, and only they are replayed', async () => {
+  it('replays only the chosen webhooks', async () => {
     const { page } = await pass.open('/console/webhooks?outcome=applied');
     await rowOf(page, 3).waitFor();
     expect(await askAxe(page)).toEqual([]);
@@ -164,7 +164,7 @@ describe('dropped webhooks', () => {
     expect(await count()).toBe(before + 2);
   });
 
-  it('appear in the open list without moving the row that somebody reads', async () => {
+  it('shows new webhooks without moving the row that somebody reads', async () => {
     const { page } = await pass.open('/console/webhooks');
     await rowOf(page, 1).getByRole('checkbox').check();
     const read = await rowOf(page, 1).textContent();
@@ -200,7 +200,7 @@ describe('the body of a webhook', () => {
     await page.getByText(`"reason":"${REASON}"`).waitFor();
   });
 
-  it('is shown in part if it is large, and a dry run says in words why it is dropped', async () => {
+  it('is shown only in part if it is large', async () => {
     const body = JSON.stringify({ quoted: Array.from({ length: 60_000 }, () => 'a word') });
     await fetch(await pass.system.webhookUrl('club-1'), { method: 'POST', body });
     const { page } = await pass.open('/console/webhooks?outcome=dropped');

@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-it("npm run demo: a guest sees their order move, and the terrace's webhooks are dropped", async () => {
+it('npm run demo shows a guest the steps of their order, and drops the webhooks of one location', async () => {
   const { child, code, stdout, stderr, leftBehind } = runDemo(['--dir', dir], { dir });
   try {
     const shown = (name: string): string | undefined => new RegExp(`${name}: +(http\\S+)`).exec(stdout())?.[1];

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { runDemo } from '../process/demo/run-demo.ts';
 import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
 
-it('npm run demo -- --outage: the member gets every status of the outage, in order', async () => {
+it('npm run demo -- --outage: the member gets every status that came during the outage', async () => {
   const dir = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'expediter-demo-'));
   chmodSync(dir, 0o755);
   try {

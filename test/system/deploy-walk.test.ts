@@ -57,7 +57,7 @@ const blocks = [
   ...ofPage.slice(-1),
 ];
 
-describe('the blocks of the pages, run by a new operator with an empty Postgres', () => {
+describe('the documented commands on an empty Postgres', () => {
   let folder: string;
   let platform: HttpServer;
   let exit: number | null;
@@ -104,7 +104,7 @@ describe('the blocks of the pages, run by a new operator with an empty Postgres'
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('every command succeeds, up to the end of the service', () => {
+  it('all succeed', () => {
     expect({ exit, out: exit === 0 ? '' : said.join('\n'), error: exit === 0 ? '' : error }).toEqual({
       exit: 0,
       out: '',
@@ -113,15 +113,15 @@ describe('the blocks of the pages, run by a new operator with an empty Postgres'
     expect(said).toHaveLength(blocks.length);
   });
 
-  it('the schema is created', () => expect(saidBy('expediter migrate')).toContain('0001-baseline'));
-  it('the signal is accepted, and the kitchen confirms the order', () =>
+  it('create the schema', () => expect(saidBy('expediter migrate')).toContain('0001-baseline'));
+  it('send a signal that is accepted, and show the order as confirmed by the kitchen', () =>
     expect(saidBy('/pubsub/push')).toMatch(/^204\n[^]*confirmed/));
-  it('a webhook with the wrong signature is answered 200 and dropped', () =>
+  it('send a webhook with a wrong signature, which is dropped', () =>
     expect(saidBy('dgst')).toMatch(/"outcome":"dropped"/));
-  it('the list shows the reason', () => expect(saidBy('webhook list')).toMatch(/dropped .*signature/));
-  it('after the secret is fixed, a replay applies the webhook', () =>
+  it('list the reason of the dropped webhook', () => expect(saidBy('webhook list')).toMatch(/dropped .*signature/));
+  it('correct the secret, and apply the dropped webhook by a replay', () =>
     expect(saidBy('--dry-run')).toMatch(/applied[^]*applied/));
-  it('then the member sees it', () => {
+  it('show the order as cancelled after the replay', () => {
     expect(saidBy('/v1/orders/4711')).toMatch(/"memberState":"cancelled"/);
   });
 });

@@ -40,7 +40,7 @@ describe('the image', () => {
     expect(image.sizeAboveBase).toBeGreaterThan(20_000_000);
   });
 
-  it('has labels that say what it is and how to run it', () => {
+  it('has its user, its command, its port and its labels', () => {
     const { config } = image;
     expect(config).toMatchObject({
       User: '1000:1000',
@@ -56,7 +56,7 @@ describe('the image', () => {
     });
   });
 
-  it('has what the service needs at run time, and nothing for developers', () => {
+  it('has only the files and packages that the service needs at run time', () => {
     expect(readdirSync(join(image.root, 'app')).sort()).toEqual([
       'compile-cache',
       'dist',
@@ -87,7 +87,7 @@ describe('the image', () => {
     expect(contained.output()).not.toMatch(/npm|npx|corepack|yarn|node_modules/);
   });
 
-  it('has the built console, and nothing of its build', () => {
+  it('has the built console, and no package that only its build needs', () => {
     const files = [...filesIn('app/dist/console')].map((file) => file.slice('app/dist/console/'.length));
     for (const name of ['index.html', 'licences.txt']) expect(files).toContain(name);
     for (const name of files) expect(name).toMatch(/^(assets\/)?[\w.-]+\.(html|js|css|svg|txt)(\.br|\.gz)?$/);
@@ -97,7 +97,7 @@ describe('the image', () => {
     }
   });
 
-  it('has the compiled cache of a start, readable for its user', () => {
+  it('has a compile cache that its user can read', () => {
     const files = [...filesIn('app/compile-cache')];
     expect(files.length).toBeGreaterThan(50);
     expect(files.filter((file) => (statSync(join(image.root, file)).mode & 0o004) === 0)).toEqual([]);
@@ -149,14 +149,14 @@ describe('the image, run read-only as an ordinary user', () => {
     expect(contained.output()).toMatch(/^tmp$/m);
   });
 
-  it('gives memory back, with the allocator that it contains', async () => {
+  it('uses the allocator jemalloc', async () => {
     const script = "console.log(/libjemalloc/.test(require('fs').readFileSync('/proc/self/maps', 'utf8')))";
     const contained = run(['node', '-e', script], {});
     expect(await contained.exited).toBe(0);
     expect(contained.output()).toBe('true\n'); // and the loader says nothing
   });
 
-  it('migrates, gets ready, accepts a webhook, shows its console, passes its health check, and exits 0 on SIGTERM', async () => {
+  it('migrates, accepts a webhook, shows its console, and exits 0 on SIGTERM', async () => {
     const migrated = run(['expediter', 'migrate', '--json'], { DATABASE_URL: database });
     expect(await migrated.exited, migrated.output()).toBe(0);
     expect(migrated.output()).toContain('"0001-baseline"');

@@ -9,7 +9,7 @@ import { needsTool } from './needs-tool.ts';
 for (const tool of ['spin', 'gcc']) needsTool(tool, tool);
 vi.setConfig({ testTimeout: 600_000 });
 
-it.each(POS_KINDS)('no state breaks a claim, and every run ends, with a POS of kind %j', async (pos) => {
+it.each(POS_KINDS)('no state of the model breaks a claim, with a POS of kind %j', async (pos) => {
   const { states, ...found } = await searchModel(pos);
   expect(found).toEqual({ isComplete: true, error: undefined });
   expect(states).toBeGreaterThan(500_000);
@@ -21,11 +21,11 @@ it('each guard of the model has a mark in src, except two', () => {
   expect(unmarked).toEqual(['look-up-after', 'doubt-needs-lease']);
 });
 
-it.each(Object.entries(MODELLED_GUARDS))('without %s, a claim is false', async (guard, pos) => {
+it.each(Object.entries(MODELLED_GUARDS))('the model breaks a claim without the guard %s', async (guard, pos) => {
   expect((await searchModel(pos, guard)).error).toMatch(/^assertion violated|^non-progress cycle/);
 });
 
-it('the history of each order of simulated runs is a path of the model', async () => {
+it('the model accepts the history of each simulated order', async () => {
   const argv = ['--seed', '3', '--seeds', '2', '--orders', '20', '--feed-model'];
   const thread = new Worker(new URL('../../tools/simulate/simulate.ts', import.meta.url), {
     argv,
@@ -38,7 +38,7 @@ it('the history of each order of simulated runs is a path of the model', async (
   expect(code).toBe(0);
 });
 
-it('a forged history is no path of the model', async () => {
+it('the model refuses a forged history', async () => {
   const begins = ['rank 0', 'createOrder', 'ticket'];
   const forged = [
     [],

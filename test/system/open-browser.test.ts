@@ -30,7 +30,7 @@ async function open(): Promise<Opened> {
 }
 
 describe('a watched page', () => {
-  it('has no complaint if it has no fault', async () => {
+  it('without a fault has no complaint', async () => {
     const { page, complaints } = await open();
     expect([await askAxe(page), await page.evaluate(sticksOut), complaints]).toEqual([[], [], []]);
   });
@@ -53,19 +53,19 @@ describe('a watched page', () => {
     await vi.waitFor(() => expect(complaints).toContainEqual(expect.stringMatching(complaint)));
   });
 
-  it('has a complaint about what its readers could not use', async () => {
+  it('has a complaint about an input without a label', async () => {
     const { page } = await open();
     await page.evaluate("document.querySelector('main').append(document.createElement('input'))");
     expect((await askAxe(page)).join()).toMatch(/^label: /);
   });
 
-  it('has a complaint about what is wider than the screen', async () => {
+  it('has a complaint about a heading that is wider than the screen', async () => {
     const { page } = await open();
     await page.evaluate("document.querySelector('h1').style.width = '500px'");
     expect(await page.evaluate(sticksOut)).toContain('H1 A page');
   });
 
-  it('has a complaint about what blocks it', async () => {
+  it('has a complaint about a script that blocks it for 120 ms', async () => {
     const { page } = await open();
     await page.evaluate(watchLongTasks);
     await page.evaluate(
@@ -84,7 +84,7 @@ describe('without Chromium', () => {
     expect(() => needsChromium()).toThrow('chromium is missing; on Debian: apt-get install chromium');
   });
 
-  it('the tests name a wrong CHROMIUM', () => {
+  it('the tests fail if CHROMIUM names no file', () => {
     vi.stubEnv('CHROMIUM', '/nowhere/chromium');
     expect(() => needsChromium()).toThrow('CHROMIUM names "/nowhere/chromium", and there is no such file');
   });

@@ -85,7 +85,7 @@ describe.each(modes)('PgBouncer as in docs/deploy.md, with %s pooling', (mode) =
     expect((await send(0)).status).toBe(200);
   });
 
-  it('doctor finds nothing wrong except what all tests lack', async () => {
+  it('`expediter doctor` has only one complaint about the database, which all tests have', async () => {
     const findings = await examine(system.env, ['database']);
     expect(findings.filter(({ state }) => state !== 'ok').map(({ check }) => check)).toEqual(['writing']);
     expect(findings.find(({ check }) => check === 'connection')?.found).toMatch(/through a connection pooler/);
@@ -107,7 +107,7 @@ describe.each(modes)('PgBouncer as in docs/deploy.md, with %s pooling', (mode) =
     await until(() => databaseIs('up'));
   });
 
-  it('a migration is refused, because it needs a session of its own', async () => {
+  it('a migration through the pooler fails, because it needs a session', async () => {
     await expect(migrate(bouncer.through(direct))).rejects.toThrow('let OWNER_DATABASE_URL name Postgres itself');
   });
 });

@@ -53,14 +53,14 @@ const debians = needsPostgres().map((bin): [string, () => string] => [bin, () =>
 const npms = OLDER.map((version): [string, () => string] => [version, () => install(version)]);
 
 describe.each([...debians, ...npms])('Postgres %s', (_, find) => {
-  it('works for the whole journey', { timeout: 900_000 }, async () => {
+  it('passes the tests of the whole journey of an order', { timeout: 900_000 }, async () => {
     const POSTGRES_BIN = find();
     const { code, out } = await runProgram(process.execPath, [VITEST, 'run', ...FRONT_DOOR], { POSTGRES_BIN });
     expect({ code, out: out.slice(-8_000) }).toEqual({ code: 0, out: expect.stringMatching(/Tests .*passed/) });
   });
 });
 
-it.each(debians)('half a minute of rest costs less than a second with %s, which compiles statements', async (bin) => {
+it.each(debians)('an idle service costs Postgres less than a second of CPU time in half a minute: %s', async (bin) => {
   const postgres = await startPostgres({ binaries: { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') } });
   try {
     await migrate(postgres.url);

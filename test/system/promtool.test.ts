@@ -25,16 +25,16 @@ async function accepted(...args: string[]): Promise<string> {
 }
 
 describe('the alert rules', () => {
-  it('are valid for Prometheus, expressions and texts', async () => {
+  it('are valid for promtool', async () => {
     await accepted('check', 'rules', '--lint=all', '--lint-fatal', 'alerts.yaml');
   });
 
-  it('fire when they should, and at no other time', async () => {
+  it('pass their own tests with promtool', async () => {
     await accepted('test', 'rules', 'alerts.test.yaml');
   });
 });
 
-it('the scrape configuration is valid', async () => {
+it('the scrape configuration of Prometheus is valid', async () => {
   await accepted('check', 'config', '--syntax-only', 'prometheus.yaml');
 });
 

@@ -119,28 +119,23 @@ async function isFine(page: Page): Promise<void> {
 }
 
 describe('a member', () => {
-  it.each(['pickup', 'delivery'] as const)(
-    'of a %s gets each step without a fault of axe-core, and then the end',
-    async (type) => {
-      const { page, serviceOrderId } = await follow(type);
-      const { callOutCode } = pos.tickets.find((ticket) => ticket.serviceOrderId === serviceOrderId)?.order ?? {};
-      expect(await page.locator('#stub').textContent()).toBe(`Your code ${callOutCode}`);
+  it.each(['pickup', 'delivery'] as const)('sees each step of a %s, and then the end', async (type) => {
+    const { page, serviceOrderId } = await follow(type);
+    const { callOutCode } = pos.tickets.find((ticket) => ticket.serviceOrderId === serviceOrderId)?.order ?? {};
+    expect(await page.locator('#stub').textContent()).toBe(`Your code ${callOutCode}`);
+    await isFine(page);
+    for (const [status, title] of JOURNEYS[type]) {
+      await report(serviceOrderId, status);
+      await heading(page, title);
+      expect(await page.locator('[aria-current="step"]').textContent()).toMatch(new RegExp(`^${title}\\d\\d:\\d\\d$`));
+      expect(await page.title()).toBe(`${title} · ${callOutCode}`);
       await isFine(page);
-      for (const [status, title] of JOURNEYS[type]) {
-        await report(serviceOrderId, status);
-        await heading(page, title);
-        expect(await page.locator('[aria-current="step"]').textContent()).toMatch(
-          new RegExp(`^${title}\\d\\d:\\d\\d$`),
-        );
-        expect(await page.title()).toBe(`${title} · ${callOutCode}`);
-        await isFine(page);
-      }
-      await bar(page, 'Goodbye!');
-      expect(await page.locator('#steps .done').count()).toBe(type === 'pickup' ? 5 : 6);
-    },
-  );
+    }
+    await bar(page, 'Goodbye!');
+    expect(await page.locator('#steps .done').count()).toBe(type === 'pickup' ? 5 : 6);
+  });
 
-  it(`sees a status within ${ON_SCREEN_MS} ms of its webhook's 200, and nothing jumps`, async () => {
+  it(`sees a status within ${ON_SCREEN_MS} ms of its webhook's 200`, async () => {
     const tookMs: number[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       const { page, serviceOrderId } = await follow('delivery');
@@ -157,7 +152,7 @@ describe('a member', () => {
     expect(tookMs[Math.floor(tookMs.length / 2)]).toBeLessThan(ON_SCREEN_MS);
   });
 
-  it('who comes before the order is read sees that, and the requested time', async () => {
+  it('who opens the page before the order is fetched sees "Order placed"', async () => {
     const serviceOrderId = 'order-early';
     const { page } = await open(await tracker.urlOf(serviceOrderId));
     await heading(page, 'Order placed');
@@ -168,7 +163,7 @@ describe('a member', () => {
     await heading(page, 'Order sent');
   });
 
-  it('reads the restaurant and the estimate first, until it has passed or the food is ready', async () => {
+  it('sees the estimate as the heading until the food is ready', async () => {
     const { page, serviceOrderId } = await follow('pickup', { locale: 'en-US' });
     const estimatedReadyAt = new Date(Date.now() + 12 * 60_000).toISOString();
     await post(webhook, statusWebhook({ serviceOrderId, status: 'IN_PROGRESS', estimatedReadyAt }));
@@ -185,7 +180,7 @@ describe('a member', () => {
   it.each([
     ['FAILED', 'Order failed', 'The kitchen is closed'],
     ['CANCELLED', 'Cancelled', 'Out of burgers'],
-  ])('of an order that is %s sees the reason', async (status, title, reason) => {
+  ])('sees the reason of an order that is %s', async (status, title, reason) => {
     const { page, serviceOrderId } = await follow('pickup');
     await report(serviceOrderId, status, reason);
     await heading(page, title);
@@ -231,7 +226,7 @@ describe('a member', () => {
     tracker.lifetimeS = 600;
   });
 
-  it('with an old link is sent back to the app, whose new link works', async () => {
+  it('sees that an invalid link does not work, and then opens a new link in the same tab', async () => {
     const { page } = await open(`${tracker.url}/track#eyJhbGciOiJub25lIn0.e30.`);
     await heading(page, 'This link does not work');
     await isFine(page);
@@ -242,8 +237,8 @@ describe('a member', () => {
   });
 });
 
-describe('the preference of the browser', () => {
-  it('for dark mode is followed', async () => {
+describe('the tracker page', () => {
+  it("follows the browser's preference for dark mode", async () => {
     const { page } = await follow('pickup', { colorScheme: 'light' });
     const light = await page.evaluate(ground);
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -253,7 +248,7 @@ describe('the preference of the browser', () => {
   it.each([
     ['no-preference', true],
     ['reduce', false],
-  ] as const)('about motion (%s) decides whether something moves: %s', async (reducedMotion, moves) => {
+  ] as const)('with the preference "%s" for reduced motion animates a new step: %s', async (reducedMotion, moves) => {
     const { page, serviceOrderId } = await follow('pickup', { reducedMotion });
     await report(serviceOrderId, 'READY');
     await heading(page, 'Ready for pickup');
@@ -261,7 +256,7 @@ describe('the preference of the browser', () => {
   });
 });
 
-it('has its picture in the README', async () => {
+it('the screenshot of the tracker page for the README is small enough', async () => {
   const requestedAt = new Date(Date.now() + 25 * 60_000).toISOString();
   const phone = { viewport: { width: 360, height: 690 }, deviceScaleFactor: 1.5 } as const;
   const pictures: string[] = [];

@@ -378,7 +378,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'anonymous connections are closed if there are too many connections': {
     edits: { 'makes-room': NEVER },
-    noticedBy: vitest('test/process/process.test.ts', '1,500 strangers'),
+    noticedBy: vitest('test/process/process.test.ts', '1,500 connections without'),
   },
   'an address with more anonymous connections than others loses one of its own': {
     edits: { 'among-its-own': ALWAYS },

@@ -53,7 +53,7 @@ describe("the order in Acme's format", () => {
     });
   });
 
-  it('is due at once when its time has passed', () => {
+  it('has no due time when the requested time has passed', () => {
     const fulfillment = { type: 'pickup', requestedAt: '2026-01-31T18:29:59Z' } as const;
     expect(writeOrder(sampleOrder({ fulfillment }), context.settings, NOW).due).toBeUndefined();
   });
@@ -66,7 +66,7 @@ describe('a refusal', () => {
     [422, 'store_closed', { name: 'GiveUp', reason: 'The restaurant is closed.' }],
     [422, 'sold_out', { name: 'GiveUp', reason: 'An item is out of stock.' }],
     [400, 'bad_order', { name: 'GiveUp', reason: 'The restaurant could not take this order.' }],
-  ])('%i %s becomes the right error', async (status, code, meaning) => {
+  ])('%i %s becomes the error %j', async (status, code, meaning) => {
     pos.behave = () => ({ status, body: { error: { code, message: 'Ada Lovelace' } } });
     const order = CanonicalOrder.parse(sampleOrder());
     await expect(acme.createOrder(order, context)).rejects.toMatchObject({ ...meaning, httpStatus: status });
@@ -107,7 +107,7 @@ describe('check', () => {
   it.each([
     [403, 'clientId'],
     [410, 'storeId'],
-  ])('fails unless Acme answers with the store: %i names %s', async (status, setting) => {
+  ])('fails if Acme answers %i, and names the setting %s', async (status, setting) => {
     const other = await serveHttp((request, response) =>
       request.url === '/v1/oauth/token'
         ? sendJson(response, 200, { access_token: 'token', expires_in: 60 })
@@ -125,7 +125,7 @@ describe('check', () => {
 });
 
 describe('connect', () => {
-  it("registers the webhook's URL, also repeatedly", async () => {
+  it('registers the URL of webhooks, with the same result when it is repeated', async () => {
     const connecting = { ...context, webhookUrl: WEBHOOK_URL, locations: 1 };
     const first = await acme.connect?.(connecting);
     expect(await acme.connect?.(connecting)).toEqual(first);
@@ -133,7 +133,7 @@ describe('connect', () => {
     expect(pos.refusals).toEqual([]);
   });
 
-  it('needs an operator if Acme refuses the URL', async () => {
+  it('throws NeedsOperator if Acme refuses the URL', async () => {
     const webhookUrl = WEBHOOK_URL.replace('https:', 'http:');
     await expect(acme.connect?.({ ...context, webhookUrl, locations: 1 })).rejects.toMatchObject({
       name: 'NeedsOperator',

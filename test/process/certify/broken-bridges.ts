@@ -44,33 +44,33 @@ export const BROKEN: Record<string, Broken> = {
     toDo: /store the id of each order with its ticket/,
     also: ['at once'],
   },
-  'looks whether it has the order, and then stores it': {
+  'makes two tickets for two simultaneous requests': {
     ticketOf: looksFirst(),
     check: 'at once',
     found: /two requests at the same time made two tickets: "ticket-1" and "ticket-2"/,
     toDo: /a column with a unique index/,
   },
-  'answers with a number': {
+  'answers with a number as the ticket id': {
     ticketOf: (nth) => `${46 + nth}`,
     answer: (response, { ticket }) => sendJson(response, 200, { providerOrderId: Number(ticket) }),
     check: 'takes the order',
     found: /providerOrderId, which is a number, not an id/,
     toDo: /write the id as a string/,
   },
-  'answers with null': {
+  'answers with null as the ticket id': {
     answer: (response) => sendJson(response, 200, { providerOrderId: null }),
     check: 'takes the order',
     found: /providerOrderId, which is null, not an id/,
     toDo: /write the id as a string/,
   },
-  'names two tickets by their ids, and answers with neither': {
+  'sends webhooks with two ticket ids, and answers with no id': {
     answer: (response, { ticket }) => sendJson(response, 200, { providerOrderID: ticket }),
     names: ({ serviceOrderId }) => ({ thirdPartyReference: serviceOrderId, id: randomUUID() }),
     check: 'ticket id',
     found: /webhooks named the order by \d ids: "/,
     toDo: /whether the kitchen has two tickets for it/,
   },
-  'does not look at the signature of an order': {
+  'accepts an order with a wrong signature': {
     trusts: true,
     check: 'forged order',
     found: /anyone who knows the URL can order: .* was accepted, certify-[0-9a-f]{16}$/,
@@ -86,7 +86,7 @@ export const BROKEN: Record<string, Broken> = {
     toDo: /answer a repeat like the first/,
     also: ['at once'],
   },
-  'answers late': {
+  'answers an order too late': {
     async answer(response, { ticket }) {
       await sleep(2 * ANSWER_MS);
       sendJson(response, 200, { providerOrderId: ticket });
@@ -95,7 +95,7 @@ export const BROKEN: Record<string, Broken> = {
     found: /no answer in 5 s/,
     toDo: /answer first, then print: docs\/connect-your-pos.md#orders/,
   },
-  'answers in words, and never says its own id': {
+  'never sends a ticket id': {
     answer: (response) => void response.end('OK'),
     names: ({ serviceOrderId }) => ({ thirdPartyReference: serviceOrderId }),
     check: 'ticket id',
@@ -103,14 +103,14 @@ export const BROKEN: Record<string, Broken> = {
     toDo: /return the ticket's id in the answer/,
     request: /answered 200 in \d+ ms: no JSON$/,
   },
-  'names a ticket by an id that it never told': {
+  'sends a ticket id that was in no answer': {
     answer: (response, { ticket }) => sendJson(response, 200, { id: ticket }),
     names: (_order, ticket) => ({ id: ticket }),
     found: /named a ticket only by an id that no answer to an order contained/,
     toDo: /answer an order with the ticket's id/,
     also: ['ticket id'],
   },
-  'changes our id': {
+  'shortens the id of the order': {
     names: ({ serviceOrderId }, ticket) => ({ thirdPartyReference: serviceOrderId.slice(0, 12), id: ticket }),
     found: /named the order by an id that is not the order's id/,
     toDo: /name our id exactly as it came/,
@@ -126,22 +126,22 @@ export const BROKEN: Record<string, Broken> = {
     toDo: /send statuses in order/,
     also: ['in_progress'],
   },
-  'has words of its own': {
+  'sends an unknown status': {
     does: (status) => [status === 'IN_PROGRESS' ? 'COOKING' : status],
     check: 'in_progress',
     found: /was ignored, because its status or kind of event is unknown/,
     toDo: /one of these as "status": RECEIVED, IN_PROGRESS, READY, EN_ROUTE, COMPLETED, FAILED, CANCELLED$/,
     request: /with \{"eventType":"order.status".*"status":"COOKING"/,
   },
-  'signs in another way': {
+  'signs by a method of its own': {
     sign: (secret, _id, _seconds, signed) => hmac(secret, signed, 'hex'),
     toDo: /sign id, time and body in this order, joined by dots/,
   },
-  'signs the object and not the bytes': {
+  'signs other bytes than it sends': {
     write: (event) => ({ signed: JSON.stringify(event), sent: JSON.stringify(event, undefined, 4) }),
     toDo: /sign exactly the bytes that you send/,
   },
-  "takes the secret's letters for the key": {
+  'signs with the encoded secret': {
     sign: (secret, id, seconds, signed) => `v1,${hmac(secret, `${id}.${seconds}.${signed}`)}`,
     toDo: /decode the secret before you sign/,
   },
@@ -149,11 +149,11 @@ export const BROKEN: Record<string, Broken> = {
     sign: (secret, id, seconds, signed) => hmac(keyOf(secret), `${id}.${seconds}.${signed}`, 'hex'),
     toDo: /the signature is right, but in hex: write its 32 bytes as base64/,
   },
-  'leaves v1 out': {
+  'signs without the prefix v1': {
     sign: (...about) => signStandard(...about).slice('v1,'.length),
     toDo: /write "v1," before the base64/,
   },
-  'writes the base64 of URLs': {
+  'signs in base64url': {
     sign: (...about) =>
       signStandard(...about)
         .replaceAll('+', '-')
@@ -165,17 +165,17 @@ export const BROKEN: Record<string, Broken> = {
     sign: (secret, _id, _seconds, signed) => `v1,${hmac(keyOf(secret), signed)}`,
     toDo: /you signed only the body: sign "\{webhook-id\}\.\{webhook-timestamp\}\." and the body/,
   },
-  'counts milliseconds': {
+  'sends a timestamp in milliseconds': {
     clock: () => Date.now() * 1_000,
     found: /webhook-timestamp is not a number of seconds/,
     toDo: /send seconds, not milliseconds/,
   },
-  'has no object "order"': {
+  'sends webhooks without the object order': {
     write: (event) => flat({ eventType: 'order.status', ...(event as { order: object }).order }),
     found: /a webhook about the order was dropped/,
     toDo: /put thirdPartyReference, id and status inside "order"/,
   },
-  'has an event type of its own': {
+  'sends an unknown event type': {
     write: (event) => flat({ ...event, eventType: 'order.updated' }),
     does: (status) => (status === 'RECEIVED' ? [status] : []),
     found: /was ignored, because its status or kind of event/,
@@ -183,29 +183,29 @@ export const BROKEN: Record<string, Broken> = {
     request: /^the last webhook: POST /,
     also: ['in_progress'],
   },
-  'refuses our signature': {
+  'refuses a valid signature of the service': {
     answer: (response) => sendJson(response, 401, {}),
     check: 'takes the order',
     found: /answered 401/,
     toDo: /your check of our signature refused it: the key is the base64 behind whsec_, decoded/,
   },
-  'breaks on an order': {
+  'answers an order with 500': {
     answer: (response) => sendJson(response, 500, {}),
     check: 'takes the order',
     found: /answered 500/,
     toDo: /your bridge failed on this order: check its log/,
   },
-  'does not sign': {
+  'does not sign its webhooks': {
     sign: () => '',
     found: /dropped: not authentic: the header webhook-signature is missing/,
     toDo: /Enable signing at the POS, with the same secret/,
   },
-  'has a clock that is behind': {
+  'has a clock that is ten minutes slow': {
     clock: () => Date.now() - 600_000,
     found: /dropped: not authentic: the signature is right, but webhook-timestamp is over 300 s old/,
     toDo: /Correct the clock .* it must sign each try again/,
   },
-  'cuts the token': {
+  'sends webhooks with an incomplete token': {
     url: (webhookUrl) => webhookUrl.slice(0, -1),
     found: /no webhook about the order came to http:.*\/webhook\/standard\/.* with a valid token/,
     toDo: /401 means a wrong or incomplete token in the URL/,
@@ -215,13 +215,13 @@ export const BROKEN: Record<string, Broken> = {
     found: /came to the location "another-club", with its URL and token/,
     toDo: /expediter token issue --location/,
   },
-  'does not send again what was answered 500': {
+  'does not repeat a webhook that was answered 500': {
     attempts: 1,
     check: 'after a 500',
     found: /a webhook was answered 500, and did not come again within 10 s/,
     toDo: /send it again after 5 s, 30 s, 5 min/,
   },
-  'sends nothing again, but has two tickets that send all twice': {
+  'never repeats a webhook, and sends each status for two tickets': {
     tickets: 2,
     attempts: 1,
     check: 'after a 500',

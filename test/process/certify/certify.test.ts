@@ -107,8 +107,8 @@ const briefly = ({ checks }: Certification): string[] => checks.map(({ check, st
 const failed = ({ checks }: Certification): string[] =>
   checks.filter(({ state }) => state === 'failed').map(({ check }) => check);
 
-describe.concurrent('a good bridge passes', () => {
-  it('with a pickup: taken once, each status, a duplicate, a late one, a bad signature, and a 500', async () => {
+describe.concurrent('a correct bridge passes', () => {
+  it('all checks with a pickup order', async () => {
     const certified = await certifyBridge('good', {});
     expect(certified.checks.filter(({ state }) => state !== 'ok')).toEqual([]);
     expect(briefly(certified)).toEqual(
@@ -131,13 +131,13 @@ describe.concurrent('a good bridge passes', () => {
     expect(system.platform.requests).toEqual([]);
   });
 
-  it('with a delivery, which is on its way before it is completed', async () => {
+  it('all checks with a delivery order, which has the additional status en_route', async () => {
     const certified = await certifyBridge('good-delivery', {}, { type: 'delivery' });
     expect(failed(certified)).toEqual([]);
     expect(briefly(certified)).toContain('en_route: ok');
   });
 
-  it('that answers a repeat with 409 and both ids', async () => {
+  it('if it answers a repeated order with 409', async () => {
     const certified = await certifyBridge('good-409', {
       answer: (response, { nth, ticket }) =>
         void response
@@ -147,7 +147,7 @@ describe.concurrent('a good bridge passes', () => {
     expect(failed(certified)).toEqual([]);
   });
 
-  it('without a secret, and the report says what that means', async () => {
+  it('without a secret, and the report says that its webhooks can be forged', async () => {
     const certified = await certifyBridge('good-unsigned', {}, { unsigned: true });
     expect(failed(certified)).toEqual([]);
     expect(certified.checks).toContainEqual({
@@ -157,20 +157,20 @@ describe.concurrent('a good bridge passes', () => {
     });
   });
 
-  it('without a status that it lacks, if an option says so', async () => {
+  it('although it never sends in_progress, if an option names the statuses that it sends', async () => {
     const statuses = statusesOf('pickup').filter((status) => status !== 'in_progress');
     const certified = await certifyBridge('good-without', {}, { statuses });
     expect(failed(certified)).toEqual([]);
   });
 
-  it('that sends unknown statuses too', async () => {
+  it('although it also sends an unknown status', async () => {
     const certified = await certifyBridge('talkative', {
       does: (status) => (status === 'READY' ? ['PRINTED', 'READY'] : [status]),
     });
     expect(failed(certified)).toEqual([]);
   });
 
-  it('that sends all statuses at once, but then a 500 cannot be tested', async () => {
+  it('although it sends all statuses at once, and the check with a 500 is skipped', async () => {
     const all = ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'];
     const certified = await certifyBridge('hasty', { does: () => all }, { only: ['received'] });
     expect(failed(certified)).toEqual([]);
@@ -178,7 +178,7 @@ describe.concurrent('a good bridge passes', () => {
   });
 });
 
-it.concurrent('a bridge that answers without an id passes, but the report cannot say whether it deduplicates', async () => {
+it.concurrent('a bridge whose answer has no ticket id passes, and the checks for a second ticket are skipped', async () => {
   const certified = await certifyBridge('misspelling', {
     answer: (response, { ticket }) => sendJson(response, 200, { providerOrderID: ticket }),
   });
@@ -191,7 +191,7 @@ it.concurrent('a bridge that answers without an id passes, but the report cannot
   expect(certified.checks).toContainEqual(expect.objectContaining({ check: 'takes it once', ...nobody }));
 });
 
-it.concurrent('a bridge that fails before its last status has no status left for the 500', async () => {
+it.concurrent('a bridge that sends all statuses at once in a wrong sequence fails, and the check with a 500 is skipped', async () => {
   const all = ['IN_PROGRESS', 'RECEIVED', 'READY', 'COMPLETED'];
   const certified = await certifyBridge('none-left', { does: () => all }, { only: ['received'] });
   expect(failed(certified)).toEqual(['received']);
@@ -219,7 +219,7 @@ describe.concurrent('a POS that does not deduplicate', () => {
     expect(found).toBe('the POS does not find the order by our id');
   });
 
-  it('and cannot look up orders is left to a person to check', async () => {
+  it('passes if it has no lookup, and the check for a second ticket is skipped', async () => {
     const certified = await certifyBridge('mute', {}, { integration: 'mute' });
     expect(failed(certified)).toEqual([]);
     expect(briefly(certified)).toContain('takes it once: skipped');
@@ -231,22 +231,25 @@ describe.concurrent('a POS whose status can be polled', () => {
     { answer: 'completed', state: 'ok' },
     { answer: 'ready', state: 'ok' },
     { answer: 'cancelled', state: 'failed' },
-  ] as const)('is polled, and the answer $answer is $state', async ({ answer, state }) => {
-    const certified = await certifyBridge(`asked-${answer}`, {}, { integration: `asked-${answer}` });
-    expect(certified.checks.at(-1)).toMatchObject({
-      check: 'can be polled',
-      state,
-      found: `when polled, the POS reports ${answer}`,
-    });
-  });
+  ] as const)(
+    'is polled after the last webhook: if it reports $answer, the check is $state',
+    async ({ answer, state }) => {
+      const certified = await certifyBridge(`asked-${answer}`, {}, { integration: `asked-${answer}` });
+      expect(certified.checks.at(-1)).toMatchObject({
+        check: 'can be polled',
+        state,
+        found: `when polled, the POS reports ${answer}`,
+      });
+    },
+  );
 
-  it('is not polled without a URL for that', async () => {
+  it('is not polled if the settings have no URL for that', async () => {
     const certified = await certifyBridge('asked-nobody', {}, { integration: 'asked-nobody' });
     expect(briefly(certified)).not.toContain(expect.stringContaining('can be polled'));
     expect(failed(certified)).toEqual([]);
   });
 
-  it('fails if its status came only by polling, without a webhook', async () => {
+  it('fails if a status came only by polling, without a webhook', async () => {
     const locationId = 'had-to-be-asked';
     const ask = async (): Promise<void> => {
       const [row] = await system.query('SELECT service_order_id FROM orders WHERE location_id = $1', [locationId]);
@@ -268,7 +271,7 @@ describe.concurrent('a POS whose status can be polled', () => {
 });
 
 describe.concurrent('the test order', () => {
-  it('fails and ends if the POS refuses it, and its token is revoked', async () => {
+  it('fails if the POS refuses it, and its webhook token is revoked', async () => {
     const certified = await certifyBridge('refusing', {
       answer: (response) => sendJson(response, 422, { reason: 'We are closed.' }),
     });
@@ -284,7 +287,7 @@ describe.concurrent('the test order', () => {
     expect(tokens).toEqual([{ revoked_at: expect.any(Date) as Date }]);
   });
 
-  it('ends if nobody does anything, and the report says so', async () => {
+  it('ends if the POS sends no status, and the check "received" fails', async () => {
     const certified = await certifyBridge('silent', { does: () => [] });
     expect(briefly(certified).slice(-6)).toEqual([
       'received: failed',
@@ -298,7 +301,7 @@ describe.concurrent('the test order', () => {
     expect(await system.order(serviceOrderId)).toMatchObject({ status: null, ended_at: expect.any(Date) as Date });
   });
 
-  it('ends when somebody stops waiting', async () => {
+  it('ends when the certification is aborted', async () => {
     const stopping = new AbortController();
     const ending = certifyBridge(
       'stopped',
@@ -316,7 +319,7 @@ describe.concurrent('the test order', () => {
   });
 });
 
-it.concurrent('reports wrong settings, or a wrong PUBLIC_URL, before anything is sent', async () => {
+it.concurrent('a certification with wrong settings or a wrong PUBLIC_URL fails before it sends an order', async () => {
   const tell = { wants: () => {}, found: () => {} };
   await system.addLocation('unsent', { ordersUrl: 'http://127.0.0.1:9/' });
   const unreachable = await certify({ ...deps, publicUrl: 'http://127.0.0.1:9' }, optionsOf('unsent'), tell);
@@ -326,7 +329,7 @@ it.concurrent('reports wrong settings, or a wrong PUBLIC_URL, before anything is
   expect(await system.query('SELECT FROM placements WHERE location_id = $1', ['unsent'])).toEqual([]);
 });
 
-describe.concurrent('a bridge fails that', () => {
+describe.concurrent('a certification fails for a bridge that', () => {
   const FORGED = /dropped: not authentic: no signature in webhook-signature is right/;
   it.each(Object.entries(BROKEN))('%s', async (name, broken) => {
     const { check = 'received', found = FORGED, toDo, request, also = [], ...habits } = broken;

@@ -64,7 +64,7 @@ async function withCertify(
   }
 }
 
-describe.concurrent('the bridge of the page', () => {
+describe.concurrent('the bridge in the documentation', () => {
   it.each([
     { what: 'a pickup', words: [], ok: 15 },
     { what: 'a delivery', words: ['--delivery'], ok: 16 },
@@ -95,14 +95,14 @@ describe.concurrent('the bridge of the page', () => {
 it.each([
   [[], '--orders-url is needed'],
   [['--orders-url', '127.0.0.1:3000/orders'], '--orders-url has to begin with http://'],
-])('explains what is wrong with the URL %j', async (words, said) => {
+])('npm run certify with %j exits 2 and says: %s', async (words, said) => {
   const certify = spawn(process.execPath, [SCRIPT, ...words]);
   const text = textOf(certify);
   expect(await once(certify, 'close')).toEqual([2, null]);
   expect(text()).toContain(said);
 });
 
-it("the page's signature is right for the page's values", () => {
+it('the signature in the documentation is right for the values next to it', () => {
   const [, secret = '', id = '', seconds = '', body = '', signature] =
     /`(whsec_[^`]+)`, the id `([^`]+)`, the time `([^`]+)` and the body\s+`([^`]+)`, the signature is `([^`]+)`/.exec(
       page,

@@ -86,7 +86,7 @@ describe('npm run demo -- --once --json', () => {
     expect(stderr).toContain(`operator token: ${readFileSync(join(dir, 'operators-token'), 'utf8').trim()})`);
   });
 
-  it('uses a given Postgres and emulator, and leaves the emulator as it was', async () => {
+  it('uses a given Postgres and emulator, and removes its subscriptions from the emulator', async () => {
     const [databaseUrl, pubsub] = await Promise.all([createDatabase(), startPubsub()]);
     const client = new PubSub({ projectId: 'shared', apiEndpoint: pubsub.host, emulatorMode: true });
     await client.createTopic('orders');
@@ -109,7 +109,7 @@ describe('npm run demo -- --once --json', () => {
 });
 
 describe('npm run demo -- --cancel', () => {
-  it('cancels three orders: before sending, after sending, and too late', async () => {
+  it('cancels an order before it is sent and one after that, and is too late for a third', async () => {
     const { result, stderr } = await runOnce(['--cancel']);
     const serviceOrderId = expect.any(String);
     const cooked = ['placed', 'sent', 'confirmed', 'preparing', 'ready_for_pickup', 'picked_up'];
@@ -136,7 +136,7 @@ describe('npm run demo -- --platform', () => {
   afterEach(() => feast.stop());
   const ordered = (...ids: string[]): string[] => ids.flatMap((id) => ['--order', id]);
 
-  it('sends its orders to a POS with its own ids, and says why one fails', async () => {
+  it('sends the orders of a platform to a POS, and says why one fails', async () => {
     const args = ['--platform', module, ...ordered('T-2001', 'B-1001'), '--pos', 'toast'];
     const { result, stderr } = await runOnce(args, { code: 1, env });
     // A member without an e-mail address, which Toast wants.
@@ -160,7 +160,7 @@ describe('npm run demo -- --platform', () => {
     expect(stderr).not.toContain('Murasaki');
   });
 
-  it('shows the end of an order that is cancelled, skipped or cannot be read', async () => {
+  it('reports an order as cancelled, withdrawn or held if the mapper cancels, skips or cannot read it', async () => {
     const [table] = purchases;
     feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'DINE_IN' });
     feast.byCode.set('P-4001', { ...table, code: 'P-4001', totals: { ...table?.totals, grand: 'much' } });
@@ -190,7 +190,7 @@ describe('npm run demo -- --platform', () => {
     );
   });
 
-  it('places a corrected or signalled order at a POS of its location with its items', async () => {
+  it('places a held order after its correction, and an order that is signalled later', async () => {
     const [table] = purchases;
     const [first] = table?.positions ?? [];
     // The only order of its location.
@@ -229,14 +229,14 @@ describe('npm run demo -- --platform', () => {
     expect(leftBehind()).toEqual([]);
   });
 
-  it('names every missing order before anything starts', async () => {
+  it('fails before anything starts if orders are missing, and names them', async () => {
     const args = ['--platform', module, ...ordered('B-9999', 'B-1001', 'B-8888')];
     const { result, stderr } = await runOnce(args, { code: 1, env });
     expect(result).toMatchObject({ error: expect.stringMatching(/no order B-9999\n.*no order B-8888$/) });
     expect(stderr).not.toContain('Postgres');
   });
 
-  it('needs ORDER_API_URL', async () => {
+  it('fails without ORDER_API_URL', async () => {
     const args = ['--platform', module, ...ordered('B-1001')];
     const { stderr } = await runOnce(args, { code: 1, env: { ORDER_API_URL: '' } });
     expect(stderr).toContain('ORDER_API_URL: is required');
@@ -368,7 +368,7 @@ describe('npm run demo', () => {
     [{ PROVIDER_MODULES: './nowhere.ts' }, 'PROVIDER_MODULES: ./nowhere.ts cannot be loaded'],
     [{ DATABASE_URL: 'nonsense' }, 'DATABASE_URL: is not a postgres URL'],
     [{ PUBSUB_EMULATOR_HOST: '127.0.0.1:1' }, 'Pub/Sub at 127.0.0.1:1 cannot be used'],
-  ])('explains what is wrong with %j', async (env, message) => {
+  ])('fails with an explanation for %j', async (env, message) => {
     const { result } = await runOnce([], { code: 1, env });
     expect(result).toMatchObject({ ok: false, error: expect.stringContaining(message) });
   });

@@ -35,7 +35,7 @@ afterAll(async () => {
 });
 
 it(
-  'restarts the service with changed code without a gap, and leaves nothing behind',
+  'npm run dev restarts the service with changed code without a gap, and leaves nothing behind',
   { timeout: 240_000 },
   async () => {
     const dir = join(folder, '.dev');

@@ -115,7 +115,7 @@ function withCut(bytes: Buffer, { at, drop, put }: { at: number; drop: number; p
   return Buffer.concat([bytes.subarray(0, place), put, bytes.subarray(place + drop)]);
 }
 
-it('every provider of the registry is tested here', () => {
+it('these tests cover every provider of the registry', () => {
   expect([...SAMPLES.keys()]).toEqual([...registry.keys()]);
 });
 
@@ -158,30 +158,30 @@ describe.each([...SAMPLES])(
       verified,
     });
 
-    it('turns any bytes and headers into events, or a reason without quotes', () => {
+    it('turns any bytes and headers into valid events, or into a reason that does not quote them', () => {
       always(
         fc.tuple(fc.uint8Array({ maxLength: 300 }), fc.boolean(), headers),
         (given) => void holds(webhookOf(...given)),
       );
     });
 
-    it('turns any JSON into events, or a reason without quotes', () => {
+    it('turns any JSON into valid events, or into a reason that does not quote it', () => {
       always(value, (json) => void holds(webhookOf(Buffer.from(JSON.stringify(json)), true)));
     });
 
-    it('turns its own payloads with a replaced part into events, or a reason without quotes', () => {
+    it('turns a payload with a replaced field into valid events, or into a reason that does not quote it', () => {
       always(fc.tuple(asJson, fc.nat(), value), ([original, at, part]) => {
         holds(webhookOf(Buffer.from(JSON.stringify(replacePart(original, at, part))), true));
       });
     });
 
-    it('turns its own payloads with changed bytes into events, or a reason without quotes', () => {
+    it('turns a payload with changed bytes into valid events, or into a reason that does not quote it', () => {
       always(fc.tuple(sample, fc.array(cut, { minLength: 1, maxLength: 4 })), ([webhook, cuts]) => {
         holds(webhookOf(cuts.reduce(withCut, webhook.body), true));
       });
     });
 
-    it('accepts its own payloads with their signatures', () => {
+    it('accepts real payloads with their signatures', () => {
       for (const webhook of webhooks) expect(holds(webhook)).toBeUndefined();
     });
 
@@ -195,7 +195,7 @@ describe.each([...SAMPLES])(
       });
     });
 
-    it('never accepts a changed letter in a signature or in a signed part', () => {
+    it('never accepts a webhook with a changed letter in its signature or in a signed header', () => {
       const letter = fc.constantFrom(...'!0129ABCXYZabcxyz+/=-_.,'.split(''));
       always(fc.tuple(sample, fc.constantFrom(...signedHeaders), fc.nat(), letter), ([webhook, name, at, put]) => {
         const before = webhook.headers[name] ?? '';

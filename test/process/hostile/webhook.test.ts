@@ -30,7 +30,7 @@ withstand('/webhook', webhookInputs(), (running) => {
     for (const socket of sockets) socket.destroy();
   });
 
-  it('a body that becomes nonsense after the 401 gets no second answer', async () => {
+  it('a request gets no second answer when its body becomes invalid after the 401', async () => {
     const socket = await open('wrong');
     let heard = '';
     socket.on('data', (bytes) => (heard += bytes.toString()));

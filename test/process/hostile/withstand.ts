@@ -50,7 +50,7 @@ export function withstand(
   });
 
   describe(`hostile input to ${door} leaves`, () => {
-    it('no memory, however often it comes', async () => {
+    it('no memory in use, however often it comes', async () => {
       // Not what takes its time.
       const some = quick.filter(
         (input) => !isLarge(input) && input.pace.dribble === undefined && input.pace.afterwards !== 'leave',
@@ -70,16 +70,16 @@ export function withstand(
       expect(after.rss - before.rss, JSON.stringify([before, after])).toBeLessThan(RESIDENT_BY_A_ROUND);
     });
 
-    it(`nothing of slow requests, which are cut off after 15 s: ${slow.length} inputs`, async () => {
+    it(`no slow request open after 15 s: ${slow.length} inputs`, async () => {
       expect(await slowOnes).toEqual([]);
     });
 
-    it('no connection', async () => {
+    it('no connection open', async () => {
       // What remains are those to Postgres and to Pub/Sub.
       await until(async () => (await running.memory()).sockets <= 20);
     });
 
-    it('no hang: the same process places an order', async () => {
+    it('the process able to place an order', async () => {
       const { system, pos, main } = running;
       const { serviceOrderId } = await system.placeOrder({ locationId: 'kitchen' });
       await until(async () => (await system.placement(serviceOrderId))?.['state'] === 'sent');
@@ -91,7 +91,7 @@ export function withstand(
       expect(main.child.exitCode).toBeNull();
     });
 
-    it('no secret and no part of a payload in the log, even at level trace', () => {
+    it('no secret and no text of a payload in the log, even at level trace', () => {
       const small = inputs.filter((input) => !isLarge(input));
       const marked = small.filter((input) => input.bytes(running.target).includes(MARKER));
       expect(marked.length / small.length, 'they carry what no log may hold').toBeGreaterThan(0.8);

@@ -12,21 +12,21 @@ const inMs = (status: Answer['status'], tookMs: number): Answer => ({
 });
 
 describe('an answer outside the contract', () => {
-  it.each([401, 413, 404, 400, 204])('is a complaint, whatever the faults: %i', (status) => {
+  it.each([401, 413, 404, 400, 204])('with status %i is a complaint during any faults', (status) => {
     expect(checkAnswers(answered(200, status, 500), new Set(['kill', 'roll']))).toEqual([
       `1 webhooks were answered ${status}`,
     ]);
   });
 
   it.each([502, 503, 'timeout'] as const)(
-    'is a complaint if processes are replaced and none is killed: %s',
+    '(%s) is a complaint if processes are replaced, but not if one is killed',
     (status) => {
       expect(checkAnswers(answered(200, status), new Set(['roll']))).toEqual([`1 webhooks were answered ${status}`]);
       expect(checkAnswers(answered(200, status), new Set(['roll', 'kill']))).toEqual([]);
     },
   );
 
-  it('is neither 200 nor 500', () => {
+  it('does not include 200 and 500', () => {
     expect(checkAnswers(answered(200, 500), new Set(['roll']))).toEqual([]);
   });
 });
@@ -46,13 +46,13 @@ describe('a late answer', () => {
   });
 });
 
-it('an accepted webhook is one with a known token that was answered 200 in time', () => {
+it('the share of accepted webhooks is that of answers with 200 in time', () => {
   expect(known200([...answered(200, 200, 200, 500, 'timeout'), inMs(200, 1_501)])).toBe(0.5);
   expect(known200(answered(200, 200, 500))).toBe(0.666_666);
   expect(known200([])).toBe(1);
 });
 
-it('one in a thousand of the accepted webhooks may be missing while only Postgres is away', () => {
+it('one in a thousand webhooks may be answered 500 while only Postgres is away', () => {
   const missing = (count: number): Answer[] =>
     answered(...Array.from({ length: 1_000 }, (_, nth) => (nth < count ? 500 : 200)));
   expect(checkPace(missing(1), new Set(['away']), 1)).toBeUndefined();

@@ -97,7 +97,7 @@ async function counts({ served, tickets, live, order, phone }: World): Promise<R
   return Object.fromEntries(Object.entries(books).filter(([name, count]) => name !== 'acknowledged' && count > 0));
 }
 
-it('an order with everything as it should be breaks no promise', async () => {
+it('a correct order breaks no promise', async () => {
   expect(await counts(await allWell())).toEqual({});
 });
 
@@ -284,13 +284,13 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
   ['a token opened another location', { crossLocation: 1 }, ({ served, order }) => served.trespasses.push(order)],
 ];
 
-it.each(breakages)('%s: it is counted', async (_, expected, damage) => {
+it.each(breakages)('if $0, the check counts $1', async (_, expected, damage) => {
   const world = await allWell();
   await damage(world);
   expect(await counts(world)).toEqual(expected);
 });
 
-it('an order that failed before it was read and started again is at its location from then on', async () => {
+it('the messages of an order that failed before it was fetched have a location only after a restart', async () => {
   const world = await allWell();
   await pool.query('UPDATE placements SET last_notified_sequence = 1');
   await pool.query(
@@ -304,7 +304,7 @@ it('an order that failed before it was read and started again is at its location
   expect(await counts(world)).toEqual({ liveOutOfOrder: 2 });
 });
 
-it('an order that was read after its failure, without news since, has no event yet', async () => {
+it('an order that was fetched after its failure needs no event since then', async () => {
   const world = await allWell();
   await pool.query(`UPDATE placements SET last_notified_sequence = 2; UPDATE orders SET rank = 10;
                     UPDATE status_events SET status = 'failed', sequence = 2`);
@@ -324,7 +324,7 @@ it('a message from before the member moved an order has the location of that tim
 it.each([
   ['its own', 'A7', {}],
   ['that of another order', 'B131', { phonesForeign: 1 }],
-])('a message from before the order was read is read later with a call-out code: %s', async (_, code, expected) => {
+])('a message from before the order was fetched is later shown with a call-out code: %s', async (_, code, expected) => {
   const world = await allWell();
   const { live, phone } = world;
   for (const { attributes, data } of live.slice(1)) {
@@ -347,7 +347,7 @@ it.each(['is on the ticket', 'is known to an operator'])('a change that %s is no
   expect(await counts(world)).toEqual({});
 });
 
-it('a cancel that its POS confirmed breaks no promise, even if it was repeated at a POS that recognises repeats', async () => {
+it('a cancellation that its POS confirmed breaks no promise, even if it was sent twice', async () => {
   const world = await allWell();
   const { order, served, live, tickets, phone } = world;
   served.cancelled.add(order);
@@ -365,13 +365,13 @@ it('a cancel that its POS confirmed breaks no promise, even if it was repeated a
   expect(await counts(world)).toEqual({});
 });
 
-it('a live message that is repeated later is no fault', async () => {
+it('a live message that is repeated later breaks no promise', async () => {
   const world = await allWell();
   world.live.push(message(world.order, 2, null), message(world.order, 1, null));
   expect(await counts(world)).toEqual({});
 });
 
-it('an event with a POS id that nobody ever gave us does not count against the order', async () => {
+it('an event with an unknown POS id breaks no promise', async () => {
   const world = await allWell();
   const { served, webhookId, order } = world;
   const event = { webhookId, outcome: 'parked', locationId: 'club-1', order, status: 'ready', byPosIdAlone: true };

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { holdBodies } from '../../../tools/chaos/hold-bodies.ts';
 import { serveHttp } from '../../../world/network/serve-http.ts';
 
-it('hogs that are stopped while they connect end, and the run continues', async () => {
+it('the fault of held request bodies can be stopped while it connects', async () => {
   const server = await serveHttp(() => {});
   const connecting = Promise.withResolvers<void>();
   const stop = holdBodies(1, 2 ** 20, () => {

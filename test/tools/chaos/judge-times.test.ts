@@ -6,17 +6,17 @@ describe('a recovery of 7 s when 5 s are allowed', () => {
   const judge = (slowdown: number) =>
     judgeTimes([{ slowdown, complaint: (by) => (5 * by < 7 ? 'it took 7 s' : undefined) }]);
 
-  it('is a complaint on a machine whose slowdown is less', () => {
+  it('is a complaint on a machine that is less than 1.4 times slower', () => {
     expect(judge(1)).toEqual({ complaints: ['it took 7 s'], notJudged: [] });
     expect(judge(1.3)).toEqual({ complaints: ['it took 7 s'], notJudged: [] });
   });
 
-  it('is no complaint on a machine whose slowdown explains it', () => {
+  it('is no complaint on a machine that is 1.4 to 2 times slower', () => {
     expect(judge(1.4)).toEqual({ complaints: [], notJudged: [] });
     expect(judge(2)).toEqual({ complaints: [], notJudged: [] });
   });
 
-  it('is reported and not judged on a machine that was more than twice slower', () => {
+  it('is reported and not judged on a machine that is more than 2 times slower', () => {
     expect(judge(2.1)).toEqual({ complaints: [], notJudged: ['it took 7 s, while the machine was 2.1 times slower'] });
   });
 });

@@ -6,7 +6,7 @@ const fault = (kind: string, from: number, until: number) => [
   { at: until, what: 'fault ends', kind, nth: 1 },
 ];
 
-it('the time of a lasting fault excludes faults that disturb webhooks by design, and their recovery', () => {
+it('the time of a lasting fault excludes other faults that may disturb webhooks, and their recovery', () => {
   const entries = [
     ...fault('logstop', 1_000, 60_000),
     ...fault('crash', 10_000, 12_000),
@@ -18,7 +18,7 @@ it('the time of a lasting fault excludes faults that disturb webhooks by design,
   ]);
 });
 
-it('the time of a lasting fault includes faults of others, which webhooks must not feel', () => {
+it('the time of a lasting fault includes other faults that must not disturb webhooks', () => {
   expect(lastingAlone([...fault('logstop', 0, 9), ...fault('hang', 2, 5)], 5)).toEqual([[0, 9]]);
   expect(lastingAlone(fault('hang', 2, 5), 5)).toEqual([]);
 });

@@ -7,7 +7,7 @@ const WELL: Cancelled[] = [
   { serviceOrderId: 'c', memberStates: ['placed', 'sent', 'picked_up'], ticketsAtPos: 1, cancelledAtPos: false },
 ];
 
-it('the demo names an order that did not end as planned, and only such an order', () => {
+it('the demo reports only an order that did not end as planned', () => {
   expect(checkCancelled(WELL)).toBeUndefined();
   expect(checkCancelled(WELL.slice(0, 2))).toContain('too late');
   for (const [nth, wrong] of [

@@ -6,10 +6,10 @@ it.each([
   [2, { applied: 1, stale: 1 }, 'became {"applied":1,"stale":1}'],
   [2, { applied: 1, missing: 1 }, 'became {"applied":1,"missing":1}'],
   [2, { duplicate: 2 }, 'became {"duplicate":2}'],
-])('an outage after which the member misses a status is reported: of %d accepted, %j', (accepted, outcomes, told) => {
+])('the demo reports an outage after which %d accepted webhooks had the outcomes %j', (accepted, outcomes, told) => {
   expect(checkOutage({ accepted, outcomes })).toContain(told);
 });
 
-it('an outage has no complaint if all accepted webhooks are applied, or have no news', () => {
+it('the demo reports no outage after which all accepted webhooks are applied or ignored', () => {
   expect(checkOutage({ accepted: 3, outcomes: { applied: 2, ignored: 1 } })).toBeUndefined();
 });

@@ -21,7 +21,7 @@ describe('--pos', () => {
     ['none', 'export const name = 1', 'exports no function'],
     ['several', 'export function start() {} export function stop() {}', 'exports several functions'],
     ['broken', 'not {', 'cannot be loaded'],
-  ])('uses the only function that a module exports: %s', async (name, text, problem) => {
+  ])('uses the only function that a module exports, or else fails: %s', async (name, text, problem) => {
     const path = join(folder, `${name}.mjs`);
     await writeFile(path, text);
     const found = await loadSimulator(path).catch((error: unknown) => error as Error);

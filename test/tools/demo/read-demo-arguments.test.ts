@@ -12,6 +12,6 @@ it.each([
   [['--outage'], '--outage stops the embedded Postgres', { DATABASE_URL: 'postgres://x@127.0.0.1:1/x' }],
   [['--pos', 'acme'], '--pos must be a path or one of standard'],
   [['later'], "argument 'later'"],
-])('%j is refused', (args, message, env: Record<string, string> = {}) => {
+])('%j is refused with: %s', (args, message, env: Record<string, string> = {}) => {
   expect(() => readDemoArguments(args, env)).toThrow(message);
 });

@@ -18,7 +18,7 @@ const renew = (token: string): Promise<Response> =>
   fetch(`${tracker.url}/follow-token`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
 
 describe('the tracker page', () => {
-  it('is at /guest for the newest order, and missing before there is an order', async () => {
+  it('is at /guest for the newest order, which answers 404 before there is an order', async () => {
     const ask = () => fetch(`${tracker.url}/guest`, { redirect: 'manual' });
     expect((await ask()).status).toBe(404);
     tracker.newest = () => 'order-2';
@@ -27,7 +27,7 @@ describe('the tracker page', () => {
     expect([status, headers.get('location')]).toEqual([302, expect.stringContaining('/track#ey')]);
   });
 
-  it('and everything that it loads have a policy that forbids all else, and send no Referer', async () => {
+  it('has a content security policy and sends no Referer, like everything that it loads', async () => {
     const page = await (await fetch(`${tracker.url}/track`)).text();
     expect(page).toContain('content="http://127.0.0.1:9/follow"');
     const loaded = [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path = '']) => path);
@@ -45,7 +45,7 @@ describe('the tracker page', () => {
   });
 
   it.each(['/', '/track?token=x', '/tracker/', '/tracker/..%2f..%2fpackage.json', '/tracker/../../package.json'])(
-    'is served without other files: %s is missing',
+    'is served without other files: %s answers 404',
     async (path) => {
       expect((await fetch(`${tracker.url}${path}`)).status).toBe(404);
     },
@@ -79,7 +79,7 @@ describe('a follow token', () => {
     expect((await renew(token)).status).toBe(401);
   });
 
-  it('from somebody else, or a missing one, cannot be renewed', async () => {
+  it('cannot be renewed if it is missing or of another issuer', async () => {
     const { privateKey } = await generateKeyPair('ES256');
     const foreign = await new SignJWT({ sub: 'order-1', aud: tracker.env.FOLLOW_TOKEN_AUDIENCE })
       .setProtectedHeader({ alg: 'ES256', kid: 'demo' })
@@ -95,7 +95,7 @@ describe('a follow token', () => {
   });
 });
 
-it('an ended order is not placed again, and the answer says so', async () => {
+it('an ended order is not placed again, and the answer gives the reason', async () => {
   const counter = await takeOwnOrders(async (id) => {
     const endedAt = id === 'old' ? new Date() : null;
     refuseEnded(id, id === 'new' ? undefined : ({ order: { endedAt }, notified: 'It was cancelled.' } as never));

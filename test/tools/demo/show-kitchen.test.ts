@@ -43,7 +43,7 @@ it.each(POS_NAMES.filter((name) => name !== 'lightspeed-k'))(
   },
 );
 
-it("a modifier that is ordered twice is shown so, and a member's text is not HTML", async () => {
+it('the kitchen shows the quantity of a modifier, and does not read the text of a member as HTML', async () => {
   const order = sampleOrder({ notes: '<b>hello</b>' });
   const [burger] = order.items;
   if (burger === undefined) throw new Error('the sample has a burger');
