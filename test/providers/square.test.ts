@@ -105,7 +105,8 @@ providerContract(square, {
 });
 
 describe('square by OAuth', () => {
-  const ofSettings = ['settings', 'createOrder fails', 'tokens', 'check'];
+  const ofSettings = ['properties and settings', 'createOrder fails', 'tokens', 'check'];
+  const met = new Set<string>();
   providerContract(
     square,
     {
@@ -124,8 +125,15 @@ describe('square by OAuth', () => {
       statuses: { PREPARED: 'ready' },
     },
     // All else is the same whatever token it is asked with.
-    { it, describe: (name, body) => (ofSettings.includes(name) || name.endsWith(': square')) && describe(name, body) },
+    {
+      it,
+      describe(name, body) {
+        met.add(name);
+        if (ofSettings.includes(name) || name.endsWith(': square')) describe(name, body);
+      },
+    },
   );
+  it('runs each group of claims about settings', () => expect([...met]).toEqual(expect.arrayContaining(ofSettings)));
 });
 
 describe("the seller's token", () => {
