@@ -161,6 +161,11 @@ describe('the structure', () => {
     expect(files.map(({ file }) => file)).toEqual([]);
   });
 
+  it('only json-text.ts asks whether a value is an object', () => {
+    const asks = filesIn('.').filter(({ text }) => /typeof (\w+) === 'object' && \1 !== null/.test(text));
+    expect(asks.map(({ file }) => file)).toEqual(['core/domain/json-text.ts']);
+  });
+
   it('lint refuses to look up a text from outside in a plain object', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'lookups-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -1,3 +1,4 @@
+import { isObject } from '../core/domain/json-text.ts';
 import { hash } from 'node:crypto';
 import { readFile, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
@@ -116,7 +117,7 @@ type Resolving = {
 /** Replaces references by their values, also within lists and objects. */
 async function resolveValue(value: unknown, about: Resolving): Promise<unknown> {
   if (Array.isArray(value)) return Promise.all(value.map((each) => resolveValue(each, about)));
-  if (typeof value === 'object' && value !== null) {
+  if (isObject(value)) {
     const entries = Object.entries(value).map(async ([name, each]) => [name, await resolveValue(each, about)]);
     return Object.fromEntries((await Promise.all(entries)) as [string, unknown][]);
   }

@@ -1,3 +1,4 @@
+import { isObject } from '../core/domain/json-text.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { STATUSES, rankOf, type Status } from '../core/domain/lifecycle.ts';
@@ -161,6 +162,6 @@ function names({ body }: StoredWebhook, { serviceOrderId, ticketIds }: Sought): 
 }
 
 function holds(json: unknown, ids: readonly string[]): boolean {
-  if (typeof json === 'object' && json !== null) return Object.values(json).some((value) => holds(value, ids));
+  if (isObject(json)) return Object.values(json).some((value) => holds(value, ids));
   return ids.includes(String(json));
 }

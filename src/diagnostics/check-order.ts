@@ -1,3 +1,4 @@
+import { isObject } from '../core/domain/json-text.ts';
 import { classifyError, describeError } from '../core/domain/classify-error.ts';
 import type { LeftOut } from '../core/domain/left-out.ts';
 import { sumItems, toDecimal } from '../core/domain/money.ts';
@@ -202,7 +203,7 @@ function kindOfText(text: string): string {
 export const maskOrder = (order: CanonicalOrder): unknown => mask(order, '');
 
 function mask(value: unknown, path: string): unknown {
-  if (typeof value === 'object' && value !== null) {
+  if (isObject(value)) {
     const masked = Object.entries(value).map(([key, each]) => [key, mask(each, path === '' ? key : `${path}.${key}`)]);
     return Array.isArray(value) ? masked.map(([, each]) => each) : Object.fromEntries(masked);
   }

@@ -1,3 +1,4 @@
+import { isObject } from '../core/domain/json-text.ts';
 import type { ClientAuth, Configuration, CustomFetch } from 'openid-client';
 import type { CookieSerializeOptions } from '@fastify/cookie';
 import { z } from 'zod';
@@ -220,16 +221,18 @@ function kindOf(claim: unknown): string {
 /** @param name of a claim, or the way to one in others, such as Keycloak's `realm_access.roles` */
 function claimOf(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
-  return name.split('.').reduce<unknown>((inside, key) => {
-    const isObject = typeof inside === 'object' && inside !== null && Object.hasOwn(inside, key);
-    return isObject ? (inside as Record<string, unknown>)[key] : undefined;
-  }, claims);
+  return name
+    .split('.')
+    .reduce<unknown>(
+      (inside, key) => (isObject(inside) && Object.hasOwn(inside, key) ? inside[key] : undefined),
+      claims,
+    );
 }
 
 /** The names in a claim: a list, names with commas between them, or an object whose keys are roles, as Zitadel sends it. */
 function groupsIn(claim: unknown): unknown[] {
   if (Array.isArray(claim)) return claim;
-  if (typeof claim === 'object' && claim !== null) return Object.keys(claim);
+  if (isObject(claim)) return Object.keys(claim);
   // A distinguished name has commas of its own.
   if (typeof claim !== 'string' || claim.includes('=')) return [claim];
   return claim.split(',').map((name) => name.trim());

@@ -1,3 +1,4 @@
+import { isObject } from '../core/domain/json-text.ts';
 import { z } from 'zod';
 import { GiveUp, NeedsOperator, Poison } from '../core/domain/errors.ts';
 import { describeIssues, Id } from '../core/domain/order.ts';
@@ -14,7 +15,7 @@ export function neverTaken(message: string, about: Partial<ConstructorParameters
 
 /** Whether an answer has one of the fields by which the vendor's refusals are known, whatever is in it. */
 export const hasOneOf = (json: unknown, fields: readonly string[]): boolean =>
-  typeof json === 'object' && json !== null && fields.some((field) => Object.hasOwn(json, field));
+  isObject(json) && fields.some((field) => Object.hasOwn(json, field));
 
 /** A 4xx that is not in the vendor's own shape. Perhaps a gateway answered, so it does not end the order. */
 export function notItsOwn(message: string, httpStatus: number): NeedsOperator {

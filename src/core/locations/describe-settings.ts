@@ -1,3 +1,4 @@
+import { isObject } from '../domain/json-text.ts';
 import { createHmac, hkdfSync } from 'node:crypto';
 import { z } from 'zod';
 import type { Provider } from '../domain/provider.ts';
@@ -148,7 +149,7 @@ export function maySee(provider: Provider | undefined, name: string, value: unkn
 
 /** A URL with a query or a fragment often carries a token, and so does a path with a part that could be one. */
 function mayCarryToken(value: unknown): boolean {
-  if (typeof value === 'object' && value !== null) return Object.values(value).some(mayCarryToken);
+  if (isObject(value)) return Object.values(value).some(mayCarryToken);
   if (typeof value !== 'string' || !value.includes(':')) return false;
   const url = URL.parse(value);
   return url !== null && (/[?#]./s.test(value) || (url.host !== '' && url.pathname.split('/').some(couldBeToken)));

@@ -1,3 +1,4 @@
+import { isObject } from '../domain/json-text.ts';
 import type { Credentials, Provider } from '../domain/provider.ts';
 import { couldBeToken, maySee } from './describe-settings.ts';
 
@@ -29,7 +30,7 @@ function findSecrets(provider: Provider, settings: object): string[] {
 
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string' || typeof value === 'number') return [String(value)];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+  return isObject(value) ? Object.values(value).flatMap(textsIn) : [];
 }
 
 /** Adds the tokens that a call gets and sends to its secrets, because the POS may repeat them. */

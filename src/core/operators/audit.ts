@@ -1,3 +1,4 @@
+import { isObject } from '../domain/json-text.ts';
 import type { Pool } from 'pg';
 import type { Log } from '../domain/log.ts';
 import type { Actor } from './operator.ts';
@@ -139,9 +140,7 @@ export async function audited<Result>(
 }
 
 function isRefused(result: unknown): boolean {
-  return (
-    result === undefined || result === false || (typeof result === 'object' && result !== null && 'refused' in result)
-  );
+  return result === undefined || result === false || (isObject(result) && 'refused' in result);
 }
 
 const BEGIN = `

@@ -1,3 +1,4 @@
+import { isObject } from '../../core/domain/json-text.ts';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { z } from 'zod';
 import { Id, type StatusEvent } from '../../core/domain/order.ts';
@@ -121,7 +122,7 @@ export function readKitchen({ body, receivedAt }: Webhook, settings: Settings): 
 /** Returns the notification and, in the second form, the order inside it. */
 function levelsOf(json: unknown): unknown[] {
   const { eventType, order } = readShape(AnyNotification, json);
-  return typeof eventType === 'string' && typeof order === 'object' && order !== null ? [json, order] : [json];
+  return typeof eventType === 'string' && isObject(order) ? [json, order] : [json];
 }
 
 function isOfAnOrder(level: unknown): boolean {

@@ -49,6 +49,9 @@ function headerSafe(id: string): string {
   return /^[!-$&-~]+$/.test(id) ? id : encodeURIComponent(id);
 }
 
+/** Whether an answer has no body. Some frameworks write an empty one as an empty object. */
+const isBare = (json: unknown): boolean => Object.keys(json ?? {}).length === 0;
+
 /** Maximum length of a reason, which the member reads. */
 const REASON_MAX = 200;
 
@@ -79,10 +82,8 @@ export async function createOrder(order: KitchenOrder, context: PosContext<Setti
   const answer = await callStandard(context, order.serviceOrderId, { url: context.settings.ordersUrl, body });
   const { status } = answer;
   const json = answer.json ?? {};
-  // Some frameworks write an empty body as an empty object.
-  const isBare = Object.keys(json).length === 0;
   // guard: bare-is-believed
-  const isBelieved = isBare && [400, 409, 422].includes(status) && (await context.namedTicketLately?.()) === true;
+  const isBelieved = isBare(json) && [400, 409, 422].includes(status) && (await context.namedTicketLately?.()) === true;
   if (status < 300 || status === 409) {
     const taken: OrderRef = OrderTaken.safeParse(json).data ?? {};
     const isTaken =
@@ -124,7 +125,7 @@ export async function cancelOrder(
   const refusal = readRefusal(answer, 'cancelUrl');
   const message = `the POS refused to cancel the order with ${status}`;
   // A refused cancel is only told to a person, so an answer without a body is believed.
-  if (Object.keys(json ?? {}).length > 0 && !hasOneOf(json, REFUSAL_FIELDS)) throw notItsOwn(message, status);
+  if (!isBare(json) && !hasOneOf(json, REFUSAL_FIELDS)) throw notItsOwn(message, status);
   if (status === 404) return 'absent';
   throw new GiveUp(message, { reason: 'The restaurant can no longer cancel this order.', ...refusal });
 }
