@@ -59,7 +59,7 @@ const totals: readonly { of: string; is: number }[] = [
 const limits: readonly { of: string; is: number; limit: number }[] = [
   { of: 'kB of ARCHITECTURE.md', is: Math.ceil(read('ARCHITECTURE.md').length / 1_000), limit: 12 },
   { of: 'lines in README.md', is: linesOf(read('README.md')), limit: 150 },
-  { of: 'environment variables', is: CONFIG_NAMES.length, limit: 57 },
+  { of: 'environment variables', is: CONFIG_NAMES.length, limit: 59 },
   { of: 'alert rules', is: (await readAlerts()).length, limit: 24 },
 ];
 

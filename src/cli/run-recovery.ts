@@ -144,6 +144,9 @@ async function readKnown(
   const read = async (subscription: string | undefined): ReturnType<typeof readSince> => {
     if (subscription === undefined) return [];
     const { GOOGLE_CLOUD_PROJECT: project } = readConfigOf(process.env, 'GOOGLE_CLOUD_PROJECT', 'PUBSUB_EMULATOR_HOST');
+    if (project === undefined) {
+      throw new NotDone(400, `Set GOOGLE_CLOUD_PROJECT: the subscription "${subscription}" is read there.`);
+    }
     return readSince({ project, subscription, quietMs: quiet * 1_000 }, { since, until }).catch((error: Error) => {
       throw new NotDone(409, `the subscription "${subscription}" cannot be read: ${error.message}`);
     });
@@ -233,9 +236,9 @@ async function checkService(pool: Pool, spillTopic: string | undefined): Promise
   const service = runs
     ? ok('service', 'it runs')
     : failed('service', 'it does not run', 'start it with every key that SETTINGS_KEY had, then repeat this command');
-  if (spillTopic === undefined) return [service];
-  const { GOOGLE_CLOUD_PROJECT } = readConfigOf(process.env, 'GOOGLE_CLOUD_PROJECT', 'PUBSUB_EMULATOR_HOST');
-  const spill = (await hasWaiting(GOOGLE_CLOUD_PROJECT, drainOf(spillTopic)))
+  const { GOOGLE_CLOUD_PROJECT: project } = readConfigOf(process.env, 'GOOGLE_CLOUD_PROJECT', 'PUBSUB_EMULATOR_HOST');
+  if (spillTopic === undefined || project === undefined) return [service];
+  const spill = (await hasWaiting(project, drainOf(spillTopic)))
     ? failed('spill', 'webhooks wait', 'wait until the service has applied them, and repeat this command')
     : ok('spill', 'nothing waits');
   return [service, spill];

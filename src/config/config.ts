@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { Email } from '../core/domain/email.ts';
-import { isSecret } from '../core/domain/standard-webhooks.ts';
+import { parseSecrets } from '../core/domain/standard-webhooks.ts';
 import { isLoopback, isPlainElsewhere, parseAllowedHosts } from '../core/egress/allowed-hosts.ts';
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
 import { parseKeySource } from '../identity/follow-keys.ts';
@@ -48,11 +48,25 @@ export const VARIABLES = {
   ORDER_API_TOKEN: [word().optional(), "the platform's bearer token", '<the bearer token of the ordering platform>'],
   ORDER_MODULE: [text().optional(), "a module that maps the platform's orders", '/etc/expediter/map-order.ts'],
 
-  GOOGLE_CLOUD_PROJECT: [word(), 'the project with the topics', 'my-project'],
-  STATUS_TOPIC: [word().default('order-status'), 'the topic for live messages'],
+  STATUS_WEBHOOK_URL: [
+    httpUrl().optional(),
+    'a URL of the platform that gets live messages, and the availability of kitchens: docs/connect-your-platform.md',
+    'https://orders.example.com/expediter',
+  ],
+  STATUS_WEBHOOK_SECRET: [
+    parsedBy(parseSecrets).optional(),
+    'the secret that signs them, by Standard Webhooks. While you change it: the new and the old one, with a space between',
+    'whsec_<32 random bytes in base64>',
+  ],
+  GOOGLE_CLOUD_PROJECT: [
+    word().optional(),
+    'the project with the topics. Unset: there is no topic and no spill',
+    'my-project',
+  ],
+  STATUS_TOPIC: [word().default('order-status'), 'the topic for live messages, in `GOOGLE_CLOUD_PROJECT`'],
   KITCHEN_TOPIC: [
     word().optional(),
-    'the topic for the availability of kitchens. Unset: it is not published',
+    'the topic for the availability of kitchens. Unset: it is not published there',
     'kitchen-availability',
   ],
   AVAILABILITY_TOKEN: [
@@ -77,7 +91,11 @@ export const VARIABLES = {
     'webhook-spill',
   ],
   PUSH_AUTH: [z.enum(['oidc', 'off']).default('oidc'), '`oidc`, or `off` with a loopback `HOST`'],
-  PUSH_AUDIENCE: [word().optional(), "audience of the pushes' OIDC token", 'https://expediter.example.com/pubsub/push'],
+  PUSH_AUDIENCE: [
+    word().optional(),
+    "audience of the pushes' OIDC token. Without a project and it there is no endpoint for pushes",
+    'https://expediter.example.com/pubsub/push',
+  ],
   PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'account of that token', 'push@my-project.iam.gserviceaccount.com'],
   PUSH_JWKS_URL: [httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'), "Google's keys for that token"],
 
@@ -118,8 +136,8 @@ export const VARIABLES = {
     'https://sms.example.com/expediter',
   ],
   NOTIFY_WEBHOOK_SECRET: [
-    z.string().refine(isSecret, { error: 'is not whsec_ and the base64 of 24 to 64 bytes' }).optional(),
-    'the secret that signs messages to `NOTIFY_WEBHOOK_URL` and `ATTENTION_WEBHOOK_URL`, by Standard Webhooks',
+    parsedBy(parseSecrets).optional(),
+    'the secret, or two, that signs messages to `NOTIFY_WEBHOOK_URL` and `ATTENTION_WEBHOOK_URL`, by Standard Webhooks',
     'whsec_<32 random bytes in base64>',
   ],
 
@@ -203,8 +221,10 @@ export const SECRETS = [
   'SETTINGS_KEY',
   'SMTP_URL',
   // Many gateways have a token in the path or the query.
+  'STATUS_WEBHOOK_URL',
   'NOTIFY_WEBHOOK_URL',
   'ATTENTION_WEBHOOK_URL',
+  'STATUS_WEBHOOK_SECRET',
   'NOTIFY_WEBHOOK_SECRET',
   'OPERATOR_TOKEN',
   'AVAILABILITY_TOKEN',
@@ -241,6 +261,18 @@ const RULES: readonly Rule[] = [
     'WEBHOOK_RETENTION_DAYS',
     (env) => env.SPILL_TOPIC !== undefined && env.WEBHOOK_RETENTION_DAYS < 8,
     'is less than 8 days, and SPILL_TOPIC is set: a webhook may wait in the spill for 7 days, and be deleted too soon',
+  ],
+  [
+    'GOOGLE_CLOUD_PROJECT',
+    (env) => env.GOOGLE_CLOUD_PROJECT === undefined && env.STATUS_WEBHOOK_URL === undefined,
+    'is unset, and so is STATUS_WEBHOOK_URL: set one of them, by which live messages leave the service',
+  ],
+  requiredWith('GOOGLE_CLOUD_PROJECT', ['KITCHEN_TOPIC', 'ATTENTION_TOPIC', 'SPILL_TOPIC']),
+  requiredWith('STATUS_WEBHOOK_SECRET', ['STATUS_WEBHOOK_URL']),
+  [
+    'PUBLIC_URL',
+    (env) => env.PUBLIC_URL === undefined && env.GOOGLE_CLOUD_PROJECT === undefined,
+    'is required without GOOGLE_CLOUD_PROJECT: it names the source of live messages',
   ],
   requiredWith('FOLLOW_TOKEN_AUDIENCE', ['FOLLOW_TOKEN_KEYS']),
   requiredWith('MAIL_FROM', ['SMTP_URL']),
@@ -286,10 +318,20 @@ const RULES: readonly Rule[] = [
   ],
   ...(['PUSH_AUDIENCE', 'PUSH_SERVICE_ACCOUNT'] as const).map((name): Rule => [
     name,
-    (env) => env.PUSH_AUTH === 'oidc' && env[name] === undefined,
-    'is required while PUSH_AUTH is "oidc"',
+    (env) => env.PUSH_AUTH === 'oidc' && isPushed(env) && env[name] === undefined,
+    'is required for pushes while PUSH_AUTH is "oidc"',
   ]),
 ];
+
+/** Whether Pub/Sub may push signals. Without a project and an audience there is no endpoint for pushes. */
+export function isPushed(
+  config: {
+    [name in 'GOOGLE_CLOUD_PROJECT' | 'PUSH_AUDIENCE' | 'PUSH_SERVICE_ACCOUNT']?: string | undefined;
+  } & { PUSH_AUTH: 'oidc' | 'off' },
+): boolean {
+  const { GOOGLE_CLOUD_PROJECT, PUSH_AUDIENCE, PUSH_SERVICE_ACCOUNT, PUSH_AUTH } = config;
+  return PUSH_AUTH === 'off' || (GOOGLE_CLOUD_PROJECT ?? PUSH_AUDIENCE ?? PUSH_SERVICE_ACCOUNT) !== undefined;
+}
 
 /** Because of `when`, each rule is checked even if other variables are wrong. */
 const Environment = RULES.reduce(

@@ -8,6 +8,7 @@ export const NAME_PROXIES =
 /** The fewest different steps from one character to the next. 32 random bytes have 16 or more, in base64 or in hex. */
 const STEPS = 13;
 const NEW = 'make a new one: openssl rand -base64 32';
+const SECRETS = ['STATUS_WEBHOOK_SECRET', 'NOTIFY_WEBHOOK_SECRET'] as const;
 const WORDS = /\b([a-z]{2,20}[-_. ]){4}/;
 
 /**
@@ -15,8 +16,7 @@ const WORDS = /\b([a-z]{2,20}[-_. ]){4}/;
  * of the internet. The next major version refuses them.
  */
 export function findWeakVariables(config: Config): { name: string; found: string; toDo: string }[] {
-  const { OPERATOR_TOKEN = '', AVAILABILITY_TOKEN = '', NOTIFY_WEBHOOK_SECRET = '', TRUSTED_PROXIES } = config;
-  const key = keyOf(NOTIFY_WEBHOOK_SECRET).toString('latin1');
+  const { OPERATOR_TOKEN = '', AVAILABILITY_TOKEN = '', TRUSTED_PROXIES } = config;
   const wide = TRUSTED_PROXIES.filter((proxy) => {
     const [address = '', bits = '128'] = proxy.split('/');
     return Number(bits) < (address.includes(':') ? 7 : 8);
@@ -26,8 +26,12 @@ export function findWeakVariables(config: Config): { name: string; found: string
   return [
     { is: isWritten(OPERATOR_TOKEN), name: 'OPERATOR_TOKEN', found, toDo: NEW },
     { is: isWritten(AVAILABILITY_TOKEN), name: 'AVAILABILITY_TOKEN', found, toDo: NEW },
-    // Random bytes are never all printable.
-    { is: isWritten(key) || /^[ -~]+$/.test(key), name: 'NOTIFY_WEBHOOK_SECRET', found, toDo: `${NEW}, after whsec_` },
+    ...SECRETS.map((name) => ({
+      is: config[name]?.some(isWrittenKey) === true,
+      name,
+      found,
+      toDo: `${NEW}, after whsec_`,
+    })),
     {
       is: wide.length > 0,
       name: 'TRUSTED_PROXIES',
@@ -35,6 +39,12 @@ export function findWeakVariables(config: Config): { name: string; found: string
       toDo: 'name only your own proxies: docs/deploy.md#who-is-in-front',
     },
   ].flatMap(({ is, ...weak }) => (is ? [weak] : []));
+}
+
+/** Whether a person wrote the key of a secret. Random bytes are never all printable. */
+function isWrittenKey(secret: string): boolean {
+  const key = keyOf(secret).toString('latin1');
+  return isWritten(key) || /^[ -~]+$/.test(key);
 }
 
 /** Whether a person wrote the text: a repetition, a row of neighbours, words. */

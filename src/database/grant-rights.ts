@@ -25,7 +25,7 @@ export const RIGHTS = {
   former_settings: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   kept_days: [],
   kitchens: ['SELECT', 'INSERT', 'UPDATE'],
-  live_messages: ['SELECT', 'INSERT'],
+  live_messages: ['SELECT', 'INSERT', 'DELETE'],
   location_last_seen: ['SELECT', 'INSERT', 'UPDATE'],
   location_polls: ['SELECT', 'INSERT', 'UPDATE'],
   locations: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
@@ -53,6 +53,7 @@ export const RIGHTS = {
   scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   scorecard_scored: ['SELECT', 'UPDATE'],
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
+  status_endpoints: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   // Rows are only added, but UPDATE is needed to erase free texts.
   status_events: ['SELECT', 'INSERT', 'UPDATE (reason)', 'UPDATE (item_ids)'],
   tombstone_locations: ['SELECT'],

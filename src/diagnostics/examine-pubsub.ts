@@ -112,6 +112,7 @@ const PUBLISHED = ['STATUS_TOPIC', 'KITCHEN_TOPIC', 'ATTENTION_TOPIC'] as const;
 export async function examineTopics(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', ...PUBLISHED, 'PUBSUB_EMULATOR_HOST');
   const { GOOGLE_CLOUD_PROJECT: project } = config;
+  if (project === undefined) return [ok('GOOGLE_CLOUD_PROJECT', 'unset: nothing is published to topics')];
   const topics = PUBLISHED.map(async (variable) => {
     const name = config[variable];
     return name === undefined ? [] : examineTopic({ variable, project, name });
@@ -123,7 +124,7 @@ export async function examineTopics(env: NodeJS.ProcessEnv): Promise<Check[]> {
 export async function examineSpill(env: NodeJS.ProcessEnv): Promise<Check[]> {
   const config = readConfigOf(env, 'GOOGLE_CLOUD_PROJECT', TOPIC, 'PUBSUB_EMULATOR_HOST');
   const { GOOGLE_CLOUD_PROJECT: project, SPILL_TOPIC: topic } = config;
-  if (topic === undefined) {
+  if (topic === undefined || project === undefined) {
     return [ok(TOPIC, 'unset: while Postgres is away, webhooks are answered 500')];
   }
   const findings = await Promise.all([

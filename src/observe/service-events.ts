@@ -1,3 +1,4 @@
+import { LIVE_WAYS } from '../core/domain/live-message.ts';
 import {
   BACKGROUND_WORK,
   FOLLOW_CLOSES,
@@ -16,32 +17,38 @@ const FOLLOW_LAG = [0.05, 0.1, 0.15, 0.25, 0.5, 1, 2, 5, 10];
 export const serviceEvents = {
   'live message': {
     metrics(make) {
-      const messages = make.counter('live_messages_total', 'Publishes to the status topic.', {
+      const messages = make.counter('live_messages_total', 'Messages to the status topic or to STATUS_WEBHOOK_URL.', {
         outcome: ['published', 'failed'],
+        way: LIVE_WAYS,
       });
-      const lag = make.histogram('live_lag_seconds', 'From the commit of a message until the topic has it.', LAG, {});
-      return ({ outcome, appliedAt }) => {
-        messages(outcome);
+      const about = 'From the commit of a message until the topic or the receiver has it.';
+      const lag = make.histogram('live_lag_seconds', about, LAG, { way: LIVE_WAYS });
+      return ({ outcome, way, appliedAt }) => {
+        messages(outcome, way);
         if (outcome === 'published') lag(Math.max(0, make.now().getTime() - Date.parse(appliedAt)) / 1_000);
       };
     },
     spans(observed, { places: { broker, topic } }) {
-      const { serviceOrderId, sequence, outcome, spanId: id, milliseconds } = observed;
+      const { serviceOrderId, sequence, way, outcome, spanId: id, milliseconds } = observed;
       const failed = outcome === 'failed';
-      const attributes = {
+      const ofTopic = {
         ...broker,
         'messaging.system': 'gcp_pubsub',
         'messaging.operation.type': 'send',
         'messaging.operation.name': 'send',
         'messaging.destination.name': topic,
         'messaging.gcp_pubsub.message.ordering_key': serviceOrderId,
+      };
+      const attributes = {
+        ...(way === 'topic' ? ofTopic : { 'http.request.method': 'POST' }),
         ...(failed
           ? { 'error.type': errorType(observed.error) }
           : observed.messageId !== undefined && { 'messaging.message.id': observed.messageId }),
         'expediter.sequence': sequence,
         'expediter.outcome': outcome,
       };
-      return [[serviceOrderId, { name: `send ${topic}`, kind: 'PRODUCER', milliseconds, attributes, failed, id }]];
+      const name = `send ${way === 'topic' ? topic : 'status webhook'}`;
+      return [[serviceOrderId, { name, kind: 'PRODUCER', milliseconds, attributes, failed, id }]];
     },
   },
 

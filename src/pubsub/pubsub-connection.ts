@@ -9,6 +9,8 @@ export type PubsubClient = {
 };
 
 export type PubsubConnection = {
+  /** The id of the Google Cloud project. */
+  project: string;
   /** Loads the library, which takes 300 ms, and begins to search for credentials. */
   load(): Promise<void>;
   /** Returns the clients. @throws Error if there are no credentials. A later call searches again */
@@ -40,6 +42,7 @@ export function pubsubConnection(project: string): PubsubConnection {
       throw error;
     }));
   return {
+    project,
     client,
     async load() {
       // Making the client blocks the process for 80 ms, so it is made early. The first message reports a failure.

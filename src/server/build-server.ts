@@ -136,7 +136,7 @@ function partsOf(
     },
     { name: 'observability', stop: observability.close },
     // Pub/Sub's library is the largest, and the relay needs it as soon as it starts.
-    { name: 'Pub/Sub', start: pubsub.load, stop: pubsub.close },
+    ...(pubsub ? [{ name: 'Pub/Sub', start: pubsub.load, stop: pubsub.close }] : []),
     { name: 'database watch', start: database.watch.check, stop: database.watch.stop },
     webhooks.notStored,
     live.followed,

@@ -24,8 +24,9 @@ it.each([
   Buffer.from('a secret of 24 letters..'),
   Buffer.from(Array.from({ length: 32 }, (_, n) => n)),
 ])('a key that a person wrote is reported as weak: %s', (key) => {
-  const NOTIFY_WEBHOOK_SECRET = `whsec_${key.toString('base64')}`;
-  expect(read({ NOTIFY_WEBHOOK_SECRET })).toEqual(['NOTIFY_WEBHOOK_SECRET']);
+  const secrets = [`whsec_${randomBytes(32).toString('base64')}`, `whsec_${key.toString('base64')}`];
+  expect(read({ NOTIFY_WEBHOOK_SECRET: secrets })).toEqual(['NOTIFY_WEBHOOK_SECRET']);
+  expect(read({ STATUS_WEBHOOK_SECRET: secrets })).toEqual(['STATUS_WEBHOOK_SECRET']);
 });
 
 it('random bytes are not reported as weak, in any encoding', () => {
@@ -33,7 +34,9 @@ it('random bytes are not reported as weak, in any encoding', () => {
     for (const encoding of ['base64', 'base64url', 'hex'] as const) {
       const token = randomBytes(32).toString(encoding);
       const key = randomBytes(24).toString('base64');
-      expect(read({ OPERATOR_TOKEN: token, AVAILABILITY_TOKEN: token, NOTIFY_WEBHOOK_SECRET: key }), token).toEqual([]);
+      expect(read({ OPERATOR_TOKEN: token, AVAILABILITY_TOKEN: token, NOTIFY_WEBHOOK_SECRET: [key] }), token).toEqual(
+        [],
+      );
     }
   }
 });

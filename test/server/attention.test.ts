@@ -55,7 +55,7 @@ it('a pager gets the beginning, the holder and the end of a problem, and again w
   await tell();
   expect(got[0]).toMatchObject({
     type: 'expediter.attention.opened.v1',
-    id: expect.stringMatching(/^[0-9a-f]{32}-\d{13}$/),
+    id: expect.stringMatching(/^held club-1\/\d{13}$/),
     data: {
       kind: 'held',
       locationId: 'club-1',

@@ -27,7 +27,7 @@ import { SHARED_ENV, UNHURRIED, fixturesOf, registryWith, type Fixtures } from '
 /** Nobody listens there. A process without a gateway or a mail server has no links to answer. */
 const GATEWAY = {
   NOTIFY_WEBHOOK_URL: 'http://127.0.0.1:9/',
-  NOTIFY_WEBHOOK_SECRET: 'whsec_uXSTSfXgg8kzmIxQyTK4K3Ifz9PEVE0BY56bvNO1az4=',
+  NOTIFY_WEBHOOK_SECRET: ['whsec_uXSTSfXgg8kzmIxQyTK4K3Ifz9PEVE0BY56bvNO1az4='],
 };
 
 export type Stage = Fixtures & {

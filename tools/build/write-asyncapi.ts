@@ -1,9 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { ATTENTION_SCHEMA } from '../../src/pubsub/attention-topic.ts';
-import { KITCHEN_EVENT_TYPE, KITCHEN_SCHEMA } from '../../src/pubsub/kitchen-topic.ts';
-import { DATA_SCHEMA, EVENT_TYPE } from '../../src/pubsub/status-topic.ts';
+import {
+  ATTENTION_SCHEMA,
+  KITCHEN_SCHEMA,
+  KITCHEN_TYPE,
+  STATUS_SCHEMA,
+  STATUS_TYPE,
+} from '../../src/core/domain/cloud-event.ts';
 import { ATTENTION_EVENTS, ATTENTION_KINDS, AttentionEvent } from '../../src/core/domain/attention-event.ts';
 import { Availability, KITCHEN_STATES } from '../../src/core/domain/availability.ts';
 import { MEMBER_STATES, STATUSES } from '../../src/core/domain/lifecycle.ts';
@@ -32,12 +36,12 @@ const LiveAttributes = CloudEvent.extend({
     .string()
     .regex(/\/[1-9]\d*$/)
     .meta({ description: 'Order and sequence. A repeat has the same id.' }),
-  'ce-type': z.literal(EVENT_TYPE),
+  'ce-type': z.literal(STATUS_TYPE),
   'ce-subject': z.string().exactOptional().meta({
     description: "The order's id. Missing if it has a character that CloudEvents does not allow, such as a line break.",
   }),
   'ce-time': z.string().meta({ format: 'date-time', description: 'The `appliedAt` of the payload.' }),
-  'ce-dataschema': z.literal(DATA_SCHEMA),
+  'ce-dataschema': z.literal(STATUS_SCHEMA),
   'ce-sequence': z
     .string()
     .regex(/^\d{10}$/)
@@ -59,7 +63,7 @@ const KitchenAttributes = CloudEvent.extend({
     .string()
     .regex(/\/[1-9]\d*$/)
     .meta({ description: 'Location and sequence. A repeat has the same id.' }),
-  'ce-type': z.literal(KITCHEN_EVENT_TYPE),
+  'ce-type': z.literal(KITCHEN_TYPE),
   'ce-subject': z.string().exactOptional().meta({ description: "The location's id, as on the status topic." }),
   'ce-time': z.string().meta({ format: 'date-time', description: 'When the availability changed.' }),
   'ce-dataschema': z.literal(KITCHEN_SCHEMA),
@@ -104,7 +108,7 @@ const SpilledWebhook = z.string().regex(/^[\w-]+\.[\w-]*\.[\w-]+\.[\w-]+\.[\w-]+
 /** The contents of docs/live-message.schema.json. */
 export function liveMessageSchema(): Schema {
   const { $schema, $defs } = z.toJSONSchema(LiveMessage, { io: 'input' });
-  return { $schema, $id: DATA_SCHEMA, ...$defs?.['LiveMessage'] };
+  return { $schema, $id: STATUS_SCHEMA, ...$defs?.['LiveMessage'] };
 }
 
 /** The contents of docs/kitchen-availability.schema.json. */

@@ -58,6 +58,7 @@ const SECTIONS: { [Name in keyof Config]?: string } = {
   DATABASE_URL: 'Postgres',
   HOST: 'The process',
   ORDER_API_URL: 'The ordering platform: docs/connect-your-platform.md',
+  STATUS_WEBHOOK_URL: 'Live messages by webhook: docs/connect-your-platform.md',
   GOOGLE_CLOUD_PROJECT: 'Google Pub/Sub',
   FOLLOW_TOKEN_KEYS: 'Members who follow an order: docs/live-to-members.md',
   SETTINGS_KEY: 'Locations and POS systems',

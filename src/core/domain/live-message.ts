@@ -101,6 +101,10 @@ export const LiveMessage = z
   });
 export type LiveMessage = z.infer<typeof LiveMessage>;
 
+/** A way by which messages leave the service: the status topic, or a signed webhook to STATUS_WEBHOOK_URL. */
+export const LIVE_WAYS = ['topic', 'webhook'] as const;
+export type Way = (typeof LIVE_WAYS)[number];
+
 type OrNull<Shape> = {
   [Field in keyof Shape]-?: object extends Pick<Shape, Field> ? Exclude<Shape[Field], undefined> | null : Shape[Field];
 };

@@ -1,5 +1,6 @@
 import type { Availability } from './availability.ts';
 import type { LeftOut } from './left-out.ts';
+import type { Way } from './live-message.ts';
 import type { PlacementCause } from './placement-cause.ts';
 import type { Drop, WebhookOutcome } from './webhook.ts';
 import type { OldTokenState } from './webhook-cause.ts';
@@ -81,7 +82,8 @@ export type Observed =
       appliedAt: string;
       /** The id of the span in which the message was published. The message has it too. */
       spanId: string;
-      /** The time until the topic had the message, or until publishing failed. */
+      way: Way;
+      /** The time until the topic or the receiver had the message, or until publishing failed. */
       milliseconds: number;
     })
   /** A POS paused a location, or a pause ended. `by` is the integration, or `operator` if only an operator paused it. */

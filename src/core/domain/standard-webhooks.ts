@@ -13,6 +13,18 @@ export function isSecret(secret: string): boolean {
   return key.length >= 24 && key.length <= 64 && key.toString('base64') === withoutPrefix(secret);
 }
 
+/**
+ * Parses the secrets that sign our messages: one, or two while it is changed, with a space between.
+ * @throws Error that does not quote them
+ */
+export function parseSecrets(text: string): readonly string[] {
+  const secrets = text.split(/\s+/);
+  const wrong = 'is not whsec_ and the base64 of 24 to 64 bytes';
+  if (secrets.length > 2) throw new Error('has more than two secrets: write the new and the old one');
+  if (!secrets.every(isSecret)) throw new Error(secrets.length === 1 ? wrong : `has a secret that ${wrong}`);
+  return secrets;
+}
+
 /** @returns the header `webhook-signature`, with one signature per secret, because the receiver may know only one of them */
 export function sign(secrets: readonly string[], id: string, timestamp: string, body: string | Buffer): string {
   return secrets.map((secret) => signatureOf(secret, id, timestamp, body)).join(' ');

@@ -1,12 +1,21 @@
 import type { Pool } from 'pg';
-import type { LiveRow } from '../domain/live-message.ts';
+import type { LiveRow, Way } from '../domain/live-message.ts';
 import { restAfter } from '../postgres/loops.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 import { LIVE_ROW } from './outbox.ts';
+import { isStopped } from './status-endpoint.ts';
 
 export type OutboxRow = LiveRow & { attempts: number };
 
-const LEASE_S = 10;
+/** The columns of each way, and its lease, which is longer than a call. */
+export const WAYS = {
+  topic: { done: 'topic_done', lease: 'lease_until', attempts: 'attempts', leaseS: 10 },
+  webhook: { done: 'webhook_done', lease: 'webhook_lease_until', attempts: 'webhook_attempts', leaseS: 30 },
+} as const;
+
+/** @param isOnly true if a message is done when this way has taken it */
+export type ClaimAbout = { way: Way; isOnly: boolean; endpoint?: string | undefined };
+
 /** Time that a commit usually takes. A claim starts this long before the oldest row of the last claim. */
 const COMMIT_MS = 250;
 /** Every `SLOW_EVERY_MS` a claim starts this much earlier instead, to find slow commits. */
@@ -15,12 +24,16 @@ const SLOW_EVERY_MS = 1_000;
 /** Pause between two claims that read the whole outbox: `times` the duration of one, within these limits. */
 const EVERYTHING_REST = { leastMs: 60_000, mostMs: 600_000, times: 200 };
 
+export type ClaimOutbox = (pool: Pool, published: readonly OutboxRow[], limit: number) => Promise<OutboxRow[]>;
+
 /**
  * Creates a function that deletes published rows and claims each order's lowest row, oldest first, in one statement. It
  * starts at the oldest row of the last claim. All rows before that row are deleted, but an old snapshot may retain
- * hundreds of thousands of them.
+ * hundreds of thousands of them. With two ways, a row is marked for its way, and deleted when both have taken it.
+ * @returns also a function that makes the next claim read the whole outbox, because older rows came back
  */
-export function outboxClaimer(): (pool: Pool, published: readonly OutboxRow[], limit: number) => Promise<OutboxRow[]> {
+export function outboxClaimer(about: ClaimAbout): { claim: ClaimOutbox; startOver: () => void } {
+  const text = claimBy(about);
   let oldest: Date | undefined;
   let slowAt = -Infinity;
   let everythingAt = -Infinity;
@@ -30,15 +43,15 @@ export function outboxClaimer(): (pool: Pool, published: readonly OutboxRow[], l
     return new Date(oldest.getTime() - (now >= slowAt ? SLOW_COMMIT_MS : COMMIT_MS));
   };
 
-  return async (pool, published, limit) => {
+  const claim: ClaimOutbox = async (pool, published, limit) => {
     const began = performance.now();
     // guard: relay-start
     const since = startOf(began);
     if (began >= slowAt) slowAt = began + SLOW_EVERY_MS;
     try {
       const { rows } = await pool.query<{ oldest: Date; row: LiveRow | null; attempts: number }>({
-        name: 'claim-outbox',
-        text: CLAIM,
+        name: about.way === 'topic' ? 'claim-outbox' : 'claim-outbox-for-webhook',
+        text,
         values: valuesOf({
           limit,
           since,
@@ -55,12 +68,13 @@ export function outboxClaimer(): (pool: Pool, published: readonly OutboxRow[], l
       }
     }
   };
+  return { claim, startOver: () => void (everythingAt = -Infinity) };
 }
 
 const { $, valuesOf } = nameParameters('limit', 'since', 'orders', 'sequences');
 
-/** Reads the deleted rows, so that a statement deletes before it claims: two processes cannot wait for each other. */
-const GONE = 'ALL (ARRAY(SELECT ctid FROM gone))';
+/** Rows that both ways have taken and that one statement deletes. */
+const DONE_AT_ONCE = 500;
 
 /**
  * SQL of the `ctid` of rows. `OFFSET 0` forces index look-ups: the outbox is usually empty, and a plan cached then would
@@ -77,13 +91,38 @@ export const rowsBy = (orders: string, sequences: string): string => `
   ) AS known`;
 
 /**
- * A published row that another process has claimed meanwhile may remain. That process publishes its message once more.
+ * SQL that takes the published rows out of the outbox. If there are two ways, both may mark a row at the same moment, so
+ * the rows that are done are deleted by the next claim, which sees both marks.
  */
-const CLAIM = `
-  WITH gone AS (
-    DELETE FROM outbox WHERE ctid = ANY (ARRAY(${rowsBy($.orders, $.sequences)}))
-    RETURNING ctid, service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at
-  ), stored AS (
+const takeOut = ({ way, isOnly }: ClaimAbout): string => {
+  const columns = 'service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at';
+  const published = `published AS MATERIALIZED (${rowsBy($.orders, $.sequences)})`;
+  if (isOnly) {
+    return `${published}, gone AS (
+    DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT ctid FROM published)) RETURNING ${columns}
+  ), first AS (SELECT count(*) FROM gone)`;
+  }
+  return `${published}, gone AS (
+    DELETE FROM outbox WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM outbox WHERE topic_done AND webhook_done LIMIT ${DONE_AT_ONCE} FOR UPDATE SKIP LOCKED))
+    RETURNING ${columns}
+  ), marked AS (
+    -- guard: marked-by-way
+    UPDATE outbox SET ${WAYS[way].done} = true WHERE ctid = ANY (ARRAY(SELECT ctid FROM published)) RETURNING 1
+  ), first AS (SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM marked))`;
+};
+
+/**
+ * A published row that another process has claimed meanwhile may remain. That process publishes its message once more.
+ * `first` is read so that a statement takes out rows before it claims: two processes cannot wait for each other.
+ */
+const claimBy = (about: ClaimAbout): string => {
+  const { done, lease, attempts, leaseS } = WAYS[about.way];
+  const isOpen = (row: string): string => (about.isOnly ? 'true' : `NOT ${row}.${done}`);
+  const isOn = about.endpoint === undefined ? 'true' : `NOT ${isStopped(about.endpoint)}`;
+  const taken = 'ALL (ARRAY(SELECT ctid FROM published, first))';
+  return `
+  WITH ${takeOut(about)}, stored AS (
     INSERT INTO live_messages (service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at)
     SELECT service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at FROM gone
     ORDER BY service_order_id, sequence
@@ -91,28 +130,31 @@ const CLAIM = `
   ), next AS (
     SELECT o.ctid
     FROM outbox o
-    WHERE o.applied_at >= ${$.since}::timestamptz AND (o.lease_until IS NULL OR o.lease_until < now())
-      AND o.ctid <> ${GONE}
+    WHERE o.applied_at >= ${$.since}::timestamptz AND (o.${lease} IS NULL OR o.${lease} < now()) AND ${isOpen('o')}
+      AND ${isOn}
+      AND o.ctid <> ${taken}
       -- guard: stop-at-failed
       AND NOT EXISTS (SELECT FROM outbox e
-                      WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence AND e.ctid <> ${GONE}
+                      WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence AND ${isOpen('e')}
+                        AND e.ctid <> ${taken}
                       OFFSET 0)
     ORDER BY o.applied_at
     LIMIT ${$.limit}
     FOR UPDATE SKIP LOCKED
   ), claimed AS (
     UPDATE outbox o
-    SET lease_until = now() + make_interval(secs => ${LEASE_S}), attempts = o.attempts + 1
+    SET ${lease} = now() + make_interval(secs => ${leaseS}), ${attempts} = o.${attempts} + 1
     WHERE o.ctid = ANY (ARRAY(SELECT ctid FROM next))
     RETURNING o.*
   )
   SELECT known.oldest, message.row, message.attempts
   FROM (
-    SELECT coalesce((SELECT applied_at FROM outbox WHERE applied_at >= ${$.since}::timestamptz ORDER BY applied_at LIMIT 1), now())
-      AS oldest
+    SELECT coalesce((SELECT applied_at FROM outbox o WHERE applied_at >= ${$.since}::timestamptz AND ${isOpen('o')}
+                     ORDER BY applied_at LIMIT 1), now()) AS oldest
   ) AS known
   LEFT JOIN (
-    SELECT ${LIVE_ROW} AS row, m.attempts
+    SELECT ${LIVE_ROW} AS row, m.${attempts} AS attempts
     FROM claimed m
     LEFT JOIN LATERAL (SELECT * FROM orders WHERE service_order_id = m.service_order_id OFFSET 0) AS o ON true
   ) AS message ON true`;
+};

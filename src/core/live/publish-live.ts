@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { toLiveMessage, type LiveMessage } from '../domain/live-message.ts';
+import { toLiveMessage, type LiveMessage, type Way } from '../domain/live-message.ts';
 import type { Log } from '../domain/log.ts';
 import type { LiveMessageEnd, Observe } from '../domain/observed.ts';
 import { newSpanId } from '../domain/trace-id.ts';
+import { NotSent } from '../egress/post-signed.ts';
 import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
-import { outboxClaimer, rowsBy, type OutboxRow } from './claim-outbox.ts';
+import { outboxClaimer, rowsBy, WAYS, type OutboxRow } from './claim-outbox.ts';
+import type { StatusEndpoint } from './status-endpoint.ts';
 
 /**
- * Publishes a message, with `spanId` in its trace context. Resolves when the topic has acknowledged the message. The
- * result is the message's id, if the topic returns one.
+ * Publishes a message, with `spanId` in its trace context. Resolves when the topic has acknowledged the message, or the
+ * receiver has answered 2xx. The result is the message's id, if the topic returns one.
  */
 export type Publish = (message: LiveMessage, spanId: string) => Promise<string | undefined>;
 
@@ -21,10 +23,31 @@ const UNDER_WAY = 200;
  */
 const CLAIM_EVERY_MS = 15;
 const POLL_MS = 1_000;
-/** After this many failures in a row the topic counts as down. Then a failure causes a pause and is not logged. */
+/** The longest wait that a receiver may ask for. */
+const RETRY_AFTER_MOST_MS = 5 * 60_000;
+/** After this many failures in a row a way counts as down. Then it gets one message at a time, and failures are not logged. */
 const DOWN_AFTER = 20;
-const DOWN_WAIT_MS = 1_000;
-const BACKOFF = { firstMs: 100, mostMs: 5_000, jitter: 0.5 };
+/** A message under way for so long counts as slow. It then holds one of the slow places, and makes room for another. */
+const SLOW_MS = 1_000;
+
+/** A slow message holds up the stop for this long. Another process sends it again, with the same id. */
+const SLOW_STOP_MS = 2_000;
+
+/** `slow`: places for slow messages. `again`: the wait of a message that failed. `down`: the wait between two messages while the way is down. */
+const TIMING = {
+  topic: {
+    again: { firstMs: 100, mostMs: 5_000, jitter: 0.5 },
+    down: { firstMs: 1_000, mostMs: 1_000, jitter: 0 },
+    slow: 0,
+    name: 'the status topic',
+  },
+  webhook: {
+    again: { firstMs: 500, mostMs: 60_000, jitter: 0.5 },
+    down: { firstMs: 1_000, mostMs: 30_000, jitter: 0.5 },
+    slow: 1_000,
+    name: 'STATUS_WEBHOOK_URL',
+  },
+} as const;
 
 /**
  * Publishes the outbox. A row is deleted after its message is published, so a crash in between repeats the message.
@@ -33,29 +56,39 @@ const BACKOFF = { firstMs: 100, mostMs: 5_000, jitter: 0.5 };
  */
 export function publishLive(deps: {
   pool: Pool;
+  way: Way;
+  /** True if no other way takes the messages too. */
+  isOnly: boolean;
   publish: Publish;
+  /** The health of the webhook's receiver. */
+  endpoint?: StatusEndpoint;
   log: Pick<Log, 'info' | 'error'>;
   observe: Observe;
-}): WorkLoop {
-  const claimOutbox = outboxClaimer();
-  const putBack = rowReturner(deps.pool);
-  /** Published rows that are not deleted yet. */
+}): WorkLoop & { startOver: () => void } {
+  const { way, endpoint } = deps;
+  const timing = TIMING[way];
+  const outbox = outboxClaimer({ way, isOnly: deps.isOnly, endpoint: endpoint?.key });
+  const putBack = rowReturner(deps.pool, way);
+  /** Published rows that are not taken out of the outbox yet. */
   let published: OutboxRow[] = [];
   let failuresInARow = 0;
   let claimedAt = -Infinity;
   let underWay = 0;
+  const slow = new Set<Promise<void>>();
   let isStopping = false;
 
   const claim = async (): Promise<OutboxRow[]> => {
     const restMs = claimedAt + CLAIM_EVERY_MS - performance.now();
     if (restMs > 0) await sleep(restMs);
     claimedAt = performance.now();
-    // Messages ended during the rest.
-    const limit = isStopping ? 0 : UNDER_WAY - underWay;
+    // Messages ended during the rest. What is down must not cost more the more messages wait.
+    // guard: one-while-down
+    const most = failuresInARow >= DOWN_AFTER ? 1 : UNDER_WAY;
+    const limit = isStopping ? 0 : Math.max(0, most - underWay);
     const gone = published;
     published = [];
     try {
-      return await claimOutbox(deps.pool, gone, limit);
+      return await outbox.claim(deps.pool, gone, limit);
     } catch (error) {
       published.push(...gone);
       throw error;
@@ -63,7 +96,7 @@ export function publishLive(deps: {
   };
 
   const relay = async (row: OutboxRow): Promise<void> => {
-    const about = { serviceOrderId: row.serviceOrderId, sequence: row.sequence };
+    const about = { serviceOrderId: row.serviceOrderId, sequence: row.sequence, way };
     const began = performance.now();
     const spanId = newSpanId();
     const report = (end: LiveMessageEnd): void => {
@@ -81,40 +114,64 @@ export function publishLive(deps: {
       if (failuresInARow < DOWN_AFTER) {
         deps.log.error({ ...about, err: error }, 'live message not published; it will be retried');
       } else if (failuresInARow === DOWN_AFTER) {
-        deps.log.error({ err: error }, 'the status topic cannot be reached; live messages wait');
+        deps.log.error({ err: error }, `${timing.name} takes no messages; they wait`);
       }
-      await putBack(row);
+      await putBack(row, error instanceof NotSent ? error.retryAfterMs : undefined);
+      await endpoint?.failed(error).catch(() => {});
       // Without this wait a backlog would take the CPU and the connections from all other work.
-      if (failuresInARow >= DOWN_AFTER) await sleep(DOWN_WAIT_MS);
+      if (failuresInARow >= DOWN_AFTER) await sleep(backoff(failuresInARow - DOWN_AFTER, timing.down));
       return;
     }
-    if (failuresInARow >= DOWN_AFTER) deps.log.info({}, 'the status topic is back');
+    if (failuresInARow >= DOWN_AFTER) deps.log.info({}, `${timing.name} takes messages again`);
     failuresInARow = 0;
     published.push(row);
+    await endpoint?.took().catch(() => {});
+  };
+
+  /** Resolves when the message is done, or is so slow that another one gets its place. */
+  const relayInPlace = (row: OutboxRow): Promise<void> => {
+    underWay += 1;
+    const room = Promise.withResolvers<void>();
+    const makeRoom = (): void => {
+      if (slow.size >= timing.slow || slow.has(done)) return;
+      slow.add(done);
+      underWay -= 1;
+      room.resolve();
+    };
+    // guard: slow-makes-room
+    const timer = setInterval(makeRoom, SLOW_MS);
+    const done = relay(row)
+      .catch((error: unknown) => {
+        deps.log.error(
+          { serviceOrderId: row.serviceOrderId, err: error },
+          'outbox row failed; it will be retried when its lease ends',
+        );
+      })
+      .finally(() => {
+        clearInterval(timer);
+        if (!slow.delete(done)) underWay -= 1;
+      });
+    return Promise.race([done, room.promise]);
   };
 
   const loop = workLoop({
     capacity: UNDER_WAY,
     pollMs: POLL_MS,
     claim,
-    async work(row) {
-      underWay += 1;
-      await relay(row).catch((error: unknown) => {
-        deps.log.error(
-          { serviceOrderId: row.serviceOrderId, err: error },
-          'outbox row failed; it will be retried when its lease ends',
-        );
-      });
-      underWay -= 1;
-    },
+    work: relayInPlace,
     log: deps.log,
     failing: 'the outbox could not be read',
   });
   return {
     ...loop,
+    startOver() {
+      outbox.startOver();
+      loop.wake();
+    },
     async stop() {
       isStopping = true;
       await loop.stop();
+      await Promise.race([Promise.all(slow), sleep(SLOW_STOP_MS, undefined, { ref: false })]);
       // If this fails, another process publishes them once more.
       if (published.length > 0) await claim().catch(() => {});
     },
@@ -125,25 +182,30 @@ export function publishLive(deps: {
  * Makes a function that puts a row back for some time, in one UPDATE with all rows whose messages failed in the same turn
  * of the event loop. All of them wait as long as the one that failed most often.
  */
-function rowReturner(pool: Pool): (row: OutboxRow) => Promise<void> {
+function rowReturner(pool: Pool, way: Way): (row: OutboxRow, atLeastMs: number | undefined) => Promise<void> {
+  const { lease } = WAYS[way];
   let failed: OutboxRow[] = [];
+  let atLeast = 0;
   let returning: Promise<void> | undefined;
-  return (row) => {
+  return (row, atLeastMs = 0) => {
     failed.push(row);
+    atLeast = Math.max(atLeast, Math.min(atLeastMs, RETRY_AFTER_MOST_MS));
     returning ??= (async () => {
       await new Promise(setImmediate);
       returning = undefined;
       const rows = failed;
       failed = [];
       const failures = Math.max(...rows.map(({ attempts }) => attempts));
+      const waitMs = Math.max(atLeast, backoff(failures, TIMING[way].again));
+      atLeast = 0;
       await pool.query({
-        name: 'put-back-outbox',
-        text: `UPDATE outbox SET lease_until = now() + make_interval(secs => $3::float8)
+        name: `put-back-outbox-${way}`,
+        text: `UPDATE outbox SET ${lease} = now() + make_interval(secs => $3::float8)
                WHERE ctid = ANY (ARRAY(${rowsBy('$1', '$2')}))`,
         values: [
           rows.map(({ serviceOrderId }) => serviceOrderId),
           rows.map(({ sequence }) => sequence),
-          backoff(failures, BACKOFF) / 1_000,
+          waitMs / 1_000,
         ],
       });
     })();

@@ -11,7 +11,8 @@ import { backoff, joinLoops, workLoop, type WorkLoop } from '../postgres/loops.t
 import { retryWrite } from '../postgres/transactions.ts';
 import { IS_OPEN } from './find-notices.ts';
 import type { ToldOrder } from './notice-texts.ts';
-import { NotSent, UNSET, type Ways } from './ways.ts';
+import { NotSent } from '../egress/post-signed.ts';
+import { UNSET, type Ways } from './ways.ts';
 
 /** Longer than any way may take. */
 const LEASE_S = 60;

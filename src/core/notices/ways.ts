@@ -1,9 +1,7 @@
 import { asciiAddress } from '../domain/email.ts';
-import { describeError, parseRetryAfter } from '../domain/classify-error.ts';
-import { NeedsOperator } from '../domain/errors.ts';
 import { withTimeout } from '../domain/timing.ts';
-import { ID, sign, SIGNATURE, TIMESTAMP } from '../domain/standard-webhooks.ts';
 import { isLoopback } from '../egress/allowed-hosts.ts';
+import { NotSent, postSigned, type SignedWebhook } from '../egress/post-signed.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import { ANSWERS, languageOf, writeNotice, type Told } from './notice-texts.ts';
 
@@ -12,24 +10,6 @@ export type SendNotice = (messageId: string, told: Told & { locationId: string }
 /** A way that the environment does not set up is undefined. */
 export type Ways = { email: SendNotice | undefined; webhook: SendNotice | undefined };
 
-/** A message was not sent, or perhaps it was. The text holds no address and nothing that the other side said. */
-export class NotSent extends Error {
-  override readonly name = 'NotSent';
-  /** True if a repeat cannot succeed. */
-  readonly isFinal: boolean;
-  /** Milliseconds for which the other side wants no repeat. */
-  readonly retryAfterMs: number | undefined;
-
-  constructor(
-    message: string,
-    { isFinal = false, retryAfterMs }: { isFinal?: boolean; retryAfterMs?: number | undefined } = {},
-  ) {
-    super(message);
-    this.isFinal = isFinal;
-    this.retryAfterMs = retryAfterMs;
-  }
-}
-
 export const UNSET = {
   email: 'SMTP_URL is not set, so no e-mail is sent',
   webhook: 'NOTIFY_WEBHOOK_URL is not set, so no webhook is sent',
@@ -37,7 +17,6 @@ export const UNSET = {
 
 /** Sending never takes longer. It must be shorter than the lease of a message. */
 const WITHIN_MS = 30_000;
-const WEBHOOK_WITHIN_MS = 15_000;
 const TYPE = 'expediter.restaurant.notified.v1';
 
 /** The variables of the environment that set up the ways. */
@@ -45,14 +24,16 @@ export const WAYS = ['SMTP_URL', 'MAIL_FROM', 'NOTIFY_WEBHOOK_URL', 'NOTIFY_WEBH
 
 /** @param send refuses hosts that may not be called */
 export function noticeWays(
-  config: { [name in (typeof WAYS)[number]]?: string | undefined },
+  config: { [name in Exclude<(typeof WAYS)[number], 'NOTIFY_WEBHOOK_SECRET'>]?: string | undefined } & {
+    NOTIFY_WEBHOOK_SECRET?: readonly string[] | undefined;
+  },
   send: typeof fetch,
   now: Now,
 ): Ways {
-  const { SMTP_URL: smtp, MAIL_FROM: from, NOTIFY_WEBHOOK_URL: url, NOTIFY_WEBHOOK_SECRET: secret } = config;
+  const { SMTP_URL: smtp, MAIL_FROM: from, NOTIFY_WEBHOOK_URL: url, NOTIFY_WEBHOOK_SECRET: secrets } = config;
   return {
     email: smtp && from ? (id, told) => sendMail({ url: smtp, from }, id, told) : undefined,
-    webhook: url && secret ? (id, told) => sendWebhook({ url, secret, send, now }, id, told) : undefined,
+    webhook: url && secrets ? (id, told) => sendWebhook({ url, secrets, send, now }, id, told) : undefined,
   };
 }
 
@@ -134,9 +115,6 @@ export function mailProblem(error: unknown): NotSent {
   return new NotSent(`${problems.get(code) ?? `the mail server could not be used: ${code}`}${said}`);
 }
 
-/** Where a signed webhook goes. @param send refuses hosts that may not be called */
-export type SignedWebhook = { url: string; secret: string; send: typeof fetch; now: Now };
-
 async function sendWebhook(to: SignedWebhook, id: string, told: Told & { locationId: string }): Promise<void> {
   const { contact, locationId, locationName, orders, answerUrl } = told;
   const { name, phone, email } = contact;
@@ -149,30 +127,5 @@ async function sendWebhook(to: SignedWebhook, id: string, told: Told & { locatio
     orders: orders.map((order) => ({ ...order, answers: ANSWERS[order.reason] })),
     answerUrl,
   };
-  return postSigned(to, { type: TYPE, id, time: to.now().toISOString(), data });
-}
-
-/** Posts an event, signed by Standard Webhooks. It takes at most 15 s. @throws NotSent */
-export async function postSigned(
-  { url, secret, send, now }: SignedWebhook,
-  event: { type: string; id: string; time: string; data: object },
-): Promise<void> {
-  const body = JSON.stringify(event);
-  const timestamp = String(Math.floor(now().getTime() / 1_000));
-  const signal = AbortSignal.timeout(WEBHOOK_WITHIN_MS);
-  const headers = {
-    'content-type': 'application/json',
-    [ID]: event.id,
-    [TIMESTAMP]: timestamp,
-    [SIGNATURE]: sign([secret], event.id, timestamp, body),
-  };
-  const answer = await send(url, { method: 'POST', headers, body, signal }).catch((error: unknown) => {
-    if (error instanceof NeedsOperator) throw new NotSent(describeError(error));
-    throw new NotSent(signal.aborted ? 'the gateway did not answer in time' : 'the gateway could not be reached');
-  });
-  await answer.body?.cancel();
-  // RFC 9110, section 15.5.11: what is gone does not come back.
-  if (answer.status === 410) throw new NotSent('the gateway says that its URL is gone (410)', { isFinal: true });
-  const retryAfterMs = parseRetryAfter(answer.headers);
-  if (!answer.ok) throw new NotSent(`the gateway answered ${answer.status}`, { retryAfterMs });
+  return postSigned(to, { id, body: JSON.stringify({ type: TYPE, id, time: to.now().toISOString(), data }) });
 }

@@ -8,10 +8,10 @@ import {
   type AttentionRow,
 } from '../../core/orders/attention-events.ts';
 import { publishRows } from '../../core/postgres/publish-rows.ts';
-import type { AttentionEvent } from '../../core/domain/attention-event.ts';
-import { traceId } from '../../core/domain/trace-id.ts';
-import { postSigned } from '../../core/notices/ways.ts';
-import { attentionTopic, attentionType } from '../../pubsub/attention-topic.ts';
+import { attentionCloudEvent, type SendEvent } from '../../core/domain/cloud-event.ts';
+import { sourceOf } from './live.ts';
+import { eventTopic } from '../../pubsub/event-topic.ts';
+import { eventWebhook } from '../../core/egress/post-signed.ts';
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers' | 'pubsub'>;
 
@@ -30,7 +30,7 @@ export function attentionModule(app: App, config: Config) {
     table: 'attention_items',
     key: 'item_key',
     row: ATTENTION_ROW,
-    publish: (row: AttentionRow) => tell(attentionEvent(row, consoleUrl)),
+    publish: (row: AttentionRow) => tell(attentionCloudEvent(attentionEvent(row, consoleUrl))),
     work: 'publishing of attention',
     observe: app.observability.observe,
     log: app.log,
@@ -49,17 +49,11 @@ export function attentionModule(app: App, config: Config) {
 }
 
 /** @returns undefined if nobody is to be told */
-function tellerOf(
-  { database, providers, pubsub }: App,
-  config: Config,
-): ((event: AttentionEvent) => Promise<unknown>) | undefined {
-  const { ATTENTION_TOPIC: topic, ATTENTION_WEBHOOK_URL: url, NOTIFY_WEBHOOK_SECRET: secret } = config;
-  if (topic !== undefined) return attentionTopic(pubsub, topic);
-  if (url === undefined || secret === undefined) return undefined;
-  const to = { url, secret, send: providers.posFetch, now: database.clock.now };
-  return (event) => {
-    const { id, sequence, at: time } = event;
-    // A header cannot carry each id of an order.
-    return postSigned(to, { type: attentionType(event.event), id: `${traceId(id)}-${sequence}`, time, data: event });
-  };
+function tellerOf({ database, providers, pubsub }: App, config: Config): SendEvent | undefined {
+  const { ATTENTION_TOPIC: topic, ATTENTION_WEBHOOK_URL: url, NOTIFY_WEBHOOK_SECRET: secrets } = config;
+  if (topic !== undefined && pubsub !== undefined) return eventTopic(pubsub, topic);
+  if (url === undefined || secrets === undefined) return undefined;
+  const to = { url, secrets, send: providers.posFetch, now: database.clock.now };
+  // Chats and pagers read JSON of any kind, but rarely this media type of CloudEvents.
+  return eventWebhook(to, { source: sourceOf(config), type: 'application/json' });
 }

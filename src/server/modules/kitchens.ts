@@ -2,7 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config/config.ts';
 import { publishKitchens, settleKitchens } from '../../core/kitchens/settle-kitchens.ts';
 import { findSuspects, probeKitchens } from '../../core/polling/probe-kitchens.ts';
-import { kitchenTopic } from '../../pubsub/kitchen-topic.ts';
+import { kitchenEvent } from '../../core/domain/cloud-event.ts';
+import type { Availability } from '../../core/domain/availability.ts';
+import { eventTopic } from '../../pubsub/event-topic.ts';
+import { webhookOf } from './live.ts';
 import type { Orders } from './orders.ts';
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers' | 'pubsub'>;
@@ -15,8 +18,14 @@ export function kitchensModule(app: App, config: Config, { breaker }: Pick<Order
   const { pool, clock } = database;
   const { observe } = observability;
   const { KITCHEN_TOPIC: topic, AVAILABILITY_TOKEN: token } = config;
-  const publisher =
-    topic === undefined ? undefined : publishKitchens({ pool, publish: kitchenTopic(pubsub, topic), observe, log });
+  // A row is published when all ways have taken it.
+  const ways = [
+    topic === undefined || pubsub === undefined ? undefined : eventTopic(pubsub, topic),
+    webhookOf(app, config),
+  ].filter((way) => way !== undefined);
+  const publish = (availability: Availability): Promise<unknown> =>
+    Promise.all(ways.map((send) => send(kitchenEvent(availability))));
+  const publisher = ways.length === 0 ? undefined : publishKitchens({ pool, publish, observe, log });
   const { silentLocations } = breaker;
   return {
     endpoint: token === undefined ? undefined : { pool, token, observe },

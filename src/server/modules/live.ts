@@ -1,25 +1,29 @@
 import type { FastifyInstance } from 'fastify';
 import { hasOperators, type Config } from '../../config/config.ts';
 import { orderFeed, type OrderFeed } from '../../core/live/order-feed.ts';
-import { publishLive } from '../../core/live/publish-live.ts';
+import { publishLive, type Publish } from '../../core/live/publish-live.ts';
 import { recordFollowed } from '../../core/live/record-followed.ts';
 import { createFollowTokenVerifier } from '../../identity/follow-token.ts';
 import { memberStreams } from '../../http/follow/member-streams.ts';
-import { statusTopic } from '../../pubsub/status-topic.ts';
+import { eventTopic, sourceOfTopic } from '../../pubsub/event-topic.ts';
+import { statusEvent, type SendEvent } from '../../core/domain/cloud-event.ts';
+import { traceparent } from '../../core/domain/trace-id.ts';
+import { eventWebhook } from '../../core/egress/post-signed.ts';
+import { statusEndpoint } from '../../core/live/status-endpoint.ts';
+import { joinLoops } from '../../core/postgres/loops.ts';
 
-type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'pubsub'>;
+type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers' | 'pubsub'>;
+
+/** With the origin of PUBLIC_URL, it names an installation that has no topic. */
+const LIVE_PATH = '/live';
 
 export type Live = Awaited<ReturnType<typeof liveModule>>;
 
-/** Publishes committed changes to the topic, members and the board. @param most maximum streams of members */
+/** Publishes committed changes to the platform, members and the board. @param most maximum streams of members */
 export async function liveModule(app: App, config: Config, most: number) {
-  const { log, pubsub, observability } = app;
+  const { log } = app;
   const { pool } = app.database;
-  const topic = statusTopic(pubsub, {
-    name: config.STATUS_TOPIC,
-    tracedShare: config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined ? undefined : config.OTEL_TRACES_SAMPLER_ARG,
-  });
-  const relay = publishLive({ pool, publish: topic.publish, log, observe: observability.observe });
+  const relay = relayOf(app, config);
   const feed = orderFeed({ pool, log });
   // The board is loaded only if operators have an endpoint.
   const board = hasOperators(config)
@@ -39,11 +43,59 @@ export async function liveModule(app: App, config: Config, most: number) {
     members,
     write,
     relay: { name: 'relay', loops: { relay }, stop: relay.stop },
+    /** Call this when older messages were put back into the outbox. */
+    startOver: relay.startOver,
     /** Removes this process's record of followed orders. If this fails, the record expires. */
     followed: { name: 'followed orders', stop: () => members && write().catch(() => {}) },
     /** The loops that poll Postgres for changes while somebody follows an order or the board. */
     feeds: { name: 'feeds', stop: () => Promise.all([board?.stop(), feed.stop()]) },
   };
+}
+
+/** Publishes the outbox by each way that is configured: the topic, the webhook, or both. */
+function relayOf(app: App, config: Config) {
+  const { log, pubsub, observability } = app;
+  const { pool } = app.database;
+  const { STATUS_WEBHOOK_URL: url, STATUS_TOPIC: topic } = config;
+  const webhook = webhookOf(app, config);
+  const isOnly = webhook === undefined || pubsub === undefined;
+  const tracedShare = config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined ? undefined : config.OTEL_TRACES_SAMPLER_ARG;
+  const by = (send: SendEvent): Publish => {
+    return async (message, spanId) => {
+      const parent = tracedShare === undefined ? undefined : traceparent(message.serviceOrderId, spanId, tracedShare);
+      return send(statusEvent(message, parent));
+    };
+  };
+  const common = { pool, isOnly, log, observe: observability.observe };
+  const relays = [
+    ...(pubsub === undefined ? [] : [publishLive({ ...common, way: 'topic', publish: by(eventTopic(pubsub, topic)) })]),
+    ...(webhook === undefined || url === undefined
+      ? []
+      : [
+          publishLive({
+            ...common,
+            way: 'webhook',
+            publish: by(webhook),
+            endpoint: statusEndpoint({ pool, url, log }),
+          }),
+        ]),
+  ];
+  return { ...joinLoops(relays), startOver: () => relays.forEach((relay) => relay.startOver()) };
+}
+
+/** Sends events to STATUS_WEBHOOK_URL. Undefined if it is not set. */
+export function webhookOf({ database, providers }: Pick<App, 'database' | 'providers'>, config: Config) {
+  const { STATUS_WEBHOOK_URL: url, STATUS_WEBHOOK_SECRET: secrets } = config;
+  if (url === undefined || secrets === undefined) return undefined;
+  return eventWebhook(
+    { url, secrets, send: providers.posFetch, now: database.clock.now },
+    { source: sourceOf(config) },
+  );
+}
+
+/** The publisher of events by webhook: the status topic, or if there is none, an address below PUBLIC_URL. */
+export function sourceOf({ GOOGLE_CLOUD_PROJECT: project, STATUS_TOPIC, PUBLIC_URL = '' }: Config): string {
+  return project === undefined ? `${new URL(PUBLIC_URL).origin}${LIVE_PATH}` : sourceOfTopic(project, STATUS_TOPIC);
 }
 
 /** The members' endpoint and its streams. Undefined if no keys are configured: then there is no endpoint. */

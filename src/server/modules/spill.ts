@@ -30,7 +30,7 @@ export function spillModule(
   config: Pick<Config, 'SPILL_TOPIC'>,
   deps: StoreDeps &
     TranslateRules & {
-      connection: PubsubConnection;
+      connection: PubsubConnection | undefined;
       pool: Pool;
       decryptSettings: DecryptSettings;
       now: Now;
@@ -40,10 +40,10 @@ export function spillModule(
     },
 ): Spill | undefined {
   const { SPILL_TOPIC: topic } = config;
-  if (topic === undefined) return undefined;
-  const { log } = deps;
+  const { connection, log } = deps;
+  if (topic === undefined || connection === undefined) return undefined;
   const onError = (error: unknown): void => log.error({ err: error }, 'the spill cannot be read; retrying');
-  const pubsub = spillTopic(deps.connection, { topic, onError });
+  const pubsub = spillTopic(connection, { topic, onError });
   const spill = webhookSpiller({ keys: deps.keys, publish: pubsub.publish });
   const drain = drainSpill(deps);
   let reading: ReturnType<typeof pubsub.read> | undefined;

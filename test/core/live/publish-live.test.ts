@@ -6,6 +6,8 @@ import { readPlans } from '../../support/read-plans.ts';
 import { testPool } from '../../support/test-pool.ts';
 import { until } from '../../../world/processes/until.ts';
 
+const ONLY_TOPIC = { way: 'topic', isOnly: true } as const;
+
 type PlanNode = { 'Index Name'?: string; 'Index Cond'?: string; 'Node Type': string; Plans?: PlanNode[] };
 
 describe('the relay', () => {
@@ -17,7 +19,7 @@ describe('the relay', () => {
   it('finds each row by its key when thousands wait, even with plans from an empty outbox', async () => {
     await lay(1);
     const publish = () => Promise.resolve(undefined);
-    const relay = publishLive({ pool, publish, log, observe: () => {} });
+    const relay = publishLive({ pool, ...ONLY_TOPIC, publish, log, observe: () => {} });
     while ((await relay.round()) > 0);
 
     await lay(5_000);
@@ -34,7 +36,7 @@ describe('the relay', () => {
     const begun = Promise.withResolvers<void>();
     const published = Promise.withResolvers<undefined>();
     const publish = () => (begun.resolve(), published.promise);
-    const relay = publishLive({ pool, publish, log, observe: () => {} });
+    const relay = publishLive({ pool, ...ONLY_TOPIC, publish, log, observe: () => {} });
     const query = vi.spyOn(pool, 'query');
     relay.start();
     await begun.promise;
@@ -53,7 +55,7 @@ describe('the relay', () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(1);
     await pool.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('order-1', 4, 30)`);
-    const claim = outboxClaimer();
+    const { claim } = outboxClaimer(ONLY_TOPIC);
     const first = await claim(pool, [], 1);
     expect(first).toMatchObject([{ sequence: 3 }]);
     // As after an outage of Postgres: the lease has expired.
@@ -73,9 +75,9 @@ describe('the relay', () => {
       await new Promise(setImmediate);
       throw new Error('refused');
     };
-    await publishLive({ pool, publish, log, observe: () => {} }).round();
+    await publishLive({ pool, ...ONLY_TOPIC, publish, log, observe: () => {} }).round();
     const each = Array.from({ length: 19 }, () => 'live message not published; it will be retried');
-    expect(errors).toEqual([...each, 'the status topic cannot be reached; live messages wait']);
+    expect(errors).toEqual([...each, 'the status topic takes no messages; they wait']);
   });
 
   it('deletes published messages at its next claim if a claim failed', async () => {
@@ -87,7 +89,7 @@ describe('the relay', () => {
       await pool.query('ALTER TABLE live_messages RENAME TO away');
       return undefined;
     };
-    const relay = publishLive({ pool, publish, log, observe: () => {} });
+    const relay = publishLive({ pool, ...ONLY_TOPIC, publish, log, observe: () => {} });
     await relay.round();
     await expect(relay.round()).rejects.toThrow('live_messages');
     await pool.query('ALTER TABLE away RENAME TO live_messages');
@@ -101,14 +103,14 @@ describe('the relay', () => {
     const old = new pg.Client(pool.options.connectionString);
     await old.connect();
     try {
-      const claim = outboxClaimer();
+      const { claim } = outboxClaimer(ONLY_TOPIC);
       await claim(pool, [], 100);
       await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
       await old.query('SELECT FROM outbox LIMIT 1');
       await lay(50_000, 600);
       await pool.query('DELETE FROM outbox');
       await lay(1);
-      const fresh = await readPlans(pool, (recording) => outboxClaimer()(recording, [], 100));
+      const fresh = await readPlans(pool, (recording) => outboxClaimer(ONLY_TOPIC).claim(recording, [], 100));
       expect(fresh.pages).toBeGreaterThan(1_000);
       await pool.query('UPDATE outbox SET lease_until = NULL');
       const { pages } = await readPlans(pool, (recording) => claim(recording, [], 100));

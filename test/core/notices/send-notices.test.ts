@@ -24,7 +24,7 @@ type Sent = { headers: Record<string, string>; body: string };
 let stage: Stage;
 let mail: MailServer;
 let gateway: HttpServer;
-/** What the gateway got, and what it answers: a status, or nothing. */
+/** What the receiver got, and what it answers: a status, or nothing. */
 const got: Sent[] = [];
 let answer: number | 'hang' = 204;
 let headers: Record<string, string> = {};
@@ -46,7 +46,7 @@ beforeAll(async () => {
       SMTP_URL: mail.url,
       MAIL_FROM: 'orders@club.example',
       NOTIFY_WEBHOOK_URL: gateway.url,
-      NOTIFY_WEBHOOK_SECRET: SECRET,
+      NOTIFY_WEBHOOK_SECRET: [SECRET],
     },
     guardedFetch(allowedHosts),
     () => new Date(),
@@ -195,7 +195,7 @@ describe('an e-mail', () => {
   });
 });
 
-describe('a webhook to the gateway', () => {
+describe('a webhook to the receiver', () => {
   it('is signed as in Standard Webhooks, and is in the language of the contact', async () => {
     await tell([OWNER]);
     await work();
@@ -231,10 +231,10 @@ describe('a webhook to the gateway', () => {
     answer = status;
     await tell([OWNER]);
     await work();
-    expect(await message()).toMatchObject({ outcome: null, failures: 1, problem: `the gateway answered ${status}` });
+    expect(await message()).toMatchObject({ outcome: null, failures: 1, problem: `the receiver answered ${status}` });
   });
 
-  it('waits as long as the gateway asks in Retry-After', async () => {
+  it('waits as long as the receiver asks in Retry-After', async () => {
     await tell([OWNER]);
     [answer, headers] = [429, { 'retry-after': '1800' }];
     await work();
@@ -245,7 +245,7 @@ describe('a webhook to the gateway', () => {
     expect(row).toEqual({ waits: true });
   });
 
-  it('is given up at once if the gateway says that its URL is gone', async () => {
+  it('is given up at once if the receiver says that its URL is gone', async () => {
     await tell([OWNER]);
     answer = 410;
     await work();
@@ -254,7 +254,7 @@ describe('a webhook to the gateway', () => {
 
   it('goes only to an allowed address', async () => {
     const refusing = noticeWays(
-      { NOTIFY_WEBHOOK_URL: 'http://127.0.0.2:9', NOTIFY_WEBHOOK_SECRET: SECRET },
+      { NOTIFY_WEBHOOK_URL: 'http://127.0.0.2:9', NOTIFY_WEBHOOK_SECRET: [SECRET] },
       guardedFetch(allowedHosts),
       () => new Date(),
     );
@@ -350,7 +350,7 @@ it('a test message goes to each contact with `via`, and the answer names each fa
     locationId,
     contacts: [
       { contact: 'Kitchen', via: 'email', problem: null },
-      { contact: 'Owner', via: 'webhook', problem: 'the gateway answered 503' },
+      { contact: 'Owner', via: 'webhook', problem: 'the receiver answered 503' },
     ],
   });
   expect(mail.mails[0]?.body).toContain('This is a test.');

@@ -106,7 +106,14 @@ const isAbout =
 async function published(serviceOrderId: string): Promise<LiveMessage[]> {
   const messages: LiveMessage[] = [];
   const publish = async (message: LiveMessage): Promise<undefined> => void messages.push(message);
-  const relay = publishLive({ pool: stage.pool, publish, log: stage.app.log, observe: () => {} });
+  const relay = publishLive({
+    pool: stage.pool,
+    way: 'topic',
+    isOnly: true,
+    publish,
+    log: stage.app.log,
+    observe: () => {},
+  });
   while ((await relay.round()) > 0);
   return messages.filter(isAbout(serviceOrderId));
 }
