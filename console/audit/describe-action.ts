@@ -17,6 +17,8 @@ const WORDS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   'read webhook': ['revealed a webhook', 'reveal a webhook'],
   replay: ['replayed a webhook', 'replay a webhook'],
   'replay many': ['replayed all webhooks that match', 'replay all that match'],
+  'resume live messages': ['had live messages sent to the platform again', 'resume live messages'],
+  'resend live messages': ['sent live messages of a time once more', 'send live messages once more'],
   check: ['tested the connection', 'test a connection'],
   pause: ['paused the location', 'pause a location'],
   resume: ['resumed the location', 'resume a location'],

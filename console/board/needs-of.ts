@@ -189,14 +189,17 @@ function ofNamed({ serviceOrderId: id, locationId, callOutCode }: Named) {
 
 /** Live messages that are not published. They may concern any order. */
 function ofUnnotified(unnotified: Attention['unnotified']): Listed {
-  const { messages = 0, orders = 0, oldestAppliedAt = '', serviceOrderId = '' } = unnotified ?? {};
+  const { messages = 0, orders = 0, oldestAppliedAt = '', serviceOrderId = '', stoppedAt = null } = unnotified ?? {};
   const what = `${many(messages, 'update')} of ${many(orders, 'order')} ${messages === 1 ? 'waits' : 'wait'}`;
-  const why = 'The status topic does not accept them. They are sent automatically, in order, when it does.';
+  const why =
+    stoppedAt === null
+      ? 'The platform does not take them. They are sent automatically, in order, when it does.'
+      : `STATUS_WEBHOOK_URL was stopped, because it failed for too long or is gone. They are sent after: expediter live resume`;
   return {
     kind: 'unnotified',
     title: 'Members are not being notified',
     tone: 'bad',
-    hint: 'Check the status topic: expediter doctor --only topic',
+    hint: 'See which way does not take them: expediter live show',
     isWide: true,
     needs:
       unnotified === null

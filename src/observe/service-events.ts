@@ -25,7 +25,7 @@ export const serviceEvents = {
       const lag = make.histogram('live_lag_seconds', about, LAG, { way: LIVE_WAYS });
       return ({ outcome, way, appliedAt }) => {
         messages(outcome, way);
-        if (outcome === 'published') lag(Math.max(0, make.now().getTime() - Date.parse(appliedAt)) / 1_000);
+        if (outcome === 'published') lag(Math.max(0, make.now().getTime() - Date.parse(appliedAt)) / 1_000, way);
       };
     },
     spans(observed, { places: { broker, topic } }) {

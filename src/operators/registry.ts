@@ -4,6 +4,7 @@ import { AVAILABILITY_OPERATIONS } from './availability-operations.ts';
 import { CASE_OPERATIONS } from './case-operations.ts';
 import { CONNECT_OPERATIONS } from './connect-operations.ts';
 import { DIAGNOSTIC_OPERATIONS } from './diagnostic-operations.ts';
+import { LIVE_OPERATIONS } from './live-operations.ts';
 import { LOCATION_OPERATIONS } from './location-operations.ts';
 import { MEMBER_OPERATIONS } from './member-operations.ts';
 import { ORDER_OPERATIONS } from './order-operations.ts';
@@ -17,6 +18,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...ORDER_OPERATIONS,
   ...CASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
+  ...LIVE_OPERATIONS,
   ...LOCATION_OPERATIONS,
   ...APPLICATION_OPERATIONS,
   ...AVAILABILITY_OPERATIONS,
@@ -56,6 +58,10 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
   webhook: {
     about: 'webhooks as they arrived, their outcomes, and replaying them',
     examples: ['expediter webhook list --outcome dropped --since 2h', 'expediter webhook replay --outcome dropped'],
+  },
+  live: {
+    about: 'live messages: how they leave the service, and sending them again',
+    examples: ['expediter live show', 'expediter live resend --since 2h'],
   },
   provider: {
     about: 'integrations, including those of PROVIDER_MODULES, and their POS systems',

@@ -35,6 +35,7 @@ export async function operatorDeps(
   const { database, observability, providers } = app;
   const { pool, clock } = database;
   const { OPERATOR_TOKEN: operatorToken, CONSOLE_URL: consoleUrl, SETTINGS_KEY: keys } = config;
+  const { GOOGLE_CLOUD_PROJECT, STATUS_TOPIC, STATUS_WEBHOOK_URL } = config;
   const oidc = oidcSettings(config);
   return {
     ...providers,
@@ -47,6 +48,7 @@ export async function operatorDeps(
     judge: throttleFailures({ observe: observability.observe }),
     operatorToken,
     consoleUrl,
+    waysOut: { GOOGLE_CLOUD_PROJECT, STATUS_TOPIC, STATUS_WEBHOOK_URL },
     oidc,
     ways: notices.ways,
     follow: live.feed.follow,

@@ -84,7 +84,7 @@ describe('expediter order show', () => {
       await stage.webhookPath('club-1'),
       statusWebhook({ serviceOrderId: 'order-3', status: 'READY' }),
     );
-    const { claim } = outboxClaimer({ way: 'topic', isOnly: true });
+    const claim = outboxClaimer({ way: 'topic', isOnly: true });
     await claim(stage.pool, await claim(stage.pool, [], 10), 10);
     await stage.query(`UPDATE orders SET requested_at = '2027-01-31T20:30Z' WHERE service_order_id = 'order-3'`);
     const { out } = await cli('order', 'show', 'order-3');

@@ -99,7 +99,14 @@ describe('the list of what needs a person', () => {
   });
 
   it('begins with one entry for all members who are not being notified', () => {
-    const unnotified = { messages: 60, orders: 23, oldestAppliedAt: AT, serviceOrderId: 'order-7', callOutCode: null };
+    const unnotified = {
+      messages: 60,
+      orders: 23,
+      oldestAppliedAt: AT,
+      serviceOrderId: 'order-7',
+      callOutCode: null,
+      stoppedAt: null,
+    };
     const groups = needs({}, { ...ATTENTION, unnotified }, { location: 'elsewhere' });
     expect(groups).toMatchObject([
       {

@@ -190,15 +190,16 @@ describe('the metrics of an order', () => {
       ['expediter_placement_call_duration_seconds_count', { integration: 'standard', call: 'createOrder' }, 1],
       ['expediter_placements_total', { integration: 'standard', outcome: 'sent' }, 1],
       ['expediter_placement_duration_seconds_count', { integration: 'standard' }, 1],
-      ['expediter_live_messages_total', { outcome: 'published' }, 2],
-      ['expediter_live_lag_seconds_count', {}, 2],
+      ['expediter_live_messages_total', { outcome: 'published', way: 'topic' }, 2],
+      ['expediter_live_lag_seconds_count', { way: 'topic' }, 2],
     ] as const;
     const after = await now();
     for (const [name, labels, by] of grown) {
       expect(after.value(name, labels), name).toBe((before.value(name, labels) ?? 0) + by);
     }
-    const took = (name: string): number => (after.value(name) ?? 0) - (before.value(name) ?? 0);
-    expect(took('expediter_live_lag_seconds_sum')).toBeGreaterThan(0);
+    const took = (name: string, labels = {}): number =>
+      (after.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0);
+    expect(took('expediter_live_lag_seconds_sum', { way: 'topic' })).toBeGreaterThan(0);
   });
 
   it('count a signal without an order id as poison, and one without a valid token as unauthorized', async () => {

@@ -16,6 +16,8 @@ export const bodiesAt = (location: string, groups?: readonly string[]): Record<s
   'POST /search/member': { text: 'nobody' },
   'POST /webhooks/:webhookId/replay': {},
   'POST /webhooks/replay': { outcome: 'unmatched', limit: 2 },
+  'POST /live/resume': undefined,
+  'POST /live/resend': { since: '2027-01-31T18:00:00Z' },
   'POST /locations/:locationId/check': undefined,
   'POST /locations/:locationId/contacts/test': undefined,
   'POST /locations/:locationId/pause': undefined,

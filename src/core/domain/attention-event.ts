@@ -27,7 +27,7 @@ export const AttentionEvent = z
       description:
         '`in_doubt`, `cancel_by_phone`, `conflict` and `changed` are about one order. `failed`, `held`, `silent`, ' +
         '`dropped`, `unreachable` (its POS) and `contacts` (not reached) are about a location. `unreachable` without ' +
-        '`locationId` is about at least 5 locations of an integration. `unnotified`: the status topic does not accept messages.',
+        '`locationId` is about at least 5 locations of an integration. `unnotified`: live messages are not taken by the topic or by STATUS_WEBHOOK_URL.',
     }),
     sentence: z.string().meta({ description: 'What is wrong and what to do, for a chat or a pager.' }),
     serviceOrderId: z.string().nullable(),

@@ -30,9 +30,8 @@ export type ClaimOutbox = (pool: Pool, published: readonly OutboxRow[], limit: n
  * Creates a function that deletes published rows and claims each order's lowest row, oldest first, in one statement. It
  * starts at the oldest row of the last claim. All rows before that row are deleted, but an old snapshot may retain
  * hundreds of thousands of them. With two ways, a row is marked for its way, and deleted when both have taken it.
- * @returns also a function that makes the next claim read the whole outbox, because older rows came back
  */
-export function outboxClaimer(about: ClaimAbout): { claim: ClaimOutbox; startOver: () => void } {
+export function outboxClaimer(about: ClaimAbout): ClaimOutbox {
   const text = claimBy(about);
   let oldest: Date | undefined;
   let slowAt = -Infinity;
@@ -43,7 +42,7 @@ export function outboxClaimer(about: ClaimAbout): { claim: ClaimOutbox; startOve
     return new Date(oldest.getTime() - (now >= slowAt ? SLOW_COMMIT_MS : COMMIT_MS));
   };
 
-  const claim: ClaimOutbox = async (pool, published, limit) => {
+  return async (pool, published, limit) => {
     const began = performance.now();
     // guard: relay-start
     const since = startOf(began);
@@ -68,7 +67,6 @@ export function outboxClaimer(about: ClaimAbout): { claim: ClaimOutbox; startOve
       }
     }
   };
-  return { claim, startOver: () => void (everythingAt = -Infinity) };
 }
 
 const { $, valuesOf } = nameParameters('limit', 'since', 'orders', 'sequences');

@@ -33,7 +33,10 @@ const SLOW_MS = 1_000;
 /** A slow message holds up the stop for this long. Another process sends it again, with the same id. */
 const SLOW_STOP_MS = 2_000;
 
-/** `slow`: places for slow messages. `again`: the wait of a message that failed. `down`: the wait between two messages while the way is down. */
+/**
+ * `slow`: places for slow messages. `again`: the wait of a message that failed. `down`: the wait between two messages while
+ * the way is down.
+ */
 const TIMING = {
   topic: {
     again: { firstMs: 100, mostMs: 5_000, jitter: 0.5 },
@@ -64,15 +67,17 @@ export function publishLive(deps: {
   endpoint?: StatusEndpoint;
   log: Pick<Log, 'info' | 'error'>;
   observe: Observe;
-}): WorkLoop & { startOver: () => void } {
+}): WorkLoop {
   const { way, endpoint } = deps;
   const timing = TIMING[way];
-  const outbox = outboxClaimer({ way, isOnly: deps.isOnly, endpoint: endpoint?.key });
+  const claimOutbox = outboxClaimer({ way, isOnly: deps.isOnly, endpoint: endpoint?.key });
   const putBack = rowReturner(deps.pool, way);
   /** Published rows that are not taken out of the outbox yet. */
   let published: OutboxRow[] = [];
   let failuresInARow = 0;
   let claimedAt = -Infinity;
+  /** Nothing is claimed before this time, because the way is down. */
+  let downUntil = -Infinity;
   let underWay = 0;
   const slow = new Set<Promise<void>>();
   let isStopping = false;
@@ -84,11 +89,13 @@ export function publishLive(deps: {
     // Messages ended during the rest. What is down must not cost more the more messages wait.
     // guard: one-while-down
     const most = failuresInARow >= DOWN_AFTER ? 1 : UNDER_WAY;
-    const limit = isStopping ? 0 : Math.max(0, most - underWay);
+    const isWaiting = isStopping || performance.now() < downUntil;
+    const limit = isWaiting ? 0 : Math.max(0, most - underWay);
+    if (limit === 0 && published.length === 0) return [];
     const gone = published;
     published = [];
     try {
-      return await outbox.claim(deps.pool, gone, limit);
+      return await claimOutbox(deps.pool, gone, limit);
     } catch (error) {
       published.push(...gone);
       throw error;
@@ -119,11 +126,14 @@ export function publishLive(deps: {
       await putBack(row, error instanceof NotSent ? error.retryAfterMs : undefined);
       await endpoint?.failed(error).catch(() => {});
       // Without this wait a backlog would take the CPU and the connections from all other work.
-      if (failuresInARow >= DOWN_AFTER) await sleep(backoff(failuresInARow - DOWN_AFTER, timing.down));
+      if (failuresInARow >= DOWN_AFTER) {
+        downUntil = performance.now() + backoff(failuresInARow - DOWN_AFTER, timing.down);
+      }
       return;
     }
     if (failuresInARow >= DOWN_AFTER) deps.log.info({}, `${timing.name} takes messages again`);
     failuresInARow = 0;
+    downUntil = -Infinity;
     published.push(row);
     await endpoint?.took().catch(() => {});
   };
@@ -139,7 +149,7 @@ export function publishLive(deps: {
       room.resolve();
     };
     // guard: slow-makes-room
-    const timer = setInterval(makeRoom, SLOW_MS);
+    const timer = timing.slow > 0 ? setInterval(makeRoom, SLOW_MS) : undefined;
     const done = relay(row)
       .catch((error: unknown) => {
         deps.log.error(
@@ -164,10 +174,6 @@ export function publishLive(deps: {
   });
   return {
     ...loop,
-    startOver() {
-      outbox.startOver();
-      loop.wake();
-    },
     async stop() {
       isStopping = true;
       await loop.stop();

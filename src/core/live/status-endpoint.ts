@@ -41,7 +41,8 @@ export function statusEndpoint({
       if (failedAt === -Infinity && performance.now() - workedAt < WORKING_EVERY_MS) return;
       failedAt = -Infinity;
       workedAt = performance.now();
-      await pool.query('DELETE FROM status_endpoints WHERE endpoint = $1 AND stopped_at IS NULL', [key]);
+      // Rows of former URLs are removed too.
+      await pool.query('DELETE FROM status_endpoints WHERE endpoint <> $1 OR stopped_at IS NULL', [key]);
     },
     async failed(error) {
       const isGone = error instanceof NotSent && error.isFinal;
@@ -97,7 +98,7 @@ export async function readLiveWays(
     oldestAppliedAt: string | null;
     endpoint: { failingSince: string; stoppedAt: string | null; problem: string } | null;
   }>(
-    `SELECT (SELECT count(*)::int FROM (SELECT FROM outbox WHERE NOT (topic_done AND webhook_done) LIMIT 10000) AS some) AS waiting,
+    `SELECT (SELECT count(*)::int FROM (SELECT FROM outbox WHERE NOT (topic_done AND webhook_done) LIMIT 10000) AS few) AS waiting,
             (SELECT to_json(applied_at) #>> '{}' FROM outbox WHERE NOT (topic_done AND webhook_done)
              ORDER BY applied_at LIMIT 1) AS "oldestAppliedAt",
             (SELECT json_build_object('failingSince', failing_since, 'stoppedAt', stopped_at, 'problem', problem)
@@ -146,7 +147,7 @@ const RESEND = `
   WITH again AS (
     DELETE FROM live_messages WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM live_messages WHERE published_at >= $1::timestamptz AND published_at < $2::timestamptz
-      ORDER BY published_at LIMIT ${RESENT_AT_ONCE} FOR UPDATE SKIP LOCKED))
+      ORDER BY published_at LIMIT ${RESENT_AT_ONCE}))
     RETURNING *
   )
   INSERT INTO outbox (service_order_id, sequence, rank, provider_order_id, reason, occurred_at, applied_at,

@@ -228,7 +228,8 @@ const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> 
       : `The POS of ${locationId} does not answer. Call the restaurant.`,
   contacts: ({ count, locationId }) =>
     `${count} messages to contacts of ${locationId} were given up. Call the restaurant, and correct its contacts.`,
-  unnotified: ({ count }) => `Members of ${orders(count)} are not notified: the status topic does not accept messages.`,
+  unnotified: ({ count }) =>
+    `Members of ${orders(count)} are not notified: their messages wait. See: expediter live show`,
 };
 const orders = (count: number): string => `${count} ${count === 1 ? 'order' : 'orders'}`;
 

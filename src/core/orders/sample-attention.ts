@@ -104,11 +104,14 @@ export const Attention = z
       }),
     unnotified: z
       .object({
-        messages: z.int().meta({ description: 'Live messages that are not in the topic yet, counted up to 10,000.' }),
+        messages: z.int().meta({ description: 'Live messages that were not taken yet, counted up to 10,000.' }),
         orders: z.int(),
         oldestAppliedAt: Instant,
         serviceOrderId: z.string().meta({ description: 'The order of the oldest message.' }),
         callOutCode: Code,
+        stoppedAt: Instant.nullable().meta({
+          description: 'When STATUS_WEBHOOK_URL was stopped, because it failed for three days or is gone.',
+        }),
       })
       .nullable()
       .meta({
@@ -184,9 +187,9 @@ export async function sampleAttention(pool: Pick<ClientBase, 'query'>): Promise<
 export function sumUnnotified(places: readonly UnnotifiedThere[]): Attention['unnotified'] {
   const [oldest] = places;
   if (oldest === undefined || !places.some(({ late }) => late)) return null;
-  const { oldestAppliedAt, serviceOrderId, callOutCode } = oldest;
+  const { oldestAppliedAt, serviceOrderId, callOutCode, stoppedAt } = oldest;
   const sum = (of: 'messages' | 'orders'): number => places.reduce((all, each) => all + each[of], 0);
-  return { messages: sum('messages'), orders: sum('orders'), oldestAppliedAt, serviceOrderId, callOutCode };
+  return { messages: sum('messages'), orders: sum('orders'), oldestAppliedAt, serviceOrderId, callOutCode, stoppedAt };
 }
 
 const FIND_CONFLICTS = `
@@ -302,6 +305,8 @@ const FIND_UNNOTIFIED = `
   SELECT json_build_object('locationId', p.location_id, 'late', ${NEEDS.unnotified}, 'messages', count(*),
                            'orders', count(DISTINCT service_order_id), 'oldestAppliedAt', min(applied_at),
                            'serviceOrderId', (array_agg(service_order_id ORDER BY applied_at))[1],
+                           'stoppedAt', (SELECT stopped_at FROM status_endpoints WHERE stopped_at IS NOT NULL
+                                         ORDER BY endpoint LIMIT 1),
                            'callOutCode', (SELECT call_out_code FROM orders o WHERE o.service_order_id =
                                              (array_agg(m.service_order_id ORDER BY applied_at))[1])) AS each
   FROM m

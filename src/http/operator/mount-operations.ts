@@ -28,7 +28,7 @@ export function mountOperations(
   const settings = { ...translating, registry };
   const service = deps;
   const pos = { ...deps, decryptSettings: settings.decryptSettings };
-  const config = { OPERATOR_TOKEN: deps.operatorToken, CONSOLE_URL: deps.consoleUrl };
+  const config = { ...deps.waysOut, OPERATOR_TOKEN: deps.operatorToken, CONSOLE_URL: deps.consoleUrl };
   const callerOf = (request: FastifyRequest, { takes = [] }: Operation): Caller => ({
     ...deps,
     headers: Object.fromEntries(

@@ -43,8 +43,6 @@ export async function liveModule(app: App, config: Config, most: number) {
     members,
     write,
     relay: { name: 'relay', loops: { relay }, stop: relay.stop },
-    /** Call this when older messages were put back into the outbox. */
-    startOver: relay.startOver,
     /** Removes this process's record of followed orders. If this fails, the record expires. */
     followed: { name: 'followed orders', stop: () => members && write().catch(() => {}) },
     /** The loops that poll Postgres for changes while somebody follows an order or the board. */
@@ -67,7 +65,7 @@ function relayOf(app: App, config: Config) {
     };
   };
   const common = { pool, isOnly, log, observe: observability.observe };
-  const relays = [
+  return joinLoops([
     ...(pubsub === undefined ? [] : [publishLive({ ...common, way: 'topic', publish: by(eventTopic(pubsub, topic)) })]),
     ...(webhook === undefined || url === undefined
       ? []
@@ -79,8 +77,7 @@ function relayOf(app: App, config: Config) {
             endpoint: statusEndpoint({ pool, url, log }),
           }),
         ]),
-  ];
-  return { ...joinLoops(relays), startOver: () => relays.forEach((relay) => relay.startOver()) };
+  ]);
 }
 
 /** Sends events to STATUS_WEBHOOK_URL. Undefined if it is not set. */

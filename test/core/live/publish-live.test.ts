@@ -55,7 +55,7 @@ describe('the relay', () => {
     await pool.query('TRUNCATE outbox, live_messages');
     await lay(1);
     await pool.query(`INSERT INTO outbox (service_order_id, sequence, rank) VALUES ('order-1', 4, 30)`);
-    const { claim } = outboxClaimer(ONLY_TOPIC);
+    const claim = outboxClaimer(ONLY_TOPIC);
     const first = await claim(pool, [], 1);
     expect(first).toMatchObject([{ sequence: 3 }]);
     // As after an outage of Postgres: the lease has expired.
@@ -103,14 +103,14 @@ describe('the relay', () => {
     const old = new pg.Client(pool.options.connectionString);
     await old.connect();
     try {
-      const { claim } = outboxClaimer(ONLY_TOPIC);
+      const claim = outboxClaimer(ONLY_TOPIC);
       await claim(pool, [], 100);
       await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
       await old.query('SELECT FROM outbox LIMIT 1');
       await lay(50_000, 600);
       await pool.query('DELETE FROM outbox');
       await lay(1);
-      const fresh = await readPlans(pool, (recording) => outboxClaimer(ONLY_TOPIC).claim(recording, [], 100));
+      const fresh = await readPlans(pool, (recording) => outboxClaimer(ONLY_TOPIC)(recording, [], 100));
       expect(fresh.pages).toBeGreaterThan(1_000);
       await pool.query('UPDATE outbox SET lease_until = NULL');
       const { pages } = await readPlans(pool, (recording) => claim(recording, [], 100));
