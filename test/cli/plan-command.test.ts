@@ -12,7 +12,7 @@ it('expediter plan computes processes, disk and cost for ten thousand locations'
   // A seventh of a day's orders in the busiest hour.
   expect(plan.perSecond.orders).toBeCloseTo(39.7, 1);
   expect(plan.perSecond.webhooks).toBeCloseTo(5 * plan.perSecond.orders);
-  // As the table of docs/scaling.md.
+  // As docs/scaling.md says.
   expect([plan.disk.afterAYear, plan.disk.afterFive].map(Math.round)).toEqual([732, 848]);
   const { total, ...parts } = plan.money;
   expect(total).toBeCloseTo(Object.values(parts).reduce((sum, each) => sum + each));
