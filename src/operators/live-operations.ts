@@ -6,7 +6,8 @@ import { operation, type Caller, type Operation } from './operation.ts';
 import { oneOf, optionsOf, When } from './requests.ts';
 
 /** The variables that say how live messages leave the service. */
-export const WAYS_OUT = ['GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'STATUS_WEBHOOK_URL'] as const;
+const WAYS_OUT = ['GOOGLE_CLOUD_PROJECT', 'STATUS_TOPIC', 'STATUS_WEBHOOK_URL'] as const;
+export type WaysOut = Pick<Caller['config'], (typeof WAYS_OUT)[number]>;
 
 function waysOf({ config }: Pick<Caller, 'config'>): { topic: string | undefined; url: string | undefined } {
   const { GOOGLE_CLOUD_PROJECT: project, STATUS_TOPIC: topic, STATUS_WEBHOOK_URL: url } = config;

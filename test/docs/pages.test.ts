@@ -53,7 +53,7 @@ describe('the pages', () => {
   });
 
   it('exist at every path that the code names', () => {
-    const files = find('{src,console,test,deploy,demo,bench,chaos,scripts,migrations,examples,clients}/**/*.*');
+    const files = find('{src,console,test,world,tools,packages,deploy,migrations,examples}/**/*.*');
     const named = files
       .filter((file) => !file.endsWith('.md'))
       .flatMap((file) =>

@@ -537,7 +537,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a receiver says when it is to be asked again': {
     edits: { 'receiver-says-when': [/, retryAfterMs/, ''] },
-    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'waits as long as the gateway asks'),
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'waits as long as the receiver asks'),
   },
   'a member hears nothing of a cancellation that only we began': {
     edits: { 'call-off-untold': [/c\.fails_with/, 'NULL'] },

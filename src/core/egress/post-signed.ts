@@ -3,7 +3,6 @@ import { describeError, parseRetryAfter } from '../domain/classify-error.ts';
 import { NeedsOperator } from '../domain/errors.ts';
 import { ID, sign, SIGNATURE, TIMESTAMP } from '../domain/standard-webhooks.ts';
 import { traceId } from '../domain/trace-id.ts';
-import type { Now } from '../postgres/database-clock.ts';
 
 /** A message was not sent, or perhaps it was. The text holds no address and nothing that the other side said. */
 export class NotSent extends Error {
@@ -27,7 +26,7 @@ export class NotSent extends Error {
  * Where signed webhooks go. `secrets` are one, or the new and the old one: a receiver may know only one of them. `send`
  * refuses hosts that may not be called.
  */
-export type SignedWebhook = { url: string; secrets: readonly string[]; send: typeof fetch; now: Now };
+export type SignedWebhook = { url: string; secrets: readonly string[]; send: typeof fetch; now: () => Date };
 
 const WITHIN_MS = 15_000;
 

@@ -78,8 +78,7 @@ export function publishLive(deps: {
   let claimedAt = -Infinity;
   /** Nothing is claimed before this time, because the way is down. */
   let downUntil = -Infinity;
-  let underWay = 0;
-  const slow = new Set<Promise<void>>();
+  const places = placesWithSlow(timing.slow);
   let isStopping = false;
 
   const claim = async (): Promise<OutboxRow[]> => {
@@ -90,7 +89,7 @@ export function publishLive(deps: {
     // guard: one-while-down
     const most = failuresInARow >= DOWN_AFTER ? 1 : UNDER_WAY;
     const isWaiting = isStopping || performance.now() < downUntil;
-    const limit = isWaiting ? 0 : Math.max(0, most - underWay);
+    const limit = isWaiting ? 0 : Math.max(0, most - places.taken());
     if (limit === 0 && published.length === 0) return [];
     const gone = published;
     published = [];
@@ -138,31 +137,15 @@ export function publishLive(deps: {
     await endpoint?.took().catch(() => {});
   };
 
-  /** Resolves when the message is done, or is so slow that another one gets its place. */
-  const relayInPlace = (row: OutboxRow): Promise<void> => {
-    underWay += 1;
-    const room = Promise.withResolvers<void>();
-    const makeRoom = (): void => {
-      if (slow.size >= timing.slow || slow.has(done)) return;
-      slow.add(done);
-      underWay -= 1;
-      room.resolve();
-    };
-    // guard: slow-makes-room
-    const timer = timing.slow > 0 ? setInterval(makeRoom, SLOW_MS) : undefined;
-    const done = relay(row)
-      .catch((error: unknown) => {
+  const relayInPlace = (row: OutboxRow): Promise<void> =>
+    places.take(() =>
+      relay(row).catch((error: unknown) => {
         deps.log.error(
           { serviceOrderId: row.serviceOrderId, err: error },
           'outbox row failed; it will be retried when its lease ends',
         );
-      })
-      .finally(() => {
-        clearInterval(timer);
-        if (!slow.delete(done)) underWay -= 1;
-      });
-    return Promise.race([done, room.promise]);
-  };
+      }),
+    );
 
   const loop = workLoop({
     capacity: UNDER_WAY,
@@ -177,9 +160,37 @@ export function publishLive(deps: {
     async stop() {
       isStopping = true;
       await loop.stop();
-      await Promise.race([Promise.all(slow), sleep(SLOW_STOP_MS, undefined, { ref: false })]);
+      await Promise.race([places.slowDone(), sleep(SLOW_STOP_MS, undefined, { ref: false })]);
       // If this fails, another process publishes them once more.
       if (published.length > 0) await claim().catch(() => {});
+    },
+  };
+}
+
+/** Counts the messages under way. A slow one moves to one of `most` slow places, and makes room for another. */
+function placesWithSlow(most: number) {
+  let taken = 0;
+  const slow = new Set<Promise<void>>();
+  return {
+    taken: () => taken,
+    slowDone: () => Promise.all(slow),
+    /** Resolves when the work is done, or is slow. */
+    take(work: () => Promise<void>): Promise<void> {
+      taken += 1;
+      const room = Promise.withResolvers<void>();
+      const makeRoom = (): void => {
+        if (slow.size >= most || slow.has(done)) return;
+        slow.add(done);
+        taken -= 1;
+        room.resolve();
+      };
+      // guard: slow-makes-room
+      const timer = most > 0 ? setInterval(makeRoom, SLOW_MS) : undefined;
+      const done = work().finally(() => {
+        clearInterval(timer);
+        if (!slow.delete(done)) taken -= 1;
+      });
+      return Promise.race([done, room.promise]);
     },
   };
 }

@@ -1,4 +1,3 @@
-import type { Config } from '../../config/config.ts';
 import type { Observe } from '../../core/domain/observed.ts';
 import type { Registry } from '../../core/domain/provider.ts';
 import type { OrderFeed } from '../../core/live/order-feed.ts';
@@ -8,7 +7,7 @@ import type { BoardFeed } from '../../core/orders/board-feed.ts';
 import type { RetranslateDeps } from '../../core/replay/retranslate.ts';
 import type { SpillState } from '../../core/spill/spill-webhook.ts';
 import type { OidcSettings } from '../../identity/oidc-client.ts';
-import type { WAYS_OUT } from '../../operators/live-operations.ts';
+import type { WaysOut } from '../../operators/live-operations.ts';
 import type { Readiness } from '../health.ts';
 import type { JudgeSlowly } from '../throttle-failures.ts';
 import type { Identify } from './identify.ts';
@@ -25,7 +24,7 @@ export type OperatorDeps = Omit<LocationDeps, 'decryptSettings'> & {
   /** CONSOLE_URL, if the console's URL differs from PUBLIC_URL. */
   consoleUrl: string | undefined;
   /** The variables that say how live messages leave. */
-  waysOut: Pick<Config, (typeof WAYS_OUT)[number]>;
+  waysOut: WaysOut;
   /** Undefined if people cannot sign in by OIDC. */
   oidc: OidcSettings | undefined;
   translating: RetranslateDeps;
