@@ -50,7 +50,8 @@ export async function postSigned(
     if (error instanceof NeedsOperator) throw new NotSent(describeError(error));
     throw new NotSent(signal.aborted ? 'the receiver did not answer in time' : 'the receiver could not be reached');
   });
-  await answer.body?.cancel();
+  // The status says it all. The body is read so that the connection can be used again, and nobody waits for it.
+  void answer.arrayBuffer().catch(() => {});
   // RFC 9110, section 15.5.11: what is gone does not come back.
   if (answer.status === 410) throw new NotSent('the receiver says that its URL is gone (410)', { isFinal: true });
   const retryAfterMs = parseRetryAfter(answer.headers);
