@@ -64,6 +64,8 @@ function backlogGauges(gauge: GaugeBy, integrations: readonly string[], sampled:
   one('expediter_placement_oldest_open_seconds', 'Age of the oldest waiting signal.', 'oldestWaiting');
   one('expediter_orders_unreceived', 'Orders sent 5 to 60 minutes ago that the POS has not reported on.', 'unreceived');
   one('expediter_outbox_oldest_seconds', 'Age of the oldest unpublished message.', 'oldestUnpublished');
+  one('expediter_status_webhook_failing_seconds', 'Time since STATUS_WEBHOOK_URL began to fail.', 'webhookFailing');
+  one('expediter_status_webhook_stopped', '1 if STATUS_WEBHOOK_URL is stopped until it is resumed.', 'webhookStopped');
   one('expediter_parked_events', 'Events that wait until their POS id belongs to an order.', 'parked');
   const held = 'Time for which a session has kept Postgres from removing dead rows.';
   one('expediter_vacuum_held_seconds', held, 'vacuumHeldS');

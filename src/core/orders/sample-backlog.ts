@@ -23,6 +23,10 @@ export type Backlog = {
   unreceived: number;
   /** Seconds since the oldest unpublished live message was applied; 0 if there is none. */
   oldestUnpublished: number;
+  /** Seconds since STATUS_WEBHOOK_URL began to fail; 0 if it works. */
+  webhookFailing: number;
+  /** 1 if STATUS_WEBHOOK_URL is stopped. */
+  webhookStopped: number;
   /** Events that wait for their POS id to become ours, at locations where that is still possible. */
   parked: number;
   /** By integration, the seconds since the last webhook of any location. */
@@ -101,6 +105,7 @@ export const SAMPLE_BACKLOG = `
           WHERE ${UNREPORTED}) AS "unreceived",
          coalesce((SELECT extract(epoch FROM now() - applied_at) FROM outbox ORDER BY applied_at LIMIT 1), 0)::float8
            AS "oldestUnpublished",
+         coalesce(endpoint.failing, 0)::float8 AS "webhookFailing", coalesce(endpoint.stopped, 0) AS "webhookStopped",
          -- If no placement at the location can still get the POS id, the event is about an order made at the till.
          (SELECT coalesce(sum(e.events), 0)::int
           FROM (SELECT location_id, count(*) AS events
@@ -134,4 +139,6 @@ export const SAMPLE_BACKLOG = `
            (SELECT count(*) FROM (SELECT roles, created_at FROM operator_tokens UNION ALL
                                   SELECT roles, created_at FROM operator_grants) AS given
             WHERE roles @> '{admin}' AND created_at > now() - interval '1 h')) AS actions
-  FROM open, actions`;
+  FROM open CROSS JOIN actions
+  LEFT JOIN (SELECT extract(epoch FROM now() - failing_since) AS failing, (stopped_at IS NOT NULL)::int AS stopped
+             FROM status_endpoints ORDER BY endpoint LIMIT 1) AS endpoint ON true`;
