@@ -8,9 +8,8 @@ import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { readCanonicalOrder, type ReadOrder } from '../core/domain/read-canonical-order.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
-import { mapOrder } from '../core/placements/ask-mapper.ts';
 import type { CodedError } from '../core/placements/ask-platform.ts';
-import { orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
+import { orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
 
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;
@@ -27,7 +26,13 @@ type Refusal = { integration: string; problem: string };
 /** One field of an answer: its path and type, without its value. */
 export type ShapeLine = { path: string; kind: string };
 
-export type CheckedOrder =
+/** A request of `fetchOrder`. The path of one made after an answer may contain member data, so it is `isPersonal`. */
+export type CheckedRequest = RequestOfModule & { isPersonal: boolean };
+
+/** `requests` is empty for a module with `query`. */
+export type CheckedOrder = { requests: readonly CheckedRequest[] } & CheckedOutcome;
+
+export type CheckedOutcome =
   | {
       state: 'ok';
       order: CanonicalOrder;
@@ -63,32 +68,48 @@ export async function checkOrder(
   },
   serviceOrderId: string,
 ): Promise<CheckedOrder> {
+  const requests: CheckedRequest[] = [];
+  const onRequest = (request: RequestOfModule): void => {
+    const isPersonal = requests.some(({ answer }) => answer !== undefined);
+    requests.push(Object.assign(request, { isPersonal }));
+  };
+  const outcome = await fetchAndRead({ ...about, onRequest }, serviceOrderId);
+  return { ...outcome, requests };
+}
+
+async function fetchAndRead(
+  about: Parameters<typeof checkOrder>[0] & { onRequest: (request: RequestOfModule) => void },
+  serviceOrderId: string,
+): Promise<CheckedOutcome> {
   let errors: readonly CodedError[] = [];
   let shape: ShapeLine[] | undefined;
   let thrown: unknown;
-  const noting = <Given, Made>(ask: (given: Given) => Made): ((given: Given) => Made) => {
-    return (given) => {
+  const noting = <Given extends unknown[], Made>(ask: (...given: Given) => Made): ((...given: Given) => Made) => {
+    const note = (error: unknown): never => {
+      thrown = error;
+      throw error;
+    };
+    return (...given) => {
       try {
-        return ask(given);
+        const made = ask(...given);
+        return made instanceof Promise ? (made.catch(note) as Made) : made;
       } catch (error) {
-        thrown = error;
-        throw error;
+        return note(error);
       }
     };
   };
   const { module } = about;
-  const variables = noting((orderId: string) => variablesOf(module, orderId));
-  const toCanonicalOrder = noting((data: unknown) => module.toCanonicalOrder(data));
-  try {
-    const fetchData = orderDataFetcher({
-      ...about,
-      module: { ...module, variables },
-      onErrors: (answered) => (errors = answered),
-    });
-    const data = await fetchData(serviceOrderId);
-    if (data === undefined) return { state: 'missing' };
+  const toCanonicalOrder = noting((data: unknown) => {
     shape = describeShape(data);
-    const value = mapOrder({ toCanonicalOrder }, data);
+    return module.toCanonicalOrder(data);
+  });
+  const noted: OrderModule =
+    module.fetchOrder === undefined
+      ? { ...module, variables: noting((orderId: string) => variablesOf(module, orderId)), toCanonicalOrder }
+      : { ...module, fetchOrder: noting(module.fetchOrder), toCanonicalOrder };
+  try {
+    const fetchOrder = orderFetcher({ ...about, module: noted, onErrors: (answered) => (errors = answered) });
+    const value = await fetchOrder(serviceOrderId);
     if (value === null) return { state: 'missing' };
     const { order, leftOut } = readCanonicalOrder(value, { serviceOrderId });
     const completed = leftOut.some(isPhone) ? readWithCountry(value, serviceOrderId) : undefined;
@@ -98,7 +119,7 @@ export async function checkOrder(
       return completed && isPhone(each) ? { ...each, says: NATIONAL } : each;
     });
     const remarks = [...findUnpriced(order), ...compareSums(order)];
-    return { state: 'ok', order, leftOut: explained, remarks, refusals, shape };
+    return { state: 'ok', order, leftOut: explained, remarks, refusals, shape: shape ?? [] };
   } catch (error) {
     const { problem, cause } = classifyError(error);
     if (cause.code === 'order_skipped') return { state: 'skipped', reason: cause.reason, shape: shape ?? [] };
