@@ -12,7 +12,8 @@ import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlatformError } from '../core/domain/order-module.ts';
 import { wordOf } from '../core/domain/member-text.ts';
 import type { CodedError } from '../core/placements/ask-platform.ts';
-import type { CheckedOrder, CheckedOutcome, CheckedRequest, ShapeLine } from '../diagnostics/check-order.ts';
+import type { RequestOfModule } from '../core/placements/fetch-order.ts';
+import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { onChange } from './on-change.ts';
 import { asTyped, examples, print, sections, table, tableOf, titled } from '../terminal/print.ts';
 import { NotDone } from '../core/operators/not-done.ts';
@@ -87,7 +88,16 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       const { details = orderIds.length === 1 } = options;
       const all: (Shown & { serviceOrderId: string })[] = [];
       for (const serviceOrderId of orderIds) {
-        all.push({ serviceOrderId, ...(await shown(await checkOrder(about, serviceOrderId), options)) });
+        const made: { request: RequestOfModule; isPersonal: boolean }[] = [];
+        // A path may repeat what an earlier answer said of the member.
+        const onRequest = (request: RequestOfModule): void =>
+          void made.push({ request, isPersonal: made.some((earlier) => earlier.request.answer !== undefined) });
+        const checked = await shown(await checkOrder({ ...about, onRequest }, serviceOrderId), options);
+        const requests = made.map(({ request: { method, path, answer }, isPersonal }) => ({
+          request: `${method} ${isPersonal && options.reveal !== true ? '(by an answer: --reveal)' : path}`,
+          status: answer?.status ?? null,
+        }));
+        all.push({ serviceOrderId, ...checked, ...(requests.length > 0 && { requests }) });
       }
       const [only] = all;
       if (only?.state === 'missing' && all.length === 1) {
@@ -179,23 +189,13 @@ async function checkAtEachChange(file: string | undefined): Promise<void> {
   await check('watching; Ctrl-C ends this');
 }
 
-type Shown = Awaited<ReturnType<typeof shown>>;
+type Requests = { request: string; status: number | null }[];
+type Shown = Awaited<ReturnType<typeof shown>> & { requests?: Requests };
 type Failed = Extract<Shown, { state: 'failed' }>;
 
-/** @returns what is printed about an order. `order` is masked unless it is revealed, and so are paths of `requests` */
-async function shown({ requests: made, ...checked }: CheckedOrder, { reveal }: CheckOptions) {
-  const requests = made.map((each) => showRequest(each, reveal === true));
-  return { ...(await shownOutcome(checked, reveal === true)), ...(requests.length > 0 && { requests }) };
-}
-
-type ShownRequest = { request: string; status: number | null };
-
-function showRequest({ method, path, isPersonal, answer }: CheckedRequest, isRevealed: boolean): ShownRequest {
-  const shownPath = isPersonal && !isRevealed ? '(by an answer: --reveal)' : path;
-  return { request: `${method} ${shownPath}`, status: answer?.status ?? null };
-}
-
-async function shownOutcome(checked: CheckedOutcome, reveal: boolean) {
+/** @returns what is printed about an order. `order` is masked unless it is revealed */
+async function shown(checked: CheckedOrder, options: CheckOptions) {
+  const reveal = options.reveal === true;
   if (checked.state === 'ok') {
     const { order } = checked;
     const { maskOrder } = await import('../diagnostics/check-order.ts');
@@ -233,7 +233,7 @@ function inFull(each: Shown, options: CheckOptions): string {
   return sections(outcomeInFull(each, options), describeRequests(each.requests));
 }
 
-function describeRequests(requests: readonly ShownRequest[] = []): string {
+function describeRequests(requests: Requests = []): string {
   const rows = requests.map(({ request, status }) => ({ request, answered: status ?? 'nothing' }));
   return titled('The requests of fetchOrder:', table(rows));
 }

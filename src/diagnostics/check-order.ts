@@ -26,13 +26,7 @@ type Refusal = { integration: string; problem: string };
 /** One field of an answer: its path and type, without its value. */
 export type ShapeLine = { path: string; kind: string };
 
-/** A request of `fetchOrder`. The path of one made after an answer may contain member data, so it is `isPersonal`. */
-export type CheckedRequest = RequestOfModule & { isPersonal: boolean };
-
-/** `requests` is empty for a module with `query`. */
-export type CheckedOrder = { requests: readonly CheckedRequest[] } & CheckedOutcome;
-
-export type CheckedOutcome =
+export type CheckedOrder =
   | {
       state: 'ok';
       order: CanonicalOrder;
@@ -57,6 +51,7 @@ export type CheckedOutcome =
 /**
  * Fetches one order and reads it like the service. Stores nothing.
  * @param about.warn called if the order module's `errorCode` throws
+ * @param about.onRequest called before each request of `fetchOrder`
  */
 export async function checkOrder(
   about: {
@@ -65,22 +60,10 @@ export async function checkOrder(
     module: OrderModule;
     registry: Registry;
     warn: (problem: string) => void;
+    onRequest?: (request: RequestOfModule) => void;
   },
   serviceOrderId: string,
 ): Promise<CheckedOrder> {
-  const requests: CheckedRequest[] = [];
-  const onRequest = (request: RequestOfModule): void => {
-    const isPersonal = requests.some(({ answer }) => answer !== undefined);
-    requests.push(Object.assign(request, { isPersonal }));
-  };
-  const outcome = await fetchAndRead({ ...about, onRequest }, serviceOrderId);
-  return { ...outcome, requests };
-}
-
-async function fetchAndRead(
-  about: Parameters<typeof checkOrder>[0] & { onRequest: (request: RequestOfModule) => void },
-  serviceOrderId: string,
-): Promise<CheckedOutcome> {
   let errors: readonly CodedError[] = [];
   let shape: ShapeLine[] | undefined;
   let thrown: unknown;

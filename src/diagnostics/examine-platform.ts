@@ -11,9 +11,10 @@ import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config/config.ts';
 import { classifyError } from '../core/domain/classify-error.ts';
 import type { FetchModule, OrderModule, QueryModule } from '../core/domain/order-module.ts';
-import type { PlacementCode, Problem } from '../core/domain/placement-cause.ts';
+import { TryAgain } from '../core/domain/errors.ts';
 import { answerJudge, askPlatform, type PlatformAnswer, hasValue } from '../core/placements/ask-platform.ts';
 import { headersOf, orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
+import { isRefusal } from '../core/placements/refetch-order.ts';
 import { describeFailure } from '../core/egress/bounded-fetch.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
@@ -21,6 +22,10 @@ import { hostOf } from './ask-http.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
 
 const CHECK = 'query';
+const FETCH = 'fetchOrder';
+const BY_ID = 'make sure that fetchOrder reads the order by its id';
+const NO_ACCESS =
+  'check ORDER_API_URL and ORDER_API_TOKEN; if they are right, ask the operators of the ordering platform';
 const TRY_ONE = 'try a real order: expediter platform check <orderId>';
 const WRITE_ONE = 'the default query does not fit: write a module for ORDER_MODULE, see expediter platform init';
 const REFUSED = 'set ORDER_API_TOKEN to a token that may read every order';
@@ -86,39 +91,19 @@ async function fetchMadeUp(
   const askedAt = performance.now();
   const requests: RequestOfModule[] = [];
   const fetchOrder = orderFetcher({ ...about, warn: () => {}, onRequest: (request) => void requests.push(request) });
-  const outcome = await fetchOrder(madeUp).then(
-    (order) => (order === null ? 'missing' : 'order'),
-    (error: unknown) => classifyError(error),
-  );
-  const statuses = requests.map(({ answer }) => answer?.status ?? 'no answer').join(', ');
-  const host = `${hostOf(about.url)}${statuses === '' ? '' : ` (${statuses})`}`;
+  const outcome = await fetchOrder(madeUp).catch((error: Error) => error);
+  const answeredAt = performance.now();
+  const statuses = requests.map(({ answer }) => answer?.status ?? 'no answer');
+  const check = assessFetched(`${hostOf(about.url)} (${statuses.join(', ') || 'no request'})`, outcome);
   // The time of one answer is known only if there were no others.
-  const answer = requests.length === 1 ? requests[0]?.answer : undefined;
-  return { check: assessFetched(host, outcome), answer, askedAt, answeredAt: performance.now() };
+  return { check, answer: requests.length === 1 ? requests[0]?.answer : undefined, askedAt, answeredAt };
 }
 
-const FETCH = 'fetchOrder';
-const OF_PLATFORM = 'check ORDER_API_URL and the network to the ordering platform; orders wait until it answers';
-/** What to do about an error that is not about the made-up id. */
-const FIXES: Partial<Record<PlacementCode, string>> = {
-  platform_unreachable: OF_PLATFORM,
-  platform_failing: OF_PLATFORM,
-  platform_refuses_us: REFUSED,
-  platform_redirects: 'set ORDER_API_URL to the address that it redirects to',
-};
-
-function assessFetched(host: string, outcome: 'missing' | 'order' | Problem): Check {
-  if (outcome === 'missing') return ok(FETCH, `${host} answers: no such order`);
-  if (outcome === 'order') {
-    return warning(
-      FETCH,
-      `${host} has an order for a made-up id`,
-      'make sure that fetchOrder reads the order by its id',
-    );
-  }
-  const { problem, cause } = outcome;
-  const fix = FIXES[cause.code];
-  if (fix !== undefined) return failed(FETCH, `${host}: ${problem}`, fix);
+function assessFetched(host: string, outcome: object | null): Check {
+  if (outcome === null) return ok(FETCH, `${host} answers: no such order`);
+  if (!(outcome instanceof Error)) return warning(FETCH, `${host} has an order for a made-up id`, BY_ID);
+  const { problem } = classifyError(outcome);
+  if (outcome instanceof TryAgain || isRefusal(outcome)) return failed(FETCH, `${host}: ${problem}`, NO_ACCESS);
   return warning(FETCH, `${host}, for a made-up order id: ${problem}`, TRY_ONE);
 }
 

@@ -626,16 +626,22 @@ export async function fetchOrder(id, { fetch }) {
     expect(await wrong('clock', missing)).toEqual([warning('ordering platform', /^(59|60)\.\d s ahead of Postgres/)]);
     expect(await wrong('environment', missing)).toEqual([]);
     expect(await found(401)).toEqual([
-      failed('fetchOrder', / \(401\): the ordering platform denies us access/, /token that may read every order/),
+      failed(
+        'fetchOrder',
+        / \(401\): the ordering platform denies us access/,
+        /check ORDER_API_URL and ORDER_API_TOKEN/,
+      ),
     ]);
-    expect(await found(302)).toEqual([failed('fetchOrder', /redirect/, /address that it redirects to/)]);
-    expect(await found(503)).toEqual([failed('fetchOrder', / \(503\): .* answered 503$/, /orders wait/)]);
+    expect(await found(302)).toEqual([failed('fetchOrder', /redirect/, /ORDER_API_URL/)]);
+    expect(await found(503)).toEqual([
+      failed('fetchOrder', / \(503\): .* answered 503$/, /operators of the ordering platform/),
+    ]);
     expect(await found(200, { order: 'hunter2' })).toEqual([
       warning('fetchOrder', /has an order for a made-up id$/, /by its id/),
     ]);
     expect(await found(200, {})).toEqual([warning('fetchOrder', /threw TypeError at rest\.mjs:5$/, /platform check/)]);
     expect(await wrong('platform', { ORDER_API_URL: nobody, ORDER_MODULE: module })).toEqual([
-      failed('fetchOrder', /\(no answer\): .*no service listens there/, /network/),
+      failed('fetchOrder', /\(no answer\): .*no service listens there/, /ORDER_API_URL/),
     ]);
   });
 

@@ -517,7 +517,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a refusal that a module catches does not make the order missing': {
     edits: { 'failure-decides': [/throw failure/, 'return null'] },
-    noticedBy: vitest('test/platform/fetch-order.test.ts', 'whatever the module does with the error 401'),
+    noticedBy: vitest('test/platform/fetch-order.test.ts', 'a refusal that the mapper takes for no order'),
   },
   'refused orders do not keep healthy ones from being asked for': {
     edits: { 'probe-with-others': [/= .*/, "= 'refused';"] },

@@ -63,16 +63,11 @@ export type FetchContext = {
   signal: AbortSignal;
 };
 
-/** Its body has at most 4 MiB, and is read already. */
-export type FetchAnswer = {
-  status: number;
-  /** True for 2xx. */
-  ok: boolean;
-  headers: Headers;
-  text(): Promise<string>;
-  /** Throws like `fetch` if the body is not JSON: the platform counts as failing. */
-  json(): Promise<unknown>;
-};
+/**
+ * Its body has at most 4 MiB, and is read already. `json` throws like `fetch` if the body is not JSON: the platform
+ * counts as failing.
+ */
+export type FetchAnswer = Pick<Response, 'status' | 'ok' | 'headers' | 'json' | 'text'>;
 
 /** What `fetchOrder` throws to say what the platform says of this order: `throw new OrderError('BAD_USER_INPUT')`. */
 export class OrderError extends Error {

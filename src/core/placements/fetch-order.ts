@@ -3,7 +3,6 @@ import { describeCause } from '../domain/explain-cause.ts';
 import { parseRetryAfter } from '../domain/classify-error.ts';
 import {
   OrderError,
-  type FetchAnswer,
   type FetchContext,
   type FetchModule,
   type OrderInput,
@@ -129,88 +128,76 @@ function fetchContext(
     answer: { status: 200, headers: new Headers(), isReadable: true, data: undefined, errors: [] },
   };
   let requests = 0;
-  const failing = (error: Failure): Failure => {
-    seen.failure ??= error;
-    return error;
+  /** Remembers the first failure. A promise that the module does not wait for must not end the process. */
+  const noted = <Given extends unknown[], Made>(run: (...given: Given) => Promise<Made>) => {
+    return (...given: Given): Promise<Made> => {
+      const made = run(...given);
+      made.catch((error: unknown) => {
+        if (error instanceof TryAgain || error instanceof NeedsOperator) seen.failure ??= error;
+      });
+      return made;
+    };
   };
   const noAnswerTo = (error: unknown): never => {
-    throw failing(noAnswer(error, url));
+    throw noAnswer(error, url);
   };
-
-  const refuse: Refuse = (...why) => {
-    throw failing(misuse(...why));
-  };
-
   const ask: FetchContext['fetch'] = async (target, { method = 'GET', headers, body, expect = [] } = {}) => {
     requests += 1;
-    if (requests > REQUESTS_MAX) refuse('too_many_requests', `makes more than ${REQUESTS_MAX} requests for one order`);
-    const address = addressOf(target, url, refuse);
+    if (requests > REQUESTS_MAX) {
+      throw misuse('too_many_requests', `makes more than ${REQUESTS_MAX} requests for one order`);
+    }
+    const address = addressOf(target, url);
     const all = new Headers({ accept: 'application/json', ...headers });
     for (const [name, value] of Object.entries(headersOf(module, token))) all.set(name, value);
     const request = new Request(address, { method, headers: all, ...(body !== undefined && { body }) });
     const made: RequestOfModule = { method, path: address.pathname };
     onRequest?.(made);
     const response = await send(request, { signal: ended.signal }).catch(noAnswerTo);
-    const { status } = response;
+    const { status, ok } = response;
     const answer: PlatformAnswer = { ...seen.answer, status, headers: response.headers };
     made.answer = answer;
     const { judgement } = judge(answer);
     const isOfOrder = status >= 400 && status < 500 && status !== 401 && status !== 429;
     const isForModule = isOfOrder && [404, 410, ...expect].includes(status);
     if (judgement !== 'answered' && judgement !== 'missing' && !isForModule) {
-      await response.body?.cancel();
-      throw failing(failureOf(judgement, answer, 'JSON'));
+      response.body?.cancel().catch(() => {});
+      throw failureOf(judgement, answer, 'JSON');
     }
     seen.answer = answer;
     const text = await response.text().catch(noAnswerTo);
-    return {
-      status,
-      ok: response.ok,
-      headers: response.headers,
-      text: async () => text,
-      json: handled(async () => {
-        try {
-          return JSON.parse(text) as unknown;
-        } catch {
-          throw failing(failureOf('unreadable', answer, 'JSON'));
-        }
-      }),
-    } satisfies FetchAnswer;
+    const json = async (): Promise<unknown> => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        throw failureOf('unreadable', answer, 'JSON');
+      }
+    };
+    return { status, ok, headers: response.headers, text: async () => text, json: noted(json) };
   };
-  return { context: { fetch: handled(ask), signal: ended.signal }, seen, end: () => ended.abort() };
+  return { context: { fetch: noted(ask), signal: ended.signal }, seen, end: () => ended.abort() };
 }
-
-/** A module that does not wait for a promise must not end the process by its rejection. */
-function handled<Given extends unknown[], Made>(run: (...given: Given) => Promise<Made>) {
-  return (...given: Given): Promise<Made> => {
-    const made = run(...given);
-    made.catch(() => {});
-    return made;
-  };
-}
-
-/** Ends a request that the module must not make. @param says continues "fetchOrder of ORDER_MODULE" */
-type Refuse = (code: string, says: string) => never;
 
 /**
  * Checks where `fetchOrder` sends the token. A target may come from an answer, such as the link to the next page, or
  * contain the order's id. URL parsing removes tabs and line breaks, and reads a backslash as a slash.
+ * @throws NeedsOperator
  */
-function addressOf(target: unknown, url: string, refuse: Refuse): URL {
+function addressOf(target: unknown, url: string): URL {
   if (typeof target !== 'string' && !(target instanceof URL)) {
-    return refuse('not_a_url', `asks for ${target === null ? 'null' : typeof target}, not for a path or a URL`);
+    throw misuse('not_a_url', `asks for ${target === null ? 'null' : typeof target}, not for a path or a URL`);
   }
   const text = String(target).replaceAll(/[\t\n\r]/g, '');
-  const address = URL.parse(text, url) ?? refuse('not_a_url', 'asks for a text that is not a path or a URL');
+  const address = URL.parse(text, url);
+  if (address === null) throw misuse('not_a_url', 'asks for a text that is not a path or a URL');
   const { protocol, host } = new URL(url);
   // The origin of `blob:` is that of the URL in it, so protocol and host are compared.
   // guard: own-origin
   const isOwn = address.protocol === protocol && address.host === host && address.username + address.password === '';
-  if (!isOwn) refuse('other_origin', 'asks for a URL of another origin than ORDER_API_URL, so nothing was sent');
+  if (!isOwn) throw misuse('other_origin', 'asks for a URL of another origin than ORDER_API_URL, so nothing was sent');
   const [path = ''] = text.trim().split(/[?#]/, 1);
   // guard: no-dots-in-path
   if (/(^|[/\\])(\.|%2e){1,2}([/\\]|$)/i.test(path)) {
-    refuse('dots_in_path', 'asks for a path with "." or "..", by which an order id may lead to another resource');
+    throw misuse('dots_in_path', 'asks for a path with "." or "..", by which an order id may lead to another resource');
   }
   return address;
 }
