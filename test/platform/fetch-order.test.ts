@@ -242,7 +242,7 @@ describe('context.fetch', () => {
     'ftp://127.0.0.1:PORT/',
     'javascript:alert(1)',
     'ws://127.0.0.1:PORT/orders/x',
-  ])('sends nothing to %s', async (target) => {
+  ])('sends nothing to another origin: %s', async (target) => {
     const evil = target.replace('PORT', String(platform.port));
     for (const given of [evil, URL.parse(evil, platform.url) ?? evil]) {
       const decided = await decide(async (_id, { fetch }) => (await fetch(given)).json());

@@ -509,7 +509,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a module gets the token to no other server': {
     edits: { 'own-origin': [/= .*/, '= true;'] },
-    noticedBy: vitest('test/platform/fetch-order.test.ts', 'sends nothing to //evil.example'),
+    noticedBy: vitest('test/platform/fetch-order.test.ts', 'sends nothing to another origin'),
   },
   'an order id leads a module to no other resource': {
     edits: { 'no-dots-in-path': NEVER },
