@@ -5,7 +5,18 @@
 export type { FulfillmentType } from './core/domain/lifecycle.ts';
 export { minorDigits, toDecimal } from './core/domain/money.ts';
 export type { CanonicalOrder, Modifier } from './core/domain/order.ts';
-export type { ErrorCode, OrderInput, OrderModule, PlatformError, Skipped } from './core/domain/order-module.ts';
+export {
+  OrderError,
+  type ErrorCode,
+  type FetchAnswer,
+  type FetchContext,
+  type FetchModule,
+  type OrderInput,
+  type OrderModule,
+  type PlatformError,
+  type QueryModule,
+  type Skipped,
+} from './core/domain/order-module.ts';
 export type { LeftOut } from './core/domain/left-out.ts';
 export { joinName, joinStreet, splitName, splitStreet } from './core/domain/member-text.ts';
 export { readCanonicalOrder, type ReadOrder } from './core/domain/read-canonical-order.ts';

@@ -12,6 +12,7 @@ import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlatformError } from '../core/domain/order-module.ts';
 import { wordOf } from '../core/domain/member-text.ts';
 import type { CodedError } from '../core/placements/ask-platform.ts';
+import type { RequestOfModule } from '../core/placements/fetch-order.ts';
 import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
 import { onChange } from './on-change.ts';
 import { asTyped, examples, print, sections, table, tableOf, titled } from '../terminal/print.ts';
@@ -87,10 +88,22 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       const { details = orderIds.length === 1 } = options;
       const all: (Shown & { serviceOrderId: string })[] = [];
       for (const serviceOrderId of orderIds) {
-        all.push({ serviceOrderId, ...(await shown(await checkOrder(about, serviceOrderId), options)) });
+        const made: { request: RequestOfModule; isPersonal: boolean }[] = [];
+        // A path may repeat what an earlier answer said of the member.
+        const onRequest = (request: RequestOfModule): void =>
+          void made.push({ request, isPersonal: made.some((earlier) => earlier.request.answer !== undefined) });
+        const checked = await shown(await checkOrder({ ...about, onRequest }, serviceOrderId), options);
+        const requests = made.map(({ request: { method, path, answer }, isPersonal }) => ({
+          request: `${method} ${isPersonal && options.reveal !== true ? '(by an answer: --reveal)' : path}`,
+          status: answer?.status ?? null,
+        }));
+        all.push({ serviceOrderId, ...checked, ...(requests.length > 0 && { requests }) });
       }
       const [only] = all;
-      if (only?.state === 'missing' && all.length === 1) throw new NotDone(404, NO_ORDER);
+      if (only?.state === 'missing' && all.length === 1) {
+        const asked = only.requests?.map(({ request, status }) => `${request}: ${status ?? 'no answer'}`).join(', ');
+        throw new NotDone(404, asked === undefined ? NO_ORDER : `${NO_ORDER} ${asked}`);
+      }
       if (all.some(({ state }) => state === 'failed')) process.exitCode = 1;
       else if (all.some(({ state }) => state === 'missing')) process.exitCode = 3;
       const lines = all.map((each) => ({ order: each.serviceOrderId, result: inOneLine(each) }));
@@ -176,25 +189,27 @@ async function checkAtEachChange(file: string | undefined): Promise<void> {
   await check('watching; Ctrl-C ends this');
 }
 
-type Shown = Awaited<ReturnType<typeof shown>>;
+type Requests = { request: string; status: number | null }[];
+type Shown = Awaited<ReturnType<typeof shown>> & { requests?: Requests };
 type Failed = Extract<Shown, { state: 'failed' }>;
 
 /** @returns what is printed about an order. `order` is masked unless it is revealed */
-async function shown(checked: CheckedOrder, { reveal }: CheckOptions) {
+async function shown(checked: CheckedOrder, options: CheckOptions) {
+  const reveal = options.reveal === true;
   if (checked.state === 'ok') {
     const { order } = checked;
     const { maskOrder } = await import('../diagnostics/check-order.ts');
     const total = `${toDecimal(order.money.total, order.money.currency)} ${order.money.currency}`;
     const inShort = `a ${order.fulfillment.type} at ${order.locationId} for ${total}`;
     const cancelled = order.cancelledAt !== undefined;
-    return { ...checked, order: reveal === true ? order : maskOrder(order), inShort, cancelled };
+    return { ...checked, order: reveal ? order : maskOrder(order), inShort, cancelled };
   }
   if (checked.state !== 'failed') return checked;
   const { thrown, errors, ...rest } = checked;
   return {
     ...rest,
-    ...(errors !== undefined && { errors: errors.map((each) => describeError(each, reveal === true)) }),
-    ...(reveal === true && 'thrown' in checked && { thrown: written(thrown) }),
+    ...(errors !== undefined && { errors: errors.map((each) => describeError(each, reveal)) }),
+    ...(reveal && 'thrown' in checked && { thrown: written(thrown) }),
   };
 }
 
@@ -214,7 +229,16 @@ function inOneLine(each: Shown): string {
   return `${each.cancelled ? 'is cancelled, and not sent' : 'can be placed'}: ${each.inShort}${remarks}`;
 }
 
-function inFull(each: Shown, { shape }: CheckOptions): string {
+function inFull(each: Shown, options: CheckOptions): string {
+  return sections(outcomeInFull(each, options), describeRequests(each.requests));
+}
+
+function describeRequests(requests: Requests = []): string {
+  const rows = requests.map(({ request, status }) => ({ request, answered: status ?? 'nothing' }));
+  return titled('The requests of fetchOrder:', table(rows));
+}
+
+function outcomeInFull(each: Shown, { shape }: CheckOptions): string {
   const answer = shape === true && 'shape' in each && each.shape !== undefined && describeAnswer(each.shape);
   if (each.state === 'failed') return describeFailed(each);
   if (each.state === 'missing') return NO_ORDER;

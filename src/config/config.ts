@@ -44,7 +44,11 @@ export const VARIABLES = {
   DRAIN_DELAY_MS: [integer(0, 60_000).default(2000), 'milliseconds for which a stopping process serves, but not ready'],
   DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), 'milliseconds in which it must finish its work after that'],
 
-  ORDER_API_URL: [httpUrl(), "the ordering platform's GraphQL endpoint", 'https://orders.example.com/graphql'],
+  ORDER_API_URL: [
+    httpUrl(),
+    "the ordering platform's GraphQL endpoint, or the base of its API for a module with `fetchOrder`",
+    'https://orders.example.com/graphql',
+  ],
   ORDER_API_TOKEN: [word().optional(), "the platform's bearer token", '<the bearer token of the ordering platform>'],
   ORDER_MODULE: [text().optional(), "a module that maps the platform's orders", '/etc/expediter/map-order.ts'],
 

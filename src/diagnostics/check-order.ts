@@ -8,9 +8,8 @@ import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { readCanonicalOrder, type ReadOrder } from '../core/domain/read-canonical-order.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
-import { mapOrder } from '../core/placements/ask-mapper.ts';
 import type { CodedError } from '../core/placements/ask-platform.ts';
-import { orderDataFetcher, variablesOf } from '../core/placements/fetch-order-data.ts';
+import { orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
 
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;
@@ -52,6 +51,7 @@ export type CheckedOrder =
 /**
  * Fetches one order and reads it like the service. Stores nothing.
  * @param about.warn called if the order module's `errorCode` throws
+ * @param about.onRequest called before each request of `fetchOrder`
  */
 export async function checkOrder(
   about: {
@@ -60,35 +60,39 @@ export async function checkOrder(
     module: OrderModule;
     registry: Registry;
     warn: (problem: string) => void;
+    onRequest?: (request: RequestOfModule) => void;
   },
   serviceOrderId: string,
 ): Promise<CheckedOrder> {
   let errors: readonly CodedError[] = [];
   let shape: ShapeLine[] | undefined;
   let thrown: unknown;
-  const noting = <Given, Made>(ask: (given: Given) => Made): ((given: Given) => Made) => {
-    return (given) => {
+  const noting = <Given extends unknown[], Made>(ask: (...given: Given) => Made): ((...given: Given) => Made) => {
+    const note = (error: unknown): never => {
+      thrown = error;
+      throw error;
+    };
+    return (...given) => {
       try {
-        return ask(given);
+        const made = ask(...given);
+        return made instanceof Promise ? (made.catch(note) as Made) : made;
       } catch (error) {
-        thrown = error;
-        throw error;
+        return note(error);
       }
     };
   };
   const { module } = about;
-  const variables = noting((orderId: string) => variablesOf(module, orderId));
-  const toCanonicalOrder = noting((data: unknown) => module.toCanonicalOrder(data));
-  try {
-    const fetchData = orderDataFetcher({
-      ...about,
-      module: { ...module, variables },
-      onErrors: (answered) => (errors = answered),
-    });
-    const data = await fetchData(serviceOrderId);
-    if (data === undefined) return { state: 'missing' };
+  const toCanonicalOrder = noting((data: unknown) => {
     shape = describeShape(data);
-    const value = mapOrder({ toCanonicalOrder }, data);
+    return module.toCanonicalOrder(data);
+  });
+  const noted: OrderModule =
+    module.fetchOrder === undefined
+      ? { ...module, variables: noting((orderId: string) => variablesOf(module, orderId)), toCanonicalOrder }
+      : { ...module, fetchOrder: noting(module.fetchOrder), toCanonicalOrder };
+  try {
+    const fetchOrder = orderFetcher({ ...about, module: noted, onErrors: (answered) => (errors = answered) });
+    const value = await fetchOrder(serviceOrderId);
     if (value === null) return { state: 'missing' };
     const { order, leftOut } = readCanonicalOrder(value, { serviceOrderId });
     const completed = leftOut.some(isPhone) ? readWithCountry(value, serviceOrderId) : undefined;
@@ -98,7 +102,7 @@ export async function checkOrder(
       return completed && isPhone(each) ? { ...each, says: NATIONAL } : each;
     });
     const remarks = [...findUnpriced(order), ...compareSums(order)];
-    return { state: 'ok', order, leftOut: explained, remarks, refusals, shape };
+    return { state: 'ok', order, leftOut: explained, remarks, refusals, shape: shape ?? [] };
   } catch (error) {
     const { problem, cause } = classifyError(error);
     if (cause.code === 'order_skipped') return { state: 'skipped', reason: cause.reason, shape: shape ?? [] };

@@ -121,7 +121,7 @@ async function examineEnvironment(env: NodeJS.ProcessEnv): Promise<Check[]> {
     ...findWeakVariables(config).map(({ name, found, toDo }) => warning(name, found, toDo)),
     await loadOrderModule(config).then(
       () => ok('ORDER_MODULE', ORDER_MODULE ?? 'unset: the default query'),
-      (error: Error) => failed('ORDER_MODULE', error.message, 'name a module that holds the query of an order'),
+      (error: Error) => failed('ORDER_MODULE', error.message, 'name a module with a query or fetchOrder'),
     ),
     await loadProviders(PROVIDER_MODULES).then(
       (registry) => ok('PROVIDER_MODULES', [...registry.keys()].join(', ')),

@@ -9,9 +9,12 @@ import {
 } from 'graphql';
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config/config.ts';
-import type { OrderModule } from '../core/domain/order-module.ts';
+import { classifyError } from '../core/domain/classify-error.ts';
+import type { FetchModule, OrderModule, QueryModule } from '../core/domain/order-module.ts';
+import { TryAgain } from '../core/domain/errors.ts';
 import { answerJudge, askPlatform, type PlatformAnswer, hasValue } from '../core/placements/ask-platform.ts';
-import { headersOf, variablesOf } from '../core/placements/fetch-order-data.ts';
+import { headersOf, orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
+import { isRefusal } from '../core/placements/refetch-order.ts';
 import { describeFailure } from '../core/egress/bounded-fetch.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
@@ -19,6 +22,10 @@ import { hostOf } from './ask-http.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
 
 const CHECK = 'query';
+const FETCH = 'fetchOrder';
+const BY_ID = 'make sure that fetchOrder reads the order by its id';
+const NO_ACCESS =
+  'check ORDER_API_URL and ORDER_API_TOKEN; if they are right, ask the operators of the ordering platform';
 const TRY_ONE = 'try a real order: expediter platform check <orderId>';
 const WRITE_ONE = 'the default query does not fit: write a module for ORDER_MODULE, see expediter platform init';
 const REFUSED = 'set ORDER_API_TOKEN to a token that may read every order';
@@ -33,10 +40,13 @@ const OFF_S = 2;
 /** An HTTP date is rounded down to whole seconds, so it may be this many seconds behind. */
 const HTTP_DATE_S = 1;
 
-/** The ordering platform's answers to our order query, for an id that does not exist, and to an introspection query. */
-export type PlatformAnswers = {
+/** The ordering platform's answers for an order id that does not exist. The check of the clock needs a time. */
+export type PlatformAnswers = QueryAnswers | FetchAnswers;
+
+/** The answers to our order query, and to an introspection query. */
+type QueryAnswers = {
   url: string;
-  module: OrderModule;
+  module: QueryModule;
   /** Whether ORDER_MODULE maps the answers. If not, the default query must yield the canonical order. */
   isMapped: boolean;
   /** Undefined if the module's `variables` rejects a made-up id. */
@@ -45,6 +55,12 @@ export type PlatformAnswers = {
   answeredAt: number;
   /** Undefined if the first request got no answer. */
   introspection: PlatformAnswer | string | undefined;
+};
+
+/** What `fetchOrder` makes of the id. `answer` is the first answer. */
+type FetchAnswers = Pick<QueryAnswers, 'askedAt' | 'answeredAt'> & {
+  check: Check;
+  answer: RequestOfModule['answer'];
 };
 
 /** Sends both queries. @throws WrongEnvironment, also if ORDER_MODULE cannot be used */
@@ -56,14 +72,39 @@ export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAns
     const problem = error.message.replace(/^ORDER_MODULE: \S+ /, '').replaceAll('\n', ' ');
     throw new WrongEnvironment(`\n  ORDER_MODULE: ${problem}. Example: /etc/expediter/map-order.ts`);
   });
+  const madeUp = `expediter-doctor-${randomUUID()}`;
+  if (module.fetchOrder !== undefined) return fetchMadeUp({ url, token, module }, madeUp);
   const ask = asker(url, headersOf(module, token));
-  const variables = variablesFor(module, `expediter-doctor-${randomUUID()}`);
+  const variables = variablesFor(module, madeUp);
   const askedAt = performance.now();
   const answer = variables && (await ask(module.query, variables));
   const answeredAt = performance.now();
   const isThere = typeof answer !== 'string';
   const introspection = isThere ? await ask(getIntrospectionQuery(), {}, SCHEMA_LIMIT) : undefined;
   return { url, module, isMapped, answer, askedAt, answeredAt, introspection };
+}
+
+async function fetchMadeUp(
+  about: { url: string; token: string | undefined; module: FetchModule },
+  madeUp: string,
+): Promise<FetchAnswers> {
+  const askedAt = performance.now();
+  const requests: RequestOfModule[] = [];
+  const fetchOrder = orderFetcher({ ...about, warn: () => {}, onRequest: (request) => void requests.push(request) });
+  const outcome = await fetchOrder(madeUp).catch((error: Error) => error);
+  const answeredAt = performance.now();
+  const statuses = requests.map(({ answer }) => answer?.status ?? 'no answer');
+  const check = assessFetched(`${hostOf(about.url)} (${statuses.join(', ') || 'no request'})`, outcome);
+  // The time of one answer is known only if there were no others.
+  return { check, answer: requests.length === 1 ? requests[0]?.answer : undefined, askedAt, answeredAt };
+}
+
+function assessFetched(host: string, outcome: object | null): Check {
+  if (outcome === null) return ok(FETCH, `${host} answers: no such order`);
+  if (!(outcome instanceof Error)) return warning(FETCH, `${host} has an order for a made-up id`, BY_ID);
+  const { problem } = classifyError(outcome);
+  if (outcome instanceof TryAgain || isRefusal(outcome)) return failed(FETCH, `${host}: ${problem}`, NO_ACCESS);
+  return warning(FETCH, `${host}, for a made-up order id: ${problem}`, TRY_ONE);
 }
 
 /** Makes a function that returns the platform's answer, or why there is none. */
@@ -91,7 +132,7 @@ export async function fetchSchema(env: NodeJS.ProcessEnv, header: string | undef
   );
 }
 
-function variablesFor(module: OrderModule, id: string): Record<string, unknown> | undefined {
+function variablesFor(module: QueryModule, id: string): Record<string, unknown> | undefined {
   try {
     return variablesOf(module, id);
   } catch {
@@ -101,6 +142,7 @@ function variablesFor(module: OrderModule, id: string): Record<string, unknown> 
 
 /** Checks that the platform answers the query, and that its schema has all queried fields. */
 export function examinePlatform(answered: PlatformAnswers): Check[] {
+  if ('check' in answered) return [answered.check];
   const { introspection, module, isMapped } = answered;
   const thrown: Check[] = [];
   const judge = answerJudge(module, (problem) => {
@@ -113,7 +155,7 @@ export function examinePlatform(answered: PlatformAnswers): Check[] {
 }
 
 function examineQuery(
-  { url, answer, module, isMapped }: PlatformAnswers,
+  { url, answer, module, isMapped }: QueryAnswers,
   judge: ReturnType<typeof answerJudge>,
   fix: string,
 ): Check {
@@ -127,7 +169,7 @@ function examineQuery(
   return assess(host, answer, judge(answer), fix) ?? assessData(host, answer, isMapped ? module : undefined);
 }
 
-function readSchema(introspection: PlatformAnswers['introspection']): GraphQLSchema | undefined {
+function readSchema(introspection: QueryAnswers['introspection']): GraphQLSchema | undefined {
   const data = typeof introspection === 'object' ? introspection.data : undefined;
   try {
     // `assumeValid`: we accept a platform's schema that is not fully valid, because many large schemas are not.
@@ -167,7 +209,7 @@ function assess(
   if (judgement === 'id invalid') {
     return warning(CHECK, `${host} calls a made-up order id invalid, so the rest of the query was not tried`, TRY_ONE);
   }
-  if (judgement === 'not GraphQL') {
+  if (judgement === 'unreadable') {
     const type = headers.get('content-type')?.split(';', 1)[0] ?? 'no content type';
     const found = `${host} answers ${status} with ${type}, not GraphQL`;
     return failed(CHECK, found, 'set ORDER_API_URL to the GraphQL endpoint');
@@ -239,8 +281,8 @@ export async function examineClock(pool: Pool, answered: Promise<PlatformAnswers
 }
 
 function platformClock(answered: PlatformAnswers | undefined, now: () => Date): Check {
-  const { answer = '', askedAt = 0, answeredAt = 0 } = answered ?? {};
-  const date = typeof answer === 'string' ? Number.NaN : Date.parse(answer.headers.get('date') ?? '');
+  const { answer, askedAt = 0, answeredAt = 0 } = answered ?? {};
+  const date = typeof answer !== 'object' ? Number.NaN : Date.parse(answer.headers.get('date') ?? '');
   if (Number.isNaN(date)) return skipped('ordering platform', 'its answer has no time');
   const sinceAsked = performance.now() - (askedAt + answeredAt) / 2;
   const off = (date + (HTTP_DATE_S * 1000) / 2 - (now().getTime() - sinceAsked)) / 1000;

@@ -2,7 +2,7 @@ import { registerHooks } from 'node:module';
 import { extname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { NeedsOperator } from '../core/domain/errors.ts';
-import type { OrderInput, OrderModule } from '../core/domain/order-module.ts';
+import type { FetchModule, OrderInput, OrderModule, QueryModule } from '../core/domain/order-module.ts';
 import { describeCause } from '../core/domain/explain-cause.ts';
 
 /** The query for a platform whose fields have the canonical names. */
@@ -47,9 +47,9 @@ async function importModule(name: string): Promise<OrderModule> {
     resolve: (wanted, context, next) =>
       wanted === 'expediter-platform' ? { url: PLATFORM_KIT, shortCircuit: true } : next(wanted, context),
   });
-  let module: Partial<OrderModule>;
+  let module: Exported;
   try {
-    module = (await import(specifier)) as Partial<OrderModule>;
+    module = (await import(specifier)) as Exported;
   } catch (error) {
     const hint = specifier === name ? '. A path begins with . or /, such as ./map-order.ts' : '';
     throw new Error(`ORDER_MODULE: ${name} cannot be loaded: ${(error as Error).message}${hint}`, { cause: error });
@@ -61,14 +61,26 @@ async function importModule(name: string): Promise<OrderModule> {
   return module as OrderModule;
 }
 
-async function problemWith(module: Partial<OrderModule>): Promise<string | undefined> {
-  const { query, variables, headers, errorCode, toCanonicalOrder } = module;
-  if (typeof query !== 'string') return 'must export a text "query", the GraphQL document';
+/** What a file exports, which may be anything. */
+type Exported = { [Name in keyof QueryModule]?: QueryModule[Name] | FetchModule[Name] };
+
+async function problemWith(module: Exported): Promise<string | undefined> {
+  const { query, fetchOrder, variables, headers, errorCode, toCanonicalOrder } = module;
+  if (query !== undefined && fetchOrder !== undefined) return 'exports "query" and "fetchOrder": keep one of them';
+  if (fetchOrder === undefined && typeof query !== 'string') {
+    return 'must export a text "query", the GraphQL document, or a function "fetchOrder"';
+  }
+  if (fetchOrder !== undefined && typeof fetchOrder !== 'function')
+    return 'exports a "fetchOrder" that is not a function';
   if (typeof toCanonicalOrder !== 'function') return 'must export a function "toCanonicalOrder"';
   for (const [name, optional] of Object.entries({ variables, headers, errorCode, toCanonicalOrder })) {
     if (optional === undefined) continue;
     if (typeof optional !== 'function') return `exports a "${name}" that is not a function`;
     if (optional.constructor.name === 'AsyncFunction') return `exports a "${name}" that is async: make it synchronous`;
+  }
+  if (query === undefined) {
+    const unused = Object.entries({ variables, errorCode }).find(([, each]) => each !== undefined);
+    return unused && `exports "${unused[0]}", which needs "query": with "fetchOrder" remove it`;
   }
   // GraphQL is imported only to check a module's query, because the import takes time at every start.
   const { problemWithQuery } = await import('./problem-with-query.ts');

@@ -599,6 +599,52 @@ describe('doctor on the ordering platform', () => {
     ]);
   });
 
+  it('tries fetchOrder of ORDER_MODULE with a made-up id', async () => {
+    const module = join(folder, 'rest.mjs');
+    const text = `export const toCanonicalOrder = ({ order }) => order;
+export async function fetchOrder(id, { fetch }) {
+  const answer = await fetch('/orders/' + id);
+  if (answer.status === 404) return null;
+  return { order: (await answer.json()).order.valueOf() };
+}`;
+    await writeFile(module, text);
+    const rest = async (status: number, body: unknown = {}) => {
+      const url = await serve((_request, response) => {
+        response.setHeader('date', new Date(Date.now() + 60_000).toUTCString());
+        sendJson(response, status, body, { location: '/' });
+      });
+      return { ORDER_API_URL: url, ORDER_MODULE: module };
+    };
+    const found = async (status: number, body?: unknown) => wrong('platform', await rest(status, body));
+    const missing = await rest(404);
+    const [fine] = await examine({ ...env, ...missing }, ['platform']);
+    expect(fine).toMatchObject({
+      check: 'fetchOrder',
+      state: 'ok',
+      found: expect.stringMatching(/ \(404\) answers: no such order$/),
+    });
+    expect(await wrong('clock', missing)).toEqual([warning('ordering platform', /^(59|60)\.\d s ahead of Postgres/)]);
+    expect(await wrong('environment', missing)).toEqual([]);
+    expect(await found(401)).toEqual([
+      failed(
+        'fetchOrder',
+        / \(401\): the ordering platform denies us access/,
+        /check ORDER_API_URL and ORDER_API_TOKEN/,
+      ),
+    ]);
+    expect(await found(302)).toEqual([failed('fetchOrder', /redirect/, /ORDER_API_URL/)]);
+    expect(await found(503)).toEqual([
+      failed('fetchOrder', / \(503\): .* answered 503$/, /operators of the ordering platform/),
+    ]);
+    expect(await found(200, { order: 'hunter2' })).toEqual([
+      warning('fetchOrder', /has an order for a made-up id$/, /by its id/),
+    ]);
+    expect(await found(200, {})).toEqual([warning('fetchOrder', /threw TypeError at rest\.mjs:5$/, /platform check/)]);
+    expect(await wrong('platform', { ORDER_API_URL: nobody, ORDER_MODULE: module })).toEqual([
+      failed('fetchOrder', /\(no answer\): .*no service listens there/, /ORDER_API_URL/),
+    ]);
+  });
+
   it('fails if no service listens at ORDER_API_URL, or if it does not answer in time', async () => {
     expect(await wrong('platform', { ORDER_API_URL: nobody })).toEqual([failed('query', /no service listens there/)]);
     const timeout = AbortSignal.timeout.bind(AbortSignal);

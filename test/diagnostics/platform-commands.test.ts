@@ -9,6 +9,8 @@ import { purchases } from '../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
 import { draftModule } from '../../src/platform/draft-module.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { startRestPlatform, type RestPlatform } from '../../world/platform/start-rest-platform.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../../world/processes/run-program.ts';
 import { runRefused } from '../support/run-refused.ts';
@@ -110,6 +112,66 @@ it('platform check prints where a mapper threw, and its message only with --reve
   const variables = "export const variables = (id) => { throw new RangeError('no ' + id); };";
   const early = await check('B-1001 --reveal', await moduleOf('early', variables));
   expect(early.out).toContain('RangeError: no B-1001');
+});
+
+describe('platform check of a module with fetchOrder', () => {
+  const TOKEN = 'rest-token';
+  let rest: RestPlatform;
+  let change: Change;
+  beforeAll(async () => {
+    rest = await startRestPlatform(TOKEN);
+    const page = await readFile(new URL('../../docs/connect-your-platform.md', import.meta.url), 'utf8');
+    const [, text = ''] = /^### A platform with REST$.*?^```ts\n(.*?)^```/ms.exec(page) ?? [];
+    await writeFile(join(folder, 'rest.ts'), text);
+    change = { ORDER_API_URL: rest.url, ORDER_API_TOKEN: TOKEN, ORDER_MODULE: join(folder, 'rest.ts') };
+    rest.orders.set('r-1', sampleOrder({ serviceOrderId: 'r-1' }));
+  });
+  afterAll(() => rest.stop());
+
+  it('prints the order and the requests, but no path that may have come from an answer', async () => {
+    const { code, out, error } = await check('r-1 --shape', change);
+    expect({ code, error }).toEqual({ code: 0, error: '' });
+    expect(out).toMatch(/^It can be placed, as this order:\n/);
+    expect(out).toMatch(/^items\.\*\.unitPrice +integer$/m);
+    expect(out).toContain('The requests of fetchOrder:\n');
+    expect(out).toMatch(/^GET \/v1\/orders\/r-1 +200$/m);
+    expect(out).toMatch(/^GET \(by an answer: --reveal\) +200$/m);
+    expect(out).not.toContain('/items');
+    expect(out).not.toMatch(PERSONAL);
+    expect((await check('r-1 --reveal', change)).out).toMatch(/^GET \/v1\/orders\/r-1\/items +200$/m);
+  });
+
+  it('says why an order cannot be read, with the status', async () => {
+    const refused = await check('r-1', { ...change, ORDER_API_TOKEN: 'x' });
+    expect(refused.code).toBe(1);
+    expect(refused.out).toMatch(/^It cannot be placed: the ordering platform denies us access/);
+    expect(refused.out).toMatch(/^GET \/v1\/orders\/r-1 +401$/m);
+    const { requests } = JSON.parse((await check('r-1 --json', { ...change, ORDER_API_TOKEN: 'x' })).out) as {
+      requests: unknown;
+    };
+    expect(requests).toEqual([{ request: 'GET /v1/orders/r-1', status: 401 }]);
+    const missing = await check('r-2', change);
+    expect(missing.code).toBe(3);
+    expect(missing.error).toMatch(/has no order with this id\. GET \/v1\/orders\/r-2: 404$/m);
+    const invalid = await check('r:3', change);
+    expect(invalid.out).toMatch(/^It cannot be placed: the ordering platform rejects the order id as invalid/);
+  });
+
+  it('prints where fetchOrder threw, and its message only with --reveal', async () => {
+    const path = join(folder, 'rest-throws.ts');
+    await writeFile(
+      path,
+      `export { toCanonicalOrder } from './rest.ts';
+       export async function fetchOrder(id, { fetch }) {
+         const { member } = await (await fetch('orders/' + id)).json();
+         throw new TypeError('not ' + member.name);
+       }`,
+    );
+    const { out } = await check('r-1', { ...change, ORDER_MODULE: path });
+    expect(out).toMatch(/^It cannot be placed: the mapper of ORDER_MODULE threw TypeError at rest-throws\.ts:4\n/);
+    expect(out).not.toMatch(PERSONAL);
+    expect((await check('r-1 --reveal', { ...change, ORDER_MODULE: path })).out).toContain('TypeError: not Ada');
+  });
 });
 
 it("platform check prints the platform's error codes, and their messages only with --reveal", async () => {
@@ -305,7 +367,7 @@ describe('platform init', () => {
     expect(text).not.toMatch(/(undefined as never|: null,)(?!.* TODO)/);
     const inEuro = await corrected(file, /currency: string = .*/, "currency: string = 'EUR';");
     const module = await loadOrderModule({ ORDER_MODULE: inEuro });
-    expect(validate(buildSchema(schema), parse(module.query))).toEqual([]);
+    expect(validate(buildSchema(schema), parse(module.query ?? ''))).toEqual([]);
     expect(module.query).toContain('lineItems(first: 100) {');
     expect(module.query).not.toMatch(/payment|previous|history|pageInfo/);
     expect(module.variables?.('7')).toEqual({ id: 7 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { orderDataFetcher } from '../../src/core/placements/fetch-order-data.ts';
+import { orderFetcher } from '../../src/core/placements/fetch-order.ts';
 import { examinePlatform, queryPlatform } from '../../src/diagnostics/examine-platform.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
 import { serveHttp } from '../../world/network/serve-http.ts';
@@ -46,12 +46,12 @@ it.each<[string, type: string | undefined, body: unknown, readonly [service: str
       response.writeHead(200, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
     });
     const module = await loadOrderModule({});
-    const fetchData = orderDataFetcher({ url: server.url, token: undefined, module, warn: () => {} });
-    const data = await fetchData('order-1').catch((error: Error) => error);
+    const fetchOrder = orderFetcher({ url: server.url, token: undefined, module, warn: () => {} });
+    const order = await fetchOrder('order-1').catch((error: Error) => error);
     const checks = examinePlatform(await queryPlatform({ ORDER_API_URL: server.url, ORDER_API_TOKEN: 'x' }));
     await server.stop();
     const found =
-      data instanceof Error ? (data.cause as { code: string }).code : data === undefined ? 'missing' : 'order';
+      order instanceof Error ? (order.cause as { code: string }).code : order === null ? 'missing' : 'order';
     expect(found).toBe(service);
     expect(checks[0]?.found).toContain(doctor);
   },

@@ -263,6 +263,22 @@ describe('the service does not start with an order module', () => {
   const mapper = 'export function toCanonicalOrder() { return null }';
   it.each([
     ['without a query', mapper, 'must export a text "query"'],
+    [
+      'with a query and fetchOrder',
+      `${QUERY} ${mapper} export const fetchOrder = () => null`,
+      'exports "query" and "fetchOrder": keep one of them',
+    ],
+    [
+      'whose fetchOrder is not a function',
+      `${mapper} export const fetchOrder = {}`,
+      'a "fetchOrder" that is not a function',
+    ],
+    ['with fetchOrder without a mapper', 'export const fetchOrder = () => null', 'a function "toCanonicalOrder"'],
+    [
+      'with fetchOrder and errorCode',
+      `${mapper} export const fetchOrder = () => null; export const errorCode = () => undefined`,
+      'exports "errorCode", which needs "query"',
+    ],
     ['without a mapper', QUERY, 'must export a function "toCanonicalOrder"'],
     [
       'whose mapper is async',
@@ -313,5 +329,5 @@ describe('the service does not start with an order module', () => {
 it('the default query equals the one in the documentation', async () => {
   const { query } = await loadOrderModule({});
   const page = await readFile(new URL('../../docs/connect-your-platform.md', import.meta.url), 'utf8');
-  expect(page.replaceAll(/\s+/g, ' ')).toContain(query.replaceAll(/\s+/g, ' '));
+  expect(page.replaceAll(/\s+/g, ' ')).toContain(query?.replaceAll(/\s+/g, ' '));
 });

@@ -30,8 +30,8 @@ const EXPORTS: Record<string, string> = {
     readBody Rejection sampleOrder SampleOptions sendFault sendJson serveHttp SignedWebhook Simulator SimulatorOptions
     StartSimulator Ticket TicketField TicketLine TicketModifier`,
   'expediter-platform': `
-    CanonicalOrder ErrorCode FulfillmentType joinName joinStreet LeftOut mapEnum mapLocation MappingCode MappingError
-    minorDigits minorUnits Modifier OrderInput OrderModule phoneInCountry PlatformError readCanonicalOrder ReadOrder skip Skipped
+    CanonicalOrder ErrorCode FetchAnswer FetchContext FetchModule FulfillmentType joinName joinStreet LeftOut mapEnum mapLocation MappingCode MappingError
+    minorDigits minorUnits Modifier OrderError OrderInput OrderModule phoneInCountry PlatformError QueryModule readCanonicalOrder ReadOrder skip Skipped
     splitName splitStreet timeInZone timeSinceEpoch toDecimal toMinorUnits`,
   'expediter-follow': `follow Kind Options State Update`,
 };
@@ -132,9 +132,13 @@ describe('a project outside the repository', () => {
     );
     const { 'expediter-kit': _, ...ours } = packed;
     const guide = readFileSync(join(PROJECT, 'docs/connect-your-platform.md'), 'utf8');
-    for (const file of ['tsconfig.json', 'reader.ts']) {
-      const [, shown = ''] = new RegExp(`^\`\`\`${file.split('.')[1]}\n(.*?)^\`\`\``, 'ms').exec(guide) ?? [];
-      writeFileSync(join(mapper, file), shown);
+    for (const [file, heading] of [
+      ['rest.ts', '### A platform with REST'],
+      ['tsconfig.json', '### Tests and types'],
+      ['reader.ts', '### TypeScript'],
+    ]) {
+      const [, shown = ''] = new RegExp(`^${heading}$.*?^\`\`\`\\w+\n(.*?)^\`\`\``, 'ms').exec(guide) ?? [];
+      writeFileSync(join(mapper, file ?? ''), shown);
     }
     expect(readFileSync(join(PROJECT, 'tsconfig.json'), 'utf8')).toContain('"*.ts"'); // For one in the checkout.
     link(mapper, ['zod', 'libphonenumber-js', '@types/node', 'graphql', '@google-cloud/pubsub'], ours);

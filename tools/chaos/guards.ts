@@ -507,6 +507,18 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'refused-alone': [/status === 200 && /, 'status === 201 && '] },
     noticedBy: vitest('test/platform/order-module.test.ts', 'may concern this order alone'),
   },
+  'a module gets the token to no other server': {
+    edits: { 'own-origin': [/= .*/, '= true;'] },
+    noticedBy: vitest('test/platform/fetch-order.test.ts', 'sends nothing to another origin'),
+  },
+  'an order id leads a module to no other resource': {
+    edits: { 'no-dots-in-path': NEVER },
+    noticedBy: vitest('test/platform/fetch-order.test.ts', 'sends nothing to the path'),
+  },
+  'a refusal that a module catches does not make the order missing': {
+    edits: { 'failure-decides': [/throw failure/, 'return null'] },
+    noticedBy: vitest('test/platform/fetch-order.test.ts', 'a refusal that the mapper takes for no order'),
+  },
   'refused orders do not keep healthy ones from being asked for': {
     edits: { 'probe-with-others': [/= .*/, "= 'refused';"] },
     noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'keep healthy orders from being fetched'),

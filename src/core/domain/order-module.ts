@@ -1,25 +1,89 @@
 import type { FulfillmentType } from './lifecycle.ts';
 
-/** How orders are read from an ordering platform. `ORDER_MODULE` names a module that exports these. */
-export type OrderModule = {
+/** How orders are read from an ordering platform. `ORDER_MODULE` names a module that exports one of these. */
+export type OrderModule = QueryModule | FetchModule;
+
+type Mapper = {
+  /** The request's headers, if the platform does not take `ORDER_API_TOKEN` as a bearer token. */
+  headers?(token: string | undefined): Record<string, string>;
+  /**
+   * Makes an order from GraphQL's `data`, or from what `fetchOrder` returned. It is called only if a field has a value,
+   * because otherwise there is no such order. If it throws, the order is held.
+   * @returns null if the platform has no such order, or `skip(reason)` if the order is not for us
+   */
+  toCanonicalOrder(data: unknown): OrderInput | Skipped | null;
+};
+
+/** A module for a platform with GraphQL. */
+export type QueryModule = Mapper & {
   /** A GraphQL document with one query. Its variable is `$id`, the order's id from the signal. */
   query: string;
   /** The query's variables, if they are not just `$id`. */
   variables?(orderId: string): Record<string, unknown>;
-  /** The request's headers, if the platform does not take `ORDER_API_TOKEN` as a bearer token. */
-  headers?(token: string | undefined): Record<string, string>;
   /**
    * Translates an error of a platform that has its own codes. Called for each error of an answer. If it returns undefined,
    * or throws (which is logged), the error's `extensions.code` is used.
    */
   errorCode?(error: PlatformError): ErrorCode | undefined;
-  /**
-   * Makes an order from GraphQL's `data`. It is called only if a field of `data` has a value, because otherwise there
-   * is no such order. If it throws, the order is held.
-   * @returns null if the platform has no such order, or `skip(reason)` if the order is not for us
-   */
-  toCanonicalOrder(data: unknown): OrderInput | Skipped | null;
+  fetchOrder?: undefined;
 };
+
+/** A module for a platform with any other API. */
+export type FetchModule = Mapper & {
+  /**
+   * Fetches an order's data, in 8 s.
+   * @returns null, undefined or only empty values if the platform has no such order (yet)
+   * @throws OrderError if the platform says something else of this order. After any other error the order is held
+   */
+  fetchOrder(orderId: string, context: FetchContext): Promise<unknown>;
+  query?: undefined;
+  variables?: undefined;
+  errorCode?: undefined;
+};
+
+export type FetchContext = {
+  /**
+   * Sends a request to the origin of `ORDER_API_URL`, with the token. At most 20 for one order.
+   * @param target resolved against `ORDER_API_URL` like a link: `/v1/orders/7` replaces its path. Encode the order's id
+   *   by `encodeURIComponent`
+   * @returns an answer of 2xx, 404 or 410, or of `expect`
+   * @throws an error that decides what happens to the order. Caught, it still decides, unless an order is returned
+   */
+  fetch: (
+    target: string | URL,
+    init?: {
+      method?: string;
+      headers?: Record<string, string>;
+      body?: string;
+      /** More statuses of 4xx that the module reads itself, but not 401 or 429. */
+      expect?: readonly number[];
+    },
+  ) => Promise<FetchAnswer>;
+  /** Aborted when `fetchOrder` ends or its time is over. */
+  signal: AbortSignal;
+};
+
+/**
+ * Its body has at most 4 MiB, and is read already. `json` throws like `fetch` if the body is not JSON: the platform
+ * counts as failing.
+ */
+export type FetchAnswer = Pick<Response, 'status' | 'ok' | 'headers' | 'json' | 'text'>;
+
+/** What `fetchOrder` throws to say what the platform says of this order: `throw new OrderError('BAD_USER_INPUT')`. */
+export class OrderError extends Error {
+  override readonly name = 'OrderError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode) {
+    super(code);
+    this.code = code;
+  }
+
+  /** Compares names, because a module's bundle may have a copy of this class. */
+  static override [Symbol.hasInstance](error: unknown): error is OrderError {
+    return error instanceof Error && error.name === 'OrderError';
+  }
+}
 
 /** What `skip` returns. Code may compare the reason with the reasons of its mapper, so it is one word. */
 export type Skipped = { skipped: string };
@@ -33,7 +97,8 @@ export type PlatformError = {
 
 /**
  * `NOT_FOUND`: no such order. `UNAUTHENTICATED`, `FORBIDDEN`: orders are held, and an alert fires. `BAD_USER_INPUT`:
- * the id is invalid, and the order fails. After any other code the request is retried.
+ * the id is invalid, and the order fails. After any other code the request is retried. `FORBIDDEN` in an `OrderError` is
+ * about this order alone.
  */
 export type ErrorCode = 'NOT_FOUND' | 'UNAUTHENTICATED' | 'FORBIDDEN' | 'BAD_USER_INPUT' | 'INTERNAL_SERVER_ERROR';
 

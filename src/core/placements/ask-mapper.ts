@@ -4,8 +4,8 @@ import { wordOf } from '../domain/member-text.ts';
 import type { OrderInput, OrderModule } from '../domain/order-module.ts';
 import { describeCause } from '../domain/explain-cause.ts';
 
-/** The folders of our helper functions for mappers. Source maps put these paths into a bundle's stack traces too. */
-const OURS = ['platform/', 'core/domain/'].map((each) =>
+/** The folders of our functions that mappers call. Source maps put these paths into a bundle's stack traces too. */
+const OURS = ['platform/', 'core/domain/', 'core/placements/'].map((each) =>
   fileURLToPath(new URL(`../../../src/${each}`, import.meta.url)),
 );
 /** A package that our functions call. */
@@ -33,8 +33,15 @@ export function askMapper<Answer>(run: () => Answer): Answer {
   }
 }
 
+/** Makes the error of a module that asks for what it must not. @param code one word @param says continues "fetchOrder" */
+export function misuse(code: string, says: string): NeedsOperator {
+  const at = placeOf(new Error());
+  const cause = { code: 'order_mapper_threw', error: 'RefusedRequest', errorCode: code, at } as const;
+  return new NeedsOperator(`fetchOrder of ORDER_MODULE ${says}${at === undefined ? '' : `, at ${at}`}`, { cause });
+}
+
 /**
- * Maps GraphQL's `data`. @returns null if the platform has no such order
+ * Maps GraphQL's `data`, or what `fetchOrder` returned. @returns null if the platform has no such order
  * @throws GiveUp with the cause `order_skipped` if the mapper called `skip`; NeedsOperator if it threw
  */
 export function mapOrder(module: Pick<OrderModule, 'toCanonicalOrder'>, data: unknown): OrderInput | null {

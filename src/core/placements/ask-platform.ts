@@ -5,12 +5,12 @@ import type { OrderModule, PlatformError } from '../domain/order-module.ts';
 import { boundedFetch } from '../egress/bounded-fetch.ts';
 import { askMapper } from './ask-mapper.ts';
 
-/** The ordering platform's answer to a query. */
+/** The ordering platform's answer to a query, or to a request of `fetchOrder`. */
 export type PlatformAnswer = {
   status: number;
   headers: Headers;
-  /** False if the body is no JSON object with `data` or `errors`. */
-  isGraphql: boolean;
+  /** False if the body is no JSON object with `data` or `errors`, or if `fetchOrder` finds no JSON in it. */
+  isReadable: boolean;
   /** GraphQL's `data`, undefined if it is absent. */
   data: unknown;
   /** GraphQL's `errors`, which may be malformed. Empty if there are none. */
@@ -51,7 +51,7 @@ export async function askPlatform(
     if (!isAnswered) throw error;
   });
   const { data, errors = [] } = seen.body ?? {};
-  return { status: seen.status, headers: seen.headers, isGraphql: seen.body !== undefined, data, errors };
+  return { status: seen.status, headers: seen.headers, isReadable: seen.body !== undefined, data, errors };
 }
 
 /** Loads the GraphQL client on first use, because loading it blocks the event loop for some 40 ms. */
@@ -114,7 +114,7 @@ export type Judgement =
   | 'order refused'
   | 'id invalid'
   | 'failing'
-  | 'not GraphQL';
+  | 'unreadable';
 
 /**
  * Makes a function that judges answers. The service and the doctor judge by it, so that they cannot disagree.
@@ -131,7 +131,7 @@ export function answerJudge(
   };
 }
 
-function judge({ status, data, isGraphql, errors: all }: PlatformAnswer, errors: readonly CodedError[]): Judgement {
+function judge({ status, data, isReadable, errors: all }: PlatformAnswer, errors: readonly CodedError[]): Judgement {
   if (status >= 300 && status < 400) return 'redirected';
   const codes = errors.filter(({ error }) => isAboutOrder(error.path, data)).map(({ code }) => code);
   if (codes.includes('NOT_FOUND')) return 'missing';
@@ -144,7 +144,7 @@ function judge({ status, data, isGraphql, errors: all }: PlatformAnswer, errors:
   if (isRefusal) return isAlone ? 'order refused' : 'refused';
   if (codes.includes('BAD_USER_INPUT')) return 'id invalid';
   if (status === 429 || status >= 500) return 'failing';
-  if (!isGraphql) return 'not GraphQL';
+  if (!isReadable) return 'unreadable';
   return all.length > 0 || status >= 400 ? 'failing' : 'answered';
 }
 

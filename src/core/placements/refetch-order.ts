@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import type { OrderModule } from '../domain/order-module.ts';
 import { readCanonicalOrder, type ReadOrder } from '../domain/read-canonical-order.ts';
-import { mapOrder } from './ask-mapper.ts';
-import { orderDataFetcher } from './fetch-order-data.ts';
+import { orderFetcher } from './fetch-order.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { problemOf } from '../domain/explain-cause.ts';
@@ -29,11 +28,9 @@ export function orderRefetcher(about: {
   countryOf: (locationId: string) => Promise<string | null>;
   warn: (problem: string) => void;
 }): RefetchOrder {
-  const fetchData = orderDataFetcher(about);
+  const fetchOrder = orderFetcher(about);
   return async (serviceOrderId) => {
-    const data = await fetchData(serviceOrderId);
-    if (data === undefined) return undefined;
-    const order = mapOrder(about.module, data);
+    const order = await fetchOrder(serviceOrderId);
     if (order === null) return undefined;
     const read = readCanonicalOrder(order, { serviceOrderId });
     if (!read.leftOut.some(({ code }) => code === 'phone_unusable')) return read;

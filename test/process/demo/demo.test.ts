@@ -258,7 +258,7 @@ describe('npm run demo', () => {
     };
     // The newest version cannot be installed.
     expect(guide).toContain(`npm install @google-cloud/pubsub@${dependencies['@google-cloud/pubsub']}\n`);
-    writeFileSync(join(dir, 'reader.mts'), /```ts\n(.*?)```/s.exec(guide)?.[1] ?? '');
+    writeFileSync(join(dir, 'reader.mts'), /^### TypeScript$.*?```ts\n(.*?)```/ms.exec(guide)?.[1] ?? '');
     link(dir, ['@google-cloud/pubsub']);
     const topic = / Topic +(.*?) {3}/
       .exec(stdout())?.[1]
