@@ -26,7 +26,7 @@ const steps = [workflow, nightly, release, security].flatMap(({ jobs }) =>
 );
 
 describe('the workflow', () => {
-  it('has a job for each tier of tests, and the first runs the command of the README', () => {
+  it('has a job for each tier of tests, and the first job runs the command of the README', () => {
     const [, command = ''] = /^```sh\n(.* npm test)\n```$/m.exec(read('README.md')) ?? [];
     expect(command).not.toBe('');
     const { test, process, system } = workflow.jobs;
@@ -39,7 +39,7 @@ describe('the workflow', () => {
     expect(script.indexOf('npm run test:process')).toBeGreaterThan(script.indexOf(command));
   });
 
-  it('tests on the pinned Node and on a later one, without the pinned one in the path', () => {
+  it('tests on the pinned Node, and on a later Node while the pinned one is not in the path', () => {
     const pinned = Number.parseInt(read('.nvmrc'), 10);
     for (const { strategy, steps: all = [] } of [workflow.jobs.test, workflow.jobs.process]) {
       expect(strategy?.matrix.node).toEqual([pinned, pinned + 2]);
@@ -68,7 +68,7 @@ describe('the workflow', () => {
     expect(nightly.jobs.chaos.steps?.[0]?.with).toMatchObject({ 'fetch-depth': 0 });
   });
 
-  it('checks each pull request for faults, secrets and advisories, and everything weekly', () => {
+  it('checks each pull request for faults, secrets and advisories, and repeats all these checks every week', () => {
     expect(Object.keys(security.on)).toEqual(expect.arrayContaining(['pull_request', 'schedule']));
     const { codeql, secrets, advisories } = security.jobs;
     expect(codeql.steps?.map(({ uses }) => uses?.split('@', 1)[0])).toContain('github/codeql-action/analyze');
@@ -124,13 +124,13 @@ describe('a release', () => {
     expect(placesOf(image, checks)[0]).toBe(1);
   });
 
-  it("is built after the packages' signatures are checked, without their install scripts", () => {
+  it("is built only after the packages' signatures are checked, and runs no install scripts of packages", () => {
     expectOrder(image, ['npm ci --ignore-scripts', 'npm audit signatures', 'docker build', 'docker push']);
     expect(runsOf(publish)).toContain('npm ci --ignore-scripts');
     expect(read('Dockerfile')).toContain('RUN npm ci --ignore-scripts');
   });
 
-  it('has the image for both architectures, each built on its own kind of machine', () => {
+  it('publishes the image for both architectures, and builds each on a machine of that architecture', () => {
     const kinds = [
       { architecture: 'amd64', runner: 'ubuntu-24.04' },
       { architecture: 'arm64', runner: 'ubuntu-24.04-arm' },
@@ -141,7 +141,7 @@ describe('a release', () => {
     expect(workflow.jobs.image.strategy?.matrix.runner).toEqual(kinds.map(({ runner }) => runner));
   });
 
-  it('attests the origin of image, chart and files, and the contents of the image, before it is announced', () => {
+  it('attests the origin of image, chart and files, and the contents of the image, before the release is announced', () => {
     expectOrder(publish, ['imagetools create', 'npm run release', 'helm push', 'actions/attest', 'gh release create']);
     const attested = (publish.steps ?? []).filter(({ uses }) => uses?.startsWith('actions/attest@'));
     const subjects = attested.map(

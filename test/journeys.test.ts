@@ -80,7 +80,7 @@ describe('the JSON Schema accepts', () => {
     return new Ajv2020({ validateFormats: false }).compile(JSON.parse(schema) as object);
   }
 
-  it('an order at its POS, with all fields and with the fewest', async () => {
+  it('an order at its POS, whether it has all fields or only the required ones', async () => {
     const validate = await validatorOf('providers/standard-order.schema.json');
     const requestedAt = new Date(Date.now() + 3_600_000).toISOString();
     const { fulfillment } = sampleOrder({ type: 'delivery' });
@@ -103,7 +103,7 @@ describe('the JSON Schema accepts', () => {
     expect(validate({ ...sent[0], serviceOrderId: undefined })).toBe(false);
   });
 
-  it('a message on the topic, with all fields and with the fewest', async () => {
+  it('a message on the topic, whether it has all fields or only the required ones', async () => {
     const validate = await validatorOf('live-message.schema.json');
     await system.seedOrder({ serviceOrderId: 'schema', locationId: 'club-1', fulfillment: 'delivery' });
     await pos.sendStatus(webhookUrl, {

@@ -49,7 +49,7 @@ describe('the packages that run with the service', () => {
     }
   });
 
-  it('come from the registry, with a hash', () => {
+  it('come from the registry, and each has a hash', () => {
     for (const { at, integrity } of shipped) {
       expect(integrity, at).toMatch(/^sha512-/);
       // Unsaid, it is the registry; a package from a repository or a file would say so.
@@ -78,14 +78,17 @@ it('every package with an install script is listed in package.json, and its scri
 it.each([
   ['the benchmark compares with', 'tools/bench/peers'],
   ['renders and checks the chart', 'test/system/chart-tools'],
-])('the packages in $1 are separate, have exact versions and come from the registry', (_what, folder) => {
-  const { '': self, ...others } = readLock(`${folder}/package-lock.json`);
-  for (const [name, version] of Object.entries(self?.dependencies ?? {})) {
-    expect(version, name).toMatch(EXACT);
-    expect(lock[`node_modules/${name}`], name).toBeUndefined();
-  }
-  for (const [at, { resolved }] of Object.entries(others)) expect(resolved ?? REGISTRY, at).toContain(REGISTRY);
-});
+])(
+  "the packages in $1 are separate from the service's, have exact versions and come from the registry",
+  (_what, folder) => {
+    const { '': self, ...others } = readLock(`${folder}/package-lock.json`);
+    for (const [name, version] of Object.entries(self?.dependencies ?? {})) {
+      expect(version, name).toMatch(EXACT);
+      expect(lock[`node_modules/${name}`], name).toBeUndefined();
+    }
+    for (const [at, { resolved }] of Object.entries(others)) expect(resolved ?? REGISTRY, at).toContain(REGISTRY);
+  },
+);
 
 describe('the packages in the console', () => {
   it('are listed, and not installed with the service', () => {
@@ -105,7 +108,7 @@ describe('docs/dependencies.md', () => {
   const licencesOf = (told: readonly { name: string; licence: string | undefined }[]) =>
     Object.fromEntries(told.map(({ name, licence }) => [name, licence]));
 
-  it('has every chosen package, with its licence and reason', () => {
+  it('lists every chosen package with its licence and the reason for it', () => {
     const chosen = packages.filter(({ name, at }) => at === `node_modules/${name}` && name in directDependencies());
     expect(licencesOf(rows(service))).toEqual(licencesOf(chosen));
     expect(licencesOf(rows(inBrowser))).toEqual(licencesOf(inConsole));
@@ -128,7 +131,7 @@ describe('docs/dependencies.md', () => {
 describe('the bill of materials', () => {
   const bill = sbom();
 
-  it('has every package once, with licence, hash and dependencies', () => {
+  it('lists every package once, with its licence, hash and dependencies', () => {
     const names = new Set(shipped.map(({ name, version }) => `${name}@${version}`));
     expect(bill.components.map(({ name, version }) => `${name}@${version}`).sort()).toEqual([...names].sort());
     for (const { licenses, hashes, purl } of bill.components) {

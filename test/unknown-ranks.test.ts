@@ -60,7 +60,7 @@ async function park(providerOrderId: string, rank: number): Promise<void> {
 }
 
 describe('an order at an unknown rank', () => {
-  it('is shown and listed with the last known status before it', async () => {
+  it('is shown and listed with the last known status before that rank', async () => {
     const id = await orderAt(PLATED);
     const seen = { status: 'in_progress', memberState: 'preparing' };
     const shown = await operator.get(`/orders/${id}`);
@@ -118,7 +118,7 @@ describe('an order at an unknown rank', () => {
     ]);
   });
 
-  it('below `sent` becomes `sent` when its ticket is known to be at the POS', async () => {
+  it('becomes `sent` when its ticket is known to be at the POS, if the rank is below `sent`', async () => {
     const [answered, reported] = [await orderAt(BELOW_SENT), await orderAt(BELOW_SENT)];
     await system.query(
       `UPDATE placements SET state = 'in_doubt', finished_at = NULL, next_attempt_at = 'infinity'
@@ -135,7 +135,7 @@ describe('an order at an unknown rank', () => {
 });
 
 describe('a stored row at an unknown rank', () => {
-  it('in the outbox is published with the last known status before it', async () => {
+  it('is published from the outbox with the last known status before that rank', async () => {
     const id = await orderAt(PLATED);
     await system.query('INSERT INTO outbox (service_order_id, sequence, rank) VALUES ($1, 3, $2)', [id, PLATED]);
     await system.finish('relay');

@@ -106,7 +106,7 @@ describe.each([
     expect((await apply()).out).not.toContain('Warning');
   });
 
-  it('changes nothing if it would remove or move a location with open orders, unless --anyway', async () => {
+  it('changes nothing if it would remove or move a location with open orders, unless --anyway is given', async () => {
     await write({ 'a.yaml': file('club-1'), 'b.yaml': file('busy') });
     await apply('--yes');
     await stage.seedOrder({ serviceOrderId: 'order-1', locationId: 'busy' });
@@ -251,7 +251,7 @@ describe.each([
     expect((await planOf('key', '--secrets', join(folder, 'none'))).error).toMatch(/none cannot be read \(ENOENT\)/);
   });
 
-  it('export writes a file for each location, with any id', async () => {
+  it("export writes a file for each location, whatever the location's id is", async () => {
     const ids = ['/'.repeat(255), `${'/'.repeat(254)}x`, '..', 'club-1', 'Club-1', 'CLUB-1'];
     for (const id of ids) await stage.addLocation(`${id}?`.slice(0, 255), { ordersUrl: 'http://127.0.0.1:9/' });
     await expect(stage.addLocation('..', { ordersUrl: 'http://127.0.0.1:9/' })).rejects.toThrow('cannot be an id');

@@ -76,7 +76,7 @@ describe('the audit of the command line', () => {
     }
   });
 
-  it('has each command in the list of recorded or of not recorded commands', () => {
+  it('lists each command either as recorded or as not recorded', () => {
     const operations = OPERATIONS.flatMap(({ command }) => command?.name ?? []);
     const others = leaves(buildProgram()).filter((path) => !operations.includes(path));
     expect(others.toSorted()).toEqual(['apply', 'recover', 'rekey', ...READS].toSorted());
@@ -89,7 +89,7 @@ describe('the audit of the command line', () => {
     expect(last?.['outcome']).not.toBeNull();
   });
 
-  it('records a replay of many webhooks as one action, and one more for each webhook', async () => {
+  it('records a replay of many webhooks as one action, and one more action for each webhook', async () => {
     const since = new Date(Date.now() - 60_000).toISOString();
     await cli(['webhook', 'replay', '--since', since, '--location', 'club-1', '--again']);
     expect((await actions('--limit', '2')).toReversed()).toMatchObject([
@@ -117,7 +117,7 @@ describe('expediter audit list', () => {
     [['--actor', BY.name, '--action', 'rekey'], 'rekey'],
     [['--order', 'order-1', '--action', 'retry'], 'retry'],
     [['--location', 'club-1', '--outcome', 'refused', '--action', 'remove', '--since', '1h'], 'remove'],
-  ])('with %j prints the matching actions', async (filters, action) => {
+  ])('prints the actions that match the options %j', async (filters, action) => {
     expect((await actions(...filters)).map((action) => action['action'])).toEqual([action]);
     const { out } = await cli(['audit', 'list', ...filters]);
     expect(out).toMatch(new RegExp(`^at +by +.*\\n.*grace \\(command line\\) +${action} `));

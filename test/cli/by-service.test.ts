@@ -48,7 +48,10 @@ describe.each<[name: string, args: () => string[], input?: string]>([
   ['doctor', () => ['--only', 'environment,keys,public-url']],
   ['certify', () => ['--location', 'nowhere']],
 ])('expediter %s', (name, args, input) => {
-  it.each([[[]], [['--json']]])('prints the same by the API and by the database, with the options %j', async (more) => {
+  it.each([
+    ['without options', []],
+    ['with --json', ['--json']],
+  ])('prints the same by the API and by the database %s', async (_how, more) => {
     const whole = [...name.split(' '), ...args(), ...more];
     const printed = async (env: Record<string, string>): Promise<object> => {
       const { code, out, error } = await runCli(env, whole, input);
@@ -62,7 +65,7 @@ describe.each<[name: string, args: () => string[], input?: string]>([
   });
 });
 
-it('a command by the API changes the service, and is in the audit under its token', async () => {
+it('a command by the API changes the service, and the audit names the token of the command', async () => {
   const { code, out } = await runCli(byService(), 'token issue --location club-2 --label till --json'.split(' '));
   expect(code).toBe(0);
   const { tokenId, url: webhook } = JSON.parse(out) as Record<string, string>;
@@ -82,7 +85,7 @@ it.each(['http://127.evil.example', 'http://127.0.0.1.evil.example', 'http://loc
   },
 );
 
-it('doctor checks the database of this machine instead of the service with --local', async () => {
+it('doctor with --local checks the database of this machine instead of the service', async () => {
   const here = { ...byService(), DATABASE_URL: 'postgres://127.0.0.1:9/nobody' };
   const examined = async (...more: string[]): Promise<string> =>
     (await runCli(here, ['doctor', '--only', 'database', '--json', ...more])).out;

@@ -77,7 +77,7 @@ describe('every command', () => {
   });
 });
 
-it('every command in the documentation exists, with its options', async () => {
+it('every command in the documentation exists, and so do its options', async () => {
   const pages = (await readdir(DOCS, { recursive: true })).filter((name) => name.endsWith('.md'));
   const texts = await Promise.all(pages.map((name) => readFile(new URL(name, DOCS), 'utf8')));
   const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');

@@ -260,7 +260,7 @@ describe('a webhook token', () => {
   const issue = (...more: string[]): Promise<Issued> =>
     json<Issued>(env, ['token', 'issue', '--location', locationId, ...more]);
 
-  it('works in addition to an earlier token, until it is revoked', async () => {
+  it('works in addition to the earlier tokens, until it is itself revoked', async () => {
     const first = await issue('--label', 'till, old');
     const second = await issue('--expires', '90d');
     expect(first.url).toBe(`${env['PUBLIC_URL']}webhook/standard/club%201%2FS%C3%BCd%3F?token=${first.token}`);
@@ -354,7 +354,7 @@ describe('an operator', () => {
     expect(await refused(1, env, ['order', 'retry', id])).toContain('at the POS already');
   });
 
-  it('cannot retry a failed order, because that is final', async () => {
+  it('cannot retry a failed order, because a failure is final', async () => {
     const id = await place('paper-1', () => Promise.reject(new GiveUp('no such burger', { reason: 'Sold out' })));
     await expectState(id, 'failed');
     expect(await refused(1, env, ['order', 'retry', id])).toMatch(/^error: .*failed, which is final/);
@@ -362,7 +362,7 @@ describe('an operator', () => {
     expect(callsFor(id)).toBe(1);
   });
 
-  it('can retry an order that failed before it was read, because it cannot have a ticket', async () => {
+  it('can retry an order that failed before it was read, because such an order has no ticket', async () => {
     system.platform.answer = () => ({ errors: [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }] });
     const id = await place('paper-1', async () => ({ providerOrderId: 'again-1' }));
     await expectState(id, 'failed');
@@ -387,7 +387,7 @@ describe('an operator', () => {
     ).toEqual([]);
   });
 
-  it('makes an order past its deadline fail by resolving it as not there', async () => {
+  it('makes an order past its deadline fail by the answer that the POS has no ticket', async () => {
     const id = await place('paper-1', noAnswer);
     await expectState(id, 'in_doubt');
     await system.query('UPDATE placements SET deadline_at = now() WHERE service_order_id = $1', [id]);

@@ -45,7 +45,7 @@ it('onChange ignores the temporary files of editors', async () => {
   expect(actions).toEqual([]);
 });
 
-it('onChange acts once more after changes that came during an action', async () => {
+it('onChange acts once more after an action if files changed during the action', async () => {
   let acting = 0;
   let actions = 0;
   const { promise: allowed, resolve: allow } = Promise.withResolvers<void>();

@@ -67,7 +67,7 @@ it('roles are granted to an address and to a group, listed and removed', async (
   expect(await json('grant', 'list')).toMatchObject([{ grantId: group.grantId }]);
 });
 
-it('people who are signed in are listed, and one is signed out', async () => {
+it('people who are signed in are listed, and one of them can be signed out', async () => {
   const { token } = await json<Issued>('token', 'issue', '--name', 'laptop', '--role', 'viewer');
   const cookie = await logIn(await stage.listen(), token);
   const opens = async (): Promise<boolean> =>

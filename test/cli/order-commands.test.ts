@@ -38,7 +38,7 @@ describe('expediter order list', () => {
     ['--limit 2 --after order-3', 'order-2 order-1'],
     ['--since 150m', 'order-4 order-3'],
     ['--until 150m', 'order-2 order-1'],
-  ])('with the filters %j prints the orders %s', async (filters, expected) => {
+  ])('prints the orders $1 for the filters "$0"', async (filters, expected) => {
     const { code, out, error } = await cli(...`order list --json ${filters}`.trim().split(' '));
     expect({ code, error }).toEqual({ code: 0, error: '' });
     const ids = (JSON.parse(out) as { serviceOrderId: string }[]).map((row) => row.serviceOrderId);
@@ -95,7 +95,7 @@ describe('expediter order show', () => {
 });
 
 describe('expediter order cancel', () => {
-  it('requests a cancellation, and records with --by-phone what the restaurant said', async () => {
+  it('requests a cancellation, and with --by-phone records what the restaurant said', async () => {
     await stage.seedOrder({ serviceOrderId: 'to-cancel', locationId: 'club-1' });
     await stage.seedOrder({ serviceOrderId: 'asked', locationId: 'club-1' });
     expect((await cli('order', 'cancel', 'asked')).out).toContain('its POS is asked');

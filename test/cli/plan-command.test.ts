@@ -18,7 +18,7 @@ it('expediter plan computes processes, disk and cost for ten thousand locations'
   expect(total).toBeCloseTo(Object.values(parts).reduce((sum, each) => sum + each));
 });
 
-it('expediter plan adds one process to those that the orders need', async () => {
+it('expediter plan adds one process to the processes that the orders need', async () => {
   const plans = await Promise.all([1, 100, 10_000, 100_000, 1_000_000].map((locations) => planOf(locations)));
   for (const [nth, plan] of plans.slice(1).entries()) {
     const before = plans[nth] ?? plan;

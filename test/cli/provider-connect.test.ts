@@ -41,7 +41,7 @@ const shown = ({ out }: Ended): Shown => JSON.parse(out) as Shown;
 const tokensOf = (locationId: string): Promise<Record<string, unknown>[]> =>
   system.query('SELECT token_id, label, revoked_at FROM webhook_tokens WHERE location_id = $1', [locationId]);
 
-it('provider connect registers the webhook at a POS with an API for that, and does not print its token', async () => {
+it('provider connect registers the webhook at a POS that has an API for webhooks, and does not print the token', async () => {
   const pos = await startHubrise();
   started.push(pos);
   await system.addLocation('hub', pos.settings, 'hubrise');
@@ -110,7 +110,7 @@ it("provider connect prints the webhook's URL if the POS has no API for webhooks
   ]);
 });
 
-it('provider connect leaves no valid webhook token if the POS refuses', async () => {
+it('provider connect leaves no valid webhook token if the POS refuses the webhook', async () => {
   const pos = await startHubrise();
   started.push(pos);
   await system.addLocation('refused', { ...pos.settings, accessToken: 'another-token' }, 'hubrise');

@@ -208,7 +208,7 @@ function sequencesOf(id: string): number[] {
     .map(({ attributes }) => Number(attributes['sequence']));
 }
 
-it('recover begins while the service runs only with --running', async () => {
+it('recover needs --running to begin while the service runs', async () => {
   const database = await createDatabase();
   await play(database, [], async ({ env }) => {
     const begin = ['recover', '--lost-from', '1h', ...SOURCES];
@@ -241,7 +241,7 @@ it('each run records orders that earlier runs of recover did not see', async () 
   expect(ticketsOf(id)).toBe(1);
 });
 
-it('a repeated command continues the recovery, and begins another one only with --new', async () => {
+it('a repeated command continues the recovery, and begins another recovery only with --new', async () => {
   await play(await createDatabase(), [], async (system) => {
     const command = ['recover', '--running', '--signals', 'empty-replay', '--quiet', '0.5', '--lost-from'];
     expect((await runCli(system.env, [...command, '2h'])).error).toBe('');

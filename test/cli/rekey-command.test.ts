@@ -104,7 +104,7 @@ describe('expediter rekey', () => {
     expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('has other bytes under that id') });
   });
 
-  it('keeps a text that somebody else writes meanwhile', async () => {
+  it('keeps a text that somebody else writes during the rekey', async () => {
     const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' }, 'locations/club-2');
     const done = await rekey(overtakenAt('club-2', theirs), parseSettingsKeys(BOTH), false);
     expect(done.settings).toEqual({ rewritten: 2, current: 1, unreadable: 0 });
@@ -112,7 +112,7 @@ describe('expediter rekey', () => {
     expect(row).toEqual({ settings: theirs });
   });
 
-  it('names the missing key of a text that somebody else wrote meanwhile', async () => {
+  it('names the missing key of a text that somebody else wrote during the rekey', async () => {
     const next = parseSettingsKeys(`next:${Buffer.alloc(32, 3).toString('base64')}`);
     const [row] = await stage.query(`SELECT settings FROM locations WHERE location_id = 'club-1'`);
     const put = (settings: unknown): Promise<unknown> =>

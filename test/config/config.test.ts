@@ -248,7 +248,7 @@ describe('a secret in a file', () => {
     },
   );
 
-  it('is read only by a command that needs it', () => {
+  it('is read only by a command that needs the secret', () => {
     expect(readConfigOf({ SETTINGS_KEY_FILE: '/not/there' }, 'LOG_LEVEL')).toEqual({ LOG_LEVEL: 'info' });
   });
 
@@ -289,7 +289,7 @@ describe('keys of follow tokens', () => {
     expect(() => readConfig(wrong)).toThrow('FOLLOW_TOKEN_KEYS: is not a URL');
   });
 
-  it('are refused without being printed if one is wrong', () => {
+  it('are refused, and not printed, if one key is wrong', () => {
     const wrong = { ...env, ...audience, FOLLOW_TOKEN_KEYS: keys.FOLLOW_TOKEN_KEYS.replace('oct', 'RSA') };
     expect(() => readConfig(wrong)).toThrow('FOLLOW_TOKEN_KEYS: key 1 is not a public key');
     expect(() => readConfig(wrong)).not.toThrow('xxx');

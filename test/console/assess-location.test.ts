@@ -81,7 +81,7 @@ describe('the list of locations', () => {
       (each) => each.locationId,
     );
 
-  it('begins with the worst: first long silent, then paused, then with most errors', () => {
+  it('begins with locations that were silent for long, then shows paused ones, then those with most errors', () => {
     expect(found({})).toEqual(['quiet', 'Club-9', 'bar', 'club-10']);
   });
 
@@ -100,7 +100,7 @@ describe('the list of locations', () => {
     [{ by: 'errors' }, ['bar', 'Club-9', 'club-10', 'quiet']],
     [{ by: 'webhooks' }, ['bar', 'Club-9', 'club-10', 'quiet']],
     [{ by: 'whatever an old link says' }, ['bar', 'Club-9', 'club-10', 'quiet']],
-  ])('filtered or sorted by %j is %j', (filters, expected) => {
+  ])('shows the locations $1 for the parameters $0', (filters, expected) => {
     expect(found(filters)).toEqual(expected);
   });
 
@@ -110,18 +110,18 @@ describe('the list of locations', () => {
     expect(all.map((each) => each.locationId)).toEqual(before);
   });
 
-  it('has each integration once in its filter', () => {
+  it('offers each integration once in its filter', () => {
     expect(integrationsOf(all)).toEqual(['square', 'standard']);
   });
 });
 
 describe('the rating of locations', () => {
   it.each([
-    ['heard just now is plain', ago(0), 'plain'],
-    ['heard within the hour is plain', ago(60), 'plain'],
-    ['heard today is a warning', ago(61), 'warn'],
-    ['not heard for a day is bad', ago(24 * 60 + 1), 'bad'],
-    ['never heard is a warning', null, 'warn'],
+    ['whose last webhook came just now is rated plain', ago(0), 'plain'],
+    ['whose last webhook came within the hour is rated plain', ago(60), 'plain'],
+    ['whose last webhook came more than an hour ago is rated a warning', ago(61), 'warn'],
+    ['whose last webhook is older than a day is rated bad', ago(24 * 60 + 1), 'bad'],
+    ['that never sent a webhook is rated a warning', null, 'warn'],
   ] as const)('a location %s', (_, lastSeenAt, tone) => {
     expect(silence(lastSeenAt, NOW)).toBe(tone);
   });
@@ -131,7 +131,7 @@ describe('the rating of locations', () => {
     [100, 0, 0, 'plain'],
     [100, 1, 0.01, 'warn'],
     [100, 5, 0.05, 'bad'],
-  ] as const)('of %i webhooks %i failed: the share is %s and the rating %s', (webhooks, errors, share, tone) => {
+  ] as const)('a location with $1 failed of $0 webhooks is rated $3', (webhooks, errors, share, tone) => {
     const counted = { webhooks: [0, webhooks], errors: [0, errors] };
     expect(errorShare(counted)).toBe(share);
     expect(errorTone(counted)).toBe(tone);
@@ -151,12 +151,12 @@ describe('the rating of locations', () => {
 });
 
 describe('revoking a token', () => {
-  it('warns if it is the only valid token', () => {
+  it('warns if this is the only valid token', () => {
     const tokens = [token('a'), token('b', { state: 'expired' }), token('c', { state: 'of another integration' })];
     expect(lostWith('a', tokens, NOW)).toMatch(/only valid token\./);
   });
 
-  it('warns if it is the only valid token that was used in the last seven days', () => {
+  it('warns if no other valid token was used in the last seven days', () => {
     const tokens = [token('a'), token('b', { lastUsedAt: null }), token('c', { lastUsedAt: ago(8 * 24 * 60) })];
     expect(lostWith('a', tokens, NOW)).toMatch(/used in the last seven days/);
   });
@@ -164,16 +164,16 @@ describe('revoking a token', () => {
   it.each([
     ['another token was used as well', 'a', [token('a'), token('b')]],
     [
-      'it was not used in the last seven days',
+      'the token was not used in the last seven days',
       'a',
       [token('a', { lastUsedAt: ago(8 * 24 * 60) }), token('b', { lastUsedAt: null })],
     ],
-    ['it is not valid', 'a', [token('a', { state: 'of another integration' }), token('b')]],
+    ['the token is not valid', 'a', [token('a', { state: 'of another integration' }), token('b')]],
   ])('does not warn if %s', (_, tokenId, tokens) => {
     expect(lostWith(tokenId, tokens, NOW)).toBeUndefined();
   });
 
-  it('is offered for valid tokens before others, and for newer ones before older ones', () => {
+  it('is offered for valid tokens before invalid ones, and for newer tokens before older ones', () => {
     const tokens = [
       token('old', { state: 'revoked', createdAt: ago(1) }),
       token('first', { createdAt: ago(50) }),
@@ -188,7 +188,7 @@ it.each([
   [0, 'warn'],
   [6, 'warn'],
   [7, 'good'],
-])('a connection that lasts %i more days is %s', (daysLeft, tone) => {
+])('a connection that lasts %i more days is rated %s', (daysLeft, tone) => {
   expect(connectionTone(daysLeft)).toBe(tone);
 });
 
@@ -196,7 +196,7 @@ describe('a pause', () => {
   const at = (instant: string, length: string, timeZone: string | null, reason = '') =>
     pauseOf(length, reason, { timeZone }, Date.parse(instant));
 
-  it('lasts for minutes, or until somebody ends it, with a reason if there is one', () => {
+  it('lasts for the chosen minutes or until somebody ends it, and has the reason that was typed', () => {
     expect(at('2027-01-31T18:00:00Z', '30', null, ' full ')).toEqual({ minutes: 30, reason: 'full' });
     expect(at('2027-01-31T18:00:00Z', '', null)).toEqual({});
   });
@@ -208,24 +208,24 @@ describe('a pause', () => {
     // The clock goes forward in this night.
     ['2027-03-27T20:00:00Z', 'Europe/Berlin', '2027-03-28T06:00:00.000Z'],
     ['2027-01-31T20:00:00Z', 'Asia/Kathmandu', '2027-02-01T02:15:00.000Z'],
-  ])('from %s until the morning in %s ends at %s', (now, timeZone, until) => {
+  ])('that begins at %s and lasts until the morning in %s ends at %s', (now, timeZone, until) => {
     expect(at(now, 'morning', timeZone)).toEqual({ until });
   });
 
-  it('shows who began it', () => {
+  it('shows who began the pause', () => {
     expect(pausedBy({ pausedBy: 'Grace', pausedUntil: ago(-5) })).toBe('Grace');
     expect(pausedBy({ pausedBy: null, pausedUntil: ago(-5) })).toBe('its POS');
     expect(pausedBy({ pausedBy: null, pausedUntil: null })).toBe('an operator');
   });
 
-  it('is shown rather than an ended access to the POS', () => {
+  it('is shown instead of lost access to the POS if both apply', () => {
     expect(stateOfOrders(location('a'))).toBe('taking orders');
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5) }))).toBe('access ended');
     expect(stateOfOrders(location('a', { reconnectNeededAt: ago(5), pausedAt: ago(3) }))).toBe('paused');
   });
 });
 
-it('the state of a kitchen is described with its source', () => {
+it('the words for the state of a kitchen name the source of the state', () => {
   expect(kitchenInShort({ state: 'busy', extraMinutes: 20 })).toBe('busy, 20 minutes more');
   expect(kitchenInShort({ state: 'closed', extraMinutes: null })).toBe('closed');
   expect(saidBy({ source: 'operator', state: 'busy', by: 'Grace' })).toBe('as Grace said');

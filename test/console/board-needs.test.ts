@@ -117,7 +117,7 @@ describe('the list of what needs a person', () => {
     ]);
   });
 
-  it('lists cancellations by phone and changed orders, with location and ticket', () => {
+  it('lists cancellations by phone and changed orders, with their location and ticket', () => {
     const cancel = {
       callOutCode: null,
       locationId: 'club-1',
@@ -152,7 +152,7 @@ describe('the list of what needs a person', () => {
     expect(needs({}, attention, { text: 'order-6' })).toMatchObject([{ count: 1 }]);
   });
 
-  it('has the cause of a failed order in a few words, and the stored problem of held orders', () => {
+  it('shows the cause of a failed order in a few words, and the stored problem of held orders', () => {
     const about = { problem: 'the POS answered 404: check ordersUrl', cause: { code: 'pos_set_up_wrong' } as const };
     const held = [ticket('a', { ...HELD, ...about })];
     const failed = [ticket('b', { placement: 'failed', ...about })];
@@ -163,7 +163,7 @@ describe('the list of what needs a person', () => {
     ]);
   });
 
-  it('names the first step if the cause is known', () => {
+  it('names the first step to take if the cause is known', () => {
     const paused = { problem: 'the location is paused', cause: { code: 'location_paused' } as const };
     const held = ['a', 'b'].map((id) => ticket(id, { ...HELD, ...paused }));
     const failed = [ticket('c', { placement: 'failed', problem: 'x', cause: { code: 'of_a_newer_version' } })];
@@ -174,7 +174,7 @@ describe('the list of what needs a person', () => {
     ]);
   });
 
-  it('has one entry for all held orders of a location, with the problem of the newest', () => {
+  it('shows one entry for all held orders of a location, with the problem of the newest of these orders', () => {
     const held = [1, 3, 2].map((hour) =>
       ticket(`${hour}`, { ...HELD, problem: `problem ${hour}`, signalledAt: `2027-01-31T0${hour}:00:00.000Z` }),
     );
@@ -211,7 +211,7 @@ describe('a case', () => {
   });
   const later = (minutes: number): string => new Date(NOW + minutes * 60_000).toISOString();
 
-  it('shows who has taken it', () => {
+  it('shows who has taken the case', () => {
     const [group] = needs({ failed }, withCase({ holder: 'Anna', takenAt: AT }));
     expect(group).toMatchObject({ count: 2, needs: [{ holder: 'Anna' }, {}], hidden: [] });
     expect(group?.needs[1]).not.toHaveProperty('holder');
@@ -244,7 +244,7 @@ describe('a case', () => {
     expect(group).toMatchObject({ title: 'In doubt', count: 1, hidden: [] });
   });
 
-  it('of a location hides only the entries of that location', () => {
+  it("hides only the entries of one location if it is a location's case", () => {
     const attention = {
       ...ATTENTION,
       cases: [{ ...NO_CASE, kind: 'location', id: 'club 2', snoozedUntil: later(9) } as const],

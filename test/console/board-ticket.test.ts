@@ -23,8 +23,8 @@ describe('the problem on a ticket', () => {
     expect(inShort({ code: 'constructor' })).toBeUndefined();
   });
 
-  it.each<[string, Partial<BoardOrder>, string | undefined, boolean?]>([
-    ['all is well', {}, undefined],
+  it.each<[string, Partial<BoardOrder>, string, boolean?]>([
+    ['all is well', {}, 'nothing'],
     ['it is in doubt', { ...IN_DOUBT, cause: { code: 'pos_silent' } }, 'in doubt: no answer', true],
     [
       'it may be settled automatically',
@@ -44,23 +44,23 @@ describe('the problem on a ticket', () => {
       false,
     ],
     ['its webhooks are dropped', { locationId: 'deaf' }, 'its webhooks are dropped', false],
-    ['its webhooks are dropped, but a later one was applied', { locationId: 'deaf', updatedAt: at(1) }, undefined],
+    ['its webhooks are dropped, but a later one was applied', { locationId: 'deaf', updatedAt: at(1) }, 'nothing'],
     [
       'its webhooks are dropped, but it has a later status',
       { locationId: 'deaf', memberState: 'preparing' },
-      undefined,
+      'nothing',
     ],
     ['its cancel was requested', { cancellation: 'requested' }, 'cancel requested', false],
     ['its POS refused to cancel it', { cancellation: 'refused' }, 'cancel refused', false],
     ['a person must cancel it', { serviceOrderId: 'by-phone', cancellation: 'requested' }, 'cancel by phone', true],
-    ['it was cancelled', { cancellation: 'requested', memberState: 'cancelled', endedAt: at(-5) }, undefined],
+    ['it was cancelled', { cancellation: 'requested', memberState: 'cancelled', endedAt: at(-5) }, 'nothing'],
     [
       'a webhook contradicts its end',
       { serviceOrderId: 'contradicted', memberState: 'cancelled', endedAt: at(-5) },
       'POS reported completed',
       true,
     ],
-  ])('has these words when $0: $2', (_, some, words, needsPerson) => {
+  ])('says "$2" when $0', (_, some, words, needsPerson) => {
     const about = { callOutCode: null, locationId: 'club-1' };
     const attention: Attention = {
       ...NO_ATTENTION,
@@ -87,7 +87,7 @@ describe('the problem on a ticket', () => {
       ],
     };
     const wrong = wrongWith(ticket('order-1', some), elsewhere(attention));
-    expect(wrong?.words).toBe(words);
+    expect(wrong?.words ?? 'nothing').toBe(words);
     expect(wrong?.needsPerson).toBe(needsPerson);
   });
 });
@@ -110,7 +110,7 @@ describe('the items on a ticket', () => {
     [['Tagliatelle al ragù', 'Cola'], 2, ['2 items']],
     [['Donaudampfschifffahrtsgesellschaft'], 1, ['1 item']],
     [['Cola'], 0, []],
-  ])('of %j are shown in %d lines as %j', (names, lines, said) => {
+  ])('the items %j are shown in %d lines as %j', (names, lines, said) => {
     expect(itemsThatFit(ordered(...names), { chars: 18, lines })).toEqual(said);
   });
 });

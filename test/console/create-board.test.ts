@@ -30,46 +30,51 @@ describe('the columns', () => {
 });
 
 describe('the due time', () => {
-  it.each<[string, Partial<BoardOrder>, { words: string; tone: string } | undefined]>([
-    ['is missing for as soon as possible', { requestedAt: null }, undefined],
-    ['is far', { requestedAt: at(75) }, { words: 'due in 75 min', tone: 'plain' }],
-    ['is very far', { requestedAt: at(200) }, { words: 'due in 3 h', tone: 'plain' }],
-    ['is near', { requestedAt: at(8.5) }, { words: 'due in 8 min', tone: 'warn' }],
-    ['is now', { requestedAt: at(-0.5) }, { words: 'due now', tone: 'warn' }],
-    ["is the POS's estimate", { estimatedAt: at(20), requestedAt: at(-5) }, { words: 'due in 20 min', tone: 'plain' }],
-    ['is past if the estimate is', { estimatedAt: at(-2), requestedAt: null }, { words: 'late by 2 min', tone: 'bad' }],
-    ['is past', { requestedAt: at(-1) }, { words: 'late by 1 min', tone: 'bad' }],
+  it.each<[string, Partial<BoardOrder>, string, string?]>([
+    ['is missing for as soon as possible', { requestedAt: null }, 'nothing'],
+    ['is far', { requestedAt: at(75) }, 'due in 75 min', 'plain'],
+    ['is very far', { requestedAt: at(200) }, 'due in 3 h', 'plain'],
+    ['is near', { requestedAt: at(8.5) }, 'due in 8 min', 'warn'],
+    ['is now', { requestedAt: at(-0.5) }, 'due now', 'warn'],
+    ["is the POS's estimate", { estimatedAt: at(20), requestedAt: at(-5) }, 'due in 20 min', 'plain'],
+    ['is past if the estimate is', { estimatedAt: at(-2), requestedAt: null }, 'late by 2 min', 'bad'],
+    ['is past', { requestedAt: at(-1) }, 'late by 1 min', 'bad'],
     [
       'was met by a pickup that waits, however long',
       { requestedAt: at(-30), memberState: 'ready_for_pickup', updatedAt: at(-34) },
-      { words: '4 min early', tone: 'good' },
+      '4 min early',
+      'good',
     ],
     [
       'is not met by a delivery that is only ready',
       { requestedAt: at(-3), memberState: 'ready_for_delivery', updatedAt: at(-9) },
-      { words: 'late by 3 min', tone: 'bad' },
+      'late by 3 min',
+      'bad',
     ],
     [
       'was missed by an order that has ended',
       { requestedAt: at(-30), memberState: 'delivered', endedAt: at(-18) },
-      { words: '12 min late', tone: 'warn' },
+      '12 min late',
+      'warn',
     ],
     [
       'was met to the minute',
       { requestedAt: at(-30), memberState: 'picked_up', endedAt: at(-30.5) },
-      { words: 'on time', tone: 'good' },
+      'on time',
+      'good',
     ],
-    ['is missing for a failed order', { requestedAt: at(-30), memberState: 'failed', endedAt: at(-18) }, undefined],
-  ])('$0: $2', (_, some, said) => {
-    expect(due(ticketOf(order('order-1', some), NOW, 0), NOW)).toEqual(said);
+    ['is missing for a failed order', { requestedAt: at(-30), memberState: 'failed', endedAt: at(-18) }, 'nothing'],
+  ])('$0: the ticket says "$2"', (_, some, words, tone) => {
+    const said = due(ticketOf(order('order-1', some), NOW, 0), NOW);
+    expect([said?.words ?? 'nothing', said?.tone]).toEqual([words, tone]);
   });
 
-  it.each<[Partial<BoardOrder>, string]>([
-    [{ signalledAt: at(-0.5) }, '30 s'],
-    [{ signalledAt: at(-12.9) }, '12 min'],
-    [{ signalledAt: at(1) }, '0 s'],
-    [{ signalledAt: at(-90), memberState: 'delivered', endedAt: at(-55) }, '35 min'],
-  ])('the age of %j is %s', (some, said) => {
+  it.each<[string, string, Partial<BoardOrder>]>([
+    ['that was signalled half a minute ago', '30 s', { signalledAt: at(-0.5) }],
+    ['that was signalled almost 13 minutes ago', '12 min', { signalledAt: at(-12.9) }],
+    ['that a faster clock signalled', '0 s', { signalledAt: at(1) }],
+    ['that ended after 35 minutes', '35 min', { signalledAt: at(-90), memberState: 'delivered', endedAt: at(-55) }],
+  ])('the age of an order %s is %s', (_what, said, some) => {
     expect(age(ticketOf(order('order-1', some), NOW, 0), NOW)).toBe(said);
   });
 });
@@ -80,7 +85,7 @@ it('an ended order shows how long ago it ended', () => {
 });
 
 describe('the sequence within a column', () => {
-  it('tickets that need a person come first, then late or stuck ones, then the oldest', () => {
+  it('tickets that need a person come first, then late or stuck tickets, then the oldest', () => {
     const board = boardOf([
       order('young', { signalledAt: at(-1) }),
       order('old', { signalledAt: at(-50) }),
@@ -104,7 +109,7 @@ describe('the sequence within a column', () => {
     expect(board.late.sent).toBe(2);
   });
 
-  it('failed orders have their own column, and done orders begin with the last', () => {
+  it('failed orders have their own column, and the column of done orders begins with the last one', () => {
     const board = boardOf([
       order('first', { memberState: 'picked_up', endedAt: at(-50) }),
       order('last', { memberState: 'cancelled', endedAt: at(-5) }),
@@ -157,7 +162,7 @@ describe('the sequence within a column', () => {
 });
 
 describe('a live update', () => {
-  it('moves a ticket to the next column, and only those two columns change', () => {
+  it('moves a ticket to the next column, and changes only these two columns', () => {
     const board = boardOf([order('order-1'), order('order-2')]);
     board.changes();
     board.take([order('order-1', { memberState: 'confirmed' })], NOW + 5);
@@ -167,7 +172,7 @@ describe('a live update', () => {
     expect([...board.changes()].filter((part) => part in board.lists)).toEqual(['sent', 'confirmed']);
   });
 
-  it('that keeps a ticket in its column is not a move', () => {
+  it('is not a move if the ticket stays in its column', () => {
     const board = boardOf([order('order-1')]);
     board.take([order('order-1', { providerOrderId: '8F2K' })], NOW + 5);
     expect(board.lists.sent).toMatchObject([{ movedAt: 0, order: { providerOrderId: '8F2K' } }]);
@@ -254,7 +259,7 @@ describe('the filter', () => {
     ['part of a POS id', { text: '8f2' }, ['order-1']],
     ['part of a location', { text: 'club' }, ['order-1', 'order-2']],
     ['a location and part of a POS id', { location: 'club-2', text: '8f2' }, []],
-  ])('by $0 finds $2', (_, filter, found) => {
+  ])('finds $2 by $0', (_, filter, found) => {
     const board = boardOf(all);
     board.narrow({ location: '', integration: '', text: '', ...filter });
     expect([...ids(board, 'placed'), ...ids(board, 'sent')]).toEqual(found);

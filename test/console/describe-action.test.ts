@@ -48,7 +48,7 @@ describe('an action', () => {
     expect(sentence).toBe('Grace was refused');
   });
 
-  it('without a recorded end says that its end is not known', () => {
+  it('says that its end is not known if no end is recorded', () => {
     expect(describeAction({ ...action, outcome: null, after: null }).more).toEqual(['how it ended is not known']);
     expect(describeAction({ ...action, outcome: 'failed', after: null })).toMatchObject({
       tone: 'bad',
@@ -56,7 +56,7 @@ describe('an action', () => {
     });
   });
 
-  it('of a token or of the command line shows this kind of access', () => {
+  it('shows whether it came by a token or by the command line', () => {
     const by = (kind: RecordedAction['by']['kind'], name: string): string =>
       describeAction({ ...action, by: { kind, id: 'x', name } }).sentence;
     expect(by('token', 'nightly')).toBe('nightly (token) retried the order');
@@ -76,14 +76,14 @@ describe('a list of actions', () => {
     );
   const at = (second: number): string => new Date(Date.parse(action.at) - second * 1_000).toISOString();
 
-  it('has one line for equal actions of one person within a minute of each other', () => {
+  it('shows one line for equal actions of one person within a minute of each other', () => {
     const ada = { ...action.by, id: 'ada' };
     expect(grouped({ at: at(0) }, { at: at(60) }, { at: at(120) }, { at: at(181) })).toEqual(['0 1 2', '3']);
     expect(grouped({}, { by: ada }, {})).toEqual(['0', '1', '2']);
     expect(grouped({ action: 'cancel' }, { action: 'retry' }, { action: 'cancel' })).toEqual(['0', '1', '2']);
   });
 
-  it('has one line for a replay of many webhooks', () => {
+  it('shows one line for a replay of many webhooks', () => {
     expect(grouped({ action: 'replay' }, { action: 'replay' }, { action: 'replay many' })).toEqual(['0 1 2']);
   });
 });
@@ -104,11 +104,11 @@ describe('a browser', () => {
     ],
     ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:143.0) Gecko/20100101 Firefox/143.0', 'Firefox on Mac'],
     ['curl/8.1', 'curl/8.1'],
-  ])('with the user agent "%s" is shown as "%s"', (userAgent, name) => {
+  ])('whose user agent is "%s" is shown as "%s"', (userAgent, name) => {
     expect(browserOf(userAgent)).toBe(name);
   });
 
-  it('without a user agent is shown as "A browser"', () => {
+  it('is shown as "A browser" if it sends no user agent', () => {
     expect(browserOf(null)).toBe('A browser');
   });
 });
@@ -116,12 +116,12 @@ describe('a browser', () => {
 describe('the roles that a form gives', () => {
   const draft: Draft = { roles: [], where: 'some', ids: '', groups: '' };
 
-  it('are none before locations or groups are chosen', () => {
+  it('are empty until locations or groups are chosen', () => {
     expect(rightOf({ ...draft, roles: ['admin'], where: '', ids: 'club-1' })).toBeUndefined();
     expect(rightOf({ ...draft, roles: ['admin'], ids: ' \n' })).toBeUndefined();
   });
 
-  it('hold at the listed locations and groups, each once', () => {
+  it('apply to the listed locations and groups, without duplicates', () => {
     expect(rightOf({ ...draft, roles: [], ids: ' club-1 \n\nclub, two\nclub-1', groups: 'brand\nbrand' })).toEqual({
       roles: ['viewer'],
       locations: ['club-1', 'club, two'],

@@ -86,7 +86,7 @@ const signed = (headers: Record<string, string>): Record<string, string> => ({
 
 describe('the explanation of a dropped webhook', () => {
   it.each(POS_NAMES)(
-    'an unsigned webhook of %s is explained differently from one with a wrong signature',
+    'an unsigned webhook of %s is explained differently from a webhook with a wrong signature',
     (integration) => {
       const { kind, header = '', settings = [] } = registry.get(integration)?.webhookAuth ?? {};
       const body = { timestamp: 'now' };
@@ -138,7 +138,7 @@ describe('the explanation of a dropped webhook', () => {
     ['Not in the format of this POS', statusOf({ status: 'READY', id: 'a\0b' })],
     ['Not in the format of this POS', statusOf({ status: ['READY'], id: 'a' })],
     ['Not in the format of this POS', verified('standard', [])],
-  ])('says "%s" for %o', (what, sent) => {
+  ])('says "%s" for the webhook %o', (what, sent) => {
     const { what: said, toDo } = explained(sent);
     expect(said).toBe(what);
     expect(toDo.length).toBeGreaterThan(0);
@@ -182,7 +182,7 @@ describe('the explanation of a dropped webhook', () => {
     expect([what, ...details, ...toDo.map(({ say }) => say)].join()).not.toMatch(/undefined|NaN|\[object/);
   });
 
-  it('has the limit in bytes if the body was too large', () => {
+  it('names the limit in bytes if the body was too large', () => {
     const tooLarge = { cause: { code: 'too_large', limit: 2_000 }, reason: null };
     const details = ['It has more than 2,000 bytes. Only its beginning is stored.'];
     expect(explainDrop(tooLarge, ABOUT)).toMatchObject({ what: 'Too large', details });

@@ -52,12 +52,12 @@ describe('the offered actions', () => {
     }
   });
 
-  it('in a list are those that the operator may do at one location at least', () => {
+  it('include in a list each action that the operator may do at one of its locations or more', () => {
     signIn({ roles: ['operator'], locations: ['club-1'] });
     expect([may('operator', { anywhere: true }), may('admin', { anywhere: true })]).toEqual([true, false]);
   });
 
-  it('are none without a session', () => {
+  it('are empty without a session', () => {
     expect(may('viewer', 'club-1')).toBe(false);
   });
 
@@ -71,7 +71,7 @@ describe('the offered actions', () => {
     expect(scopeOf('admin')).toBeNull();
   });
 
-  it('for an integrator without other roles exclude everything about orders', () => {
+  it('include nothing about orders for an integrator without other roles', () => {
     signIn({ roles: ['integrator'], locations: null });
     expect(onlyConfigures()).toBe(true);
     signIn({ roles: ['integrator'], locations: ['club-1'] }, { roles: ['viewer'], locations: ['club-2'] });

@@ -59,7 +59,7 @@ describe('the actions of an order', () => {
     expect(whatToDo(story)).toMatchObject(expected);
   });
 
-  it('come with the next step for the cause of the problem', () => {
+  it('are shown with the next step for the cause of the problem', () => {
     const held = story({ state: 'held', problem: 'no', cause: { code: 'pos_refused_us' } });
     expect(whatToDo(held)?.toDo[0]?.say).toContain('Check at the POS that our access is still granted');
     expect(whatToDo(story({ state: 'held', problem: 'paused' }))?.toDo).toEqual([]);
@@ -191,13 +191,13 @@ describe('a cancellation', () => {
     expect(canBeCancelled({ ...story(sent), cancellation: null })).toBe(true);
   });
 
-  it('explains before it is requested whether the POS gets the request', () => {
+  it('is explained before the operator requests it: the text says whether the POS will be asked', () => {
     expect(cancelMeans(story(sent))).toMatch(/The POS has the order as 8F2K.*once the POS confirms it.*may refuse/);
     expect(cancelMeans(story({ state: 'in_doubt' }))).toContain('or may have the order');
     expect(cancelMeans(story())).toContain('withdrawn');
   });
 
-  it('warns of a repeated request only if the POS may already have the first one', () => {
+  it('shows a warning before it is requested again only if the POS may already have the first request', () => {
     const again = 'The POS may already have the request: this sends it again.';
     for (const state of ['asked', 'in_doubt', 'by_phone'] as const) {
       expect(cancelMeans(cancelling({ state }))).toContain(again);
@@ -207,13 +207,13 @@ describe('a cancellation', () => {
     }
   });
 
-  it('in progress is reloaded as often as an order in progress', () => {
+  it('that is in progress is reloaded as often as an order in progress', () => {
     expect(refreshAfterMs(cancelling({}))).toBe(refreshAfterMs(story()));
   });
 });
 
 describe('a confirmation', () => {
-  it('of a retry says that it happens now, and that a failure is final', () => {
+  it('says that a retry happens now, and that a failure is final', () => {
     for (const state of ['waiting', 'held'] as const) {
       expect(retryMeans(story({ state }), NOW).join(' ')).toMatch(/now.*fails, which is final/);
     }
@@ -225,7 +225,7 @@ describe('a confirmation', () => {
     expect(retryMeans(story({ state: 'failed' }, null), NOW).join()).toContain('starts again');
   });
 
-  it('of a retry past the deadline says that the order fails, unless the POS may have it', () => {
+  it('says that a retry past the deadline makes the order fail, unless the POS may have the order', () => {
     const past = { deadlineAt: '2027-01-31T18:00:00+00:00' };
     for (const state of ['waiting', 'held'] as const) {
       expect(retryMeans(story({ ...past, state }), NOW)[0]).toMatch(/not sent any more.*fails.*the member is notified/);
@@ -234,14 +234,14 @@ describe('a confirmation', () => {
     expect(retryMeans(story({ ...past, state: 'in_doubt' }), NOW).join()).not.toContain('fails');
   });
 
-  it('of the answer "not there" warns of a second ticket', () => {
+  it('warns of a second ticket before the answer "not there"', () => {
     const wanted = { ...story(asks), cancellation: null };
     expect(answersMean(wanted, NOW).notThere).toMatch(/sent again at once.*second ticket/);
     expect(answersMean(story(asks), NOW).notThere).toContain('withdrawn');
     expect(answersMean(story(asks), NOW).there).toContain('nobody cooks it');
   });
 
-  it('of the answer "not there" says that an order past its deadline or its end is not sent again', () => {
+  it('says before the answer "not there" that an order past its deadline or its end is not sent again', () => {
     const late = { ...story({ ...asks, deadlineAt: '2027-01-31T18:00:00+00:00' }), cancellation: null };
     expect(answersMean(late, NOW).notThere).toMatch(/not sent any more.*fails/);
     expect(answersMean(story(asks, { endedAt: '2027-01-31T18:00:00+00:00' }), NOW).notThere).toContain('not sent');

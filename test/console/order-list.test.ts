@@ -57,7 +57,7 @@ describe('reading more of a list', () => {
     return { asked, read };
   };
 
-  it('skips empty pages up to the first order', async () => {
+  it('skips empty pages until it finds an order', async () => {
     const { asked, read } = pages({ orders: [], next: 'a' }, { orders: [], next: 'b' }, { orders: [row], next: 'c' });
     expect(await readOn(read, 'start')).toEqual({ orders: [row], next: 'c' });
     expect(asked).toEqual(['start', 'a', 'b']);

@@ -35,7 +35,7 @@ describe('an event in a timeline', () => {
   const story = sampleStory();
   const lines = storyLines(story);
 
-  it('of each kind has a sentence of its own', () => {
+  it('is described by a sentence of its own for each kind of event', () => {
     expect(new Set(story.timeline.map(({ what }) => what))).toEqual(new Set(HAPPENINGS));
     for (const line of lines) {
       expect(line.sentence).not.toBe(line.what);
@@ -90,7 +90,7 @@ describe('an event in a timeline', () => {
     expect(ended({ outcome: 'TypeError' }).sentence).toContain('TypeError');
   });
 
-  it('a call without an end is under way, or its process died', () => {
+  it('a call without an end is shown as under way, or as a call whose process died', () => {
     const open = { attempt: 2, call: 'createOrder' };
     const story = sampleStory();
     story.attempts = story.attempts.map((each) => (each.attempt === 2 ? { ...each, endedAt: null } : each));
@@ -219,12 +219,12 @@ function withdrawn(): ShownOrder {
 }
 
 describe('the lines of a timeline', () => {
-  it('show the time since the previous line, unless it is the same moment', () => {
+  it('show the time since the previous line, unless both lines have the same moment', () => {
     const waits = storyLines(sampleStory()).map(({ waitMs }) => waitMs);
     expect(waits.slice(0, 6)).toEqual([undefined, 100, undefined, 12, 8, 40]);
   });
 
-  it('have unique keys that stay when lines are added in between', () => {
+  it('have unique keys that do not change when lines are added between them', () => {
     const story = sampleStory();
     const before = storyLines(story).map(({ key }) => key);
     expect(new Set(before).size).toBe(before.length);
@@ -255,7 +255,7 @@ describe('an hour of refusals by a POS', () => {
     foldTries(storyLines(storyOf(...errors))).map(({ sentence }) => sentence);
   const again = ['The order is sent to the POS', 'There was no usable answer'];
 
-  it('has one line for all attempts with the same answer between the first and the last', () => {
+  it('is shown in one line for all attempts with the same answer between the first and the last attempt', () => {
     const busy = Array.from({ length: 20 }, () => 'busy');
     expect(fold(...busy)).toEqual([...again, '18 more tries ended the same way', ...again]);
     expect(fold(...busy, 'closed', ...busy).filter((sentence) => sentence.includes('the same way'))).toHaveLength(2);
@@ -263,7 +263,7 @@ describe('an hour of refusals by a POS', () => {
     expect(many).toMatchObject({ waitMs: 59_000, more: ['within 17 min'] });
   });
 
-  it('has a line for each attempt if there are few', () => {
+  it('is shown in a line for each attempt if there are only a few', () => {
     expect(fold('busy', 'busy', 'busy', 'busy')).toEqual([...again, ...again, ...again, ...again]);
     expect(fold('busy', 'closed', 'busy', 'closed', 'busy', 'closed')).toHaveLength(12);
     expect(foldTries([])).toEqual([]);
@@ -279,7 +279,7 @@ describe('an hour of refusals by a POS', () => {
 describe('a short timeline', () => {
   const brief = (story = sampleStory()): Essential[] => essentials(foldTries(storyLines(story)), story);
 
-  it('has only what matters to an operator', () => {
+  it('shows only what matters to an operator', () => {
     expect(brief().map(({ sentence, notified }) => [sentence, ...(notified ? [notified.sentence] : [])])).toEqual([
       ['The platform signalled the order', 'Member notified: placed'],
       ['There was no usable answer'],
@@ -295,7 +295,7 @@ describe('a short timeline', () => {
     expect(JSON.stringify(brief())).not.toContain('8F2K');
   });
 
-  it('has a separate line for a notification much later than its status', () => {
+  it('shows a separate line for a notification that was sent much later than its status', () => {
     const story = sampleStory();
     story.live = story.live.map((each) =>
       each.sequence === 1 ? { ...each, appliedAt: '2027-01-31T18:00:11+00:00' } : each,

@@ -55,7 +55,7 @@ const read = (written: Record<string, unknown>, base: object = {}) =>
   readDraft(fields, { ...draftOf(fields, base), ...written } as ReturnType<typeof draftOf>, base);
 
 describe('the form of a schema', () => {
-  it('has an input for each setting: required ones first, and those with a default last', () => {
+  it('has an input for each setting: required settings come first, and settings with a default last', () => {
     const kinds = Object.fromEntries(fields.map(({ id, kind }) => [id, kind]));
     expect(kinds).toEqual({
       ordersUrl: 'url',
@@ -154,7 +154,7 @@ describe('typed settings', () => {
       ],
       /same left side/,
     ],
-  ])('are refused if they cannot be read: %s %j', (id, written, problem) => {
+  ])('are refused if a typed value cannot be read: %s %j', (id, written, problem) => {
     expect(read({ [id]: written }).problems[id]).toMatch(problem);
   });
 
@@ -184,7 +184,7 @@ describe('a change of a location', () => {
     patchOf({ ...edit, about: { ...edit.about, ...about }, settings: { ...edit.settings, ...settings } }, base, known)
       .patch;
 
-  it('sends only changed settings, and secrets only if they were typed', () => {
+  it('contains only changed settings, and secrets only if they were typed', () => {
     expect(patch({}, {})).toEqual({});
     expect(patch({ name: ' Süd ', groups: 'a\nb' }, {})).toEqual({ name: 'Süd' });
     expect(patch({}, { 'ids.delivery': '', itemMap: [['b', '3']] })).toEqual({
@@ -194,13 +194,13 @@ describe('a change of a location', () => {
     expect(patch({}, { secret: null })).toEqual({ settings: { secret: null } });
   });
 
-  it('to another POS sends all settings for it', () => {
+  it('contains all settings of the new POS if the POS changes', () => {
     const other = fieldsOf({ properties: { key: { ...TEXT, writeOnly: true } } });
     const to = { ...edit, integration: 'other', settings: { key: 'k' } };
     expect(patchOf(to, base, other).patch).toEqual({ integration: 'other', settings: { key: 'k' } });
   });
 
-  it('keeps the typed settings, and takes over what somebody else stored meanwhile', () => {
+  it('keeps the typed settings, and takes over what somebody else has stored since the form was opened', () => {
     const typed = { ...edit, about: { ...edit.about, name: 'Mine' }, settings: { ...edit.settings, secret: 'typed' } };
     const theirs = {
       ...base,
@@ -227,7 +227,7 @@ describe('a change of a location', () => {
 describe('an error in the form', () => {
   const issue = (path: string, says: string) => ({ path, received: 'string' as const, says });
 
-  it('is next to its input, or at the top if it belongs to none', () => {
+  it('is shown next to its input, or at the top if the error belongs to no input', () => {
     const ids = ['name', 'groups', ...idsOf(fields)];
     expect(
       problemsOf(
@@ -251,7 +251,7 @@ describe('an error in the form', () => {
     });
   });
 
-  it('disappears when its input changes, and only then', () => {
+  it('disappears only when its input changes', () => {
     const problems = { name: 'x', 'settings.a': 'y' };
     expect(withoutChanged(problems, { name: '1' }, { name: '2' })).toEqual({ 'settings.a': 'y' });
     expect(withoutChanged(problems, { a: '1', name: '1' }, { a: '2', name: '1' }, 'settings.')).toEqual({ name: 'x' });

@@ -67,7 +67,7 @@ describe('the axis of durations', () => {
     [[1], [0.5, 1, 2]],
     [[0.0001], [0.001, 0.002]],
     [[9_000], [3_600, 7_200]],
-  ])('for the values %j has the lines %j', (values, ticks) => {
+  ])('has the lines $1 for the values $0', (values, ticks) => {
     expect(durationTicks(values)).toEqual(ticks);
   });
 
@@ -95,13 +95,13 @@ describe('the lines of a chart', () => {
     ]);
   });
 
-  it('are sent orders, and each other outcome that occurred', () => {
+  it('are the sent orders and each other outcome that occurred', () => {
     const placements = { sent: [0, 0, 0], failed: [0, 0, 0], held: [0, 0, 0], in_doubt: [0, 2, 0] };
     expect(placementSeries(traffic({ placements })).map(({ name }) => name)).toEqual(['sent', 'in doubt']);
     expect(placementSeries(traffic()).map(({ name }) => name)).toEqual(['sent']);
   });
 
-  it('for p50 and p95 differ by dashes and not only by colour', () => {
+  it('differ for p50 and p95 by dashes and not only by colour', () => {
     const series = quantileSeries({ p50: [1, null, 2], p95: [3, null, 4] });
     expect(series.map(({ name, values, isDashed = false }) => ({ name, values, isDashed }))).toEqual([
       { name: 'median', values: [1, null, 2], isDashed: false },
@@ -131,7 +131,7 @@ describe('the summary of a chart', () => {
     ],
     // An unmatched webhook is not an error.
     [{ unmatched: [5, 0, 0], ignored: [5, 0, 0] }, '10, no errors.'],
-  ])('of webhooks %j is: %s', (webhooks, said) => {
+  ])('for the webhooks %j is "%s"', (webhooks, said) => {
     expect(describeWebhooks(traffic({ webhooks }))).toBe(said);
   });
 
@@ -146,19 +146,19 @@ describe('the summary of a chart', () => {
     [[0.3, 0.2, null], [2, 0.5, null], 'Last: median 200 ms, 95 % 500 ms; slowest 2.0 s at 18:00.'],
     [[0.3, 0.2, 1], [2, 0.5, 70], 'Last: median 1.0 s, 95 % 1 min.'],
     [[null, 0.2, null], [null, 0.5, null], 'Last: median 200 ms, 95 % 500 ms.'],
-  ])('of p50 %j and p95 %j is: %s', (p50, p95, said) => {
+  ])('for p50 %j and p95 %j is "%s"', (p50, p95, said) => {
     expect(describeQuantiles({ p50, p95 }, AT, time)).toBe(said);
   });
 
   it.each([
-    [undefined, '–'],
-    [0, '0 %'],
-    [0.0004, '< 0.1 %'],
-    [0.004, '0.4 %'],
-    [0.05, '5 %'],
-    [0.126, '13 %'],
-    [1, '100 %'],
-  ])('shows a share of %d as %s', (share, said) => {
+    ['that is missing', '–', undefined],
+    ['of 0', '0 %', 0],
+    ['of 0.0004', '< 0.1 %', 0.0004],
+    ['of 0.004', '0.4 %', 0.004],
+    ['of 0.05', '5 %', 0.05],
+    ['of 0.126', '13 %', 0.126],
+    ['of 1', '100 %', 1],
+  ])('shows a share %s as "%s"', (_what, said, share) => {
     expect(percent(share)).toBe(said);
   });
 

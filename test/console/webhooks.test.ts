@@ -27,7 +27,7 @@ describe('pretty JSON', () => {
     );
   });
 
-  it.each(['""', '7', '[]', '{}', ' [ ] ', 'null', '"a b"'])('of %s is the text itself', (text) => {
+  it.each(['""', '7', '[]', '{}', ' [ ] ', 'null', '"a b"'])('is the text itself for %s', (text) => {
     expect(prettyJson(text)).toBe(text.replaceAll(/\s+(?=[[\]]|$)|^\s+/g, ''));
   });
 
@@ -35,12 +35,12 @@ describe('pretty JSON', () => {
     expect(prettyJson(text)).toBeUndefined();
   });
 
-  it('of 20,000 nested brackets is shorter than 2 MB', () => {
+  it('is shorter than 2 MB for 20,000 nested brackets', () => {
     const deep = 20_000;
     expect(prettyJson('['.repeat(deep) + ']'.repeat(deep))?.length).toBeLessThan(2 * deep * 50);
   });
 
-  it('of a large body has all its values', () => {
+  it('has all values of a large body', () => {
     const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ id: i, name: 'Burger, "well done"' })));
     expect(JSON.parse(prettyJson(text) ?? '')).toEqual(JSON.parse(text));
   });
@@ -49,7 +49,7 @@ describe('pretty JSON', () => {
 describe('the filter of webhooks', () => {
   const none = { location: '', group: '', integration: '', outcome: '', oldToken: '', order: '', since: '', until: '' };
 
-  it('can be replayed as a whole only if the API accepts it', () => {
+  it('allows a replay of all matches only if the API accepts the filter', () => {
     expect(replayOf(none)).toMatchObject({ why: expect.stringContaining('outcome') });
     expect(replayOf({ ...none, location: 'club-1' })).toHaveProperty('why');
     expect(replayOf({ ...none, outcome: 'dropped', order: 'order-1' })).toHaveProperty('why');
@@ -109,7 +109,7 @@ describe('a replay of many webhooks', () => {
     return { asked, runs };
   }
 
-  it('runs in batches, each after the previous one, and adds up their outcomes', async () => {
+  it('runs in batches one after another, and adds up their outcomes', async () => {
     const { asked, runs } = await run();
     expect(asked).toEqual([
       { outcome: 'dropped', dryRun: true, limit: 100 },
@@ -128,7 +128,7 @@ describe('a replay of many webhooks', () => {
     });
   });
 
-  it('of chosen webhooks skips one that cannot be replayed, and continues after an error', async () => {
+  it('skips a chosen webhook that cannot be replayed, and continues after an error', async () => {
     const asked: string[] = [];
     const replay = async (webhookId: string): Promise<Replayed> => {
       asked.push(webhookId);

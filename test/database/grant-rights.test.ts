@@ -43,8 +43,8 @@ afterAll(async () => {
   await query(inject('postgresUrl'), `DROP ROLE "${owner}", "${service}", "${other}", "${single}"`);
 });
 
-describe('expediter migrate, with OWNER_DATABASE_URL', () => {
-  it('fails with the role to create if the owner may not create roles', async () => {
+describe('expediter migrate', () => {
+  it('fails and names the role to create if the owner may not create roles', async () => {
     expect(await migrate(service)).toEqual({
       code: 1,
       out: '',
@@ -70,7 +70,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(findings.map(({ check }) => check)).toEqual(expect.arrayContaining(['privileges', 'least privilege']));
   });
 
-  it('needs only one connection of its owner', async () => {
+  it('needs only one connection as the owner', async () => {
     await query(url, `CREATE ROLE "${single}" LOGIN CONNECTION LIMIT 1 IN ROLE "${owner}"`);
     expect(await runCli({ OWNER_DATABASE_URL: as(single), DATABASE_URL: as(service, PASSWORD) }, ['migrate'])).toEqual({
       code: 0,
@@ -100,7 +100,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     );
   });
 
-  it('fails with the name of the owner if that variable names another role', async () => {
+  it('fails and names the owner of the schema if OWNER_DATABASE_URL names another role', async () => {
     const database = new URL(url).pathname;
     const refused = await runCli(
       { OWNER_DATABASE_URL: as(other), DATABASE_URL: `postgres://${service}@127.0.0.1:1${database}` },
@@ -121,7 +121,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(await query(url, made)).toEqual([]);
   });
 
-  it('succeeds without a connection as the service if the owner may set the search_path of its role', async () => {
+  it("succeeds without a connection as the service if the owner may set the search_path of the service's role", async () => {
     await query(url, setPath.replace(/SET (.*) = .*/, 'RESET $1'));
     expect(await unreachable()).toEqual({
       code: 0,
@@ -134,7 +134,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect((await unreachable()).code).toBe(0);
   });
 
-  it('lets the role set its own search_path, or names the command for an administrator', async () => {
+  it("lets the service's role set its own search_path, or names the command for an administrator", async () => {
     await query(url, setPath.replace(/SET (.*) = .*/, 'RESET $1'));
     expect(await unreachable()).toEqual({
       code: 1,
@@ -162,7 +162,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(await query(as(service), `SELECT has_table_privilege('orders', 'INSERT') AS may`)).toEqual([{ may: true }]);
   });
 
-  it('revokes rights of an earlier version that are too wide', async () => {
+  it('revokes rights that an earlier version granted and that are too wide', async () => {
     await query(url, `GRANT INSERT, UPDATE ON audit, audit_outcomes, status_events TO "${service}"`);
     expect((await migrate(service)).code).toBe(0);
     const [may] = await query(
@@ -174,7 +174,7 @@ describe('expediter migrate, with OWNER_DATABASE_URL', () => {
     expect(may).toEqual({ ids: false, ends: false, history: false, actions: true });
   });
 
-  it('without that variable fails if a migration is missing, and names the variable', async () => {
+  it('fails without OWNER_DATABASE_URL if a migration is missing, and names the variable', async () => {
     const last = (await query(url, 'SELECT max(name) AS name FROM schema_migrations'))[0]?.['name'];
     expect((await runCli({ DATABASE_URL: as(service) }, ['migrate'])).code).toBe(0);
     await query(url, 'DELETE FROM schema_migrations WHERE name = $1', [last]);
@@ -255,7 +255,7 @@ describe("the service's role", () => {
     expect(await since('30')).toEqual(null);
   });
 
-  it('can create and drop partitions of webhooks, even if it has created a table of that name', async () => {
+  it('can create and drop partitions of webhooks, even if the role has a temporary table named webhooks', async () => {
     const client = new pg.Client(as(service));
     await client.connect();
     await client.query(`CREATE TEMP TABLE webhooks (day date); CREATE TEMP TABLE pg_inherits (inhparent oid);

@@ -199,7 +199,7 @@ describe('doctor on the environment', () => {
 });
 
 describe('doctor on the database', () => {
-  it('fails if Postgres cannot be reached, and skips the checks that need it', async () => {
+  it('fails if Postgres cannot be reached, and skips the checks that need Postgres', async () => {
     const nowhere = 'postgres://expediter:hunter2@127.0.0.1:9/expediter';
     const findings = await examine({ ...env, DATABASE_URL: nowhere }, ['database', 'clock', 'keys', 'locations']);
     expect(findings.map(({ part, state }) => [part, state])).toEqual([
@@ -212,7 +212,7 @@ describe('doctor on the database', () => {
     expect(JSON.stringify(findings)).not.toMatch(SECRETS);
   });
 
-  it("accepts a pooler that drops the connection's settings only if the role has them", async () => {
+  it("accepts a pooler that drops the connection's settings only if the role has the same settings", async () => {
     const pooler = await startPooler(postgres.url, { options: 'dropped' });
     onTestFinished(() => pooler.stop());
     const DATABASE_URL = pooler.through(env['DATABASE_URL'] ?? '');
@@ -314,7 +314,7 @@ describe('doctor on the database', () => {
     expect(await wrong('database')).toEqual([]);
   });
 
-  it('warns if the role has more rights than the service needs', async () => {
+  it("warns if the service's role has more rights than the service needs", async () => {
     expect(await wrong('database', { DATABASE_URL: postgres.url })).toEqual([
       warning('least privilege', /^the role is a superuser: /, /another role own the tables/),
     ]);
@@ -338,7 +338,7 @@ describe('doctor on the database', () => {
     await onAdmin('ALTER TABLE webhooks OWNER TO postgres');
   });
 
-  it('warns if the connection is not encrypted, or the certificate not verified', async () => {
+  it('warns if the connection is not encrypted, or if the certificate is not verified', async () => {
     // This machine, by an address that is none of its own.
     const at = (query = ''): string => `${env['DATABASE_URL']?.replace('127.0.0.1', '0.0.0.0')}${query}`;
     expect(await wrong('database', { DATABASE_URL: at() })).toEqual([
@@ -663,7 +663,7 @@ describe('doctor on the topic', () => {
     },
   );
 
-  it('fails if the service may not publish to the topic, without publishing', async () => {
+  it('fails if the service may not publish to the topic, and publishes nothing to find out', async () => {
     const before = system.pubsub.published('order-status').length;
     system.pubsub.faults.permissions = [];
     expect(await wrong('topic')).toEqual([failed('STATUS_TOPIC', /may not publish/, /roles\/pubsub\.publisher/)]);
@@ -984,7 +984,7 @@ describe('doctor on operators', () => {
     ]);
   });
 
-  it('warns if no person has the role admin, and of an OPERATOR_TOKEN that is refused because a person has it', async () => {
+  it('warns if no person has the role admin, and if OPERATOR_TOKEN is refused because a person has that role', async () => {
     const change = { OIDC_ISSUER: await issuerSaying({}), CONSOLE_URL };
     const grant = (roles: string, locations: string): Promise<unknown> =>
       system.query(
@@ -1025,7 +1025,7 @@ describe('doctor on operators', () => {
 });
 
 describe('doctor on the locations', () => {
-  it('reports locations that their POS refuses, without a webhook token, or with one that expires soon', async () => {
+  it('reports locations that their POS refuses, that have no webhook token, or whose token expires soon', async () => {
     await system.addLocation('club-2', { ...pos.settings, accessToken: 'hunter2' }, 'hubrise');
     await system.addLocation('club-3', { ordersUrl: 'http://127.0.0.1:9/' });
     const keys = parseSettingsKeys(String(env['SETTINGS_KEY']));
@@ -1046,7 +1046,7 @@ describe('doctor on the locations', () => {
     await system.query(`DELETE FROM locations WHERE location_id <> 'club-1'`);
   });
 
-  it('finds a location with closed tills ok, and says that they are closed', async () => {
+  it('judges a location with closed tills as ok, and says that the tills are closed', async () => {
     const closed = await startLightspeedK();
     servers.push(closed);
     closed.tills.salesPeriod = 'CLOSED';
@@ -1072,7 +1072,7 @@ describe('doctor on the locations', () => {
     ]);
   });
 
-  it('fails for a location that does not answer in 5 s, and skips locations for lack of time', async () => {
+  it('fails for a location that does not answer in 5 s, and skips locations for which no time is left', async () => {
     const url = await serve(() => {});
     for (let n = 0; n < 9; n++) {
       await system.addLocation(`hangs-${n}`, { ...pos.settings, baseUrl: url }, 'hubrise');

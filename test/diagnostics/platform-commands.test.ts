@@ -94,7 +94,7 @@ placedAt is not an RFC 3339 time with an offset, such as 2027-01-31T18:00:00Z
   expect(out).not.toMatch(PERSONAL);
 });
 
-it('platform check prints where a mapper threw, and its message only with --reveal', async () => {
+it("platform check prints where a mapper threw an error, and prints the error's message only with --reveal", async () => {
   const throwing = `export function toCanonicalOrder({ purchase }) {
     throw new TypeError('not ' + purchase.customer.firstName);
   }`;
@@ -306,7 +306,7 @@ describe('platform init', () => {
     return copy;
   };
 
-  it("drafts a module from the platform's schema that platform check can use", async () => {
+  it("drafts a module that platform check can use, from the platform's schema", async () => {
     // Feast gives its schema only to those that have the key.
     const refused = await runRefused(1, env, ['platform', 'init', '--out', join(folder, 'none.ts')]);
     expect(refused).toMatch(/does not give its schema: .*--header/);

@@ -63,7 +63,7 @@ it('provider check exits 1 for a private host that is not in ALLOW_PRIVATE_HOSTS
   }
 });
 
-it('provider check says that it tried nothing if the POS has no call for a check', async () => {
+it('provider check says that nothing was tried if the POS has no call for a check', async () => {
   await stage.addLocation('plain', { ordersUrl: 'http://127.0.0.1:9/orders' });
   const { code, out } = await check('plain');
   expect(code).toBe(0);

@@ -63,7 +63,7 @@ describe('the pages', () => {
     expect([...new Set(named)].map((target) => deadEnd('', target)).filter((each) => each !== undefined)).toEqual([]);
   });
 
-  it('in docs are all linked from docs/README.md or, for a POS, from README.md', () => {
+  it('are all linked: a page of docs from docs/README.md, and the page of a POS from README.md', () => {
     const linksOf = (page: string): string[] =>
       [...read(page).matchAll(/\]\(([^)#]+)\)/g)].map(([, target = '']) => join(dirname(page), target));
     // The page of a POS is listed once, in the README's table of integrations.

@@ -17,8 +17,8 @@ const promises = (section.split(/^## /m, 1)[0] ?? '')
 /** A test, by the beginning of its title. */
 const TEST = /\[`([^`]+)`\]\((test\/[\w/.-]+\.ts)\)/g;
 
-describe('each promise of SECURITY.md', () => {
-  it('is one of more than 50', () => {
+describe('a promise of SECURITY.md', () => {
+  it('is read by this test together with more than 50 others', () => {
     expect(promises.length).toBeGreaterThan(50);
     expect(promises.flatMap((item) => [...item.matchAll(TEST)]).length).toBeGreaterThanOrEqual(75);
   });

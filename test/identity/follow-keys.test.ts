@@ -53,7 +53,7 @@ describe('keys of follow tokens', () => {
     ['has another alg of RSA', { ...rsa.open, alg: 'PS256' }, 'has an "alg" that is not RS256'],
     ['has the alg of another kind', { ...rsa.open, alg: 'HS256' }, 'has an "alg" that is not RS256'],
     ['has a kid that is not a text', { ...rsa.open, kid: 7 }, 'has a "kid" that is not a string'],
-  ])('are refused without showing the key if one %s', (_what, wrong, message) => {
+  ])('are refused, without showing the key, if one of them %s', (_what, wrong, message) => {
     const whole = (): unknown => parse({ ...ec.open, kid: 'k-1' }, { kid: 'k-2', ...wrong });
     expect(whole).toThrow(`key 2 ${message}`);
     const said = String(attempt(whole));
@@ -62,7 +62,7 @@ describe('keys of follow tokens', () => {
     }
   });
 
-  it('are read without those for encryption', () => {
+  it('are read without the keys for encryption', () => {
     expect(parse({ ...ec.open, kid: 'k-1' }, { ...rsa.open, use: 'enc' }).map(({ kid }) => kid)).toEqual(['k-1']);
     expect(() => parse({ ...rsa.open, use: 'enc' })).toThrow('is not a JWK Set with keys');
     // The number is the place in the set.
@@ -70,7 +70,7 @@ describe('keys of follow tokens', () => {
     expect(() => parse({ ...rsa.open, use: 'enc' }, { ...ec.open, kid: 'a' }, oct(32))).toThrow('key 3 needs a "kid"');
   });
 
-  it('are refused without different kids', () => {
+  it('are refused unless each key has a kid of its own', () => {
     const [one, other] = [oct(32), oct(32)];
     expect(parse(one)).toHaveLength(1);
     expect(() => parse({ ...one, kid: 'a' }, other)).toThrow('key 2 needs a "kid" that no other');
@@ -84,7 +84,7 @@ describe('keys of follow tokens', () => {
     },
   );
 
-  it.each(['7', 'null', '[]', '"secret"'])('are refused if one is not an object: %s', (text) => {
+  it.each(['7', 'null', '[]', '"secret"'])('are refused if one key is not an object: %s', (text) => {
     expect(() => parseFollowKeys(`{"keys":[${text}]}`)).toThrow(/^key 1 is not of a supported kind/);
   });
 });

@@ -94,19 +94,19 @@ async function refused(token: string | undefined, reason: RegExp = /./): Promise
 }
 
 describe('a follow token', () => {
-  it.each(signers)('of $alg is accepted with its order and its expiry', async (signer) => {
+  it.each(signers)('is accepted with its order and its expiry if it is signed with $alg', async (signer) => {
     const follow = { serviceOrderId: 'o-1', expiresAt: new Date((claims.exp + 30) * 1000) };
     expect(await byKeys(signFollowToken(signer, claims))).toEqual(follow);
     if (signer !== hs256) expect(await byUrl(signFollowToken(signer, claims))).toEqual(follow);
   });
 
-  it('of HS256 is refused if the keys are from a URL, even if its secret is among them', async () => {
+  it('is refused if it is signed with HS256 and the keys are from a URL, even if its secret is among the keys', async () => {
     jwks.keys = { keys: signers.map(({ jwk }) => jwk) };
     expect(await refusal(byUrl, signFollowToken(hs256, claims))).toMatch(/"alg".* not allowed/);
     expect(jwks.hits).toBe(0);
   });
 
-  it('without a kid is accepted if only one key has its algorithm', async () => {
+  it("is accepted without a kid if only one key has the token's algorithm", async () => {
     const one = signFollowToken(es256, claims, { kid: undefined });
     expect(await byKeys(one)).toMatchObject({ serviceOrderId: 'o-1' });
     expect(await byUrl(one)).toMatchObject({ serviceOrderId: 'o-1' });
@@ -159,7 +159,7 @@ describe('a follow token', () => {
     iat: [MARKER, null],
   };
   it.each(Object.entries(wrongClaims).flatMap(([name, values]) => values.map((value) => [name, value])))(
-    'is refused with %s %j',
+    'is refused with the claim %s %j',
     async (name, value) => {
       await refused(signFollowToken(eddsa, { ...claims, [name as string]: value }), new RegExp(name as string));
     },
@@ -222,7 +222,7 @@ describe('a follow token', () => {
     }
   });
 
-  it('over 4 kB is refused without fetching keys, and so is a text that is not a JWT', async () => {
+  it('is refused without fetching keys if it is over 4 kB or not a JWT', async () => {
     const long = { ...claims, more: 'x'.repeat(2_800) };
     expect(signFollowToken(eddsa, long).length).toBeLessThan(4096);
     expect(await byKeys(signFollowToken(eddsa, long))).toMatchObject({ serviceOrderId: 'o-1' });

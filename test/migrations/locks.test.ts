@@ -75,7 +75,7 @@ async function wrongIn(client: pg.Client, sql: string): Promise<string[]> {
   return wrong;
 }
 
-it('no migration since the baseline reads or rewrites a large table while it holds its lock', async () => {
+it('no migration since the baseline reads or rewrites a large table while it holds the lock of that table', async () => {
   const names = (await readdir(MIGRATIONS)).filter((file) => file.endsWith('.sql')).sort();
   const [baseline = '', ...later] = names;
   const dir = await mkdtemp(join(tmpdir(), 'baseline-'));

@@ -108,7 +108,7 @@ describe('a migration', () => {
     expect(await migrated).toEqual(['9001-column']);
   });
 
-  it('fails with an explanation and without changes if it never gets the lock', async () => {
+  it('fails with an explanation and changes nothing if the migration never gets the lock', async () => {
     const before = await columns();
     await writeFile(join(dir, '9001-column.sql'), 'ALTER TABLE orders ADD COLUMN one text;');
     await client.query('BEGIN; LOCK TABLE orders IN ACCESS SHARE MODE');
@@ -119,7 +119,7 @@ describe('a migration', () => {
     expect(await columns()).toEqual(before);
   });
 
-  it('builds an index on an old table while others write it', async () => {
+  it('builds an index on an old table while others write to the table', async () => {
     await writeFile(join(dir, '9001-index.sql'), 'CREATE INDEX IF NOT EXISTS orders_by_reason ON orders (reason);');
     await client.query(`BEGIN; UPDATE orders SET reason = NULL`);
     const migrated = migrate(url, { dir });
@@ -138,7 +138,7 @@ describe('a migration', () => {
     expect(await isValid('orders_by_reason')).toBe(true);
   });
 
-  it('builds an index again whose build was interrupted', async () => {
+  it('builds an index again if its build was interrupted', async () => {
     const interrupted = new pg.Client(url);
     await interrupted.connect();
     await client.query(`BEGIN; UPDATE orders SET reason = NULL`);
@@ -195,7 +195,7 @@ describe('a database whose rows came by logical replication, without sequences',
   });
 });
 
-it('every table has a replica identity, so that its rows can be changed while it is published', async () => {
+it('every table has a replica identity, so that its rows can be changed while the table is published', async () => {
   const url = await createDatabase();
   const lacking = await queryOnce(
     url,
@@ -245,7 +245,7 @@ describe('a version of the service', () => {
     expect(cli).toEqual({ code: 1, out: '', error: expect.stringMatching(refusal) });
   });
 
-  it('refuses a schema that lacks one of its migrations, even if it has a newer one', async () => {
+  it('refuses a schema that lacks a migration of this version, even if the schema has a newer migration', async () => {
     const last = (await namesIn(MIGRATIONS)).at(-1) ?? '';
     await pool.query('DELETE FROM schema_migrations WHERE name = $1', [last]);
     await record('9999-of-the-next');
@@ -253,7 +253,7 @@ describe('a version of the service', () => {
   });
 });
 
-describe('a running process when a migration changes the columns of its prepared statements', () => {
+describe('a migration that changes the columns of prepared statements', () => {
   let system: System;
   let pos: Pos;
   let dir: string;
@@ -264,7 +264,7 @@ describe('a running process when a migration changes the columns of its prepared
   });
   afterAll(() => Promise.all([system?.stop(), pos?.stop(), rm(dir, { recursive: true, force: true })]));
 
-  it('continues to place orders and to apply webhooks', async () => {
+  it('lets a running process continue to place orders and to apply webhooks', async () => {
     const url = await system.webhookUrl('club-1');
     const goesItsWay = async (): Promise<void> => {
       const { serviceOrderId } = await system.placeOrder();

@@ -194,7 +194,7 @@ describe.each(recordings)('with the data of version %s', (version) => {
     }
   });
 
-  it('its operator token, session, grant and audit still work', async () => {
+  it('the operator token, session, grant and audit still work', async () => {
     const headers = { cookie: known.cookie, ...OWN_PAGE };
     expect((await sendAsIs(system.urls[0] ?? '', '/console/api/orders', { headers })).status).toBe(200);
     const other = { cookie: `${known.cookie}x`, ...OWN_PAGE };
@@ -207,7 +207,7 @@ describe.each(recordings)('with the data of version %s', (version) => {
     expect(actions).toEqual(expect.arrayContaining(recorded('audit').map(({ action }) => action)));
   });
 
-  it('its webhook token and the encrypted settings of a location still work', async () => {
+  it('the webhook token and the encrypted settings of a location still work', async () => {
     const report = { serviceOrderId: 'completed', status: 'completed' };
     expect(await send('club-1', report)).toEqual({ status: 200, outcome: 'duplicate' });
     // The settings have the secret, and it counts.

@@ -147,7 +147,7 @@ describe('a measurement of the backlog', () => {
   afterAll(() => pool.end());
   const sample = (from = pool): ReturnType<typeof sampleBacklog> => sampleBacklog(from, { PLACEMENT_DEADLINE_S: 1800 });
 
-  it('does not happen during a scrape, which opens no connection', async () => {
+  it('does not happen during a scrape, and the scrape opens no connection', async () => {
     const pools = openDatabase(databaseUrl, 5, () => {});
     const metrics = createMetrics({
       integrations: ['standard'],
@@ -182,13 +182,13 @@ describe('a measurement of the backlog', () => {
     await Promise.all([main.end(), flushPool.end()]);
   });
 
-  it('has only zeros in an empty database', async () => {
+  it('gives only zeros for an empty database', async () => {
     const { actions, silent, lasts, kitchens, groups, ...counts } = await sample();
     expect({ silent, lasts, kitchens, groups }).toEqual({ silent: {}, lasts: {}, kitchens: {}, groups: [] });
     expect(Object.entries({ ...actions, ...counts }).filter(([, count]) => count !== 0)).toEqual([]);
   });
 
-  it('reads indexes up to a limit, however many orders are stored', async () => {
+  it('reads indexes only up to a limit, however many orders are stored', async () => {
     // So many that reading all to sort them costs more than the index does.
     await pool.query(
       `INSERT INTO placements (service_order_id, location_id, state, deadline_at, finished_at)

@@ -47,7 +47,7 @@ it('any other error is logged with its message, code and stack, and without its 
   expect(line.err).not.toHaveProperty('request');
 });
 
-it('a request is logged with its method only, because its URL has the token', () => {
+it('a request is logged only with its method, because the URL has the token', () => {
   expect(logOf({ req: { method: 'POST', url: '/webhook/x/y?token=secret' } })).not.toContain('secret');
 });
 

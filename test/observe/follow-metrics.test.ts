@@ -64,7 +64,7 @@ it('another process shows that a member is watching, until the process with the 
   expect(await isWatching()).toBe(false);
 });
 
-it('the log has only the problems of streams, and at most 20 equal lines of them', () => {
+it('the log has a line for a stream only if the stream has a problem, and at most 20 lines with the same text', () => {
   const lines: string[] = [];
   const write =
     (level: string) =>

@@ -16,7 +16,7 @@ const tokens = (): Promise<Record<string, unknown>[]> =>
 const heard = (): Promise<Record<string, unknown>[]> => system.query('SELECT * FROM location_last_seen');
 const isNow = (at: unknown): boolean => Math.abs(Number(at) - Date.now()) < 60_000;
 
-it('at its stop a process stores when a location last sent a webhook, and with which token', async () => {
+it('a process that stops stores when each location last sent a webhook, and with which token', async () => {
   const [used, unused] = [await system.webhookUrl('club-1'), await system.webhookUrl('club-1')];
   expect(unused).not.toBe(used);
   expect((await post(used, { eventType: 'menu.changed' })).status).toBe(200);

@@ -82,7 +82,7 @@ describe('the log line of a webhook', () => {
     expect(system.logged.join('')).not.toContain('Ada');
   });
 
-  it('has the trace of the request, if it is valid', async () => {
+  it('has the trace of the request if the trace is valid', async () => {
     const tracedBy = async (headers: Record<string, string>): Promise<unknown> => {
       const [line] = await linesAbout('webhook', () => post(url, { eventType: 'x' }, headers));
       return line?.['trace'];
@@ -118,7 +118,7 @@ describe('the log line of a webhook', () => {
     expect(system.logged.join('')).not.toMatch(/made-up|somewhere/);
   });
 
-  it('is written for a few of many refused webhooks, with the number of the others', async () => {
+  it('is written for only a few of many refused webhooks, with the number of the others', async () => {
     const wrong = `${system.urls[0]}/webhook/standard/club-1?token=wrong`;
     system.logged.length = 0;
     const began = performance.now();
@@ -147,7 +147,7 @@ describe('the log line of a webhook', () => {
   });
 });
 
-describe('the log lines of an order, one for the signal and one for each attempt', () => {
+describe("the log lines of an order's signal and attempts", () => {
   it('have the order, location, integration, outcome and both times', async () => {
     let serviceOrderId = '';
     const [sent] = await linesAbout('order sent', async () => {
@@ -174,7 +174,7 @@ describe('the log lines of an order, one for the signal and one for each attempt
     });
   });
 
-  it('are one error for a held order, however often it is tried', async () => {
+  it('are one error for a held order, however often the order is tried', async () => {
     let serviceOrderId = '';
     const [line] = await linesAbout('order held: needs an operator', async () => {
       serviceOrderId = await place({ locationId: 'not-configured' });

@@ -141,7 +141,7 @@ describe('the metrics count a webhook', () => {
     await counts('expediter_webhooks_dropped_total', labels, () => post(url, 'no JSON'));
   });
 
-  it('with its duration, and its batch with size and duration', async () => {
+  it('with its duration, and count its batch with size and duration', async () => {
     const before = await now();
     await counts(
       'expediter_webhook_duration_seconds_count',
@@ -202,7 +202,7 @@ describe('the metrics of an order', () => {
     expect(took('expediter_live_lag_seconds_sum', { way: 'topic' })).toBeGreaterThan(0);
   });
 
-  it('count a signal without an order id as poison, and one without a valid token as unauthorized', async () => {
+  it('count a signal without an order id as poison, and a signal without a valid token as unauthorized', async () => {
     const token = await system.pubsub.signPushToken({
       aud: 'https://expediter.test/pubsub/push',
       email: 'push@test-project.iam.gserviceaccount.com',
@@ -231,7 +231,7 @@ describe('the metrics of an order', () => {
     await counts('expediter_placement_attempts_total', labels, place);
   });
 
-  it('count a held order once, however often it is tried', async () => {
+  it('count a held order once, however often the order is tried', async () => {
     const labels = { integration: 'unknown', outcome: 'held' };
     let serviceOrderId = '';
     await counts('expediter_placements_total', labels, async () => {
@@ -246,7 +246,7 @@ describe('the metrics of an order', () => {
     expect((await now()).value('expediter_placements_total', labels)).toBe(before);
   });
 
-  it('count an order that fails, and one that is in doubt', async () => {
+  it('count an order that fails, and an order that is in doubt', async () => {
     pos.behave = () => ({ status: 422 });
     await counts('expediter_placements_total', { integration: 'standard', outcome: 'failed' }, () =>
       counts('expediter_placement_causes_total', { outcome: 'failed', cause: 'pos_rejected_order' }, place),
@@ -259,7 +259,7 @@ describe('the metrics of an order', () => {
     );
   });
 
-  it('count an order that stays in doubt once, however often it is tried', async () => {
+  it('count an order that stays in doubt only once, however often the order is tried', async () => {
     pos.behave = ({ attempt }) => (attempt <= 2 ? 'drop-answer' : undefined);
     const labels = { integration: 'standard', outcome: 'in_doubt' };
     await counts('expediter_placements_total', labels, async () => {

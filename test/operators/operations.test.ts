@@ -349,7 +349,7 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     },
   );
 
-  it('is answered to an operator of another location like one about an unknown id', async () => {
+  it('is answered to an operator of another location as if the id were unknown', async () => {
     const answer = await ask(elsewhere, operation, right());
     if (idNames(operation).length > 0 && of !== 'all' && of !== 'none') {
       const none = await ask(elsewhere, operation, { ...right(), ...pathOf(operation, missing) });
@@ -385,23 +385,26 @@ describe.each(withApi)('$id over HTTP', (operation) => {
     ...['nobody-knows'].map((name) => ({ name, value: SECRET })),
   ].filter(({ name }) => name !== 'nobody-knows' || operation.query !== undefined || operation.body !== undefined);
 
-  it.each(wrong)('is answered 400 for a wrong $name, with its name and without its value', async ({ name, value }) => {
-    const logged = stage.logged.length;
-    const { written, woken } = await effectOf(async () => {
-      const input = { ...right(), [name]: value };
-      const { status, text } = await ask(admin, operation, input);
-      expect(status).toBe(400);
-      expect(text).toContain(name);
-      expect(text).not.toContain('hunter2');
-    });
-    expect({ written, woken }).toEqual({ written: [], woken: 0 });
-    expect(
-      stage.logged
-        .slice(logged)
-        .join('\n')
-        .replaceAll(/"url":"[^"]*"/g, ''),
-    ).not.toContain('hunter2');
-  });
+  it.each(wrong)(
+    'is answered 400 for a wrong $name: the answer has the name and not the value',
+    async ({ name, value }) => {
+      const logged = stage.logged.length;
+      const { written, woken } = await effectOf(async () => {
+        const input = { ...right(), [name]: value };
+        const { status, text } = await ask(admin, operation, input);
+        expect(status).toBe(400);
+        expect(text).toContain(name);
+        expect(text).not.toContain('hunter2');
+      });
+      expect({ written, woken }).toEqual({ written: [], woken: 0 });
+      expect(
+        stage.logged
+          .slice(logged)
+          .join('\n')
+          .replaceAll(/"url":"[^"]*"/g, ''),
+      ).not.toContain('hunter2');
+    },
+  );
 
   when(operation.body !== undefined && !NEEDS_NO_BODY.test(operation.id))(
     'is answered 400 for an empty or missing body',

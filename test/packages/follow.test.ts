@@ -132,7 +132,7 @@ describe('the updates that the page gets', () => {
   ].join('');
 
   it.each(['\n', '\r\n', '\r'])(
-    'are the same wherever the stream is cut into pieces, with lines that end in %j',
+    'are the same for lines that end in %j, wherever the stream is cut into pieces',
     async (eol) => {
       const bytes = Buffer.from(story.replaceAll('\n', eol));
       const inPieces = (...pieces: Uint8Array[]): Response =>
@@ -217,7 +217,7 @@ describe('the updates that the page gets', () => {
     await until(() => vi.mocked(console.error).mock.calls.length === 4);
   });
 
-  it('end when the page stops the stream, even if others have already arrived', async () => {
+  it('end when the page stops the stream, even if more updates have already arrived', async () => {
     begin([saying(snapshot(1), message(2), EXPIRED, END)], {
       onUpdate({ sequence }) {
         told.push(sequence);
@@ -232,9 +232,9 @@ describe('the updates that the page gets', () => {
   });
 
   it.each([
-    ['end', saying(snapshot(6), END, message(7))],
-    ['204', refusing(204)],
-  ])('end with `ended` after %s, without another request', async (_, play) => {
+    ['the event `end`', saying(snapshot(6), END, message(7))],
+    ['an answer 204', refusing(204)],
+  ])('stop after %s: the page gets `ended`, and sends no more requests', async (_, play) => {
     begin([play]);
     await until(() => told.at(-1) === 'ended' && requests.open === 0);
     page.dispatchEvent(new Event('online'));
@@ -258,7 +258,7 @@ describe("the client's token", () => {
     expect(token).toHaveBeenCalledOnce();
   });
 
-  it('is replaced within a second when it expires, without a missing update', async () => {
+  it('is replaced within a second when it expires, and no update is missing', async () => {
     const tokens = ['one', 'two'];
     begin([saying(snapshot(1), EXPIRED), saying(message(2))], { token: async () => String(tokens.shift()) });
     await untilAsked(1);
@@ -282,7 +282,7 @@ describe("the client's token", () => {
     expect(told).toEqual(['late']);
   });
 
-  it('is requested again after a pause if the platform gives none', async () => {
+  it('is requested again after a pause if the platform gives no token', async () => {
     let given = 0;
     begin([saying(snapshot(1))], {
       token() {
@@ -302,7 +302,7 @@ describe("the client's token", () => {
 });
 
 describe("the client's connection", () => {
-  it('is opened again after the pause that the service asks for, without a message to the page', async () => {
+  it('is opened again after the pause that the service asks for, and the page gets no message', async () => {
     begin([closing('retry: 3000\n\n', snapshot(1)), saying(message(2))]);
     await untilTold(2);
     await pass(2_750);
@@ -325,7 +325,7 @@ describe("the client's connection", () => {
     expect(after - before).toBeLessThan(3_000);
   });
 
-  it('that cannot be opened is tried after growing pauses of up to a minute, with `late` after 5 s', async () => {
+  it('that cannot be opened is tried after growing pauses of up to a minute, and the page gets `late` after 5 s', async () => {
     begin([cutting]);
     await pass(4_750);
     expect(told).toEqual([]);
@@ -336,7 +336,7 @@ describe("the client's connection", () => {
     expect(pauses.slice(0, 8)).toEqual([2, 4, 8, 16, 32, 60, 60, 60]);
   });
 
-  it.each(['online', 'visibilitychange'])('is tried at once when the page becomes %s', async (name) => {
+  it.each(['online', 'visibilitychange'])('is tried at once when the page gets the event %s', async (name) => {
     begin([cutting]);
     await pass(40_000);
     plays = [saying(snapshot(1))];
@@ -351,7 +351,7 @@ describe("the client's connection", () => {
     expect(asked).toHaveLength(before + 1);
   });
 
-  it('is replaced after 45 s of silence with `late`, and a heartbeat prevents that', async () => {
+  it('is replaced after 45 s of silence, and the page gets `late`; a heartbeat prevents both', async () => {
     let response: ServerResponse | undefined;
     begin([(each) => (response = stream(each)).write(snapshot(1)), saying(message(2))]);
     await untilTold(2);
@@ -366,7 +366,7 @@ describe("the client's connection", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('is replaced if it is not answered within 45 s', async () => {
+  it('is replaced if the service does not answer within 45 s', async () => {
     begin([() => {}, saying(snapshot(1))]);
     await pass(44_000);
     expect(asked).toHaveLength(1);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { PubsubConnection } from '../../src/pubsub/pubsub-connection.ts';
 import { gatherMessages } from '../../src/pubsub/gather-messages.ts';
 
-it('messages are sent in one request, and each alone if Pub/Sub refuses the request', async () => {
+it('messages are sent in one request, and one by one if Pub/Sub refuses that request', async () => {
   const requests: string[][] = [];
   const publish = async ({ messages }: { messages: { data: Buffer }[] }): Promise<[object]> => {
     const texts = messages.map(({ data }) => data.toString());

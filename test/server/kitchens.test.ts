@@ -150,7 +150,7 @@ it('the kitchen of a POS that does not answer is published as unreachable', asyn
 });
 
 describe('an operator', () => {
-  it('makes a kitchen busy and ends that, and the audit has both', async () => {
+  it('makes a kitchen busy and ends its busy time, and the audit has both actions', async () => {
     const about = { extraMinutes: 20, minutes: 60, reason: 'One cook is ill' };
     const made = await operator.send('PUT', `/locations/${locationId}/busy`, about);
     expect(made.body).toMatchObject({ state: 'busy', source: 'operator', extraMinutes: 20, reason: about.reason });
@@ -188,7 +188,7 @@ describe('GET /availability', () => {
       headers: { authorization: `Bearer ${AVAILABILITY_TOKEN}`, ...headers },
     });
 
-  it('answers with existing kitchens, and with 304 until one changes', async () => {
+  it('answers with the existing kitchens, and answers 304 until a kitchen changes', async () => {
     const query = `?locations=${locationId},nowhere`;
     const first = await get(query);
     expect(first.status).toBe(200);
@@ -241,7 +241,7 @@ describe('GET /availability', () => {
     expect(system.logged.join()).not.toContain(AVAILABILITY_TOKEN);
   });
 
-  it('does not exist without a token of its own', () => {
+  it('is not a route of the service without AVAILABILITY_TOKEN', () => {
     const app = { database: {}, observability: {}, providers: {}, pubsub: {} };
     const { endpoint } = kitchensModule(app as never, {} as never, { breaker: {} as never });
     expect(endpoint).toBeUndefined();

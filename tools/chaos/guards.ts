@@ -645,7 +645,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'the days of the audit are those of the owner': {
     edits: { 'days-of-owner': NEVER },
-    noticedBy: vitest('test/database/grant-rights.test.ts', 'expediter migrate, with OWNER_DATABASE_URL'),
+    noticedBy: vitest('test/database/grant-rights.test.ts', 'expediter migrate'),
   },
   'an integrator changes only their own groups': {
     edits: { 'groups-within-scope': NEVER },

@@ -12,14 +12,14 @@ const inMs = (status: Answer['status'], tookMs: number): Answer => ({
 });
 
 describe('an answer outside the contract', () => {
-  it.each([401, 413, 404, 400, 204])('with status %i is a complaint during any faults', (status) => {
+  it.each([401, 413, 404, 400, 204])('is a complaint if its status is %i, during any faults', (status) => {
     expect(checkAnswers(answered(200, status, 500), new Set(['kill', 'roll']))).toEqual([
       `1 webhooks were answered ${status}`,
     ]);
   });
 
   it.each([502, 503, 'timeout'] as const)(
-    '(%s) is a complaint if processes are replaced, but not if one is killed',
+    'is a complaint (%s) if processes are replaced, but not if a process is killed',
     (status) => {
       expect(checkAnswers(answered(200, status), new Set(['roll']))).toEqual([`1 webhooks were answered ${status}`]);
       expect(checkAnswers(answered(200, status), new Set(['roll', 'kill']))).toEqual([]);
@@ -41,12 +41,12 @@ describe('a late answer', () => {
     expect(checkPace(answered(200, 500), away, 1)).toBeUndefined();
   });
 
-  it('is no complaint while processes stand still as well', () => {
+  it('is no complaint while processes also stand still', () => {
     expect(checkPace(oneLate, new Set(['away', 'freeze']), 1)).toBeUndefined();
   });
 });
 
-it('the share of accepted webhooks is that of answers with 200 in time', () => {
+it('the share of accepted webhooks is the share of answers with 200 in time', () => {
   expect(known200([...answered(200, 200, 200, 500, 'timeout'), inMs(200, 1_501)])).toBe(0.5);
   expect(known200(answered(200, 200, 500))).toBe(0.666_666);
   expect(known200([])).toBe(1);

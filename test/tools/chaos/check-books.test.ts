@@ -284,7 +284,7 @@ const breakages: [string, Partial<Books>, (world: World) => unknown][] = [
   ['a token opened another location', { crossLocation: 1 }, ({ served, order }) => served.trespasses.push(order)],
 ];
 
-it.each(breakages)('if $0, the check counts $1', async (_, expected, damage) => {
+it.each(breakages)('if %s, the check counts %j', async (_, expected, damage) => {
   const world = await allWell();
   await damage(world);
   expect(await counts(world)).toEqual(expected);

@@ -6,10 +6,13 @@ it.each([
   [2, { applied: 1, stale: 1 }, 'became {"applied":1,"stale":1}'],
   [2, { applied: 1, missing: 1 }, 'became {"applied":1,"missing":1}'],
   [2, { duplicate: 2 }, 'became {"duplicate":2}'],
-])('the demo reports an outage after which %d accepted webhooks had the outcomes %j', (accepted, outcomes, told) => {
-  expect(checkOutage({ accepted, outcomes })).toContain(told);
-});
+])(
+  'the demo reports a broken promise if %d webhooks were accepted during the outage and had the outcomes %j',
+  (accepted, outcomes, told) => {
+    expect(checkOutage({ accepted, outcomes })).toContain(told);
+  },
+);
 
-it('the demo reports no outage after which all accepted webhooks are applied or ignored', () => {
+it('the demo reports no broken promise if all accepted webhooks were applied or ignored', () => {
   expect(checkOutage({ accepted: 3, outcomes: { applied: 2, ignored: 1 } })).toBeUndefined();
 });

@@ -21,11 +21,14 @@ describe('--pos', () => {
     ['none', 'export const name = 1', 'exports no function'],
     ['several', 'export function start() {} export function stop() {}', 'exports several functions'],
     ['broken', 'not {', 'cannot be loaded'],
-  ])('uses the only function that a module exports, or else fails: %s', async (name, text, problem) => {
-    const path = join(folder, `${name}.mjs`);
-    await writeFile(path, text);
-    const found = await loadSimulator(path).catch((error: unknown) => error as Error);
-    if (problem === undefined) expect(found).toHaveProperty('name', 'start');
-    else expect(found).toMatchObject({ message: expect.stringContaining(`--pos: ${path} ${problem}`) as string });
-  });
+  ])(
+    'uses the only function that a module exports, or fails if there is not exactly one: %s',
+    async (name, text, problem) => {
+      const path = join(folder, `${name}.mjs`);
+      await writeFile(path, text);
+      const found = await loadSimulator(path).catch((error: unknown) => error as Error);
+      if (problem === undefined) expect(found).toHaveProperty('name', 'start');
+      else expect(found).toMatchObject({ message: expect.stringContaining(`--pos: ${path} ${problem}`) as string });
+    },
+  );
 });

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { deleteDemoDatabase } from '../../../tools/demo/prepare-demo-database.ts';
 import { startPostgres } from '../../../world/postgres/start-postgres.ts';
 
-it('the database of a demo is deleted for the next one, but not while that demo runs', async () => {
+it('the database of a demo is deleted for the next demo, but not while the first demo runs', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'demo-'));
   const data = join(dir, 'postgres');
   const postgres = await startPostgres({ dir: data });

@@ -18,7 +18,7 @@ const renew = (token: string): Promise<Response> =>
   fetch(`${tracker.url}/follow-token`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
 
 describe('the tracker page', () => {
-  it('is at /guest for the newest order, which answers 404 before there is an order', async () => {
+  it('is at /guest for the newest order, and /guest answers 404 before there is an order', async () => {
     const ask = () => fetch(`${tracker.url}/guest`, { redirect: 'manual' });
     expect((await ask()).status).toBe(404);
     tracker.newest = () => 'order-2';
@@ -27,7 +27,7 @@ describe('the tracker page', () => {
     expect([status, headers.get('location')]).toEqual([302, expect.stringContaining('/track#ey')]);
   });
 
-  it('has a content security policy and sends no Referer, like everything that it loads', async () => {
+  it('has a content security policy and sends no Referer, and so does everything that the page loads', async () => {
     const page = await (await fetch(`${tracker.url}/track`)).text();
     expect(page).toContain('content="http://127.0.0.1:9/follow"');
     const loaded = [...page.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path = '']) => path);
@@ -65,7 +65,7 @@ describe('a follow token', () => {
     expect((payload.exp ?? 0) * 1000 - Date.now()).toBeLessThanOrEqual(600_000);
   });
 
-  it('can be renewed for the same order, until a day after its end', async () => {
+  it("can be renewed for the same order, until a day after the order's end", async () => {
     const token = await tokenOf('order-1');
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 24 * HOUR_MS });
     const answer = await renew(token);
