@@ -164,7 +164,7 @@ describe('an order for Deliverect', () => {
     ['delivery', 'platform', { courier: 'club', tip: 0, driverTip: 300 }],
     ['pickup', 'platform', { courier: 'restaurant', tip: 300 }],
   ] as const)(
-    'for a %s delivered by %s, names the courier and gives the tip to the one who delivers',
+    'names the courier and gives the tip to the one who delivers: a %s delivered by %s',
     (type, deliveredBy, named) => {
       const { courier, tip, driverTip } = written(orderOf({ type }), { deliveredBy, channelName: 'club' });
       expect({ courier, tip, driverTip }).toEqual(named);
@@ -286,7 +286,7 @@ describe('an order for Deliverect', () => {
     ['sooner', '2026-01-31T18:40:00Z', '2026-01-31T18:50:00Z'],
     ['later', '2026-01-31T18:55:00Z', '2026-01-31T18:55:00Z'],
   ])(
-    "is not ASAP in a busy kitchen, and is due after the kitchen's delay at the earliest: requested for %s",
+    "is not ASAP in a busy kitchen, and is not due before the kitchen's delay has passed: requested for %s",
     (_name, at, time) => {
       const requestedAt = at === undefined ? {} : { requestedAt: at };
       const { fulfillment } = orderOf({ type: 'delivery' });
@@ -356,7 +356,7 @@ describe('an order for Deliverect', () => {
     ]);
   });
 
-  it('fails with GiveUp that has the id of an item without a price', () => {
+  it('fails with GiveUp that names an item without a price by its id', () => {
     const { unitPrice: _none, ...priceless } = anItem;
     const order = orderOf({ items: [anItem, priceless] });
     const error = errorOf(() => written(order));
@@ -430,7 +430,7 @@ describe('createOrder', () => {
     expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: false });
   });
 
-  it('requests one fresh token if the first is refused, and throws NeedsOperator if that is refused too', async () => {
+  it('requests one fresh token if the first is refused, and throws NeedsOperator if the fresh token is refused too', async () => {
     const { url, seen } = await serve([401, { code: 'token_expired', description: 'token is expired' }]);
     expect(await failureOf(url)).toMatchObject({
       name: 'NeedsOperator',
@@ -671,7 +671,7 @@ describe('translateWebhook', () => {
     expect(translate(body)).toEqual([]);
   });
 
-  it('reads a busy kitchen until pauseMinutes have passed, with its delay and the status as answer', () => {
+  it("reads a kitchen as busy until pauseMinutes have passed, with the kitchen's delay, and answers with the status", () => {
     const read = (more: object) =>
       deliverect.readKitchen?.(webhookOf({ channelLinkId: LINK, status: 'BUSY', ...more }), settings);
     const until = new Date(NOW.getTime() + settings.pauseMinutes * 60_000);
@@ -746,7 +746,7 @@ describe('connect', () => {
 describe('the simulator', () => {
   const STREET = { street: 'Lindenstraße', streetNumber: '14', postalCode: '10969', city: 'Berlin', country: 'DE' };
 
-  it('accepts the sample that Deliverect publishes, and refuses it with a wrong sum', () => {
+  it('accepts the sample that Deliverect publishes, and refuses the sample with a wrong sum', () => {
     const sate = { plu: 'P-SATE', name: 'Chicken Sate', price: 450, quantity: 1, remark: 'well done' };
     const rice = { plu: 'RICE-01', name: 'White Rice', price: 450, quantity: 1 };
     const sauce = { plu: 'SAUCE-01', name: 'Sate Sauce', price: 50, quantity: 2, subItems: [] };

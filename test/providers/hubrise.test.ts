@@ -163,7 +163,7 @@ describe('the customer of an order', () => {
     expect(requests.map(({ method }) => method)).toEqual(['POST', 'GET', 'POST']);
   });
 
-  it('is looked up in the list only if another process created it, because that call is limited', async () => {
+  it('is looked up in the list only if another process created it, because calls for the list are limited', async () => {
     const { pos, context } = await attached();
     const memberOf = (nth: number) => ({ id: `m-${nth}`, name: 'Ada Lovelace' });
     // Of twelve members each, twice: their ids are kept.
@@ -190,7 +190,7 @@ describe('the customer of an order', () => {
     expect(pos.tickets).toHaveLength(2);
   });
 
-  it('is a new one if HubRise anonymised the old one', async () => {
+  it('is a new customer if HubRise anonymised the old one', async () => {
     const { pos, context } = await attached();
     await hubrise.createOrder(orderOf(), context);
     pos.list.anonymise(first(pos.list.customers));
@@ -206,7 +206,7 @@ describe('the customer of an order', () => {
     ['GET', 404, { name: 'NeedsOperator', httpStatus: 404 }],
     ['POST', 422, { name: 'NeedsOperator', httpStatus: 422 }],
   ])(
-    'that cannot be read or stored stops the order before it is sent: %s answered %i',
+    'stops the order before it is sent if the customer cannot be read or stored: %s answered %i',
     async (method, status, error) => {
       const { pos, context } = await attached();
       // A 422 says that the customer is in the list.
@@ -253,7 +253,7 @@ describe('a connection by an authorization code', () => {
     ['guest', 'location[orders.write]', {}],
     ['attach', 'location[orders.write,customer_list.write]', { customerListId: expect.any(String) as string }],
   ] as const)(
-    'with customers: %s requests the scope %s and gets a token for the code',
+    'requests the scope for customers: %s (%s), and gets a token for the code',
     async (customers, scope, more) => {
       const { pos, context, token } = await begin({ customers });
       const asked = await connect(context);
@@ -274,7 +274,7 @@ describe('a connection by an authorization code', () => {
     },
   );
 
-  it('made for guests fails for attached customers, with the name of the missing scope', async () => {
+  it('fails for attached customers if it was made for guests, and the error names the missing scope', async () => {
     const { pos, context, token } = await authorised();
     await connect(context);
     const { listId: customerListId } = pos.list;
@@ -412,7 +412,7 @@ describe('an order for HubRise', () => {
     });
   });
 
-  it('has three identical options as three objects', () => {
+  it('has three identical options as three separate objects', () => {
     const body = written(withModifier({ serviceModifierId: 'cheddar', name: 'Cheddar', quantity: 3, unitPrice: 150 }));
     const option = { option_list_name: 'Options', name: 'Cheddar', ref: 'cheddar', price: '1.50 EUR', quantity: 1 };
     expect(body.items[0]?.options).toEqual([option, option, option]);
@@ -453,13 +453,14 @@ describe('an order for HubRise', () => {
   it.each([
     ['2026-01-31T19:45:00+01:00', '2026-01-31T19:45:00+01:00'],
     ['2026-01-31T18:31:15Z', '2026-01-31T18:31:15Z'],
-    ['2026-01-31T18:31:14.999Z', undefined],
-    ['2026-01-31T18:30:15Z', undefined],
-    ['2026-01-31T19:00:00+01:00', undefined],
+    ['2026-01-31T18:31:14.999Z', 'none'],
+    ['2026-01-31T18:30:15Z', 'none'],
+    ['2026-01-31T19:00:00+01:00', 'none'],
   ])(
-    'requested for %s has the expected_time %s, which is left out unless it is at least a minute ahead',
+    'has an expected_time only if it is requested for at least a minute ahead: for %s it has %s',
     (requestedAt, expected) => {
-      expect(written(orderOf({ fulfillment: { type: 'pickup', requestedAt } })).expected_time).toBe(expected);
+      const { expected_time: time = 'none' } = written(orderOf({ fulfillment: { type: 'pickup', requestedAt } }));
+      expect(time).toBe(expected);
     },
   );
 
@@ -485,9 +486,9 @@ describe('an order for HubRise', () => {
   });
 
   it.each([
-    ['de', 'DE'],
-    ['Germany', undefined],
-  ])('has the country %s as %s, because only codes of two letters are sent', (country, code) => {
+    ['de', 'the code DE', 'DE'],
+    ['Germany', 'no code', undefined],
+  ])('has for the country %s %s, because only codes of two letters are sent', (country, _how, code) => {
     const destination = { line1: 'Lindenstraße 14', country };
     expect(written(orderOf({ fulfillment: { type: 'delivery', destination } })).customer['country']).toBe(code);
   });
@@ -528,7 +529,7 @@ describe('money', () => {
     expect(() => writeMoney(minorUnits, currency)).toThrow(/^an amount in \w+ needs [34] decimals/);
   });
 
-  it('in KWD is accepted if every amount needs only two decimals', async () => {
+  it('is accepted in KWD if every amount needs only two decimals', async () => {
     const { pos, context } = await stage('KWD');
     const { money } = orderOf();
     const order = orderOf({ money: { ...money, tax: 720, total: money.total - 4, currency: 'KWD' } });
@@ -707,7 +708,7 @@ describe('cancelOrder', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('looks the order up by our id if HubRise’s is unknown', async () => {
+  it('looks the order up by our id if HubRise’s id is unknown', async () => {
     const { requests, context } = await orderIn('new');
     expect(await cancel(context, {})).toBe('cancelled');
     expect(requests[0]?.url).toBe('/v1/location/orders?private_ref=o-1');
@@ -743,7 +744,7 @@ describe('readStatus', () => {
     expect(pos.refusals).toEqual([]);
   });
 
-  it('looks the order up by our id if HubRise’s is unknown', async () => {
+  it('looks the order up by our id if HubRise’s id is unknown', async () => {
     const { pos, context } = await stage();
     const order = orderOf();
     await hubrise.createOrder(order, context);
@@ -811,7 +812,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...event, new_state })).toEqual([]);
   });
 
-  it('returns a new estimate with the unchanged status, once', () => {
+  it('returns a new estimate only once, with the unchanged status', () => {
     const confirmed_time = '2026-01-31T20:00:00+01:00';
     const later = '2026-01-31T20:10:00+01:00';
     const was = { ...now, confirmed_time, service_type: 'collection' };
@@ -876,7 +877,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...event, new_state: { ...now, service_type: 7 } })).toMatchObject([{ status: 'received' }]);
   });
 
-  it('reads the status of a delivery within an order, also when both change', () => {
+  it('reads the status of a delivery within an order, also when order and delivery both change', () => {
     const delivery = { ref: '1Z12345E0291980793', status: 'dropoff_enroute' };
     const under = { ...now, status: 'new', delivery };
     expect(translate({ ...event, new_state: under })).toMatchObject([
@@ -890,7 +891,7 @@ describe('translateWebhook', () => {
     expect(translate({ ...event, previous_state: under, new_state: moved })).toEqual([]);
   });
 
-  it('with closedMeansCompleted: false, reads an arrived delivery as completed, but not a completed order', () => {
+  it('reads an arrived delivery, but not a completed order, as completed with closedMeansCompleted: false', () => {
     const settings = settingsOf({ closedMeansCompleted: false });
     const closed = { ...event, new_state: { ...now, status: 'completed' } };
     expect(translate(closed)).toMatchObject([{ status: 'completed' }]);
@@ -938,7 +939,7 @@ describe('translateWebhook', () => {
   });
 
   it.each(['javascript:alert(1)', 7, ''])(
-    'returns an event without a tracking link if it is invalid: %j',
+    'returns an event without a tracking link if the link is invalid: %j',
     (tracking_url) => {
       const new_state = { ...before, delivery: { status: 'dropoff_enroute', tracking_url } };
       const [said] = translate({ ...event, new_state });
@@ -1063,7 +1064,7 @@ describe('connect', () => {
     expect(done[2]).toMatch(/^It replaced the connection's earlier callback/);
   });
 
-  it('throws after a 500 an error that says that the callback is perhaps set', async () => {
+  it('throws an error after a 500, and the error says that the callback may be set', async () => {
     const { pos, context } = await stage();
     pos.takesButAnswers = 500;
     await expect(connect(context)).rejects.toSatisfy((error) => perhapsTaken(error));
@@ -1096,7 +1097,7 @@ describe('connect', () => {
     });
   });
 
-  it('throws an error that names accessToken if it belongs to no location', async () => {
+  it('throws an error that names accessToken if the token belongs to no location', async () => {
     const { context } = await hubriseThat(() => ({ status: 404 }));
     await expect(connect(context)).rejects.toThrow('accessToken belongs to a location');
   });

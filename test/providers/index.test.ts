@@ -45,7 +45,7 @@ describe('the registry', () => {
     expect(new Set(fields.map(([, { description }]) => description)).size).toBe(fields.length);
   });
 
-  it('loads extra modules in addition to the built-in providers', async () => {
+  it('has the providers of extra modules in addition to the built-in providers', async () => {
     const loaded = await loadProviders([await moduleOf('acme', `export default ${acme}`)]);
     expect(loaded.get('acme')).toHaveProperty('deduplicates', true);
     expect([...loaded.keys()]).toEqual([...registry.keys(), 'acme']);

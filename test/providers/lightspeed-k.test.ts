@@ -189,7 +189,7 @@ describe('an order for Lightspeed', () => {
     expect(body['orderNote']).toMatch(/^AGE CHECK.*\nClassic Burger: .*\nDelivery: Ring twice\nTable by/);
   });
 
-  it('has no accountProfileCode for a pickup if only one for deliveries is set', () => {
+  it('has no accountProfileCode for a pickup if only the code for deliveries is set', () => {
     const codes = { accountProfileCodes: { delivery: 'HOMEDELIVERY' } };
     expect(written(orderOf(), codes)['accountProfileCode']).toBeUndefined();
   });
@@ -377,26 +377,26 @@ describe('an order for Lightspeed', () => {
 
 describe('an answer of Lightspeed', () => {
   it.each([
-    ['of 409 with a used reference', 409, { status: 'fail', msg: 'reference has already been used order-1' }],
-    ['of 400 with a used reference, as for payments', 400, { message: 'reference has already been used order-1' }],
-  ])('%s means that Lightspeed has the order, so createOrder succeeds', async (_name, status, body) => {
+    ['409 with a used reference', 409, { status: 'fail', msg: 'reference has already been used order-1' }],
+    ['400 with a used reference, as for payments', 400, { message: 'reference has already been used order-1' }],
+  ])('lets createOrder succeed if it means that Lightspeed has the order: %s', async (_name, status, body) => {
     const at = await stage();
     at.pos.behave = () => ({ status, body });
     expect(await at.create()).toEqual({});
   });
 
-  it('of 409 without a body causes TryAgain with sent: true', async () => {
+  it('causes TryAgain with sent: true if it is 409 without a body', async () => {
     const at = await stage();
     at.pos.behave = () => ({ status: 409, body: '' });
     expect(await at.failure()).toMatchObject({ name: 'TryAgain', sent: true });
   });
 
   it.each([
-    ['of 409 with other words', 409, { status: 'fail', msg: 'the location is busy' }],
-    ['of 422', 422, { message: 'reference has already been used order-1' }],
-    ['of 400 with a field of the order', 400, refusal('items[0].quantity', 'Min')],
-    ['of 400 with a text like a secret', 400, refusal('ada@example.com', 'hidden phrase')],
-  ])("%s causes GiveUp without the answer's text", async (_name, status, body) => {
+    ['409 with other words', 409, { status: 'fail', msg: 'the location is busy' }],
+    ['422', 422, { message: 'reference has already been used order-1' }],
+    ['400 with a field of the order', 400, refusal('items[0].quantity', 'Min')],
+    ['400 with a text like a secret', 400, refusal('ada@example.com', 'hidden phrase')],
+  ])("causes GiveUp without the answer's text: %s", async (_name, status, body) => {
     const at = await stage();
     at.pos.behave = () => ({ status, body });
     const error = await at.failure();
@@ -405,7 +405,7 @@ describe('an answer of Lightspeed', () => {
     expect(error.message).not.toMatch(/ada@|hidden|busy|order-1/);
   });
 
-  it('of 400 is reported with the field and the rule that it broke', async () => {
+  it('is reported with the field and the rule that the field broke if it is 400', async () => {
     const at = await stage();
     at.pos.behave = () => ({ status: 400, body: refusal('customerInfo.firstName', 'Size') });
     expect((await at.failure()).message).toBe(
@@ -414,7 +414,7 @@ describe('an answer of Lightspeed', () => {
   });
 
   it.each(['businessLocationId', 'endpointId', 'accountProfileCode', 'payment.paymentMethod'])(
-    'of 400 about the field %s causes NeedsOperator',
+    'causes NeedsOperator if it is 400 about the field %s',
     async (field) => {
       const at = await stage();
       at.pos.behave = () => ({ status: 400, body: refusal(field, 'NotFound') });
@@ -422,7 +422,7 @@ describe('an answer of Lightspeed', () => {
     },
   );
 
-  it.each([404, 405])('of %i causes NeedsOperator', async (status) => {
+  it.each([404, 405])('causes NeedsOperator if it is %i', async (status) => {
     const at = await stage();
     at.pos.behave = () => ({ status });
     expect(await at.failure()).toBeInstanceOf(NeedsOperator);
@@ -433,14 +433,14 @@ describe('an answer of Lightspeed', () => {
     { paymentMethod: 'CASH' },
     { businessLocationId: '1' },
     { accountProfileCodes: { pickup: 'TABLE' } },
-  ])('from the simulator causes NeedsOperator for the wrong settings %j', async (wrong) => {
+  ])('causes NeedsOperator for the wrong settings %j', async (wrong) => {
     const at = await stage(wrong);
     expect(await at.failure()).toBeInstanceOf(NeedsOperator);
   });
 });
 
 describe('the token', () => {
-  it('has a seed of clientId, refreshToken and baseUrl only', () => {
+  it('depends only on clientId, refreshToken and baseUrl, which are its seed', () => {
     const seedOf = (more: object) => tokenOf(contextOf(settingsOf(more))).seed;
     const { clientId, refreshToken } = PLAIN;
     const seed = { baseUrl: 'https://api.lsk.lightspeed.app', clientId, refreshToken };
@@ -470,7 +470,7 @@ describe('the token', () => {
     expect(at.pos.refusals).toEqual(Array.from({ length: 2 }, () => 'the access token has expired'));
   });
 
-  it('cannot be renewed with a spent or unknown refresh token: NeedsOperator with reconnect_needed', async () => {
+  it('cannot be renewed with a spent or unknown refresh token: the error is NeedsOperator with reconnect_needed', async () => {
     const at = await stage();
     await at.create();
     const anew = contextOf(at.settings);
@@ -486,7 +486,7 @@ describe('the token', () => {
     [400, { error: 'Hidden phrase' }, /\(400\)/],
     [401, '', /401: either clientId and clientSecret are wrong, or reconnect needed/],
     [404, '', /\(404\).*tokenUrl/],
-  ])('request throws NeedsOperator after %i %j', async (status, body, words) => {
+  ])('cannot be obtained after %i %j: the request throws NeedsOperator', async (status, body, words) => {
     const error = await obtainFrom(status, body);
     expectError(error, NeedsOperator, words);
     expect(error.message).not.toContain('Hidden');
@@ -496,7 +496,7 @@ describe('the token', () => {
     [200, {}],
     [200, { access_token: 'a', expires_in: 0 }],
     [503, {}],
-  ])('request throws TryAgain after %i %j', async (status, body) => {
+  ])('cannot be obtained after %i %j: the request throws TryAgain', async (status, body) => {
     expect(await obtainFrom(status, body)).toBeInstanceOf(TryAgain);
   });
 
@@ -535,7 +535,7 @@ describe('a webhook of Lightspeed', () => {
     ]);
   });
 
-  it.each([undefined, null, '', 'ORDER'])('of type %s is read as one about an order', (type) => {
+  it.each([undefined, null, '', 'ORDER'])('is read as a webhook about an order if its type is %s', (type) => {
     expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', type })).toHaveLength(1);
   });
 
@@ -579,7 +579,7 @@ describe('a webhook of Lightspeed', () => {
     },
   );
 
-  it('about a closed check is read as completed only with closedMeansCompleted', () => {
+  it('is read as completed if its check is closed, but only with closedMeansCompleted', () => {
     const said = { status: 'CLOSED', thirdPartyReference: 'order-1' };
     expect(translate(said)).toEqual([]);
     expect(translate(said, { closedMeansCompleted: true })).toMatchObject([{ status: 'completed' }]);
@@ -595,7 +595,7 @@ describe('a webhook of Lightspeed', () => {
     ['the payment amount is greater than the amount due', /could not take/],
     ['A consumer already exists for this email address with a different external reference.', /could not take/],
     [undefined, /could not take/],
-  ])("about a failure gives the member a reason without the POS's text: %s", (reason, words) => {
+  ])("gives the member a reason for a failure without the POS's text: %s", (reason, words) => {
     const [event] = translate({ status: 'FAILURE', reason, thirdPartyReference: 'order-1' });
     expect(event).toMatchObject({ status: 'failed', nativeStatus: 'FAILURE' });
     expect(event?.reason).toMatch(words);
@@ -609,7 +609,7 @@ describe('a webhook of Lightspeed', () => {
     ['an id that we cannot store', 'Could not add item a\0b (not found)', undefined],
     ['an item by its name', 'Could not add item Burger (check sales restrictions)', undefined],
   ])(
-    'about a failure with %s has our ids of the item, if the failure names an item by its SKU',
+    'is read with our ids of the failed item only if the failure names the item by its SKU: %s',
     (_name, reason, itemIds) => {
       const more = { itemMap: { 'burger-small': '1001', 'burger-big': '1001' }, subItemMap: { cheddar: '35' } };
       const said = { status: 'FAILURE', reason, thirdPartyReference: 'order-1' };
@@ -628,7 +628,7 @@ describe('a webhook of Lightspeed', () => {
     ['UNKNOWN', 'No devices available', 'no_answer'],
     ['A_NEW_ONE', 'Could not add item 7 (not found)', 'item_unavailable'],
   ])(
-    'about a failure has the reasonCode of its error type %s, and of its text only without a known type',
+    "is read with the reasonCode of the failure's type %s, or with that of its text if the type is unknown",
     (type, reason, reasonCode) => {
       const failure = { status: 'FAILURE', thirdPartyReference: 'order-1', reason, errors: { account: { type } } };
       expect(translate(failure)).toMatchObject([{ status: 'failed', reasonCode }]);
@@ -636,13 +636,13 @@ describe('a webhook of Lightspeed', () => {
     },
   );
 
-  it('about a cancelled order has no reason', () => {
+  it('is read without its reason if the order is cancelled', () => {
     const said = { status: 'CANCELLED', reason: 'table 4', thirdPartyReference: 'order-1' };
     expect(translate(said)[0]).not.toHaveProperty('reason');
   });
 
   it.each([1, '45454565682156', 45454565682156])(
-    "of the business location %s gives no event, because it is another location's",
+    'gives no event if its business location %s is not ours',
     (businessLocationId) => {
       expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', businessLocationId })).toEqual([]);
       expect(translate(wrapped({ businessLocationId })), 'inside').toEqual([]);
@@ -653,7 +653,7 @@ describe('a webhook of Lightspeed', () => {
   );
 
   it.each([undefined, null, '', LOCATION, Number(LOCATION)])(
-    "of the business location %s is read as this location's",
+    'is read as a webhook of our location if its business location is %s',
     (id) => {
       const ours = { businessLocationId: id };
       expect(translate({ status: 'SUCCESS', thirdPartyReference: 'order-1', ...ours })).toHaveLength(1);
@@ -661,7 +661,7 @@ describe('a webhook of Lightspeed', () => {
     },
   );
 
-  it('is assigned to its location exactly by an id beyond 2^53', () => {
+  it('is assigned to exactly the right location by an id beyond 2^53', () => {
     const bodyOf = (id: string) => `{"status":"SUCCESS","thirdPartyReference":"o","businessLocationId":${id}}`;
     const here = { businessLocationId: INT64 };
     expect(translateText(bodyOf(INT64), here)).toHaveLength(1);
@@ -669,7 +669,7 @@ describe('a webhook of Lightspeed', () => {
     expect(translateText(`\ufeff${bodyOf(INT64)}`, here), 'with a byte order mark').toHaveLength(1);
   });
 
-  it('that wraps an order gives an event only if both its business location ids are ours', () => {
+  it('that wraps an order gives an event only if both business location ids in it are ours', () => {
     const bodyOf = (inside: string, beside: string) =>
       `{"eventType":"x","order":{"status":"READY","thirdPartyReference":"o","businessLocationId":${inside},` +
       `"sender":{"businessLocationId":9223372036854775805}},"businessLocationId":${beside}}`;
@@ -679,7 +679,7 @@ describe('a webhook of Lightspeed', () => {
     expect(translateText(bodyOf('9223372036854775806', INT64), here)).toEqual([]);
   });
 
-  it('without any id of an order is refused with Poison', () => {
+  it('is refused with Poison if it has no id of an order', () => {
     for (const ids of [{}, { thirdPartyReference: null, ikentooAccountIdentifier: '' }]) {
       expect(() => translate({ status: 'SUCCESS', ...ids })).toThrow(Poison);
     }
@@ -688,29 +688,29 @@ describe('a webhook of Lightspeed', () => {
     ]);
   });
 
-  it('without a status is refused with Poison, without showing a value', () => {
+  it('is refused with Poison if it has no status, and the error shows no value', () => {
     expect(() => translate({ thirdPartyReference: 'secret-order' })).toThrow(/^status: (?!.*secret)/);
     expect(() => translate({ status: { deep: 1 } })).toThrow(Poison);
   });
 
   it.each([
-    ['the right user and password', basic('lightspeed:hidden-password'), true],
-    ['the scheme in small letters', basic('lightspeed:hidden-password').replace('Basic', 'basic'), true],
-    ['another password', basic('lightspeed:hidden-passwore'), false],
-    ['another user', basic('lightspeec:hidden-password'), false],
-    ['the colon at another place', basic('lightspee:dhidden-password'), false],
-    ['no password', basic('lightspeed'), false],
-    ['another scheme', basic('lightspeed:hidden-password').replace('Basic', 'Bearer'), false],
-    ['no scheme', basic('lightspeed:hidden-password').slice(6), false],
-    ['extra text at its end', `${basic('lightspeed:hidden-password')} x`, false],
-  ])('with %s (%s) is accepted: %s', (_name, authorization, isOurs) => {
+    ['accepted', 'the right user and password', basic('lightspeed:hidden-password')],
+    ['accepted', 'the scheme in small letters', basic('lightspeed:hidden-password').replace('Basic', 'basic')],
+    ['refused', 'another password', basic('lightspeed:hidden-passwore')],
+    ['refused', 'another user', basic('lightspeec:hidden-password')],
+    ['refused', 'the colon at another place', basic('lightspee:dhidden-password')],
+    ['refused', 'no password', basic('lightspeed')],
+    ['refused', 'another scheme', basic('lightspeed:hidden-password').replace('Basic', 'Bearer')],
+    ['refused', 'no scheme', basic('lightspeed:hidden-password').slice(6)],
+    ['refused', 'extra text at its end', `${basic('lightspeed:hidden-password')} x`],
+  ])('is %s with %s', (result, _name, authorization) => {
     const body = JSON.stringify({ status: 'SUCCESS', thirdPartyReference: 'order-1' });
     const translated = () => lightspeedK.translateWebhook(webhookAt(NOW, body, { authorization }), settings);
-    if (isOurs) expect(translated()).toHaveLength(1);
+    if (result === 'accepted') expect(translated()).toHaveLength(1);
     else expect(translated).toThrow(NotAuthentic);
   });
 
-  it('that is not JSON is refused with NotAuthentic if its password is wrong', () => {
+  it('that is not JSON is refused with NotAuthentic if the password is wrong', () => {
     const webhook = webhookAt(NOW, '{', { authorization: 'Basic eA==' });
     expect(() => lightspeedK.translateWebhook(webhook, settings)).toThrow(NotAuthentic);
   });
@@ -801,11 +801,11 @@ describe('check', () => {
 
   it.each([
     ['lacks the scope', 403, {}, NeedsOperator, /check that it has the scope orders-api/],
-    ['is at the wrong host', 404, {}, NeedsOperator, /404: check baseUrl and clientId/],
+    ['goes to the wrong host', 404, {}, NeedsOperator, /404: check baseUrl and clientId/],
     ['gets an answer that is no list', 200, {}, NeedsOperator, /check baseUrl/],
     ['finds no locations', 200, [], NeedsOperator, /not among the 0 locations/],
     ['is answered 429', 429, {}, TryAgain, /429/],
-  ])('throws an error that says why if it %s', async (_name, status, body, type, words) => {
+  ])('throws an error that says why if its request %s', async (_name, status, body, type, words) => {
     const baseUrl = await serve(() => [status, body]);
     expectError(await rejectionOf(checkWith(contextOf(settingsOf({ baseUrl })))), type, words);
   });

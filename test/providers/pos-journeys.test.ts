@@ -32,7 +32,7 @@ it('every provider has a simulator', () => {
 
 describe.each(Object.entries(SIMULATORS))('an order sent to %s', (integration, startSimulator) => {
   it.each(['pickup', 'delivery'] as const)(
-    'for %s becomes one ticket, and its member gets every state up to completed',
+    'becomes one ticket if it is for %s, and its member gets every state up to completed',
     async (type) => {
       const pos = await startSimulator({ hurry: 600 });
       const locationId = `${integration}-${type}`;

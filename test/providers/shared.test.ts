@@ -39,7 +39,7 @@ describe('money', () => {
 describe('a report of a kitchen', () => {
   const receivedAt = new Date('2026-01-31T18:30:00Z');
 
-  it("has the POS's end, or the longest pause if the POS gives no end", () => {
+  it('has the end that the POS gives, or the end of the longest pause if the POS gives none', () => {
     const said = { state: 'busy', extraMinutes: 15 } as const;
     const until = new Date('2026-01-31T18:50:00Z');
     expect(kitchenReport({ ...said, until: '2026-01-31T19:50:00+01:00' }, receivedAt)).toEqual({ ...said, until });
@@ -54,7 +54,7 @@ describe('a report of a kitchen', () => {
     }
   });
 
-  it.each([0, -5, 721, 1.5, '15', null])('has no extraMinutes if they are %j', (minutes) => {
+  it.each([0, -5, 721, 1.5, '15', null])('has no extraMinutes if the POS reports %j', (minutes) => {
     expect(minutesIfAny.parse(minutes)).toBeUndefined();
   });
 });
@@ -67,7 +67,7 @@ describe('settings', () => {
     },
   );
 
-  it('drop slashes at the end of a base URL', () => {
+  it('are stored without slashes at the end of a base URL', () => {
     expect(BaseUrl.parse('https://pos.example/v1//')).toBe('https://pos.example/v1');
   });
 });
@@ -117,7 +117,7 @@ describe("the reason code of a POS's text", () => {
     ['The store is already closed', 'closed'],
     ['Restaurant closed', 'closed'],
     ['Closed for the day', 'closed'],
-    ['Closed bag was damaged', undefined],
+    ['Closed bag was damaged', 'none'],
     ['Delivery address busy', 'too_busy'],
     ['Wrong address', 'invalid_address'],
     ['OUT_OF_STOCK', 'item_unavailable'],
@@ -125,8 +125,8 @@ describe("the reason code of a POS's text", () => {
     ['KITCHEN_CLOSED', 'closed'],
     ['The sku is not attached to a menu', 'item_unavailable'],
     ['Could not add item 1001 (not found)', 'item_unavailable'],
-  ])('for %j is %j', (text, code) => {
-    expect(reasonInWords(text)).toBe(code);
+  ])('is $1 for "$0"', (text, code) => {
+    expect(reasonInWords(text) ?? 'none').toBe(code);
   });
 });
 
@@ -147,7 +147,7 @@ describe('rate limits', () => {
     await expect(withinLimits('one', at(120), fine)).rejects.toMatchObject({ retryAfterMs: 1_680_000 });
   });
 
-  it('are divided among the running processes, down to three for each', async () => {
+  it('are divided among the running processes, but each process may send at least three requests', async () => {
     const withinLimits = limitRate([{ requests: 20, seconds: 1 }]);
     onTestFinished(() => void (liveProcesses.count = 1));
     for (const [processes, share] of [
@@ -163,7 +163,7 @@ describe('rate limits', () => {
     }
   });
 
-  it("from a POS's Retry-After apply only to the caller that got it", async () => {
+  it("apply only to the caller that got a POS's Retry-After", async () => {
     const withinLimits = limitRate([]);
     const refused = (): Promise<never> =>
       Promise.reject(new TryAgain('429', { sent: false, httpStatus: 429, retryAfterMs: 5_000 }));
@@ -225,7 +225,7 @@ describe('a request to a POS', () => {
     ['/location/orders/5dpm9', '/location/orders/{id}'],
     ['/o/op/1/order/toGo', '/o/op/1/order/toGo'],
     ['/authentication/v1/login', '/authentication/v1/login'],
-  ])('with the path %s has the route %s', (path, route) => {
+  ])('has the route $1 for the path $0', (path, route) => {
     expect(routeOf(path)).toBe(route);
   });
 });

@@ -154,7 +154,7 @@ describe("the seller's token", () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it('that the seller has revoked causes NeedsOperator with reconnect_needed', async () => {
+  it('causes NeedsOperator with reconnect_needed if the seller has revoked it', async () => {
     const at = await stage('EUR', true);
     await at.create(orderOf());
     at.sim.oauth.withdraw();
@@ -163,7 +163,7 @@ describe("the seller's token", () => {
     expectNoSecrets(at.sim, [error.message]);
   });
 
-  it('cannot be renewed with a wrong clientSecret: NeedsOperator without reconnect_needed', async () => {
+  it('cannot be renewed with a wrong clientSecret: the error is NeedsOperator without reconnect_needed', async () => {
     const at = await stage('EUR', true);
     const settings = { ...at.settings, clientSecret: 'sq0csp-wrong' };
     const error = await rejectionOf(at.create(orderOf(), { settings }));
@@ -171,7 +171,7 @@ describe("the seller's token", () => {
     expectError(error, NeedsOperator, 'clientSecret');
   });
 
-  it('is missing without a refreshToken: createOrder throws NeedsOperator with reconnect_needed', async () => {
+  it('is missing if there is no refreshToken: createOrder throws NeedsOperator with reconnect_needed', async () => {
     const at = await stage('EUR', true);
     const { refreshToken: _none, ...settings } = at.settings;
     const error = await rejectionOf(at.create(orderOf(), { settings: Settings.parse(settings) }));
@@ -180,7 +180,7 @@ describe("the seller's token", () => {
     expect(square.grantSeed?.(Settings.parse(settings))).toBeUndefined();
   });
 
-  it('that cannot be renewed gets a warning from check with the days until it expires', async () => {
+  it('that cannot be renewed causes a warning of check with the days until the token expires', async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     const granted = await grantOf(at, settings);
@@ -191,14 +191,14 @@ describe("the seller's token", () => {
     );
   });
 
-  it('of the application itself does not expire', async () => {
+  it("does not expire if it is the application's own token", async () => {
     const at = await stage();
     expect(await grantOf(at, at.settings)).not.toHaveProperty('lastsS');
     expect(await at.check()).toBeUndefined();
   });
 
   it.each([[{ status: 200, body: { access_token: 'EAAA' } }], [{ status: 200, body: '<html>' }]])(
-    'causes TryAgain with sent: false if its answer is %j',
+    'causes TryAgain with sent: false if the request for the token is answered %j',
     async (fault) => {
       const at = await stage('EUR', true);
       at.sim.fail = only('POST /oauth2/token', fault);
@@ -360,7 +360,7 @@ describe('an order for Square', () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it('has the same body after its requested time has passed, because Square refuses a changed one', async () => {
+  it('has the same body after its requested time has passed, because Square refuses a changed body', async () => {
     const at = await stage();
     const order = orderOf({ placedAt: '2026-01-31T18:00:00Z' });
     order.fulfillment.requestedAt = '2026-01-31T18:45:00Z';
@@ -400,7 +400,7 @@ describe('an order for Square', () => {
     expect(body).not.toMatch(/"fulfillments".*"note"|dropoff/);
   });
 
-  it("has no price if ours is unknown, so that Square uses the catalog's price", async () => {
+  it("has no price for an item if the order gives none, so that Square uses the catalog's price", async () => {
     const at = await stage();
     const order = orderOf();
     for (const item of order.items) delete item.unitPrice;
@@ -409,7 +409,7 @@ describe('an order for Square', () => {
     expect(at.sim.tickets).toMatchObject([{ paid: order.money.total }]);
   });
 
-  it('uses an id that is not in the itemMap unchanged', async () => {
+  it('uses our own id unchanged for an item that is not in the itemMap', async () => {
     const at = await stage();
     const order = orderOf();
     const { itemMap } = at.settings;
@@ -418,7 +418,7 @@ describe('an order for Square', () => {
     expect(at.sim.tickets).toHaveLength(1);
   });
 
-  it('uses an id unchanged if only the prototype of itemMap has it', async () => {
+  it('uses our own id unchanged if only the prototype of itemMap has that id', async () => {
     const at = await stage();
     const modifiers = [{ serviceModifierId: 'toString', name: 'Cheddar', quantity: 1 }];
     await rejectionOf(at.create(orderOf({ items: [burgerWith({ serviceItemId: 'constructor', modifiers })] })));
@@ -447,7 +447,7 @@ describe('ids for Square', () => {
 });
 
 describe('the payment', () => {
-  it("is Square's total if that differs from ours, with both sums in its note", async () => {
+  it("is Square's total if this total differs from ours, with both sums in its note", async () => {
     const at = await stage();
     at.sim.catalog.taxPercentage = 7;
     const order = orderOf();
@@ -482,7 +482,7 @@ describe('the payment', () => {
     expect(at.sim.tickets).toMatchObject([{ paid: 0, requests: 2 }]);
   });
 
-  it('can be a tip alone', async () => {
+  it('can be only a tip', async () => {
     const at = await stage();
     await at.create(gift(300));
     expect(at.sim.refusals).toEqual([]);
@@ -547,22 +547,25 @@ describe('the payment', () => {
     ['409', 409, { name: 'TryAgain', sent: true, httpStatus: 409 }],
     ['401', 401, { name: 'NeedsOperator', httpStatus: 401 }],
     ['403', 403, { name: 'NeedsOperator', httpStatus: 403 }],
-  ])('that fails with %s is made by the repeat of createOrder, on the same order', async (_name, status, error) => {
-    const at = await stage();
-    const order = orderOf();
-    at.sim.fail = only('POST /v2/payments', { status, headers: { 'retry-after': '3' } });
-    const failure = await rejectionOf(at.create(order));
-    expect(failure).toMatchObject(error);
-    expect(failure.message).toMatch(/^the order exists but is not paid: /);
-    expect(at.sim.orders).toMatchObject([{ isPaid: false }]);
-    expect(at.sim.tickets).toHaveLength(0);
+  ])(
+    'is made by the repeat of createOrder, on the same order, if it first fails with %s',
+    async (_name, status, error) => {
+      const at = await stage();
+      const order = orderOf();
+      at.sim.fail = only('POST /v2/payments', { status, headers: { 'retry-after': '3' } });
+      const failure = await rejectionOf(at.create(order));
+      expect(failure).toMatchObject(error);
+      expect(failure.message).toMatch(/^the order exists but is not paid: /);
+      expect(at.sim.orders).toMatchObject([{ isPaid: false }]);
+      expect(at.sim.tickets).toHaveLength(0);
 
-    at.sim.fail = undefined;
-    const ref = await at.create(order, { now: new Date(NOW.getTime() + 60_000) });
-    expect(ref).toEqual({ providerOrderId: at.sim.orders[0]?.id });
-    expect(at.sim.orders).toMatchObject([{ isPaid: true }]);
-    expect(at.sim.tickets).toHaveLength(1);
-  });
+      at.sim.fail = undefined;
+      const ref = await at.create(order, { now: new Date(NOW.getTime() + 60_000) });
+      expect(ref).toEqual({ providerOrderId: at.sim.orders[0]?.id });
+      expect(at.sim.orders).toMatchObject([{ isPaid: true }]);
+      expect(at.sim.tickets).toHaveLength(1);
+    },
+  );
 
   it.each(['POST /v2/orders', 'POST /v2/payments'])(
     'is made once although the answer to %s was lost',
@@ -702,7 +705,7 @@ describe('a refusal by Square', () => {
   });
 
   it.each(['burger-classic', 'cheddar'])(
-    'of an item or modifier that is not in the catalog causes NeedsOperator that names it: %s',
+    'causes NeedsOperator that names the item or modifier if the catalog does not have it: %s',
     async (ours) => {
       const at = await stage();
       const settings = { ...at.settings, itemMap: { ...at.settings.itemMap, [ours]: 'NOSUCHOBJECT' } };
@@ -743,7 +746,7 @@ describe('signatures of Square', () => {
         signature: 'Cxt7+aTi4rKgcA0bC4g9EHdVtLSDWdqccmL5MvihU4U=',
       },
     ],
-  ])("from Square's documentation are valid: %s", (_name, published) => {
+  ])("are valid if they are from Square's documentation: %s", (_name, published) => {
     // The second and third have no type, which is judged after the signature.
     expect(() => verify(published)).not.toThrow(NotAuthentic);
     expect(() => verify({ ...published, url: WEBHOOK_URL }, { notificationUrl: published.url })).not.toThrow(
@@ -885,7 +888,7 @@ describe('events of Square', () => {
     ['no location', fulfillmentUpdated([], { location_id: undefined })],
     ['no state', fulfillmentUpdated([{ old_state: 'PROPOSED' }])],
     ['no list', fulfillmentUpdated({} as never)],
-  ])('with %s are refused with Poison', (_name, event) => {
+  ])('are refused with Poison if they have %s', (_name, event) => {
     expect(() => translate(event)).toThrow(Poison);
   });
 
@@ -925,7 +928,7 @@ describe('cancelOrder', () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
-  it('sends no cancel if the till has already cancelled', async () => {
+  it('sends no cancel if the till has already cancelled the order', async () => {
     const { at, order, ref } = await placed();
     at.sim.become?.(first(at.sim.tickets), 'CANCELED');
     expect(await at.cancel(ref, order)).toBe('cancelled');
@@ -949,7 +952,7 @@ describe('cancelOrder', () => {
   });
 
   it.each([409, 400])(
-    'throws TryAgain if the till changed the order meanwhile, and the repeat succeeds (%i)',
+    'throws TryAgain if the till has changed the order since we read it (%i), and succeeds when repeated',
     async (status) => {
       const { at, order, ref } = await placed();
       at.sim.miscancel = () => refusal(status, status === 409 ? 'CONFLICT' : 'VERSION_MISMATCH');
@@ -960,7 +963,7 @@ describe('cancelOrder', () => {
     },
   );
 
-  it('throws TryAgain for a fulfillment without a uid, because sending it would create another one', async () => {
+  it('throws TryAgain for a fulfillment without a uid, because sending it would create a second fulfillment', async () => {
     const { at, order, ref } = await placed();
     at.shows({ fulfillments: [{ state: 'PREPARED' }] });
     expect(await rejectionOf(at.cancel(ref, order))).toBeInstanceOf(TryAgain);
@@ -1102,7 +1105,7 @@ describe('readStatus', () => {
 });
 
 describe('check', () => {
-  it("passes with a seller's token that cannot read the location, but its orders", async () => {
+  it("passes if the seller's token can read the location's orders, even if it cannot read the location", async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     await at.check({ settings });
@@ -1178,7 +1181,7 @@ describe('connect', () => {
     expect(square.translateWebhook(webhookAt(NOW, body, headers, WEBHOOK_URL), settings)).toHaveLength(1);
   });
 
-  it('makes one subscription when it runs twice', async () => {
+  it('makes only one subscription when connect runs twice', async () => {
     const at = await stage();
     const one = await at.connect(WEBHOOK_URL);
     const two = await at.connect(WEBHOOK_URL);
@@ -1188,7 +1191,7 @@ describe('connect', () => {
     expect(at.sim.calls.filter(({ route }) => route.startsWith('PUT'))).toHaveLength(0);
   });
 
-  it('with a new webhook token, moves the subscription to the new URL and keeps its key', async () => {
+  it("moves the subscription to the URL of a new webhook token, and keeps the subscription's key", async () => {
     const at = await stage();
     const one = await at.connect(WEBHOOK_URL);
     const two = await at.connect(NEXT_URL);
@@ -1196,7 +1199,7 @@ describe('connect', () => {
     expect(two.settings).toEqual({ ...one.settings, notificationUrl: NEXT_URL });
   });
 
-  it('with a new webhook token, events for the old and the new URL are both accepted meanwhile', async () => {
+  it('accepts events for both URLs while it moves the subscription to the URL of a new webhook token', async () => {
     const at = await stage();
     await at.create(orderOf());
     const one = await at.connect(WEBHOOK_URL);
@@ -1240,7 +1243,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions.at(-1)?.notification_url).toBe(NEXT_URL);
   });
 
-  it('uses the enabled one of two subscriptions, and asks to delete the other', async () => {
+  it('uses the enabled one of two subscriptions, and asks the operator to delete the other', async () => {
     const at = await stage();
     await at.connect(WEBHOOK_URL);
     const one = first(at.sim.subscriptions);
@@ -1258,7 +1261,7 @@ describe('connect', () => {
     expect(at.sim.subscriptions).toMatchObject([{ notification_url: WEBHOOK_URL }]);
   });
 
-  it("says what to do by hand if it has only a seller's token", async () => {
+  it("says what to do by hand if the settings have only a seller's token", async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: at.sim.sellerToken };
     const { done, todo, settings: kept } = await at.connect(WEBHOOK_URL, { settings });
@@ -1321,7 +1324,7 @@ describe('connect', () => {
     expect(await rejectionOf(at.connect(WEBHOOK_URL, { settings }))).toBeInstanceOf(TryAgain);
   });
 
-  it('throws NeedsOperator that names accessToken if it is wrong', async () => {
+  it('throws NeedsOperator that names accessToken if this token is wrong', async () => {
     const at = await stage();
     const settings = { ...at.settings, accessToken: 'EAAAwrong' };
     const error = await rejectionOf(at.connect(WEBHOOK_URL, { settings }));

@@ -202,7 +202,7 @@ describe('translateWebhook', () => {
     ['a time as a number', { occurredAt: 1769880600 }, { occurredAt: undefined }],
     ['a reason that is an object', { reason: { text: 'no dough' } }, { reason: undefined }],
     ['a reason that is a list', { reason: ['no dough', 'no oven'] }, { reason: 'no dough; no oven' }],
-  ])('reads the status, and the rest if it is readable: %s', (_name, said, read) => {
+  ])('reads the status, and the other fields only if they are readable: %s', (_name, said, read) => {
     expect(translate(webhookAt(NOW, statusOf(said)))).toMatchObject([{ status: 'ready', ...read }]);
   });
 
@@ -258,14 +258,14 @@ describe('translateWebhook', () => {
       expect(() => translate(webhook, signed)).toThrow(NotAuthentic);
     });
 
-    it.each([-300, 300])('accepts a timestamp %i s from the arrival', (seconds) => {
+    it.each([-300, 300])('accepts a timestamp that is %i s from the arrival', (seconds) => {
       expect(translate(signedBy(SECRET, body, laterBy(seconds)), signed)).toHaveLength(1);
     });
 
     it.each([
       [-301, 'old'],
       [301, 'ahead'],
-    ])('throws NotAuthentic for a timestamp %i s from the arrival', (seconds, word) => {
+    ])('throws NotAuthentic for a timestamp that is %i s from the arrival', (seconds, word) => {
       const webhook = signedBy(SECRET, body, laterBy(seconds));
       expect(() => translate(webhook, signed)).toThrow(
         new NotAuthentic(`the signature is right, but webhook-timestamp is over 300 s ${word}`),
@@ -366,7 +366,7 @@ describe('readStatus', () => {
 
   it.each([
     ['another order of ours', { thirdPartyReference: 'o-2' }],
-    ['another order of its own', { id: 'pos-2' }],
+    ['another ticket of the POS', { id: 'pos-2' }],
     ['no order', {}],
   ])('throws TryAgain for an answer about %s', async (_name, named) => {
     const { read } = await readFrom(said(named));
@@ -392,7 +392,7 @@ describe('cancelOrder', () => {
     return { requests, cancel: async (ref: OrderRef) => standard.cancelOrder?.(ref, order, context) };
   }
 
-  it('posts both ids and the reason, signed, with an idempotency key of its own', async () => {
+  it('posts both ids and the reason, with a signature and an idempotency key of the cancellation', async () => {
     const { requests, cancel } = await cancelAt(200, { cancelled: true });
     expect(await cancel({ providerOrderId: 'pos-1' })).toBe('cancelled');
     const { path, headers, body } = first(requests);
@@ -420,7 +420,7 @@ describe('cancelOrder', () => {
     [200, { cancelled: false }, 'requested'],
     [200, { cancelled: 'true' }, 'requested'],
     [404, { reason: 'No such order.' }, 'absent'],
-  ])('answered %i %j, returns %s', async (status, answer, meaning) => {
+  ])('returns $2 after the answer $0 $1', async (status, answer, meaning) => {
     const { cancel } = await cancelAt(status, answer);
     expect(await cancel({})).toBe(meaning);
   });
@@ -500,7 +500,7 @@ describe('createOrder', () => {
     [200, '{"providerOrderId":7}', {}],
     [200, `{"providerOrderId":"${'x'.repeat(256)}"}`, {}],
     [200, `{"providerOrderId":"pos-1","more":"${'x'.repeat(2 ** 20)}"}`, {}],
-  ])('counts %i %.40s as a ticket', async (status, body, ref) => {
+  ])('counts the answer %i %.40s as a ticket', async (status, body, ref) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));
     expect(await create(url)).toEqual(ref);
   });
@@ -511,10 +511,13 @@ describe('createOrder', () => {
     [409, '{"error":"conflict"}'],
     [200, '<html>'],
     [200, '{"success":false}'],
-  ])('throws TryAgain with sent: true after %i %s, which does not say that it took the order', async (status, body) => {
-    const { url } = await posThat((_request, response) => response.writeHead(status).end(body));
-    expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: true, httpStatus: status });
-  });
+  ])(
+    'throws TryAgain with sent: true after %i %s, because this does not say that the POS took the order',
+    async (status, body) => {
+      const { url } = await posThat((_request, response) => response.writeHead(status).end(body));
+      expect(await failureOf(url)).toMatchObject({ name: 'TryAgain', sent: true, httpStatus: status });
+    },
+  );
 
   it.each(['{"message":"Bad Request"}', 'sold out'])(
     'throws NeedsOperator after 400 %s, which is not in our format',
@@ -525,7 +528,7 @@ describe('createOrder', () => {
   );
 
   it.each(['', '{}'])(
-    'reads 400, 409 and 422 with the body "%s" as answers of the POS only if the POS named a ticket lately',
+    'reads 400, 409 and 422 with the body "%s" as answers of the POS only if namedTicketLately says yes',
     async (body) => {
       const answers = async (status: number, named: boolean) => {
         const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));
@@ -599,7 +602,7 @@ describe('createOrder', () => {
     ['a time a minute ago', 0, 0, -60_000],
     ['soon', undefined, undefined],
   ])(
-    'throws TryAgain with the time of Retry-After: %s, an hour at most',
+    'throws TryAgain with the wait that Retry-After asks for, but with at most an hour: %s',
     async (value, least, most, offset?: number) => {
       const { url } = await posThat((_request, response) => {
         const retryAfter = offset === undefined ? value : new Date(Date.now() + offset).toUTCString();
@@ -639,7 +642,7 @@ describe('createOrder', () => {
     [{ code: 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC' }, true],
     [{ code: 'UND_ERR_HEADERS_TIMEOUT' }, true],
     [{}, true],
-  ])('after the network error %j, throws TryAgain with sent: %s', async (cause, sent) => {
+  ])('throws TryAgain with sent: $1 after the network error $0', async (cause, sent) => {
     const fails = (): Promise<never> =>
       Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error('secret'), cause) }));
     const error = await failureOf('http://pos.example/orders?key=hidden', fails);
@@ -710,7 +713,7 @@ describe('readKitchen', () => {
     [{ state: 'CLOSED' }, undefined],
     [{ state: 'HOLIDAY' }, 'write one of these as "kitchen.state": OPEN, BUSY, CLOSED'],
     [null, 'write one of these as "kitchen.state": OPEN, BUSY, CLOSED'],
-  ])('suggests a fix if the state is unknown: %j', (kitchen, fix) => {
+  ])('suggests a fix only if the state is unknown: %j', (kitchen, fix) => {
     const webhook = webhookAt(NOW, JSON.stringify({ eventType: 'kitchen.status', kitchen }));
     expect(standard.builtForUs?.suggestFix(webhook, unsigned)).toBe(fix);
   });

@@ -235,7 +235,7 @@ describe('an order for Toast', () => {
     });
   });
 
-  it("has a modifier two times if each item has two, because Toast multiplies by the item's quantity", () => {
+  it("has a modifier two times if each item has two of it, because Toast multiplies by the item's quantity", () => {
     const cheddar = { serviceModifierId: 'cheddar', name: 'Extra cheddar', quantity: 2 };
     const { checks } = written({ items: [burgerWith({ notes: '', modifiers: [cheddar] })] });
     expect(checks[0]?.selections[0]).toMatchObject({
@@ -426,7 +426,7 @@ describe('a rate limit of Toast', () => {
     expect(seen.filter(({ request }) => request === PRICES)).toHaveLength(1);
   });
 
-  it('of the account applies to its other restaurants, but a limit of an API does not', async () => {
+  it("applies to the other restaurants of the account if it is the account's limit, and does not if it is the limit of an API", async () => {
     for (const [by, requests] of Object.entries({ ACCOUNT: 1, API: 2 })) {
       const { seen, failure, create } = await toastThat({
         [PRICES]: limited({ 'x-toast-ratelimit-by': by, 'retry-after': '70' }),
@@ -440,11 +440,11 @@ describe('a rate limit of Toast', () => {
     }
   });
 
-  it('of logins also ends at its reset time', async () => {
+  it('ends at its reset time also if it is a limit of logins', async () => {
     expect(await waitOf(LOGIN, limited({ 'x-toast-ratelimit-reset': inSeconds(70) }))).toBeGreaterThan(60_000);
   });
 
-  it('ends at Retry-After if there is also a reset time, after an hour at most', async () => {
+  it('ends at Retry-After if there is also a reset time, but after at most an hour', async () => {
     const reset = { 'x-toast-ratelimit-reset': inSeconds(70) };
     expect(await waitOf(PRICES, limited({ ...reset, 'retry-after': '7' }))).toBe(7000);
     expect(await waitOf(PRICES, limited({ ...reset, 'retry-after': 'soon' }))).toBeGreaterThan(60_000);
@@ -505,7 +505,7 @@ describe('createOrder', () => {
     ['restaurant', 3],
     ['vendor', 3],
   ])(
-    "sends the tip of a delivery unless the platform's courier gets it: delivered by the %s",
+    "sends the tip of a delivery unless the platform's courier gets the tip: delivered by the %s",
     async (deliveredBy, tipAmount) => {
       const { seen, create } = await toastThat();
       await create(deliveryTo({}), { ...PAID, deliveredBy });
@@ -552,7 +552,7 @@ describe('createOrder', () => {
     expect(other?.lines).toEqual(one?.lines);
   });
 
-  it('reads the GUID of the order from an answer with a list of orders too', async () => {
+  it('reads the GUID of the order also from an answer with a list of orders', async () => {
     const { create } = await toastThat({ 'POST /orders/v2/orders': [200, { orders: [{ guid: ORDER }] }] });
     expect(await create()).toEqual({ providerOrderId: ORDER });
   });
@@ -601,7 +601,7 @@ describe('createOrder', () => {
   });
 
   it.each([['<html>'], [{}], [{ guid: '' }], [[]]])(
-    'throws TryAgain with sent: true if Toast has the order but shows it without a GUID: %j',
+    'throws TryAgain with sent: true if Toast has the order but shows the order without a GUID: %j',
     async (body) => {
       const { create } = await toastThat({
         'POST /orders/v2/orders': [400, {}],
@@ -617,7 +617,7 @@ describe('createOrder', () => {
     ['Duplicate external_id', null],
     ['Bad Request', 'external identifier: duplicate'],
   ])(
-    'throws TryAgain with sent: true if Toast says that it has the order but does not show it: %j %j',
+    'throws TryAgain with sent: true if Toast says that it has the order but does not show the order: %j %j',
     async (message, more) => {
       const { failure } = await toastThat({ 'POST /orders/v2/orders': [400, { message, developerMessage: more }] });
       expect(await failure()).toMatchObject({ name: 'TryAgain', sent: true });
@@ -662,7 +662,7 @@ describe('createOrder', () => {
     });
   });
 
-  it('throws GiveUp with our ids of the refused items, each id once', async () => {
+  it('throws GiveUp with our ids of the refused items, without duplicates', async () => {
     const message = `Item (${BURGER.toUpperCase()}) does not belong to the group (${GROUP}); Item (${CHEDDAR}) neither`;
     const { create } = await toastThat({ 'POST /orders/v2/orders': [400, { code: 10_400, message }] });
     await expect(create({ items: [burgerWith({}), burgerWith({})] })).rejects.toMatchObject({
@@ -722,7 +722,7 @@ describe('createOrder', () => {
     [400, 'NeedsOperator'],
     [410, 'NeedsOperator'],
     [500, 'TryAgain'],
-  ])('findOrder throws an error after %i: %s', async (status, name) => {
+  ])('findOrder throws $1 after $0', async (status, name) => {
     const { contextOf } = await toastThat({ 'GET /orders/v2/orders/CLUBS%3Ao-1': [status, {}] });
     await expect(toast.findOrder?.('o-1', contextOf(PAID))).rejects.toMatchObject({ name });
   });
@@ -765,7 +765,7 @@ describe('createOrder', () => {
     [404, {}, NeedsOperator],
     [200, { token: null }, TryAgain],
     [503, {}, TryAgain],
-  ])('sends no order without a token: %i', async (status, body, kind) => {
+  ])('sends no order if the request for the token is answered %i', async (status, body, kind) => {
     const { seen, failure } = await toastThat({ 'POST /authentication/v1/authentication/login': [status, body] });
     expect(await failure()).toBeInstanceOf(kind);
     expect(seen).toHaveLength(1);
@@ -783,7 +783,7 @@ describe('createOrder', () => {
     expect(seen, 'other credentials have their own count').toHaveLength(3);
   });
 
-  it('does not count a login that was answered 503', async () => {
+  it('does not count a login that was answered 503 as one of the two an hour', async () => {
     const { seen, contextOf } = await toastThat();
     const context = contextOf();
     const login = 'POST /authentication/v1/authentication/login';
@@ -794,7 +794,7 @@ describe('createOrder', () => {
     expect(seen).toHaveLength(5);
   });
 
-  it('does not count a login that was not sent because the host is not allowed', async () => {
+  it('does not count a login as one of the two an hour if it was not sent because the host is not allowed', async () => {
     const { seen, contextOf } = await toastThat();
     const context = contextOf();
     const refused = async (): Promise<never> => {
@@ -1115,7 +1115,7 @@ describe('cancelOrder', () => {
     expect(pos.cancels).toBe(0);
   });
 
-  it('returns cancelled after a refusal if the order was voided meanwhile', async () => {
+  it('returns cancelled after a refusal if the order was voided before our request arrived', async () => {
     const { pos, ticket, cancel } = await stage();
     pos.miscancel = () => {
       pos.become?.(ticket, 'voided');
@@ -1192,7 +1192,7 @@ describe('check', () => {
     expect(seen).toHaveLength(3);
   });
 
-  it('passes if the dining option may be on a page that it did not read', async () => {
+  it('passes if the dining option may be on a page of the list that check did not read', async () => {
     const more = { 'toast-next-page-token': 'page-2' };
     const { contextOf } = await toastThat({ [ORDERS]: [200, []], 'GET /config/v2/diningOptions': [200, [], more] });
     const specialRequestItem = { item: CHEDDAR, itemGroup: OPTIONS, optionGroup: OPTIONS };

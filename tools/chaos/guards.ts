@@ -537,11 +537,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an answer that a gateway may have given is not believed': {
     edits: { 'whose-answer': [/= .*;/, '= undefined as Error | undefined;'] },
-    noticedBy: vitest('test/providers/standard.test.ts', 'which does not say that it took the order'),
+    noticedBy: vitest('test/providers/standard.test.ts', 'does not say that the POS took the order'),
   },
   'an answer without a body is not believed if the POS named no ticket lately': {
     edits: { 'bare-is-believed': [/ && \(await context\.namedTicketLately\?\.\(\)\) === true/, ''] },
-    noticedBy: vitest('test/providers/standard.test.ts', 'only if the POS named a ticket lately'),
+    noticedBy: vitest('test/providers/standard.test.ts', 'only if namedTicketLately says yes'),
   },
   'a mail server that refuses us does not end a message': {
     edits: { 'address-for-good': [/= .*;/, '= (responseCode ?? 0) >= 500;'] },
