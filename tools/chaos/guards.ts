@@ -64,7 +64,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a worker takes no cancellation that is given to a person': {
     edits: { 'cancel-until-deadline': REMOVED },
-    noticedBy: vitest('test/core/cancellations/claim-cancellations.test.ts', 'past its deadline, no worker'),
+    noticedBy: vitest(
+      'test/core/cancellations/claim-cancellations.test.ts',
+      'no worker takes a cancellation past its deadline',
+    ),
   },
   'a token is valid for its own location and integration only': {
     edits: { 'own-location': [/\((\w+)\?\..*(\)\s*return)/s, '($1 === undefined$2'] },
@@ -80,7 +83,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'no file of another installation is taken as a part of the archive': {
     edits: { 'own-parts': NEVER },
-    noticedBy: vitest('test/core/retention/archive.test.ts', 'files of another installation'),
+    noticedBy: vitest('test/core/retention/archive.test.ts', 'over a file of another installation'),
   },
   'no past order is dropped that the archive lacks': {
     edits: { 'archived-before-drop': NEVER },
@@ -92,7 +95,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'the row lock on orders': {
     edits: { 'order-lock': REMOVED },
-    noticedBy: vitest('test/core/statuses/return-journey.test.ts', '20 concurrent copies'),
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', '20 copies of one webhook'),
   },
   'orders are locked in the order of their keys': {
     edits: { 'locked-by-key': REMOVED },
@@ -170,7 +173,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a grant belongs to its own settings only': {
     edits: { 'grant-of-its-settings': [/\$\{.*\}/, ''] },
-    noticedBy: vitest('test/core/locations/credential-store.test.ts', 'in the row of other settings'),
+    noticedBy: vitest('test/core/locations/credential-store.test.ts', 'into the row of other settings'),
   },
   'a file of locations has no secret': {
     edits: { 'no-secrets-in-files': [/isSecret \?/, 'false ?'] },
@@ -234,7 +237,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a location that is disconnected takes the access of no other': {
     edits: { 'revoke-for-one': [/access !== undefined && .*;/, 'false;'] },
-    noticedBy: vitest('test/core/locations/lost-access.test.ts', 'leaves the access at the vendor'),
+    noticedBy: vitest('test/core/locations/lost-access.test.ts', 'does not end the access at the vendor'),
   },
   'a body with our token is sealed': {
     edits: { 'body-with-token': [/return .*/, 'return false;'] },
@@ -290,7 +293,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a database clock that was set is followed': {
     edits: { 'set-clock': [/\w+ && /, ''] },
-    noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'is followed at once'),
+    noticedBy: vitest('test/core/postgres/database-clock.test.ts', 'the clock follows a change'),
   },
   'a connection with a stale prepared statement is not used again': {
     edits: { 'stale-statement': [/\(\?:/, '(?:0A|'] },
@@ -310,7 +313,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'processes share the rounds of a look at all orders': {
     edits: { 'shared-rounds': [/liveProcesses\.count/, '1'] },
-    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'processes that share the rounds'),
+    noticedBy: vitest('test/core/postgres/run-every.test.ts', 'the more processes share its rounds'),
   },
   'after a restore, messages are numbered above what readers have seen': {
     edits: { 'sequence-floor': [/greatest\((.*?), .*\) \+/, '$1 +'] },
@@ -422,7 +425,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a spilled webhook is answered after Pub/Sub has acknowledged it': {
     edits: { 'answered-when-out': [/await (.*);/s, 'void $1.catch(() => {});'] },
-    noticedBy: vitest('test/core/spill/spill.test.ts', 'if Pub/Sub is away too'),
+    noticedBy: vitest('test/core/spill/spill.test.ts', 'if Pub/Sub is also away'),
   },
   'a spilled webhook keeps its id': {
     edits: { 'spilled-id': [/await (.*);/s, '{ ...(await $1), id: crypto.randomUUID() };'] },
@@ -493,11 +496,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an order that a recovery found ended counts as read': {
     edits: { 'ended-is-read': [/WHERE "locationId" IS NOT NULL/, 'WHERE false'] },
-    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'also for a past order'),
+    noticedBy: vitest('test/core/orders/recover-orders.test.ts', 'even if it is a past order'),
   },
   'a kitchen that goes on after its own end is told to a person': {
     edits: { 'goes-on-after-its-end': [/failed_at IS NOT NULL/, 'false'] },
-    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'of the POS, then'),
+    noticedBy: vitest('test/core/statuses/return-journey.test.ts', 'comes before'),
   },
   'a webhook with an old time is not replayed with others': {
     edits: { 'chosen-by-a-person': [/= isChosen/, '= true'] },
@@ -545,7 +548,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a mail server that refuses us does not end a message': {
     edits: { 'address-for-good': [/= .*;/, '= (responseCode ?? 0) >= 500;'] },
-    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'is tried again if the mail server says'),
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'is tried again if the mail server refuses'),
   },
   'a receiver says when it is to be asked again': {
     edits: { 'receiver-says-when': [/, retryAfterMs/, ''] },
@@ -553,7 +556,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a member hears nothing of a cancellation that only we began': {
     edits: { 'call-off-untold': [/c\.fails_with/, 'NULL'] },
-    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'hears nothing of the attempt'),
+    noticedBy: vitest('test/core/cancellations/call-off.test.ts', 'is not notified of the attempt'),
   },
   'an order that may have a ticket is called off before it fails': {
     edits: { 'called-off': NEVER },
@@ -565,7 +568,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a missing ticket of a cancel counts a minute after the request': {
     edits: { 'absent-after': [/\d+/, '0'] },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'counts a minute after the request'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'counts only a minute after the request'),
   },
   'a cancel is committed before the call': {
     edits: { 'cancel-written': ENDED },
@@ -577,7 +580,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a cancel of a process that died is in doubt': {
     edits: { 'died-in-doubt': [/= .*? \?/, '= false ?'] },
-    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked once, even if the answer'),
+    noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'asked only once, even if the answer'),
   },
   'a cancel without an answer is in doubt if the POS does not deduplicate cancels': {
     edits: { 'lost-in-doubt': NEVER },
@@ -695,11 +698,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: {
       'application-of-its-integration': [/known\?\.integration !== provider\.integration/, 'known === undefined'],
     },
-    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused if it gives'),
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused if the location gives'),
   },
   'a location leads the secret of an application nowhere else': {
     edits: { 'application-alone': [/\.find\(.*\)/, '.find(() => false)'] },
-    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused if it gives'),
+    noticedBy: vitest('test/core/locations/applications.test.ts', 'is refused if the location gives'),
   },
   'an application that locations use stays': {
     edits: { 'application-in-use': NEVER },
@@ -763,7 +766,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a page of notices is told whatever becomes of the next': {
     edits: { 'page-committed': [/splice\(0, page\)/, 'splice(0)'] },
-    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'about the troubles of each page'),
+    noticedBy: vitest('test/core/notices/find-notices.test.ts', 'even if the next page of the search'),
   },
   'a look at suspects takes a few reads for each': {
     edits: { 'suspects-by-index': [/ OFFSET 0/, ''] },
@@ -803,7 +806,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a message leaves out what was settled': {
     edits: { 'settled-not-told': [/ AND \$\{IS_OPEN\}/, ''] },
-    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'leaves out orders that were settled'),
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'leaves out orders that are settled'),
   },
   'a link ends after a day': {
     edits: { 'answer-in-a-day': [/ AND m\.created_at > now\(\) - interval '\$\{VALID_FOR\}'/, ''] },
@@ -827,7 +830,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a pause of the new location counts from the move': {
     edits: { 'paused-since-move': [/p\.moved_at, /, ''] },
-    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'counts from the move'),
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'counts only from the move'),
   },
   'a location keeps its POS while that has orders': {
     edits: { 'pos-has-orders': NEVER },
@@ -847,6 +850,6 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'only calls that reached a location tell whether its POS answers': {
     edits: { 'told-by-its-calls': [/\(a\.outcome.*NOT FALSE/s, '(true'] },
-    noticedBy: vitest('test/core/polling/probe-kitchens.test.ts', 'is reachable after'),
+    noticedBy: vitest('test/core/polling/probe-kitchens.test.ts', 'stays reachable after'),
   },
 };

@@ -57,7 +57,7 @@ describe('past its deadline, an order that the POS took but answered with 503', 
     expect(ticketsOf(id)).toBe(1);
   });
 
-  it('fails if the POS has no ticket for it a minute after the last request', async () => {
+  it('fails if the POS has no ticket for the order a minute after the last request', async () => {
     const { id } = await takenAt('exact');
     tills.cancel = () => 'absent';
     await later(id, DEADLINE_S);
@@ -79,7 +79,7 @@ describe('past its deadline, an order that the POS took but answered with 503', 
     expect((await shop.told(id)).at(-1)).toBe('preparing');
   });
 
-  it('completes if the kitchen hands it out, and the member hears nothing of the attempt to cancel', async () => {
+  it('completes if the kitchen hands it out, and the member is not notified of the attempt to cancel', async () => {
     const { id } = await takenAt('exact');
     tills.cancel = failing;
     await later(id, DEADLINE_S);
@@ -101,7 +101,7 @@ describe('past its deadline, an order that the POS took but answered with 503', 
     expect(await shop.told(id)).toEqual(['placed', 'failed']);
   });
 
-  it('ends as cancelled, not as failed, if its member cancels it meanwhile', async () => {
+  it('ends as cancelled, not as failed, if the member cancels the order before the POS confirms our cancel', async () => {
     const { order, id } = await takenAt('exact');
     tills.cancel = failing;
     await later(id, DEADLINE_S);

@@ -130,7 +130,7 @@ it('no transaction is open while the platform or the POS is called', async () =>
 });
 
 describe('a cancellation before the order is sent', () => {
-  it('the POS is asked to cancel an order that it answered with 503, because it may have made a ticket', async () => {
+  it('the POS is asked to cancel an order that it answered with 503, because the POS may have made a ticket', async () => {
     tills.creates = () => new TryAgain('the kitchen is closed', { sent: false, httpStatus: 503 });
     const { order, id } = await shop.place({ locationId: 'exact' });
     await cancel(order);
@@ -336,7 +336,7 @@ describe('a cancellation at the POS', () => {
     },
   );
 
-  it('a cancel that the POS acknowledged but never confirmed must be done by phone', async () => {
+  it('a cancel that the POS acknowledged but never confirmed must then be done by phone', async () => {
     const { order, id } = await sentAt('exact');
     tills.cancel = () => 'requested';
     await cancel(order);
@@ -396,7 +396,7 @@ describe('a cancellation at the POS', () => {
   });
 
   it.each(['lost', 'died'])(
-    'a POS that does not recognise a repeated cancel is asked once, even if the answer is lost or the process dies (%s)',
+    'a POS that does not recognise a repeated cancel is asked only once, even if the answer is lost or the process dies (%s)',
     async (how) => {
       const { order, id } = await sentAt('blind');
       tills.cancel = how === 'lost' ? lost : refusedUnsent;
@@ -413,23 +413,20 @@ describe('a cancellation at the POS', () => {
   );
 
   it.each([
-    [{}, 'cancelled'],
-    [{ serviceOrderId: 'another' }, 'by_phone'],
-    [{ serviceOrderId: undefined, providerOrderId: 'another' }, 'by_phone'],
-  ])(
-    "after a lost answer, the POS's status settles the cancel only if it is about this order: %j gives %s",
-    async (about, ends) => {
-      const { order, id } = await sentAt('asked');
-      tills.cancel = lost;
-      tills.reads = (serviceOrderId) =>
-        [{ status: 'cancelled', nativeStatus: 'VOID', serviceOrderId, ...about }] as StatusEvent[];
-      await cancel(order);
-      expect(await cancellation(id)).toMatchObject({ state: 'in_doubt' });
-      await later(id, 0);
-      expect(await cancellation(id)).toMatchObject({ state: ends });
-      expect(cancels(id)).toBe(1);
-    },
-  );
+    ['names this order', 'cancelled', {}],
+    ['names another order', 'by_phone', { serviceOrderId: 'another' }],
+    ['names another ticket', 'by_phone', { serviceOrderId: undefined, providerOrderId: 'another' }],
+  ])('after a lost answer, a status `cancelled` that %s leaves the cancel %s', async (_what, ends, about) => {
+    const { order, id } = await sentAt('asked');
+    tills.cancel = lost;
+    tills.reads = (serviceOrderId) =>
+      [{ status: 'cancelled', nativeStatus: 'VOID', serviceOrderId, ...about }] as StatusEvent[];
+    await cancel(order);
+    expect(await cancellation(id)).toMatchObject({ state: 'in_doubt' });
+    await later(id, 0);
+    expect(await cancellation(id)).toMatchObject({ state: ends });
+    expect(cancels(id)).toBe(1);
+  });
 
   it.each([
     ['fails', (id: string) => webhook('exact', { serviceOrderId: id, status: 'failed' })],
@@ -499,7 +496,7 @@ describe('a cancellation at the POS', () => {
 
 describe('a cancellation of an order in doubt', () => {
   it.each(['asked', 'shuts'])(
-    'the POS looks for the ticket and cancels it, even if the location is paused (location %s)',
+    'the POS looks for the ticket and cancels it, even if the location is paused (the location %s)',
     async (at) => {
       if (at === 'shuts') await system.addLocation('shuts', {}, 'asked');
       const { order, id } = await inDoubtAt(at);
@@ -585,7 +582,7 @@ describe('a cancellation of an order in doubt', () => {
     expect(await lastTold(id)).toBe('cancelled');
   });
 
-  it('the answer "absent" counts a minute after the request, and withdraws the order', async () => {
+  it('the answer "absent" counts only a minute after the request, and then withdraws the order', async () => {
     const { order, id } = await inDoubtAt('exact');
     tills.cancel = () => 'absent';
     await cancel(order);
@@ -651,17 +648,17 @@ describe('an operator', () => {
     expect(await cancellation(id)).toMatchObject({ requested_by: 'operator' });
   });
 
-  it.each([false, true])(
-    'records that the restaurant cancelled, also if a process died in a call: %s',
-    async (died) => {
-      const { order, id } = await sentAt('mute');
-      const open = `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`;
-      if (died) await system.query(open, [id]);
-      await cancel(order);
-      expect(await concludeByPhone(system.pool, id, true)).toMatchObject({ cancellation: 'cancelled' });
-      expect(await lastTold(id)).toBe('cancelled');
-    },
-  );
+  it.each([
+    ['after calls that all ended', false],
+    ['after a call in which the process died', true],
+  ])('records %s that the restaurant cancelled', async (_when, died) => {
+    const { order, id } = await sentAt('mute');
+    const open = `UPDATE placement_attempts SET ended_at = NULL, outcome = 'started' WHERE service_order_id = $1`;
+    if (died) await system.query(open, [id]);
+    await cancel(order);
+    expect(await concludeByPhone(system.pool, id, true)).toMatchObject({ cancellation: 'cancelled' });
+    expect(await lastTold(id)).toBe('cancelled');
+  });
 
   it('cannot cancel an unknown, ended or unread order, nor settle a cancel that nobody requested', async () => {
     const { id } = await sentAt('mute');
@@ -677,7 +674,7 @@ describe('an operator', () => {
   });
 });
 
-it('a worker that has lost its lease leaves the attempt open after a lost answer, and the order becomes in doubt', async () => {
+it('a worker that has lost its lease leaves the attempt open after a lost answer, and the order is then in doubt', async () => {
   const { id: serviceOrderId, answer, sending } = await beingSentAt('blind');
   await concludePlacement(
     { pool: system.pool, observe() {} } as never,
@@ -695,7 +692,7 @@ it('a worker that has lost its lease leaves the attempt open after a lost answer
   expect(await shop.state(serviceOrderId)).toBe('in_doubt');
 });
 
-it("a worker that has lost its lease leaves a cancel's attempt open after a lost answer, and the cancel becomes in doubt", async () => {
+it("a worker that has lost its lease leaves a cancel's attempt open after a lost answer, and the cancel is then in doubt", async () => {
   const { order, id } = await sentAt('blind');
   const { answer, asking } = await beingCancelled(order);
   await concludeCancellation(

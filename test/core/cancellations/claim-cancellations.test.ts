@@ -35,7 +35,7 @@ const claim = async (about: { busy?: string[]; open?: string[] } = {}): Promise<
 };
 const release = (): Promise<unknown> => pool.query('UPDATE cancellations SET lease_until = NULL, lease_id = NULL');
 
-it('a claim takes one cancellation of each location and a limited share of each integration, fewer if it is silent', async () => {
+it('a claim takes one cancellation of each location and a limited share of each integration, which is smaller while the integration is silent', async () => {
   await seed('hangs', 50);
   await seed('works', 5);
   expect(await claim({ open: ['hangs'] })).toEqual({ hangs: 4, works: 4 });
@@ -102,7 +102,7 @@ it('all cancellations need a person as soon as their deadline passes, however ma
   expect(open).toEqual([]);
 });
 
-it("past its deadline, no worker takes a cancellation whose POS hangs, and the restaurant's contacts get a notice", async () => {
+it("no worker takes a cancellation past its deadline whose POS hangs, and the restaurant's contacts get a notice", async () => {
   await pool.query('DELETE FROM cancellations');
   await seed('mute', 40);
   await pool.query(`UPDATE orders SET cancellation = 'requested' WHERE integration = 'mute'`);

@@ -92,7 +92,7 @@ it('an order that is moved from a paused location is not late at the new locatio
   await resumeLocation(system.pool, 'exact');
 });
 
-it('a pause of the new location counts from the move only, and extends the deadline once', async () => {
+it('a pause of the new location counts only from the move on, and extends the deadline only once', async () => {
   const { order, id } = await heldAt('exact');
   await pauseLocation(system.pool, 'mute');
   await system.query(`UPDATE locations SET paused_at = paused_at - interval '40 min' WHERE location_id = 'mute'`);
@@ -273,7 +273,7 @@ it('a signal for an order that has ended or is erased causes no fetch', async ()
 });
 
 it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
-  'a refresh that gets %j is tried again for ten minutes, then given up',
+  'a refresh that gets %j is tried again for ten minutes, and is then given up',
   async (fault) => {
     const { order, id } = await placedAt('exact');
     system.platform.answer = () => fault;

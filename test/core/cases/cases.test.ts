@@ -26,7 +26,10 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.stop());
 
-describe.each<Subject>([{ serviceOrderId: 'order-1' }, { locationId: 'club-1' }])('the case of %o', (subject) => {
+describe.each<[string, Subject]>([
+  ['an order', { serviceOrderId: 'order-1' }],
+  ['a location', { locationId: 'club-1' }],
+])('the case of %s', (_what, subject) => {
   it('is taken, handed over and closed', async () => {
     const taken = await takeCase(pool, subject, 'Anna');
     expect(await takeCase(pool, subject, 'Anna')).toEqual(taken);
@@ -115,7 +118,7 @@ it('a follower of the board sees who has a case, but only at locations that the 
 });
 
 describe('a note', () => {
-  it('about an order is erased with its member', async () => {
+  it('is erased with the member of its order', async () => {
     const contents = sampleOrder({ serviceOrderId: 'order-3', locationId: 'club-1' });
     await stage.seedOrder({ serviceOrderId: 'order-3', locationId: 'club-1', contents });
     await addNote(pool, { serviceOrderId: 'order-3' }, { by: 'Anna', text: 'Ada is allergic' });
@@ -124,7 +127,7 @@ describe('a note', () => {
     expect((await readCare(pool, { serviceOrderId: 'order-2' })).notes).not.toEqual([]);
   });
 
-  it('about a location is deleted after the retention too', async () => {
+  it('is deleted after the retention even if it is about a location', async () => {
     await stage.query(`UPDATE notes SET at = now() - interval '31 days' WHERE location_id = 'club-1'`);
     await eraseMembers(pool, 30);
     expect((await readCare(pool, { locationId: 'club-1' })).notes).toEqual([]);
@@ -165,7 +168,7 @@ describe('a pause by an operator with an end', () => {
     expect(order).toEqual({ due: true, later: true });
   });
 
-  it('is replaced by a later pause, which ends with a resume', async () => {
+  it('is replaced by a later pause, and a resume ends this later pause', async () => {
     await pauseLocation(pool, 'club-1', { by: 'Anna', minutes: 5, reason: 'busy' });
     await pauseLocation(pool, 'club-1', { by: 'Ben' });
     expect(await shown()).toMatchObject({ paused: true, pausedUntil: null, pausedReason: null, pausedBy: 'Ben' });

@@ -29,13 +29,14 @@ it('an error with a cause keeps the cause and its message', () => {
   });
 });
 
-it.each([new Error('reset'), { code: 'made_up' }, { code: 'location_left_pos', integration: 'a\0b' }])(
-  'a cause that is unknown or cannot be stored is replaced by the general cause of its error: %s',
-  (cause) => {
-    const error = Object.assign(new NeedsOperator('x', { httpStatus: 401 }), { cause });
-    expect(classifyError(error).cause).toEqual({ code: 'pos_refused_us', httpStatus: 401 });
-  },
-);
+it.each([
+  ['is another error', new Error('reset')],
+  ['has an unknown code', { code: 'made_up' }],
+  ['cannot be stored', { code: 'location_left_pos', integration: 'a\0b' }],
+])('a cause that %s is replaced by the general cause of its error', (_what, cause) => {
+  const error = Object.assign(new NeedsOperator('x', { httpStatus: 401 }), { cause });
+  expect(classifyError(error).cause).toEqual({ code: 'pos_refused_us', httpStatus: 401 });
+});
 
 it('an unknown field of a cause is left out', () => {
   const cause = { code: 'pos_busy', httpStatus: 429, body: 'Ada, +4930 123' };

@@ -85,7 +85,7 @@ it.each<[z.ZodType, unknown, string]>([
   [z.enum(['a', 'b']), undefined, 'is missing; a or b is required'],
   [z.literal('a'), 'c', 'must be a'],
   [z.record(z.string(), z.string()), [], 'is a list; an object is required'],
-])('invalid settings and webhooks get the same kind of sentence: %#', (schema, value, words) => {
+])('invalid settings and webhooks get the same kind of sentence: "$2"', (schema, value, words) => {
   const { error } = z.object({ it: schema }).safeParse({ it: value }, { reportInput: true });
   expect(error && shapeIssues(error).map(issueInWords)).toEqual([`it ${words}`]);
 });

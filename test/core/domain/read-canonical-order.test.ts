@@ -159,7 +159,7 @@ describe('an unusable required field', () => {
         blank,
       ]),
     ),
-  )('that is blank holds the order: %s %j', (path, blank) => {
+  )('holds the order if it is blank: %s %j', (path, blank) => {
     expect(issuesOf(withField(path, blank))).toEqual([
       { path, received: 'string', says: 'is blank; text is required' },
     ]);
@@ -171,7 +171,7 @@ describe('an unusable required field', () => {
     'member.id',
     'items.0.serviceItemId',
     'items.0.modifiers.0.serviceModifierId',
-  ])('that is a blank id holds the order: %s', (path) => {
+  ])('holds the order if it is a blank id: %s', (path) => {
     expect(issuesOf(withField(path, ' '))).toEqual([{ path, received: 'string', says: 'is blank; an id is required' }]);
   });
 
@@ -255,7 +255,7 @@ describe('discounts', () => {
     ['a name that is a number', withDiscounts(500, [{ name: 7, amount: 500 }]), 'discounts.0.name'],
     ['an object instead of a list', withDiscounts(500, { name: 'Club', amount: 500 }), 'discounts'],
     ['a list with null', withDiscounts(500, [null]), 'discounts'],
-  ])('hold the order, with the path of the wrong field, if they have %s', (_name, order, path) => {
+  ])('hold the order and report the path of the wrong field if they have %s', (_name, order, path) => {
     const [issue] = issuesOf(order) as { path: string }[];
     expect(issue?.path).toContain(path);
   });

@@ -74,7 +74,7 @@ const replay = async (body: unknown, about = {}): Promise<Record<string, unknown
   (await operator.post(`/webhooks/${(body as { webhookId: string }).webhookId}/replay`, about)).body;
 
 describe("the POS's busy mode", () => {
-  it('makes orders wait until it ends, and does not count the wait', async () => {
+  it('makes orders wait until the busy mode ends, and the wait does not count for their deadline', async () => {
     const before = Date.now();
     expect(await busy('PAUSED')).toMatchObject({ status: 200, body: { status: 'PAUSED', outcome: 'applied' } });
     const { pausedUntil } = await shown();
@@ -145,7 +145,7 @@ describe('pauses by an operator and by the POS', () => {
     expect(saidOf('resume')).toEqual([]);
   });
 
-  it("an operator's pause stays when the POS's pause ends, and keeps the earlier beginning", async () => {
+  it("an operator's pause stays when the POS's pause ends, and keeps the earlier of the two beginnings", async () => {
     await busy('PAUSED');
     const { pausedAt } = await shown();
     await operator.post(`/locations/${locationId}/pause`);
@@ -153,7 +153,7 @@ describe('pauses by an operator and by the POS', () => {
     expect(await shown()).toMatchObject({ pausedAt, pausedUntil: null });
   });
 
-  it("an operator's resume ends the POS's pause, and a replay of the POS's webhook does not begin it again", async () => {
+  it("an operator's resume ends the POS's pause, and a replay of the POS's webhook does not begin the pause again", async () => {
     const { body } = await busy('PAUSED');
     const serviceOrderId = await placed('held');
     expect((await operator.post(`/locations/${locationId}/resume`)).body).toMatchObject({ paused: false });

@@ -64,7 +64,7 @@ const silence = (): Promise<unknown> =>
   );
 
 describe('a kitchen', () => {
-  it('is open and has no row until something is reported about it', async () => {
+  it('is open and has no row until somebody reports something about the kitchen', async () => {
     expect(await settled()).toMatchObject({ state: 'open', source: 'inferred', until: null, sequence: 0 });
     expect((await pool.query('SELECT FROM kitchens WHERE location_id = $1', [locationId])).rowCount).toBe(0);
   });
@@ -125,7 +125,7 @@ describe('a kitchen', () => {
     expect(await settled()).toMatchObject({ state: 'open', source: 'inferred' });
   });
 
-  it('is busy as an operator set it, whatever its POS reports, until the operator ends it', async () => {
+  it('stays busy as an operator set it, whatever its POS reports, until the operator ends the busy time', async () => {
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     const about = { extraMinutes: 45, by: 'Anna', reason: 'One cook is ill' };
     expect(await makeBusy(deps, locationId, about)).toMatchObject({
@@ -148,14 +148,14 @@ describe('a kitchen', () => {
     expect(await makeBusy(deps, 'nowhere', about)).toBeUndefined();
   });
 
-  it('loses the state that its previous POS reported when it moves to another POS', async () => {
+  it('loses the state that its previous POS reported when its location moves to another POS', async () => {
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
     await settled();
     await putLocation(pool, rules, { locationId, integration: 'other', settings: {} });
     expect(await settled()).toMatchObject({ state: 'open', integration: 'other' });
   });
 
-  it('is written by one process at a time, and only if it changed', async () => {
+  it('is written by one process at a time, and only if its state changed', async () => {
     await report({ state: 'closed', until: inAnHour() });
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
@@ -165,7 +165,7 @@ describe('a kitchen', () => {
     expect(await settleKitchens(pool)).toEqual([]);
   });
 
-  it('has the change of an operator, even if another process was writing at that moment', async () => {
+  it('gets the change of an operator, even if another process writes the kitchen at that moment', async () => {
     let made: Promise<unknown> | undefined;
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);
@@ -185,7 +185,7 @@ describe('a kitchen', () => {
     expect((await settled()).sequence).toBeGreaterThan(sequence);
   });
 
-  it('is found in the list by its integration and its state, page by page', async () => {
+  it('is found by its integration and its state on all pages of the list', async () => {
     await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
     const list = async (state: Availability['state'], after?: string): Promise<string[]> =>
       (await showAvailability(pool, { integration: 'acme', state }, { after, limit: 2 })).map(
@@ -228,7 +228,7 @@ describe('publishing of availability', () => {
     return rows[0];
   };
 
-  it('publishes only the latest state of a kitchen, once', async () => {
+  it('publishes only the latest state of a kitchen, and only once', async () => {
     await report({ state: 'closed', until: inAnHour() });
     await settled();
     await report({ state: 'busy', until: inAnHour(), extraMinutes: 20 });
@@ -296,19 +296,19 @@ describe('publishing of availability', () => {
     expect(Availability.safeParse(closed).success).toBe(true);
   });
 
-  it.each([true, false])(
-    'records no result after its process lost the lease, published or not: %s',
-    async (isPublished) => {
-      await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
-      const slow = Promise.withResolvers<void>();
-      answer = () => slow.promise;
-      const publishing = publisher().round();
-      await until(() => ofThis().length === 1);
-      await pool.query('UPDATE kitchens SET lease_id = gen_random_uuid() WHERE location_id = $1', [locationId]);
-      if (isPublished) slow.resolve();
-      else slow.reject(new Error('no topic'));
-      await publishing;
-      expect(await row()).toMatchObject({ isDone: false, failures: 0 });
-    },
-  );
+  it.each([
+    ['was published', true],
+    ['could not be published', false],
+  ])('records no result after its process lost the lease, although the state %s', async (_what, isPublished) => {
+    await makeBusy(deps, locationId, { extraMinutes: 10, by: 'Anna' });
+    const slow = Promise.withResolvers<void>();
+    answer = () => slow.promise;
+    const publishing = publisher().round();
+    await until(() => ofThis().length === 1);
+    await pool.query('UPDATE kitchens SET lease_id = gen_random_uuid() WHERE location_id = $1', [locationId]);
+    if (isPublished) slow.resolve();
+    else slow.reject(new Error('no topic'));
+    await publishing;
+    expect(await row()).toMatchObject({ isDone: false, failures: 0 });
+  });
 });

@@ -67,7 +67,7 @@ async function place(locationId: string, nth = 0): Promise<Record<string, unknow
 }
 
 describe.each(['toast', 'deliverect', 'lightspeed-k', 'square'] as const)('an application of %s', (integration) => {
-  it('gets a new secret by one call, and each location uses it at the next request, in each process', async () => {
+  it('gets a new secret by one call, and each process uses that secret for each location from the next request on', async () => {
     await pos.stop();
     pos = await (integration === 'square' ? startSquare({ byOauth: true }) : SIMULATORS[integration]());
     expect(await putApplication('ours')).toMatchObject({ status: 201, body: { created: true, locations: 0 } });
@@ -133,7 +133,7 @@ describe('a location of an application', () => {
     ['an object as its name', { application: { name: 'ours' } }, 'settings: application names no application of toast'],
     ['a field of the application too', { clientSecret: 'mine' }, 'settings: clientSecret is part of the application'],
     ['a host too', { baseUrl: 'https://evil.example' }, 'settings: baseUrl is part of the application'],
-  ])('is refused if it gives %s', async (_, change, detail) => {
+  ])('is refused if the location gives %s', async (_, change, detail) => {
     const settings = { clientId: 'another', clientSecret: 'another' };
     await operator.send('PUT', '/applications/hub', { integration: 'hubrise', settings });
     for (const by of [operator, scoped]) {
@@ -156,14 +156,14 @@ describe('a location of an application', () => {
     expect(await stored('north:1')).toMatchObject({ column: 'ours', application: 'ours' });
   });
 
-  it('has no reference to the application once its settings do not name it', async () => {
+  it('has no reference to the application once its settings no longer name the application', async () => {
     await refer('club-1');
     const settings = { application: null, ...pos.settings };
     expect((await operator.send('PATCH', '/locations/club-1', { settings })).status).toBe(200);
     expect(await stored('club-1')).toMatchObject({ column: null, clientSecret: pos.settings['clientSecret'] });
   });
 
-  it('is exported as a file with the name of its application, which apply accepts', async () => {
+  it('is exported as a file with the name of its application, and apply accepts this file', async () => {
     await refer('club-1');
     const folder = await mkdtemp(join(tmpdir(), 'expediter-applications-'));
     try {
@@ -267,7 +267,7 @@ describe('an application', () => {
     expect(answer).toMatchObject({ status: 400, body: { detail: expect.stringContaining(detail) as string } });
   });
 
-  it('is refused for an integration without applications, and its integration cannot be changed', async () => {
+  it('is refused for an integration without applications, and an application cannot change its integration', async () => {
     const none = await operator.send('PUT', '/applications/ours', { integration: 'standard', settings: {} });
     expect(none).toMatchObject({ status: 400, body: { detail: 'standard has no applications' } });
     await putApplication('ours');
@@ -287,7 +287,7 @@ describe('an application', () => {
     expect((await operator.send('DELETE', '/applications/ours')).status).toBe(404);
   });
 
-  it('that is removed while a location is being stored makes that request fail with 400', async () => {
+  it('that is removed while a location is being stored makes the request of the location fail with 400', async () => {
     await putApplication('ours');
     const client = await system.pool.connect();
     await client.query('BEGIN; SELECT FROM applications FOR UPDATE');
@@ -355,7 +355,7 @@ describe('a location with a client id and secret of its own', () => {
       return adoptApplications(raced, rules, false);
     };
 
-    it('keeps settings that were stored meanwhile', async () => {
+    it('keeps settings that were stored during adopt', async () => {
       for (const id of ['club-1', 'club-2']) await put(id, own());
       const theirs = { settings: { clientSecret: 'a newer secret' } };
       expect(await adoptAfter(() => operator.send('PATCH', '/locations/club-1', theirs))).toMatchObject([
@@ -364,7 +364,7 @@ describe('a location with a client id and secret of its own', () => {
       expect(await stored('club-1')).toMatchObject({ column: null, ...theirs.settings });
     });
 
-    it('is not moved into an application that was created with the same name meanwhile', async () => {
+    it('is not moved into an application that somebody else created with the same name during adopt', async () => {
       await put('club-1', own());
       const theirs = (): Promise<unknown> => putApplication('toast', { clientId: 'theirs' });
       await expect(adoptAfter(theirs)).rejects.toThrow('There is another application called "toast"');

@@ -51,14 +51,14 @@ it('the check of a location calls its POS with the settings and credentials of a
   });
 });
 
-it('the check of a paused location calls its POS too', async () => {
+it('the check also calls the POS of a paused location', async () => {
   await putLocation(pool, rules, { locationId: 'paused', integration: 'asked', settings: { site: 'one' } });
   await pauseLocation(pool, 'paused');
   check.mockResolvedValueOnce();
   expect(await ask('paused')).toEqual({ locationId: 'paused', state: 'ok' });
 });
 
-it('the check says "unchecked" if the POS has no call for it', async () => {
+it('the check says "unchecked" if the POS has no call for a check', async () => {
   expect(await ask('plain')).toEqual({
     locationId: 'plain',
     state: 'unchecked',
@@ -102,7 +102,7 @@ it.each([
   });
 });
 
-it('the check reports settings that cannot be decrypted as such, not as wrong', async () => {
+it('the check reports that settings cannot be decrypted, and not that they are wrong', async () => {
   const otherKeys = parseSettingsKeys(`k2:${Buffer.alloc(32, 8).toString('base64')}`);
   const decryptSettings = settingsDecrypter({ ...rules, keys: otherKeys });
   expect(await ask('asked', { decryptSettings })).toEqual({

@@ -34,13 +34,13 @@ async function settings(): Promise<unknown> {
   return unseal(rules.keys, (await findLocation(pool, 'club-1'))?.sealedSettings ?? '', 'locations/club-1');
 }
 
-it('connecting a location adds the settings from the POS to the stored ones, without defaults', async () => {
+it('connecting a location adds the settings from the POS to the stored settings, and adds no defaults', async () => {
   answer = async () => ({ done: ['Done.'], todo: [], settings: { key: 'from the POS' } });
   expect(await connect()).toMatchObject({ done: ['Done.'], todo: [] });
   expect(await settings()).toEqual({ site: 'one', key: 'from the POS' });
 });
 
-it('connecting fails if the settings were changed meanwhile, and keeps the change and the new token', async () => {
+it('connecting fails if somebody else changes the settings during the call to the POS, and keeps that change and the new token', async () => {
   answer = async () => {
     await put({ site: 'two' });
     return { done: [], todo: [], settings: { key: 'from the POS' } };
@@ -70,7 +70,7 @@ it.each([
   ['may have stored it, but its answer was lost', new TryAgain('no answer', { sent: true }), 1],
   ['has a provider with a fault', new TypeError('oops'), 1],
 ])(
-  'when connecting fails because the POS %s, the new token stays valid only if the POS may have it',
+  'when connecting fails because the POS %s, the new token stays valid only if the POS may have the token',
   async (_name, error, tokens) => {
     answer = () => Promise.reject(error);
     await expect(connect()).rejects.toBe(error);

@@ -49,7 +49,7 @@ const rowOf = async (): Promise<Record<string, unknown>> =>
   (await pool.query('SELECT * FROM credentials ORDER BY granted_at DESC NULLS LAST LIMIT 1')).rows[0] as never;
 const die = (): Promise<unknown> => pool.query(`UPDATE credentials SET renewing_until = now() - interval '1 s'`);
 
-it('thirty requests of three processes obtain one token', async () => {
+it('thirty requests of three processes obtain only one token', async () => {
   const processes = [process(), process(), process()];
   const tokens = await Promise.all(Array.from({ length: 30 }, (_, i) => tokenFrom(processes[i % 3] as Credentials)));
   expect(new Set(tokens)).toEqual(new Set(['access-1']));
@@ -63,7 +63,7 @@ it('each renewal uses the newest refresh token, and none is used twice', async (
   expect(vendor.spent).toEqual(['the first', 'refresh-1', 'refresh-2', 'refresh-3']);
 });
 
-it('a grant that was copied in the row of other settings is not used, and a new grant is obtained', async () => {
+it('a grant that was copied into the row of other settings is not used, and a new grant is obtained', async () => {
   await tokenFrom(process());
   const [mine] = (
     await pool.query<{ seed_sha256: Buffer; grant: string }>(
@@ -89,7 +89,7 @@ it('a token that the POS refused early is renewed once for all processes', async
   expect(vendor.spent).toEqual(['the first', 'refresh-1']);
 });
 
-it('a token that was granted a moment ago is not renewed when the POS refuses an older one', async () => {
+it('a token that was granted a moment ago is not renewed when the POS refuses an older token', async () => {
   const credentials = process();
   await tokenFrom(credentials);
   expect(await tokenFrom(credentials, 'access-1')).toBe('access-1');
@@ -112,7 +112,7 @@ it('a token is renewed in the last minute of its hour, or in the last tenth of a
   expect(await tokenFrom(process())).toBe('access-2');
 });
 
-it('only a caller that asks for a younger token renews it early', async () => {
+it('only a caller that asks for a younger token renews the stored token early', async () => {
   const [one, other] = [process(), process()];
   const younger = (credentials: Credentials): Promise<string> =>
     credentials.accessToken({ seed, obtain: vendor.obtain, maxAgeS: 600 });
@@ -142,7 +142,7 @@ it('orders use a valid token during an early renewal, and after the renewal is r
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('a grant is stored with the time until its connection ends, if it ends', async () => {
+it('a grant is stored with the time when its connection ends, if the connection has an end', async () => {
   const lasting = (lastsS: number | undefined) =>
     process().accessToken({ seed, obtain: async () => ({ accessToken: 'a', expiresIn: 0, lastsS }) });
   await lasting(14 * 86_400 - 0.4);
@@ -151,7 +151,7 @@ it('a grant is stored with the time until its connection ends, if it ends', asyn
   expect(await rowOf()).toMatchObject({ lasts_s: null });
 });
 
-it('an order waits at most ten seconds for a token, which is still stored when it comes later', async () => {
+it('an order waits at most ten seconds for a token, and a token that comes later is still stored', async () => {
   let answer = (): void => {};
   vendor.answer = () =>
     new Promise((resolve) => {
@@ -209,7 +209,7 @@ it('a grant that was not renewed for 90 days is deleted', async () => {
   expect(before.length - after.length).toBe(1);
 });
 
-it('a renewal whose process died is repeated, and if its refresh token is spent, a reconnect is needed', async () => {
+it('a renewal whose process died is repeated, and a reconnect is needed if the refresh token is spent', async () => {
   vendor.answer = () => new Promise(() => {});
   // Nobody waits for it any more.
   tokenFrom(process()).catch(() => {});
@@ -224,7 +224,7 @@ it('a renewal whose process died is repeated, and if its refresh token is spent,
   expect(await tokenFrom(next)).toBe('access-1');
 });
 
-it('after a final refusal, orders that wait for the token do not ask for it again', async () => {
+it('after a final refusal, orders that wait for the token do not request a token again', async () => {
   let asked = 0;
   const obtain = async (): Promise<Grant> => {
     asked += 1;
@@ -245,7 +245,7 @@ it('a token is not lost when Postgres goes away before the token is stored', asy
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('a token is not lost when Postgres stays away: its process keeps it and stores it later', async () => {
+it('a token is not lost when Postgres stays away: the process that obtained the token keeps it and stores it later', async () => {
   const credentials = process();
   let skew = 0;
   const now = performance.now.bind(performance);
@@ -267,7 +267,7 @@ it('a token is not lost when Postgres stays away: its process keeps it and store
   expect(vendor.spent).toEqual(['the first']);
 });
 
-it('a late token from a process that slept does not replace a newer one', async () => {
+it('a late token from a process that slept does not replace a newer token', async () => {
   let wake = (): void => {};
   vendor.answer = () =>
     new Promise((resolve) => {

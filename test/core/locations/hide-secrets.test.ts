@@ -33,7 +33,7 @@ describe('a secret in a text', () => {
   });
 
   it.each(['till/1.0', 'v1,100%25sure%zz%', '%E2%82%AC', '%'.repeat(10_000), 'the POS answered 500: check ordersUrl'])(
-    'leaves a text without it unchanged: %.20s',
+    'is the only thing that is hidden: a text without the secret stays unchanged: %.20s',
     (value) => {
       expect(hideIn(value, [TOKEN])).toBe(value);
     },
@@ -71,7 +71,7 @@ describe('an answer of a POS', () => {
     expect(hideSecrets(`no order at ${guid} of club-north-7`, secrets)).toBe('no order at [secret] of [secret]');
   });
 
-  it('loses the secret in all texts if it is an error', () => {
+  it('loses the secret in all its texts if the answer is an error', () => {
     const error = new GiveUp(`no ${TOKEN}`, { reason: `never ${TOKEN}`, httpStatus: 400 });
     const outer = new TryAgain(`again ${TOKEN}`, { sent: true, cause: error as never });
     expect(hideSecrets(outer, [TOKEN])).toBe(outer);
@@ -80,7 +80,7 @@ describe('an answer of a POS', () => {
     expect(`${outer.stack} ${error.stack}`).not.toContain(TOKEN);
   });
 
-  it('is replaced by another error if it is an error that cannot be changed', () => {
+  it('is replaced by another error if the answer is an error that cannot be changed', () => {
     const frozen = Object.freeze(new TryAgain(`again ${TOKEN}`, { sent: true }));
     expect(() => hideSecrets(frozen, [TOKEN])).toThrow(/^(message|stack) cannot be changed$/);
   });

@@ -105,7 +105,7 @@ describe('a location whose restaurant withdrew our access', () => {
     expect(await tried(serviceOrderId)).toMatchObject({ state: 'sent' });
   });
 
-  it('does not alert while an operator has paused it', async () => {
+  it('does not alert while an operator has paused the location', async () => {
     await operator.post(`/locations/${locationId}/pause`);
     await revoked();
     expect((await connectionLeft()) ?? Infinity).toBeGreaterThan(0);
@@ -116,7 +116,7 @@ describe('a location whose restaurant withdrew our access', () => {
     expect(await shown()).toMatchObject({ reconnectNeededAt: null });
   });
 
-  it('is not affected if the event is older than its grant', async () => {
+  it("is not affected if the event is older than the location's grant", async () => {
     await system.query('UPDATE locations SET access_granted_at = now() WHERE location_id = $1', [locationId]);
     const at = new Date(Date.now() - 60_000);
     expect(await revoked({ at })).toMatchObject({ status: 200, body: { outcome: 'stale' } });
@@ -141,14 +141,14 @@ describe('a location that an operator disconnects', () => {
     expect(await disconnect()).toMatchObject({ status: 200, body: { revoked: false } });
   });
 
-  it('can get a link to connect again, by the command line', async () => {
+  it('can get from the command line a link to connect again', async () => {
     const ended = await runCli(system.env, ['provider', 'disconnect', locationId]);
     expect(ended.out).toContain(`${locationId} is disconnected, and its access is revoked at the vendor`);
     const { out } = await runCli(system.env, ['provider', 'connect-link', locationId]);
     expect(out).toMatch(/https:\/\/expediter\.test\/connect\/exc_\S+/);
   });
 
-  it('has its access revoked by the token if the seller is unknown', async () => {
+  it('has its access revoked by its token if the seller is unknown', async () => {
     await patch({ merchantId: null });
     expect(await disconnect()).toMatchObject({ body: { revoked: true } });
     expect(square.oauth.isWithdrawn).toBe(true);
@@ -168,7 +168,7 @@ describe('a location that an operator disconnects', () => {
     expect(hubrise.refusals).toEqual([]);
   });
 
-  it('leaves the access at the vendor to another location that shares it', async () => {
+  it('does not end the access at the vendor if another location shares this access', async () => {
     // The same URL in another spelling.
     const baseUrl = String(square.settings['baseUrl']).replace('http://127.0.0.1', 'HTTP://127.1');
     await system.addLocation('shares', { ...square.settings, baseUrl, merchantId: MERCHANT }, 'square');
@@ -179,7 +179,7 @@ describe('a location that an operator disconnects', () => {
     await system.query(`DELETE FROM locations WHERE location_id = 'shares'`);
   });
 
-  it('keeps its access, with 409, if the vendor refuses or is away', async () => {
+  it('keeps its access, and the answer is 409, if the vendor refuses or is away', async () => {
     for (const status of [400, 503]) {
       square.fail = (route) => (route === 'POST /oauth2/revoke' ? { status } : undefined);
       const refused = await disconnect();

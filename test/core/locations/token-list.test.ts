@@ -111,7 +111,7 @@ it('a refresh of the token list finds a token that was issued after the load', a
   expect(await refound(token)).toBeDefined();
 });
 
-it('the next refresh reads a change that was not committed during the last one', async () => {
+it('the next refresh reads a change that was not committed during the last refresh', async () => {
   const { token, tokenId } = await issueToken(pool, { locationId: 'club-1' });
   await pass();
   await list.load();
@@ -149,7 +149,7 @@ it('the token list forgets the tokens of a removed location with the next refres
   expect(await refound(token)).toBeUndefined();
 });
 
-it('the token list forgets a token that was deleted by hand when it reads all tokens, once an hour', async () => {
+it('the token list forgets a token that was deleted by hand when the list reads all tokens, which it does once an hour', async () => {
   const removed = await issueToken(pool, { locationId: 'club-1' });
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-2', 'standard', '')`);
   const kept = await issueToken(pool, { locationId: 'club-2' });
@@ -161,7 +161,7 @@ it('the token list forgets a token that was deleted by hand when it reads all to
   expect(list.find(kept.token)).toBeDefined();
 });
 
-it('the token list finds nothing when it is too old, until a refresh', async () => {
+it('the token list finds nothing when the list is too old, until a refresh', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   await list.load();
   const began = performance.now();
@@ -172,7 +172,7 @@ it('the token list finds nothing when it is too old, until a refresh', async () 
   expect(await refound(token)).toBeDefined();
 });
 
-it('the token list stays in use while Postgres is away, until it is too old', async () => {
+it('the token list stays in use while Postgres is away, until the list is too old', async () => {
   const { token } = await issueToken(pool, { locationId: 'club-1' });
   let answers = Number.POSITIVE_INFINITY;
   list = listOf(through((ask) => (--answers < 0 ? Promise.reject(new Error('away')) : ask())));
@@ -191,7 +191,7 @@ it('the token list stays in use while Postgres is away, until it is too old', as
   expect(list.find(token)).toBeUndefined();
 });
 
-it('a load and a refresh of the token list run one after the other, also after a failed one', async () => {
+it('a load and a refresh of the token list run one after the other, also after one of them has failed', async () => {
   let [under, most] = [0, 0];
   let isAway = true;
   list = listOf(
@@ -210,7 +210,7 @@ it('a load and a refresh of the token list run one after the other, also after a
   expect(most).toBe(1);
 });
 
-it('the token list reads every page, and all tokens again if more than a page has changed', async () => {
+it('a load of the token list reads every page, and a refresh reads all tokens again if more than one page has changed', async () => {
   const token = (nth: number): string => `token-${nth}`;
   const issue = (from: number, to: number): Promise<unknown> =>
     pool.query(

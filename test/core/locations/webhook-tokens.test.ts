@@ -43,7 +43,7 @@ it('a revoked token is refused after five seconds, although the clock of Postgre
   expect(await judge(token)).toMatchObject({ state: 'revoked' });
 });
 
-it('no token is issued for a location that is removed meanwhile: the error is `no_location`', async () => {
+it('no token is issued for a location that is removed at the same moment: the error is `no_location`', async () => {
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('left', 'standard', '')`);
   const query = pool.query.bind(pool) as (text: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>;
   vi.spyOn(pool, 'query').mockImplementation((async (text: string | pg.QueryConfig, values?: unknown[]) => {
@@ -65,7 +65,7 @@ it('a token in use is checked again in the background, so that no webhook waits'
   await vi.waitFor(async () => expect(await judge(token)).toHaveProperty('state'));
 });
 
-it('webhooks of many busy locations cost Postgres one query for changes every few seconds', async () => {
+it('webhooks of many busy locations cost Postgres only one query for changes every few seconds', async () => {
   const tokens = await Promise.all(Array.from({ length: 20 }, () => issueToken(pool, { locationId: 'club-1' })));
   await pool.query(`UPDATE webhook_tokens SET created_at = now() - interval '1 hour'`);
   await pool.query(`UPDATE locations SET updated_at = now() - interval '1 hour'`);
@@ -180,7 +180,7 @@ describe('a token', () => {
     expect(asked).not.toHaveBeenCalled();
   });
 
-  it('of the old form without a prefix stays valid', async () => {
+  it('stays valid in the old form without a prefix', async () => {
     const old = randomBytes(32).toString('base64url');
     await pool.query(
       `INSERT INTO webhook_tokens (token_id, sha256, integration, location_id) VALUES ($1, $2, 'standard', 'club-1')`,

@@ -138,7 +138,7 @@ describe('the restaurant that settings name', () => {
     diningOptionGuids: { pickup: randomUUID(), delivery: randomUUID() },
   });
 
-  it('is changed by an integrator of a group only with all secrets, and never to the restaurant of another location', async () => {
+  it('can be changed by an integrator of a group only with all secrets, and never to the restaurant of another location', async () => {
     const [ours, theirs, free] = [randomUUID(), randomUUID(), randomUUID()];
     expect((await put(all, 'toast-ours', 'toast', toast(ours))).status).toBe(201);
     expect((await put(all, 'toast-theirs', 'toast', toast(theirs), ['theirs'])).status).toBe(201);
@@ -159,7 +159,7 @@ describe('the restaurant that settings name', () => {
     expect((await patch(scoped, 'toast-ours', { restaurantGuid: theirs, ...SECRETS })).status).toBe(200);
   });
 
-  it('may be that of another location if an unscoped integrator stores it, with a warning', async () => {
+  it('may be the restaurant of another location if an integrator of all locations stores it, and the answer warns', async () => {
     const guid = randomUUID();
     expect((await put(all, 'brand-1', 'toast', toast(guid))).body).toMatchObject({ warnings: [] });
     const warnings = ['The location brand-1 has the same restaurantGuid.'];

@@ -55,7 +55,7 @@ describe('a contact gets a notice', () => {
     expect(await found()).toEqual(['in_doubt', 'late']);
   });
 
-  it('about the troubles of each page, even if a later page cannot be stored', async () => {
+  it('about the troubles that the search has found, even if the next page of the search cannot be stored', async () => {
     await seed('late', 4, `${locationId}-first`);
     await seed('late', 3, `${locationId}-second`);
     await stage.query(`ALTER TABLE notices ADD CONSTRAINT broken CHECK (service_order_id <> '${locationId}-second')`);
@@ -75,7 +75,7 @@ describe('a contact gets a notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it("after the contact's minutes, if the trouble still exists", async () => {
+  it("only after the contact's minutes, and only if the trouble still exists", async () => {
     await setContacts(stage, locationId, [KITCHEN, OWNER]);
     const settled = await seed('in_doubt', 9);
     const lasting = await seed('in_doubt', 9, 'lasting');
@@ -102,7 +102,7 @@ describe('a contact gets a notice', () => {
     expect(await found()).toEqual(['in_doubt Owner']);
   });
 
-  it('after its minutes, even if the troubles fill several pages', async () => {
+  it("about every trouble older than the contact's minutes, even if the search for troubles has several pages", async () => {
     for (const [nth, minutes] of [11, 12, 13].entries()) await seed('late', minutes, `${locationId}-${nth}`);
     await setContacts(stage, locationId, [OWNER]);
     expect(await found(2)).toEqual(['late Owner', 'late Owner', 'late Owner']);
@@ -115,7 +115,7 @@ describe('a contact gets a notice', () => {
     ['failed', 'a quarter of an hour', 901],
     ['called off', 'a quarter of an hour', 901],
   ] as const)(
-    'in one message about all waiting troubles, while a later trouble (%s) waits %s',
+    'in one message about all waiting troubles, and a later trouble (%s) waits %s',
     async (kind, _time, seconds) => {
       const trouble = async (nth: number): Promise<void> => {
         const id = await seed(kind === 'called off' ? 'cancel_by_phone' : kind, 3, `${locationId}-${nth}`);
@@ -178,7 +178,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual([]);
   });
 
-  it('of an order that a pause delayed, until it is late without the time of the pause', async () => {
+  it('about an order that a pause delayed, until the order is late even without the time of the pause', async () => {
     await setContacts(stage, locationId, [KITCHEN, OWNER]);
     const id = await seed('late', 20);
     const deadline = async (): Promise<number> => Number((await stage.placement(id))?.['deadline_at']);
@@ -198,7 +198,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('of a scheduled order whose location was paused when the order was due', async () => {
+  it('about a scheduled order whose location was paused when the order was due', async () => {
     const id = await seed('late', 120);
     await change(id, `requested_at = now() + interval '50 min'`, 'orders');
     await change(id, `deadline_at = now() + interval '80 min'`);
@@ -210,7 +210,7 @@ describe('a contact gets no notice', () => {
     expect(Math.round(left / 60_000)).toBe(90);
   });
 
-  it('of a doubt that may still be settled automatically, unless the order is late', async () => {
+  it('about a doubt that may still be settled automatically, unless the order is late', async () => {
     const id = await seed('in_doubt');
     await change(id, `next_attempt_at = now() + interval '10 s'`);
     expect(await found()).toEqual([]);
@@ -218,7 +218,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('of a doubt if it gets a notice that the order must be cancelled by phone', async () => {
+  it('about a doubt if the contact gets a notice that the order must be cancelled by phone', async () => {
     const id = await seed('in_doubt');
     await stage.query(
       `INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at)
@@ -238,7 +238,7 @@ describe('a contact gets no notice', () => {
     expect(await found()).toEqual(['late']);
   });
 
-  it('if its stored settings are invalid, while other contacts get theirs', async () => {
+  it('if its stored settings are invalid, and other contacts still get their notices', async () => {
     await setContacts(stage, locationId, [{ via: 'pigeon' } as unknown as Contact, KITCHEN], null);
     await seed('late');
     expect(await found()).toEqual(['late']);
@@ -267,7 +267,7 @@ describe('the due steps of a notice', () => {
     expect(due({ quiet: { from: '23:00', to: '08:00' } }, { timeZone: 'Europe/London' })).toBe(1);
   });
 
-  it('leave out a contact who has no `via`, wants other reasons only, or already got the notice', () => {
+  it('leave out a contact who has no `via`, wants only other reasons, or already got the notice', () => {
     expect(due({ about: ['late'] })).toBe(0);
     expect(due({ about: ['late', 'in_doubt'] })).toBe(1);
     expect(due({}, { contacts: [{ name: 'Shown', email: 'a@b.example' }] })).toBe(0);
@@ -275,7 +275,7 @@ describe('the due steps of a notice', () => {
     expect(due({ afterMinutes: 5 }, { ageS: 301, told: ['email 0 kitchen@nord.example'] })).toBe(1);
   });
 
-  it("wait for the contact's minutes, and a failure is due for ten minutes only", () => {
+  it("wait for the contact's minutes, and the notice of a failure is due for ten minutes only", () => {
     expect(due({ afterMinutes: 2 }, { ageS: 119 })).toBe(0);
     expect(due({ afterMinutes: 2 }, { ageS: 120 })).toBe(1);
     expect(due({ afterMinutes: 2 }, { reason: 'failed', ageS: 719 })).toBe(1);

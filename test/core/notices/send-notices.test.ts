@@ -104,7 +104,7 @@ describe('an e-mail', () => {
     expect(mail.mails[0]?.headers).toMatch(/^To: .*<kitchen@xn--mller-kva\.example>$/m);
   });
 
-  it('is sent once about several orders', async () => {
+  it('is only one message if it is about several orders', async () => {
     await tell([KITCHEN], 'failed', 3);
     await work();
     expect(mail.mails).toHaveLength(1);
@@ -112,7 +112,7 @@ describe('an e-mail', () => {
     expect(mail.mails[0]?.body.match(/Order K472 could not be sent/g)).toHaveLength(3);
   });
 
-  it('is retried while the server is away, and is then sent once', async () => {
+  it('is retried while the server is away, and is then sent only once', async () => {
     await tell([KITCHEN]);
     mail.refuses = { data: '451 later' };
     await work();
@@ -149,7 +149,7 @@ describe('an e-mail', () => {
     [{ rcpt: '550 relay not permitted' }, 'did not take the address from us (550)'],
     [{ rcpt: '553 5.1.8 Sender domain not found' }, 'did not take the address from us (553)'],
     [{ rcpt: '554 5.7.1 Service unavailable; client host blocked' }, 'did not take the address from us (554)'],
-  ])('is tried again if the mail server says %j', async (refuses, problem) => {
+  ])('is tried again if the mail server refuses it for another reason: $1', async (refuses, problem) => {
     await tell([KITCHEN]);
     mail.refuses = refuses;
     await work();
@@ -265,14 +265,14 @@ describe('a webhook to the receiver', () => {
 });
 
 describe('a message', () => {
-  it('is sent once although four processes work at once', async () => {
+  it('is sent only once although four processes work at the same time', async () => {
     await tell([KITCHEN, OWNER], 'in_doubt', 2);
     await Promise.all([work(), work(), work(), work()]);
     expect(await stage.query('SELECT FROM notice_messages WHERE ended_at IS NULL')).toEqual([]);
     expect([mail.mails.length, got.length]).toEqual([1, 1]);
   });
 
-  it('that one process is sending is not sent by another', async () => {
+  it('that one process is sending is not sent by another process', async () => {
     await tell([KITCHEN]);
     const hanging = Promise.withResolvers<void>();
     void work({ ...ways, email: () => new Promise<never>(() => hanging.resolve()) });
@@ -288,7 +288,7 @@ describe('a message', () => {
     expect(await message()).toMatchObject({ outcome: null, lease_id: lease });
   });
 
-  it('leaves out orders that were settled meanwhile, and is not sent if none is left', async () => {
+  it('leaves out orders that are settled before it is sent, and is not sent if no order is left', async () => {
     const [first = '', second = ''] = await tell([KITCHEN], 'in_doubt', 2);
     const settle = (id: string): Promise<unknown> =>
       stage.query(`UPDATE placements SET state = 'sent', finished_at = now() WHERE service_order_id = $1`, [id]);
@@ -303,7 +303,7 @@ describe('a message', () => {
     expect(mail.mails).toHaveLength(1);
   });
 
-  it('waits for a process that can send it, and is given up after 70 minutes without one', async () => {
+  it('waits for a process that can send it, and is given up after 70 minutes without such a process', async () => {
     await tell([KITCHEN]);
     await work({ email: undefined, webhook: undefined });
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '69 min'`);
@@ -326,7 +326,7 @@ describe('a message', () => {
     expect(await message()).toMatchObject({ outcome: null, ended_at: null });
   });
 
-  it('is sent even after an hour if it can be sent then', async () => {
+  it('is sent even after an hour if a process can send it only then', async () => {
     await tell([KITCHEN]);
     await stage.query(`UPDATE notice_messages SET created_at = now() - interval '61 min', failures = 9`);
     await work();

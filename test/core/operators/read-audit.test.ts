@@ -83,19 +83,22 @@ it.each<[string, AuditFilter, string]>([
     `at >= '${ago(20_000).toISOString()}' AND at < '${ago(19_000).toISOString()}'`,
   ],
   ['nowhere', { locations: [] }, 'false'],
-])('the pages of the audit have every match once, newest first (filter: %s)', async (_what, filter, condition) => {
-  const { rows } = await pool.query<{ id: string }>(
-    `SELECT audit_id AS id FROM audit WHERE ${condition} ORDER BY 1 DESC`,
-  );
-  const pages = await allPages((before: string | undefined) => readAudit(pool, filter, { before, limit: 50 }));
-  const found = pages.flatMap(({ actions }) => actions.map(({ auditId }) => auditId));
-  expect(found.length).toBe(new Set(found).size);
-  // The span is by a clock that moved between the two reads.
-  expect(Math.abs(found.length - rows.length)).toBeLessThan(3);
-  if (filter.since === undefined) expect(found).toEqual(rows.map(({ id }) => id));
-});
+])(
+  'the pages of the audit show every match once, with the newest first (filter: %s)',
+  async (_what, filter, condition) => {
+    const { rows } = await pool.query<{ id: string }>(
+      `SELECT audit_id AS id FROM audit WHERE ${condition} ORDER BY 1 DESC`,
+    );
+    const pages = await allPages((before: string | undefined) => readAudit(pool, filter, { before, limit: 50 }));
+    const found = pages.flatMap(({ actions }) => actions.map(({ auditId }) => auditId));
+    expect(found.length).toBe(new Set(found).size);
+    // The span is by a clock that moved between the two reads.
+    expect(Math.abs(found.length - rows.length)).toBeLessThan(3);
+    if (filter.since === undefined) expect(found).toEqual(rows.map(({ id }) => id));
+  },
+);
 
-it('an action that was written late with an earlier time is found too', async () => {
+it('an action that was written late with an earlier time is also found', async () => {
   // Its id is the newest, its time ten seconds ago.
   await pool.query(
     `INSERT INTO audit (at, actor_kind, actor_id, actor_name, action)

@@ -94,7 +94,7 @@ it('the held orders of one location are one need, which is published again when 
   expect((await tell()).toSorted()).toEqual(['updated held club-1 of 3 reminder 1', 'updated held club-2 reminder 1']);
 });
 
-it('a need with a holder is published again a quarter of an hour after its number has changed', async () => {
+it('a need with a holder is published again a quarter of an hour after the number of its orders has changed', async () => {
   await pool.query(`INSERT INTO locations (location_id, integration, settings) VALUES ('club-1', 'acme', '')`);
   await takeCase(pool, { locationId: 'club-1' }, 'Anna');
   await seed('order-1', 'held');
@@ -124,7 +124,7 @@ it('a need is published at once when somebody takes its case', async () => {
   expect(await tell()).toEqual(['updated in_doubt order-1 Anna']);
 });
 
-it('a need without a holder is published again every quarter of an hour, at most eight times', async () => {
+it('a need without a holder is published again every quarter of an hour, but at most eight times', async () => {
   await seed('order-1', 'in_doubt');
   await tell();
   const reminders: string[] = [];
@@ -232,7 +232,7 @@ it('a need that no longer fits into a full list is not published as closed', asy
   expect(rows).toHaveLength(1);
 });
 
-it('a need is published as opened even if somebody takes it before that', async () => {
+it('a need is published as opened even if somebody takes its case before that event is published', async () => {
   await seed('order-1', 'in_doubt');
   await recordAttention(pool);
   await takeCase(pool, { serviceOrderId: 'order-1' }, 'Anna');

@@ -59,7 +59,7 @@ it.each<[string, OrderFilter, string?]>([
 const idsOf = (pages: { orders: { serviceOrderId: string }[] }[]): string[] =>
   pages.flatMap(({ orders }) => orders.map(({ serviceOrderId }) => serviceOrderId));
 
-it('the pages of a list have every match once, even if there are few matches', async () => {
+it('the pages of a list show every match once, even if there are few matches', async () => {
   await pool.query(`UPDATE orders SET rank = 80 WHERE service_order_id IN ('order-3', 'order-19999')`);
   const pages = await allPages((after: string | undefined) =>
     listOrders(pool, { status: 'cancelled' }, { after, limit: 50 }),
@@ -68,7 +68,7 @@ it('the pages of a list have every match once, even if there are few matches', a
   expect(pages.length).toBeGreaterThan(5);
 });
 
-it.each([1, 30])('orders of several locations are listed by time (%i of them busy)', async (clubs) => {
+it.each([1, 30])('orders of several locations are listed by time (%i of the locations are busy)', async (clubs) => {
   const locations = ['quiet', 'nowhere', ...Array.from({ length: clubs }, (_, nth) => `club-${nth + 7}`)];
   const { rows } = await pool.query<{ id: string }>(
     `SELECT service_order_id AS id FROM placements WHERE location_id = ANY ($1) ORDER BY signalled_at DESC`,

@@ -28,7 +28,7 @@ describe('the timeline of an order', () => {
     expect(answer?.at).toBe(WITHIN_IT);
   });
 
-  it('keeps the times of calls that ended long before', () => {
+  it('keeps the times of calls that ended long before the next entry', () => {
     const line = orderTimeline(sampleStory());
     expect(line.filter(({ what }) => what === 'call ended').map(({ at }) => at)).toEqual(
       sampleStory().attempts.map(({ endedAt }) => endedAt),

@@ -47,7 +47,7 @@ const ENDED = {
 } as const;
 const UNREAD = { status: 'failed', memberState: 'failed', reason: 'the order could not be read' } as const;
 
-it('an order that had ended is recorded as ended, and a later signal makes no ticket, also for a past order', async () => {
+it('an order that had ended is recorded as ended, and a later signal makes no ticket for it, even if it is a past order', async () => {
   const order = lost({ ...ENDED, providerOrderId: randomUUID() });
   expect(await record(order)).toBe('sent');
   expect(await system.order(order.serviceOrderId)).toMatchObject({ status: 'completed', sequence: 6 });
@@ -60,7 +60,7 @@ it('an order that had ended is recorded as ended, and a later signal makes no ti
 it.each([
   [{ status: 'cancelled', memberState: 'cancelled' } as const, 'withdrawn'],
   [{ status: 'failed', memberState: 'failed', reason: 'the POS refuses it' } as const, 'failed'],
-])('an order that ended without a ticket, as %j, is recorded as %s and not sent again', async (last, state) => {
+])('an order that ended without a ticket is recorded as $1 and not sent again', async (last, state) => {
   const order = lost({ ...last, locationId: 'club-1' });
   expect(await record(order)).toBe(state);
   expect((await system.placement(order.serviceOrderId))?.['problem'] ?? undefined).toBe(order.last?.reason);
@@ -75,7 +75,7 @@ it('an order that had failed before it was read starts again with a signal after
   expect((await system.order(order.serviceOrderId))?.['sequence']).toBeGreaterThan(6);
 });
 
-it('an unread order that was signalled again after its failure is in doubt, because it may have been sent', async () => {
+it('an order that failed before it was read is in doubt if a new signal followed, because that signal may have sent the order', async () => {
   expect(await record(lost(UNREAD, { signalledAt: new Date('2026-11-01T18:00:05Z') }))).toBe('in_doubt');
 });
 

@@ -38,7 +38,7 @@ async function codesOf(seeds: readonly number[], counts: number, first = 0): Pro
   return rows.map(({ codes }) => codes as string[]);
 }
 
-it('a code repeats only after all other codes, with any seed and number of orders', async () => {
+it('a code repeats only after all other codes were used, with any seed and number of orders', async () => {
   const seeds = [0, 1, 4_095, 4_096, 123_456_789, 2 ** 23, 2 ** 31 - 1];
   for (const first of [0, 2 ** 31 - CODES - 1]) {
     const found = await codesOf(seeds, CODES, first);

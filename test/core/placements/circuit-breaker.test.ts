@@ -24,7 +24,7 @@ describe('a circuit', () => {
   });
   afterEach(() => void vi.useRealTimers());
 
-  it('opens after ten silent locations in a row, and closes at the first answer, with one log line for each', () => {
+  it('opens after ten silent locations in a row, closes at the first answer, and logs one line for each change', () => {
     endedAt(9, SILENCE);
     expect(state()).toBe('closed');
     ended('club-10', SILENCE);
@@ -41,7 +41,7 @@ describe('a circuit', () => {
     ]);
   });
 
-  it('counts a location as silent only while it is open and until the location answers', () => {
+  it('counts a location as silent only while the circuit is open, and only until the location answers', () => {
     const isSilent = (locationId: string, integration: string | null = 'acme'): boolean =>
       breaker.isSilent({ locationId, integration });
     endedAt(9, SILENCE);
@@ -60,7 +60,7 @@ describe('a circuit', () => {
     expect(state()).toBe('closed');
   });
 
-  it('stays closed if a location answers in between, or the silent calls are far apart', () => {
+  it('stays closed if an answer comes between the silent calls, or if these calls are far apart', () => {
     endedAt(9, SILENCE);
     ended('well');
     ended('club-10', SILENCE);
@@ -95,11 +95,11 @@ describe('a circuit', () => {
   });
 
   it.each<[string, unknown]>([
-    ['500', new TryAgain('broken', { sent: true, httpStatus: 500 })],
-    ['503 with Retry-After', new TryAgain('later', { sent: false, httpStatus: 503, retryAfterMs: 1_000 })],
+    ['the status 500', new TryAgain('broken', { sent: true, httpStatus: 500 })],
+    ['the status 503 and a Retry-After', new TryAgain('later', { sent: false, httpStatus: 503, retryAfterMs: 1_000 })],
     ['no connection', new TryAgain('ECONNREFUSED', { sent: false })],
     ['an error that the provider did not foresee', new TypeError('fetch failed')],
-  ])('opens after ten times %s', (_, error) => {
+  ])('opens after ten calls that end with %s', (_, error) => {
     endedAt(10, error);
     expect(state()).toBe('open');
   });

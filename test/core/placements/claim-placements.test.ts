@@ -68,7 +68,7 @@ const silent = (locationId: string, silentForS: number): SilentLocation => ({
 });
 const open = (probes: number): { integration: string; probes: number }[] => [{ integration: 'acme', probes }];
 
-it('a claim takes only a share of the orders of each location, and counts the orders under way', async () => {
+it('a claim takes only a share of the orders of each location, and the orders under way count for that share', async () => {
   await backlog('club-1', 10, 60);
   await backlog('club-2', 10, 60);
   expect(await claim({ busy: sendingFor('club-1', 'club-1', 'club-1') })).toEqual([
@@ -107,7 +107,7 @@ it('a test order whose process is gone is not claimed, and fails without a ticke
   ]);
 });
 
-it('an order that was fetched under an expired lease is not recorded, because it may miss a cancel', async () => {
+it('an order that was fetched under an expired lease is not recorded, because its contents may miss a cancel', async () => {
   await backlog(null, 1, 1);
   const leaseId = randomUUID();
   await claim({ leaseId });
@@ -158,7 +158,7 @@ it('the orders of a claim whose answer was lost are taken again, but not those o
   expect(await claim({ lost: [lost] })).toEqual(['club-1-1']);
 });
 
-it('a claim takes only as many orders of one integration as may be under way, then those of another', async () => {
+it('a claim takes only as many orders of one integration as may be under way, and then takes those of another', async () => {
   await configure('acme', 'acme-1', 'acme-2');
   await configure('other', 'other-1');
   await backlog('acme-1', 5, 600);
@@ -171,7 +171,7 @@ it('a claim takes only as many orders of one integration as may be under way, th
   ]);
 });
 
-it('a claim takes one order of each silent location, up to the number of probes, least recently tried first', async () => {
+it('a claim takes one order of each silent location, up to the number of probes, and begins with the least recently tried', async () => {
   await configure('acme', 'acme-1', 'acme-2', 'acme-3', 'acme-4', 'well');
   for (const locationId of ['acme-1', 'acme-2', 'acme-3', 'acme-4']) await backlog(locationId, 3, 60);
   await backlog('well', 2, 1);
@@ -203,7 +203,7 @@ it('a claim takes the orders of a location that has moved from a silent integrat
   expect(await claim({ open: open(0), silent: [silent('moved', 10)] })).toEqual(['moved-1']);
 });
 
-it('a claim takes the overdue orders of silent locations, also orders in doubt', async () => {
+it('a claim takes the overdue orders of silent locations, including orders in doubt', async () => {
   await configure('acme', 'acme-1');
   await backlog('acme-1', 4, 60);
   await pool.query(`UPDATE placements SET deadline_at = now() - interval '1 s' WHERE service_order_id <> 'acme-1-4'`);

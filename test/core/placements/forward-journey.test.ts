@@ -117,7 +117,7 @@ const memberStates = async (id: string): Promise<string[]> => (await told(id)).m
 const refusal = (code: string) => () => ({ errors: [{ message: 'no', extensions: { code } }] });
 
 describe('a signal', () => {
-  it('for an order that was sent makes no second ticket', async () => {
+  it('makes no second ticket for an order that was sent', async () => {
     const { id } = await place();
     const signals = await Promise.all(Array.from({ length: 5 }, () => system.signal(id)));
     expect(new Set(signals)).toEqual(new Set([204]));
@@ -145,7 +145,7 @@ describe('a signal', () => {
     expect(await turn(order.serviceOrderId)).toMatchObject({ state: 'sent', location_id: 'club-1' });
   });
 
-  it('that cannot be recorded is answered 503, so that Pub/Sub sends it again', async () => {
+  it('is answered 503 if it cannot be recorded, so that Pub/Sub sends the signal again', async () => {
     const { serviceOrderId } = sampleOrder();
     await system.query('ALTER TABLE placements RENAME TO placements_away');
     const status = await system.signal(serviceOrderId);
@@ -245,7 +245,7 @@ describe('a problem for an operator', () => {
     },
   );
 
-  it('settings that cannot be decrypted hold an order, also after a pause that was longer than its deadline', async () => {
+  it("settings that cannot be decrypted hold an order, even after a pause that was longer than the order's deadline", async () => {
     await system.addLocation('odd', { ordersUrl: pos.ordersUrl });
     const [row] = await system.query(`SELECT settings FROM locations WHERE location_id = 'odd'`);
     await system.query(`UPDATE locations SET settings = 'no JWE at all', paused_at = now() WHERE location_id = 'odd'`);
@@ -267,7 +267,7 @@ describe('a problem for an operator', () => {
     expect(await retried(id)).toMatchObject({ state: 'sent' });
   });
 
-  it('if an answer has no field of the default query, NeedsOperator is thrown and names ORDER_MODULE', async () => {
+  it('an answer without any field of the default query causes NeedsOperator that names ORDER_MODULE', async () => {
     const server = await serveHttp((_request, response) => sendJson(response, 200, { data: { bestellung: {} } }));
     const module = await loadOrderModule({});
     const refetch = orderRefetcher({
@@ -374,7 +374,7 @@ describe('a problem for an operator', () => {
     ['a made-up currency', { money: { ...sampleOrder().money, currency: '47 Ada' } }, 'money.currency'],
     ['another id than the requested one', { serviceOrderId: 'another' }, 'serviceOrderId'],
   ])(
-    'an order with %s is held without its values in the problem, and sent once it can be read',
+    'an order with %s is held without its values in the problem, and is sent once the order can be read',
     async (_what, wrong, path) => {
       const order = sampleOrder();
       const { serviceOrderId: id } = order;
@@ -415,7 +415,7 @@ describe('a problem for an operator', () => {
     expect(await place()).toMatchObject({ state: 'sent' });
   });
 
-  it('a platform that refuses us is asked for at most two orders in five seconds, until it answers one of them', async () => {
+  it('a platform that refuses us is asked for at most two orders in five seconds, until the platform answers for one of them', async () => {
     system.platform.answer = refusal('UNAUTHENTICATED');
     for (let nth = 0; nth < 3; nth += 1) await place();
     const asked = system.platform.requests.length;
@@ -444,7 +444,7 @@ describe('a problem for an operator', () => {
     expect(await system.query(open)).toEqual([]);
   });
 
-  it('a paused location holds its orders until it is resumed, and the pause does not count for the deadline', async () => {
+  it('a paused location holds its orders until the location is resumed, and the pause does not count for the deadline', async () => {
     await system.addLocation('paused', { ordersUrl: pos.ordersUrl });
     await pauseLocation(system.pool, 'paused');
     const { id, state } = await place({ locationId: 'paused' });
@@ -456,7 +456,7 @@ describe('a problem for an operator', () => {
     expect(await memberStates(id)).toEqual(['placed', 'sent']);
   });
 
-  it("if settings are fixed during the POS's refusal, the order is tried again at once, not after 30 s", async () => {
+  it('an order is tried again at once, not after 30 s, if its settings are fixed while the POS refuses it', async () => {
     let calls = 0;
     const server = await serveHttp(async (request, response) => {
       await request.toArray();
@@ -508,7 +508,7 @@ describe('a final failure', () => {
     await system.query(`UPDATE placements SET signalled_at = signalled_at - interval '25 h' WHERE state = 'sent'`);
     expect(await placing()).toMatchObject({ state: 'held' });
   });
-  it('follows for an order that ended while it waited, without another attempt', async () => {
+  it('follows without another attempt for an order that ended while it waited', async () => {
     pos.behave = () => ({ status: 429 });
     const { id } = await place();
     await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]);
@@ -547,7 +547,7 @@ describe('a final failure', () => {
     });
   });
 
-  it('of an unread order ends with a new signal, and the sequence continues', async () => {
+  it('ends with a new signal if the order was never read, and the sequence continues', async () => {
     system.platform.answer = refusal('BAD_USER_INPUT');
     const { id } = await place();
     expect(await told(id)).toEqual([
@@ -586,7 +586,7 @@ describe('a final failure', () => {
     expect(await system.order(id)).toMatchObject({ sequence: 3 });
   });
 
-  it('of a fetched order does not end with a new signal', async () => {
+  it('does not end with a new signal if the order was fetched', async () => {
     pos.behave = () => ({ status: 422 });
     const failed = await place();
     pos.behave = undefined;
@@ -661,7 +661,7 @@ describe('failures of orders', () => {
     expect((await told(id)).map(({ sequence }) => sequence)).toEqual([1, 2, 1_001]);
   });
 
-  it('the deadline counts from requestedAt if that is later', async () => {
+  it('the deadline counts from requestedAt if requestedAt is later than the signal', async () => {
     pos.behave = ({ attempt }) => (attempt === 1 ? { status: 503 } : undefined);
     const requestedAt = new Date(Date.now() + 7_200_000).toISOString();
     const { id } = await place({ fulfillment: { type: 'pickup', requestedAt } });
@@ -841,7 +841,7 @@ describe('an order in doubt', () => {
     expect(system.logged.some((line) => line.includes('an operator must say') && line.includes(id))).toBe(true);
   });
 
-  it('stays in doubt if a person finds no ticket within a minute of the request, because it may still come', async () => {
+  it('stays in doubt if a person finds no ticket within a minute of the request, because the ticket may still come', async () => {
     plain.behave = () => 'drop-answer';
     const { id } = await place({ locationId: 'blind' });
     const early = await resolveNotThere(system.pool, id);
@@ -880,7 +880,7 @@ describe('an order in doubt', () => {
   });
 
   it.each([503, 500, 408])(
-    'is the result of a %i from a POS that does not deduplicate, because it may have taken the order',
+    'is the result of a %i from a POS that does not deduplicate, because the POS may have taken the order',
     async (status) => {
       plain.behave = () => ({ status, takes: true });
       const placement = await place({ locationId: 'blind' });
@@ -894,7 +894,7 @@ describe('an order in doubt', () => {
     [429, 'waiting'],
     [422, 'failed'],
     [401, 'held'],
-  ])('is not the result of a %i, which refuses the order: the order is %s', async (status, state) => {
+  ])('is not the result of a refusal with %i: the order is %s', async (status, state) => {
     plain.behave = () => ({ status });
     expect(await place({ locationId: 'blind' })).toMatchObject({ state });
   });
@@ -948,7 +948,7 @@ describe('when the POS sends a webhook before its answer', () => {
     expect(await attempts(id)).toMatchObject([{ outcome: 'placed' }]);
   });
 
-  it('a webhook with only the POS id waits for the answer, then moves the order', async () => {
+  it('a webhook with only the POS id waits for the answer, and then moves the order', async () => {
     const { id, outcomes } = await placeAtHastyPos('findable', (serviceOrderId) =>
       statusWebhook({ providerOrderId: `pos-${serviceOrderId}`, status: 'IN_PROGRESS' }),
     );

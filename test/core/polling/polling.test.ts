@@ -214,7 +214,7 @@ it('a silent location is polled if other locations of its vendor are not silent'
   expect(await ask()).toEqual([id]);
 });
 
-it('a location that misses webhooks has all its orders polled, one each minute', async () => {
+it('all orders of a location that misses webhooks are polled, one of them each minute', async () => {
   const locationId = await addTill();
   const ids = [await placeAt(locationId), await placeAt(locationId), await placeAt(locationId)];
   for (const id of ids.slice(1)) await webhook(locationId, { status: 'received', serviceOrderId: id });
@@ -377,7 +377,7 @@ it('an answer about another order or with an unknown status is rejected', async 
   for (const id of ids) expect(await statusOf(id)).toBeNull();
 });
 
-it('polling continues with the other orders if the POS does not know one, or cannot be asked about it', async () => {
+it('polling continues with the other orders if the POS does not know one order, or cannot be asked about that order', async () => {
   const locationId = await addTill();
   const ids = [await placeAt(locationId), await placeAt(locationId), await placeAt(locationId)] as const;
   says.set(ids[0], []);
@@ -465,7 +465,7 @@ it('the report about a poll has the request without its path and query', async (
   expect(JSON.stringify(told)).not.toMatch(/healthz|secret/);
 });
 
-it('the search for orders to poll reads healthy orders once, in one process at a time', async () => {
+it('the search for orders to poll reads healthy orders only once, and only in one process at a time', async () => {
   const [placed, ORDERS] = [await placeAt(await addTill()), 300];
   await system.query(
     `INSERT INTO orders (service_order_id, call_out_code, location_id, integration, fulfillment, rank)

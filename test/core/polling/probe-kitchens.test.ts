@@ -198,7 +198,7 @@ describe('a POS whose check proves that it takes orders', () => {
     expect(checks).toBe(2);
   });
 
-  it('needs two probes again if it answered in between', async () => {
+  it('needs two more probes to be unreachable if it answered after the first one', async () => {
     await tried();
     await round();
     await webhookCame(locationId, 'probed');
@@ -217,7 +217,7 @@ describe('a POS whose check proves that it takes orders', () => {
     expect(await round()).toBe('open');
   });
 
-  it("stays unreachable after a change of the location's name or contacts", async () => {
+  it("that is unreachable does not become reachable when its location's name or contacts change", async () => {
     await probedOnce();
     await patchLocation(pool, rules, locationId, { name: 'Trattoria Nord', contacts: [{ phone: '+4930123456' }] });
     expect(await round()).toBe('unreachable');
@@ -282,7 +282,7 @@ describe('a POS whose check proves that it takes orders', () => {
     expect(checks).toBe(1);
   });
 
-  it('is probed once by two processes', async () => {
+  it('is probed only once if two processes probe at the same time', async () => {
     await tried();
     await Promise.all([round(), round()]);
     expect(checks).toBe(1);
@@ -310,7 +310,7 @@ describe.each(['unprobed', 'token'])('a POS whose check does not prove that it t
     check = async () => {};
   });
 
-  it('is unreachable after two unanswered calls ten seconds apart, while orders wait and for five minutes more', async () => {
+  it('is unreachable after two unanswered calls ten seconds apart, while orders wait and for five minutes after that', async () => {
     await tried({}, 9);
     await tried({}, 1);
     expect(await round()).toBe('open');
@@ -324,7 +324,7 @@ describe.each(['unprobed', 'token'])('a POS whose check does not prove that it t
     expect(await round()).toBe('open');
   });
 
-  it('is unreachable after one unanswered call while its vendor counts as down, also for other processes', async () => {
+  it('is unreachable for all processes after one unanswered call while its vendor counts as down', async () => {
     await tried();
     expect(await round()).toBe('open');
     silentLocations = [{ locationId }];
@@ -333,7 +333,7 @@ describe.each(['unprobed', 'token'])('a POS whose check does not prove that it t
     expect(await round()).toBe('unreachable');
   });
 
-  it('is reachable after one unanswered call and one that our own rate limiter did not send', async () => {
+  it('stays reachable after one unanswered call and another call that our own rate limiter did not send', async () => {
     await tried({}, 15);
     await tried({ outcome: 'not_sent', cause: 'pos_busy' }, 3);
     // As the previous version records it.
@@ -341,21 +341,21 @@ describe.each(['unprobed', 'token'])('a POS whose check does not prove that it t
     expect(await round()).toBe('open');
   });
 
-  it('is reachable after unanswered calls for orders that the platform has moved there from another location', async () => {
+  it('stays reachable after unanswered calls for orders that the platform has moved there from another location', async () => {
     await tried({}, 15);
     await tried({}, 1);
     await pool.query('UPDATE placements SET moved_at = now()');
     expect(await round()).toBe('open');
   });
 
-  it('is reachable if a call in between was answered', async () => {
+  it('stays reachable if a call between the two unanswered calls was answered', async () => {
     await tried({}, 30);
     await tried({ outcome: 'placed', state: 'sent' }, 20);
     await tried({}, 1);
     expect(await round()).toBe('open');
   });
 
-  it('is unreachable only if it answers two orders with 500, not one order twice', async () => {
+  it('is unreachable only if it answers 500 for two orders, and not if it answers 500 for one order twice', async () => {
     await tried({}, 40);
     await tried({ outcome: 'placed', state: 'sent' }, 30);
     await tried({ httpStatus: 500 }, 20);

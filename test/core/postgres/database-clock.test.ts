@@ -62,7 +62,7 @@ it('a late answer does not make the clock worse', async () => {
   expect(await offAfter({ lateMs: 0 }, { lateMs: LATE_MS })).toBe(0);
 });
 
-it("a change of Postgres's clock is followed at once, however late the answer", async () => {
+it("the clock follows a change of Postgres's clock at once, however late the answer comes", async () => {
   expect(await offAfter({ lateMs: 0 }, { lateMs: LATE_MS, setByMs: HOUR_MS })).toBe(-LATE_MS / 2);
 });
 

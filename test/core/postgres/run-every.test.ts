@@ -18,7 +18,7 @@ it('a job rests for a multiple of the time that its work took', async () => {
   expect((second?.began ?? 0) - (first?.ended ?? 0)).toBeGreaterThan(20 * 5 - 2);
 });
 
-it('a job rests longer by the number of processes that share the rounds', async () => {
+it('a job rests longer the more processes share its rounds', async () => {
   const stopping = new AbortController();
   const began: number[] = [];
   const work = async (): Promise<void> => {

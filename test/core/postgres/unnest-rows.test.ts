@@ -4,7 +4,7 @@ import { unnestRows } from '../../../src/core/postgres/sql-rows.ts';
 
 type Dish = { name: string; price?: number };
 
-it('rows have their column names and their number, after other parameters', async () => {
+it('rows have their column names and their number, also if they come after other parameters', async () => {
   const dishes = unnestRows<Dish>(
     [
       ['name', 'text', (dish) => dish.name],

@@ -18,7 +18,7 @@ const write = (): Promise<unknown> => pool.query('CREATE TABLE IF NOT EXISTS wri
 it.each<[string, string[]]>([
   ['an old snapshot', ['BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT FROM orders LIMIT 1']],
   ['a transaction that has written and is idle', ['BEGIN', `SELECT pg_current_xact_id()`]],
-])('the age that is reported is the age of %s, and 0 when that is gone', async (_, begin) => {
+])('the reported age is the age of %s, and is 0 after its end', async (_, begin) => {
   const sample = vacuumHolder();
   await write();
   expect(await sample(pool)).toBe(0);
@@ -35,7 +35,7 @@ it.each<[string, string[]]>([
   expect(await sample(pool)).toBe(0);
 });
 
-it('the age counts from the first sample if Postgres does not show the beginning', async () => {
+it('the age counts from the first sample if Postgres does not show when the transaction began', async () => {
   const sample = vacuumHolder();
   const guest = new URL(url);
   guest.username = 'guest';

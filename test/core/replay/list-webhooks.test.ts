@@ -62,7 +62,7 @@ it.each<[string, WebhookFilter, string]>([
     `location_id = 'busy' AND integration = 'rare'`,
   ],
   ['nothing', { until: new Date(8e12) }, 'true'],
-])('the pages of a list have every match once and in sequence (filter: %s)', async (_what, filter, condition) => {
+])('the pages of a list show every match once and in sequence (filter: %s)', async (_what, filter, condition) => {
   const { rows } = await pool.query<{ id: string }>(`SELECT id FROM webhooks WHERE ${condition} ORDER BY id`);
   const expected = rows.map(({ id }) => id);
   for (const oldestFirst of [true, false]) {
@@ -97,7 +97,7 @@ it('a replay without any match can be stopped and continued', async () => {
   expect(new Set(ids).size).toBe(2);
 });
 
-it('webhooks of one millisecond are all found, even if they do not fit into a page', async () => {
+it('webhooks of one millisecond are all found, even if they do not fit into one page of the list', async () => {
   await pool.query(
     `INSERT INTO webhooks (day, location_id, id, integration, received_at, headers, body, events, outcome)
      SELECT (at AT TIME ZONE 'UTC')::date, 'club-' || i % 3,

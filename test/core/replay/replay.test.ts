@@ -355,7 +355,7 @@ describe('a webhook that was verified at its arrival', () => {
     expect(await told(serviceOrderId)).toEqual(['ready_for_pickup']);
   });
 
-  it("is read by today's translator, so that an event that was ignored now moves the order", async () => {
+  it('is read by the current translator, so that an event that was ignored before now moves the order', async () => {
     const locationId = 'reads';
     const sees = `${PUBLIC_URL}/webhook/witness/reads?`;
     const reads = (what: string): Promise<void> => system.addLocation(locationId, { sees, reads: what }, 'witness');
@@ -397,7 +397,7 @@ describe('a webhook that was verified at its arrival', () => {
     expect(await replay(answer.body['webhookId'])).toMatchObject({ outcome: 'duplicate' });
   });
 
-  it('applies the events that waited for its POS id, also without a running service', async () => {
+  it('applies the events that waited for its POS id, even if no service is running', async () => {
     const alone = { DATABASE_URL: asService(await createDatabase()) };
     const settings = JSON.stringify({ ordersUrl: ORDERS_URL, secret: RIGHT });
     const location = ['location', 'put', '--location', 'club', '--integration', 'standard', '--settings', '-'];
@@ -447,7 +447,7 @@ describe('a replay is refused', () => {
     expect(JSON.parse(out)).toMatchObject({ today: { refused: expect.stringMatching(why), cause } });
   };
 
-  it('for a webhook of which only the beginning is stored', async () => {
+  it('if only the beginning of the webhook is stored', async () => {
     const { locationId, url } = await open();
     const answer = await post(url, 'x'.repeat(100_001));
     expect(answer.body['outcome']).toBe('dropped');
@@ -458,7 +458,7 @@ describe('a replay is refused', () => {
     });
   });
 
-  it('for a webhook of a location that is removed, has moved to another integration, or has unusable settings', async () => {
+  it("if the webhook's location is removed, has moved to another integration, or has unusable settings", async () => {
     const { locationId, url } = await open();
     const id = await send(url, { serviceOrderId: await order(locationId), status: 'READY' }, 'applied');
     await system.query(`UPDATE locations SET settings = 'no JWE' WHERE location_id = $1`, [locationId]);
@@ -472,7 +472,7 @@ describe('a replay is refused', () => {
     await refused(id, /location .* no longer exists/, { code: 'no_location' });
   });
 
-  it('for a webhook whose body was erased', async () => {
+  it("if the webhook's body was erased", async () => {
     const { locationId, url } = await open();
     const id = await send(url, { serviceOrderId: await order(locationId), status: 'READY' }, 'applied');
     await system.query(`UPDATE webhooks SET body = '', headers = '{}', reason = NULL WHERE id = $1`, [id]);
@@ -542,7 +542,7 @@ describe('a dry run', () => {
 });
 
 describe('a replay of all matches', () => {
-  it('goes oldest first, and leaves out webhooks that an earlier replay applied, unless --again is given', async () => {
+  it('begins with the oldest webhook, and leaves out webhooks that an earlier replay applied, unless --again is given', async () => {
     const { locationId, url } = await misconfigured();
     const elsewhere = await misconfigured();
     const serviceOrderId = await order(locationId);
@@ -644,7 +644,7 @@ describe('a replay of all matches', () => {
     expect([outcomes, refused.length]).toEqual([{ applied: 1 }, 200]);
   });
 
-  it('stops when Postgres is away, prints what was done, and does the rest when repeated', async () => {
+  it('stops when Postgres is away, prints what was done, and does the rest when the command is repeated', async () => {
     const { locationId, url } = await misconfigured();
     const filters = ['webhook', 'replay', '--outcome', 'dropped', '--location', locationId, '--json'];
     const [first, second] = [await order(locationId), await order(locationId)];
@@ -692,7 +692,7 @@ describe('webhook list', () => {
     expect(await json('webhook', 'show', String(ids[0]))).toMatchObject({ serviceOrderId: ours, callOutCode: 'K472' });
   });
 
-  it('pages through all matches, newest first, without their contents', async () => {
+  it('prints all matches page by page, newest first, without their contents', async () => {
     const { locationId, url } = await open();
     const serviceOrderId = await order(locationId);
     const ids: string[] = [];
@@ -740,7 +740,7 @@ describe('webhook list', () => {
     expect(await cli(['webhook', 'list', '--after', 'nonsense'])).toMatchObject({ code: 2 });
   });
 
-  it('lists webhooks of several days, also of a machine whose clock is wrong', async () => {
+  it('lists webhooks of several days, even if the clock of a machine was wrong', async () => {
     const { locationId, url } = await open();
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -767,7 +767,7 @@ describe('webhook list', () => {
 describe('webhook show', () => {
   const STEERING = /[^\P{Cc}\n]|\p{Bidi_Control}/u;
 
-  it('shows a webhook without its sealed data, and with its outcome today', async () => {
+  it('shows a webhook without its sealed data, and with the outcome that it would have today', async () => {
     const { locationId, url } = await misconfigured();
     const serviceOrderId = await order(locationId);
     const id = await send(url, { serviceOrderId, status: 'READY', reason: 'Ada is \u202elate' }, 'dropped', {

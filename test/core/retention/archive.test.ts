@@ -95,7 +95,7 @@ async function archivedIds(): Promise<string[]> {
 }
 
 describe('a month of past orders', () => {
-  it('is in the archive before it is dropped, with one line of JSON for each order', async () => {
+  it('is in the archive, with one line of JSON for each order, before it is dropped', async () => {
     const ids = await seedPast(PART + 3);
     expect(await dropArchived(store)).toEqual(['past_orders_202503']);
     expect(await archivedIds()).toEqual(ids);
@@ -184,19 +184,19 @@ describe('a month of past orders', () => {
     expect(await archivedIds()).toEqual(ids);
   });
 
-  it.each(['of another', gzipSync('{"service_order_id":"order-x"}\n')])(
-    'is not archived over the files of another installation (%#)',
-    async (another) => {
-      await seedPast(2);
-      await mkdir(join(folder, NAME), { recursive: true });
-      const name = join(folder, NAME, 'part-000000.ndjson.gz');
-      await writeFile(name, another);
-      await expect(dropArchived(store)).rejects.toThrow('does another installation use this archive?');
-      expect(await readFile(name)).toEqual(Buffer.from(another));
-      expect(await readdir(join(folder, NAME))).toEqual(['part-000000.ndjson.gz']);
-      expect(await inTable()).toBe(2);
-    },
-  );
+  it.each([
+    ['no archive', 'of another'],
+    ['an archive', gzipSync('{"service_order_id":"order-x"}\n')],
+  ])('is not archived over a file of another installation that is %s', async (_what, another) => {
+    await seedPast(2);
+    await mkdir(join(folder, NAME), { recursive: true });
+    const name = join(folder, NAME, 'part-000000.ndjson.gz');
+    await writeFile(name, another);
+    await expect(dropArchived(store)).rejects.toThrow('does another installation use this archive?');
+    expect(await readFile(name)).toEqual(Buffer.from(another));
+    expect(await readdir(join(folder, NAME))).toEqual(['part-000000.ndjson.gz']);
+    expect(await inTable()).toBe(2);
+  });
 
   it('is not dropped if its table was detached, because the archive would have none of its orders', async () => {
     await seedPast(2);
@@ -321,7 +321,7 @@ describe('an archive in a bucket', () => {
     return found === undefined ? [404, '{"error":{"code":404,"message":"No such object"}}'] : [200, found];
   }
 
-  it('has the same files in the folder of its URL', async () => {
+  it('has the same files as an archive in a folder, below the path of its URL', async () => {
     const ids = await seedPast(3);
     const bucket = archiveStore('gs://archive/chain/');
     expect(await dropArchived(bucket)).toEqual(['past_orders_202503']);

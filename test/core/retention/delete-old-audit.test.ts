@@ -23,7 +23,7 @@ const kept = async (): Promise<unknown> =>
                               (SELECT count(*)::int FROM audit_outcomes) AS ends`)
   ).rows[0];
 
-it('old audit entries and their outcomes are deleted, however many they are, and nothing else', async () => {
+it('old audit entries and their outcomes are deleted, however many they are, and nothing else is deleted', async () => {
   await owner.query(
     `WITH acts AS (
        INSERT INTO audit (at, actor_kind, actor_id, actor_name, action)

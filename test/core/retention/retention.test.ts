@@ -340,7 +340,7 @@ describe('member data', () => {
     await withClient(pool, (client) => applyWebhooks(client, replays));
   });
 
-  it('is in all known places until PII_RETENTION_DAYS after the end of its order', async () => {
+  it('stays in all known places until PII_RETENTION_DAYS after the end of its order', async () => {
     const [row] = await system.query('SELECT day, id FROM webhooks WHERE outcome = $1 LIMIT 1', ['duplicate']);
     await system.query(
       `INSERT INTO parked_events (location_id, integration, provider_order_id, webhook_day, webhook_id, rank, native_status, reason)
@@ -363,7 +363,7 @@ describe('member data', () => {
     expect(await placesOf(system, mark)).toEqual(before);
   });
 
-  it('is deleted everywhere after that time, and data of open orders stays', async () => {
+  it('is deleted everywhere after PII_RETENTION_DAYS, and data of open orders stays', async () => {
     const open = await placesOf(system, openMark);
     expect(open).toEqual(
       expect.arrayContaining(['webhooks.body', 'webhooks.headers', 'order_contents.contents', 'orders.reason']),
@@ -419,7 +419,7 @@ describe('member data', () => {
     expect(last).toMatchObject({ outcome, status, reason: null });
   });
 
-  it('is not stored from a webhook that also moves an open order', async () => {
+  it('is not stored for an erased order, even from a webhook that also moves an open order', async () => {
     const answer = await post(url, [
       { serviceOrderId: ids.sent, status: 'ready', nativeStatus: 'x', reason: words },
       { serviceOrderId: ids.open, status: 'ready', nativeStatus: 'x', reason: 'soon' },
@@ -429,7 +429,7 @@ describe('member data', () => {
     expect(await placesOf(system, mark)).toEqual([]);
   });
 
-  it('of an order that has not ended is not erased', async () => {
+  it('is not erased if its order has not ended', async () => {
     const open = await placesOf(system, openMark);
     expect(await withClient(pool, (client) => eraseOrders(client, [ids.open]))).toBe(0);
     expect(await placesOf(system, openMark)).toEqual(open);

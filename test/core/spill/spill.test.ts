@@ -159,7 +159,7 @@ describe.each([
 });
 
 describe('while Postgres is away', () => {
-  it('a webhook is answered 500 if Pub/Sub is away too', async () => {
+  it('a webhook is answered 500 if Pub/Sub is also away', async () => {
     vanish();
     system.pubsub.faults.publishHangs = true;
     const hung = await post(webhook, statusWebhook({ serviceOrderId: 'x', status: 'ready' }));

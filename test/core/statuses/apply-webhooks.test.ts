@@ -39,7 +39,7 @@ it('two batches with the same orders in opposite order do not wait for each othe
   expect(outcomes.toSorted()).toEqual(['applied', 'duplicate']);
 });
 
-it('many events of one order in one batch move it as separate webhooks would', async () => {
+it('many events of one order in one batch move the order as separate webhooks would', async () => {
   await layOrders(['many']);
   const said = ['ready', 'received', 'ready', 'en_route', 'in_progress', 'completed', 'completed'] as const;
   const { events } = await apply(said.map((status) => webhook({ serviceOrderId: 'many', status })));

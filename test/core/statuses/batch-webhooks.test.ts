@@ -77,7 +77,7 @@ it('a small batch that fails is repeated with one webhook at a time', async () =
   expect(refused).toEqual([6, 1, 1, 1, 1, 1, 1]);
 });
 
-it('a webhook that is not committed by its deadline is refused, and frees its place', () =>
+it('a webhook that is not committed by its deadline is refused, and its place in the queue becomes free', () =>
   whileLocked(pool, 'locked', async () => {
     const { accept, drain } = batches();
     await expect(accept(webhook('locked'), Date.now() + 50)).rejects.toThrow('not committed in time');

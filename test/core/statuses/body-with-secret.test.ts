@@ -74,7 +74,7 @@ it('the body is shown and replayed without the secret after the location has got
   await stage.addLocation('club-1', SETTINGS, 'deliverect');
 });
 
-it('the body is shown without the secret, and not at all if the settings with the secret cannot be decrypted', async () => {
+it('the body is shown without the secret, and is not shown at all if the settings with the secret cannot be decrypted', async () => {
   const id = await send(JSON.stringify({ channelOrderId: 'order-3', channelLink: LINK, location: 'l', status: 50 }));
   const shown = await operator.get(`/webhooks/${id}`);
   expect(shown.body['body']).toMatchObject({ text: expect.stringContaining('"channelLink":"[secret]"') as string });

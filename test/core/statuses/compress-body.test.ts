@@ -68,7 +68,7 @@ describe('a stored body', () => {
     ['5 kB', 60],
     ['20 kB', 250],
     ['200 kB', 2_500],
-  ])('of %s is compressed, and shown byte for byte', async (_size, items) => {
+  ])('is compressed if it has %s, and is shown byte for byte', async (_size, items) => {
     const body = order(items);
     const id = await keep(url, body);
     expect((await stored(id)).body.length).toBeLessThan(body.length / 1.5);
@@ -90,14 +90,14 @@ describe('a stored body', () => {
     await expectShown(await keep(url, body), body.subarray(0, STORED_OF_TOO_LARGE));
   });
 
-  it('with our token in it is encrypted as a whole', async () => {
+  it('is encrypted as a whole if it has our token in it', async () => {
     const body = Buffer.concat([order(200), Buffer.from(url)]);
     const id = await keep(url, body);
     expect(await stored(id)).toEqual({ body: Buffer.alloc(0), zstd_of: null });
     await expectShown(id, body);
   });
 
-  it('is verified with its signature at a replay, and the replay stores it unchanged', async () => {
+  it('is verified with its signature at a replay, and the replay stores the body unchanged', async () => {
     const locationId = 'misconfigured';
     await stage.addLocation(locationId, { ordersUrl, secret: WRONG });
     const serviceOrderId = randomUUID();

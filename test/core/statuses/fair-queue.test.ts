@@ -29,7 +29,7 @@ it('the queue continues with the location where the last batch ended', () => {
   expect(queue.take()).toEqual([]);
 });
 
-it('the queue gives as many events as fit into one statement, and at least one webhook', () => {
+it('the queue gives a batch as many events as fit into one statement, and at least one webhook', () => {
   const queue = fairQueue();
   for (let nth = 0; nth < 30; nth += 1) queue.add(waiting('club-1', `${nth}`, 50));
   expect(queue.take()).toHaveLength(20);
@@ -38,7 +38,7 @@ it('the queue gives as many events as fit into one statement, and at least one w
   expect(queue.take()).toHaveLength(1);
 });
 
-it('the queue is full for one location at a quarter, and earlier if more locations fill it', () => {
+it('the queue is full for one location at a quarter of its size, and earlier if more locations fill the queue', () => {
   const queue = fairQueue();
   const flood = (locationId: string): number => {
     let added = 0;

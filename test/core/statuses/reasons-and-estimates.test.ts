@@ -122,7 +122,7 @@ const quiet = async (serviceOrderId: string): Promise<unknown[]> =>
   });
 
 describe('an estimate', () => {
-  it('in the answer to the order is published with `sent`, or in its own message if a webhook came first', async () => {
+  it('is published with `sent` if it is in the answer to the order, or in its own message if a webhook came first', async () => {
     const id = randomUUID();
     answers.set(id, { estimatedReadyAt: at(30), occurredAt: at(1) });
     await place(id);
@@ -139,7 +139,7 @@ describe('an estimate', () => {
     expect(await snapshot(later)).toMatchObject({ estimatedReadyAt: toInstant(at(40)) });
   });
 
-  it('without a new status is published with the old status, and does not move the order', async () => {
+  it('is published with the old status if it comes without a new status, and does not move the order', async () => {
     const id = await sent();
     await publish(id);
     expect(await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) })).toBe('applied');
@@ -163,7 +163,7 @@ describe('an estimate', () => {
     expect(board.orders.find((each) => each.serviceOrderId === id)?.estimatedAt).toBe(toInstant(at(40)));
   });
 
-  it('is published at most once a minute, and then the newest estimate', async () => {
+  it('is published at most once a minute, and it is then the newest estimate', async () => {
     const id = await sent();
     await says({ status: 'in_progress', serviceOrderId: id, estimatedReadyAt: at(30) });
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(35) });
@@ -180,7 +180,7 @@ describe('an estimate', () => {
     expect(await system.query('SELECT FROM estimates_due WHERE service_order_id = $1', [id])).toEqual([]);
   });
 
-  it('that waited for its minute is not published again if a status message had it', async () => {
+  it('that waited for its minute is not published again if a status message already had the estimate', async () => {
     const [told, later] = [await sent(), await sent()];
     for (const id of [told, later]) {
       await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
@@ -205,7 +205,7 @@ describe('an estimate', () => {
     expect(await quiet(id)).toHaveLength(2);
   });
 
-  it('is published once, even if two processes look for it at once', async () => {
+  it('is published only once, even if two processes look for it at the same time', async () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id });
     // A process that asks for the time waits, with what it has seen until then.
@@ -228,7 +228,7 @@ describe('an estimate', () => {
     expect(due).toEqual({ sequence: null });
   });
 
-  it('is neither in the last message of an order nor in a later one', async () => {
+  it('is neither in the last message of an order nor in a later message', async () => {
     const id = await sent();
     await says({ status: 'ready', serviceOrderId: id, estimatedReadyAt: at(30) });
     await says({ status: 'ready', serviceOrderId: id, estimatedReadyAt: at(31) });
@@ -251,7 +251,7 @@ describe('an estimate', () => {
     expect(await system.order(other)).toMatchObject({ rank: 10, estimate: null, tracking: null });
   });
 
-  it('from a replay counts as old as its webhook', async () => {
+  it('counts as old as its webhook if it comes from a replay', async () => {
     const id = await sent();
     await says({ status: 'received', serviceOrderId: id, estimatedReadyAt: at(30) });
     const [first] = await system.query('SELECT webhook_id FROM status_events WHERE service_order_id = $1', [id]);
@@ -264,14 +264,14 @@ describe('an estimate', () => {
     expect((await shown(id)).order?.estimatedReadyAt).toBe(toInstant(at(40)));
   });
 
-  it('with a delivery time is not replaced by an estimate of the same moment without it', async () => {
+  it('keeps its delivery time if an estimate of the same moment has none', async () => {
     const id = await sent();
     const event = { status: 'received', serviceOrderId: id, occurredAt: before(1), estimatedReadyAt: at(30) } as const;
     await says({ ...event, estimatedDeliveryAt: at(40) }, event);
     expect((await shown(id)).order).toMatchObject({ estimatedDeliveryAt: toInstant(at(40)) });
   });
 
-  it('from a till whose clock is ahead counts as old as its webhook', async () => {
+  it("counts as old as its webhook if the till's clock is ahead", async () => {
     const id = await sent();
     const ahead = new Date(Date.now() + 3_600_000).toISOString();
     await says({ status: 'received', serviceOrderId: id, occurredAt: ahead, estimatedReadyAt: at(40) });
@@ -358,7 +358,7 @@ describe('a tracking link', () => {
     expect(await system.order(id)).toMatchObject({ tracking: null });
   });
 
-  it('of the newest parked event is published when the POS id is known', async () => {
+  it('is published when the POS id is known if the newest parked event has it', async () => {
     const id = await asked();
     const event = { status: 'received', providerOrderId: `pos-${id}` } as const;
     for (const [minute, link] of [
@@ -425,7 +425,7 @@ describe('a reason', () => {
     ['cancelled', 'an operator who asked for it', 'operator', false, 'restaurant_cancelled'],
     ['cancelled', 'a POS that had refused it', 'platform', true, 'restaurant_cancelled'],
   ])(
-    'for "%s" by %s has our own code, whatever code the POS gives',
+    'has our own code for "%s" by %s, whatever code the POS gives',
     async (status, _who, requestedBy, isRefused, reasonCode) => {
       const own = status === 'cancelled' ? ('restaurant_cancelled' as const) : undefined;
       for (const said of new Set([undefined, own])) {
@@ -453,7 +453,7 @@ describe('a reason', () => {
     expect((await shown(id)).order?.reasonCode).toBe('restaurant_cancelled');
   });
 
-  it('from a repeated webhook or a parked event is added to the order', async () => {
+  it('is added to the order even if it comes from a repeated webhook or a parked event', async () => {
     const id = await sent();
     await says({ status: 'cancelled', serviceOrderId: id });
     await says({ status: 'cancelled', serviceOrderId: id, reasonCode: 'too_busy' });
@@ -468,7 +468,7 @@ describe('a reason', () => {
     expect(message).toMatchObject({ reasonCode: 'closed', itemIds: ['cola'] });
   });
 
-  it('of a refusal is taken from the POS, for the order and for its attempt', async () => {
+  it("is taken from the POS's refusal, for the order and for its attempt", async () => {
     const serviceOrderId = randomUUID();
     const why = { reasonCode: 'item_unavailable' as const, itemIds: ['burger'] };
     answers.set(serviceOrderId, new GiveUp('86 burger', { reason: 'no burgers left', ...why }));
@@ -482,14 +482,14 @@ describe('a reason', () => {
   it.each<[string, unknown, string]>([
     ['no code', undefined, 'other'],
     ['an unknown code', 'out of buns', 'other'],
-  ])('of a refusal with %s is `%s`', async (_what, reasonCode, wanted) => {
+  ])('is `$2` if a refusal has $0', async (_what, reasonCode, wanted) => {
     const serviceOrderId = randomUUID();
     answers.set(serviceOrderId, new GiveUp('no', { reason: 'no', reasonCode: reasonCode as 'other' }));
     await place(serviceOrderId);
     expect((await told(serviceOrderId, ({ status }) => status === 'failed')).reasonCode).toBe(wanted);
   });
 
-  it('of an order that was never read is `technical`', async () => {
+  it('is `technical` if the order was never read', async () => {
     const [late, missing, held, skipped] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
     system.platform.orders.delete(missing);
     await system.query(
@@ -524,7 +524,7 @@ describe('a reason', () => {
     expect(line).not.toMatch(/rare|courier|closed/);
   });
 
-  it("keeps its code after its member's data is erased, without its text and items", async () => {
+  it("keeps its code, and loses its text and items, when the member's data is erased", async () => {
     const id = await sent();
     const event = { status: 'failed', serviceOrderId: id, reason: 'no buns', reasonCode: 'closed' } as const;
     await says({ ...event, itemIds: ['burger'] });

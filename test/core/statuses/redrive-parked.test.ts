@@ -56,7 +56,7 @@ const waiting = (providerOrderId: string): Promise<Record<string, unknown>[]> =>
     providerOrderId,
   ]);
 
-it('one event of each status is parked for a POS id, and later events add a missing reason', async () => {
+it('only one event of each status is parked for a POS id, and a later event adds the reason that this event lacks', async () => {
   await layOrder('merged');
   const first = webhook({ providerOrderId: 'm', status: 'ready' });
   const together = [
@@ -200,7 +200,7 @@ it('a process that stops in the middle of a re-drive holds no lock', async () =>
   for (const state of states) expect(state).toEqual({ state: 'idle', xact_start: null });
 });
 
-it('processes that re-drive the same POS id at once apply its events once', async () => {
+it('processes that re-drive the same POS id at the same time apply its events only once', async () => {
   await layOrder('twice');
   await apply(webhook({ providerOrderId: 't', status: 'ready' }, { providerOrderId: 't', status: 'completed' }));
   await learn('twice', 't');

@@ -174,7 +174,7 @@ describe('a POS that uses an old token is shown', () => {
     expect(stage.logged.join('')).toContain('old token, webhook stored');
   });
 
-  it('as silent, because its webhooks are refused', async () => {
+  it('as a silent POS, because its webhooks are refused', async () => {
     const locationId = await place();
     await post(await revokedUrl(locationId), { eventType: 'ping' });
     await kept(locationId);
@@ -205,7 +205,7 @@ describe('a replay of a refused webhook', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready', sequence: 3 });
   });
 
-  it('verifies the signature, as of any dropped webhook', async () => {
+  it('verifies the signature, like that of any dropped webhook', async () => {
     const locationId = await place({ secret: SECRET });
     const url = await revokedUrl(locationId);
     const serviceOrderId = await order(locationId);
@@ -220,7 +220,7 @@ describe('a replay of a refused webhook', () => {
     expect(await replay(signed)).toMatchObject({ body: { outcome: 'applied' } });
   });
 
-  it('needs its id or an explicit filter, because the token may be all that stopped a forger', async () => {
+  it("needs the webhook's id or an explicit filter, because the token may be all that stopped a forger", async () => {
     const locationId = await place();
     const serviceOrderId = await order(locationId);
     await post(await revokedUrl(locationId), statusWebhook({ serviceOrderId, status: 'READY' }));
@@ -354,7 +354,7 @@ describe('a connection with an accepted token', () => {
 });
 
 describe('a caller with an old token', () => {
-  it('takes no capacity from callers with a valid token, because their bodies are counted separately', async () => {
+  it('takes no capacity from callers with a valid token, because refused bodies are counted separately', async () => {
     const { old, valid } = await bothUrls();
     const slow = await Promise.all(Array.from({ length: 6 }, () => open(old, LIMIT - 1)));
     const send = (socket: Socket): Promise<void> =>
@@ -425,7 +425,7 @@ describe('a stored refused webhook', () => {
     expect(await keptOf(dropped)).toHaveLength(1);
   });
 
-  it('is deleted with REFUSED_KEEP=0, and new refused webhooks are not stored', async () => {
+  it('is deleted if REFUSED_KEEP is 0, and new refused webhooks are not stored', async () => {
     const locationId = await place();
     const old = await revokedUrl(locationId);
     await post(old, { eventType: 'ping' });

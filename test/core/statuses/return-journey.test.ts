@@ -252,7 +252,7 @@ describe('the outcome of a webhook', () => {
     expect((await post(url, readable + ' '.repeat(90_000))).body['outcome']).toBe('applied');
   });
 
-  it('is `unmatched` for an event of an unknown order', async () => {
+  it('is `unmatched` for an event about an unknown order', async () => {
     const answer = await post(url, statusWebhook({ serviceOrderId: 'nobody', status: 'READY' }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
     expect(await webhook(answer)).toMatchObject({ outcome: 'unmatched' });
@@ -275,7 +275,7 @@ describe('the outcome of a webhook', () => {
 });
 
 describe('a flood of webhooks without a valid signature', () => {
-  it('is stored whole up to a daily quota of its location, then only its beginnings, then only counted', async () => {
+  it('is stored whole up to a daily quota of the location; after that, only beginnings are stored, and then webhooks are only counted', async () => {
     // A mebibyte of the day's quota is left.
     await stage.query(
       `INSERT INTO dropped_bytes (location_id, day, bytes) VALUES ('flooded', (now() AT TIME ZONE 'UTC')::date, $1)`,
@@ -401,7 +401,7 @@ describe('several events in one webhook', () => {
     expect(await webhook(answer)).toMatchObject({ outcome: 'dropped', cause: { code: 'unreadable' } });
   });
 
-  it("are dropped with the provider's cause if it is in the list, without unknown details", async () => {
+  it("are dropped with the provider's cause, without its unknown details, if the cause is in the list", async () => {
     const cause = { code: 'names_no_order', fields: ['a', 'b'] };
     const answer = await post(await urlOf('verbatim'), {
       fail: 'poison',
@@ -422,19 +422,20 @@ describe('several events in one webhook', () => {
 
   const [before, end, after] = ['18:29', '18:30', '18:31'].map((time) => `2026-01-31T${time}:00Z`);
   it.each([
-    ['FAILED', 'IN_PROGRESS', after, true],
-    ['FAILED', 'READY', after, true],
-    ['FAILED', 'COMPLETED', after, true],
-    ['CANCELLED', 'IN_PROGRESS', after, true],
-    ['CANCELLED', 'EN_ROUTE', after, true],
+    ['FAILED', 'IN_PROGRESS', 'later', 'a conflict', after],
+    ['FAILED', 'READY', 'later', 'a conflict', after],
+    ['FAILED', 'COMPLETED', 'later', 'a conflict', after],
+    ['CANCELLED', 'IN_PROGRESS', 'later', 'a conflict', after],
+    ['CANCELLED', 'EN_ROUTE', 'later', 'a conflict', after],
     // A till closes the check of a cancelled order.
-    ['CANCELLED', 'COMPLETED', after, false],
-    ['FAILED', 'RECEIVED', after, false],
+    ['CANCELLED', 'COMPLETED', 'later', 'no conflict', after],
+    ['FAILED', 'RECEIVED', 'later', 'no conflict', after],
     // It was only late.
-    ['FAILED', 'READY', before, false],
-    ['CANCELLED', 'READY', end, false],
-    ['FAILED', 'READY', undefined, false],
-  ])('with %s of the POS, then %s at %s, have the conflict %s', async (last, status, occurredAt, conflict) => {
+    ['FAILED', 'READY', 'earlier', 'no conflict', before],
+    ['CANCELLED', 'READY', 'at the same time', 'no conflict', end],
+    ['FAILED', 'READY', 'without a time', 'no conflict', undefined],
+  ])('have $3 if $0 comes before $1, which happened $2', async (last, status, _when, result, occurredAt) => {
+    const conflict = result === 'a conflict';
     for (const together of [false, true]) {
       const serviceOrderId = await order('verbatim');
       const events = [
@@ -448,7 +449,7 @@ describe('several events in one webhook', () => {
     }
   });
 
-  it('that were parked together are recorded with their best outcome, and their conflict', async () => {
+  it('are recorded with their best outcome and their conflict if they were parked together', async () => {
     const many = await urlOf('verbatim');
     const serviceOrderId = await startPlacement('verbatim');
     const providerOrderId = `pos-${randomUUID()}`;
@@ -493,7 +494,7 @@ describe('an id that only the POS knows', () => {
     expect(await outcomeOf({ providerOrderId: 'p', status: 'READY' }, quiet)).toBe('parked');
   });
 
-  it('is applied later if it turns out to be ours, although it was unmatched', async () => {
+  it('is applied later if it turns out to be ours, although its event was unmatched', async () => {
     const location = `late-${randomUUID()}`;
     await stage.addLocation(location, { ordersUrl: 'http://127.0.0.1:9/orders' });
     const locationUrl = await urlOf(location);
@@ -512,7 +513,7 @@ describe('an id that only the POS knows', () => {
     expect(await stage.order(serviceOrderId)).toMatchObject({ status: 'ready', provider_order_id: providerOrderId });
   });
 
-  it('that belongs to another order is not stored for ours, and a conflict is logged', async () => {
+  it('is not stored for our order if it belongs to another order, and a conflict is logged', async () => {
     const [mine, other] = [await order('club-1'), await order('club-1', 'pos-other')];
     const told = stage.logged.filter((line) => line.includes('conflict')).length;
     await post(url, statusWebhook({ serviceOrderId: mine, providerOrderId: 'pos-other', status: 'READY' }));
@@ -563,7 +564,7 @@ describe('the life of an order', () => {
     expect(now?.['ended_at']).toBeInstanceOf(Date);
   });
 
-  it('a completed order whose check is reopened does not move, and the event is in its history', async () => {
+  it("a completed order whose check is reopened does not move, and the event is in the order's history", async () => {
     const serviceOrderId = await order();
     await post(url, statusWebhook({ serviceOrderId, status: 'COMPLETED' }));
     expect(await outcomeOf({ serviceOrderId, status: 'IN_PROGRESS' })).toBe('stale');
@@ -581,7 +582,7 @@ describe('the life of an order', () => {
     expect(await history(serviceOrderId)).toMatchObject([{ conflict: false }, { conflict: true, outcome: 'applied' }]);
   });
 
-  it('an order ends without a message after a day without news', async () => {
+  it('an order ends after a day without news, and no message is published', async () => {
     const [silent, wanted, heard, waiting] = [
       await order(),
       await order(),
@@ -606,7 +607,7 @@ describe('the life of an order', () => {
 });
 
 describe('many webhooks at once', () => {
-  it('as 20 concurrent copies of one webhook at two processes move the order once', async () => {
+  it('move the order only once if they are 20 copies of one webhook at two processes', async () => {
     const serviceOrderId = await order();
     const body = statusWebhook({ serviceOrderId, status: 'READY' });
     const second = url.replace(origins[0] ?? '', origins[1] ?? '');
@@ -709,7 +710,7 @@ describe('a request without access', () => {
     ['a long location', () => path('standard', 'x'.repeat(9_000), `?token=${token()}`)],
   ])('is answered with the same 401: %s', async (_what, target) => refused(target()));
 
-  it('with a token of one location cannot move or read an order of another location', async () => {
+  it('cannot move or read an order of another location with the token of one location', async () => {
     const foreign = await order('club-2', 'pos-of-club-2');
     const own = await order('club-1');
     for (const ids of [

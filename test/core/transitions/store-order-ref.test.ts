@@ -52,7 +52,7 @@ async function told(id: string): Promise<LiveMessage[]> {
 }
 
 describe('an order without news for a day', () => {
-  it('ends, and keeps its status when the POS turns out to have it', async () => {
+  it('ends, and keeps its status when the POS turns out to have the order', async () => {
     const id = await forgotten('club-1', 'in_doubt');
     await endOrders(system.pool);
     expect(await system.order(id)).toMatchObject({ ended_at: expect.any(Date), rank: 0, sequence: 1 });
@@ -73,7 +73,7 @@ describe('an order without news for a day', () => {
     ['is paused', 'paused'],
     ['has never been configured', 'nowhere'],
     ['is misconfigured', 'wrong'],
-  ])('ends even if it is held because its location %s, and the member gets the reason', async (_what, at) => {
+  ])('ends, and the member gets the reason, even if the order is held because its location %s', async (_what, at) => {
     const id = await forgotten(at, 'held');
     await endOrders(system.pool);
     expect(await ended(id)).toBe(true);
