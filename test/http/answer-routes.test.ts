@@ -104,7 +104,7 @@ describe('the page of an answer link', () => {
     expect(buttonsOf(await read(Kitchen))).toHaveLength(2);
   });
 
-  it('is not found for a wrong link, or after a day', async () => {
+  it('is not found for a wrong link, or for a link older than a day', async () => {
     const { Kitchen = '' } = await tell('in_doubt');
     expect((await read(`/answer/${makeToken('exa_')}`)).status).toBe(404);
     expect((await read('/answer/exa_wrong')).status).toBe(404);
@@ -146,7 +146,7 @@ describe('an answer of a contact', () => {
   it.each([
     ['cancelled', 'cancelled'],
     ['too_late', 'refused'],
-  ])('about a cancellation, "%s", changes the cancellation to %s', async (answer, state) => {
+  ])('"%s" about a cancellation changes the cancellation to %s', async (answer, state) => {
     const { Kitchen = '' } = await tell('cancel_by_phone');
     expect(buttonsOf(await read(Kitchen))).toEqual(['cancelled', 'too_late']);
     await press(Kitchen, answer);
@@ -193,7 +193,7 @@ describe('an answer of a contact', () => {
     expect(answers).toEqual([{ answer: state === 'sent' ? 'there' : 'not_there' }]);
   });
 
-  it('about a cancellation at the same moment as another answer is refused', async () => {
+  it('is refused if another answer about the cancellation comes at the same moment', async () => {
     const links = Object.values(await tell('cancel_by_phone', [KITCHEN, OWNER]));
     // Both pages are read before the first answer is stored.
     const pages = await Promise.all(links.map((link) => findAnswerPage(stage.pool, link.replace('/answer/', ''))));
@@ -248,7 +248,7 @@ it('no answer link is in the log', () => {
   expect(stage.logged.filter((line) => line.includes('exa_'))).toEqual([]);
 });
 
-it('a page of an answer link is shown even if its source tried many wrong links before', async () => {
+it('a page of an answer link is shown even if the same source has tried many wrong links', async () => {
   const { Kitchen = '' } = await tell('in_doubt');
   const wrong = (nth: number): string => (nth % 2 === 0 ? `/answer/${makeToken('exa_')}` : '/answer/exa_wrong');
   const tries = await Promise.all(Array.from({ length: 3 * BURST }, (_, nth) => read(wrong(nth))));

@@ -48,7 +48,7 @@ function fallBehind(milliseconds = 200): void {
   pass(20);
 }
 
-it('a location that floods is limited when the process falls behind, and no other location is', () => {
+it('a location that floods is limited when the process falls behind, and no other location is limited', () => {
   send('quiet', 1);
   expect(send('flood', 1_000)).toBe(1_000);
   fallBehind();
@@ -58,7 +58,7 @@ it('a location that floods is limited when the process falls behind, and no othe
   expect(heldBack).toEqual(['flood']);
 });
 
-it('a location is not limited after a delay that has been over for half a second', () => {
+it('a location is no longer limited once the process has kept up for half a second', () => {
   send('flood', 1);
   fallBehind(1_100);
   pass(600);
@@ -66,7 +66,7 @@ it('a location is not limited after a delay that has been over for half a second
   expect(send('flood', 1_000)).toBe(1_000);
 });
 
-it('a limited location may send 100 webhooks a second after the process has caught up', () => {
+it('a limited location may send 100 webhooks per second once the process has caught up', () => {
   send('flood', 1_000);
   fallBehind();
   send('quiet', 1);
@@ -78,13 +78,13 @@ it('a limited location may send 100 webhooks a second after the process has caug
   expect(taken).toBeLessThan(250);
 });
 
-it('a location is not limited if no other location sends', () => {
+it('a location is not limited if no other location sends webhooks', () => {
   send('flood', 1_000);
   fallBehind();
   expect(send('flood', 1_000)).toBe(1_000);
 });
 
-it('no location is limited if all send the same large number', () => {
+it('no location is limited if all locations send the same large number of webhooks', () => {
   const all = Array.from({ length: 10 }, (_, nth) => `club-${nth}`);
   for (const locationId of all) send(locationId, 1_000);
   fallBehind();

@@ -67,7 +67,7 @@ describe('a push of Pub/Sub', () => {
     expect(recorded).toEqual(['x'.repeat(255)]);
   });
 
-  it('that is unwrapped is recorded with the orderId in its headers, not in its body', async () => {
+  it('that is unwrapped is recorded with the orderId of its headers, not with that of its body', async () => {
     const headers = { orderId: 'o-1', 'x-goog-pubsub-message-id': '17' };
     expect(await push(port, { id: 'no' }, headers)).toMatchObject({ status: 204 });
     expect(await push(port, '', headers)).toMatchObject({ status: 204 });
@@ -85,7 +85,7 @@ describe('a push of Pub/Sub', () => {
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('that is wrapped is not recorded with an orderId in its headers', async () => {
+  it('that is wrapped is not recorded with the orderId of its headers', async () => {
     await push(port, wrapped({ id: 'o-1' }), { orderId: 'no' });
     expect(recorded).toEqual(['o-1']);
   });
@@ -131,19 +131,19 @@ describe('a push of Pub/Sub', () => {
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('is recorded without a Content-Type and in chunks', async () => {
+  it('is recorded if it comes in chunks and without a Content-Type', async () => {
     const headers = { 'content-type': undefined, 'transfer-encoding': 'chunked' };
     expect(await push(port, wrapped({ id: 'o-1' }), headers)).toMatchObject({ status: 204 });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('is recorded up to 16 MiB', async () => {
+  it('is recorded if it has at most 16 MiB', async () => {
     const padding = 16 * 2 ** 20 - JSON.stringify({ id: 'o-1', padding: '' }).length;
     await push(port, { id: 'o-1', padding: 'x'.repeat(padding) });
     expect(recorded).toEqual(['o-1']);
   });
 
-  it('over 16 MiB is answered 204 and not recorded', async () => {
+  it('is answered 204 and not recorded if it has over 16 MiB', async () => {
     // What is kept of it would do as a signal.
     const body = JSON.stringify({ id: 'o-1' }) + ' '.repeat(16 * 2 ** 20);
     expect(await push(port, body)).toMatchObject({ status: 204, headers: { connection: 'close' } });
@@ -151,7 +151,7 @@ describe('a push of Pub/Sub', () => {
     expect(recorded).toEqual([]);
   });
 
-  it('with an endless body is not read to its end', async () => {
+  it('is not read to its end if its body is endless', async () => {
     const { answer, bytes } = await new Promise<{ answer: string; bytes: number }>((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
         socket.write('POST /pubsub/push HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -260,7 +260,7 @@ describe('the token of a push', () => {
     await refused((await token()).slice(0, -8));
   });
 
-  it('is refused with alg none, and with the public key as an HMAC secret', async () => {
+  it('is refused if it has alg none, or is signed with the public key as an HMAC secret', async () => {
     await refused(new UnsecuredJWT({ ...claims, iss: ISSUER, aud: AUDIENCE }).setExpirationTime('1h').encode());
     const secret = new TextEncoder().encode(await exportSPKI(publicKey));
     await refused(await token({}, { alg: 'HS256', signer: secret }));
@@ -273,9 +273,10 @@ describe('the token of a push', () => {
     await refused(await token({}, { alg: 'PS256', signer: privateKey }));
   });
 
-  it.each([undefined, '', 'Bearer', 'Bearer  ', 'Basic dXNlcjp3b3Jk', 'Bearer a b', 'Bearer a.b.c', 'Bearer x'])(
+  it.each(['no header', '', 'Bearer', 'Bearer  ', 'Basic dXNlcjp3b3Jk', 'Bearer a b', 'Bearer a.b.c', 'Bearer x'])(
     'is refused if it is missing or malformed: %j',
-    async (authorization) => {
+    async (header) => {
+      const authorization = header === 'no header' ? undefined : header;
       const answer = await push(port, wrapped({ id: 'o-1' }), { authorization });
       expect(answer).toMatchObject({ status: 401, body: '' });
       expect(recorded).toEqual([]);

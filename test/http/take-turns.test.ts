@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { takeTurns } from '../../src/http/take-turns.ts';
 
-it('callers take turns, so that a caller with much work delays another by only one piece', async () => {
+it('callers take turns, so that a caller with much work delays another caller by only one piece of work', async () => {
   const turn = takeTurns(1);
   const done: string[] = [];
   const work = async (caller: string): Promise<void> => {

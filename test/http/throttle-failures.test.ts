@@ -61,7 +61,7 @@ async function count(endpoint: string, outcome: string): Promise<number> {
 }
 
 describe.each(WAYS)('wrong credentials by %s', (endpoint, way) => {
-  it('are judged at under five a second, and all others are answered 429', async () => {
+  it('are judged at a rate below five a second, and all others are answered 429', async () => {
     const from = fromElsewhere();
     const before = [await count(endpoint, 'refused'), await count(endpoint, 'slowed')];
     const statuses: number[] = [];
@@ -96,7 +96,7 @@ describe('during a flood of wrong credentials', () => {
     expect((await sendLogin(url, await newToken(), { ...OWN_PAGE, origin: url, ...fromElsewhere() })).status).toBe(204);
   });
 
-  it('a credential that the same source has used lately is accepted at once', async () => {
+  it('a credential that the same source used before the flood is accepted at once', async () => {
     const from = fromElsewhere();
     const token = await newToken();
     const cookie = (await logIn(url)).split('=')[1] ?? '';
@@ -129,7 +129,7 @@ describe('during a flood of wrong credentials', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
   });
 
-  it('OPERATOR_TOKEN, not used before by the same source, is answered 429 until the flood is over', async () => {
+  it('OPERATOR_TOKEN is answered 429 until the flood is over if the same source has not used it before', async () => {
     const from = await until(async () => {
       const from = fromElsewhere();
       await spend(bearer, from);
@@ -144,7 +144,7 @@ describe('during a flood of wrong credentials', () => {
     expect((await signIn(OPERATOR_TOKEN, from)).status).toBe(204);
   });
 
-  it('a hundred new valid credentials at once are all accepted', async () => {
+  it('a hundred new valid credentials that come at once are all accepted', async () => {
     const from = fromElsewhere();
     const tokens = await Promise.all(Array.from({ length: 100 }, newToken));
     const answers = await Promise.all(tokens.map((token) => bearer(token, from)));
@@ -184,7 +184,7 @@ describe('the source of a request', () => {
     expect(answers.map(({ status }) => status)).toContain(429);
   });
 
-  it('is a /64 of an IPv6 address, because one customer has all of it', async () => {
+  it('is the /64 network of an IPv6 address, because one customer has the whole network', async () => {
     const lines = await toldBy(async (at) => {
       for (const address of [
         '2001:db8::1',
@@ -208,7 +208,7 @@ describe('the source of a request', () => {
 });
 
 describe('the report of failures', () => {
-  it('is one log line for each source and endpoint, and one row in the audit for each source', async () => {
+  it('has one log line for each source and endpoint, and one row in the audit for each source', async () => {
     const from = fromElsewhere();
     const source = from['x-forwarded-for'];
     const sent = `exw_${'s'.repeat(49)}`;
@@ -241,7 +241,7 @@ describe('the report of failures', () => {
     expect(rows).toEqual([{ actor_kind: 'nobody', action: 'sign in', outcome: 'refused', after }]);
   });
 
-  it('lists the busiest of hundreds of sources, and one sum for the others', async () => {
+  it('lists the busiest of hundreds of sources, and gives one sum for the others', async () => {
     const lines = await toldBy(async (at) => {
       for (let nth = 0; nth < 100; nth += 1) {
         const from = { 'x-forwarded-for': `172.16.0.${nth}` };

@@ -99,7 +99,7 @@ describe('a webhook request on the wire', () => {
 });
 
 describe('a webhook whose body does not arrive', () => {
-  it('is disconnected, and other webhooks are answered meanwhile', async () => {
+  it('loses its connection, and other webhooks are answered before that', async () => {
     const { server } = stage.app;
     expect([server.requestTimeout, server.headersTimeout]).toEqual([15_000, 15_000]);
     server.requestTimeout = server.headersTimeout = 500;
@@ -109,7 +109,7 @@ describe('a webhook whose body does not arrive', () => {
     server.requestTimeout = server.headersTimeout = 15_000;
   });
 
-  it('because its sender left is not stored', async () => {
+  it('is not stored if its sender left', async () => {
     const before = (await stage.query('SELECT count(*)::int AS n FROM webhooks'))[0]?.['n'];
     for (let i = 0; i < 5; i++) {
       await say(head('Content-Length: 250000') + 'x'.repeat(200_000), { thenClose: true });
@@ -120,7 +120,7 @@ describe('a webhook whose body does not arrive', () => {
 });
 
 describe('webhooks over the memory budget', () => {
-  it('from one location over a quarter of it are answered 500, and other locations are not affected', async () => {
+  it('are answered 500 if one location takes over a quarter of the budget, and other locations are not affected', async () => {
     await stage.seedOrder({ serviceOrderId: 'other', locationId: 'club-2' });
     const otherUrl = await urlOf('club-2');
     const largest = (): Socket =>
@@ -142,7 +142,7 @@ describe('webhooks over the memory budget', () => {
     await until(async () => (await post(url, 'x'.repeat(100_000))).status === 200);
   });
 
-  it('from four slow locations leave enough memory for a fifth location', async () => {
+  it('leave enough memory for a fifth location if they come from four slow locations', async () => {
     const slow: Socket[] = [];
     for (const locationId of ['slow-1', 'slow-2', 'slow-3', 'slow-4']) {
       await stage.addLocation(locationId, { ordersUrl: 'http://127.0.0.1:9/orders' });

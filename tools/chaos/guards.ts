@@ -193,7 +193,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a connect link works once': {
     edits: { 'links-work-once': [/c\.used_at IS NULL/, 'true'] },
-    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'works once'),
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'works only once'),
   },
   'nobody makes an owner connect the account of somebody else': {
     edits: { 'connect-state': NEVER },
@@ -201,7 +201,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a connect link connects the account of its own restaurant': {
     edits: { 'own-account': REMOVED },
-    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'at the account of another restaurant'),
+    noticedBy: vitest('test/http/connect/connect-routes.test.ts', 'the account is that of another restaurant'),
   },
   'no other page sends an owner to the vendor': {
     edits: { 'connect-own-page': NEVER },
@@ -448,7 +448,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a follower that reconnects gets the messages that it missed': {
     edits: { 'messages-of-meanwhile': [/, \w+/, ', undefined'] },
-    noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'gets every message that is kept'),
+    noticedBy: vitest('test/http/follow/follow-routes.test.ts', 'gets every message after Last-Event-ID'),
   },
   'the feed finds a message that was committed after a later message': {
     edits: { 'slow-commit': [/xmin/, 'xmax'] },
@@ -566,7 +566,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'absent-after-death': [/\$\{ENDED\}/, 'p.request_ended_at'] },
     noticedBy: vitest('test/core/placements/forward-journey.test.ts', 'died in the request'),
   },
-  'a missing ticket of a cancel counts a minute after the request': {
+  'a missing ticket of a cancel counts only a minute after the request': {
     edits: { 'absent-after': [/\d+/, '0'] },
     noticedBy: vitest('test/core/cancellations/cancel-an-order.test.ts', 'counts only a minute after the request'),
   },
@@ -608,7 +608,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'the token of Prometheus reads only metrics': {
     edits: { 'metrics-reads-no-more': [/return .*/, 'return true;'] },
-    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'with the role metrics reads'),
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'can read only /metrics'),
   },
   'an integrator reads no orders': {
     edits: { 'integrator-reads-no-orders': [/return .*/, 'return true;'] },
@@ -628,7 +628,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a right at a group is seen by the admins of its locations': {
     edits: { 'groups-in-lists': [/, \.\.\.rows\.map\(.*\)/, ''] },
-    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is seen by an admin of one of these'),
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'is shown to an admin of one of these'),
   },
   'a look at the orders of a member is in the audit of their locations': {
     edits: { 'orders-in-audit': [/GROUP BY 1/, 'AND false GROUP BY 1'] },
@@ -640,7 +640,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an integrator enters no contact that answers': {
     edits: { 'operator-enters-contacts': NEVER },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'changes its contacts only for operators'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'lets only operators change these contacts'),
   },
   'contacts are not tested again and again': {
     edits: { 'few-tests': NEVER },
@@ -652,7 +652,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'an integrator changes only their own groups': {
     edits: { 'groups-within-scope': NEVER },
-    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'begin with its first location'),
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'first location, which the group'),
   },
   'an integrator of a group creates no location that has orders': {
     edits: { 'history-of-another': NEVER },
@@ -660,7 +660,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a location joins a group only by who has its roles': {
     edits: { 'groups-give-no-more': [/ && given.*;/, ';'] },
-    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a location that joins only if'),
+    noticedBy: vitest('test/http/operator/rights-routes.test.ts', 'reach a joining location only if'),
   },
   'a removal names orders to their readers only': {
     edits: { 'orders-for-their-readers': [/namesOrders \?/, 'true ?'] },
@@ -738,7 +738,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a location is created once': {
     edits: { 'created-once': REMOVED },
-    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'created by one of many'),
+    noticedBy: vitest('test/http/operator/location-routes.test.ts', 'created by only one of many'),
   },
   'a name that begins like an address of this machine is another machine': {
     edits: { 'own-machine': [/return .*/, "return /^127\\.|^localhost/.test(host) || host === '::1';"] },
@@ -754,7 +754,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a body of many levels or values is refused before it is read': {
     edits: { 'bounded-json': NEVER },
-    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'counted before it is parsed'),
+    noticedBy: vitest('test/http/operator/bound-bodies.test.ts', 'before it is parsed'),
   },
   'large bodies are handled one at a time': {
     edits: { 'large-in-turn': [/turn\(.*\)/, 'Promise.resolve(() => {})'] },
@@ -810,11 +810,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a link ends after a day': {
     edits: { 'answer-in-a-day': [/ AND m\.created_at > now\(\) - interval '\$\{VALID_FOR\}'/, ''] },
-    noticedBy: vitest('test/http/answer-routes.test.ts', 'or after a day'),
+    noticedBy: vitest('test/http/answer-routes.test.ts', 'a link older than a day'),
   },
   'a question is answered once': {
     edits: { 'answered-once': NEVER },
-    noticedBy: vitest('test/http/answer-routes.test.ts', 'at the same moment as another'),
+    noticedBy: vitest('test/http/answer-routes.test.ts', 'comes at the same moment'),
   },
   'a move to another location ends the pause there, and begins anew what hangs on the location': {
     edits: { 'move-renews': [/\$\{TAKE_OFF_PAUSE\}, moved_at = now\(\), /, ''] },
@@ -828,7 +828,7 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'pause-taken-off': [/\$\{TAKE_OFF_PAUSE\}/, 'deadline_at = p.deadline_at'] },
     noticedBy: vitest('test/core/notices/find-notices.test.ts', 'that a pause delayed, until'),
   },
-  'a pause of the new location counts from the move': {
+  'a pause of the new location counts only from the move': {
     edits: { 'paused-since-move': [/p\.moved_at, /, ''] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'counts only from the move'),
   },

@@ -140,7 +140,7 @@ describe('a connect link', () => {
     expect(await stage.query('SELECT FROM webhook_tokens WHERE revoked_at IS NULL')).toEqual([]);
   });
 
-  it('leads the owner to HubRise and back, and sets its callback', async () => {
+  it('leads the owner to HubRise and back, and sets the callback at HubRise', async () => {
     const by = browser();
     expect(await agree(by, await makeLink('hub'))).toMatchObject(
       saying(200, 'You granted access to Paris of Bella Pizza'),
@@ -152,7 +152,7 @@ describe('a connect link', () => {
     expect(hubrise.refusals).toEqual([]);
   });
 
-  it('works once, and is answered 404 after that', async () => {
+  it('works only once, and is answered 404 after that', async () => {
     const link = await makeLink();
     const [one, other] = [browser(), browser()];
     const callback = await callbackOf(other, link);
@@ -251,7 +251,7 @@ describe("an owner's sign-in at the vendor", () => {
     expect((await finish(by, link)).text).toContain('Done.');
   });
 
-  it('at the account of another restaurant is answered 409 and changes nothing', async () => {
+  it('is answered 409 and changes nothing if the account is that of another restaurant', async () => {
     const link = await makeLink();
     square.oauth.signsInAsAnother = true;
     expect(await finish(browser(), link)).toMatchObject(saying(409, 'the account of another restaurant'));
@@ -261,7 +261,7 @@ describe("an owner's sign-in at the vendor", () => {
     expect((await finish(browser(), link)).status).toBe(200);
   });
 
-  it('with a code that the vendor refuses is answered 400, and the link still works', async () => {
+  it('is answered 400 if the vendor refuses the code, and the link still works', async () => {
     const by = browser();
     const link = await makeLink();
     const callback = new URL(await callbackOf(by, link));
@@ -283,7 +283,7 @@ describe("an owner's sign-in at the vendor", () => {
 });
 
 describe('the page of a connect link', () => {
-  it('sends an owner to the vendor only by its own form, in the browser that shows it', async () => {
+  it('sends an owner to the vendor only by its own form, in the browser that shows the page', async () => {
     const link = await makeLink();
     const by = browser();
     expect((await by.get(`${link}/start`)).status).toBe(404);
@@ -297,7 +297,7 @@ describe('the page of a connect link', () => {
     expect((await press(by, link, 'start', { ...OWN_PAGE })).headers.get('refresh')).toContain(square.url);
   });
 
-  it("leads only to the vendor's own hosts, unless an integrator of all locations made it", async () => {
+  it("leads only to the vendor's own hosts, unless an integrator of all locations made the link", async () => {
     const some = await askOperator(stage.app, await nameToken(stage, 'some', ['integrator'], ['nord']));
     expect(await some.post('/locations/nord/connect-links')).toMatchObject(
       saying(409, `lead to ${square.url}, which is`),
@@ -318,7 +318,7 @@ describe('granted access that its owner has not yet confirmed', () => {
   const waiting = (): Promise<unknown> => stage.query('SELECT FROM connect_links WHERE sealed IS NOT NULL');
   const tooLate = `UPDATE connect_links SET granted_at = now() - interval '11 minutes' WHERE sealed IS NOT NULL`;
 
-  it('is used for nothing, and only the same browser can confirm it, within ten minutes', async () => {
+  it('is used for nothing, and only the same browser can confirm the access, and only within ten minutes', async () => {
     const link = await makeLink();
     const [by, sender] = [browser(), browser()];
     await start(sender, link);

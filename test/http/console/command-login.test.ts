@@ -89,7 +89,7 @@ const codeFor = async (login: string): Promise<string | null> =>
   (await press(askedUrl(), login)).searchParams.get('code');
 
 describe('a login code for the command line', () => {
-  it('gives a command the roles of the person who allows it, once', async () => {
+  it('gives a command the roles of the person who allows the login, and works only once', async () => {
     const ask = newAsk();
     const to = await press(askedUrl(ask));
     expect(to.origin).toBe('http://127.0.0.1:40123');
@@ -123,7 +123,7 @@ describe('a login code for the command line', () => {
     await until(async () => (await use('/v1/locations/club-1')) === 401);
   });
 
-  it('is refused without its verifier, and after ten guesses with 429', async () => {
+  it('is refused without its verifier, and is answered 429 after ten guesses', async () => {
     const code = await codeFor('ada');
     const guesser = fromElsewhere();
     vi.useFakeTimers({ toFake: ['performance'] });
@@ -150,7 +150,7 @@ describe('a login code for the command line', () => {
   it.each([
     ['lost their role', `DELETE FROM operator_grants WHERE email = 'bob@club.example'`],
     ['signed out', `UPDATE operator_sessions SET ended_at = now() WHERE name = 'bob@club.example'`],
-  ])('is refused if the person %s meanwhile', async (_what, sql) => {
+  ])('is refused if the person %s before the command used the code', async (_what, sql) => {
     await grant('bob');
     const code = await codeFor('bob');
     await stage.query(sql);

@@ -263,7 +263,7 @@ it('a name or group with control characters or over 255 characters is left out',
   expect(await signedIn('name, groups')).toEqual({ name: 'ada', groups: ['team'] });
 });
 
-it('a sign-in opens one session, even if the issuer accepts its code twice', async () => {
+it('a sign-in opens only one session, even if the issuer accepts the code twice', async () => {
   const { callback } = await goThere();
   const flow = browser.cookies.get(CONSOLE_URL)?.get('expediter_sign_in') ?? '';
   expect(await comeBack(callback)).toBe('/console/');

@@ -130,7 +130,7 @@ describe('a person who signs in', () => {
     expect(await signIn('nobody')).toEqual({ to: '/console/?problem=failed', cookie: '' });
   });
 
-  it('gets to the first page if the wanted URL is not one of the console', async () => {
+  it("gets to the console's first page if the wanted URL is not a page of the console", async () => {
     await grant({ group: 'team' }, ['viewer']);
     const sentTo = async (to: string): Promise<string> =>
       (await signIn('ada', { query: `?to=${encodeURIComponent(to)}` })).to;
@@ -216,7 +216,7 @@ describe('the callback of a sign-in', () => {
     expect(await open(another)).toBe('/console/?problem=expired');
   });
 
-  it('works once, and deletes its cookie', async () => {
+  it('works only once, and deletes its cookie', async () => {
     const flow = cookies().get('expediter_sign_in') ?? '';
     expect(await open(callback)).toBe('/console/');
     expect(cookies().has('expediter_sign_in')).toBe(false);
@@ -225,7 +225,7 @@ describe('the callback of a sign-in', () => {
     expect(await open(callback)).toBe('/console/?problem=failed');
   });
 
-  it('works at another process than the start', async () => {
+  it('works at another process than the one that started the sign-in', async () => {
     const other = browseAt(await stageOfTest({ env: stage.env, databaseUrl: stage.databaseUrl }));
     other.cookies.set(consoleUrl, cookies());
     const answer = await other.get(callback, FROM_ISSUER);
@@ -256,7 +256,7 @@ describe('an issuer with other conventions', () => {
 });
 
 describe('the list of ways to sign in', () => {
-  it('says without a session whether people can sign in by OIDC', async () => {
+  it('says, even without a session, whether people can sign in by OIDC', async () => {
     const without = await stageOfTest({ databaseUrl: stage.databaseUrl });
     const waysAt = async ({ app }: Stage): Promise<unknown> =>
       (await sendAsIs(app, '/console/session/ways', { headers: OWN_PAGE })).body;

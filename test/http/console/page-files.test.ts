@@ -207,7 +207,7 @@ describe('the console', () => {
     expect(notices.match(/Permission is hereby granted, free of charge/g)).toHaveLength(named.length);
   });
 
-  it('answers 503 with how to build it if it is not built', async () => {
+  it('answers 503 and says how to build the console if it is not built', async () => {
     const app = fastify();
     await app.register((scope) => pageFiles(scope, '/nowhere'), { prefix: '/console' });
     for (const path of ['/console/', '/console/orders/x']) {

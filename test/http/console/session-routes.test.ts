@@ -60,7 +60,7 @@ const opens = async (cookie: string, at = stage): Promise<boolean> =>
   (await ask('/console/api/locations', { cookie, ...OWN_PAGE }, 'GET', at)).status === 200;
 
 describe('a sign-in with OPERATOR_TOKEN', () => {
-  it('with the right token sets a cookie that scripts, other sites and other hosts cannot read', async () => {
+  it('sets, for the right token, a cookie that scripts, other sites and other hosts cannot read', async () => {
     const { status, headers, text } = await sendLogin(stage.app, OPERATOR_TOKEN, {
       origin: 'https://expediter.example.com',
       ...OWN_PAGE,
@@ -144,7 +144,7 @@ describe("the session's cookie", () => {
     }
   });
 
-  it('is not set over plain http from another machine: 403 with a hint to https', async () => {
+  it('is not set over plain http from another machine: the answer is 403 with a hint to use https', async () => {
     for (const origin of [
       'http://expediter.example.com',
       'http://127.0.0.1.example.com',
@@ -208,7 +208,7 @@ describe('several session cookies in a request', () => {
     expect(await opens(ours)).toBe(false);
   });
 
-  it('open the session of the one with the prefix __Host-', async () => {
+  it('open the session of the cookie with the prefix __Host-', async () => {
     const [ours, theirs] = [await logIn(stage.app, await named('ours')), await logIn(stage.app)];
     for (const cookie of [`${theirs}; __Host-${ours}`, `__Host-${ours}; ${theirs}`]) {
       expect((await ask('/console/session', { cookie })).body).toMatchObject({ name: 'ours' });
@@ -240,7 +240,7 @@ describe('a session', () => {
 
   it.each<[string, () => Record<string, string> | Promise<Record<string, string>>]>([
     ['missing', () => ({})],
-    ['an empty one', () => withSession('')],
+    ['empty', () => withSession('')],
     ['a text that is not a token', () => withSession('x'.repeat(200))],
     ["the operator's token itself", () => withSession(OPERATOR_TOKEN)],
     ['an invented one', () => withSession(UNKNOWN)],
@@ -267,7 +267,7 @@ describe('a session', () => {
       },
     ],
     ['replaced by a Bearer token', () => ({ authorization: `Bearer ${OPERATOR_TOKEN}` })],
-  ])('is answered 401 at every route if it is %s', async (_what, given) => {
+  ])('is answered 401 at every route if the cookie is %s', async (_what, given) => {
     const headers = { ...(await given()), ...OWN_PAGE };
     for (const [path, method] of [
       ['/console/session', 'GET'],
@@ -366,7 +366,7 @@ describe('signing in again with a token', () => {
     expect((await reads(await logIn(stage.app, token), 'contents=true')).status).toBe(200);
   });
 
-  it('with a wrong token does not end the session', async () => {
+  it('does not end the session if the token is wrong', async () => {
     const cookie = await logIn(stage.app);
     const wrong = await sendLogin(stage.app, `${OPERATOR_TOKEN}x`, { ...OWN_PAGE, origin: 'http://localhost', cookie });
     expect(wrong).toMatchObject(UNAUTHORIZED);
@@ -525,7 +525,7 @@ describe('a request of a browser', () => {
     expect((await stage.query('SELECT paused_at FROM locations'))[0]).toEqual({ paused_at: null });
   });
 
-  it('from our own page is accepted by its Origin alone', async () => {
+  it('is accepted by its Origin alone if it comes from our own page', async () => {
     const cookie = `__Host-${await logIn(stage.app)}`;
     for (const headers of [
       { origin: 'http://expediter.test', host: 'expediter.test' },
@@ -536,7 +536,7 @@ describe('a request of a browser', () => {
     }
   });
 
-  it('from PUBLIC_URL is accepted behind a load balancer that changes the Host', async () => {
+  it('is accepted if it comes from PUBLIC_URL and a load balancer changes the Host', async () => {
     const env = { OPERATOR_TOKEN, PUBLIC_URL: 'https://expediter.example.com/' };
     const behind = await stageOfTest({ env, databaseUrl: stage.databaseUrl });
     const login = (origin: string): Promise<OperatorAnswer> => sendLogin(behind.app, OPERATOR_TOKEN, { origin });

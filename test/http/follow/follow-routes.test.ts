@@ -180,7 +180,7 @@ describe('a member who follows an order', () => {
     expect(late.events[0]?.data).toMatchObject({ sequence: 0, memberState: 'placed' });
   });
 
-  it('gets every message that is kept after Last-Event-ID, or else a snapshot', async () => {
+  it('gets every message after Last-Event-ID if all of these are still stored, or else a snapshot', async () => {
     await system.seedOrder({ serviceOrderId: 'resumed', locationId: 'club-1' });
     for (const status of ['RECEIVED', 'IN_PROGRESS', 'READY']) await report('resumed', status);
     const resumed = await follow('resumed', { last: 3 });

@@ -88,7 +88,7 @@ it('a token opens its own order only, even if the query names another order', as
   expect(reasons(other)).toEqual(['for other']);
 });
 
-it('all refusals are equal, without any part of the token in log, metrics, traces and answers', async () => {
+it('all refusals are equal, and no part of the token is in log, metrics, traces and answers', async () => {
   const url = `${system.urls[0]}/follow`;
   const now = Math.floor(Date.now() / 1000);
   const followed = await follow(tokenFor('one'));

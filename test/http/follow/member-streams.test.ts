@@ -92,7 +92,7 @@ it('a stream without a message is answered 200 after two seconds', async () => {
   await until(() => /^HTTP\/1.1 200 .*\r\n\r\nretry: \d{4}\n/s.test(reader.text));
 });
 
-it('a reader that takes no data is dropped when more is waiting than one order can cause', async () => {
+it('a reader that takes no data is dropped when more data waits for it than one order can cause', async () => {
   const { reader, stream } = await read();
   reader.socket.pause();
   // The machine between them holds some megabytes first.
@@ -155,7 +155,7 @@ it('a stream beyond the limit is refused until another reader leaves', async () 
   expect(streams.followed().size).toBe(MOST);
 });
 
-it('one order has at most twenty streams, and another order can still open one', async () => {
+it('one order has at most twenty streams, and another order can still open a stream', async () => {
   const all: Awaited<ReturnType<typeof read>>[] = [];
   for (let i = 0; i < 20; i++) all.push(await read(60_000, 'shared'));
   await expect(read(60_000, 'shared')).rejects.toThrow('too_many_of_order');

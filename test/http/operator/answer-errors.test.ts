@@ -9,14 +9,14 @@ it('a request before Postgres has given the time counts as an outage of Postgres
 });
 
 it.each([
-  ['55P03', undefined, true],
+  ['55P03', 'counts as an outage', undefined],
   // A database that takes no connections, as while it is restored.
-  ['55000', 'CheckMyDatabase', true],
+  ['55000 of CheckMyDatabase', 'counts as an outage', 'CheckMyDatabase'],
   // A table without a replica identity, of which all rows are published.
-  ['55000', 'CheckCmdReplicaIdentity', false],
-  ['55006', undefined, false],
-  ['57P03', undefined, true],
-])('whether the Postgres error %s of the routine %s counts as an outage: %s', (code, routine, isOutage) => {
-  const error = Object.assign(new pg.DatabaseError('x', 1, 'error'), { code, routine });
-  expect(isDatabaseAway(error)).toBe(isOutage);
+  ['55000 of CheckCmdReplicaIdentity', 'is no outage', 'CheckCmdReplicaIdentity'],
+  ['55006', 'is no outage', undefined],
+  ['57P03', 'counts as an outage', undefined],
+])('the Postgres error %s %s', (name, result, routine) => {
+  const error = Object.assign(new pg.DatabaseError('x', 1, 'error'), { code: name.slice(0, 5), routine });
+  expect(isDatabaseAway(error)).toBe(result === 'counts as an outage');
 });

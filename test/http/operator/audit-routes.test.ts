@@ -39,7 +39,7 @@ async function named(
 }
 
 describe('the audit', () => {
-  it('has actor, source, location and outcome of an action', async () => {
+  it('shows actor, source, location and outcome of an action', async () => {
     const manager = await named('a manager', ['operator'], ['club-1']);
     const before = new Date();
     expect((await manager('/locations/club-1/pause', 'POST')).status).toBe(200);
@@ -93,7 +93,7 @@ describe('the audit', () => {
     expect(all).toHaveLength(5);
   });
 
-  it('has refused actions, and shows them at their order or location', async () => {
+  it('includes refused actions, and shows them at their order or location', async () => {
     const viewer = await named('a viewer', ['viewer'], ['club-1']);
     for (const [path, method, about] of [
       ['/orders/order-club-1/retry', 'POST', { serviceOrderId: 'order-club-1', locationId: 'club-1' }],

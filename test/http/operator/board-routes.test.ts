@@ -111,7 +111,7 @@ describe('the board', () => {
     expect(JSON.stringify(watched.events)).not.toContain('Ada');
   });
 
-  it("has only items and total of an order's contents, and nothing after the member's erasure", async () => {
+  it("shows only items and total of an order's contents, and shows nothing of them after the member's erasure", async () => {
     const contents = sampleOrder({ serviceOrderId: 'ordered', type: 'delivery' });
     const { items, money } = contents;
     await stage.seedOrder({ serviceOrderId: 'ordered', locationId: 'club-1', contents });
@@ -131,7 +131,7 @@ describe('the board', () => {
     await until(() => watched.order('ordered')?.ordered === null);
   });
 
-  it('filtered by a group has only the orders at its locations, also after the group has changed', async () => {
+  it("shows, with the filter of a group, only orders at the group's locations, also after the group has changed", async () => {
     await stage.seedOrder({ serviceOrderId: 'in-brand', locationId: 'club-1' });
     await stage.seedOrder({ serviceOrderId: 'in-no-brand', locationId: 'club-2' });
     await stage.query(`UPDATE locations SET groups = '{brand}' WHERE location_id = 'club-1'`);
@@ -254,7 +254,7 @@ describe('the board', () => {
 });
 
 describe('the attention list', () => {
-  it('has a dropped webhook until a replay of it is applied', async () => {
+  it('lists a dropped webhook until a replay of the webhook is applied', async () => {
     await stage.addLocation('mended', {
       ordersUrl: 'http://127.0.0.1:9/orders',
       secret: `whsec_${Buffer.alloc(24, 1).toString('base64')}`,
@@ -296,7 +296,7 @@ describe('the attention list', () => {
     await until(() => watched.order('unheard')?.status === 'ready');
   });
 
-  it('has a status after the end of an order as one conflict', async () => {
+  it('shows a status after the end of an order as one conflict', async () => {
     await stage.seedOrder({ serviceOrderId: 'contradicted', locationId: 'club-1' });
     const [watched, elsewhere] = await Promise.all([watch(0), watch(0, '?location=club-2')]);
     await stage.query(
@@ -311,7 +311,7 @@ describe('the attention list', () => {
     expect(elsewhere.attention()?.conflicts).toEqual([]);
   });
 
-  it('has a cancellation that only a person can do, until it is finished', async () => {
+  it('lists a cancellation that only a person can do, until the cancellation is finished', async () => {
     await stage.seedOrder({ serviceOrderId: 'by-phone', locationId: 'club-1' });
     await stage.query(`UPDATE orders SET provider_order_id = '8F2K' WHERE service_order_id = 'by-phone'`);
     await stage.query(
@@ -338,7 +338,7 @@ describe('the attention list', () => {
     await noticed(() => watched.attention()?.cancelByPhone.length === 0);
   });
 
-  it("has the platform's changes of a sent order for a day, without their values", async () => {
+  it("lists the platform's changes of a sent order for a day, without the changed values", async () => {
     for (const serviceOrderId of ['changed', 'changed-before']) {
       await stage.seedOrder({ serviceOrderId, locationId: 'club-1' });
     }
@@ -357,7 +357,7 @@ describe('the attention list', () => {
     await noticed(() => watched.attention()?.changed.length === 0);
   });
 
-  it('has a location that sent no webhook within minutes after a ticket, until it sends one', async () => {
+  it('lists a location that sent no webhook within minutes after a ticket, until the location sends a webhook', async () => {
     await stage.addLocation('quiet', { ordersUrl: 'http://127.0.0.1:9/orders' });
     for (const id of ['unreceived', 'just-sent', 'for-tomorrow']) {
       await stage.seedOrder({ serviceOrderId: id, locationId: 'quiet' });
@@ -379,7 +379,7 @@ describe('the attention list', () => {
     await noticed(() => silentThere(watched) === undefined);
   });
 
-  it('has a location whose POS is unreachable', async () => {
+  it('lists a location whose POS is unreachable', async () => {
     await stage.addLocation('down', { ordersUrl: 'http://127.0.0.1:9/orders' });
     const watched = await watch(0);
     await stage.query(
@@ -408,7 +408,7 @@ it('the attention list has a location whose contact could not be reached, until 
 });
 
 describe('live messages that cannot be published', () => {
-  it('are on the board, with any filter, of operators who may see their locations', async () => {
+  it('are on the board of each operator who may see their locations, with any filter', async () => {
     const [watched, elsewhere] = await Promise.all([watch(0), watch(1, '?location=nowhere')]);
     const token = await nameToken(stage, 'club-2', ['viewer'], ['club-2']);
     const ofAnother = await watch(0, '', { authorization: `Bearer ${token}` });
@@ -460,7 +460,7 @@ describe('the board during an outage of Postgres', () => {
   });
 });
 
-it('a board without watchers sends no queries, and twenty watchers need no more than a few', async () => {
+it('a board without watchers sends no queries, and twenty watchers cause only a few queries', async () => {
   const databaseUrl = await createDatabase();
   const [pool, others] = [0, 1].map(() => new pg.Pool({ connectionString: databaseUrl, max: 3 })) as [pg.Pool, pg.Pool];
   let [asked, askedByOther] = [0, 0];
@@ -512,7 +512,7 @@ it('a board without watchers sends no queries, and twenty watchers need no more 
   await Promise.all([pool.end(), others.end()]);
 });
 
-it('a watcher that joins when the last one has just left gets the whole board', async () => {
+it('a watcher that joins when the last watcher has just left gets the whole board', async () => {
   const pool = new pg.Pool({ connectionString: await createDatabase(), max: 3 });
   await pool.query(`INSERT INTO placements (service_order_id, deadline_at) VALUES ('there', now())`);
   let looks = 0;

@@ -47,7 +47,7 @@ beforeEach(() => {
 afterEach(() => void vi.useRealTimers());
 
 describe('the look-up of an operator', () => {
-  it('is one query for many simultaneous requests, and another after two seconds', async () => {
+  it('is one query for many simultaneous requests, and another query after two seconds', async () => {
     for (const find of [() => identify.byToken(token), () => identify.bySession(['x'.repeat(43)])]) {
       asked = 0;
       const all = await Promise.all(Array.from({ length: 200 }, find));
@@ -71,7 +71,7 @@ describe('the look-up of an operator', () => {
     expect(asked).toBe(0);
   });
 
-  it('sends another query after a change of rights at this process, even if one is running', async () => {
+  it('sends another query after a change of rights at this process, even if a query is running', async () => {
     await identify.byToken(token);
     identify.invalidateCache();
     answer = wrong;
@@ -120,7 +120,7 @@ describe('an operator while Postgres is away', () => {
     await expect(identify.byToken(token)).rejects.toThrow('column');
   });
 
-  it('is refused after the end of the session', async () => {
+  it("is refused after the end of the operator's session", async () => {
     const cookies = ['x'.repeat(43)];
     const expiresAt = new Date(Date.now() + MINUTE_MS);
     answer = async () => ({

@@ -99,7 +99,7 @@ describe('the live stream of an order', () => {
   });
 
   it.each([['-1'], ['x'], ['1.5'], ['99999999999'], ['']])(
-    'is answered 400 for an invalid Last-Event-ID: "%s"',
+    'is answered 400 if Last-Event-ID is invalid: "%s"',
     async (id) => {
       await system.seedOrder({ serviceOrderId: `bad-${id}`, locationId: 'club-1' });
       expect((await follow(`bad-${id}`, id)).status).toBe(400);

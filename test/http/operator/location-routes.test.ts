@@ -177,7 +177,7 @@ describe('the answer about a location', () => {
 });
 
 describe('a check of a location', () => {
-  it('calls the POS with the settings of the location, even if it is paused', async () => {
+  it('calls the POS with the settings of the location, even if the location is paused', async () => {
     check.mockResolvedValueOnce();
     expect((await operator.post('/locations/asked-1/pause')).status).toBe(200);
     const { status, body } = await operator.post('/locations/asked-1/check');
@@ -273,7 +273,7 @@ describe('a location by the API', () => {
     return row;
   };
 
-  it('is created by the first PUT, and replaced completely by the next one', async () => {
+  it('is created by the first PUT, and is replaced completely by the next PUT', async () => {
     const details = {
       name: ' Trattoria Nord ',
       timeZone: 'Europe/Berlin',
@@ -305,7 +305,7 @@ describe('a location by the API', () => {
     expect(await show('new-1')).toMatchObject(Object.fromEntries(none));
   });
 
-  it('without newer details has the same ETag as in the previous version of Expediter', () => {
+  it('has the same ETag as in the previous version of Expediter if it has no newer details', () => {
     const row = { integration: 'standard', sealedSettings: 'sealed', name: 'Club', timeZone: null, country: 'DE' };
     const tag = (address: string | null): string =>
       etagOf({ ...row, contacts: [], groups: ['nord'], address, backOfficeUrl: null });
@@ -331,13 +331,13 @@ describe('a location by the API', () => {
     }
   });
 
-  describe('with contacts who answer for orders', () => {
+  describe('that has contacts who answer for orders', () => {
     const contact = { name: 'Kitchen', email: 'kitchen@nord.example', via: 'email' };
     const groups = ['answering'];
     const by = async (...roles: Role[]): Promise<Operator> =>
       askOperator(stage.app, await nameToken(stage, `${roles.join()} of answering`, roles, [], groups));
 
-    it('changes its contacts only for operators, and answers 403 to an integrator', async () => {
+    it('lets only operators change these contacts, and answers 403 to an integrator', async () => {
       const [integrator, both] = [await by('integrator'), await by('integrator', 'operator')];
       await put('answering', standard({ contacts: [contact], groups }));
       const changed = [
@@ -380,7 +380,7 @@ describe('a location by the API', () => {
       expect(row).toEqual({ by: 'integrator,operator of answering', after: '{"contacts":"changed"}' });
     });
 
-    it('allows one test of its contacts a minute, and each caller fifty tests a day', async () => {
+    it('allows one test of its contacts a minute, and fifty tests a day to each caller', async () => {
       for (const id of ['tested', 'tested-2']) await put(id, standard({ contacts: [contact], groups: ['answering'] }));
       const test = (id: string, as = operator): Promise<OperatorAnswer> => as.post(`/locations/${id}/contacts/test`);
       const refused = (detail: RegExp): object => ({ status: 409, body: { detail: expect.stringMatching(detail) } });
@@ -404,7 +404,7 @@ describe('a location by the API', () => {
     });
   });
 
-  it('is created by one of many simultaneous requests', async () => {
+  it('is created by only one of many simultaneous requests', async () => {
     const all = await Promise.all(Array.from({ length: 8 }, (_, nth) => put('once', standard({ name: `${nth}` }))));
     expect(all.filter(({ status }) => status === 201)).toHaveLength(1);
     expect(all.filter(({ status }) => status === 200)).toHaveLength(7);
@@ -484,7 +484,7 @@ describe('a location by the API', () => {
     expect((await remove('raced', '?unpaused=true', { 'if-match': '*' })).status).toBe(200);
   });
 
-  it('keeps its integration while its POS has open orders, unless anyway=true', async () => {
+  it('keeps its integration while its POS has open orders, unless anyway=true is given', async () => {
     await put('leaving', standard());
     const [path, later] = [await stage.webhookPath('leaving'), await stage.webhookPath('leaving')];
     const other = { integration: 'asked', settings: { key: SECRET } };
@@ -531,7 +531,7 @@ describe('a location by the API', () => {
     expect([await rowOf('dry'), await lastAudited(), await rowOf('not-yet')]).toEqual([...before, undefined]);
   });
 
-  it('has its state before and after a change in the audit, without secrets and contacts', async () => {
+  it('is in the audit with its state before and after a change, without secrets and contacts', async () => {
     const contacts = [{ email: 'ada@example.com' }];
     await put('audited', { integration: 'asked', settings: { key: SECRET }, contacts, groups: ['berlin'] });
     const about = { location_id: 'audited', outcome: 'done' };

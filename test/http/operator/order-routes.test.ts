@@ -92,7 +92,7 @@ describe('the list of orders', () => {
     expect(row).toMatchObject({ placement: 'in_doubt', needsOperator: true, nextAttemptAt: null, memberState: 'sent' });
   });
 
-  it('has every order once over all pages, even if new orders arrive meanwhile', async () => {
+  it('shows every order once over all pages, even if new orders arrive between two pages', async () => {
     const locationId = `pages-${randomUUID()}`;
     const all = Array.from({ length: 7 }, (_, i) => `${locationId}-${i}`);
     for (const serviceOrderId of all) await stage.seedOrder({ serviceOrderId, locationId });
@@ -317,7 +317,7 @@ describe('an order in doubt', () => {
     });
   });
 
-  it('is shown with its cause, even if a newer version wrote an unknown one', async () => {
+  it('is shown with its cause, even if a newer version wrote an unknown cause', async () => {
     const id = await doubted();
     const cause = { code: 'of_a_newer_version', since: 7 };
     await stage.query('UPDATE placements SET cause = $2 WHERE service_order_id = $1', [id, cause]);
@@ -338,7 +338,7 @@ describe('an order in doubt', () => {
     ['an id with a NUL', { there: true, providerOrderId: 'a\0' }, 'providerOrderId'],
     ['no JSON', '{"there": tru', 'JSON'],
     ['a prototype', '{"there": true, "__proto__": {"x": 1}}', 'JSON'],
-  ])('is not changed by an answer with %s: 400 with a hint', async (_what, body, named) => {
+  ])('is not changed by an answer with %s: the result is 400 with a hint', async (_what, body, named) => {
     const { status, text } = await operator.post('/orders/any/resolve', body);
     expect(status).toBe(400);
     expect(text).toContain(named);
@@ -365,7 +365,7 @@ describe('a cancellation by an operator', () => {
       [id],
     );
 
-  it('starts, and is in the audit and at the order', async () => {
+  it('starts, and is shown in the audit and with the order', async () => {
     const id = await sent();
     expect(await operator.post(`/orders/${id}/cancel`)).toMatchObject({
       status: 200,
@@ -378,7 +378,7 @@ describe('a cancellation by an operator', () => {
   it.each([
     [true, 'cancelled'],
     [false, 'refused'],
-  ])("by phone ends with the restaurant's answer: cancelled %s", async (cancelled, cancellation) => {
+  ])("is $1 after the restaurant's answer by phone", async (cancelled, cancellation) => {
     const id = await sent();
     await byPhone(id);
     expect(await operator.post(`/orders/${id}/cancel/conclude`, { cancelled })).toMatchObject({
@@ -426,7 +426,7 @@ describe('a past order', () => {
     );
   });
 
-  it('is answered 410 with its month and location after its history was deleted', async () => {
+  it("is answered 410 with its month and location after the order's history was deleted", async () => {
     await dropPast(stage);
     expect(await operator.get(`/orders/${id}`)).toMatchObject({
       status: 410,

@@ -31,7 +31,7 @@ const statusOf = async (token: string, path: string, method = 'GET'): Promise<nu
 const isPaused = async (id: string): Promise<boolean> =>
   (await stage.query('SELECT paused_at FROM locations WHERE location_id = $1', [id]))[0]?.['paused_at'] !== null;
 
-it('a request is answered 503 if its token cannot be looked up, except /metrics', async () => {
+it('a request is answered 503 if its token cannot be looked up, except a request for /metrics', async () => {
   const token = await named(['operator']);
   expect(await statusOf(token, '/v1/locations')).toBe(200);
   // Nobody but the owner can read the table, as where its disk is full.
@@ -78,7 +78,7 @@ it.each([
   expect(await isPaused('club-1')).toBe(status === 200);
 });
 
-it('an operator of one location can open forty streams, and leaves the others for other operators', async () => {
+it('an operator of one location can open forty streams, and leaves the other streams for other operators', async () => {
   const headers = { authorization: `Bearer ${await named(['viewer'], ['club-1'])}` };
   const open: ReadEvents[] = [];
   try {

@@ -100,7 +100,7 @@ describe('a named token', () => {
     ]);
   });
 
-  it('with the role metrics reads only the metrics', async () => {
+  it('can read only /metrics if its role is `metrics`', async () => {
     const { token } = await issue({ name: 'prometheus', roles: ['metrics'] });
     const paths = ['/metrics', '/v1/locations', '/v1/orders', '/v1/providers', '/openapi.json', '/v1/operators/tokens'];
     const statuses = [];
@@ -125,7 +125,7 @@ describe('a named token', () => {
     ]);
   });
 
-  it('cannot have the name of another valid token, but that of a revoked one', async () => {
+  it('cannot have the name of another valid token, but may have the name of a revoked token', async () => {
     const { tokenId } = await issue({ name: 'Zoë 1', roles: ['viewer'] });
     expect(await admin.post('/operators/tokens', { name: ' Zoë 1 ', roles: ['admin'] })).toMatchObject({
       status: 409,
@@ -184,12 +184,12 @@ describe('a named token', () => {
     ['an end in the past', { expiresAt: '2020-01-31T18:00:00Z' }, 'expiresAt'],
     ['the address of a person for a name', { name: 'ada@bank.example' }, 'name'],
     ['the name of OPERATOR_TOKEN', { name: 'OPERATOR_TOKEN' }, 'name'],
-  ])('is not issued with %s: 400 with the path of the field', async (_what, wrong, field) => {
+  ])('is not issued with %s: the answer is 400 with the path of the field', async (_what, wrong, field) => {
     const answer = await admin.post('/operators/tokens', { name: 'wrong', roles: ['viewer'], ...wrong });
     expect(answer).toMatchObject({ status: 400, body: { issues: [{ path: field }] } });
   });
 
-  it('is not issued for unknown locations: 409 with their names', async () => {
+  it('is not issued for unknown locations: the answer is 409 with their names', async () => {
     const locations = ['club-1', 'club-8', 'club-9'];
     expect(await admin.post('/operators/tokens', { name: 'wrong', roles: ['viewer'], locations })).toMatchObject({
       status: 409,
@@ -199,7 +199,7 @@ describe('a named token', () => {
 });
 
 describe('an admin of one location', () => {
-  it('sees only the tokens of this location alone', async () => {
+  it('sees only the tokens that are for this location alone', async () => {
     await issue({ name: 'everywhere', roles: ['viewer'] });
     await issue({ name: 'of both', roles: ['viewer'], locations: ['club-1', 'club-2'] });
     await issue({ name: 'of club-2', roles: ['viewer'], locations: ['club-2'] });
@@ -220,7 +220,7 @@ describe('an admin of one location', () => {
     expect((await ofClub1.post('/operators/tokens', { ...wanted, name: 'TILL-TOTALS' })).text).toContain('till-totals');
   });
 
-  it('finds in the audit who gave and removed rights there, without other locations', async () => {
+  it('finds in the audit who gave and removed rights at this location, and nothing about other locations', async () => {
     const { tokenId } = await issue({ name: 'driver', roles: ['viewer'], locations: ['club-1', 'club-2'] });
     await admin.post(`/operators/tokens/${tokenId}/revoke`);
     const group = 'drivers';
@@ -236,7 +236,7 @@ describe('an admin of one location', () => {
     ]);
   });
 
-  it('is answered 409 after a hundred valid tokens at the location', async () => {
+  it('cannot issue a token (409) while the location has a hundred valid tokens', async () => {
     await stage.query(
       `INSERT INTO operator_tokens (token_id, sha256, name, roles, locations)
        SELECT gen_random_uuid(), decode(md5(nth::text), 'hex'), 'many-' || nth, '{viewer}', '{club-1}'
@@ -310,7 +310,7 @@ describe('roles at a group of locations', () => {
     for (const by of viewers) expect(await listedTo(by)).toEqual([]);
   });
 
-  it('begin with its first location, which its integrator can create and change', async () => {
+  it("begin with the group's first location, which the group's integrator can create and change", async () => {
     const [here, there] = await member('empty', 'integrator');
     for (const groups of [[], ['else'], ['empty', 'else']]) {
       expect(await put(here, 'empty:first', groups)).toMatchObject({
@@ -330,7 +330,7 @@ describe('roles at a group of locations', () => {
     expect((await here.send('DELETE', '/locations/empty:first?unpaused=true')).status).toBe(200);
   });
 
-  it('reach a location that joins only if an operator with all of these roles adds it', async () => {
+  it('reach a joining location only if an operator with all of these roles adds the location to the group', async () => {
     await member('joined', 'viewer');
     const grant = { group: 'staff', roles: ['operator', 'member-data'], locationGroups: ['joined'] };
     const { grantId } = (await admin.post('/operators/grants', grant)).body as Grant;
@@ -356,21 +356,21 @@ describe('roles at a group of locations', () => {
     expect(await join()).toBeUndefined();
   });
 
-  it.each<[boolean, string, Role[], Role[]]>([
-    [true, 'the location and the group', ['integrator', 'viewer'], ['integrator', 'operator']],
-    [false, 'the location only', ['integrator', 'viewer'], ['integrator']],
-    [false, 'the group only', ['integrator'], ['integrator', 'viewer']],
-  ])('can be given (%s) by an operator with roles at %s', (may, _where, atLocation, atGroup) => {
+  it.each<['can' | 'cannot', string, Role[], Role[]]>([
+    ['can', 'the location and the group', ['integrator', 'viewer'], ['integrator', 'operator']],
+    ['cannot', 'only the location', ['integrator', 'viewer'], ['integrator']],
+    ['cannot', 'only the group', ['integrator'], ['integrator', 'viewer']],
+  ])('%s be given by an operator who has them at %s', (may, _where, atLocation, atGroup) => {
     const rights = [
       { roles: atLocation, locations: ['club-1'], locationGroups: [] },
       { roles: atGroup, locations: [], locationGroups: ['joined'] },
     ];
     const given = [{ role: 'viewer', group: 'joined' }] as const;
-    expect(mayPlace({ rights }, 'club-1', [], ['joined'], given)).toBe(may);
+    expect(mayPlace({ rights }, 'club-1', [], ['joined'], given)).toBe(may === 'can');
     expect(mayPlace({ rights }, 'club-1', [], ['joined'], [])).toBe(true);
   });
 
-  it('do not let its integrator replace a location that somebody else created meanwhile', async () => {
+  it("do not let the group's integrator replace a location that somebody else created at the same moment", async () => {
     const [here] = await member('quick', 'integrator');
     const lock = `SELECT pg_advisory_xact_lock(hashtextextended('quick:taken', $1))`;
     const other = await holdOpen(stage.databaseUrl, lock, [LOCK_CREATE_LOCATION]);
@@ -385,7 +385,7 @@ describe('roles at a group of locations', () => {
     expect((await answer).status).toBe(403);
   });
 
-  it('do not let its integrator create a removed location whose orders were of somebody else', async () => {
+  it("do not let the group's integrator create a removed location again whose orders were of somebody else", async () => {
     const [here] = await member('late', 'integrator', 'viewer', 'member-data');
     await put(admin, 'late:former', ['else']);
     await stage.seedOrder({ serviceOrderId: 'order-of-former', locationId: 'late:former' });
@@ -545,7 +545,7 @@ describe('a token or grant for a group and other locations', () => {
     expect(text).not.toMatch(/club-1|sold|shared-2/);
   });
 
-  it('is seen by an admin of one of these locations without the others', async () => {
+  it('is shown to an admin of one of these locations without the other locations', async () => {
     const { tokenId } = await issue({ name: 'shared by all', ...wide });
     const { grantId } = (await admin.post('/operators/grants', { group: 'shared by all', ...wide })).body as Grant;
     const seen = expect.objectContaining({ roles: ['operator'], locations: [], locationGroups: ['shared'] });
@@ -594,7 +594,7 @@ describe('a grant', () => {
     expect(await actions('take roles', 'anna@example.com')).toMatchObject([{ subject: grant.grantId, after: given }]);
   });
 
-  it('to a group of people applies in addition to the grants to their addresses', async () => {
+  it('applies to a group of people in addition to the grants to their addresses', async () => {
     const get = await signedIn('ben@example.com', ['kitchen']);
     await add({ group: 'kitchen', roles: ['viewer'], locations: ['club-2'] });
     expect(await get('/locations/club-2')).toBe(200);
@@ -627,7 +627,7 @@ describe('a grant', () => {
   });
 });
 
-it('rights at a location are removed with it, and do not apply to another location with its id', async () => {
+it('rights at a location are removed with the location, and do not apply to a later location with the same id', async () => {
   await stage.addLocation('club-3', { ordersUrl });
   const alone = await issue({ name: 'of club-3', roles: ['admin'], locations: ['club-3'] });
   const both = await issue({ name: 'of two', roles: ['viewer'], locations: ['club-1', 'club-3'] });

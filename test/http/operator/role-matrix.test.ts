@@ -822,7 +822,7 @@ it(`none of ${CALLS} random calls exceeds its caller's rights (SEED=${SEED})`, a
     expect(statuses.get(status), String(status)).toBeGreaterThan(0);
 });
 
-it('a resource elsewhere, without rights there, is answered exactly like one that does not exist', async () => {
+it('a resource of another location is answered exactly like a missing resource if the caller has no rights there', async () => {
   const [webhook = '', noWebhook] = [ids.east.webhooks[0], uuidV7()];
   const pairs = [
     ['/orders/ID', 'east-1', 'missing', '%00'],

@@ -89,7 +89,7 @@ it('a minute counts as down if the POS answered none of its calls', async () => 
   expect(await read('?location=bad')).toMatchObject([{ day: { downMinutes: 1 } }]);
 });
 
-it('an hour is counted by one process, once in ten minutes', async () => {
+it('an hour is counted by only one process, and only once in ten minutes', async () => {
   const ordersOf = async (): Promise<unknown> => (await read('?location=bad'))[0]?.day.orders;
   await place('bad', '');
   await withClient(system.pool, async (other) => {

@@ -37,7 +37,7 @@ const ended = (): Promise<unknown> =>
     [placed.at(-1)?.serviceOrderId],
   );
 
-it('a test order makes one marked ticket, and ends at once in the service', async () => {
+it('a test order makes one marked ticket at the POS, and ends at once in the service', async () => {
   answer = async () => ({ providerOrderId: 'T-17' });
   const { status, body } = await operator.post('/locations/club-1/test-order', { itemId: 'soup', price: 450 });
   expect(status).toBe(200);

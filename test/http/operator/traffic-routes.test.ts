@@ -195,7 +195,7 @@ describe('traffic counts of a quiet system', () => {
     }
   });
 
-  it('have no rows for invented locations', async () => {
+  it('are not stored for invented locations', async () => {
     const asked: number[] = [];
     const flooded = counter({
       query: (async (query: { values: unknown[][] }) => {
@@ -215,7 +215,7 @@ describe('traffic counts of a quiet system', () => {
     expect(body['errors']).toContain(1);
   });
 
-  it('stay in memory if they cannot be stored, at most the newest 20,000', async () => {
+  it('stay in memory if they cannot be stored, but only the newest 20,000 of them', async () => {
     let away = true;
     const one = counter({
       query: (async (query: pg.QueryConfig) =>
@@ -265,7 +265,7 @@ describe('traffic counts of a quiet system', () => {
     expect(row).toEqual({ n: 20_000 });
   });
 
-  it('from before Postgres has given the time are stored with its first time', async () => {
+  it('are stored with the first time that Postgres gives if they were counted before that', async () => {
     let told = false;
     const early = counter(stage.pool, () => {
       if (!told) throw new TimeUnknown();

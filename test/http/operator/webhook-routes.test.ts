@@ -68,7 +68,7 @@ const isAbout =
     webhookId === id;
 
 describe('webhooks', () => {
-  it('are shown without headers and body by contents=false, which is not in the audit', async () => {
+  it('are shown without headers and body by contents=false, and this is not in the audit', async () => {
     const { locationId, url } = await misconfigured();
     await mend(locationId);
     await stage.seedOrder({ serviceOrderId: `${locationId}-told`, locationId });
@@ -146,7 +146,7 @@ describe('webhooks', () => {
     });
   });
 
-  it('are shown with their cause, even if a newer version wrote an unknown one', async () => {
+  it('are shown with their cause, even if a newer version wrote an unknown cause', async () => {
     const { locationId, webhooks } = await dropped(1);
     const cause = { code: 'of_a_newer_version', with: ['details'] };
     await stage.query('UPDATE webhooks SET cause = $2 WHERE id = $1', [webhooks[0], JSON.stringify(cause)]);
@@ -156,7 +156,7 @@ describe('webhooks', () => {
 });
 
 describe('a replay', () => {
-  it('with the right secret changes the order, as a new webhook with an entry in the audit', async () => {
+  it('changes the order once the secret is right, and stores a new webhook and an entry in the audit', async () => {
     const { locationId, orders, webhooks } = await dropped(1);
     const [id, serviceOrderId] = [webhooks[0] ?? '', orders[0] ?? ''];
     expect((await operator.post(`/webhooks/${id}/replay`)).body).toMatchObject({ outcome: 'dropped' });
@@ -193,7 +193,7 @@ describe('a replay', () => {
     for (const hidden of ['source', 'requestId']) expect(JSON.stringify(again.body['actions'])).not.toContain(hidden);
   });
 
-  it('of many begins with the oldest, and continues when it is sent again', async () => {
+  it('that covers many webhooks begins with the oldest, and continues when it is sent again', async () => {
     const { locationId, orders, webhooks } = await dropped(5);
     await mend(locationId);
     await stage.query(`UPDATE webhooks SET truncated = true WHERE id = $1`, [webhooks[4]]);
@@ -228,7 +228,7 @@ describe('a replay', () => {
     }
   });
 
-  it('of many continues with its cursor after webhooks that are dropped again', async () => {
+  it('that covers many webhooks continues with its cursor after webhooks that are dropped again', async () => {
     const { locationId, webhooks } = await dropped(5);
     const body = { outcome: 'dropped', location: locationId, limit: 2 };
     const listed = webhooks.toSorted();
@@ -248,7 +248,7 @@ describe('a replay', () => {
     expect([unknown.status, unknown.text]).toEqual([400, expect.stringContaining('cursor')]);
   });
 
-  it('of many with the `until` of its dry run replays no later webhooks', async () => {
+  it('that covers many webhooks replays no webhooks later than the `until` of its dry run', async () => {
     const { locationId, url } = await misconfigured();
     const first = await send(url, { serviceOrderId: 'nobodys', status: 'READY' });
     const body = { outcome: 'dropped', location: locationId };
@@ -271,7 +271,7 @@ describe('a replay', () => {
       return row?.['pid'];
     });
 
-  it('of many stops when its caller leaves', async () => {
+  it('that covers many webhooks stops when its caller leaves', async () => {
     const { locationId, orders, webhooks } = await dropped(4);
     await mend(locationId);
     const url = await stage.listen();
@@ -299,7 +299,7 @@ describe('a replay', () => {
     expect(await actions('replay', `&location=${locationId}`)).toHaveLength(2);
   });
 
-  it('of many has its progress in the audit if Postgres goes away', async () => {
+  it('that covers many webhooks records in the audit how far it got if Postgres goes away', async () => {
     const { locationId, orders } = await dropped(2);
     await mend(locationId);
     const row = await holdRow(orders[1]);
@@ -318,7 +318,7 @@ describe('a replay', () => {
     ['is empty', {}, 'outcome, since or oldToken is required'],
     ['is missing', undefined, 'body'],
     ['asks for too many', { outcome: 'dropped', limit: 1001 }, 'limit'],
-  ])('of many is answered 400 if its filter %s', async (_what, body, named) => {
+  ])('that covers many webhooks is answered 400 if its filter %s', async (_what, body, named) => {
     const before = await stage.query('SELECT count(*) FROM webhooks');
     const { status, text } = await operator.post('/webhooks/replay', body);
     expect([status, text]).toEqual([400, expect.stringContaining(named)]);

@@ -108,7 +108,7 @@ it.each(Object.entries(ROWS))(
   },
 );
 
-it('the role metrics can only read the metrics', async () => {
+it('an operator with the role `metrics` can read only /metrics', async () => {
   const headers = { authorization: `Bearer ${await nameToken(stage, 'prometheus', ['metrics'])}` };
   const answers = ['/metrics', '/openapi.json', '/v1/locations', `/v1${ORDER}`].map(async (path) => {
     const { status, text } = await sendAsIs(stage.app, path, { headers });
