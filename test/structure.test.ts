@@ -17,7 +17,7 @@ const FLOORS = [
   ['live', 'locations', 'traffic', 'retention'],
   ['statuses'],
   ['transitions'],
-  ['placements'],
+  ['placements', 'signals'],
   ['cancellations', 'replay', 'spill', 'polling', 'test-orders'],
   ['orders'],
   ['notices'],

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { hasOperators, readConfig } from '../../src/config/config.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
-import { recordSignal } from '../../src/core/placements/record-signal.ts';
+import { recordSignal } from '../../src/core/signals/record-signals.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { createLog } from '../../src/observe/create-log.ts';
 import type { AnswerLimits } from '../../src/http/webhook-routes.ts';

@@ -5,7 +5,7 @@ import { workCancellations } from '../../core/cancellations/work-cancellations.t
 import { workRefreshes } from '../../core/cancellations/refresh-order.ts';
 import { findLocation } from '../../core/locations/locations.ts';
 import { circuitBreaker } from '../../core/placements/circuit-breaker.ts';
-import { recordSignal } from '../../core/placements/record-signal.ts';
+import { recordSignals } from '../../core/signals/record-signals.ts';
 import { orderRefetcher, refetchUnlessRefused, retryUnread } from '../../core/placements/refetch-order.ts';
 import { workPlacements } from '../../core/placements/work-placements.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from '../../http/pubsub-push.ts';
@@ -54,13 +54,14 @@ export async function ordersModule(
     live.notify();
   };
   const refreshes = workRefreshes({ ...forward, onDue: wake });
+  const record = recordSignals(pool, deadlineS);
   const loops = { placements, refreshes, cancellations };
   const stop = (): Promise<unknown> => Promise.all(Object.values(loops).map((loop) => loop.stop()));
   return {
     endpoint: {
       verifyPushToken: pushTokenVerifier(app, config),
       async recordSignal(serviceOrderId: string) {
-        const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
+        const recorded = await record(serviceOrderId);
         if (recorded === 'recorded') placements.wake();
         else refreshes.wake();
         live.board?.wake();
