@@ -37,7 +37,7 @@ const ROWS: Record<string, readonly string[]> = {
   operators: ['core', 'config', 'diagnostics', 'observe', 'terminal'],
   http: ['core', 'identity', 'operators'],
   server: ['core', 'config', 'database', 'http', 'identity', 'observe', 'platform', 'providers', 'pubsub'],
-  cli: ['core', 'config', 'database', 'diagnostics', 'http', 'observe', 'operators', 'platform', 'pubsub', 'terminal'],
+  cli: ['core', 'config', 'database', 'diagnostics', 'observe', 'operators', 'platform', 'pubsub', 'terminal'],
   'cli.ts': ['cli', 'terminal'],
   'main.ts': ['server'],
   'platform-kit.ts': ['core', 'platform'],

@@ -19,7 +19,7 @@ import { NO_PUBLIC_URL, noSuch, operation, type Operation } from './operation.ts
 import { NotDone } from '../core/operators/not-done.ts';
 import { EXAMPLE_ID, group, idOf, LocationParams, optionalFields, optionsOf, When } from './requests.ts';
 
-const Label = z
+export const Label = z
   .string()
   .max(200)
   .refine(isStorable, { error: 'contains a NUL or a lone surrogate' })

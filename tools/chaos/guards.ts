@@ -459,6 +459,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'signal-refreshes': [/WHERE /, 'WHERE false AND '] },
     noticedBy: chaos('cancel'),
   },
+  'a signal is verified before its body is used': {
+    edits: { 'signal-verified': REMOVED },
+    noticedBy: vitest('test/http/signal.test.ts', 'like a wrong token, and not recorded'),
+  },
+  'a signal about a fulfillment names no order': {
+    edits: { 'order-not-fulfillment': [/= .*/, '= true;'] },
+    noticedBy: vitest('test/http/signal.test.ts', 'about a fulfillment'),
+  },
   'signals are recorded in the order of their keys': {
     edits: { 'signals-by-key': REMOVED },
     noticedBy: vitest('test/core/signals/record-signals.test.ts', 'in the order of their keys'),
