@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { facts, readFuture, readText, tableOf } from '../terminal/print.ts';
+import { facts, readText, tableOf } from '../terminal/print.ts';
 import { SIGNAL_PATH } from '../core/domain/paths.ts';
 import { isSecret } from '../core/domain/standard-webhooks.ts';
 import { Typed } from '../core/domain/typed.ts';
-import { refuseUrl } from '../core/egress/allowed-hosts.ts';
-import { RevokedToken } from '../core/locations/webhook-tokens.ts';
+import { type AllowedHosts, refuseUrl } from '../core/egress/allowed-hosts.ts';
+import { IssuedToken, RevokedToken } from '../core/locations/webhook-tokens.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { SIGNAL_KINDS } from '../core/signals/find-order-id.ts';
 import {
@@ -15,7 +15,7 @@ import {
 } from '../core/signals/signal-tokens.ts';
 import { POS, operation, type Operation } from './operation.ts';
 import { EXAMPLE_ID, idOf, optionalFields, When } from './requests.ts';
-import { Label } from './token-operations.ts';
+import { Label, TOKEN_OPTIONS } from './token-operations.ts';
 
 /** Only for integrators of the whole service: a signal may name an order of any location. */
 const access = { role: 'integrator', of: 'all' } as const;
@@ -45,8 +45,8 @@ const Body = optionalFields({
   expiresAt: When.optional().meta({ description: 'By default it never expires.' }),
 });
 
-/** @throws NotDone if the secrets do not fit the kind */
-function secretsOf({ kind, secrets = [], jwksUrl }: z.output<typeof Body>): readonly string[] {
+/** @throws NotDone if the secrets do not fit the kind, or the URL leads to a host that may not be called */
+function secretsOf({ kind, secrets = [], jwksUrl }: z.output<typeof Body>, allowed: AllowedHosts): readonly string[] {
   const [needsSecrets, needsUrl] = [kind === 'standard-webhooks' || kind === 'shopify', kind === 'saleor'];
   if (needsSecrets !== secrets.length > 0)
     throw new NotDone(400, `secrets must ${needsSecrets ? '' : 'not '}be given for ${kind}.`);
@@ -55,7 +55,10 @@ function secretsOf({ kind, secrets = [], jwksUrl }: z.output<typeof Body>): read
   if (kind === 'standard-webhooks' && !secrets.every(isSecret)) {
     throw new NotDone(400, 'secrets must be 24 to 64 bytes in base64, with or without whsec_ before them.');
   }
-  return jwksUrl === undefined ? secrets : [jwksUrl];
+  if (jwksUrl === undefined) return secrets;
+  const refused = refuseUrl(new URL(jwksUrl), allowed);
+  if (refused === undefined) return [jwksUrl];
+  throw new NotDone(400, `jwksUrl must be https at a public host, or a host of ALLOW_PRIVATE_HOSTS; it is ${refused}.`);
 }
 
 const issue = operation({
@@ -68,11 +71,7 @@ const issue = operation({
       "Only this answer contains the token, because only its SHA-256 is stored. The platform's secrets are stored " +
       'encrypted and never shown. To rotate a token or a secret, make another token, and revoke this one when the ' +
       'platform uses the other.',
-    output: z.object({
-      token: z.string(),
-      url: z.string().meta({ description: 'The URL for the platform.' }),
-      tokenId: z.string(),
-    }),
+    output: IssuedToken.extend({ url: z.string().meta({ description: 'The URL for the platform.' }) }),
     answer: 'The token.',
     refuses: [409],
   },
@@ -80,17 +79,10 @@ const issue = operation({
   reads: POS,
   async run(caller, input) {
     const { pool, config, service, settings, pos, note } = caller;
-    const secrets = secretsOf(input);
+    const secrets = secretsOf(input, pos.allowedHosts);
     const origin = service === undefined ? config.PUBLIC_URL : settings.publicUrl;
     if (origin === undefined || origin === '')
       throw new NotDone(409, 'PUBLIC_URL is not set, so the token has no URL.');
-    const refused = input.jwksUrl === undefined ? undefined : refuseUrl(new URL(input.jwksUrl), pos.allowedHosts);
-    if (refused !== undefined) {
-      throw new NotDone(
-        400,
-        `jwksUrl must be https and a public host, or a host of ALLOW_PRIVATE_HOSTS; it is ${refused}.`,
-      );
-    }
     const { token, tokenId } = await issueSignalToken(pool, settings.keys, { ...input, secrets });
     note(tokenId);
     return { token, url: `${origin}${SIGNAL_PATH}?token=${token}`, tokenId };
@@ -110,12 +102,7 @@ const issue = operation({
           "for standard-webhooks and shopify: a file with the platform's secret, or - for standard input. During a rotation, two lines",
       },
       { flags: '--jwks-url <url>', about: "for saleor: the URL of the platform's keys" },
-      { flags: '--label <text>', about: 'what the token is for' },
-      {
-        flags: '--expires <when>',
-        about: 'after a while (90d, 12h, 30m, 45s), or at a time (2027-01-31T00:00:00Z)',
-        read: readFuture,
-      },
+      ...TOKEN_OPTIONS,
     ],
     examples: [
       'expediter signal-token issue --label "order app"',
