@@ -64,4 +64,4 @@ export {
   Secret,
   SHOWN,
 } from './providers/shared-settings.ts';
-export { verifyHmac } from './providers/verify-hmac.ts';
+export { verifyHmac } from './core/domain/verify-hmac.ts';

@@ -41,6 +41,8 @@ const WORDS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   doctor: ['had the service check itself', 'have the service check itself'],
   issue: ['made a token of the location', 'make a token of a location'],
   revoke: ['revoked a token of the location', 'revoke a token of a location'],
+  'issue signal token': ['made a token for signals', 'make a token for signals'],
+  'revoke signal token': ['revoked a token for signals', 'revoke a token for signals'],
   'issue token': ['made an operator token', 'make an operator token'],
   'revoke token': ['revoked an operator token', 'revoke an operator token'],
   'give roles': ['gave roles', 'give roles'],

@@ -238,6 +238,7 @@ log_id(\"run.googleapis.com/requests\") AND httpRequest.requestUrl:\"$2\""
 }
 exclude webhooks /webhook/
 exclude follow /follow
+exclude signals /signal
 exclude answers /answer/
 
 cat <<END

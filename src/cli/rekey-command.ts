@@ -50,7 +50,7 @@ function inCounts({ settings, grants, webhooks }: Rekeying): string {
 }
 
 const IN_WORDS: Record<keyof Omit<Rekeying, 'missingKeys' | 'misplaced'>, string> = {
-  settings: 'settings of locations and applications',
+  settings: 'settings of locations and applications, secrets of signals',
   grants: 'tokens of POS systems',
   webhooks: 'webhooks',
 };

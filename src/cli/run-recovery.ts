@@ -9,7 +9,7 @@ import { audited } from '../core/operators/audit.ts';
 import { knownFrom, recoverOrders, type Left, type LostOrder } from '../core/orders/recover-orders.ts';
 import { failed, ok, warning, type Check } from '../diagnostics/check.ts';
 import { isFine, printChecks, sumOf } from '../diagnostics/print-checks.ts';
-import { orderIdOf } from '../http/pubsub-push.ts';
+import { orderIdOf } from '../core/signals/find-order-id.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { readConfigOf } from '../config/config.ts';
 import { hasWaiting, readSince } from '../pubsub/read-since.ts';

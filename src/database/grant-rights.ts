@@ -53,6 +53,7 @@ export const RIGHTS = {
   scorecard_hours: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   scorecard_scored: ['SELECT', 'UPDATE'],
   sequence_floor: ['SELECT', 'INSERT', 'UPDATE'],
+  signal_tokens: ['SELECT', 'INSERT', 'UPDATE'],
   status_endpoints: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   // Rows are only added, but UPDATE is needed to erase free texts.
   status_events: ['SELECT', 'INSERT', 'UPDATE (reason)', 'UPDATE (item_ids)'],

@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Now } from '../core/postgres/database-clock.ts';
 import { issuerKeys, verifyClaims } from '../identity/issuer-keys.ts';
-import { Id } from '../core/domain/order.ts';
 import type { Observe, SignalObserved } from '../core/domain/observed.ts';
+import { dataOf, idIn, idOf, lacking, parseJson } from '../core/signals/find-order-id.ts';
 import type { Authenticate } from './bound-connections.ts';
 import { readBody, takeRawBodies } from './read-body.ts';
 import { sourceOf, traceOf } from './request.ts';
@@ -94,62 +94,6 @@ export function signalOrderId(body: Buffer, headers: IncomingHttpHeaders): Signa
   return { poison: `no order id in the headers; ${lacking('the body', body, parsed)}`, messageId };
 }
 
-/** The order id of a message that was pulled; undefined if it has none. */
-export function orderIdOf(message: { attributes: Record<string, string>; data: Buffer }): string | undefined {
-  return idOf(message.attributes['orderId']) ?? idIn(parseJson(message.data));
-}
-
-/**
- * Finds the order id in a payload: the first valid id of `orderId`, `order.id` and `id`. A CloudEvent, which has a
- * `specversion`, has its payload in `data` or `data_base64`, and its `id` is the event's.
- * @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
- */
-function idIn(payload: unknown): string | undefined {
-  if (!isRecord(payload)) return undefined;
-  // guard: id-of-the-event
-  const isEvent = payload['specversion'] !== undefined;
-  const order = isRecord(payload['order']) ? payload['order'] : {};
-  const found = idOf(payload['orderId'], order['id'], ...(isEvent ? [] : [payload['id']]));
-  if (found !== undefined || !isEvent) return found;
-  const data = dataOf(payload);
-  // Eventarc puts a wrapped Pub/Sub message into the event.
-  const message = isRecord(data) ? data['message'] : undefined;
-  return idOfPlain(data) ?? (isRecord(message) ? idOfPlain(dataOf(message)) : undefined);
-}
-
-function idOfPlain(payload: unknown): string | undefined {
-  return isRecord(payload) && payload['specversion'] === undefined ? idIn(payload) : undefined;
-}
-
-/** The payload in `data` or `data_base64`: JSON, or the text of JSON, also in base64. */
-function dataOf(holder: unknown): unknown {
-  if (!isRecord(holder)) return undefined;
-  const { data, data_base64: encoded } = holder;
-  const text = typeof encoded === 'string' ? encoded : data;
-  if (typeof text !== 'string') return text;
-  return parseJson(Buffer.from(text)) ?? parseJson(Buffer.from(text, 'base64'));
-}
-
-function idOf(...candidates: unknown[]): string | undefined {
-  return candidates.map((candidate) => Id.safeParse(candidate).data).find((id) => id !== undefined);
-}
-
-function lacking(name: string, bytes: Buffer, parsed: unknown): string {
-  if (bytes.length === 0) return `${name} is absent or empty`;
-  if (parsed === undefined) return `${name} is not JSON in UTF-8`;
-  if (!isRecord(parsed)) return `${name} is not a JSON object`;
-  const where = parsed['specversion'] === undefined ? name : `data of the CloudEvent in ${name}`;
-  return `none of orderId, order.id and id in ${where} is a string of 1 to 255 characters that can be stored`;
-}
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    return undefined;
-  }
-}
-
 /** Returns the last part of `projects/…/subscriptions/…`. Pub/Sub allows at most 255 characters. */
 function nameOf(subscription: unknown): string | undefined {
   return typeof subscription === 'string' ? subscription.split('/').at(-1)?.slice(0, 255) : undefined;
@@ -186,7 +130,12 @@ export async function pubsubPush(scope: FastifyInstance, deps: PushDeps): Promis
     reply: FastifyReply,
     about: Pick<SignalObserved, 'outcome' | 'serviceOrderId' | 'messageId' | 'subscription' | 'detail' | 'error'>,
   ): void => {
-    const base = { requestId: request.id, trace: traceOf(request.headers), milliseconds: reply.elapsedTime };
+    const base = {
+      from: 'push',
+      requestId: request.id,
+      trace: traceOf(request.headers),
+      milliseconds: reply.elapsedTime,
+    } as const;
     deps.observe({ what: 'signal', ...base, ...about });
   };
 

@@ -11,12 +11,13 @@ export const SMALL_BODY = 64 * 1024;
 const BODY = JSON.stringify({ error: 'unauthorized' });
 
 /**
- * Answers 401 before the body is read, then closes the connection. Up to `limit` bytes of the body are read and
+ * Answers 401, mostly before the body is read, then closes the connection. Up to `limit` bytes of the body are read and
  * discarded first, because an immediate close would reset the connection before a sender that still writes reads the
  * answer. If the body is small, the connection may stay open: a load balancer may use it for other senders too.
  * @param limit bytes; a chunk counts for at least `CHUNK_BYTES`
  */
 export async function refuse(request: FastifyRequest, reply: FastifyReply, limit: number): Promise<void> {
+  const isRead = request.raw.readableEnded;
   const keepsOpen = reply.raw.shouldKeepAlive && bytesOf(request) <= SMALL_BODY;
   reply.hijack();
   reply.raw.writeHead(401, {
@@ -24,7 +25,7 @@ export async function refuse(request: FastifyRequest, reply: FastifyReply, limit
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(BODY),
   });
-  if (keepsOpen) {
+  if (keepsOpen || isRead) {
     // Node discards the body before it reads the next request.
     reply.raw.end(BODY);
     return;

@@ -42,9 +42,9 @@ const REST_WITHOUT_MS = 1_000;
 /**
  * Finds the issuer's key for a token. Keys are fetched again when they are ten minutes old or a `kid` is unknown. If
  * this fails, the known keys stay valid. The returned function throws CannotVerify, or jose's errors about the token.
+ * @param send by default for hosts that the environment names
  */
-export function issuerKeys(jwksUrl: string): JWTVerifyGetKey {
-  const send = boundedFetch();
+export function issuerKeys(jwksUrl: string, send: typeof fetch = boundedFetch()): JWTVerifyGetKey {
   let askedAt = -Infinity;
   const fetchRarely: FetchImplementation = async (...request) => {
     const rest = keys.jwks() === undefined ? REST_WITHOUT_MS : REST_MS;

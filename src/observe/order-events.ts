@@ -8,7 +8,7 @@ import {
 import { LEFT_OUT_CODES } from '../core/domain/left-out.ts';
 import type { Log } from '../core/domain/log.ts';
 import { PLACEMENT_CODES } from '../core/domain/placement-cause.ts';
-import { PUSH_PATH } from '../core/domain/paths.ts';
+import { PUSH_PATH, SIGNAL_PATH } from '../core/domain/paths.ts';
 import { UNKNOWN, asking, atLocation, errorType, rounded, type EventReadings } from './event.ts';
 
 const SIGNAL_OUTCOMES = ['recorded', 'known', 'poison', 'unauthorized', 'not_recorded'];
@@ -36,20 +36,24 @@ export const orderEvents = {
   signal: {
     log(log, observed, limited) {
       if (observed.outcome !== 'unauthorized') logSignal(log, observed);
-      else limited('warn', 'further pushes refused, not logged individually', () => logSignal(log, observed));
+      else limited('warn', 'further signals refused, not logged individually', () => logSignal(log, observed));
     },
-    metrics: (make) => make.countEach('signals_total', 'Push requests by outcome.', { outcome: SIGNAL_OUTCOMES }),
+    metrics: (make) => make.countEach('signals_total', 'Signals by outcome.', { outcome: SIGNAL_OUTCOMES }),
     spans(observed, { places }) {
       const { serviceOrderId, outcome, messageId, subscription, milliseconds } = observed;
       if (serviceOrderId === undefined) return [];
+      const isPush = observed.from === 'push';
+      const path = isPush ? PUSH_PATH : SIGNAL_PATH;
       const attributes = {
         ...places.endpoint,
-        'http.route': PUSH_PATH,
-        'url.path': PUSH_PATH,
+        'http.route': path,
+        'url.path': path,
         'http.response.status_code': 204,
-        'messaging.system': 'gcp_pubsub',
-        'messaging.operation.type': 'process',
-        'messaging.operation.name': 'process',
+        ...(isPush && {
+          'messaging.system': 'gcp_pubsub',
+          'messaging.operation.type': 'process',
+          'messaging.operation.name': 'process',
+        }),
         ...(subscription !== undefined && {
           'messaging.destination.name': subscription,
           'messaging.destination.subscription.name': subscription,
@@ -59,8 +63,9 @@ export const orderEvents = {
         'expediter.request_id': observed.requestId,
       };
       const isRoot = outcome === 'recorded';
-      const name = subscription === undefined ? 'process' : `process ${subscription}`;
-      return [[serviceOrderId, { name, kind: 'CONSUMER', milliseconds, attributes, isRoot }]];
+      const pushed = subscription === undefined ? 'process' : `process ${subscription}`;
+      const [name, kind] = isPush ? ([pushed, 'CONSUMER'] as const) : ([`POST ${path}`, 'SERVER'] as const);
+      return [[serviceOrderId, { name, kind, milliseconds, attributes, isRoot }]];
     },
   },
 
@@ -214,13 +219,18 @@ export const orderEvents = {
 } satisfies Partial<EventReadings>;
 
 function logSignal(log: Log, observed: SignalObserved): void {
-  const { requestId, trace, outcome, serviceOrderId, messageId, detail } = observed;
-  const about = { reqId: requestId, trace, outcome, milliseconds: rounded(observed) };
-  if (outcome === 'poison') log.warn({ ...about, messageId, detail }, 'poison signal acknowledged');
-  else if (outcome === 'unauthorized') log.warn({ ...about, detail }, 'push refused');
-  else if (outcome === 'not_recorded')
-    log.error({ ...about, serviceOrderId, err: observed.error }, 'push not recorded');
-  else log.info({ ...about, serviceOrderId, messageId }, 'signal');
+  const { requestId, trace, outcome, serviceOrderId, messageId, tokenId, detail } = observed;
+  const about = { reqId: requestId, trace, outcome, milliseconds: rounded(observed), tokenId };
+  const what = observed.from === 'push' ? 'push' : 'signal by HTTP';
+  if (outcome === 'poison') {
+    log.warn(
+      { ...about, messageId, detail },
+      what === 'push' ? 'poison signal acknowledged' : `${what} without an order`,
+    );
+  } else if (outcome === 'unauthorized') log.warn({ ...about, detail }, `${what} refused`);
+  else if (outcome === 'not_recorded') {
+    log.error({ ...about, serviceOrderId, err: observed.error }, `${what} not recorded`);
+  } else log.info({ ...about, serviceOrderId, messageId }, 'signal');
 }
 
 function logPlacement(log: Log, observed: PlacementObserved): void {

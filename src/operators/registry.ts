@@ -11,6 +11,7 @@ import { ORDER_OPERATIONS } from './order-operations.ts';
 import { RIGHTS_OPERATIONS } from './rights-operations.ts';
 import { PROVIDER_OPERATIONS } from './provider-operations.ts';
 import { READING_OPERATIONS } from './reading-operations.ts';
+import { SIGNAL_TOKEN_OPERATIONS } from './signal-token-operations.ts';
 import { TOKEN_OPERATIONS } from './token-operations.ts';
 import { WEBHOOK_OPERATIONS } from './webhook-operations.ts';
 
@@ -24,6 +25,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...AVAILABILITY_OPERATIONS,
   ...CONNECT_OPERATIONS,
   ...TOKEN_OPERATIONS,
+  ...SIGNAL_TOKEN_OPERATIONS,
   ...PROVIDER_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...RIGHTS_OPERATIONS,
@@ -50,6 +52,10 @@ export const GROUPS: Readonly<Record<string, { about: string; more?: string; exa
   token: {
     about: "tokens in a location's webhook URL. A token is valid only for the integration that it was issued for",
     examples: ['expediter token issue --location club-1 --expires 90d', 'expediter token list --location club-1'],
+  },
+  'signal-token': {
+    about: 'tokens with which an ordering platform without Pub/Sub sends signals by HTTP',
+    examples: ['expediter signal-token issue --label "order app"', 'expediter signal-token list'],
   },
   audit: {
     about: 'what operators did and read, and what was refused',

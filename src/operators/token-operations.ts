@@ -15,15 +15,24 @@ import {
   revokeToken,
   stateOfToken,
 } from '../core/locations/webhook-tokens.ts';
-import { NO_PUBLIC_URL, noSuch, operation, type Operation } from './operation.ts';
+import { NO_PUBLIC_URL, noSuch, operation, type CommandOption, type Operation } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { EXAMPLE_ID, group, idOf, LocationParams, optionalFields, optionsOf, When } from './requests.ts';
 
-const Label = z
+export const Label = z
   .string()
   .max(200)
   .refine(isStorable, { error: 'contains a NUL or a lone surrogate' })
   .meta({ description: 'What the token is for.', examples: ['till, 2027'] });
+
+export const TOKEN_OPTIONS: readonly CommandOption[] = [
+  { flags: '--label <text>', about: 'what the token is for' },
+  {
+    flags: '--expires <when>',
+    about: 'after a while (90d, 12h, 30m, 45s), or at a time (2027-01-31T00:00:00Z)',
+    read: readFuture,
+  },
+];
 
 const issue = operation({
   id: 'issueToken',
@@ -69,15 +78,7 @@ const issue = operation({
     about:
       'make a token and its webhook URL. Not needed before `provider connect`, which makes its own. They are shown only once, because only the SHA-256 is stored. Earlier ' +
       'tokens stay valid. This needs PUBLIC_URL',
-    options: [
-      { flags: '--location <id>', about: 'for this location', required: true },
-      { flags: '--label <text>', about: 'what the token is for' },
-      {
-        flags: '--expires <when>',
-        about: 'after a while (90d, 12h, 30m, 45s), or at a time (2027-01-31T00:00:00Z)',
-        read: readFuture,
-      },
-    ],
+    options: [{ flags: '--location <id>', about: 'for this location', required: true }, ...TOKEN_OPTIONS],
     examples: [
       'expediter token issue --location club-1 --label "till, 2026"',
       'expediter token issue --location club-1 --expires 90d --json',

@@ -88,7 +88,8 @@ export async function buildServer(config: Config, about: About): Promise<Server>
     isForwarded: () => isForwarded,
   });
   const outside = {
-    push: orders.endpoint,
+    push: orders.push,
+    signal: orders.signal,
     webhook: webhooks.endpoint,
     follow: live.members?.endpoint,
     availability: kitchens.endpoint,

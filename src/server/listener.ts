@@ -20,6 +20,7 @@ import { pubsubPush, type PushDeps } from '../http/pubsub-push.ts';
 import { PUSH_PATH } from '../core/domain/paths.ts';
 import { refuse } from '../http/refuse.ts';
 import { requestIds } from '../http/request.ts';
+import { signalRoutes, type SignalDeps } from '../http/signal-routes.ts';
 import { webhookRoutes, type WebhookDeps } from '../http/webhook-routes.ts';
 import type { OperatorDeps } from '../http/operator/operator-deps.ts';
 import { sendProblem } from '../http/problem.ts';
@@ -46,6 +47,7 @@ export type Endpoints = {
   outside?:
     | {
         push: Omit<PushDeps, 'authenticate'>;
+        signal: Omit<SignalDeps, 'authenticate'>;
         webhook: Omit<WebhookDeps, 'authenticate'>;
         follow?: Omit<FollowDeps, 'authenticate'> | undefined;
         availability?: Omit<AvailabilityDeps, 'authenticate'> | undefined;
@@ -72,11 +74,11 @@ const noCompiler = (): never => {
 
 const OPERATOR_PATHS = /^\/v1\//;
 /**
- * Removes the slashes that a person typed too many into the address of a push or a webhook. A 404 would mean that nobody
+ * Removes the slashes that a person typed too many into the address of a signal or a webhook. A 404 would mean that nobody
  * hears of the order.
  */
 function tidied(url: string): string {
-  const path = /^\/+(?:pubsub|webhook)\/[^?]*/;
+  const path = /^\/+(?:pubsub|signal|webhook)(?![^/?])[^?]*/;
   return url.replace(path, (found) => found.replaceAll(/\/{2,}/g, '/').replace(/\/$/, ''));
 }
 
@@ -135,6 +137,7 @@ export function addEndpoints(
   void app.register(health, { readiness });
   if (outside !== undefined) {
     void app.register(pubsubPush, { ...outside.push, authenticate });
+    void app.register(signalRoutes, { ...outside.signal, authenticate });
     void app.register(webhookRoutes, { ...outside.webhook, authenticate });
     const { follow, availability, answers } = outside;
     if (answers !== undefined) {

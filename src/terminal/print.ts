@@ -78,11 +78,16 @@ export function readList(text: string, before: readonly string[] = []): string[]
 }
 
 /** Reads a file, or standard input for `-`. No error message quotes it, because it may contain credentials. */
-export async function readJson(option: string, file: string, hint = ''): Promise<unknown> {
+export async function readText(option: string, file: string): Promise<string> {
   const reading = file === '-' ? readAll(process.stdin) : readFile(file, 'utf8');
-  const json = await reading.catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
+  return reading.catch(({ code = 'unknown' }: NodeJS.ErrnoException) => {
     throw new NotDone(400, `${option}: the file cannot be read (${code}).`);
   });
+}
+
+/** Reads JSON like `readText`. */
+export async function readJson(option: string, file: string, hint = ''): Promise<unknown> {
+  const json = await readText(option, file);
   try {
     return JSON.parse(json);
   } catch {

@@ -96,6 +96,7 @@ describe('docs/cli.md', () => {
     'toast-us.json': '{"baseUrl": "https://toast.example.com", "clientId": "an id", "clientSecret": "a secret"}',
     'locations/orders-url.txt': 'http://127.0.0.1:9/applied\n',
     'member-id.txt': 'member-42\n',
+    'client-secret.txt': 'hush\n',
     'member.txt': 'Ada Lovelace\n',
     'locations/club-1.yaml':
       'id: club-1\nintegration: standard\nsettings: {ordersUrl: file:orders-url.txt, unsigned: true}\n',
@@ -125,6 +126,9 @@ describe('docs/cli.md', () => {
       `WITH w AS (
          INSERT INTO webhook_tokens (token_id, sha256, integration, location_id)
          VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11', '\\x00', 'standard', 'club-1')
+       ), g AS (
+         INSERT INTO signal_tokens (token_id, sha256, kind)
+         VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11', '\\x00', 'plain')
        ), t AS (
          INSERT INTO operator_tokens (token_id, sha256, name, roles)
          VALUES ('0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11', '\\x00', 'laptop', '{operator}')

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keysInUse, parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
 import { getLocation, settingsDecrypter } from '../../src/core/locations/locations.ts';
 import { rekey } from '../../src/core/locations/rekey.ts';
+import { issueSignalToken } from '../../src/core/signals/signal-tokens.ts';
 import { registry } from '../../src/providers/index.ts';
 import { runCli } from '../support/run-cli.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
@@ -12,11 +13,11 @@ const OLD = `old:${Buffer.alloc(32, 1).toString('base64')}`;
 const NEW = `new:${Buffer.alloc(32, 2).toString('base64')}`;
 const BOTH = `${NEW},${OLD}`;
 /** What was sealed before the new key came: two locations, the former settings of one, a grant, one that its owner has not
- * confirmed, a dropped webhook. */
+ * confirmed, the secret of a platform, a dropped webhook. */
 const SEED = Buffer.from('seed');
 const GRANT = { accessToken: 'a', refreshToken: 'r' };
 const LINK = '0195f0a4-6f7e-4c7c-9a39-5b6f2f0e2c11';
-const COUNTS = { settings: 3, grants: 2, webhooks: 1 };
+const COUNTS = { settings: 4, grants: 2, webhooks: 1 };
 const READABLE = { settings: { ordersUrl: { origin: 'http://127.0.0.1:9/…' }, secret: {} } };
 
 let stage: Stage;
@@ -35,7 +36,7 @@ const counted = (name: 'rewritten' | 'current' | 'unreadable', more: object = {}
 const sealedTexts = (): Promise<Record<string, unknown>[]> =>
   stage.query(
     `SELECT settings AS text FROM locations UNION ALL SELECT settings FROM former_settings UNION ALL SELECT "grant" FROM credentials
-     UNION ALL SELECT sealed FROM connect_links UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL ORDER BY 1`,
+     UNION ALL SELECT sealed FROM connect_links UNION ALL SELECT sealed FROM signal_tokens UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL ORDER BY 1`,
   );
 /** The row that the statement is about to write has changed under it, as when another process commits first. */
 function overtakenAt(locationId: string, theirs: string): Stage['pool'] {
@@ -71,6 +72,7 @@ beforeAll(async () => {
      VALUES ($1::uuid, $2, 'club-1', 'pos', now(), $3)`,
     [LINK, SEED, await seal(parseSettingsKeys(OLD), GRANT, `connect_links/${LINK}`)],
   );
+  await issueSignalToken(stage.pool, parseSettingsKeys(OLD), { kind: 'shopify', secrets: ['hush'] });
   const answer = await stage.post(
     await stage.webhookPath('club-1'),
     statusWebhook({ serviceOrderId: 'x', status: 'READY' }),
@@ -92,7 +94,7 @@ describe('expediter rekey', () => {
     const { code, out, error } = await runCli({ ...env, SETTINGS_KEY: NEW }, ['rekey', '--json']);
     expect({ code, error }).toEqual({
       code: 1,
-      error: expect.stringMatching(/^error: 6 cannot be decrypted: SETTINGS_KEY lacks key "old", [^\n]+\n$/),
+      error: expect.stringMatching(/^error: 7 cannot be decrypted: SETTINGS_KEY lacks key "old", [^\n]+\n$/),
     });
     expect(JSON.parse(out)).toEqual(counted('unreadable', { missingKeys: ['old'] }));
     expect(await sealedTexts()).toEqual(before);
@@ -107,7 +109,7 @@ describe('expediter rekey', () => {
   it('keeps a text that somebody else writes during the rekey', async () => {
     const theirs = await seal(parseSettingsKeys(NEW), { ordersUrl: 'http://127.0.0.1:9/theirs' }, 'locations/club-2');
     const done = await rekey(overtakenAt('club-2', theirs), parseSettingsKeys(BOTH), false);
-    expect(done.settings).toEqual({ rewritten: 2, current: 1, unreadable: 0 });
+    expect(done.settings).toEqual({ rewritten: 3, current: 1, unreadable: 0 });
     const [row] = await stage.query(`SELECT settings FROM locations WHERE location_id = 'club-2'`);
     expect(row).toEqual({ settings: theirs });
   });
@@ -127,8 +129,8 @@ describe('expediter rekey', () => {
   it('encrypts every text with the new key', async () => {
     expect(await runJson(env, ['rekey'])).toEqual(counted('current'));
     const inWords = await runCli(env, ['rekey']);
-    expect(inWords.out).toMatch(/^settings of locations and applications +0 +3 +0$/m);
-    expect(await keysInUse(stage.pool)).toEqual(new Map([['new', 6]]));
+    expect(inWords.out).toMatch(/^settings of locations and applications, secrets of signals +0 +4 +0$/m);
+    expect(await keysInUse(stage.pool)).toEqual(new Map([['new', 7]]));
   });
 
   it('leaves a text that was encrypted for another row, and names the row', async () => {

@@ -316,7 +316,7 @@ describe('the public side', () => {
 
   it('forwards only the public paths of docs/deploy.md', () => {
     const [, paths = ''] = /^\t@public path (.*)$/m.exec(caddyfile) ?? [];
-    expect(paths).toBe('/webhook/* /answer/* /pubsub/push /readyz /follow /availability');
+    expect(paths).toBe('/webhook/* /answer/* /pubsub/push /signal /readyz /follow /availability');
     const [, upstream = ''] = /handle @public \{\n\t+reverse_proxy (.*) \{/.exec(caddyfile) ?? [];
     expect(upstream).toMatch(/^\{\$PUBLIC_UPSTREAMS:/);
   });

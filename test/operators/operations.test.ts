@@ -105,6 +105,9 @@ const ROWS: Record<string, Row> = {
   },
   removeApplication: { args: (ids) => [ids.name] },
   adoptApplications: { input: { dryRun: false }, args: () => [] },
+  issueSignalToken: { input: { kind: 'plain', label: 'app' }, args: () => ['--label', 'app'] },
+  listSignalTokens: { args: () => [] },
+  revokeSignalToken: { args: (ids) => [ids.tokenId] },
   issueToken: { input: { label: 'till' }, args: ({ locationId }) => ['--location', locationId] },
   listTokens: { args: () => [] },
   revokeToken: { args: (ids) => [ids.tokenId] },
@@ -127,9 +130,9 @@ const ROWS: Record<string, Row> = {
   examineDeployment: { input: { only: ['environment'] } },
 };
 const NEEDS_NO_BODY =
-  /^(replayWebhook|issueToken|testOrder|certifyLocation|examineDeployment|pauseLocation|(take|close)\w+Case|adoptApplications)$/;
+  /^(replayWebhook|issueToken|issueSignalToken|testOrder|certifyLocation|examineDeployment|pauseLocation|(take|close)\w+Case|adoptApplications)$/;
 /** What is given and taken is written down at each of its locations as well. */
-const isOfRights = ({ access: { does = '' } }: Operation): boolean => / (token|roles)$/.test(does);
+const isOfRights = ({ access: { does = '' } }: Operation): boolean => /^(issue|revoke) token$| roles$/.test(does);
 /** The person who types it may have meant the secret that belongs to it. */
 const SECRET = 'exo_hunter2-hunter2-hunter2';
 
@@ -193,6 +196,10 @@ async function prepare({ id }: Operation): Promise<void> {
      INSERT INTO operator_sessions (session_id, sha256, kind, actor_id, name, expires_at)
      VALUES ($3, '\\x00', 'person', 'anna', 'Anna', now() + interval '1 h') ON CONFLICT DO NOTHING`,
     [ids.tokenId, ids.grantId, ids.sessionId, [LOCATION]],
+  );
+  await stage.query(
+    `INSERT INTO signal_tokens (token_id, sha256, kind) VALUES ($1, '\\x00', 'plain') ON CONFLICT DO NOTHING`,
+    [ids.tokenId],
   );
   await stage.query(`INSERT INTO applications VALUES ('toast-us', 'toast', '') ON CONFLICT DO NOTHING`);
   await stage.addLocation('empty', { ordersUrl: 'http://127.0.0.1:9/orders' });

@@ -29,7 +29,7 @@ printf '%s\\036%s\\036%s\\035' "$words" "\${input%.}" "$flags" >>"$STATE-calls"
 made() { grep -qxF "$group $name" "$STATE-made" 2>/dev/null; }
 case $group:$verb in
 projects:describe) echo 123456789 ;;
-'logging sinks:describe') if made; then echo 'expediter-webhooks;expediter-follow;expediter-answers'; fi ;;
+'logging sinks:describe') if made; then echo 'expediter-webhooks;expediter-follow;expediter-signals;expediter-answers'; fi ;;
 *:list) (echo sql users postgres && cat "$STATE-made") | sed -n "s/^$group //p" ;;
 *:describe) made ;;
 *:create) ! made && echo "$group $name" >>"$STATE-made" ;;
@@ -114,6 +114,7 @@ describe('deploy/google-cloud/set-up.sh', () => {
     expect(excluded).toEqual([
       expect.stringMatching(/^--add-exclusion=name=expediter-webhooks,filter=.+ httpRequest.requestUrl:"\/webhook\/"$/),
       expect.stringMatching(/^--add-exclusion=name=expediter-follow,filter=.+ httpRequest.requestUrl:"\/follow"$/),
+      expect.stringMatching(/^--add-exclusion=name=expediter-signals,filter=.+ httpRequest.requestUrl:"\/signal"$/),
       expect.stringMatching(/^--add-exclusion=name=expediter-answers,filter=.+ httpRequest.requestUrl:"\/answer\/"$/),
     ]);
   });

@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { traceId, traceparent } from '../../src/core/domain/trace-id.ts';
 import { readConfigOf } from '../../src/config/config.ts';
 import { createTraces } from '../../src/observe/create-traces.ts';
+import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
+import { issueSignalToken } from '../../src/core/signals/signal-tokens.ts';
 import { runMain, type MainProcess } from '../../world/processes/run-main.ts';
 import { startCollector, type CollectedSpan, type Collector } from '../../world/network/start-collector.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
@@ -211,6 +213,20 @@ describe('one process with traces', () => {
     const push = await until(() => spansOf(serviceOrderId).find(({ kind }) => kind === 'CONSUMER'));
     expect(push.name).toBe(name);
     expect(push.attributes['messaging.message.id']).toBe('17');
+  });
+
+  it('records a signal by HTTP as the span of its request, without its token', async () => {
+    const serviceOrderId = `order-${randomUUID()}`;
+    const keys = parseSettingsKeys(system.env['SETTINGS_KEY'] ?? '');
+    const { token } = await issueSignalToken(system.pool, keys, { kind: 'plain', secrets: [] });
+    const signal = { method: 'POST', body: JSON.stringify({ orderId: serviceOrderId }) };
+    expect((await fetch(`${system.urls[0]}/signal?token=${token}`, signal)).status).toBe(204);
+    const span = await until(() => spansOf(serviceOrderId).find(({ kind }) => kind === 'SERVER'));
+    expect(span).toMatchObject({
+      name: 'POST /signal',
+      attributes: { 'http.route': '/signal', 'url.path': '/signal' },
+    });
+    expect(JSON.stringify(span)).not.toMatch(/exg_|messaging/);
   });
 
   it("records a webhook with only the POS id in the order's trace, even if it was parked", async () => {

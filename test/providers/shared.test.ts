@@ -11,7 +11,7 @@ import { cutText, orderNote, reasonInWords } from '../../src/providers/order-tex
 import { NOT_TAKEN, neverTaken, refuseNameless, tooLate } from '../../src/providers/refusals.ts';
 import { BaseUrl } from '../../src/providers/shared-settings.ts';
 import { kitchenReport, minutesIfAny } from '../../src/providers/kitchen-report.ts';
-import { verifyHmac } from '../../src/providers/verify-hmac.ts';
+import { verifyHmac } from '../../src/core/domain/verify-hmac.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
 import { inMemoryCredentials } from '../../packages/provider-kit/contract/in-memory-credentials.ts';
 

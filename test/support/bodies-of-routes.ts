@@ -33,6 +33,8 @@ export const bodiesAt = (location: string, groups?: readonly string[]): Record<s
   },
   'DELETE /applications/:name': undefined,
   'POST /applications/adopt': {},
+  'POST /signal-tokens': { label: 'of the matrix' },
+  'DELETE /signal-tokens/:tokenId': undefined,
   'POST /locations/:locationId/tokens': { label: 'of the matrix' },
   'DELETE /locations/:locationId/tokens/:tokenId': undefined,
   'POST /locations/:locationId/connect': undefined,

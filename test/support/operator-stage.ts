@@ -4,7 +4,9 @@ import { onTestFinished } from 'vitest';
 import { hasOperators, readConfig } from '../../src/config/config.ts';
 import type { Provider } from '../../src/core/domain/provider.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
-import { recordSignal } from '../../src/core/placements/record-signal.ts';
+import { recordSignals } from '../../src/core/signals/record-signals.ts';
+import { signalTokenAuthenticator } from '../../src/core/signals/signal-tokens.ts';
+import { signalVerifier } from '../../src/http/verify-signal.ts';
 import { ensureWebhookPartitions } from '../../src/core/postgres/ensure-webhook-partitions.ts';
 import { createLog } from '../../src/observe/create-log.ts';
 import type { AnswerLimits } from '../../src/http/webhook-routes.ts';
@@ -110,7 +112,8 @@ export async function startStage(
     woken += 1;
     live.notify();
   };
-  const { load, metrics } = app.observability;
+  const { load, metrics, observe } = app.observability;
+  const recordSignal = recordSignals(pool, config.PLACEMENT_DEADLINE_S);
   let loading: Promise<void> | undefined;
   const sources = {
     readiness,
@@ -119,18 +122,19 @@ export async function startStage(
     connections: connections.counts,
     droppedLines: () => 0,
   };
-  const notices = noticesModule(app, config, { wake });
-  const modules = { live, webhooks, orders: { wake }, notices };
+  const modules = { live, webhooks, orders: { wake }, notices: noticesModule(app, config, { wake }) };
   const operator = await operatorDeps(app, config, { readiness, ...modules, env, isForwarded: () => false });
   addEndpoints(
     app,
     {
       readiness,
       outside: {
-        push: {
-          verifyPushToken: undefined,
-          recordSignal: (serviceOrderId) => recordSignal(pool, serviceOrderId, config.PLACEMENT_DEADLINE_S),
-          observe: app.observability.observe,
+        push: { verifyPushToken: undefined, recordSignal, observe },
+        signal: {
+          authenticateToken: signalTokenAuthenticator(pool, config.SETTINGS_KEY, clock.now),
+          verify: signalVerifier(clock.now, app.providers.posFetch),
+          recordSignal,
+          observe,
         },
         webhook: webhooks.endpoint,
         answers: noticesModule(app, { ...config, ...GATEWAY }, { wake }).endpoint,

@@ -268,7 +268,7 @@ it('the HTTPRoute sends exactly the public paths to the service, and cuts no str
   const { rules, hostnames } = specOf(full, 'HTTPRoute') as { rules: Rule[]; hostnames: string[] };
   expect(hostnames).toEqual(['expediter.example.com']);
   const paths = rules.flatMap(({ matches }) => matches.map(({ path }) => path.value)).join(' ');
-  expect(paths).toBe('/webhook/ /answer/ /pubsub/push /readyz /availability /follow');
+  expect(paths).toBe('/webhook/ /answer/ /pubsub/push /signal /readyz /availability /follow');
   for (const { backendRefs } of rules) expect(backendRefs).toEqual([{ name: 'expediter', port: 80 }]);
   expect(rules.find(({ matches }) => matches[0]?.path.value === '/follow')?.timeouts).toEqual({ request: '0s' });
   const { circuitBreaker } = specOf(full, 'BackendTrafficPolicy') as { circuitBreaker: Record<string, number> };

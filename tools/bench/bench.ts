@@ -15,6 +15,7 @@ import { measureMembers } from './measure/measure-members.ts';
 import { measureMemory } from './measure/measure-memory.ts';
 import { measureParked } from './measure/measure-parked.ts';
 import { measurePlacements } from './measure/measure-placements.ts';
+import { measureSignals } from './measure/measure-signals.ts';
 import { measureSpill } from './measure/measure-spill.ts';
 import { measureStart } from './measure/measure-start.ts';
 import type { BenchDatabase } from './stage/prepare-bench-database.ts';
@@ -57,6 +58,10 @@ try {
   if (args.only.includes('placements')) {
     say('placements');
     Object.assign(measured, await measurePlacements(postgres, { stepS: 20, latencyS: 20 }, say));
+  }
+  if (args.only.includes('signals')) {
+    say('signals by HTTP, in turn with pushes');
+    Object.assign(measured, await measureSignals(postgres, { rounds: args.rounds }, say));
   }
   if (args.only.includes('claims')) {
     say('claims with many locations that have nothing due');

@@ -5,6 +5,7 @@ export const PARTS = [
   'compare',
   'live',
   'placements',
+  'signals',
   'claims',
   'memory',
   'start',

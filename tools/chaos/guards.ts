@@ -462,6 +462,26 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'signal-refreshes': [/WHERE /, 'WHERE false AND '] },
     noticedBy: chaos('cancel'),
   },
+  'a signal is verified before its body is used': {
+    edits: { 'signal-verified': REMOVED },
+    noticedBy: vitest('test/http/signal.test.ts', 'like a wrong token, and not recorded'),
+  },
+  'a signal about a fulfillment names no order': {
+    edits: { 'order-not-fulfillment': [/= .*/, '= true;'] },
+    noticedBy: vitest('test/http/signal.test.ts', 'about a fulfillment'),
+  },
+  'signals are recorded in the order of their keys': {
+    edits: { 'signals-by-key': REMOVED },
+    noticedBy: vitest('test/core/signals/record-signals.test.ts', 'in the order of their keys'),
+  },
+  'a locked placement delays only its own signal': {
+    edits: { 'signals-locked': [/FOR UPDATE [^)]*/, ''] },
+    noticedBy: vitest('test/core/signals/record-signals.test.ts', 'locked elsewhere'),
+  },
+  'a signal that Postgres refuses fails no other signal': {
+    edits: { 'signal-alone': NEVER },
+    noticedBy: vitest('test/core/signals/record-signals.test.ts', 'refuses the value of one'),
+  },
   'a signal that arrives during a refresh is not lost': {
     edits: { 'refresh-ends': [/ AND signalled_at .*/, ''], 'refresh-stays': [/>/, '<'] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'a signal during a refresh'),

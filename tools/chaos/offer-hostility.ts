@@ -13,7 +13,8 @@ const ANSWER_MS = 2_000;
 
 /** Sends each kind of webhook of the hostile test suite in turn, at a steady pace. @returns answers by status */
 async function offerHostility({ port, token, perSecond, seconds }: Hostility): Promise<Record<string, number>> {
-  const target: Target = { token, signedToken: token, listToken: token, pushToken: '', signPushToken: () => '' };
+  const others = { pushToken: '', signalToken: '', signPushToken: () => '' };
+  const target: Target = { token, signedToken: token, listToken: token, ...others };
   const kinds = [...Map.groupBy(webhookInputs(), (input) => input.kind).values()];
   const answers: Record<string, number> = {};
   const sending: Promise<void>[] = [];

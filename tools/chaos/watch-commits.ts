@@ -10,7 +10,7 @@ import { readMessages } from './read-messages.ts';
  * that sends its next request before the last is answered.
  */
 export type Commit = {
-  /** The prepared statement's name, or else the first word: `record-signal`, `COMMIT`, `INSERT`. */
+  /** The prepared statement's name, or else the first word: `record-signals`, `COMMIT`, `INSERT`. */
   statement: string;
 };
 

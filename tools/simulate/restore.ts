@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { History } from '../chaos/history.ts';
 import type { Served } from '../chaos/serve-orders.ts';
-import { orderIdOf } from '../../src/http/pubsub-push.ts';
+import { orderIdOf } from '../../src/core/signals/find-order-id.ts';
 import { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { type SettingsRules } from '../../src/core/locations/locations.ts';
 import { resumeLocation } from '../../src/core/kitchens/pause-location.ts';

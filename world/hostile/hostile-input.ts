@@ -15,6 +15,8 @@ export type Target = {
   listToken: string;
   /** A `Bearer` token that is right in everything. */
   pushToken: string;
+  /** A token for signals by HTTP. */
+  signalToken: string;
   /** A push token with these claims and header in place of the usual ones; undefined leaves one out. */
   signPushToken(about: PushTokenChanges): string;
 };
@@ -33,7 +35,7 @@ export type Expected =
   /** A push that is acknowledged: it recorded this order, or none. */
   | { status: 204; order: string | undefined; orCut?: true }
   /** Not stored, not recorded. */
-  | { status: 401; orCut?: true }
+  | { status: 400 | 401; orCut?: true }
   /** This very answer, its headers in this order, and its body. */
   | { status: 401; exactly: object }
   /** A stream. */
@@ -107,6 +109,12 @@ export const toPush = makerOf({
   lines: [HOST, JSON_TYPE, 'Authorization: Bearer <pushToken>', COOKIE],
 });
 
+/** A POST to the door of signals by HTTP, right in everything that the request does not name. */
+export const toSignal = makerOf({
+  path: `/signal?token=<signalToken>&member=${MARKER}`,
+  lines: [HOST, JSON_TYPE, `Authorization: Basic ${MARKER}`, COOKIE],
+});
+
 /** A request to follow an order, without a token unless the request has one. */
 export const toFollow = makerOf({
   path: `/follow?member=${MARKER}`,
@@ -134,7 +142,7 @@ function makerOf(usual: Request): (kind: string) => Make {
 
 function filled(say: Say, target: Target): string {
   if (typeof say === 'function') return say(target);
-  return say.replaceAll(/<(token|signedToken|listToken|pushToken)>/g, (_, name: 'token') => target[name]);
+  return say.replaceAll(/<(token|signedToken|listToken|pushToken|signalToken)>/g, (_, name: 'token') => target[name]);
 }
 
 /** The words of a text. */
@@ -155,7 +163,10 @@ export type Door = {
   interrupted: Expected;
   /** Bytes. */
   limit: number;
-  oversized: Extract<Expected, { status: 200; outcome: 'dropped' } | { status: 204 }>;
+  oversized: Extract<
+    Expected,
+    { status: 200; outcome: 'dropped' } | { status: 204 } | { status: 400 | 401; orCut?: true }
+  >;
   /** The same request with nothing that lets it in. */
   uninvited: Pick<Request, 'path' | 'lines'>;
 };
@@ -178,6 +189,7 @@ export function statusText(order: Record<string, unknown>, more: Record<string, 
 }
 
 export const REFUSED: Expected = { status: 401 };
+export const NO_ORDER: Expected = { status: 400 };
 export const NO_ENDPOINT: Expected = { status: 404 };
 export const UNREADABLE: Expected = { status: 500 };
 export const UNMATCHED: Expected = { status: 200, outcome: 'unmatched' };

@@ -4,6 +4,7 @@ import {
   MARKER,
   NOT_JSON,
   NOT_UTF8,
+  NO_ORDER,
   POISON,
   UNMATCHED,
   UNREADABLE,
@@ -12,11 +13,12 @@ import {
   recorded,
   statusText,
   toPush,
+  toSignal,
   toWebhook,
   type Door,
   type HostileInput,
 } from './hostile-input.ts';
-import { pushInputs } from './push-inputs.ts';
+import { jsonTexts, pushInputs } from './push-inputs.ts';
 import { returnInputs } from './webhook-inputs.ts';
 
 const MIB = 2 ** 20;
@@ -45,6 +47,22 @@ const FORWARD_ENDPOINT: Door = {
   oversized: { status: 204, order: undefined },
   uninvited: { lines: [`Authorization: Bearer ${MARKER}.${MARKER}.${MARKER}`] },
 };
+
+const SIGNAL_ENDPOINT: Door = {
+  to: toSignal,
+  path: '/signal',
+  usual: ['Host: x'],
+  good: (name) => ({ body: JSON.stringify({ orderId: `s-${name}` }), expected: recorded(`s-${name}`) }),
+  junk: () => NO_ORDER,
+  interrupted: UNREADABLE,
+  limit: MIB,
+  oversized: { status: 400 },
+  uninvited: { path: `/signal?token=exg_${MARKER.padEnd(49, 'x')}` },
+};
+
+export function signalInputs(): HostileInput[] {
+  return [...doorInputs(SIGNAL_ENDPOINT), ...jsonTexts(toSignal, { door: 's', junk: NO_ORDER })];
+}
 
 export function webhookInputs(): HostileInput[] {
   return [...doorInputs(RETURN_ENDPOINT), ...returnInputs()];

@@ -15,7 +15,14 @@ import {
 
 /** Bodies, paths and tokens that only the forward door knows. */
 export function pushInputs(): HostileInput[] {
-  const bodies = [...jsonTexts(), ...envelopes(), ...orderIds(), ...nesting()];
+  const inPush = { door: 'h', junk: POISON };
+  const bodies = [
+    ...jsonTexts(toPush, inPush),
+    ...jsonTexts(toPush, { ...inPush, wrap: wrapped }),
+    ...envelopes(),
+    ...orderIds(),
+    ...nesting(),
+  ];
   return [...bodies, ...paths(), ...claims(), ...forgeries(), ...mutilated(), ...authorizations()];
 }
 
@@ -35,16 +42,23 @@ function wrapped(data: string | Buffer | undefined, more: Record<string, unknown
   });
 }
 
-function jsonTexts(): HostileInput[] {
-  return JSON_TEXTS.flatMap(({ text, taken, whole }, at) => {
-    const order = `h-json-${at}`;
-    const data = whole
-      ? text
-      : Buffer.concat([Buffer.from(`{"orderId":"${order}","x":`), Buffer.from(text), Buffer.from('}')]);
-    const expected = taken && !whole ? recorded(order) : POISON;
+/**
+ * @param to makes the inputs of a door @param door begins the ids of its orders
+ * @param junk what a text without an order is answered @param wrap puts the text into what the door reads
+ */
+export function jsonTexts(
+  to: typeof toPush,
+  { door, junk, wrap }: { door: string; junk: Expected; wrap?: (text: string | Buffer) => string },
+): HostileInput[] {
+  return JSON_TEXTS.map(({ text, taken, whole }, at) => {
+    const order = `${door}-json-${at}`;
+    const before = Buffer.from(`{"orderId":"${order}","x":`);
+    const data = whole ? text : Buffer.concat([before, Buffer.from(text), Buffer.from('}')]);
     const name = JSON.stringify(text.toString('utf8'));
-    const kind = 'the edges of JSON';
-    return [push(kind, name, data, expected), push(kind, `${name}, wrapped`, wrapped(data), expected)];
+    const expected = taken && !whole ? recorded(order) : junk;
+    return wrap === undefined
+      ? to('the edges of JSON')(name, expected, { body: data })
+      : to('the edges of JSON')(`${name}, wrapped`, expected, { body: wrap(data) });
   });
 }
 

@@ -1,11 +1,14 @@
 import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** The prefix of a token for the webhook endpoint, operators, a connect link or an answer. Secret scanners detect our tokens by it. */
-type Prefix = 'exw_' | 'exo_' | 'exc_' | 'exa_';
+/**
+ * The prefix of a token for the webhook endpoint, for signals, operators, a connect link or an answer. Secret scanners
+ * detect our tokens by it.
+ */
+export type Prefix = 'exw_' | 'exg_' | 'exo_' | 'exc_' | 'exa_';
 /** Random bytes of a token. Their 256 bits cannot be guessed, so a plain SHA-256 is a safe hash. */
 const SECRET_BYTES = 32;
-const TOKEN = /^(?<prefix>ex[acow]_)(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
+const TOKEN = /^(?<prefix>ex[acgow]_)(?<secret>[\w-]{43})(?<checksum>[\w-]{6})$/;
 /** A webhook token that was issued before tokens had prefixes. It stays valid. */
 const OLD_TOKEN = /^[\w-]{43}$/;
 

@@ -117,7 +117,7 @@ export const POLL_OUTCOMES = ['said_more', 'nothing_new', 'unknown', 'not_asked'
 export const FOLLOW_REFUSALS = ['no_token', 'bad_token', 'no_keys', 'too_many', 'too_many_of_order', 'error'] as const;
 export const FOLLOW_CLOSES = ['ended', 'expired', 'left', 'slow', 'aged', 'drained'] as const;
 
-/** The endpoints that take credentials. The last three refuse wrong credentials, but never throttle their source. */
+/** The endpoints that take credentials. The last four refuse wrong credentials, but never throttle their source. */
 export const AUTH_ENDPOINTS = [
   'bearer',
   'sign_in',
@@ -129,6 +129,7 @@ export const AUTH_ENDPOINTS = [
   'answer_link',
   'webhook',
   'push',
+  'signal',
   'follow',
 ] as const;
 export type AuthEndpoint = (typeof AUTH_ENDPOINTS)[number];
@@ -192,15 +193,20 @@ type Request = {
 
 export type SignalObserved = Request & {
   what: 'signal';
+  /** By which endpoint it came. */
+  from: 'push' | 'http';
   /**
    * recorded: the order will be placed now. It is new, or it failed or was held before it was ever read. known: no
    * order will be placed. If the order has not ended, it is refreshed.
    */
   outcome: 'recorded' | 'known' | 'poison' | 'unauthorized' | 'not_recorded';
   serviceOrderId?: string;
+  /** Only from `push`. */
   messageId?: string | undefined;
-  /** The subscription's name, without the project. */
+  /** The subscription's name, without the project. Only from `push`. */
   subscription?: string | undefined;
+  /** Only from `http`, if the token is valid. */
+  tokenId?: string | undefined;
   detail?: string;
   error?: unknown;
 };

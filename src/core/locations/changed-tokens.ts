@@ -15,7 +15,7 @@ export type ChangedToken = ListedToken & { sha256: string; isValid: boolean };
 /** From this many changes on, it is cheaper to read all tokens. */
 const MOST_CHANGED = 500;
 /** Reads overlap by this time, because a change may be committed some seconds after its timestamp. */
-const OVERLAP_S = 60;
+export const OVERLAP_S = 60;
 
 /** SQL of the columns of a `ListedToken`, from `webhook_tokens t`. */
 export const LISTED_TOKEN = `t.token_id AS "tokenId", t.integration, t.location_id AS "locationId",

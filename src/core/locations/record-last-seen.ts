@@ -17,13 +17,16 @@ export function recordLastSeen(pool: Pool): {
 
   return {
     observe(observed) {
+      const use = (tokenId: string, at: number): void =>
+        void tokens.set(tokenId, Math.max(tokens.get(tokenId) ?? at, at));
+      if (observed.what === 'signal' && observed.tokenId !== undefined) use(observed.tokenId, performance.now());
       if (observed.what !== 'webhook') return;
       const at = performance.now() - (observed.fromSpill === true ? observed.milliseconds : 0);
       const { locationId, integration } = observed;
       const seen = locations.get(locationId);
       if (seen?.integration === integration) seen.at = Math.max(seen.at, at);
       else locations.set(locationId, { integration, at });
-      tokens.set(observed.tokenId, Math.max(tokens.get(observed.tokenId) ?? at, at));
+      use(observed.tokenId, at);
     },
     async write() {
       if (tokens.size === 0) return;
@@ -43,6 +46,15 @@ export function recordLastSeen(pool: Pool): {
   };
 }
 
+/** SQL that records the use of those tokens of `$4` that are in a table. */
+const recordUse = (table: string): string => `
+  UPDATE ${table} t SET last_used_at = greatest(t.last_used_at, used.used_at)
+  FROM (SELECT t.token_id, now() - make_interval(secs => u.ago) AS used_at
+        FROM unnest($4::uuid[], $5::float8[]) AS u(token_id, ago) JOIN ${table} t USING (token_id)
+        ORDER BY t.token_id
+        FOR NO KEY UPDATE OF t) AS used
+  WHERE t.token_id = used.token_id`;
+
 /** Locks rows ordered by key, so that two processes cannot deadlock. */
 const WRITE = `
   WITH heard AS (
@@ -53,11 +65,5 @@ const WRITE = `
     ORDER BY h.location_id
     ON CONFLICT (location_id) DO UPDATE
       SET integration = excluded.integration, last_seen_at = greatest(location_last_seen.last_seen_at, excluded.last_seen_at)
-  ), used AS MATERIALIZED (
-    SELECT t.token_id, now() - make_interval(secs => u.ago) AS used_at
-    FROM unnest($4::uuid[], $5::float8[]) AS u(token_id, ago) JOIN webhook_tokens t USING (token_id)
-    ORDER BY t.token_id
-    FOR NO KEY UPDATE OF t
-  )
-  UPDATE webhook_tokens t SET last_used_at = greatest(t.last_used_at, used.used_at)
-  FROM used WHERE t.token_id = used.token_id`;
+  ), signalled AS (${recordUse('signal_tokens')} RETURNING 1)
+  ${recordUse('webhook_tokens')}`;

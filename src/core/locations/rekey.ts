@@ -2,7 +2,15 @@ import type { Pool } from 'pg';
 import { placeOfWaiting } from './connect-grants.ts';
 import { placeOfGrant } from './credential-store.ts';
 import { placeOfApplication, placeOfSettings } from './locations.ts';
-import { keyIdOf, placeOfWebhook, seal, SealedElsewhere, type SettingsKeys, unseal } from './settings-key.ts';
+import {
+  keyIdOf,
+  placeOfSignalToken,
+  placeOfWebhook,
+  seal,
+  SealedElsewhere,
+  type SettingsKeys,
+  unseal,
+} from './settings-key.ts';
 
 const PAGE = 500;
 
@@ -16,6 +24,7 @@ export type Rekeyed = {
 };
 
 export type Rekeying = {
+  /** Also the secrets of the platforms that sign signals. */
   settings: Rekeyed;
   /** Access and refresh tokens of POS systems, also those that their owner has not confirmed yet. */
   grants: Rekeyed;
@@ -50,6 +59,7 @@ export async function rekey(pool: Pool, keys: SettingsKeys, dryRun: boolean): Pr
     textsById('locations', 'location_id', 'settings', placeOfSettings),
     textsById('former_settings', 'location_id', 'settings', placeOfSettings),
     textsById('applications', 'name', 'settings', placeOfApplication),
+    textsById('signal_tokens', 'token_id::text', 'sealed', placeOfSignalToken),
   );
   const grants = await all(GRANTS, textsById('connect_links', 'link_id::text', 'sealed', placeOfWaiting));
   const webhooks = await all(...(await daysOf(pool)).map(webhooksOf));

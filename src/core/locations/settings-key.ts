@@ -97,6 +97,7 @@ export async function keysInUse(pool: Pool): Promise<Map<string, number>> {
                        UNION ALL SELECT settings FROM applications
                        UNION ALL SELECT "grant" FROM credentials WHERE "grant" IS NOT NULL
                        UNION ALL SELECT sealed FROM connect_links WHERE sealed IS NOT NULL
+                       UNION ALL SELECT sealed FROM signal_tokens WHERE sealed IS NOT NULL
                        UNION ALL SELECT sealed FROM webhooks WHERE sealed IS NOT NULL) AS texts) AS headers) AS decoded
      GROUP BY substring(json FROM '"kid":"([^"]*)"')`,
   );
@@ -136,4 +137,9 @@ export async function unsealWebhook(keys: SettingsKeys, place: WebhookPlace, sea
 
 export function placeOfWebhook({ locationId, webhookId }: WebhookPlace): string {
   return `webhooks/${locationId}/${webhookId}`;
+}
+
+/** The place that the secrets of a signal token's platform are encrypted for. */
+export function placeOfSignalToken(tokenId: string): string {
+  return `signal_tokens/${tokenId}`;
 }

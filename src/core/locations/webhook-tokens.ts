@@ -1,14 +1,13 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Now } from '../postgres/database-clock.ts';
 import { deriveKey } from './describe-settings.ts';
 import { getLocation, selectApplication, type DecryptSettings, type SealedSettings } from './locations.ts';
 import type { SettingsKeys } from './settings-key.ts';
+import { authenticateTokens, type Authenticate } from './authenticate-tokens.ts';
 import { LISTED_TOKEN, readChangedTokens, type ListedToken } from './changed-tokens.ts';
-import { digest, makeToken, mayBeToken } from '../domain/make-token.ts';
-import { withinShare } from '../domain/within-share.ts';
+import { digest, makeToken } from '../domain/make-token.ts';
 import type { Provider } from '../domain/provider.ts';
 import { OLD_TOKEN_STATES, type OldTokenState } from '../domain/webhook-cause.ts';
 
@@ -31,16 +30,6 @@ export type TokenRow = z.infer<typeof TokenRow>;
 
 export const TOKEN_STATES = ['valid', ...OLD_TOKEN_STATES] as const;
 export type TokenState = (typeof TOKEN_STATES)[number];
-
-/** The time for which a cached token may be used without reading the changes. */
-const CACHE_MS = 5_000;
-/** The age at which the changes are read in the background, so that webhooks of a busy location do not wait. */
-const REFRESH_MS = 2_500;
-/** Age at which a cached token is looked up again, because the changes do not include edits by hand in the database. */
-const LOOK_UP_MS = 60_000;
-/** Maximum number of cached tokens: some 50 MB with their settings. */
-const CACHE_SIZE = 50_000;
-const MAX_WAITING = 4_096;
 
 export class KeyUsed extends Error {
   override readonly name = 'KeyUsed';
@@ -162,105 +151,15 @@ export async function revokeToken(pool: Pool, tokenId: string, locationId?: stri
   return rowCount === 1;
 }
 
-/**
- * Finds a token's scope. Returns a cached scope without a promise, and undefined if the token cannot be one of ours.
- * @param source the sender, which gets only a share of the waiting look-ups
- */
-export type AuthenticateToken = (
-  token: string,
-  source?: () => string,
-) => TokenScope | Promise<TokenScope | OldToken | undefined> | undefined;
+export type AuthenticateToken = Authenticate<TokenScope, OldToken>;
 
-/**
- * Authenticates tokens. Only valid tokens are cached. They may be used as long as the changes are read regularly (see
- * `CACHE_MS`), so Postgres gets one small query every few seconds, however many locations are busy. Look-ups are
- * batched, one query at a time, so a flood of invented tokens never causes parallel queries. Each source may fill a
- * share of the waiting look-ups. For cached tokens there is no such limit.
- * @returns a function that resolves to undefined for a token that was never issued, and throws if the look-up fails
- */
 export function tokenAuthenticator(pool: Pool, decryptSettings: DecryptSettings, now: Now): AuthenticateToken {
-  /** Times are monotonic: Postgres's clock may step back at a failover, and revoked tokens would stay valid longer. */
-  const known = new LRUCache<string, { scope: TokenScope; readAt: number; cachedAt: number }>({ max: CACHE_SIZE });
-  const waiting = new Map<string, PromiseWithResolvers<TokenScope | OldToken | undefined>>();
-  /** The number of waiting look-ups by source, except those of cached tokens. */
-  const waitingOf = new Map<string, number>();
-  let isLookingUp = false;
-  /** The last read of the changes: `mark` by Postgres's clock, and when it started by the monotonic clock. */
-  let lastRefresh: { mark: number; readAt: number } | undefined;
-  let isRefreshing = false;
-
-  const lookUp = async (): Promise<void> => {
-    isLookingUp = true;
-    while (waiting.size > 0) {
-      const batch = new Map(waiting);
-      waiting.clear();
-      waitingOf.clear();
-      try {
-        const readAt = performance.now();
-        const found = await findScopes(pool, decryptSettings, [...batch.keys()]);
-        for (const [sha256, answer] of batch) {
-          const scope = found.get(sha256);
-          known.delete(sha256);
-          if (scope instanceof Error) {
-            answer.reject(scope);
-            continue;
-          }
-          if (scope !== undefined && !isOld(scope)) known.set(sha256, { scope, readAt, cachedAt: performance.now() });
-          answer.resolve(scope);
-        }
-      } catch (error) {
-        for (const answer of batch.values()) answer.reject(error);
-      }
-    }
-    isLookingUp = false;
-  };
-
-  const refresh = async (): Promise<void> => {
-    if (isRefreshing) return;
-    isRefreshing = true;
-    try {
-      const readAt = performance.now();
-      const { mark, changed } = await readChangedTokens(pool, lastRefresh?.mark);
-      if (changed === undefined) known.clear();
-      else for (const { sha256 } of changed) known.delete(sha256);
-      lastRefresh = { mark, readAt };
-    } finally {
-      isRefreshing = false;
-    }
-  };
-
-  const lookUpToken = (sha256: string, source?: () => string): Promise<TokenScope | OldToken | undefined> => {
-    let answer = waiting.get(sha256);
-    if (answer === undefined) {
-      if (source !== undefined) {
-        const own = (waitingOf.get(source()) ?? 0) + 1;
-        if (!withinShare(own, waiting.size + 1, MAX_WAITING)) {
-          return Promise.reject(new Error('too many tokens wait to be authenticated'));
-        }
-        waitingOf.set(source(), own);
-      }
-      answer = Promise.withResolvers<TokenScope | OldToken | undefined>();
-      waiting.set(sha256, answer);
-      if (!isLookingUp) void lookUp();
-    }
-    return answer.promise;
-  };
-
-  return (token, source = () => '') => {
-    const sha256 = digest(token);
-    const cached = known.get(sha256);
-    if (cached === undefined) return mayBeToken('exw_', token) ? lookUpToken(sha256, source) : undefined;
-    const { scope, readAt, cachedAt } = cached;
-    const at = performance.now();
-    // A refresh that began before the token was cached does not count: it may have removed the token before that.
-    const goodAt = lastRefresh !== undefined && lastRefresh.readAt > cachedAt ? lastRefresh.readAt : readAt;
-    const isExpired = scope.expiresAt !== null && scope.expiresAt <= now().getTime();
-    if (isExpired || at - goodAt >= CACHE_MS || at - readAt >= LOOK_UP_MS) return lookUpToken(sha256);
-    // If one of these two fails, the next webhook tries again.
-    if (at - goodAt > REFRESH_MS) refresh().catch(() => {});
-    if (LOOK_UP_MS - (at - readAt) < CACHE_MS) lookUpToken(sha256).catch(() => {});
-    return scope;
-  };
+  return authenticateTokens<TokenScope, OldToken>({
+    prefix: 'exw_',
+    find: (digests) => findScopes(pool, decryptSettings, digests),
+    readChanges: (since) => readChangedTokens(pool, since),
+    now,
+  });
 }
 
 export function isOld(token: object): token is OldToken {

@@ -18,19 +18,21 @@ export const IS_UNFINISHED = 'num_nulls(finished_at) = 1';
 export const lockedFirst = (from: string, rows = '>= 0'): string => `(SELECT count(*) FROM ${from}) ${rows}`;
 
 /**
- * SQL that restarts the placement of order $1 with a full deadline if it ended before the order was ever read, as failed
- * or skipped. Then no ticket can exist, unless a recovery found that the order had ended. If the member was notified of
- * `failed`, later messages have higher sequence numbers. The full time is `deadline_at - signalled_at`, which nothing
- * changes before the order is read.
+ * SQL that restarts placements with a full deadline if they ended before the order was ever read, as failed or skipped.
+ * Then no ticket can exist, unless a recovery found that the order had ended. If the member was notified of `failed`,
+ * later messages have higher sequence numbers. The full time is `deadline_at - signalled_at`, which nothing changes
+ * before the order is read.
+ * @param which SQL of the condition on the order's id
  */
-export const RESTART = `
+export const restarting = (which: string): string => `
   UPDATE placements
   SET state = 'waiting', problem = NULL, cause = NULL, failures = 0, missing_since = NULL, finished_at = NULL,
       signalled_at = now(), deadline_at = now() + (deadline_at - signalled_at), next_attempt_at = now()
-  WHERE service_order_id = $1 AND state IN ('failed', 'withdrawn')
+  WHERE service_order_id ${which} AND state IN ('failed', 'withdrawn')
     -- guard: ended-stays-ended
     AND cause ->> 'code' IS DISTINCT FROM 'order_ended'
-    AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = $1)`;
+    AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = placements.service_order_id)`;
+export const RESTART = restarting('= $1');
 
 /** SQL of whether an order `o` at its POS is wanted within the hour, and the POS has reported nothing about it. */
 export const UNREPORTED = `(o.rank <= ${RANK_SENT} AND o.ended_at IS NULL

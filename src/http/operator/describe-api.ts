@@ -51,6 +51,7 @@ export const TAGS = [
     description: 'Clubs and restaurants, each served by one integration.',
     paths: ['locations', 'applications', 'availability', 'providers', 'tokens'],
   },
+  { name: 'Signals', description: 'Who may send signals by HTTP.', paths: ['signal-tokens'] },
   { name: 'Traffic', description: 'Counts of the last day.', paths: ['traffic', 'scorecards'] },
   {
     name: 'Process',

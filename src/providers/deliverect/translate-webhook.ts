@@ -6,7 +6,7 @@ import { parseJson, readShape } from '../read-json.ts';
 import { reasonInWords } from '../order-texts.ts';
 import { refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../kitchen-report.ts';
-import { verifyHmac } from '../verify-hmac.ts';
+import { verifyHmac } from '../../core/domain/verify-hmac.ts';
 import { BusyMode, OrderUpdate, type Settings } from './payloads.ts';
 import type { KitchenReport } from '../../core/domain/webhook.ts';
 

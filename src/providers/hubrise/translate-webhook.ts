@@ -6,7 +6,7 @@ import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
 import { refuseNameless } from '../refusals.ts';
 import { kitchenReport } from '../kitchen-report.ts';
-import { verifyHmac } from '../verify-hmac.ts';
+import { verifyHmac } from '../../core/domain/verify-hmac.ts';
 import { eventsOfDelivery, eventsOfOrder } from './events-of-order.ts';
 import { AnyEvent, DeliveryEvent, LocationEvent, OrderEvent, type Settings } from './payloads.ts';
 

@@ -3,7 +3,7 @@ import type { StatusEvent } from '../../core/domain/order.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
-import { verifyHmac } from '../verify-hmac.ts';
+import { verifyHmac } from '../../core/domain/verify-hmac.ts';
 import { eventOfFulfillment, eventOfOrder, activeFulfillments } from './read-status.ts';
 import { AnyEvent, FulfillmentUpdated, OrderUpdated, type Settings } from './payloads.ts';
 

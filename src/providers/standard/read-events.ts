@@ -1,5 +1,6 @@
 import { NeedsOperator } from '../../core/domain/errors.ts';
 import { STATUSES } from '../../core/domain/lifecycle.ts';
+import { verify } from '../../core/domain/standard-webhooks.ts';
 import type { CanonicalOrder, OrderRef, StatusEvent } from '../../core/domain/order.ts';
 import type { KitchenReport } from '../../core/domain/webhook.ts';
 import { parseJson, readShape, readState } from '../read-json.ts';
@@ -8,7 +9,6 @@ import { kitchenReport } from '../kitchen-report.ts';
 import { AnyEvent, KitchenStatusEvent, ofOrder, OrderStatusEvent, signingSecrets, type Settings } from './payloads.ts';
 import type { PosContext, Webhook } from '../../core/domain/provider.ts';
 import { callStandard } from './send-order.ts';
-import { verify } from './sign.ts';
 
 /**
  * Reads `{"eventType": "order.status", "order": {"thirdPartyReference", "id", "status", "reason", "reasonCode",

@@ -4,8 +4,8 @@ import { STATUSES } from '../../core/domain/lifecycle.ts';
 import type { Webhook } from '../../core/domain/provider.ts';
 import { signingSecrets, type Settings } from './payloads.ts';
 import { KITCHEN_STATES } from './read-events.ts';
-import { ID, keyOf, TIMESTAMP } from '../../core/domain/standard-webhooks.ts';
-import { verify, webhookAuth } from './sign.ts';
+import { ID, keyOf, TIMESTAMP, verify } from '../../core/domain/standard-webhooks.ts';
+import { webhookAuth } from './sign.ts';
 
 const EVENT_TYPE = 'order.status';
 const OF_KITCHEN = 'kitchen.status';

@@ -6,7 +6,7 @@ import type { KitchenReport } from '../../core/domain/webhook.ts';
 import type { WebhookAuth } from '../../core/domain/webhook-auth.ts';
 import { parseJson, readShape } from '../read-json.ts';
 import { kitchenReport } from '../kitchen-report.ts';
-import { verifyHmac } from '../verify-hmac.ts';
+import { verifyHmac } from '../../core/domain/verify-hmac.ts';
 import { eventsOfOrder } from './read-status.ts';
 import {
   AnyEvent,

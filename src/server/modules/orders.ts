@@ -5,10 +5,12 @@ import { workCancellations } from '../../core/cancellations/work-cancellations.t
 import { workRefreshes } from '../../core/cancellations/refresh-order.ts';
 import { findLocation } from '../../core/locations/locations.ts';
 import { circuitBreaker } from '../../core/placements/circuit-breaker.ts';
-import { recordSignal } from '../../core/placements/record-signal.ts';
+import { recordSignals, type SignalOutcome } from '../../core/signals/record-signals.ts';
+import { signalTokenAuthenticator } from '../../core/signals/signal-tokens.ts';
 import { orderRefetcher, refetchUnlessRefused, retryUnread } from '../../core/placements/refetch-order.ts';
 import { workPlacements } from '../../core/placements/work-placements.ts';
 import { createPushTokenVerifier, type VerifyPushToken } from '../../http/pubsub-push.ts';
+import { signalVerifier } from '../../http/verify-signal.ts';
 import { loadOrderModule } from '../../platform/load-order-module.ts';
 import type { Live } from './live.ts';
 import type { Webhooks } from './webhooks.ts';
@@ -54,18 +56,22 @@ export async function ordersModule(
     live.notify();
   };
   const refreshes = workRefreshes({ ...forward, onDue: wake });
+  const record = recordSignals(pool, deadlineS);
+  const recordSignal = async (serviceOrderId: string): Promise<SignalOutcome> => {
+    const outcome = await record(serviceOrderId);
+    if (outcome === 'recorded') placements.wake();
+    else refreshes.wake();
+    live.board?.wake();
+    return outcome;
+  };
   const loops = { placements, refreshes, cancellations };
   const stop = (): Promise<unknown> => Promise.all(Object.values(loops).map((loop) => loop.stop()));
   return {
-    endpoint: {
-      verifyPushToken: pushTokenVerifier(app, config),
-      async recordSignal(serviceOrderId: string) {
-        const recorded = await recordSignal(pool, serviceOrderId, deadlineS);
-        if (recorded === 'recorded') placements.wake();
-        else refreshes.wake();
-        live.board?.wake();
-        return recorded;
-      },
+    push: { verifyPushToken: pushTokenVerifier(app, config), recordSignal, observe },
+    signal: {
+      authenticateToken: signalTokenAuthenticator(pool, config.SETTINGS_KEY, clock.now),
+      verify: signalVerifier(clock.now, posFetch),
+      recordSignal,
       observe,
     },
     wake,

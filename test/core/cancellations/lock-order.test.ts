@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { claimRefreshes, endRefresh } from '../../../src/core/cancellations/refresh-order.ts';
 import { lockOrder, mayHaveTicket } from '../../../src/core/cancellations/changed-order.ts';
-import { recordSignal } from '../../../src/core/placements/record-signal.ts';
+import { recordSignal } from '../../../src/core/signals/record-signals.ts';
 import { inTransaction } from '../../../src/core/postgres/transactions.ts';
 import { seedOrders } from '../../support/seed-rows.ts';
 import { testPool } from '../../support/test-pool.ts';

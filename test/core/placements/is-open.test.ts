@@ -3,7 +3,7 @@ import pg from 'pg';
 import { expect, it, vi } from 'vitest';
 import { fetchOnce, recordMissing } from '../../../src/core/placements/refetch-order.ts';
 import { recordOrder } from '../../../src/core/placements/record-order.ts';
-import { recordSignal } from '../../../src/core/placements/record-signal.ts';
+import { recordSignal } from '../../../src/core/signals/record-signals.ts';
 import { beginAttempt } from '../../../src/core/transitions/record-attempt.ts';
 import type { Location } from '../../../src/core/locations/locations.ts';
 import { standard } from '../../../src/providers/standard/index.ts';

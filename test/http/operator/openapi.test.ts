@@ -11,7 +11,15 @@ import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { read } from '../../support/read-project.ts';
 
 /** Which do not belong to operators. */
-const PUBLIC = ['/healthz', '/readyz', '/pubsub/push', '/webhook', '/webhook/*', '/webhook/:integration/:locationId'];
+const PUBLIC = [
+  '/healthz',
+  '/readyz',
+  '/pubsub/push',
+  '/signal',
+  '/webhook',
+  '/webhook/*',
+  '/webhook/:integration/:locationId',
+];
 const OUTSIDE = { webhook: { bodyBudget: 1, limits: { answerMs: 1, commitMs: 1, perSecond: 1 } } };
 const OPERATOR = { token: OPERATOR_TOKEN, translating: { publicUrl: '' } };
 

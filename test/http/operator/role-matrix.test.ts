@@ -47,7 +47,7 @@ const BODIES = bodiesAt('west', GROUPS['west']);
 const SESSION = randomUUID();
 /** They are asked about an id that there is not. */
 const isOfNone = (route: string): boolean =>
-  /^(POST \/operators\/(tokens|grants)|DELETE \/applications)\/:/.test(route);
+  /^(POST \/operators\/(tokens|grants)|DELETE \/(applications|signal-tokens))\/:/.test(route);
 
 type Actor = { name: string; rights: readonly Right[]; headers: Record<string, string>; prefix: string };
 type Asked = { route: string; path: string; body?: unknown; method?: string; headers?: Record<string, string> };

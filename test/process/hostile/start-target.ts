@@ -5,6 +5,8 @@ import { runMain, type MainProcess } from '../../../world/processes/run-main.ts'
 import { sendJson, serveHttp } from '../../../world/network/serve-http.ts';
 import { startPos, type Pos } from '../../../world/pos/start-pos.ts';
 import { AUDIENCE, SERVICE_ACCOUNT, startSystem, type System } from '../../../world/system/start-system.ts';
+import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
+import { issueSignalToken } from '../../../src/core/signals/signal-tokens.ts';
 import { SECRET, type Target } from '../../../world/hostile/hostile-input.ts';
 import { FOLLOW_ENV } from '../../../world/hostile/follow-inputs.ts';
 import { listPos } from './list-pos.ts';
@@ -51,6 +53,12 @@ export async function startTarget(): Promise<RunningTarget> {
       signedToken: await tokenOf('signed'),
       listToken: await tokenOf('list'),
       pushToken: signer.sign({}),
+      signalToken: (
+        await issueSignalToken(system.pool, parseSettingsKeys(system.env['SETTINGS_KEY'] ?? ''), {
+          kind: 'plain',
+          secrets: [],
+        })
+      ).token,
       signPushToken: signer.sign,
     },
     system,

@@ -96,10 +96,10 @@ export function withstand(
       const marked = small.filter((input) => input.bytes(running.target).includes(MARKER));
       expect(marked.length / small.length, 'they carry what no log may hold').toBeGreaterThan(0.8);
       const log = running.main.output();
-      const { token, signedToken, listToken, pushToken } = running.target;
+      const { token, signedToken, listToken, pushToken, signalToken } = running.target;
       const [, claims = '', signature = ''] = pushToken.split('.');
       const [, followClaims = '', followSignature = ''] = FOLLOW_TOKEN.split('.');
-      const tokens = { token, signedToken, listToken, claims, signature, followClaims, followSignature };
+      const tokens = { token, signedToken, listToken, signalToken, claims, signature, followClaims, followSignature };
       const forbidden = { ...tokens, secret: SECRET, marker: MARKER };
       const lines = log.split('\n');
       const found = Object.entries(forbidden).flatMap(([name, text]) =>

@@ -153,6 +153,15 @@ export const FIGURES = {
     what: 'throughput with 10,000 streams of orders that do not change, against without',
     goal: { atLeast: 0.97 },
   },
+  signalP99: {
+    what: 'p99 of signals by HTTP at 200 a second, against pushes whose token is not checked',
+    goal: { atMost: 1.2 },
+  },
+  signalsPerSecond: {
+    what: 'signals of new orders a second by HTTP, 128 connections',
+    goal: { atLeast: 2_000 },
+    unit: '/s',
+  },
   guessP99: {
     what: 'p99 of webhooks during 1,000 wrong sign-ins a second from one source, against without',
     goal: { atMost: 1.25 },

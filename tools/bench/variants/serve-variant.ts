@@ -45,12 +45,14 @@ async function serveEndpoints(databaseUrl: string, accept: Accept): Promise<Fast
     logOutput(() => {}),
   );
   const observe = logJourneys(log);
+  const recordSignal = (): Promise<never> => Promise.reject(new Error('no signals here'));
   return buildListener({
     log,
     connections: boundConnections(mostConnections().connections, log),
     readiness: () => ({ ready: true, database: 'up' }),
     outside: {
-      push: { verifyPushToken: undefined, recordSignal: () => Promise.reject(new Error('no signals here')), observe },
+      push: { verifyPushToken: undefined, recordSignal, observe },
+      signal: { authenticateToken: () => undefined, verify: async () => {}, recordSignal, observe },
       webhook: {
         now: clock.now,
         judgeToken: tokenJudge(

@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { NotAuthentic } from '../core/domain/errors.ts';
-import type { Webhook } from '../core/domain/provider.ts';
+import { NotAuthentic } from './errors.ts';
+import type { Webhook } from './provider.ts';
 
 /**
- * Verifies the HMAC-SHA256 that a POS sends in a header.
+ * Verifies the HMAC-SHA256 that a sender puts into a header.
  * @param about.header the header's name in lower case
  * @param about.secret several if any of them may have signed it
  * @param about.signed the signed parts, in order
