@@ -45,7 +45,8 @@ export type Endpoints = {
    */
   outside?:
     | {
-        push: Omit<PushDeps, 'authenticate'>;
+        /** Undefined if Pub/Sub does not push. */
+        push: Omit<PushDeps, 'authenticate'> | undefined;
         webhook: Omit<WebhookDeps, 'authenticate'>;
         follow?: Omit<FollowDeps, 'authenticate'> | undefined;
         availability?: Omit<AvailabilityDeps, 'authenticate'> | undefined;
@@ -134,9 +135,9 @@ export function addEndpoints(
 ): void {
   void app.register(health, { readiness });
   if (outside !== undefined) {
-    void app.register(pubsubPush, { ...outside.push, authenticate });
+    const { push, follow, availability, answers } = outside;
+    if (push !== undefined) void app.register(pubsubPush, { ...push, authenticate });
     void app.register(webhookRoutes, { ...outside.webhook, authenticate });
-    const { follow, availability, answers } = outside;
     if (answers !== undefined) {
       void app.register(async (scope) => {
         const { answerRoutes } = await import('../http/answer-routes.ts');
