@@ -186,9 +186,9 @@ function printResult(print: (line: string) => void, result: Result): void {
     if (expected !== undefined) print(`Order ${serviceOrderId} ${ENDED_AS[expected]}.`);
   }
   if (result.outage !== undefined) {
-    const { accepted, refused, seconds } = result.outage;
+    const { accepted, repeated, seconds } = result.outage;
     const meanwhile =
-      accepted > 0 ? `${accepted} webhooks were accepted` : `${refused} webhooks got 500, and the POS repeated them`;
+      accepted > 0 ? `${accepted} webhooks were accepted` : `${repeated} webhooks got 500, and the POS repeated them`;
     print(`Postgres was down for ${seconds} s. Meanwhile ${meanwhile}. None was lost.`);
   }
   if (result.cancelled !== undefined) {

@@ -13,7 +13,10 @@ export type Doors = {
   /** Signals an order. */
   signalOrder(orderId: string): Promise<void>;
   /** Sends signals to this URL from now on: that of the service, or of a gate before it. */
-  sendSignalsTo(url: string, operators: { url: string; token: string }): Promise<void>;
+  sendSignalsTo(
+    url: string,
+    about: { operatorUrl: string; operatorToken: string; announce: (part: string, where: string) => void },
+  ): Promise<void>;
   /** Reads the statuses as a member's client. @returns how to stop */
   readStatuses(take: (message: LiveMessage) => void, onError: (error: Error) => void): Promise<() => Promise<void>>;
   stop(): Promise<void>;

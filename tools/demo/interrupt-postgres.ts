@@ -9,8 +9,8 @@ export type Outage = {
   seconds: number;
   /** The number of webhooks that were answered 200 `accepted`. */
   accepted: number;
-  /** The number of answers 500. Without a spill, the POS has to repeat these webhooks. */
-  refused: number;
+  /** The number of webhooks that the POS had to repeat, which it must do if there is no spill. */
+  repeated: number;
   /** How many of the accepted webhooks got each outcome when Postgres was back. */
   outcomes: Record<string, number>;
 };
@@ -46,17 +46,22 @@ export async function interruptPostgres(about: {
     const outcomes: Record<string, number> = {};
     const kept = ids.map((id) => until(() => outcomeOf(id)).catch(() => 'missing'));
     for (const outcome of await Promise.all(kept)) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-    return { seconds, accepted: ids.length, refused: during.filter(({ status }) => status === 500).length, outcomes };
+    return {
+      seconds,
+      accepted: ids.length,
+      repeated: during.filter(({ attempts = 1 }) => attempts > 1).length,
+      outcomes,
+    };
   };
 }
 
 /** @returns a sentence that names the broken promise, or undefined */
 export function checkOutage(
-  { accepted, refused, outcomes }: Omit<Outage, 'seconds'>,
+  { accepted, repeated, outcomes }: Omit<Outage, 'seconds'>,
   hasSpill: boolean,
 ): string | undefined {
-  // The journeys show whether the repeats arrived.
-  if (!hasSpill && accepted === 0 && refused > 0) return undefined;
+  // The journeys show whether the last repeats were applied.
+  if (!hasSpill && accepted === 0 && repeated > 0) return undefined;
   if (accepted === 0) return 'no webhook arrived while Postgres was down';
   // A POS may repeat a status, or report something that is no status. A `stale` webhook means that the member was never
   // notified of its status.

@@ -80,14 +80,15 @@ export async function openHttp(env: NodeJS.ProcessEnv): Promise<Doors> {
         await sleep(AGAIN_MS, undefined, { signal: stopping.signal });
       }
     },
-    async sendSignalsTo(url, operators) {
-      const answer = await fetch(`${operators.url}/v1/signal-tokens`, {
+    async sendSignalsTo(url, { operatorUrl, operatorToken, announce }) {
+      const answer = await fetch(`${operatorUrl}/v1/signal-tokens`, {
         method: 'POST',
-        headers: { authorization: `Bearer ${operators.token}`, 'content-type': 'application/json' },
+        headers: { authorization: `Bearer ${operatorToken}`, 'content-type': 'application/json' },
         body: JSON.stringify({ label: 'demo' }),
       });
       if (!answer.ok) throw new Error(`the token for signals could not be issued: ${answer.status}`);
       signalUrl = `${url}?token=${((await answer.json()) as { token: string }).token}`;
+      announce('Signals', `POST ${signalUrl}`);
     },
     async readStatuses(take) {
       takers.add(take);

@@ -167,10 +167,8 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
 
   const { show, tell, problemOf, outcomeOf, setAside } = readService(operators.url, operatorToken, about);
   const signalUrl = `${balancer.url}${doors.signalPath}`;
-  const { signalOrder } = doors;
   const theirOrders =
-    own &&
-    (await ownOrders({ own, pos, signalOrder, signalUrl, openLocation, show, tell, setAside, timeline, signal }));
+    own && (await ownOrders({ own, pos, ...doors, signalUrl, openLocation, show, tell, setAside, timeline, signal }));
   if (theirOrders !== undefined) endings.add('the gate', () => theirOrders.gate.stop());
   const sampleUrl = await (platform && openLocation(LOCATION));
   const holds = new Map<string, Promise<void>>();
@@ -178,7 +176,8 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
   const answers = cookOrders({ pos, webhookUrlOf, holds, timeline, signal });
   const live = await followLive({ doors, timeline, onError: (error) => stopping.abort(error) });
   endings.add('the subscriber', () => live.stop());
-  await doors.sendSignalsTo(theirOrders?.gate.url ?? signalUrl, { url: operators.url, token: operatorToken });
+  const signalsTo = theirOrders?.gate.url ?? signalUrl;
+  await doors.sendSignalsTo(signalsTo, { ...about, operatorUrl: operators.url, operatorToken });
 
   const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
     if (theirOrders === undefined) throw new Error('there is no platform of your own');
@@ -190,7 +189,7 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
     if (placed.fulfillment === null) void setAside(orderId).catch(() => {});
     return placed;
   };
-  const ordering = platform && gateway && { platform, signalOrder, timeline, gateway };
+  const ordering = platform && gateway && { platform, ...doors, timeline, gateway };
   const place = ordering && placeOrders({ ...ordering, locationId: LOCATION });
   const counter = await (place === undefined ? takeOwnOrders(placeLater, tracker) : takeOrders(place, tracker));
   endings.add('the order endpoint', () => counter.stop());
