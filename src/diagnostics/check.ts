@@ -40,6 +40,7 @@ export const PARTS = [
   'clock',
   'keys',
   'platform',
+  'live',
   'topic',
   'spill',
   'push',

@@ -10,6 +10,7 @@ import { examineDatabase, reachDatabase } from './examine-database.ts';
 import { examineKeys, examineLocations } from './examine-locations.ts';
 import { queryPlatform, examineClock, examinePlatform, type PlatformAnswers } from './examine-platform.ts';
 import { examineContacts, examineNotify } from './examine-notify.ts';
+import { examineHealth, examineWays } from './examine-live.ts';
 import { examineSpill, examineTopics } from './examine-pubsub.ts';
 
 const CONNECTIONS = 4;
@@ -32,6 +33,7 @@ export async function examine(
   const outside: Partial<Record<Part, () => Promise<Check[]>>> = {
     environment: () => examineEnvironment(env),
     platform: async () => examinePlatform(await queryOnce()),
+    live: () => examineWays(env),
     topic: () => examineTopics(env),
     spill: () => examineSpill(env),
     push: () => examinePush(env),
@@ -44,6 +46,7 @@ export async function examine(
     database: (pool) => examineDatabase(env, pool),
     clock: (pool) => examineClock(pool, queryOnce()),
     keys: (pool) => examineKeys(env, pool),
+    live: (pool) => examineHealth(env, pool),
     notify: (pool) => examineContacts(env, pool),
     operators: (pool) => examineGrants(env, pool),
     locations: (pool) => examineLocations(env, pool),

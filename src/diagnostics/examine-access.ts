@@ -1,7 +1,8 @@
 import type { Pool } from 'pg';
 import { IS_ADMIN } from '../core/operators/find-operator.ts';
 import { isPlainElsewhere } from '../core/egress/allowed-hosts.ts';
-import { hasOperators, readConfigOf } from '../config/config.ts';
+import { hasOperators, isPushed, readConfigOf } from '../config/config.ts';
+import { WAYS } from '../config/describe-ways.ts';
 import { NAME_PROXIES } from '../config/find-weak-variables.ts';
 import { algorithmsOf } from '../identity/issuer-keys.ts';
 import { redirectUri } from '../identity/oidc-client.ts';
@@ -91,7 +92,9 @@ function isFor(algorithm: string, key: unknown): boolean {
 }
 
 export async function examinePush(env: NodeJS.ProcessEnv): Promise<Check[]> {
-  const { PUSH_AUTH, PUSH_JWKS_URL: url } = readConfigOf(env, 'PUSH_AUTH', PUSH_KEYS);
+  const config = readConfigOf(env, ...WAYS, PUSH_KEYS);
+  const { PUSH_AUTH, PUSH_JWKS_URL: url } = config;
+  if (!isPushed(config)) return [ok(PUSH_KEYS, 'no project and no PUSH_AUDIENCE: there is no endpoint for pushes')];
   if (PUSH_AUTH === 'off') {
     const found = 'PUSH_AUTH is "off": anyone who reaches this machine can push';
     return [warning(PUSH_KEYS, found, 'leave it unset in production')];

@@ -7,23 +7,26 @@ import { failed, ok, warning, type Check } from './check.ts';
 
 const WITHIN_MS = 10_000;
 
-/** Checks the mail server and the gateway for messages to restaurants. It sends none. */
+/** Checks the mail server and the receivers of messages to restaurants and of attention events. It sends none. */
 export async function examineNotify(env: NodeJS.ProcessEnv): Promise<Check[]> {
-  const names = ['SMTP_URL', 'NOTIFY_WEBHOOK_URL', 'ALLOW_PRIVATE_HOSTS'] as const;
-  const { SMTP_URL, NOTIFY_WEBHOOK_URL, ALLOW_PRIVATE_HOSTS } = readConfigOf(env, ...names);
-  const gateway = NOTIFY_WEBHOOK_URL && refuseUrl(new URL(NOTIFY_WEBHOOK_URL), ALLOW_PRIVATE_HOSTS);
+  const { SMTP_URL } = readConfigOf(env, 'SMTP_URL');
   return [
     SMTP_URL === undefined ? ok('SMTP_URL', 'unset: no e-mail is sent') : await askMailServer(SMTP_URL),
-    NOTIFY_WEBHOOK_URL === undefined
-      ? ok('NOTIFY_WEBHOOK_URL', 'unset: no webhook is sent')
-      : gateway === undefined
-        ? ok('NOTIFY_WEBHOOK_URL', `${hostOf(NOTIFY_WEBHOOK_URL)} may be called`)
-        : failed(
-            'NOTIFY_WEBHOOK_URL',
-            `${hostOf(NOTIFY_WEBHOOK_URL)} must not be called: ${gateway}`,
-            'use https and a public address, or add the host to ALLOW_PRIVATE_HOSTS',
-          ),
+    ...examineReceiver(env, 'NOTIFY_WEBHOOK_URL'),
+    ...examineReceiver(env, 'ATTENTION_WEBHOOK_URL'),
   ];
+}
+
+type Receiver = 'STATUS_WEBHOOK_URL' | 'NOTIFY_WEBHOOK_URL' | 'ATTENTION_WEBHOOK_URL';
+
+/** Checks that the URL of a receiver of our webhooks may be called. It sends none. */
+export function examineReceiver(env: NodeJS.ProcessEnv, name: Receiver): Check[] {
+  const { [name]: url, ALLOW_PRIVATE_HOSTS } = readConfigOf(env, name, 'ALLOW_PRIVATE_HOSTS');
+  if (url === undefined) return [ok(name, 'unset: no webhook is sent')];
+  const why = refuseUrl(new URL(url), ALLOW_PRIVATE_HOSTS);
+  if (why === undefined) return [ok(name, `${hostOf(url)} may be called`)];
+  const toDo = 'use https and a public address, or add the host to ALLOW_PRIVATE_HOSTS';
+  return [failed(name, `${hostOf(url)} must not be called: ${why}`, toDo)];
 }
 
 async function askMailServer(url: string): Promise<Check> {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { hasOperators, type Config } from '../config/config.ts';
+import { hasOperators, isPushed, type Config } from '../config/config.ts';
+import { describeWays } from '../config/describe-ways.ts';
 import type { Registry } from '../core/domain/provider.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
 import { loadUndici } from '../core/egress/guarded-fetch.ts';
@@ -56,6 +57,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
   const most = mostConnections(isFollowed(config) ? config.FOLLOW_STREAMS_MAX : 0);
   const connections = boundConnections(most.connections, log);
   for (const { name, found, toDo } of findWeakVariables(config)) log.warn(`${name}: ${found}; ${toDo}`);
+  log.info(describeWays(config));
   let isForwarded = false;
   const onForwarded = (): void => {
     if (!isForwarded) log.warn(`requests came by a proxy that is not trusted; ${NAME_PROXIES}`);
@@ -88,7 +90,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
     isForwarded: () => isForwarded,
   });
   const outside = {
-    push: orders.push,
+    push: isPushed(config) ? orders.push : undefined,
     signal: orders.signal,
     webhook: webhooks.endpoint,
     follow: live.members?.endpoint,

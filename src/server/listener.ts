@@ -46,7 +46,8 @@ export type Endpoints = {
    */
   outside?:
     | {
-        push: Omit<PushDeps, 'authenticate'>;
+        /** Undefined if Pub/Sub does not push. */
+        push: Omit<PushDeps, 'authenticate'> | undefined;
         signal: Omit<SignalDeps, 'authenticate'>;
         webhook: Omit<WebhookDeps, 'authenticate'>;
         follow?: Omit<FollowDeps, 'authenticate'> | undefined;
@@ -136,10 +137,10 @@ export function addEndpoints(
 ): void {
   void app.register(health, { readiness });
   if (outside !== undefined) {
-    void app.register(pubsubPush, { ...outside.push, authenticate });
+    const { push, follow, availability, answers } = outside;
+    if (push !== undefined) void app.register(pubsubPush, { ...push, authenticate });
     void app.register(signalRoutes, { ...outside.signal, authenticate });
     void app.register(webhookRoutes, { ...outside.webhook, authenticate });
-    const { follow, availability, answers } = outside;
     if (answers !== undefined) {
       void app.register(async (scope) => {
         const { answerRoutes } = await import('../http/answer-routes.ts');

@@ -55,6 +55,10 @@ function schemaLeaves({ properties = {} }: Schema, at: string[] = []): string[] 
 describe("the schema of the chart's values", () => {
   const inValues = leavesOf(values).sort();
 
+  it('accepts values without Google', () => {
+    expect(refuses({ config: { GOOGLE_CLOUD_PROJECT: null, PUSH_SERVICE_ACCOUNT: null } })).toEqual([]);
+  });
+
   it('accepts the documented values', () => {
     for (const each of [documentedValues(), FULL_VALUES]) {
       accepts(merge(values, each));
@@ -69,6 +73,12 @@ describe("the schema of the chart's values", () => {
     ['a variable that the service does not have', { config: { POOLSIZE: 5 } }, ['/config additionalProperties']],
     ['a secret among the variables', { config: { DATABASE_URL: 'x' } }, ['/config additionalProperties']],
     ['a port, which the chart sets', { config: { PORT: 1 } }, ['/config additionalProperties']],
+    [
+      "Google's project without the account of its pushes",
+      { config: { PUSH_SERVICE_ACCOUNT: null } },
+      ['/config dependencies'],
+    ],
+    ['an account of pushes without a project', { config: { GOOGLE_CLOUD_PROJECT: null } }, ['/config dependencies']],
     ['no PUBLIC_URL', { config: { PUBLIC_URL: null } }, ['/config required']],
     [
       'a URL with a path, which no route would have',

@@ -11,7 +11,7 @@ import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { buildProgram } from '../../src/cli/program.ts';
-import { CONFIG_NAMES, SECRETS, readConfig, readConfigOf } from '../../src/config/config.ts';
+import { CONFIG_NAMES, SECRETS, isPushed, readConfig, readConfigOf } from '../../src/config/config.ts';
 import { COMPOSE, readCompose, readDotEnv, type Service } from '../support/read-compose.ts';
 import { read } from '../support/read-project.ts';
 
@@ -20,13 +20,17 @@ const caddyfile = read('deploy/compose/Caddyfile');
 const { version } = JSON.parse(read('package.json')) as { version: string };
 
 /** .env as docs/deploy.md makes it. */
-const env: Record<string, string> = { ...makeEnv(), ORDER_API_URL: 'https://orders.example.com/graphql' };
+const env: Record<string, string> = {
+  ...makeEnv(),
+  ORDER_API_URL: 'https://orders.example.com/graphql',
+  STATUS_WEBHOOK_URL: 'http://host.docker.internal:3000/',
+};
 const compose = readCompose(env);
 const services = Object.entries(compose.services);
 const serviceOf = (name: string): Service => compose.services[name] ?? {};
 /** The services of our image, and what else they may have: our variables are those of the configuration. */
-const OURS = ['expediter-1', 'expediter-2', 'migrate', 'push-signals'];
-const OF_GOOGLES_LIBRARIES = ['GOOGLE_APPLICATION_CREDENTIALS', 'METADATA_SERVER_DETECTION'];
+const OURS = ['expediter-1', 'expediter-2', 'migrate'];
+const OF_GOOGLES_LIBRARIES = ['GOOGLE_APPLICATION_CREDENTIALS'];
 
 function makeEnv(): Record<string, string> {
   const block = /^```sh\n(cd deploy\/compose\n[^]*?)^```$/m.exec(read('docs/deploy.md'))?.[1] ?? 'exit 1';
@@ -72,8 +76,7 @@ describe('the variables of compose.yaml', () => {
     const text = read('deploy/compose/compose.yaml').replaceAll(/^ *#.*$/gm, '');
     const used = new Set([...text.matchAll(/(?<!\$)\$\{(\w+)/g)].map(([, name]) => name));
     const written = new Set([...example.matchAll(/^(?:# )?([A-Z_]+)=/gm)].map(([, name]) => name));
-    // The profiles are for Compose itself.
-    expect(written).toEqual(new Set([...used, 'COMPOSE_PROFILES']));
+    expect(written).toEqual(used);
   });
 
   it.each(['SETTINGS_KEY', 'OWNER_PASSWORD', 'SERVICE_PASSWORD', 'GRAFANA_PASSWORD'])(
@@ -116,9 +119,7 @@ describe('the variables of compose.yaml', () => {
     }
     expect(serviceOf('expediter-1').environment).toMatchObject({
       PUBLIC_URL: 'https://localhost',
-      PUSH_AUDIENCE: 'https://localhost/pubsub/push',
       CONSOLE_URL: 'https://localhost:8443',
-      PUSH_JWKS_URL: 'http://push-signals:8086/',
     });
     const { environment: migrate = {} } = serviceOf('migrate');
     expect(Object.keys(migrate)).toEqual(['DATABASE_URL', 'OWNER_DATABASE_URL']);
@@ -126,27 +127,28 @@ describe('the variables of compose.yaml', () => {
     expect(migrate['DATABASE_URL']).toBe(serviceOf('expediter-1').environment?.['DATABASE_URL']);
   });
 
-  it("without the lines of the emulator make the service use Google's Pub/Sub", () => {
-    const { COMPOSE_PROFILES, PUBSUB_EMULATOR_HOST, ...google } = env;
-    expect([COMPOSE_PROFILES, PUBSUB_EMULATOR_HOST]).toEqual(['emulator', 'pubsub:8085']);
-    const config = readConfig(readCompose(google).services['expediter-1']?.environment ?? {});
-    expect(config.PUBSUB_EMULATOR_HOST).toBeUndefined();
-    expect(config.PUSH_JWKS_URL).toBe('https://www.googleapis.com/oauth2/v3/certs');
-    const withEmulator = services.filter(([, { profiles }]) => profiles?.includes('emulator')).map(([name]) => name);
-    expect(withEmulator).toEqual(['pubsub', 'push-signals']);
-    for (const [name, { depends_on: needs = {} }] of services.filter(([, each]) => !each.profiles)) {
-      for (const each of withEmulator) expect(needs[each]?.required ?? false, name).toBe(false);
-    }
+  it('send statuses by webhook, with a new secret, and need no Google', () => {
+    const config = readConfig(serviceOf('expediter-1').environment ?? {});
+    expect(config).toMatchObject({
+      STATUS_WEBHOOK_URL: env['STATUS_WEBHOOK_URL'],
+      STATUS_WEBHOOK_SECRET: [expect.stringMatching(/^whsec_.{44}$/)],
+    });
+    expect(config.GOOGLE_CLOUD_PROJECT).toBeUndefined();
+    expect(isPushed(config)).toBe(false);
+    const [host = ''] = serviceOf('expediter-1').extra_hosts?.[0]?.split(':') ?? [];
+    expect(example).toContain(host);
+    const neither = readCompose({ ...env, STATUS_WEBHOOK_URL: '' }).services['expediter-1']?.environment ?? {};
+    expect(() => readConfig(neither)).toThrow('is unset, and so is STATUS_WEBHOOK_URL');
+  });
+
+  it("make the service use Google's Pub/Sub with the lines of it, which name what set-up.sh makes", () => {
+    const google = readDotEnv(example.replaceAll(/^# (?=[A-Z_]+=)/gm, ''));
+    const given = readCompose({ ...env, ...google, ...env }).services['expediter-1']?.environment ?? {};
+    expect(readConfig(given)).toMatchObject({ PUSH_AUDIENCE: 'https://localhost/pubsub/push', PUSH_AUTH: 'oidc' });
     const script = read('deploy/google-cloud/set-up.sh');
-    const push = read('deploy/compose/push-signals.ts');
-    for (const name of ['order-placed', 'expediter-orders']) {
-      expect(script).toContain(name);
-      expect(push).toContain(`'${name}'`);
-    }
     for (const name of ['STATUS_TOPIC', 'KITCHEN_TOPIC', 'ATTENTION_TOPIC', 'SPILL_TOPIC']) {
-      expect(script, name).toContain(env[name]);
-      expect(push).toContain(`'${name}'`);
-      for (const each of ['expediter-1', 'push-signals']) expect(serviceOf(each).environment?.[name]).toBe(env[name]);
+      expect(script, name).toContain(google[name]);
+      expect(given[name]).toBe(google[name]);
     }
   });
 });
@@ -176,8 +178,8 @@ describe.each(services)('%s', (name, service) => {
     expect(mebibytes(service.deploy?.resources.limits.memory)).toBeGreaterThanOrEqual(256);
   });
 
-  it('has no extra rights, and a read-only root unless it is the emulator', () => {
-    expect(service.read_only).toBe(name !== 'pubsub');
+  it('has no extra rights, and a read-only root', () => {
+    expect(service.read_only).toBe(true);
     expect(service.cap_drop).toEqual(['ALL']);
     expect(service.cap_add).toEqual(name === 'caddy' ? ['NET_BIND_SERVICE'] : undefined);
     expect(service.security_opt).toEqual(['no-new-privileges:true']);
@@ -235,7 +237,6 @@ describe('the service', () => {
     expect(caddyfile).toContain(`{$OPERATOR_UPSTREAMS:expediter-1:${port} expediter-2:${port}}`);
     expect(healthcheck?.test.at(-1)).toContain(`http://127.0.0.1:${config.PORT}/readyz`);
     expect(caddyfile).toMatch(/^\thealth_uri \/readyz$/m);
-    expect(serviceOf('push-signals').environment?.['PUSH_URL']).toBe(`http://expediter:${config.PORT}/pubsub/push`);
     for (const nth of [1, 2]) {
       const networks = serviceOf(`expediter-${nth}`).networks as Record<string, { aliases?: string[] }>;
       expect(networks['inside']?.aliases).toEqual([`expediter-${nth}.internal`, 'expediter']);
@@ -297,7 +298,6 @@ describe('the public side', () => {
       'caddy 127.0.0.1:8443:8443',
       'prometheus 127.0.0.1:9090:9090',
       'grafana 127.0.0.1:3000:3000',
-      'pubsub 127.0.0.1:8085:8085',
     ]);
   });
 

@@ -8,6 +8,8 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MIGRATIONS, migrationsIn } from '../../src/database/check-schema.ts';
 import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.ts';
+import { NotSent } from '../../src/core/egress/post-signed.ts';
+import { resumeEndpoint, statusEndpoint } from '../../src/core/live/status-endpoint.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
 import { examine } from '../../src/diagnostics/doctor.ts';
@@ -826,6 +828,58 @@ describe('doctor on pushes', () => {
       failed('PUSH_JWKS_URL', /no service listens there/),
     ]);
     expect(await wrong('push', { PUSH_AUTH: 'off' })).toEqual([warning('PUSH_JWKS_URL', /PUSH_AUTH is "off"/)]);
+  });
+
+  it('does not ask for keys of pushes if nothing is pushed', async () => {
+    const change = { GOOGLE_CLOUD_PROJECT: '', PUSH_AUDIENCE: '', PUSH_SERVICE_ACCOUNT: '', PUSH_JWKS_URL: nobody };
+    expect(await wrong('push', change)).toEqual([]);
+  });
+});
+
+describe('doctor on live messages', () => {
+  const url = 'https://orders.example.com/?key=hunter2';
+  const own = { STATUS_WEBHOOK_URL: url, STATUS_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 's').toString('base64')}` };
+
+  it('names the ways in and out that are on', async () => {
+    const waysOf = async (change: Record<string, string>): Promise<string | undefined> =>
+      (await examine({ ...env, ...change }, ['live'])).find(({ check }) => check === 'ways')?.found;
+    expect(await waysOf({})).toMatch(
+      /^signals come by Pub\/Sub pushes and POST \/signal; statuses leave by the topic order/,
+    );
+    const none = { GOOGLE_CLOUD_PROJECT: '', PUSH_AUDIENCE: '', PUSH_SERVICE_ACCOUNT: '', SPILL_TOPIC: '' };
+    expect(await waysOf({ ...own, ...none })).toMatch(
+      /by POST \/signal; statuses leave by STATUS_WEBHOOK_URL; there is no spill: while Postgres is away, a webhook gets 500/,
+    );
+  });
+
+  it.each(['STATUS_WEBHOOK_URL', 'ATTENTION_WEBHOOK_URL'] as const)('fails if %s may not be called', async (name) => {
+    const change = { [name]: 'http://10.0.0.1/?key=hunter2' };
+    const part = name === 'STATUS_WEBHOOK_URL' ? 'live' : 'notify';
+    expect(await wrong(part, change)).toEqual([
+      failed(name, /^10\.0\.0\.1 must not be called: private/, /ALLOW_PRIVATE_HOSTS/),
+    ]);
+    expect(await wrong(part, { ...change, ALLOW_PRIVATE_HOSTS: '10.0.0.0/8' })).toEqual([]);
+  });
+
+  it('warns if the receiver fails, and fails with what to do if it is stopped', async () => {
+    expect(await wrong('live', own)).toEqual([]);
+    const endpoint = statusEndpoint({ pool: system.pool, url, log: { error() {} } });
+    await endpoint.failed(new NotSent('the receiver answered 503'));
+    expect(await wrong('live', own)).toEqual([
+      warning(
+        'receiver',
+        /^it fails since 20\S+Z?: the receiver answered 503; messages that wait: 0$/,
+        /after three days/,
+      ),
+    ]);
+    await endpoint.failed(new NotSent('the receiver says that its URL is gone (410)', { isFinal: true }));
+    expect(await wrong('live', own)).toEqual([
+      failed('receiver', /^it is stopped since 20\S+: the receiver says .* \(410\); /, /: expediter live resume$/),
+    ]);
+    // Another URL has no past.
+    expect(await wrong('live', { ...own, STATUS_WEBHOOK_URL: 'https://orders.example.com/new' })).toEqual([]);
+    await resumeEndpoint(system.pool);
+    expect(await wrong('live', own)).toEqual([]);
   });
 });
 

@@ -1,4 +1,5 @@
-import { pino } from 'pino';
+import { randomBytes } from 'node:crypto';
+import { pino, type Logger } from 'pino';
 import { expect, it } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { makeToken } from '../../src/core/domain/make-token.ts';
@@ -15,7 +16,8 @@ const env = {
   PORT: '0',
   DRAIN_DELAY_MS: '0',
 };
-const build = () => buildServer(readConfig(env), { registry: registryWith(), env, log: pino({ level: 'silent' }) });
+const build = (given: Record<string, string> = env, log: Logger = pino({ level: 'silent' })) =>
+  buildServer(readConfig(given), { registry: registryWith(), env: given, log });
 
 it('each component of the service stops before the components that it needs', async () => {
   const { parts, drain } = await build();
@@ -45,6 +47,53 @@ it('each component of the service stops before the components that it needs', as
     'database',
   ]);
   await drain();
+});
+
+/** The environment of a service whose statuses leave by webhook only. */
+const WITHOUT_GOOGLE = {
+  ...env,
+  GOOGLE_CLOUD_PROJECT: '',
+  PUSH_AUTH: '',
+  PUSH_AUDIENCE: '',
+  PUSH_SERVICE_ACCOUNT: '',
+  PUBLIC_URL: 'https://expediter.example.com',
+  STATUS_WEBHOOK_URL: 'https://orders.example.com/statuses',
+  STATUS_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+};
+
+it('the service has an endpoint for pushes only if Pub/Sub may push', async () => {
+  for (const [given, status] of [
+    [env, 204],
+    [WITHOUT_GOOGLE, 404],
+    [{ ...WITHOUT_GOOGLE, PUSH_AUDIENCE: 'a', PUSH_SERVICE_ACCOUNT: 'push@test.iam.gserviceaccount.com' }, 401],
+  ] as const) {
+    const { app, drain } = await build(given);
+    const answer = await app.inject({ method: 'POST', url: '/pubsub/push', payload: { message: {} } });
+    expect(answer.statusCode).toBe(status);
+    await drain();
+  }
+});
+
+it('one log line at the start names the ways in and out that are on, and says if the spill is off', async () => {
+  const linesOf = async (given: Record<string, string>): Promise<string[]> => {
+    const lines: string[] = [];
+    const { drain } = await build(given, pino({}, { write: (line: string) => void lines.push(line) }));
+    await drain();
+    return lines
+      .filter((line) => line.includes('signals come by'))
+      .map((line) => (JSON.parse(line) as { msg: string }).msg);
+  };
+  const off = 'there is no spill: while Postgres is away, a webhook gets 500, and is lost unless the POS repeats it';
+  expect(await linesOf(WITHOUT_GOOGLE)).toEqual([
+    `signals come by POST /signal; statuses leave by STATUS_WEBHOOK_URL; ${off}`,
+  ]);
+  const { GOOGLE_CLOUD_PROJECT } = env;
+  const all = { ...WITHOUT_GOOGLE, PUSH_AUTH: 'off', GOOGLE_CLOUD_PROJECT, SPILL_TOPIC: 'spill' };
+  const follow = { FOLLOW_TOKEN_KEYS: 'https://orders.example.com/jwks.json', FOLLOW_TOKEN_AUDIENCE: 'a' };
+  expect(await linesOf({ ...all, ...follow })).toEqual([
+    'signals come by Pub/Sub pushes and POST /signal; statuses leave by the topic order-status and STATUS_WEBHOOK_URL; ' +
+      'members follow orders by GET /follow; while Postgres is away, webhooks wait in the topic spill',
+  ]);
 });
 
 it('before Postgres is reachable the service is not ready, answers webhooks with 500, and can stop', async () => {

@@ -28,6 +28,7 @@ export type Service = {
   stop_grace_period?: string;
   ulimits?: { nofile: number };
   tmpfs?: string[];
+  extra_hosts?: string[];
   deploy?: { resources: { limits: { memory: string } } };
 };
 export type Compose = {
@@ -63,14 +64,15 @@ function interpolate(value: unknown, env: Record<string, string>): unknown {
 
 /** https://docs.docker.com/reference/compose-file/interpolation/, as far as compose.yaml uses it. */
 function replaceVariables(text: string, env: Record<string, string>): string {
-  return text.replaceAll(/\$(?:\$|\{(\w+)(?::([-?+])([^}]*))?\}|(\w+))?/g, (whole, name, how, word) => {
+  const replaced = (word: unknown): string => replaceVariables(String(word), env);
+  return text.replaceAll(/\$(?:\$|\{(\w+)(?::([-?+])((?:[^{}]|\{[^{}]*\})*))?\}|(\w+))?/g, (whole, name, how, word) => {
     if (whole === '$$') return '$';
     if (typeof name !== 'string') throw new Error(`"${whole}" in compose.yaml: write \${NAME}, or $$ for a dollar`);
     const set = env[name] ?? '';
-    if (how === '+') return set === '' ? '' : String(word);
+    if (how === '+') return set === '' ? '' : replaced(word);
     if (set !== '' || how === undefined) return set;
     if (how === '?') throw new Error(`required variable ${name} is missing a value: ${String(word)}`);
-    return String(word);
+    return replaced(word);
   });
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { CONFIG_NAMES, readConfig, readConfigOf } from '../../src/config/config.ts';
+import { CONFIG_NAMES, isPushed, readConfig, readConfigOf } from '../../src/config/config.ts';
 import { documentedValues, FULL_VALUES } from '../support/chart-values.ts';
 import { copyProject } from '../support/pack-package.ts';
 import {
@@ -69,7 +69,7 @@ it("the chart's manifests are valid for Kubernetes and its operators", async () 
 it('the chart without values fails, and names each that is missing', async () => {
   const { code, error } = await helm(['template', 'expediter', CHART]);
   expect(code).not.toBe(0);
-  for (const name of ['/image/repository', 'GOOGLE_CLOUD_PROJECT', 'ORDER_API_URL', 'PUBLIC_URL']) {
+  for (const name of ['/image/repository', 'ORDER_API_URL', 'PUBLIC_URL']) {
     expect(error).toContain(name);
   }
 });
@@ -105,6 +105,18 @@ it('the chart is valid without the autoscaler, the policy, the account, the owne
   const [migration] = (specOf(some, 'Job') as Workload).template.spec.containers;
   expect(migration.env?.map(({ name }) => name)).toEqual(['DATABASE_URL']);
   expect(JSON.stringify(find(some, 'ExternalSecret'))).not.toContain('OWNER_DATABASE_URL');
+});
+
+it('the chart without a project of Google asks for no push and no spill, and takes the receiver from the Secret', async () => {
+  const { GOOGLE_CLOUD_PROJECT: _, PUSH_SERVICE_ACCOUNT: __, ...config } = documented.config;
+  const [container] = deploymentOf(await render({ ...documented, config })).template.spec.containers;
+  const environment = environmentOf(container);
+  for (const name of ['PUSH_AUDIENCE', 'SPILL_TOPIC']) expect(environment).not.toHaveProperty(name);
+  const secret = container.env?.filter(({ name }) => name.startsWith('STATUS_WEBHOOK_'));
+  expect(secret?.map(({ name, valueFrom }) => valueFrom?.secretKeyRef?.key === name)).toEqual([true, true]);
+  const STATUS_WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, 's').toString('base64')}`;
+  const given = { STATUS_WEBHOOK_URL: 'https://orders.example.com/statuses', STATUS_WEBHOOK_SECRET };
+  expect(isPushed(readConfig({ ...environment, ...given }))).toBe(false);
 });
 
 it('two installations in one namespace have no manifest in common', async () => {

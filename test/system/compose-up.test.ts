@@ -3,6 +3,7 @@
  * image, and Debian's Caddy and Postgres. Only addresses and ports are others.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -18,7 +19,7 @@ import {
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
-import { PubSub } from '@google-cloud/pubsub';
+import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endWithUs } from '../../world/processes/end-with-us.ts';
 import { freePort } from '../../world/network/free-port.ts';
@@ -31,28 +32,33 @@ import { sampleOrder } from '../../world/platform/sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
 import { startPostgres, type Postgres } from '../../world/postgres/start-postgres.ts';
-import { startPubsub, type Pubsub } from '../../world/pubsub/start-pubsub.ts';
+import { readBody, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
 import { statusWebhook } from '../../world/pos/status-webhook.ts';
 import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
 import { until } from '../../world/processes/until.ts';
 import { needsPostgres, needsTool } from './needs-tool.ts';
 
 const [PUBLIC_HOST, OPERATOR_HOST] = ['gateway.test', 'operators.test'];
+const STATUS_WEBHOOK_SECRET = `whsec_${randomBytes(32).toString('base64')}`;
 const OPERATOR_TOKEN = 'ac0d22bc1f198e4c4a49a206894204f065863ef50ed961eb26eeb264654010ba';
 
 let folder: string;
 let postgres: Postgres;
-let pubsub: Pubsub;
+/** The receiver of statuses. */
+let receiver: HttpServer;
+/** The statuses that it got with a right signature. */
+const statuses: { serviceOrderId: string; status: string | null }[] = [];
 let platform: OrderingPlatform;
 let pos: Pos;
 let caddy: Running;
-let pusher: Running;
 /** The environment of a service of compose.yaml, with addresses of this machine. */
 let environmentOf: (service: string) => Record<string, string>;
-let ports: Record<'http' | 'https' | 'operators' | 'admin' | 'push' | 'first' | 'second', number>;
+let ports: Record<'http' | 'https' | 'operators' | 'admin' | 'first' | 'second', number>;
 let [first, second] = [undefined, undefined] as (ReturnType<typeof spawnMain> | undefined)[];
 /** The path and query of the location's webhook. */
 let webhook: string;
+/** The path and query by which the platform signals orders. */
+let signals: string;
 const running: ChildProcess[] = [];
 
 type Running = { child: ChildProcess; output: () => string };
@@ -131,19 +137,10 @@ const upsOf = (port: number): number =>
     .split('\n')
     .filter((line) => line.includes('"host is up"') && line.includes(`:${port}"`)).length;
 
-async function signal(serviceOrderId: string): Promise<void> {
-  const order = sampleOrder({ serviceOrderId });
-  platform.orders.set(serviceOrderId, order);
-  const projectId = environmentOf('push-signals')['GOOGLE_CLOUD_PROJECT'] ?? '';
-  const client = new PubSub({ projectId, apiEndpoint: pubsub.host, emulatorMode: true });
-  await client.topic('order-placed').publishMessage({ attributes: { orderId: serviceOrderId } });
-  await client.close();
-}
-
 beforeAll(async () => {
   for (const tool of ['caddy', 'runuser']) needsTool(tool, tool === 'runuser' ? 'util-linux' : tool);
   const bin = needsPostgres().at(-1) ?? '';
-  const names = ['http', 'https', 'operators', 'admin', 'push', 'first', 'second', 'firstOperators', 'secondOperators'];
+  const names = ['http', 'https', 'operators', 'admin', 'first', 'second', 'firstOperators', 'secondOperators'];
   const free = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await freePort()] as const)));
   ports = free as typeof ports;
   folder = mkdtempSync(join(sharedTmpdir(unprivilegedUser()), 'compose-'));
@@ -151,7 +148,17 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'dumps'));
   chmodSync(join(folder, 'dumps'), 0o777);
   cpSync(join(COMPOSE, 'postgres'), join(folder, 'postgres'), { recursive: true });
-  [platform, pos, pubsub] = await Promise.all([startOrderingPlatform(), startPos(), startPubsub()]);
+  const verifier = new Webhook(STATUS_WEBHOOK_SECRET);
+  [platform, pos, receiver] = await Promise.all([
+    startOrderingPlatform(),
+    startPos(),
+    serveHttp(async (asked, response) => {
+      const event = verifier.verify(await readBody(asked), asked.headers as Record<string, string>);
+      const { data } = event as { data: (typeof statuses)[number] };
+      statuses.push(data);
+      response.writeHead(204).end();
+    }),
+  ]);
   postgres = await startPostgres({
     binaries: { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') },
     settings: {
@@ -168,6 +175,9 @@ beforeAll(async () => {
     OPERATOR_HOST,
     OPERATOR_TOKEN,
     ORDER_API_URL: platform.url,
+    STATUS_WEBHOOK_URL: receiver.url,
+    STATUS_WEBHOOK_SECRET,
+    ALLOW_PRIVATE_HOSTS: '127.0.0.1',
     SETTINGS_KEY: `test:${Buffer.alloc(32, 'k').toString('base64')}`,
     OWNER_PASSWORD: 'a'.repeat(64),
     SERVICE_PASSWORD: 'b'.repeat(64),
@@ -177,14 +187,9 @@ beforeAll(async () => {
     const nth = name === 'expediter-2' ? 'second' : 'first';
     const here: Record<string, string> = {
       HOST: '127.0.0.1',
-      PORT: String(name === 'push-signals' ? free['push'] : free[nth]),
+      PORT: String(free[nth]),
       OPERATOR_PORT: String(free[`${nth}Operators`]),
-      PUBSUB_EMULATOR_HOST: pubsub.host,
-      PUSH_JWKS_URL: `http://127.0.0.1:${free['push']}/`,
-      PUSH_URL: `http://127.0.0.1:${free['first']}/pubsub/push`,
       TRUSTED_PROXIES: '127.0.0.1',
-      // Of .env.expediter.
-      ALLOW_PRIVATE_HOSTS: '127.0.0.1',
     };
     const written = Object.entries(services[name]?.environment ?? {}).map(([variable, value]): [string, string] => [
       variable,
@@ -198,8 +203,6 @@ beforeAll(async () => {
   expect(roles, roles.error).toMatchObject({ code: 0 });
   const migrated = await runToEnd(CLI, environmentOf('migrate'), services['migrate']?.command?.slice(1) ?? []);
   expect(migrated, migrated.error).toMatchObject({ code: 0 });
-  const { command = [] } = services['push-signals'] ?? {};
-  pusher = run(process.execPath, [join(COMPOSE, command[1] ?? '')], environmentOf('push-signals'));
   [first, second] = await Promise.all([startProcess(1), startProcess(2)]);
 
   caddy = run('caddy', ['run', '--config', join(COMPOSE, 'Caddyfile'), '--adapter', 'caddyfile'], {
@@ -246,31 +249,25 @@ beforeAll(async () => {
   const { url = '' } = issued ?? {};
   expect(url).toMatch(`https://${PUBLIC_HOST}/webhook/standard/club-1?token=`);
   webhook = url.slice(`https://${PUBLIC_HOST}`.length);
+  const { out } = await expediter(['signal-token', 'issue', '--label', 'platform', '--json']);
+  signals = (JSON.parse(out) as { url: string }).url.slice(`https://${PUBLIC_HOST}`.length);
+  expect(signals).toMatch(/^\/signal\?token=/);
 });
 
 afterAll(async () => {
   for (const child of running) child.kill('SIGKILL');
-  await Promise.all([postgres?.stop(), platform?.stop(), pos?.stop(), pubsub?.stop()]);
+  await Promise.all([postgres?.stop(), platform?.stop(), pos?.stop(), receiver?.stop()]);
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
 
 describe('an installation by compose.yaml', () => {
-  it('places an order whose signal was published to the emulator, and publishes its status', async () => {
-    await signal('order-1');
+  it('places an order that the platform signals by HTTP, and sends its statuses to the receiver in order', async () => {
+    platform.orders.set('order-1', sampleOrder({ serviceOrderId: 'order-1' }));
+    expect(await atPublic(signals, { method: 'POST', body: { orderId: 'order-1' } })).toMatchObject({ status: 204 });
     await until(() => pos.tickets.some(({ serviceOrderId }) => serviceOrderId === 'order-1'));
     expect(await atPublic(webhook, report('order-1'))).toMatchObject({ status: 200 });
-    const statuses = (): unknown[] =>
-      pubsub.published('order-status').map(({ data }) => (JSON.parse(data.toString()) as { status: unknown }).status);
-    await until(() => statuses().includes('ready'));
-  });
-
-  it('places orders again after the emulator has lost everything', async () => {
-    const port = Number(pubsub.host.split(':')[1]);
-    await pubsub.stop();
-    pubsub = await until(() => startPubsub({ port }).catch(() => undefined));
-    await until(() => pusher.output().split('subscriptions exist').length > 2);
-    await signal('order-2');
-    await until(() => pos.tickets.some(({ serviceOrderId }) => serviceOrderId === 'order-2'));
+    await until(() => statuses.some(({ status }) => status === 'ready'));
+    expect(statuses).toMatchObject(statuses.map((_, nth) => ({ serviceOrderId: 'order-1', sequence: nth + 1 })));
   });
 
   it('passes `expediter doctor`, except for the public URL of this test', async () => {
@@ -303,7 +300,9 @@ describe('Caddy', () => {
   it('forwards only the public paths from the public host', async () => {
     expect((await atPublic(webhook, report('unknown'))).status).toBe(200);
     expect((await atPublic('/webhook/standard/club-1?token=wrong', report('unknown'))).status).toBe(401);
-    expect((await atPublic('/pubsub/push', { method: 'POST', body: {} })).status).toBe(401);
+    expect((await atPublic('/signal?token=wrong', { method: 'POST', body: {} })).status).toBe(401);
+    // Nothing is pushed here.
+    expect((await atPublic('/pubsub/push', { method: 'POST', body: {} })).status).toBe(404);
     const authorization = `Bearer ${OPERATOR_TOKEN}`;
     const paths = ['/', '/console/', '/v1/orders', '/metrics', '/healthz', '/openapi.json', '/webhook/../v1/orders'];
     for (const path of paths) {

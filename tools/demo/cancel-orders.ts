@@ -1,10 +1,10 @@
-import type { Topic } from '@google-cloud/pubsub';
 import type { MemberState } from '../../src/core/domain/lifecycle.ts';
 import type { Simulator } from '../../world/pos/simulator.ts';
 import type { OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
 import type { Live } from './follow-live.ts';
+import type { Doors } from './doors.ts';
 import type { Timeline } from './journey-lines.ts';
-import { signal as signalOrder, type PlaceOrder } from './place-orders.ts';
+import type { PlaceOrder } from './place-orders.ts';
 
 /** An order that its member cancelled. */
 export type Cancelled = {
@@ -28,7 +28,7 @@ const EXPECTED = [
  */
 export async function cancelOrders(about: {
   platform: OrderingPlatform;
-  topic: Topic;
+  signalOrder: Doors['signalOrder'];
   place: PlaceOrder;
   live: Live;
   pos: Simulator;
@@ -41,7 +41,7 @@ export async function cancelOrders(about: {
     const cancelledAt = new Date().toISOString();
     platform.orders.set(orderId, { ...(platform.orders.get(orderId) as object), cancelledAt });
     timeline.print(orderId, 'platform', 'the member cancels the order: signals it again');
-    await signalOrder(about.topic, orderId);
+    await about.signalOrder(orderId);
   };
 
   const isTried = Promise.withResolvers<void>();

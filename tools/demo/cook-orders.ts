@@ -33,7 +33,12 @@ export function cookOrders(about: {
     if (signal.aborted) return false;
     answers.push(answer);
     const deliveryId = deliveryIdIn(answer);
-    const said = [answer.status || 'no answer', outcomeIn(answer.body), deliveryId && `(${deliveryId})`];
+    const said = [
+      answer.status || 'no answer',
+      outcomeIn(answer.body),
+      deliveryId && `(${deliveryId})`,
+      repeatsIn(answer),
+    ];
     const good = answer.status === 200;
     timeline.print(
       ticket.serviceOrderId,
@@ -78,6 +83,10 @@ export function cookOrders(about: {
 export function deliveryIdIn({ body }: WebhookAnswer): string | undefined {
   const deliveryId = (body as { deliveryId?: unknown } | null)?.deliveryId;
   return typeof deliveryId === 'string' ? deliveryId : undefined;
+}
+
+function repeatsIn({ attempts = 1 }: WebhookAnswer): string {
+  return attempts === 1 ? '' : `at attempt ${attempts}`;
 }
 
 function outcomeIn(body: unknown): string {

@@ -117,6 +117,7 @@ async function show(
     pos: options.pos,
     watch,
     own: options.own,
+    withoutGoogle: options.withoutGoogle,
     env: process.env,
     endings: about.ends,
     timeline: lines,
@@ -137,7 +138,7 @@ async function show(
     const problem = await demo.problemOf(journey.serviceOrderId);
     wrong.push(problem === undefined ? broken : `${broken} (${problem})`);
   }
-  const broken = result.outage && checkOutage(result.outage);
+  const broken = result.outage && checkOutage(result.outage, !options.withoutGoogle);
   if (broken !== undefined) wrong.push(broken);
   if (options.cancel && wrong.length === 0) {
     print('\nMembers cancel three orders: one before it is sent, one after, and one when it is too late\n');
@@ -152,7 +153,7 @@ async function show(
   if (wrong.length > 0) {
     const silent = result.orders.every((journey) => journey.memberStates.length === 0);
     const hint =
-      silent && process.env['PUBSUB_EMULATOR_HOST']
+      silent && process.env['PUBSUB_EMULATOR_HOST'] && !options.withoutGoogle
         ? ` Can the emulator reach ${demo.serviceUrl}? An emulator in a container cannot.`
         : '';
     throw new Error(`${wrong.join('; ')}.${hint} The service's log is in ${demo.logFile}`);
@@ -185,8 +186,10 @@ function printResult(print: (line: string) => void, result: Result): void {
     if (expected !== undefined) print(`Order ${serviceOrderId} ${ENDED_AS[expected]}.`);
   }
   if (result.outage !== undefined) {
-    const { accepted, seconds } = result.outage;
-    print(`Postgres was down for ${seconds} s. ${accepted} webhooks were accepted meanwhile, and none was lost.`);
+    const { accepted, repeated, seconds } = result.outage;
+    const meanwhile =
+      accepted > 0 ? `${accepted} webhooks were accepted` : `${repeated} webhooks got 500, and the POS repeated them`;
+    print(`Postgres was down for ${seconds} s. Meanwhile ${meanwhile}. None was lost.`);
   }
   if (result.cancelled !== undefined) {
     print('The first order was never sent. The POS cancelled the second, and refused to cancel the third.');
@@ -217,8 +220,7 @@ ${busy === undefined ? tracked : guests(busy)}Place another:  curl -X POST '${de
 Command line:   . ${demo.shell}   (${inShell(demo)})
 The kitchen:    ${demo.kitchenUrl}/
 The service:    ${demo.serviceUrl}/readyz
-Status topic:   ${demo.topic}
-                (docs/connect-your-platform.md#5-the-topic shows how to read it)
+${demo.howToRead}
 Ctrl-C ends everything. The data stays in ${dir}
 `);
 }

@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
-import type { Message, Subscription } from '@google-cloud/pubsub';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { terminalText } from '../../src/observe/terminal-text.ts';
+import type { Doors } from './doors.ts';
 import type { Timeline } from './journey-lines.ts';
 
-/** What a member's client learns from the status topic. */
+/** What a member's client learns from the statuses. */
 export type Live = {
   /** An order's messages in the order of arrival, without repeats. */
   messagesOf(serviceOrderId: string): readonly LiveMessage[];
@@ -19,19 +19,16 @@ export type Live = {
 
 const ENDS = new Set(['completed', 'failed', 'cancelled']);
 
-export function followLive(about: {
-  subscription: Subscription;
+export async function followLive(about: {
+  doors: Pick<Doors, 'readStatuses'>;
   timeline: Timeline;
   onError: (error: Error) => void;
-}): Live {
-  const { subscription, timeline } = about;
+}): Promise<Live> {
+  const { doors, timeline } = about;
   const orders = new Map<string, LiveMessage[]>();
   const news = new EventEmitter().setMaxListeners(0);
 
-  const receive = (received: Message): void => {
-    received.ack();
-    if (received.attributes['type'] !== 'orderStatusChanged') return;
-    const message = JSON.parse(received.data.toString()) as LiveMessage;
+  const receive = (message: LiveMessage): void => {
     const { serviceOrderId, sequence, memberState, cancellation, reason } = message;
     const known = orders.get(serviceOrderId) ?? [];
     orders.set(serviceOrderId, known);
@@ -43,8 +40,7 @@ export function followLive(about: {
     timeline.print(serviceOrderId, 'member', `live ${sequence}  ${what}`);
     news.emit(serviceOrderId);
   };
-  subscription.on('message', receive);
-  subscription.on('error', about.onError);
+  const stop = await doors.readStatuses(receive, about.onError);
 
   const heard: Live['heard'] = (id, isIt, signal) =>
     new Promise((resolve, reject) => {
@@ -66,9 +62,6 @@ export function followLive(about: {
     heard,
     sent: (id, signal) => heard(id, ({ memberState }) => memberState !== 'placed', signal),
     ended: (id, signal) => heard(id, ({ status }) => status !== null && ENDS.has(status), signal),
-    async stop() {
-      subscription.removeListener('message', receive);
-      await subscription.close();
-    },
+    stop,
   };
 }

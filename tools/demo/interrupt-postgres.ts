@@ -9,6 +9,8 @@ export type Outage = {
   seconds: number;
   /** The number of webhooks that were answered 200 `accepted`. */
   accepted: number;
+  /** The number of webhooks that the POS had to repeat, which it must do if there is no spill. */
+  repeated: number;
   /** How many of the accepted webhooks got each outcome when Postgres was back. */
   outcomes: Record<string, number>;
 };
@@ -39,19 +41,27 @@ export async function interruptPostgres(about: {
   timeline.printOfAll('Postgres', `is back after ${seconds} s`, 'good');
 
   return async () => {
-    const ids = answers
-      .slice(before)
-      .map(deliveryIdIn)
-      .filter((id) => id !== undefined);
+    const during = answers.slice(before);
+    const ids = during.map(deliveryIdIn).filter((id) => id !== undefined);
     const outcomes: Record<string, number> = {};
     const kept = ids.map((id) => until(() => outcomeOf(id)).catch(() => 'missing'));
     for (const outcome of await Promise.all(kept)) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-    return { seconds, accepted: ids.length, outcomes };
+    return {
+      seconds,
+      accepted: ids.length,
+      repeated: during.filter(({ attempts = 1 }) => attempts > 1).length,
+      outcomes,
+    };
   };
 }
 
 /** @returns a sentence that names the broken promise, or undefined */
-export function checkOutage({ accepted, outcomes }: Omit<Outage, 'seconds'>): string | undefined {
+export function checkOutage(
+  { accepted, repeated, outcomes }: Omit<Outage, 'seconds'>,
+  hasSpill: boolean,
+): string | undefined {
+  // The journeys show whether the last repeats were applied.
+  if (!hasSpill && accepted === 0 && repeated > 0) return undefined;
   if (accepted === 0) return 'no webhook arrived while Postgres was down';
   // A POS may repeat a status, or report something that is no status. A `stale` webhook means that the member was never
   // notified of its status.

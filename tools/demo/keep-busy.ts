@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Topic } from '@google-cloud/pubsub';
 import pg from 'pg';
 import { makeBusy } from '../../src/core/kitchens/settle-kitchens.ts';
 import { pauseLocation } from '../../src/core/kitchens/pause-location.ts';
 import { startStandard } from '../../world/pos/standard/start-standard.ts';
 import type { Ticket } from '../../world/pos/simulator.ts';
 import type { OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
-import { signal as signalOrder, writeDown } from './place-orders.ts';
+import type { Doors } from './doors.ts';
+import { writeDown } from './place-orders.ts';
 import { setUpLocation } from './set-up-location.ts';
 
 /** Locations where everything works. */
@@ -37,10 +37,10 @@ export async function keepBusy(about: {
   settingsKey: string;
   publicUrl: string;
   platform: OrderingPlatform;
-  topic: Topic;
+  signalOrder: Doors['signalOrder'];
   signal: AbortSignal;
 }): Promise<{ rightSettings: string; newestOrder: () => string; stop(): Promise<void> }> {
-  const { platform, topic, signal } = about;
+  const { platform, signalOrder, signal } = about;
   const pos = await startStandard({ hurry: HURRY });
   const old = await startStandard({ hurry: HURRY });
   const webhookUrls = new Map<string, string>();
@@ -58,7 +58,7 @@ export async function keepBusy(about: {
     const requestedAt = new Date(Date.now() + WANTED_IN_MS).toISOString();
     const serviceOrderId = writeDown(platform, { locationId, fulfillment: { type: 'pickup', requestedAt } });
     locationOf.set(serviceOrderId, locationId);
-    await signalOrder(topic, serviceOrderId);
+    await signalOrder(serviceOrderId);
     return serviceOrderId;
   };
   const { sign } = pos;

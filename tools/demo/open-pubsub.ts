@@ -1,22 +1,15 @@
-import { PubSub, type CreateSubscriptionOptions, type Subscription, type Topic } from '@google-cloud/pubsub';
+import {
+  PubSub,
+  type CreateSubscriptionOptions,
+  type Message,
+  type Subscription,
+  type Topic,
+} from '@google-cloud/pubsub';
 import { drainOf } from '../../src/pubsub/spill-topic.ts';
+import type { LiveMessage } from '../../src/core/domain/live-message.ts';
+import { PUSH_PATH } from '../../src/core/domain/paths.ts';
 import { startPubsub, type Pubsub } from '../../world/pubsub/start-pubsub.ts';
-
-export type OpenPubsub = {
-  /** A description for people. */
-  where: string;
-  /** Environment variables for the service. */
-  env: Record<string, string>;
-  /** The variables by which a Pub/Sub client finds the status topic. Without the last one Google's client warns. */
-  statusTopic: string;
-  orders: Topic;
-  /** Pushes messages of `orders` to the service from now on. */
-  pushOrdersTo(url: string): Promise<void>;
-  /** Subscribes to the status topic as a member's client. */
-  subscribeToStatus(): Promise<Subscription>;
-  /** Deletes what this run created, except the topics `orders` and `order-status`, which all runs share. */
-  stop(): Promise<void>;
-};
+import type { Doors } from './doors.ts';
 
 const ORDERS = 'orders';
 const STATUS = 'order-status';
@@ -29,13 +22,14 @@ const PATIENCE = { timeout: 5_000, retry: null };
 
 /**
  * Opens the topics at the given emulator, else at our stand-in, which signs its pushes as Google does. An emulator may
- * be shared, so each run has its own subscriptions, and its own spill, which only this run can decrypt.
+ * be shared, so each run has its own subscriptions, and its own spill, which only this run can decrypt. `stop` deletes
+ * what this run created, except the topics `orders` and `order-status`, which all runs share.
  */
 export async function openPubsub(about: {
   emulatorHost: string | undefined;
   project: string;
   run: string;
-}): Promise<OpenPubsub> {
+}): Promise<Doors> {
   const standIn = about.emulatorHost === undefined ? await startPubsub() : undefined;
   const host = standIn?.host ?? about.emulatorHost ?? '';
   const client = new PubSub({ projectId: about.project, apiEndpoint: host, emulatorMode: true });
@@ -75,9 +69,15 @@ export async function openPubsub(about: {
     await subscribe(spill, {}, drainOf(shortId(spill)));
     // For the reader of docs/connect-your-platform.md, since gcloud does not reach the stand-in.
     if (standIn !== undefined) await subscribe(status, { enableMessageOrdering: true }, 'app-orders');
+    // The variables by which a client finds the status topic. Without the last one Google's client warns.
+    const topic = `GOOGLE_CLOUD_PROJECT=${about.project} PUBSUB_EMULATOR_HOST=${host} METADATA_SERVER_DETECTION=none`;
     return {
-      statusTopic: `GOOGLE_CLOUD_PROJECT=${about.project} PUBSUB_EMULATOR_HOST=${host} METADATA_SERVER_DETECTION=none`,
-      where: standIn === undefined ? `PUBSUB_EMULATOR_HOST, ${host}` : `stand-in, gRPC at ${host}`,
+      parts: [
+        ['Pub/Sub', standIn === undefined ? `PUBSUB_EMULATOR_HOST, ${host}` : `stand-in, gRPC at ${host}`],
+        ['Topic', `${topic}   (order-status)`],
+      ],
+      howToRead: `Status topic:   ${topic}
+                (docs/connect-your-platform.md#5-the-topic shows how to read it)`,
       env: {
         GOOGLE_CLOUD_PROJECT: about.project,
         PUBSUB_EMULATOR_HOST: host,
@@ -85,12 +85,28 @@ export async function openPubsub(about: {
         SPILL_TOPIC: shortId(spill),
         ...pushEnv(standIn),
       },
-      orders,
-      async pushOrdersTo(pushEndpoint) {
+      signalPath: PUSH_PATH,
+      async signalOrder(orderId) {
+        await orders.publishMessage({ json: { orderId }, attributes: { type: 'orderPlaced', orderId } });
+      },
+      async sendSignalsTo(pushEndpoint) {
         const oidcToken = { serviceAccountEmail: SERVICE_ACCOUNT, audience: AUDIENCE };
         await subscribe(orders, { pushEndpoint, oidcToken });
       },
-      subscribeToStatus: () => subscribe(status, { enableMessageOrdering: true }),
+      async readStatuses(take, onError) {
+        const subscription = await subscribe(status, { enableMessageOrdering: true });
+        const receive = (received: Message): void => {
+          received.ack();
+          if (received.attributes['type'] !== 'orderStatusChanged') return;
+          take(JSON.parse(received.data.toString()) as LiveMessage);
+        };
+        subscription.on('message', receive);
+        subscription.on('error', onError);
+        return async () => {
+          subscription.removeListener('message', receive);
+          await subscription.close();
+        };
+      },
       stop,
     };
   } catch (error) {

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Topic } from '@google-cloud/pubsub';
 import type { ListedOrder } from '../../src/core/orders/list-orders.ts';
 import type { ShownOrder } from '../../src/core/orders/show-order.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
@@ -7,10 +6,11 @@ import { signalOrderId } from '../../src/http/pubsub-push.ts';
 import { readBody, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
 import type { Simulator } from '../../world/pos/simulator.ts';
 import { fillMenu } from './fill-menu.ts';
+import type { Doors } from './doors.ts';
 import type { Timeline } from './journey-lines.ts';
 import { unless } from './keep-busy.ts';
 import type { OwnPlatform } from './own-platform.ts';
-import { signal as signalOrder, type PlacedOrder } from './place-orders.ts';
+import type { PlacedOrder } from './place-orders.ts';
 import { refuseEnded } from './take-orders.ts';
 
 /** Pause between two looks at the held orders. The service reads a held order again only every 30 s. */
@@ -21,7 +21,7 @@ export type OwnOrders = {
   /** Signals an order. @throws Error if it is over, or cannot be fetched */
   place(orderId: string): Promise<PlacedOrder>;
   webhookUrlOf(orderId: string): Promise<string>;
-  /** Takes the pushes for the service, and sends them on when the order's location has a POS. */
+  /** Takes the signals for the service, and sends them on when the order's location has a POS. */
   gate: HttpServer;
 };
 
@@ -32,9 +32,9 @@ export type OwnOrders = {
 export async function ownOrders(about: {
   own: OwnPlatform;
   pos: Simulator;
-  /** The topic of the signals, and the service's URL for them. */
-  topic: Topic;
-  pushUrl: string;
+  signalOrder: Doors['signalOrder'];
+  /** The service's URL for signals. */
+  signalUrl: string;
   /** Sets the location up, if it is not. @returns its webhook's URL */
   openLocation(locationId: string): Promise<string>;
   /** Reads a path of the operator API. */
@@ -46,7 +46,7 @@ export async function ownOrders(about: {
   timeline: Timeline;
   signal: AbortSignal;
 }): Promise<OwnOrders> {
-  const { own, pos, topic, timeline, show, signal } = about;
+  const { own, pos, signalOrder, timeline, show, signal } = about;
   const webhookUrls = new Map<string, string>();
   const known = new Set<string>();
   /** Orders whose signal is on its way from here to the gate. */
@@ -80,7 +80,13 @@ export async function ownOrders(about: {
     }
     const { authorization = '' } = request.headers;
     const headers = { authorization, 'content-type': 'application/json' };
-    const answer = await fetch(about.pushUrl, { method: 'POST', headers, body: new Uint8Array(body), signal });
+    const { search } = new URL(request.url ?? '/', 'http://gate');
+    const answer = await fetch(`${about.signalUrl}${search}`, {
+      method: 'POST',
+      headers,
+      body: new Uint8Array(body),
+      signal,
+    });
     response.writeHead(answer.status).end(await answer.text());
   });
 
@@ -102,7 +108,7 @@ export async function ownOrders(about: {
       const order = await prepare(orderId);
       announce(orderId, order);
       placing.add(orderId);
-      await signalOrder(topic, orderId);
+      await signalOrder(orderId);
       if (typeof order === 'string') return { serviceOrderId: orderId, fulfillment: null, expected: order };
       const { fulfillment, cancelledAt } = order;
       return {

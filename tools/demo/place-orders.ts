@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Topic } from '@google-cloud/pubsub';
 import type { FulfillmentType } from '../../src/core/domain/lifecycle.ts';
 import { sampleOrder, type SampleOptions } from '../../world/platform/sample-order.ts';
 import type { OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
+import type { Doors } from './doors.ts';
 import type { Timeline } from './journey-lines.ts';
 
 export type PlacedOrder = {
@@ -14,14 +14,14 @@ export type PlacedOrder = {
 };
 export type PlaceOrder = (fulfillment: FulfillmentType) => Promise<PlacedOrder>;
 
-/** Plays the ordering platform: stores an order for a member, and signals it on the topic. */
+/** Plays the ordering platform: stores an order for a member, and signals it. */
 export function placeOrders(about: {
   platform: OrderingPlatform;
-  topic: Topic;
+  signalOrder: Doors['signalOrder'];
   locationId: string;
   timeline: Timeline;
 }): PlaceOrder {
-  const { platform, topic, locationId, timeline } = about;
+  const { platform, signalOrder, locationId, timeline } = about;
   platform.answer = (serviceOrderId) => {
     timeline.print(serviceOrderId, 'platform', 'answers the GraphQL query for the order');
     return undefined;
@@ -31,7 +31,7 @@ export function placeOrders(about: {
     const placed = { serviceOrderId, fulfillment };
     timeline.begin(placed);
     timeline.print(serviceOrderId, 'platform', 'signals orderPlaced');
-    await signal(topic, serviceOrderId);
+    await signalOrder(serviceOrderId);
     return placed;
   };
 }
@@ -41,8 +41,4 @@ export function writeDown(platform: OrderingPlatform, order: SampleOptions): str
   const serviceOrderId = `order-${randomBytes(5).toString('hex')}`;
   platform.orders.set(serviceOrderId, sampleOrder({ ...order, serviceOrderId }));
   return serviceOrderId;
-}
-
-export async function signal(topic: Topic, orderId: string): Promise<void> {
-  await topic.publishMessage({ json: { orderId }, attributes: { type: 'orderPlaced', orderId } });
 }

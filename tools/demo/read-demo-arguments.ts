@@ -10,6 +10,8 @@ export type Arguments = {
   json: boolean;
   outage: boolean;
   cancel: boolean;
+  /** Signals by HTTP and statuses by webhook, in place of Pub/Sub. */
+  withoutGoogle: boolean;
   /** The name of one of our simulators, or the path of a simulator's module. */
   pos: string;
   dir: string;
@@ -36,6 +38,9 @@ Options:
   --outage     stop the embedded Postgres for ten seconds when the orders are sent. The service still accepts the
                kitchen's webhooks, and notifies the member of each status afterwards, in order
   --cancel     place three more orders, which members cancel: one before it is sent, one after, one when it is too late
+  --without-google
+               Postgres alone, in place of Pub/Sub: signals by POST /signal, statuses by webhook. There is no spill, so
+               with --outage the webhooks get 500, and the kitchen's POS repeats them
   --pos <name> the POS, one of ${POS_NAMES.join(', ')} (default: standard).
                Or a path that begins with . or /: a module that exports one function, which starts a simulator of your
                own POS. PROVIDER_MODULES must name its provider. See docs/writing-a-provider.md
@@ -56,13 +61,22 @@ Environment:
   MEMBER_ORIGINS        origins of your pages that may read /follow
   PROVIDER_MODULES      your own providers, as for the service
   DATABASE_URL          a Postgres to use instead of the embedded one; it is migrated first
+  STATUS_WEBHOOK_URL, STATUS_WEBHOOK_SECRET
+                        with --without-google: your own receiver of the statuses, and the secret that signs them
   PUBSUB_EMULATOR_HOST  a Pub/Sub emulator to use instead of the stand-in
 `;
 
 /** @throws WrongUsage */
 export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Arguments {
   const { help = false, once = false, watch = false, json = false, pos: name = 'standard', ...given } = parse(argv);
-  const { outage = false, cancel = false, dir = DEFAULT_DIR, platform: module, order: orders = [] } = given;
+  const {
+    outage = false,
+    cancel = false,
+    'without-google': withoutGoogle = false,
+    dir = DEFAULT_DIR,
+    platform: module,
+    order: orders = [],
+  } = given;
   const isPath = /^[./]/.test(name);
   if (!isPath && !POS_NAMES.some((each) => each === name)) {
     throw new WrongUsage(`--pos must be a path or one of ${POS_NAMES.join(', ')}`);
@@ -86,6 +100,7 @@ export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Argum
     json,
     outage,
     cancel,
+    withoutGoogle,
     pos: isPath ? resolve(name) : name,
     dir: resolve(dir, ...(own === undefined ? [] : ['own-platform'])),
     own,
@@ -103,6 +118,7 @@ function parse(argv: string[]) {
         json: { type: 'boolean' },
         outage: { type: 'boolean' },
         cancel: { type: 'boolean' },
+        'without-google': { type: 'boolean' },
         pos: { type: 'string' },
         dir: { type: 'string' },
         platform: { type: 'string' },

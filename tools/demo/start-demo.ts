@@ -20,6 +20,8 @@ import { followLive, type Live } from './follow-live.ts';
 import { BUSY, BEHIND, keepBusy } from './keep-busy.ts';
 import { loadSimulator } from './load-simulator.ts';
 import { keepSecret } from './keep-secret.ts';
+import type { Doors } from './doors.ts';
+import { openHttp } from './open-http.ts';
 import { openPubsub } from './open-pubsub.ts';
 import { interruptPostgres, type Outage } from './interrupt-postgres.ts';
 import { ownOrders } from './own-orders.ts';
@@ -59,8 +61,8 @@ export type Demo = {
   operatorUrl: string;
   /** The page that follows an order. Undefined if the service has the user's own FOLLOW_TOKEN_KEYS. */
   trackerUrlOf: ((serviceOrderId: string) => Promise<string>) | undefined;
-  /** See `OpenPubsub`. */
-  topic: string;
+  /** See `Doors`. */
+  howToRead: string;
   consoleUrl: string;
   /** The token for the console. */
   operatorToken: string;
@@ -92,6 +94,7 @@ type DemoOptions = {
   pos: Arguments['pos'];
   watch: boolean;
   own: Arguments['own'];
+  withoutGoogle: boolean;
   env: NodeJS.ProcessEnv;
   endings: Endings;
   timeline: Timeline;
@@ -116,7 +119,7 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
   mkdirSync(dir, { recursive: true });
   writeFileSync(logFile, '');
 
-  const { database, pubsub, platform, platformToken, pos, kitchen } = await startWorld(about, own, startSimulator);
+  const { database, doors, platform, platformToken, pos, kitchen } = await startWorld(about, own, startSimulator);
 
   const addresses = await startBalancers(endings);
   const { balancer, operators } = addresses;
@@ -141,7 +144,7 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
   const followed = followOf(env, tracker);
   const run: RunService = {
     env: {
-      ...pubsub.env,
+      ...doors.env,
       ...followed.env,
       ...gateway?.env,
       DATABASE_URL: database.url,
@@ -163,19 +166,18 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
   const { shell, theirs, consoleUrl } = await launch(run, about, addresses);
 
   const { show, tell, problemOf, outcomeOf, setAside } = readService(operators.url, operatorToken, about);
-  const pushUrl = `${balancer.url}/pubsub/push`;
-  const topic = pubsub.orders;
+  const signalUrl = `${balancer.url}${doors.signalPath}`;
   const theirOrders =
-    own && (await ownOrders({ own, pos, topic, pushUrl, openLocation, show, tell, setAside, timeline, signal }));
+    own && (await ownOrders({ own, pos, ...doors, signalUrl, openLocation, show, tell, setAside, timeline, signal }));
   if (theirOrders !== undefined) endings.add('the gate', () => theirOrders.gate.stop());
   const sampleUrl = await (platform && openLocation(LOCATION));
   const holds = new Map<string, Promise<void>>();
   const webhookUrlOf = (id: string): string | Promise<string> => theirOrders?.webhookUrlOf(id) ?? sampleUrl ?? '';
   const answers = cookOrders({ pos, webhookUrlOf, holds, timeline, signal });
-  const subscription = await pubsub.subscribeToStatus();
-  const live = followLive({ subscription, timeline, onError: (error) => stopping.abort(error) });
+  const live = await followLive({ doors, timeline, onError: (error) => stopping.abort(error) });
   endings.add('the subscriber', () => live.stop());
-  await pubsub.pushOrdersTo(theirOrders?.gate.url ?? pushUrl);
+  const signalsTo = theirOrders?.gate.url ?? signalUrl;
+  await doors.sendSignalsTo(signalsTo, { ...about, operatorUrl: operators.url, operatorToken });
 
   const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
     if (theirOrders === undefined) throw new Error('there is no platform of your own');
@@ -187,7 +189,7 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
     if (placed.fulfillment === null) void setAside(orderId).catch(() => {});
     return placed;
   };
-  const ordering = platform && gateway && { platform, topic, timeline, gateway };
+  const ordering = platform && gateway && { platform, ...doors, timeline, gateway };
   const place = ordering && placeOrders({ ...ordering, locationId: LOCATION });
   const counter = await (place === undefined ? takeOwnOrders(placeLater, tracker) : takeOrders(place, tracker));
   endings.add('the order endpoint', () => counter.stop());
@@ -213,7 +215,7 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
     serviceUrl: balancer.url,
     operatorUrl: operators.url,
     trackerUrlOf: followed.isOwn ? undefined : tracker.urlOf,
-    topic: pubsub.statusTopic,
+    howToRead: doors.howToRead,
     consoleUrl,
     operatorToken,
     logFile,
@@ -225,7 +227,7 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
 
 type Own = Awaited<ReturnType<typeof ownPlatform>> | undefined;
 
-/** Starts what the service works with: Postgres, Pub/Sub, the platform, the POS and its kitchen. */
+/** Starts what the service works with: Postgres, its doors, the platform, the POS and its kitchen. */
 async function startWorld(about: DemoOptions, own: Own, startSimulator: StartSimulator) {
   const { dir, env, endings, announce } = about;
   const { signal } = about.stopping;
@@ -234,14 +236,9 @@ async function startWorld(about: DemoOptions, own: Own, startSimulator: StartSim
   announce('Postgres', database.where);
   signal.throwIfAborted();
 
-  const pubsub = await openPubsub({
-    emulatorHost: env['PUBSUB_EMULATOR_HOST'] || undefined,
-    project: env['GOOGLE_CLOUD_PROJECT'] || 'expediter-demo',
-    run: randomBytes(5).toString('hex'),
-  });
-  endings.add('Pub/Sub', () => pubsub.stop());
-  announce('Pub/Sub', pubsub.where);
-  announce('Topic', `${pubsub.statusTopic}   (order-status)`);
+  const doors = await openDoors(about);
+  endings.add('the doors', () => doors.stop());
+  for (const [part, where] of doors.parts) announce(part, where);
   signal.throwIfAborted();
 
   const platformToken = randomBytes(32).toString('base64url');
@@ -256,7 +253,16 @@ async function startWorld(about: DemoOptions, own: Own, startSimulator: StartSim
   const kitchen = await showKitchen(pos);
   endings.add('the kitchen', () => kitchen.stop());
   announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
-  return { database, pubsub, platform, platformToken, pos, kitchen };
+  return { database, doors, platform, platformToken, pos, kitchen };
+}
+
+async function openDoors({ env, withoutGoogle }: DemoOptions): Promise<Doors> {
+  if (withoutGoogle) return openHttp(env);
+  return openPubsub({
+    emulatorHost: env['PUBSUB_EMULATOR_HOST'] || undefined,
+    project: env['GOOGLE_CLOUD_PROJECT'] || 'expediter-demo',
+    run: randomBytes(5).toString('hex'),
+  });
 }
 
 /**
@@ -361,7 +367,7 @@ function readService(operatorUrl: string, operatorToken: string, { timeline, sto
 
 type Ordering = {
   platform: OrderingPlatform;
-  topic: Parameters<typeof placeOrders>[0]['topic'];
+  signalOrder: Doors['signalOrder'];
   timeline: Timeline;
   gateway: Awaited<ReturnType<typeof startGateway>>;
 };
@@ -381,7 +387,7 @@ function sampleOf(
   },
 ): Sample {
   const { ordering, at, registry, live, setAside, tracker, shell } = about;
-  const { topic } = ordering;
+  const { signalOrder } = ordering;
   const { signal } = stopping;
   return {
     loseAnswer() {
@@ -391,7 +397,7 @@ function sampleOf(
       return IN_DOUBT;
     },
     async keepBusy() {
-      const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, topic });
+      const busy = await keepBusy({ dir, ...at, platform: ordering.platform, signal, signalOrder });
       endings.add('the other POS', () => busy.stop());
       const settings = quoted(busy.rightSettings);
       const fix = `. ${shell}\nexpediter location put --location ${BEHIND} --integration standard --settings ${settings}`;

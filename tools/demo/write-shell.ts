@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
 /** Variables that may be secrets of the user. They are not written to the file, because the user's shell has them. */
-const MAYBE_THEIRS = ['DATABASE_URL', 'FOLLOW_TOKEN_KEYS', 'ORDER_API_TOKEN'];
+const MAYBE_THEIRS = ['DATABASE_URL', 'FOLLOW_TOKEN_KEYS', 'ORDER_API_TOKEN', 'STATUS_WEBHOOK_SECRET'];
 
 /**
  * Writes a file for a shell to read with `. <file>`. It defines `expediter` as the command line of this demo, with the

@@ -17,12 +17,14 @@ export async function deliverWebhook(
   sign: (attempt: number) => SignedWebhook,
   { waits, timeoutMs, acknowledges, repeats = () => true }: Delivery,
   hurry: number,
-): Promise<{ status: number; body: unknown }> {
+): Promise<{ status: number; body: unknown; attempts: number }> {
   for (let attempt = 1; ; attempt += 1) {
     const { headers, body } = sign(attempt);
     const answer = await post(url, headers, body, timeoutMs);
     const wait = waits[attempt - 1];
-    if (acknowledges(answer.status) || wait === undefined || !repeats(answer.status)) return answer;
+    if (acknowledges(answer.status) || wait === undefined || !repeats(answer.status)) {
+      return { ...answer, attempts: attempt };
+    }
     await sleep(wait / hurry);
   }
 }

@@ -125,7 +125,11 @@ export type Simulator = {
   /** Makes the vendor's webhook for a ticket's status, signed for this URL. */
   sign(webhookUrl: string, ticket: Ticket, nativeStatus: string): SignedWebhook;
   /** Changes the status and sends the webhook, with the vendor's repeats. Resolves with the last answer. */
-  report(webhookUrl: string, ticket: Ticket, nativeStatus: string): Promise<{ status: number; body: unknown }>;
+  report(
+    webhookUrl: string,
+    ticket: Ticket,
+    nativeStatus: string,
+  ): Promise<{ status: number; body: unknown; attempts?: number }>;
   /** Makes the vendor's webhook about the kitchen. Required, like `setKitchen`, if the provider has `readKitchen`. */
   signKitchen?(kitchen: Kitchen): SignedWebhook;
   /** Sends it, with the vendor's repeats. Resolves with the last answer. */

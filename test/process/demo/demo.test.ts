@@ -9,6 +9,7 @@ import { createDatabase } from '../../../world/postgres/create-database.ts';
 import { sendAsIs } from '../../../world/system/ask-operator.ts';
 import { logIn } from '../../../world/system/log-in.ts';
 import { link } from '../../support/pack-package.ts';
+import { freePort } from '../../../world/network/free-port.ts';
 import { runProgram } from '../../../world/processes/run-program.ts';
 import { startPubsub } from '../../../world/pubsub/start-pubsub.ts';
 import { until } from '../../../world/processes/until.ts';
@@ -122,6 +123,36 @@ describe('npm run demo -- --cancel', () => {
       ],
     });
     expect(stderr).toMatch(/member +live \d+ +ready_for_pickup, cancel refused/);
+  });
+});
+
+describe('npm run demo -- --without-google', () => {
+  it('completes both orders on Postgres alone, and repeats no status', async () => {
+    const { result, stderr } = await runOnce(['--without-google']);
+    expect(result).toEqual(COMPLETE);
+    expect(stderr).not.toMatch(/Pub\/Sub|\(repeat\)/);
+    expect(readFileSync(join(dir, 'service.log'), 'utf8')).toContain(
+      'signals come by POST /signal; statuses leave by STATUS_WEBHOOK_URL; members follow orders by GET /follow; there is no spill',
+    );
+  });
+
+  it("sends each status to the user's own receiver by the commands of docs/without-google.md", async () => {
+    const [, commands = 'exit 1'] = /```sh\n(.*?)```/s.exec(readFileSync('docs/without-google.md', 'utf8')) ?? [];
+    const port = String(await freePort());
+    const there = commands
+      .replace('127.0.0.1:3000', `127.0.0.1:${port}`)
+      .replace('--once', `--once --json --dir ${dir}`)
+      // The shell of a test ends, and its jobs with it.
+      .replace(/&$/m, '& receiver=$!');
+    const ended = await runProgram('bash', ['-eu', '-c', `trap 'kill $receiver' EXIT\n${there}`], { PORT: port }, {});
+    expect(ended, ended.error).toMatchObject({ code: 0 });
+    const told = [...ended.out.matchAll(/^(order-\w+) (\w+) $/gm)].map(([, id = '', state = '']) => ({ id, state }));
+    const statesOf = (end: string): string[] => {
+      const of = told.find(({ state }) => state === end)?.id;
+      return told.filter(({ id }) => id === of).map(({ state }) => state);
+    };
+    const [pickup, delivery] = COMPLETE.orders;
+    expect([statesOf('picked_up'), statesOf('delivered')]).toEqual([pickup?.memberStates, delivery?.memberStates]);
   });
 });
 

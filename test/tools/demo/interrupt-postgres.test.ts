@@ -9,10 +9,15 @@ it.each([
 ])(
   'the demo reports a broken promise if %d webhooks were accepted during the outage and had the outcomes %j',
   (accepted, outcomes, told) => {
-    expect(checkOutage({ accepted, outcomes })).toContain(told);
+    expect(checkOutage({ accepted, repeated: 1, outcomes }, true)).toContain(told);
   },
 );
 
 it('the demo reports no broken promise if all accepted webhooks were applied or ignored', () => {
-  expect(checkOutage({ accepted: 3, outcomes: { applied: 2, ignored: 1 } })).toBeUndefined();
+  expect(checkOutage({ accepted: 3, repeated: 0, outcomes: { applied: 2, ignored: 1 } }, true)).toBeUndefined();
+});
+
+it('the demo accepts an outage without a spill only if webhooks were repeated', () => {
+  expect(checkOutage({ accepted: 0, repeated: 4, outcomes: {} }, false)).toBeUndefined();
+  expect(checkOutage({ accepted: 0, repeated: 0, outcomes: {} }, false)).toContain('no webhook arrived');
 });
