@@ -104,7 +104,10 @@ const resend = operation({
     name: 'live resend',
     about: 'send live messages of a time once more, for a reader that lost them',
     argument: false,
-    options: optionsOf(ResendBody, '--since <time>', '--until <time>', '--way <way>'),
+    options: [
+      { flags: '--since <time>', about: 'messages that were sent at this time or later', required: true, read: 'past' },
+      ...optionsOf(ResendBody, '--until <time>', '--way <way>'),
+    ],
     examples: ['expediter live resend --since 2h --way webhook'],
   },
 });

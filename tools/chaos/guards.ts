@@ -464,11 +464,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a signal is verified before its body is used': {
     edits: { 'signal-verified': REMOVED },
-    noticedBy: vitest('test/http/signal.test.ts', 'like a wrong token, and not recorded'),
+    noticedBy: vitest('test/http/signal-routes.test.ts', 'like a wrong token, and not recorded'),
   },
   'a signal about a fulfillment names no order': {
     edits: { 'order-not-fulfillment': [/= .*/, '= true;'] },
-    noticedBy: vitest('test/http/signal.test.ts', 'about a fulfillment'),
+    noticedBy: vitest('test/http/signal-routes.test.ts', 'about a fulfillment'),
   },
   'signals are recorded in the order of their keys': {
     edits: { 'signals-by-key': REMOVED },
