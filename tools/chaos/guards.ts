@@ -391,6 +391,38 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'few-strangers': [/resting[\w.]+/, 'undefined'], 'of-one-credential': NEVER },
     noticedBy: vitest('test/process/process.test.ts', 'connections of one'),
   },
+  'the status webhook gets an order one message after the other': {
+    edits: { 'stop-at-failed': REMOVED },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'only after the one before was answered 2xx'),
+  },
+  'a message that one way has taken is not sent by it again while the other way has not': {
+    edits: { 'marked-by-way': [/= true/, '= false'] },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'a receiver that fails does not hold up the topic'),
+  },
+  'the ways of a process do not skip what the other one claims': {
+    edits: { 'claims-in-turn': [/inTurn\((.*)\);/, '($1)();'] },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'both ways claim a new message at once'),
+  },
+  'a way marks and puts back its messages whatever the other one does to their rows': {
+    edits: { 'row-by-key': [/=.*;/s, '=> `o.ctid = ANY (ARRAY(${rowsBy(orders, sequences)}))`;'] },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'at the same moment'),
+  },
+  'a stopped receiver stays stopped when a message under way fails': {
+    edits: { 'stopped-stays': REMOVED },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'is stopped at once by 410'),
+  },
+  'a receiver that failed long ago and fails again is not stopped': {
+    edits: { 'fails-again': [/`.*`/, '`true`'] },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'a failure of three days ago and one of now'),
+  },
+  'a receiver that is down gets one message at a time': {
+    edits: { 'one-while-down': [/\? 1 :/, '? UNDER_WAY :'] },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'one message at a time while it is down'),
+  },
+  'messages that are answered late make room for others': {
+    edits: { 'slow-makes-room': [/setInterval\(.*\)/, 'setInterval(() => {}, SLOW_MS)'] },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'answers many messages late'),
+  },
   'the relay starts at its last position, because an old snapshot keeps published rows below it': {
     edits: { 'relay-start': [/;/, " && '-infinity';"] },
     noticedBy: vitest('test/core/live/publish-live.test.ts', 'that an old snapshot keeps'),

@@ -89,6 +89,16 @@ export const rowsBy = (orders: string, sequences: string): string => `
   ) AS known`;
 
 /**
+ * SQL of a condition for rows `o` of the outbox that are updated. The other way may change such a row meanwhile. Then its
+ * `ctid` is another, and Postgres would skip the row. All such updates lock rows in the order of their keys.
+ */
+// guard: row-by-key
+export const isRowOf = (orders: string, sequences: string): string => `
+  o.service_order_id = ANY ((SELECT ${orders}::text[])::text[]) AND o.sequence = ANY ((SELECT ${sequences}::int[])::int[])
+  AND o.sequence || ' ' || o.service_order_id = ANY (ARRAY(
+    SELECT p.sequence || ' ' || p.id FROM unnest(${orders}::text[], ${sequences}::int[]) AS p (id, sequence)))`;
+
+/**
  * SQL that takes the published rows out of the outbox. If there are two ways, both may mark a row at the same moment, so
  * the rows that are done are deleted by the next claim, which sees both marks.
  */
@@ -106,7 +116,7 @@ const takeOut = ({ way, isOnly }: ClaimAbout): string => {
     RETURNING ${columns}
   ), marked AS (
     -- guard: marked-by-way
-    UPDATE outbox SET ${WAYS[way].done} = true WHERE ctid = ANY (ARRAY(SELECT ctid FROM published)) RETURNING 1
+    UPDATE outbox o SET ${WAYS[way].done} = true WHERE ${isRowOf($.orders, $.sequences)} RETURNING 1
   ), first AS (SELECT (SELECT count(*) FROM gone) + (SELECT count(*) FROM marked))`;
 };
 

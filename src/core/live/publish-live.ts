@@ -5,8 +5,8 @@ import type { Log } from '../domain/log.ts';
 import type { LiveMessageEnd, Observe } from '../domain/observed.ts';
 import { newSpanId } from '../domain/trace-id.ts';
 import { NotSent } from '../egress/post-signed.ts';
-import { backoff, workLoop, type WorkLoop } from '../postgres/loops.ts';
-import { outboxClaimer, rowsBy, WAYS, type OutboxRow } from './claim-outbox.ts';
+import { backoff, workLoop, type InTurn, type WorkLoop } from '../postgres/loops.ts';
+import { isRowOf, outboxClaimer, WAYS, type OutboxRow } from './claim-outbox.ts';
 import type { StatusEndpoint } from './status-endpoint.ts';
 
 /**
@@ -34,7 +34,7 @@ const SLOW_MS = 1_000;
 const SLOW_STOP_MS = 2_000;
 
 /**
- * `slow`: places for slow messages. `again`: the wait of a message that failed. `down`: the wait between two messages while
+ * `slow`: places for slow messages. `again`: the wait of a message that failed. `down`: the rest between two messages while
  * the way is down.
  */
 const TIMING = {
@@ -63,22 +63,29 @@ export function publishLive(deps: {
   /** True if no other way takes the messages too. */
   isOnly: boolean;
   publish: Publish;
+  /**
+   * Runs claims of the process's ways one after the other. A way skips rows that another one's claim has locked, and would
+   * find them only by its next poll.
+   */
+  inTurn?: InTurn;
   /** The health of the webhook's receiver. */
   endpoint?: StatusEndpoint;
   log: Pick<Log, 'info' | 'error'>;
   observe: Observe;
 }): WorkLoop {
-  const { way, endpoint } = deps;
+  const { way, endpoint, inTurn = (work) => work() } = deps;
   const timing = TIMING[way];
   const claimOutbox = outboxClaimer({ way, isOnly: deps.isOnly, endpoint: endpoint?.key });
   const putBack = rowReturner(deps.pool, way);
   /** Published rows that are not taken out of the outbox yet. */
   let published: OutboxRow[] = [];
   let failuresInARow = 0;
+  const isDown = (): boolean => failuresInARow >= DOWN_AFTER;
   let claimedAt = -Infinity;
-  /** Nothing is claimed before this time, because the way is down. */
-  let downUntil = -Infinity;
-  const places = placesWithSlow(timing.slow);
+  /** While the way is down, nothing is claimed before this time. Each rest is longer than the one before. */
+  let restUntil = -Infinity;
+  let rests = 0;
+  const places = placesWithSlow(timing.slow, isDown);
   let isStopping = false;
 
   const claim = async (): Promise<OutboxRow[]> => {
@@ -87,14 +94,15 @@ export function publishLive(deps: {
     claimedAt = performance.now();
     // Messages ended during the rest. What is down must not cost more the more messages wait.
     // guard: one-while-down
-    const most = failuresInARow >= DOWN_AFTER ? 1 : UNDER_WAY;
-    const isWaiting = isStopping || performance.now() < downUntil;
+    const most = isDown() ? 1 : UNDER_WAY;
+    const isWaiting = isStopping || performance.now() < restUntil;
     const limit = isWaiting ? 0 : Math.max(0, most - places.taken());
     if (limit === 0 && published.length === 0) return [];
     const gone = published;
     published = [];
     try {
-      return await claimOutbox(deps.pool, gone, limit);
+      // guard: claims-in-turn
+      return await inTurn(() => claimOutbox(deps.pool, gone, limit));
     } catch (error) {
       published.push(...gone);
       throw error;
@@ -124,15 +132,16 @@ export function publishLive(deps: {
       }
       await putBack(row, error instanceof NotSent ? error.retryAfterMs : undefined);
       await endpoint?.failed(error).catch(() => {});
-      // Without this wait a backlog would take the CPU and the connections from all other work.
-      if (failuresInARow >= DOWN_AFTER) {
-        downUntil = performance.now() + backoff(failuresInARow - DOWN_AFTER, timing.down);
+      // Without a rest a backlog would take the CPU and the connections from all other work. What fails together rests once.
+      if (isDown() && performance.now() >= restUntil) {
+        restUntil = performance.now() + backoff(rests, timing.down);
+        rests += 1;
       }
       return;
     }
-    if (failuresInARow >= DOWN_AFTER) deps.log.info({}, `${timing.name} takes messages again`);
-    failuresInARow = 0;
-    downUntil = -Infinity;
+    if (isDown()) deps.log.info({}, `${timing.name} takes messages again`);
+    failuresInARow = rests = 0;
+    restUntil = -Infinity;
     published.push(row);
     await endpoint?.took().catch(() => {});
   };
@@ -167,8 +176,8 @@ export function publishLive(deps: {
   };
 }
 
-/** Counts the messages under way. A slow one moves to one of `most` slow places, and makes room for another. */
-function placesWithSlow(most: number) {
+/** Counts the messages under way. A slow one moves to one of `most` slow places, and makes room, except while the way is down. */
+function placesWithSlow(most: number, isDown: () => boolean) {
   let taken = 0;
   const slow = new Set<Promise<void>>();
   return {
@@ -179,7 +188,7 @@ function placesWithSlow(most: number) {
       taken += 1;
       const room = Promise.withResolvers<void>();
       const makeRoom = (): void => {
-        if (slow.size >= most || slow.has(done)) return;
+        if (isDown() || slow.size >= most || slow.has(done)) return;
         slow.add(done);
         taken -= 1;
         room.resolve();
@@ -217,8 +226,7 @@ function rowReturner(pool: Pool, way: Way): (row: OutboxRow, atLeastMs: number |
       atLeast = 0;
       await pool.query({
         name: `put-back-outbox-${way}`,
-        text: `UPDATE outbox SET ${lease} = now() + make_interval(secs => $3::float8)
-               WHERE ctid = ANY (ARRAY(${rowsBy('$1', '$2')}))`,
+        text: `UPDATE outbox o SET ${lease} = now() + make_interval(secs => $3::float8) WHERE ${isRowOf('$1', '$2')}`,
         values: [
           rows.map(({ serviceOrderId }) => serviceOrderId),
           rows.map(({ sequence }) => sequence),

@@ -8,6 +8,8 @@ import { NotSent } from '../egress/post-signed.ts';
 
 /** An endpoint that fails for this long is stopped, so that nobody calls a dead URL for ever. */
 const STOPPED_AFTER_DAYS = 3;
+/** What waits is repeated every few minutes. After so many hours without a failure, it had been taken, or nobody tried. */
+const FAILS_AGAIN_AFTER_H = 1;
 /** How often a process writes that the endpoint fails. */
 const FAILING_EVERY_MS = 1_000;
 /** How often a process that succeeds removes what another process wrote. */
@@ -53,7 +55,9 @@ export function statusEndpoint({
         `INSERT INTO status_endpoints AS e (endpoint, problem, stopped_at) VALUES ($1, $2, CASE WHEN $3 THEN now() END)
          ON CONFLICT (endpoint) DO UPDATE
          SET failed_at = now(), problem = excluded.problem,
-             stopped_at = CASE WHEN $3 OR e.failing_since < now() - make_interval(days => ${STOPPED_AFTER_DAYS}) THEN now() END
+             failing_since = CASE WHEN ${IS_GOING_ON} THEN e.failing_since ELSE now() END,
+             stopped_at = CASE WHEN $3 OR ${IS_GOING_ON}
+                                 AND e.failing_since < now() - make_interval(days => ${STOPPED_AFTER_DAYS}) THEN now() END
          -- guard: stopped-stays
          WHERE e.stopped_at IS NULL
          RETURNING stopped_at IS NOT NULL AS stops`,
@@ -65,6 +69,9 @@ export function statusEndpoint({
     },
   };
 }
+
+// guard: fails-again
+const IS_GOING_ON = `e.failed_at > now() - make_interval(hours => ${FAILS_AGAIN_AFTER_H})`;
 
 /** SQL: whether an endpoint is stopped. @param key in base64, so that it needs no quoting */
 export const isStopped = (key: string): string =>
@@ -136,9 +143,10 @@ export async function resendLive(
   ]);
   let resent = 0;
   for (;;) {
-    const { rowCount } = await pool.query(RESEND, [about.since, rows[0]?.until, about.way ?? null]);
-    resent += rowCount ?? 0;
-    if ((rowCount ?? 0) < RESENT_AT_ONCE) return resent;
+    const again = await pool.query<{ count: number }>(RESEND, [about.since, rows[0]?.until, about.way ?? null]);
+    const { count = 0 } = again.rows[0] ?? {};
+    resent += count;
+    if (count < RESENT_AT_ONCE) return resent;
   }
 }
 
@@ -149,12 +157,14 @@ const RESEND = `
       SELECT ctid FROM live_messages WHERE published_at >= $1::timestamptz AND published_at < $2::timestamptz
       ORDER BY published_at LIMIT ${RESENT_AT_ONCE}))
     RETURNING *
+  ), back AS (
+    INSERT INTO outbox (service_order_id, sequence, rank, provider_order_id, reason, occurred_at, applied_at,
+                        first_received_at, topic_done, webhook_done)
+    SELECT m.service_order_id, m.sequence, m.rank, m.provider_order_id, e.reason, e.occurred_at, m.applied_at,
+           m.first_received_at, $3::text IS NOT DISTINCT FROM 'webhook', $3::text IS NOT DISTINCT FROM 'topic'
+    FROM again m
+    LEFT JOIN LATERAL (SELECT reason, occurred_at FROM status_events
+                       WHERE service_order_id = m.service_order_id AND sequence = m.sequence LIMIT 1) AS e ON true
+    ON CONFLICT DO NOTHING
   )
-  INSERT INTO outbox (service_order_id, sequence, rank, provider_order_id, reason, occurred_at, applied_at,
-                      first_received_at, topic_done, webhook_done)
-  SELECT m.service_order_id, m.sequence, m.rank, m.provider_order_id, e.reason, e.occurred_at, m.applied_at,
-         m.first_received_at, $3::text = 'webhook', $3::text = 'topic'
-  FROM again m
-  LEFT JOIN LATERAL (SELECT reason, occurred_at FROM status_events
-                     WHERE service_order_id = m.service_order_id AND sequence = m.sequence LIMIT 1) AS e ON true
-  ON CONFLICT DO NOTHING`;
+  SELECT count(*)::int AS count FROM again`;

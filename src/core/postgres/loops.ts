@@ -128,6 +128,18 @@ export function workLoop<Piece>(about: {
   };
 }
 
+export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+/** Makes a function that begins each piece of work when the one before is over. */
+export function oneAfterTheOther(): InTurn {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const next = last.then(work);
+    last = next.catch(() => {});
+    return next;
+  };
+}
+
 export function joinLoops(loops: readonly WorkLoop[]): WorkLoop {
   return {
     start: () => loops.forEach((loop) => loop.start()),

@@ -10,7 +10,7 @@ import { statusEvent, type SendEvent } from '../../core/domain/cloud-event.ts';
 import { traceparent } from '../../core/domain/trace-id.ts';
 import { eventWebhook } from '../../core/egress/post-signed.ts';
 import { statusEndpoint } from '../../core/live/status-endpoint.ts';
-import { joinLoops } from '../../core/postgres/loops.ts';
+import { joinLoops, oneAfterTheOther } from '../../core/postgres/loops.ts';
 
 type App = Pick<FastifyInstance, 'log' | 'database' | 'observability' | 'providers' | 'pubsub'>;
 
@@ -64,7 +64,7 @@ function relayOf(app: App, config: Config) {
       return send(statusEvent(message, parent));
     };
   };
-  const common = { pool, isOnly, log, observe: observability.observe };
+  const common = { pool, isOnly, inTurn: oneAfterTheOther(), log, observe: observability.observe };
   return joinLoops([
     ...(pubsub === undefined ? [] : [publishLive({ ...common, way: 'topic', publish: by(eventTopic(pubsub, topic)) })]),
     ...(webhook === undefined || url === undefined
