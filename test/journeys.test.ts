@@ -1,25 +1,34 @@
 import { readFile } from 'node:fs/promises';
+import { status } from '@grpc/grpc-js';
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sampleOrder } from '../world/platform/sample-order.ts';
 import { startPos, type Pos } from '../world/pos/start-pos.ts';
+import { DOORS, type Doors } from '../world/system/fixtures.ts';
 import { startSystem, type System } from '../world/system/start-system.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
 
-let system: System;
-let pos: Pos;
-let webhookUrl: string;
+/** A system with these doors, and a POS for its location club-1. */
+function startWith(doors: Doors): () => { system: System; pos: Pos; webhookUrl: string } {
+  let started: ReturnType<ReturnType<typeof startWith>> | undefined;
+  beforeAll(async () => {
+    const [system, pos] = await Promise.all([
+      startSystem({ doors, stepped: ['placements', 'relay'] }),
+      startPos({ secret: SECRET }),
+    ]);
+    await system.addLocation('club-1', { ordersUrl: pos.ordersUrl, secret: SECRET });
+    started = { system, pos, webhookUrl: await system.webhookUrl('club-1') };
+  });
+  afterAll(() => Promise.all([started?.system.stop(), started?.pos.stop()]));
+  return () => started ?? expect.fail('it has not started');
+}
 
-beforeAll(async () => {
-  [system, pos] = await Promise.all([startSystem({ stepped: ['placements', 'relay'] }), startPos({ secret: SECRET })]);
-  await system.addLocation('club-1', { ordersUrl: pos.ordersUrl, secret: SECRET });
-  webhookUrl = await system.webhookUrl('club-1');
-});
-afterAll(() => Promise.all([system?.stop(), pos?.stop()]));
+const stages = { pubsub: startWith('pubsub'), http: startWith('http') };
 
 it('a signal and a webhook are accepted with additional slashes in the path', async () => {
+  const { system, pos, webhookUrl } = stages.pubsub();
   for (const path of ['/pubsub/push/', '//pubsub/push', '//pubsub//push/']) {
     const order = sampleOrder();
     system.platform.orders.set(order.serviceOrderId, order);
@@ -31,7 +40,9 @@ it('a signal and a webhook are accepted with additional slashes in the path', as
   expect(await pos.sendStatus(url, event)).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
 });
 
-describe('an order from the member to the kitchen and back', () => {
+describe.each(DOORS)('with signals and statuses by %s', (doors) => {
+  const stage = stages[doors];
+
   it.each([
     [
       'pickup',
@@ -44,8 +55,9 @@ describe('an order from the member to the kitchen and back', () => {
       ['RECEIVED', 'IN_PROGRESS', 'READY', 'EN_ROUTE', 'COMPLETED'],
     ],
   ] as const)(
-    'a %s order becomes one ticket, and the member gets every step with its number',
+    'a %s order becomes one ticket, and the platform gets every step with its number',
     async (type, states, statuses) => {
+      const { system, pos, webhookUrl } = stage();
       const { serviceOrderId } = await system.placeOrder({ type });
       await system.round('placements');
       const [ticket, ...others] = pos.tickets.filter((each) => each.serviceOrderId === serviceOrderId);
@@ -72,6 +84,90 @@ describe('an order from the member to the kitchen and back', () => {
       });
     },
   );
+
+  it('a signal that was answered 204 and a webhook that was answered 200 are committed', async () => {
+    const { system, pos, webhookUrl } = stage();
+    const { serviceOrderId } = await system.placeOrder();
+    expect(await system.placement(serviceOrderId)).toMatchObject({ state: 'waiting' });
+    await system.round('placements');
+    expect(await pos.sendStatus(webhookUrl, { serviceOrderId, status: 'READY' })).toMatchObject({ status: 200 });
+    expect(await system.order(serviceOrderId)).toMatchObject({ status: 'ready' });
+  });
+
+  it('an order that is signalled many times, also at once, gets one ticket and each message once', async () => {
+    const { system, pos } = stage();
+    const { serviceOrderId } = await system.placeOrder();
+    const signals = Array.from({ length: 10 }, () => system.signal(serviceOrderId));
+    await system.finish('placements');
+    await Promise.all(signals);
+    expect(await system.signal(serviceOrderId)).toBe(204);
+    await system.finish('placements');
+    await system.finish('relay');
+    expect(pos.tickets.filter((each) => each.serviceOrderId === serviceOrderId)).toHaveLength(1);
+    expect(system.live(serviceOrderId).map(({ memberState }) => memberState)).toEqual(['placed', 'sent']);
+  });
+
+  it('the same statuses in any order, and repeated, end in the same status, and the numbers of its messages rise', async () => {
+    const { system, pos, webhookUrl } = stage();
+    for (const statuses of [
+      ['RECEIVED', 'IN_PROGRESS', 'READY', 'COMPLETED'],
+      ['COMPLETED', 'READY', 'RECEIVED', 'COMPLETED', 'IN_PROGRESS'],
+    ]) {
+      const { serviceOrderId } = await system.placeOrder();
+      await system.round('placements');
+      for (const status of statuses) await pos.sendStatus(webhookUrl, { serviceOrderId, status });
+      await system.finish('relay');
+      expect(await system.order(serviceOrderId)).toMatchObject({ status: 'completed' });
+      const live = system.live(serviceOrderId);
+      expect(live.map(({ sequence }) => sequence)).toEqual(live.map((_, nth) => nth + 1));
+      expect(live.at(-1)).toMatchObject({ status: 'completed' });
+    }
+  });
+
+  it('every message comes in order after an outage of the platform', async () => {
+    const { system, pos, webhookUrl } = stage();
+    const breakDown = (isDown: boolean): void => {
+      if (doors === 'http') system.receiver.behave = isDown ? () => ({ status: 500 }) : undefined;
+      else system.pubsub.faults.publishError = isDown ? () => status.UNAVAILABLE : undefined;
+    };
+    breakDown(true);
+    const { serviceOrderId } = await system.placeOrder();
+    await system.round('placements');
+    await pos.sendStatus(webhookUrl, { serviceOrderId, status: 'READY' });
+    await system.finish('relay');
+    expect(system.live(serviceOrderId)).toEqual([]);
+    breakDown(false);
+    await system.query('UPDATE outbox SET lease_until = NULL, webhook_lease_until = NULL');
+    await system.finish('relay');
+    expect(system.live(serviceOrderId).map(({ memberState }) => memberState)).toEqual([
+      'placed',
+      'sent',
+      'ready_for_pickup',
+    ]);
+  });
+
+  it('an order that the platform cannot give does not hold up the others', async () => {
+    const { system, pos } = stage();
+    const stuck = await system.placeOrder();
+    system.platform.answer = (id) => (id === stuck.serviceOrderId ? 'down' : undefined);
+    const others = [await system.placeOrder(), await system.placeOrder()];
+    await system.round('placements');
+    system.platform.answer = undefined;
+    const sent = pos.tickets.map((ticket) => ticket.serviceOrderId);
+    expect(sent).toEqual(expect.arrayContaining(others.map((order) => order.serviceOrderId)));
+    expect(sent).not.toContain(stuck.serviceOrderId);
+  });
+
+  it("one location's token changes no order of another location", async () => {
+    const { system, pos } = stage();
+    await system.addLocation('club-2', { ordersUrl: pos.ordersUrl, secret: SECRET });
+    const { serviceOrderId } = await system.placeOrder();
+    await system.round('placements');
+    const foreign = await pos.sendStatus(await system.webhookUrl('club-2'), { serviceOrderId, status: 'CANCELLED' });
+    expect(foreign).toMatchObject({ status: 200, body: { outcome: 'unmatched' } });
+    await system.finish('relay');
+    expect(system.live(serviceOrderId).map(({ memberState }) => memberState)).toEqual(['placed', 'sent']);
+  });
 });
 
 describe('the JSON Schema accepts', () => {
@@ -81,6 +177,7 @@ describe('the JSON Schema accepts', () => {
   }
 
   it('an order at its POS, whether it has all fields or only the required ones', async () => {
+    const { system, pos } = stages.pubsub();
     const validate = await validatorOf('providers/standard-order.schema.json');
     const requestedAt = new Date(Date.now() + 3_600_000).toISOString();
     const { fulfillment } = sampleOrder({ type: 'delivery' });
@@ -104,6 +201,7 @@ describe('the JSON Schema accepts', () => {
   });
 
   it('a message on the topic, whether it has all fields or only the required ones', async () => {
+    const { system, pos, webhookUrl } = stages.pubsub();
     const validate = await validatorOf('live-message.schema.json');
     await system.seedOrder({ serviceOrderId: 'schema', locationId: 'club-1', fulfillment: 'delivery' });
     await pos.sendStatus(webhookUrl, {

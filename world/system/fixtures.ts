@@ -20,18 +20,33 @@ export const PROJECT = 'test-project';
 export const AUDIENCE = 'https://expediter.test/pubsub/push';
 export const SERVICE_ACCOUNT = 'push@test-project.iam.gserviceaccount.com';
 
-/** The environment that the services of all tests have in common. */
-export const SHARED_ENV = {
+/** How signals come in and statuses go out: both by Pub/Sub, or both by HTTP. */
+export const DOORS = ['pubsub', 'http'] as const;
+export type Doors = (typeof DOORS)[number];
+
+/** The environment that the services of all tests have in common, whatever their doors. */
+const ANY_DOORS_ENV = {
   LOG_LEVEL: 'info',
   ORDER_API_TOKEN: 'platform-token',
-  GOOGLE_CLOUD_PROJECT: PROJECT,
-  PUSH_AUDIENCE: AUDIENCE,
-  PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
   SETTINGS_KEY: `test:${Buffer.from('0123456789abcdefghijklmnopqrstuv').toString('base64')}`,
   ALLOW_PRIVATE_HOSTS,
   // Opening a connection costs Postgres some 25 ms of CPU, and planning the first statements costs as much again.
   POOL_SIZE: '5',
 };
+/** The same with Pub/Sub. */
+export const SHARED_ENV = {
+  ...ANY_DOORS_ENV,
+  GOOGLE_CLOUD_PROJECT: PROJECT,
+  PUSH_AUDIENCE: AUDIENCE,
+  PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+};
+/** The same with HTTP. */
+export const httpDoorsEnv = ({ url, secret }: { url: string; secret: string }) => ({
+  ...ANY_DOORS_ENV,
+  STATUS_WEBHOOK_URL: url,
+  STATUS_WEBHOOK_SECRET: secret,
+  PUBLIC_URL: 'https://expediter.test',
+});
 
 /** @returns our own providers and those of a test */
 export function registryWith(providers: readonly Provider[] = []): Registry {

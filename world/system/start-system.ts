@@ -8,6 +8,7 @@ import type { Provider } from '../../src/core/domain/provider.ts';
 import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 import { BACKGROUND_WORK, type BackgroundWorkName } from '../../src/core/domain/observed.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
+import { issueSignalToken } from '../../src/core/signals/signal-tokens.ts';
 import type { AnswerLimits } from '../../src/http/webhook-routes.ts';
 import { buildServer, type Server } from '../../src/server/build-server.ts';
 import { asService } from './as-service.ts';
@@ -18,12 +19,15 @@ import {
   SHARED_ENV,
   UNHURRIED,
   fixturesOf,
+  httpDoorsEnv,
   registryWith,
+  type Doors,
   type Fixtures,
 } from './fixtures.ts';
 import { sampleOrder, type SampleOptions } from '../platform/sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from '../platform/start-ordering-platform.ts';
 import { startPubsub, type Pubsub } from '../pubsub/start-pubsub.ts';
+import { liveOf, startReceiver, type Receiver } from '../receiver/start-receiver.ts';
 import { until } from '../processes/until.ts';
 
 export { AUDIENCE, PROJECT, SERVICE_ACCOUNT } from './fixtures.ts';
@@ -39,7 +43,10 @@ export type System = Fixtures & {
   /** As the processes' role. */
   pool: pg.Pool;
   platform: OrderingPlatform;
-  pubsub: Pubsub;
+  /** With the doors `pubsub`, which are the default. */
+  readonly pubsub: Pubsub;
+  /** The platform's receiver of statuses, with the doors `http`. */
+  readonly receiver: Receiver;
   /** URLs of the processes, in the order of their start. */
   urls: string[];
   /** The same of their operators' listeners; those of `urls` while OPERATOR_PORT is unset. */
@@ -48,11 +55,11 @@ export type System = Fixtures & {
   logged: string[];
   /** The webhook URL with a new token, at the first process. */
   webhookUrl(locationId: string, about?: { expiresAt?: Date }): Promise<string>;
-  /** Sends Pub/Sub's push for an order id. @returns the HTTP status */
+  /** Signals an order id by the system's door: as Pub/Sub's push, or with a token. @returns the HTTP status */
   signal(serviceOrderId: string, path?: string): Promise<number>;
   /** Puts an order on the platform and signals it. */
   placeOrder(about?: SampleOptions): Promise<CanonicalOrder>;
-  /** One order's messages on the topic, without repeats, as readers are told to read them. */
+  /** One order's messages as the topic or the receiver got them, without repeats, as readers are told to read them. */
   live(serviceOrderId: string): LiveMessage[];
   /**
    * Does one turn of a loop or a job that does not run automatically. @throws if the loop does run
@@ -70,7 +77,7 @@ export type LoopName = 'placements' | 'refreshes' | 'cancellations' | 'relay' | 
 type Stepped = LoopName | BackgroundWorkName;
 
 /**
- * Starts the service in this process with real parts: Postgres, Pub/Sub over gRPC, a platform over GraphQL. Its
+ * Starts the service in this process with real parts: Postgres, Pub/Sub over gRPC or HTTP, a platform over GraphQL. Its
  * loops run unless they are stepped. Its jobs run only if they are named. A test that counts exactly what a loop does, or
  * writes a column that the loop writes, steps the loop.
  */
@@ -93,27 +100,24 @@ export async function startSystem(
     isWeak?: boolean;
     /** A Pub/Sub with the topics of an earlier system; it is not stopped. */
     pubsub?: Pubsub;
+    doors?: Doors;
   } = {},
 ): Promise<System> {
-  const [databaseUrl, pubsub, platform] = await Promise.all([
+  const [databaseUrl, doors, platform] = await Promise.all([
     // Only a test has the Postgres of all tests.
     about.databaseUrl ?? import('../postgres/create-database.ts').then(({ createDatabase }) => createDatabase()),
-    about.pubsub ?? startPubsub(),
+    about.doors === 'http' ? httpDoors() : pubsubDoors(about.pubsub, about.env),
     startOrderingPlatform({ token: 'platform-token' }),
   ]);
   await about.prepare?.(databaseUrl);
-  process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
-  await createTopics(about.env ?? {}, about.pubsub === undefined);
 
   const serviceUrl = about.databaseUrl ?? asService(databaseUrl);
   const env = {
     DATABASE_URL: serviceUrl,
-    ...SHARED_ENV,
+    ...doors.env,
     HOST: '127.0.0.1',
     PORT: '0',
     ORDER_API_URL: platform.url,
-    PUBSUB_EMULATOR_HOST: pubsub.host,
-    PUSH_JWKS_URL: pubsub.jwksUrl,
     DRAIN_DELAY_MS: '0',
     ...about.env,
   };
@@ -139,13 +143,19 @@ export async function startSystem(
   const ownerPool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
   for (const each of [pool, ownerPool]) each.on('error', () => {});
   const fixtures = fixturesOf({ pool, ownerPool, registry, config });
+  const token = about.doors === 'http' ? await issueSignalToken(pool, config.SETTINGS_KEY, PLAIN) : undefined;
 
   const system: System = {
     databaseUrl,
     env,
     pool,
     platform,
-    pubsub,
+    get pubsub() {
+      return has(doors.pubsub, 'Pub/Sub');
+    },
+    get receiver() {
+      return has(doors.receiver, 'receiver');
+    },
     urls,
     operatorUrls: running.map(({ operatorApp }) => urlOf(operatorApp)),
     logged,
@@ -154,7 +164,10 @@ export async function startSystem(
       const { token, integration } = await issueToken(pool, { locationId, expiresAt });
       return `${urls[0]}/webhook/${integration}/${locationId}?token=${token}`;
     },
-    signal: (serviceOrderId, path) => signal({ pubsub, url: urls[0] }, serviceOrderId, path),
+    signal: (serviceOrderId, path) =>
+      token === undefined
+        ? push({ pubsub: system.pubsub, url: urls[0] }, serviceOrderId, path)
+        : signal(`${urls[0]}${path ?? '/signal'}?token=${token.token}`, serviceOrderId),
     async placeOrder(sample) {
       const order = sampleOrder(sample);
       platform.orders.set(order.serviceOrderId, order);
@@ -166,7 +179,7 @@ export async function startSystem(
       if (status !== 204) throw new Error(`the signal was answered ${status}`);
       return order;
     },
-    live: (serviceOrderId) => liveOf(pubsub, serviceOrderId),
+    live: (serviceOrderId) => doors.live(serviceOrderId),
     async round(name, process = 0) {
       const loop = running[process]?.parts
         .flatMap(({ loops = {} }) => Object.entries(loops))
@@ -183,10 +196,43 @@ export async function startSystem(
     },
     async stop() {
       await Promise.all([...left].map((each) => each.drain()));
-      await Promise.all([pool.end(), ownerPool.end(), platform.stop(), about.pubsub === undefined && pubsub.stop()]);
+      await Promise.all([pool.end(), ownerPool.end(), platform.stop(), doors.stop()]);
     },
   };
   return system;
+}
+
+/** How a system is connected with its platform. */
+type Connected = {
+  env: Record<string, string>;
+  pubsub?: Pubsub;
+  receiver?: Receiver;
+  live: System['live'];
+  stop(): Promise<unknown>;
+};
+
+const PLAIN = { kind: 'plain', secrets: [] } as const;
+
+async function pubsubDoors(given: Pubsub | undefined, env: Record<string, string> = {}): Promise<Connected> {
+  const pubsub = given ?? (await startPubsub());
+  process.env['PUBSUB_EMULATOR_HOST'] = pubsub.host;
+  await createTopics(env, given === undefined);
+  return {
+    env: { ...SHARED_ENV, PUBSUB_EMULATOR_HOST: pubsub.host, PUSH_JWKS_URL: pubsub.jwksUrl },
+    pubsub,
+    live: (serviceOrderId) => publishedOf(pubsub, serviceOrderId),
+    stop: async () => given ?? (await pubsub.stop()),
+  };
+}
+
+async function httpDoors(): Promise<Connected> {
+  const receiver = await startReceiver();
+  return { env: httpDoorsEnv(receiver), receiver, live: (id) => liveOf(receiver, id), stop: () => receiver.stop() };
+}
+
+function has<Part>(part: Part | undefined, name: string): Part {
+  if (part === undefined) throw new Error(`a system with these doors has no ${name}`);
+  return part;
 }
 
 /** Creates the topics of the environment, and a subscription to the spill. @param isNew false if another system has made the status topic */
@@ -207,7 +253,7 @@ async function createTopics(
 }
 
 /** Pushes a signal, as Pub/Sub does. @returns the status of the answer */
-async function signal(
+async function push(
   { pubsub, url }: { pubsub: Pubsub; url: string | undefined },
   serviceOrderId: string,
   path = '/pubsub/push',
@@ -223,8 +269,15 @@ async function signal(
   return response.status;
 }
 
-/** The live messages of an order, each once. */
-function liveOf(pubsub: Pubsub, serviceOrderId: string): LiveMessage[] {
+/** Signals an order by HTTP. @returns the status of the answer */
+async function signal(url: string, orderId: string): Promise<number> {
+  const response = await fetch(url, { method: 'POST', body: JSON.stringify({ orderId }) });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** The live messages of an order on the topic, each once. */
+function publishedOf(pubsub: Pubsub, serviceOrderId: string): LiveMessage[] {
   const messages = pubsub
     .published('order-status')
     .filter(({ attributes }) => attributes['serviceOrderId'] === serviceOrderId)
