@@ -108,7 +108,7 @@ const resend = operation({
       { flags: '--since <time>', about: 'messages that were sent at this time or later', required: true, read: 'past' },
       ...optionsOf(ResendBody, '--until <time>', '--way <way>'),
     ],
-    examples: ['expediter live resend --since 2h --way webhook'],
+    examples: ['expediter live resend --since 2h'],
   },
 });
 
