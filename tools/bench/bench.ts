@@ -60,7 +60,7 @@ try {
     Object.assign(measured, await measurePlacements(postgres, { stepS: 20, latencyS: 20 }, say));
   }
   if (args.only.includes('signals')) {
-    say('signals by HTTP, in turn with pushes');
+    say('signals by HTTP, together with pushes');
     Object.assign(measured, await measureSignals(postgres, { rounds: args.rounds }, say));
   }
   if (args.only.includes('claims')) {

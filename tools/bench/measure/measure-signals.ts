@@ -12,7 +12,6 @@ import { compileService } from '../stage/compile-service.ts';
 import { prepareBenchDatabase, SETTINGS_KEY } from '../stage/prepare-bench-database.ts';
 import { startService } from '../stage/start-service.ts';
 import { median, percentile } from './summarize.ts';
-import { medianRatio, takePairs } from './take-pairs.ts';
 
 export type SignalMeasurement = {
   /** The p99 of signals by HTTP, against that of pushes whose token is not checked. */
@@ -21,9 +20,8 @@ export type SignalMeasurement = {
   signalsPerSecond: number;
 };
 
-/** A turn is short, so that other work of the machine affects both turns of a pair. */
 const LOAD = { perSecond: 200, seconds: 4 };
-const PAIRS_A_ROUND = 2;
+const TURNS_A_ROUND = 2;
 const CONNECTIONS = 128;
 
 /** Measures how signals of new orders are recorded. The platform never answers, so that nothing else is done about them. */
@@ -44,16 +42,20 @@ export async function measureSignals(
     const { token } = await issueSignalToken(pool, parseSettingsKeys(SETTINGS_KEY), { kind: 'plain', secrets: [] });
     let first = 0;
     const take = async (by: string | undefined): Promise<number> => {
-      const { answers, latencies } = await pushSignals(service.url, { ...LOAD, first, token: by });
-      first += latencies.length;
+      const own = first;
+      first += LOAD.perSecond * LOAD.seconds;
+      const { answers, latencies } = await pushSignals(service.url, { ...LOAD, first: own, token: by });
       if (answers['204'] !== latencies.length) throw new Error(`not all got 204: ${JSON.stringify(answers)}`);
       return percentile(latencies, 0.99);
     };
-    const pairs = await takePairs(
-      about.rounds * PAIRS_A_ROUND,
-      (kind) => take(kind === 'beside' ? token : undefined),
-      ({ quiet, beside }) => say(`  p99 by HTTP ${beside.toFixed(1)} ms, by push ${quiet.toFixed(1)} ms`),
-    );
+    const ratios: number[] = [];
+    for (let turn = 0; turn <= about.rounds * TURNS_A_ROUND; turn += 1) {
+      // Both at the same time, so that other work of the machine affects both.
+      const [byHttp, byPush] = await Promise.all([take(token), take(undefined)]);
+      say(`  p99 by HTTP ${byHttp.toFixed(1)} ms, by push ${byPush.toFixed(1)} ms`);
+      // The first turn warms up, as does the first round below.
+      if (turn > 0) ratios.push(byHttp / byPush);
+    }
     const rates: number[] = [];
     for (let round = 0; round <= about.rounds; round += 1) {
       const { rows: before } = await pool.query<{ count: number }>('SELECT count(*)::int FROM placements');
@@ -63,10 +65,9 @@ export async function measureSignals(
       const { rows: after } = await pool.query<{ count: number }>('SELECT count(*)::int FROM placements');
       const rate = ((after[0]?.count ?? 0) - (before[0]?.count ?? 0)) / seconds;
       say(`  ${rate.toFixed(0)} signals a second committed, ${CONNECTIONS} connections`);
-      // The first round warms up.
       if (round > 0) rates.push(rate);
     }
-    return { signalP99: medianRatio(pairs, (p99) => p99), signalsPerSecond: median(rates) };
+    return { signalP99: median(ratios), signalsPerSecond: median(rates) };
   } finally {
     await service.stop();
     for (const socket of sockets) socket.destroy();
