@@ -52,6 +52,20 @@ describe('twenty seconds of faults', () => {
   );
 });
 
+describe('twenty seconds of faults without Google', () => {
+  it('lose no order, no status, and no order of statuses by webhook', { timeout: 240_000 }, async () => {
+    const args = ['--doors', 'http', '--seconds', '20', '--seed', '61', '--recovery', '30', '--json'];
+    const { code, out, error } = await chaos(...args);
+    expect(code, error).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      ok: true,
+      ...BALANCED,
+      spilled: 0,
+      faults: { 'receiver-errs': expect.any(Number), 'receiver-away': expect.any(Number), kill: expect.any(Number) },
+    });
+  });
+});
+
 describe('processes that die at 50 moments of archiving', () => {
   it('lose no order, and store none twice', { timeout: 240_000 }, async () => {
     const { code, out, error } = await chaos('--only', 'archive', '--seed', '46', '--json');
@@ -136,6 +150,14 @@ describe('--only', () => {
     expect(() => read('versions', '--rolls', '3')).toThrow('--rolls takes a whole number');
     expect(read('kill')).toMatchObject({ alone: undefined });
     expect(() => read('kill,phones')).toThrow('no other fault goes with "phones"');
+  });
+
+  it('with a fault of other doors is refused', () => {
+    expect(readChaosArguments(['--doors', 'http']).only.has('publish')).toBe(false);
+    expect(readChaosArguments([]).only.has('receiver-away')).toBe(false);
+    expect(() => readChaosArguments(['--doors', 'http', '--only', 'publish'])).toThrow('there is no "publish"');
+    expect(() => readChaosArguments(['--only', 'receiver-errs'])).toThrow('there is no "receiver-errs"');
+    expect(() => readChaosArguments(['--doors', 'fax'])).toThrow('--doors takes pubsub or http, not "fax"');
   });
 
   it('with an unknown fault exits 2 and lists the known faults', async () => {

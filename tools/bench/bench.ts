@@ -7,6 +7,7 @@ import { compareAged, measureDrops } from './measure/measure-aged.ts';
 import { measureBodies } from './measure/measure-bodies.ts';
 import { measureClaims } from './measure/measure-claims.ts';
 import { measureCost } from './measure/measure-cost.ts';
+import { measureDoors } from './measure/measure-doors.ts';
 import { measureEvening } from './measure/measure-evening.ts';
 import { measureGuesses } from './measure/measure-guesses.ts';
 import { measureGrow } from './measure/measure-grow.ts';
@@ -62,6 +63,10 @@ try {
   if (args.only.includes('signals')) {
     say('signals by HTTP, together with pushes');
     Object.assign(measured, await measureSignals(postgres, { rounds: args.rounds }, say));
+  }
+  if (args.only.includes('doors')) {
+    say('statuses by webhook, with late answers and without');
+    Object.assign(measured, await measureDoors(postgres, { rounds: args.rounds }, say));
   }
   if (args.only.includes('claims')) {
     say('claims with many locations that have nothing due');

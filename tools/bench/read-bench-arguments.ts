@@ -6,6 +6,7 @@ export const PARTS = [
   'live',
   'placements',
   'signals',
+  'doors',
   'claims',
   'memory',
   'start',

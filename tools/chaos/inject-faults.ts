@@ -4,6 +4,7 @@ import pg from 'pg';
 import type { PlatformFault } from '../../world/platform/start-ordering-platform.ts';
 import { holdConnections } from '../../world/network/hold-connections.ts';
 import type { PosFault, PosRequest } from '../../world/pos/start-pos.ts';
+import type { ReceiverFault } from '../../world/receiver/start-receiver.ts';
 import { RANK_SENT } from '../../src/core/domain/lifecycle.ts';
 import { chance, pick } from './chance.ts';
 import { cutSometimes } from './choose-cuts.ts';
@@ -62,6 +63,12 @@ const INJECT: Record<Lane, Inject> = {
     pubsub.faults.publishHangs = kind === 'publish-hang';
     await sleep(lasts * 1_000);
     pubsub.faults.publishHangs = false;
+  },
+  // What the receiver does while it errs is in `misbehave`.
+  async receiver({ receiver }, { kind, lasts }) {
+    if (kind === 'receiver-away') await receiver?.leave();
+    await sleep(lasts * 1_000);
+    await receiver?.comeBack();
   },
   async lasting(stage, fault, seed) {
     await LASTING[fault.kind]?.(stage, fault, seed);
@@ -234,6 +241,11 @@ function misbehave(stage: Stage, underWay: ReadonlyMap<TimedKind, Fault>, seed: 
     kitchen.pos.behave = (request) => (hangs() ? 'hang' : posFault(request, underWay, seed));
     kitchen.pos.miscancel = (...asked) => (hangs() ? 'hang' : miscancel?.(...asked));
   }
+  if (stage.receiver !== undefined) {
+    stage.receiver.behave = ({ id }) =>
+      underWay.has('receiver-errs') ? receiverFault(id, (told += 1), seed) : undefined;
+  }
+  let told = 0;
   const lagsAfterOutage = replicaThatLags();
   stage.platform.answer = (id) =>
     lagsAfterOutage(id, underWay) ?? platformFault(id, underWay, seed, stage.platform.requests.length);
@@ -253,6 +265,20 @@ function posFault(
   if (underWay.has('takes-and-503') && drawn < 0.7) return { status: 503, takes: true };
   if (!underWay.has('refuse') || drawn < 0.4) return undefined;
   return drawn < 0.7 ? { status: 500 } : { status: 429, headers: { 'retry-after': '1' } };
+}
+
+const RECEIVER_FAULTS: readonly ReceiverFault[] = [
+  'hang',
+  'close',
+  { status: 500 },
+  { status: 429, headers: { 'retry-after': '1' } },
+  { status: 503, keeps: true },
+  { lateMs: 10_000 },
+];
+
+function receiverFault(id: string, nth: number, seed: number): ReceiverFault | undefined {
+  if (chance(seed, 'receiver', id, nth) < 0.5) return undefined;
+  return pick(RECEIVER_FAULTS, chance(seed, 'receiver errs', id, nth));
 }
 
 function platformFault(

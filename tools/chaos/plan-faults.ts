@@ -1,3 +1,4 @@
+import { DOORS, type Doors } from '../../world/system/fixtures.ts';
 import { chance, shuffle } from './chance.ts';
 
 /**
@@ -50,6 +51,13 @@ export const LANES = {
     publish: 6,
     /** Publishing hangs. */
     'publish-hang': 6,
+  },
+  /** Only with the doors `http`. */
+  receiver: {
+    /** The receiver of statuses hangs, is late, refuses, closes connections, or keeps a message and answers an error. */
+    'receiver-errs': 10,
+    /** Its port is closed. */
+    'receiver-away': 600,
   },
   /** Faults that may stay unnoticed for long. */
   lasting: {
@@ -110,6 +118,15 @@ export const KINDS: readonly Kind[] = [
   ...ALWAYS,
 ];
 
+/** The faults that need one kind of doors. */
+const OF_DOORS: Record<Doors, readonly Kind[]> = {
+  pubsub: ['publish', 'publish-hang'],
+  http: Object.keys(LANES.receiver) as Kind[],
+};
+/** Whether a fault can happen with these doors. */
+export const fits = (kind: Kind, doors: Doors): boolean =>
+  DOORS.every((each) => each === doors || !OF_DOORS[each].includes(kind));
+
 /** How often POS systems drop answers in a round of their lane. This is the most common fault on a real platform. */
 const DROPPED_ANSWERS = 2;
 /** Seconds between two faults of a lane. Between faults of the database, there is time to see the service recover. */
@@ -117,10 +134,17 @@ const GAPS: Record<Lane, readonly [number, number]> = {
   processes: [2, 4],
   database: [5, 7],
   others: [1, 3],
+  receiver: [2, 4],
   lasting: [1, 3],
 };
 /** The longest share of a run that a fault may take, except in a run whose only fault is `away`. */
-const LONGEST: Record<Lane, number> = { processes: 1 / 8, database: 1 / 8, others: 1 / 8, lasting: 1 / 3 };
+const LONGEST: Record<Lane, number> = {
+  processes: 1 / 8,
+  database: 1 / 8,
+  others: 1 / 8,
+  receiver: 1 / 6,
+  lasting: 1 / 3,
+};
 const FIRST_AT = 2;
 
 /** The number of processes in a run whose only fault is `away`. */

@@ -93,7 +93,7 @@ export async function playOut(about: {
       const { waited } = await ended(served);
       isOver = calls + doubts === 0 && !waited;
     }
-    const live = asReaders(stage.pubsub.published('order-status'));
+    const live = asReaders(stage.published());
     await phones?.untilTold(live);
     const { books, broken } = await checkBooks({ pool, served, kitchens: stage.kitchens, live, phones: phones?.all });
     complaints.push(...broken.map(({ count, order, why }) => `${count}: ${order ?? 'a probe'}: ${why}`));

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { KINDS, isAwayAlone, secondsToBeAway, type Kind } from './plan-faults.ts';
+import { DOORS, type Doors } from '../../world/system/fixtures.ts';
+import { KINDS, fits, isAwayAlone, secondsToBeAway, type Kind } from './plan-faults.ts';
 
 export type Arguments = {
   help: boolean;
@@ -11,6 +12,7 @@ export type Arguments = {
   kills: number;
   awayS: number;
   only: ReadonlySet<Kind>;
+  doors: Doors;
   /** How many processes are replaced by one of the other version, with --only versions. */
   rolls: number;
   /** A special run, which has no other faults. */
@@ -37,6 +39,8 @@ Options:
                         because that alone takes a minute
   --seed <n>            the same seed gives the same orders and the same faults (default: from the clock)
   --only <kinds>        only these faults, separated by commas
+  --doors <doors>       pubsub, or http: signals by POST /signal, statuses by webhook, no Google and no spill
+                        (default pubsub)
   --orders <n>          orders a second (default 8, with --only away 4)
   --kills <n>           how many processes are killed for each replacement and each freeze (default 6)
   --away <seconds>      how long Postgres is down (default 10). With other faults, at most an eighth of the run.
@@ -75,7 +79,12 @@ export function readChaosArguments(argv: string[]): Arguments {
   const unknown = alone === undefined ? kinds?.find((kind) => !KINDS.includes(kind as Kind)) : undefined;
   if (ALONE.some((each) => each === unknown)) throw new WrongUsage(`--only: no other fault goes with "${unknown}"`);
   if (unknown !== undefined) throw new WrongUsage(`--only: there is no fault "${unknown}"`);
-  const only = new Set((kinds as Kind[] | undefined) ?? KINDS);
+  const doors = DOORS.find((each) => each === (given.doors ?? 'pubsub'));
+  if (doors === undefined) throw new WrongUsage(`--doors takes ${DOORS.join(' or ')}, not "${given.doors}"`);
+  if (alone !== undefined && given.doors !== undefined) throw new WrongUsage(`--doors: not with --only ${alone}`);
+  const unfit = alone === undefined ? kinds?.find((kind) => !fits(kind as Kind, doors)) : undefined;
+  if (unfit !== undefined) throw new WrongUsage(`--only: with --doors ${doors} there is no "${unfit}"`);
+  const only = new Set((kinds as Kind[] | undefined) ?? KINDS.filter((kind) => fits(kind, doors)));
   const awayS = number('--away', given.away ?? '10', 1, 3_600);
   const needed = isAwayAlone(only) ? secondsToBeAway(awayS) : 0;
   const seconds = number('--seconds', given.seconds ?? String(Math.max(60, needed)), 5, 86_400);
@@ -92,6 +101,7 @@ export function readChaosArguments(argv: string[]): Arguments {
     awayS,
     rolls: number('--rolls', given.rolls ?? '40', 4, 100_000),
     only,
+    doors,
     alone,
   };
 }
@@ -112,6 +122,7 @@ function parse(argv: string[]) {
         seconds: { type: 'string' },
         seed: { type: 'string' },
         only: { type: 'string' },
+        doors: { type: 'string' },
         orders: { type: 'string' },
         recovery: { type: 'string' },
         kills: { type: 'string' },

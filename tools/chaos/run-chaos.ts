@@ -17,6 +17,9 @@ import { scriptOrder, type Script } from './script-order.ts';
 import { TILL_LOCATIONS, sellAtTills, type Tills } from './sell-at-tills.ts';
 import { CARELESS } from './send-webhook.ts';
 import { CANCEL_REASON, MEMBER, NOTES } from './serve-orders.ts';
+import type { Message } from '../../world/pubsub/queue-messages.ts';
+import type { Receiver } from '../../world/receiver/start-receiver.ts';
+import type { Doors } from '../../world/system/fixtures.ts';
 import { setStage, type Stage } from './set-stage.ts';
 
 export type Result = Books & {
@@ -38,6 +41,8 @@ export type Result = Books & {
   notJudged: number;
   /** Orders that a phone followed. */
   phones: number;
+  /** Copies of live messages that had been taken before. */
+  repeated: number;
   /** Sales of tills that were answered 200. */
   tillSales: number;
   faults: Partial<Record<Kind, number>>;
@@ -59,6 +64,8 @@ const DEADLINE_S = 45;
 const FINDABLE_FROM_S = 60;
 /** The limit for the lag of live messages: a bit more than the lease of a relay that died just before the calm. */
 const LIVE_LAG_MS = 12_000;
+/** The same by webhook: the lease is longer, and a receiver that failed is left alone for up to half a minute. */
+const WEBHOOK_LAG_MS = 60_000;
 /** Only protects against hanging. It is long, because faults may wait for a process or Postgres to be ready. */
 const LATE_S = 600;
 /** The longest step of kitchens that cook through an outage, as a share of it. */
@@ -83,6 +90,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
     deadlineS: DEADLINE_S + (awayAlone ? args.awayS : 0),
     deadPos: only.has('dead-pos'),
     clocks: only.has('clock'),
+    doors: args.doors,
     findable: seconds >= FINDABLE_FROM_S,
     ...(awayAlone && { places: PLACES_WHILE_AWAY, vendors: [CARELESS] }),
   });
@@ -115,6 +123,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
       print,
     });
     complaints.push(...checkAnswers(served.answers, only), ...stage.instances.misbehaved, ...leaks(stage));
+    if (stage.receiver !== undefined) complaints.push(...checkReceived(stage.receiver));
     complaints.push(...(tills?.misjudged() ?? []));
     const [, ended] = calm;
     const whole = slowdown.between(0, ended);
@@ -130,7 +139,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
         slowdown: slowdown.between(...span),
         complaint: () => suffered(probe.refused([span])),
       })),
-      { slowdown: slowdown.between(...calm), complaint: (by) => lagging(liveLagP99Ms, by) },
+      { slowdown: slowdown.between(...calm), complaint: (by) => lagging(liveLagP99Ms, by, args.doors) },
       { slowdown: whole, complaint: (by) => checkPace(served.answers, only, by) },
     ]);
     complaints.push(...late);
@@ -151,6 +160,7 @@ export async function runChaos(args: Arguments, print: (line: string) => void): 
         slowdown: whole,
         notJudged: notJudged.length,
         phones: phones.all.size,
+        repeated: stage.published().length - new Set(stage.published().map(nameOf)).size,
         tillSales: tills?.sales() ?? 0,
         faults: {
           ...countFaults(plan, scripts, stage, only),
@@ -192,8 +202,23 @@ function tooLong({ name, seconds }: Recovery, limitS: number): string | undefine
 const suffered = (refused: number): string | undefined =>
   refused > 0 ? `${refused} webhooks were not answered 200 during a lasting fault` : undefined;
 
-const lagging = (lagMs: number | null, slowdown: number): string | undefined =>
-  Number(lagMs) > LIVE_LAG_MS * slowdown ? `live messages took ${lagMs} ms in the calm` : undefined;
+const lagging = (lagMs: number | null, slowdown: number, doors: Doors): string | undefined =>
+  Number(lagMs) > (doors === 'http' ? WEBHOOK_LAG_MS : LIVE_LAG_MS) * slowdown
+    ? `live messages took ${lagMs} ms in the calm`
+    : undefined;
+
+const nameOf = ({ orderingKey, attributes }: Message): string => `${orderingKey}/${attributes['sequence']}`;
+
+/** @returns in words: messages with a wrong signature, and repeats that a receiver cannot drop by their ids */
+function checkReceived({ received, refused }: Receiver): string[] {
+  const idsOf = Map.groupBy(received, ({ subject, sequence }) => `${subject}/${sequence}`);
+  const told = [...idsOf].flatMap(([name, copies]) =>
+    new Set(copies.map(({ id }) => id)).size === 1 ? [] : [`message ${name} was repeated with another id`],
+  );
+  if (new Set(received.map(({ id }) => id)).size !== idsOf.size) told.push('two messages had the same id');
+  if (refused() > 0) told.push(`${refused()} messages had a wrong signature`);
+  return told;
+}
 
 /** @returns the longest recovery in seconds; null if one did not end */
 const longest = (times: readonly Recovery[]): number | null =>

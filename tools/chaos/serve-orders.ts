@@ -25,7 +25,7 @@ export type Acknowledged = {
 };
 
 export type Served = {
-  /** Orders whose signal Pub/Sub has acknowledged. */
+  /** Orders whose signal Pub/Sub has acknowledged, or the service has answered 204. */
   accepted: Set<string>;
   /** All webhooks that were answered 200. */
   acknowledged: Acknowledged[];
@@ -132,10 +132,9 @@ const begin = (playing: Playing, work: Promise<void>): void => {
 };
 
 const publish = async (playing: Playing, order: string, taken = playing.served.accepted): Promise<void> => {
-  const data = Buffer.from(JSON.stringify({ orderId: order }));
   while (!playing.signal.aborted) {
     try {
-      await playing.stage.orders.publishMessage({ data });
+      await playing.stage.signal(order);
       taken.add(order);
       playing.history.note('signal published', { order });
       return;

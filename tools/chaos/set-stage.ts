@@ -5,6 +5,7 @@ import pg from 'pg';
 import { putLocation } from '../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../src/core/locations/settings-key.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
+import { issueSignalToken } from '../../src/core/signals/signal-tokens.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { loadProviders } from '../../src/providers/index.ts';
 import { ALLOW_PRIVATE_HOSTS, allowedHosts } from '../../world/network/allowed-loopback.ts';
@@ -12,7 +13,10 @@ import { freePort } from '../../world/network/free-port.ts';
 import type { HttpServer } from '../../world/network/serve-http.ts';
 import { startOrderingPlatform, type OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
 import { startPos } from '../../world/pos/start-pos.ts';
+import type { Message } from '../../world/pubsub/queue-messages.ts';
 import { startPubsub, type Pubsub } from '../../world/pubsub/start-pubsub.ts';
+import { startReceiver, type Receiver } from '../../world/receiver/start-receiver.ts';
+import type { Doors } from '../../world/system/fixtures.ts';
 import { balanceLoad } from '../../world/network/balance-load.ts';
 import { FOLLOW_ENV, memberToken } from '../../world/members/member-token.ts';
 import { until } from '../../world/processes/until.ts';
@@ -35,6 +39,12 @@ export type Stage<Database extends StageDatabase = FaultyPostgres> = Database & 
   url: string;
   /** The topic for signals. */
   orders: Topic;
+  /** Signals an order by the doors of the stage. @throws Error if the signal was not taken */
+  signal(serviceOrderId: string): Promise<void>;
+  /** The live messages in the order in which the topic or the receiver has taken them. */
+  published(): readonly Message[];
+  /** The receiver of statuses, with the doors `http`. */
+  receiver: Receiver | undefined;
   /** Texts that must never appear in a log. */
   secrets: readonly string[];
   stop(): Promise<void>;
@@ -78,6 +88,8 @@ export async function setStage<Database extends StageDatabase>(about: {
   clocks?: boolean;
   /** True to add locations whose POS must be queried before a repeat. */
   findable?: boolean;
+  /** How signals come in and statuses go out; by default by Pub/Sub. */
+  doors?: Doors;
   /** How many processes; two by default. */
   places?: number;
   /** The version with which all begins; by default ours. It makes the schema and the locations too. */
@@ -111,6 +123,7 @@ export async function setStage<Database extends StageDatabase>(about: {
   let instances: Instances | undefined;
   const balancer = await balanceLoad(() => instances?.urls() ?? []);
   const kitchens = await openKitchens({ ...about, vendors }, database.databaseUrl, balancer);
+  const http = about.doors === 'http' ? await openHttpDoors(database.databaseUrl, balancer) : undefined;
   const folders = previous === undefined ? [OURS] : [previous.folder, OURS];
 
   const envIn = (folder: string): Record<string, string> => ({
@@ -119,12 +132,14 @@ export async function setStage<Database extends StageDatabase>(about: {
     ORDER_API_URL: platform.url,
     ORDER_API_TOKEN: PLATFORM_TOKEN,
     ORDER_MODULE,
-    GOOGLE_CLOUD_PROJECT: PROJECT,
-    PUBSUB_EMULATOR_HOST: pubsub.host,
-    SPILL_TOPIC: 'spill',
-    PUSH_AUDIENCE: AUDIENCE,
-    PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
-    PUSH_JWKS_URL: pubsub.jwksUrl,
+    ...(http?.env ?? {
+      GOOGLE_CLOUD_PROJECT: PROJECT,
+      PUBSUB_EMULATOR_HOST: pubsub.host,
+      SPILL_TOPIC: 'spill',
+      PUSH_AUDIENCE: AUDIENCE,
+      PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+      PUSH_JWKS_URL: pubsub.jwksUrl,
+    }),
     SETTINGS_KEY,
     ALLOW_PRIVATE_HOSTS,
     OPERATOR_TOKEN,
@@ -156,6 +171,7 @@ export async function setStage<Database extends StageDatabase>(about: {
   await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);
 
   const { stop } = instances;
+  const topic = client.topic('orders', { gaxOpts: PATIENCE, batching: { maxMilliseconds: 1 } });
   return Object.assign(database, {
     env: envIn(OURS),
     pubsub,
@@ -163,7 +179,10 @@ export async function setStage<Database extends StageDatabase>(about: {
     kitchens,
     instances,
     url: balancer.url,
-    orders: client.topic('orders', { gaxOpts: PATIENCE, batching: { maxMilliseconds: 1 } }),
+    orders: topic,
+    signal: http?.signal ?? (async (orderId) => void (await topic.publishMessage({ json: { orderId } }))),
+    published: http?.published ?? (() => pubsub.published('order-status')),
+    receiver: http?.receiver,
     secrets: [
       PLATFORM_TOKEN,
       OPERATOR_TOKEN,
@@ -171,15 +190,48 @@ export async function setStage<Database extends StageDatabase>(about: {
       KEY,
       // The header of a follow token, with which every follow token begins.
       (await memberToken('any')).split('.')[0] ?? '',
+      ...(http?.secrets ?? []),
       ...kitchens.map(({ webhookUrl }) => new URL(webhookUrl).searchParams.get('token') ?? ''),
     ],
     async stop() {
       await stop();
       await client.close();
       await Promise.all([balancer.stop(), pubsub.stop(), platform.stop(), ...kitchens.map(({ pos }) => pos.stop())]);
+      await http?.receiver.stop();
       await database.stopDatabase();
     },
   });
+}
+
+/** Signals by POST /signal, and a receiver of statuses. The service has no Google project. */
+async function openHttpDoors(databaseUrl: string, balancer: HttpServer) {
+  const pool = new pg.Pool({ connectionString: databaseUrl });
+  const receiver = await startReceiver();
+  try {
+    const { token } = await issueSignalToken(pool, parseSettingsKeys(SETTINGS_KEY), { kind: 'plain', secrets: [] });
+    return {
+      env: { STATUS_WEBHOOK_URL: receiver.url, STATUS_WEBHOOK_SECRET: receiver.secret, PUBLIC_URL: balancer.url },
+      receiver,
+      secrets: [token, receiver.secret],
+      async signal(orderId: string): Promise<void> {
+        const body = JSON.stringify({ orderId });
+        const signal = AbortSignal.timeout(PATIENCE.timeout);
+        const answer = await fetch(`${balancer.url}/signal?token=${token}`, { method: 'POST', body, signal });
+        await answer.arrayBuffer();
+        if (answer.status !== 204) throw new Error(`a signal was answered ${answer.status}`);
+      },
+      published: (): readonly Message[] =>
+        receiver.taken.map(({ id, subject, sequence, event }) => ({
+          messageId: id,
+          publishTime: new Date(String(event['time'])),
+          data: Buffer.from(JSON.stringify(event['data'])),
+          attributes: { sequence: String(sequence) },
+          orderingKey: subject,
+        })),
+    };
+  } finally {
+    await pool.end();
+  }
 }
 
 async function openKitchens(

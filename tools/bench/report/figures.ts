@@ -162,6 +162,10 @@ export const FIGURES = {
     goal: { atLeast: 2_000 },
     unit: '/s',
   },
+  lateDoorP99: {
+    what: 'p99 from commit to delivery by webhook while one order in ten is answered after 10 s, against without',
+    goal: { atMost: 1.5 },
+  },
   guessP99: {
     what: 'p99 of webhooks during 1,000 wrong sign-ins a second from one source, against without',
     goal: { atMost: 1.25 },
