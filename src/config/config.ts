@@ -124,7 +124,7 @@ export const VARIABLES = {
   PROVIDER_MODULES: [names(), 'modules with your own providers', '@my-club/expediter-provider-acme'],
   ALLOW_PRIVATE_HOSTS: [
     parsedBy(parseAllowedHosts).prefault(''),
-    'POS systems without a public address or https: names, addresses and ranges',
+    'POS systems and receivers without a public address or https: names, addresses and ranges',
     'pos.lan, 10.8.0.0/16',
   ],
 

@@ -88,6 +88,9 @@ export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Argum
     throw new WrongUsage('--cancel requires the sample platform and the POS standard, without --watch');
   }
   if (outage && env['DATABASE_URL']) throw new WrongUsage('--outage stops the embedded Postgres: unset DATABASE_URL');
+  if (withoutGoogle && env['STATUS_WEBHOOK_URL'] && !env['STATUS_WEBHOOK_SECRET']) {
+    throw new WrongUsage('STATUS_WEBHOOK_URL needs STATUS_WEBHOOK_SECRET, by which your receiver checks the statuses');
+  }
   if (module === undefined && orders.length > 0) throw new WrongUsage('--order needs --platform');
   if (module !== undefined && orders.length === 0) throw new WrongUsage('--platform needs at least one --order');
   if (module !== undefined && watch) throw new WrongUsage('--watch places no order and cannot be used with --platform');

@@ -10,6 +10,11 @@ it.each([
   [['--watch', '--outage'], '--watch places no order and cannot be used with'],
   [['--cancel', '--pos', 'toast'], '--cancel requires the sample platform and the POS standard'],
   [['--outage'], '--outage stops the embedded Postgres', { DATABASE_URL: 'postgres://x@127.0.0.1:1/x' }],
+  [
+    ['--without-google'],
+    'STATUS_WEBHOOK_URL needs STATUS_WEBHOOK_SECRET',
+    { STATUS_WEBHOOK_URL: 'http://127.0.0.1:1/' },
+  ],
   [['--pos', 'acme'], '--pos must be a path or one of standard'],
   [['later'], "argument 'later'"],
 ])('%j is refused with: %s', (args, message, env: Record<string, string> = {}) => {
