@@ -3,7 +3,6 @@
  * image, and Debian's Caddy and Postgres. Only addresses and ports are others.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -19,7 +18,6 @@ import {
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
-import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endWithUs } from '../../world/processes/end-with-us.ts';
 import { freePort } from '../../world/network/free-port.ts';
@@ -32,22 +30,18 @@ import { sampleOrder } from '../../world/platform/sample-order.ts';
 import { startOrderingPlatform, type OrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
 import { startPostgres, type Postgres } from '../../world/postgres/start-postgres.ts';
-import { readBody, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { liveOf, startReceiver, type Receiver } from '../../world/receiver/start-receiver.ts';
 import { statusWebhook } from '../../world/pos/status-webhook.ts';
 import { sharedTmpdir, unprivilegedUser } from '../../world/postgres/unprivileged-user.ts';
 import { until } from '../../world/processes/until.ts';
 import { needsPostgres, needsTool } from './needs-tool.ts';
 
 const [PUBLIC_HOST, OPERATOR_HOST] = ['gateway.test', 'operators.test'];
-const STATUS_WEBHOOK_SECRET = `whsec_${randomBytes(32).toString('base64')}`;
 const OPERATOR_TOKEN = 'ac0d22bc1f198e4c4a49a206894204f065863ef50ed961eb26eeb264654010ba';
 
 let folder: string;
 let postgres: Postgres;
-/** The receiver of statuses. */
-let receiver: HttpServer;
-/** The statuses that it got with a right signature. */
-const statuses: { serviceOrderId: string; status: string | null }[] = [];
+let receiver: Receiver;
 let platform: OrderingPlatform;
 let pos: Pos;
 let caddy: Running;
@@ -148,17 +142,7 @@ beforeAll(async () => {
   mkdirSync(join(folder, 'dumps'));
   chmodSync(join(folder, 'dumps'), 0o777);
   cpSync(join(COMPOSE, 'postgres'), join(folder, 'postgres'), { recursive: true });
-  const verifier = new Webhook(STATUS_WEBHOOK_SECRET);
-  [platform, pos, receiver] = await Promise.all([
-    startOrderingPlatform(),
-    startPos(),
-    serveHttp(async (asked, response) => {
-      const event = verifier.verify(await readBody(asked), asked.headers as Record<string, string>);
-      const { data } = event as { data: (typeof statuses)[number] };
-      statuses.push(data);
-      response.writeHead(204).end();
-    }),
-  ]);
+  [platform, pos, receiver] = await Promise.all([startOrderingPlatform(), startPos(), startReceiver()]);
   postgres = await startPostgres({
     binaries: { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') },
     settings: {
@@ -176,7 +160,7 @@ beforeAll(async () => {
     OPERATOR_TOKEN,
     ORDER_API_URL: platform.url,
     STATUS_WEBHOOK_URL: receiver.url,
-    STATUS_WEBHOOK_SECRET,
+    STATUS_WEBHOOK_SECRET: receiver.secret,
     ALLOW_PRIVATE_HOSTS: '127.0.0.1',
     SETTINGS_KEY: `test:${Buffer.alloc(32, 'k').toString('base64')}`,
     OWNER_PASSWORD: 'a'.repeat(64),
@@ -266,8 +250,10 @@ describe('an installation by compose.yaml', () => {
     expect(await atPublic(signals, { method: 'POST', body: { orderId: 'order-1' } })).toMatchObject({ status: 204 });
     await until(() => pos.tickets.some(({ serviceOrderId }) => serviceOrderId === 'order-1'));
     expect(await atPublic(webhook, report('order-1'))).toMatchObject({ status: 200 });
-    await until(() => statuses.some(({ status }) => status === 'ready'));
-    expect(statuses).toMatchObject(statuses.map((_, nth) => ({ serviceOrderId: 'order-1', sequence: nth + 1 })));
+    const statuses = (): (string | null)[] => liveOf(receiver, 'order-1').map(({ status }) => status);
+    await until(() => statuses().includes('ready'));
+    expect(statuses()).toEqual([null, null, 'ready']);
+    expect(receiver.refused()).toBe(0);
   });
 
   it('passes `expediter doctor`, except for the public URL of this test', async () => {
