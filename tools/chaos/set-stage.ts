@@ -132,14 +132,7 @@ export async function setStage<Database extends StageDatabase>(about: {
     ORDER_API_URL: platform.url,
     ORDER_API_TOKEN: PLATFORM_TOKEN,
     ORDER_MODULE,
-    ...(http?.env ?? {
-      GOOGLE_CLOUD_PROJECT: PROJECT,
-      PUBSUB_EMULATOR_HOST: pubsub.host,
-      SPILL_TOPIC: 'spill',
-      PUSH_AUDIENCE: AUDIENCE,
-      PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
-      PUSH_JWKS_URL: pubsub.jwksUrl,
-    }),
+    ...(http?.env ?? pubsubEnv(pubsub)),
     SETTINGS_KEY,
     ALLOW_PRIVATE_HOSTS,
     OPERATOR_TOKEN,
@@ -202,6 +195,15 @@ export async function setStage<Database extends StageDatabase>(about: {
     },
   });
 }
+
+const pubsubEnv = ({ host, jwksUrl }: Pubsub) => ({
+  GOOGLE_CLOUD_PROJECT: PROJECT,
+  PUBSUB_EMULATOR_HOST: host,
+  SPILL_TOPIC: 'spill',
+  PUSH_AUDIENCE: AUDIENCE,
+  PUSH_SERVICE_ACCOUNT: SERVICE_ACCOUNT,
+  PUSH_JWKS_URL: jwksUrl,
+});
 
 /** Signals by POST /signal, and a receiver of statuses. The service has no Google project. */
 async function openHttpDoors(databaseUrl: string, balancer: HttpServer) {
