@@ -144,7 +144,7 @@ describe('the answer about a location', () => {
     const [valid, expired] = [await newToken('club/1'), await newToken('club/1')];
     const change = (assignments: string, { tokenId }: { tokenId: string }): Promise<unknown> =>
       stage.query(`UPDATE webhook_tokens SET ${assignments} WHERE token_id = $1`, [tokenId]);
-    await change(`label = 'till', expires_at = now()`, expired);
+    await change(`label = 'till', expires_at = now() - interval '1 min'`, expired);
     await change(`integration = 'asked'`, await newToken('club/1'));
     const shown = await show('club/1');
     expect(shown).toMatchObject({
