@@ -494,7 +494,8 @@ async function playWorld(about: WorldAbout): Promise<void> {
     kitchens,
     platform,
     pubsub: { unacknowledged: () => broker.unacknowledged(), published: broker.published },
-    orders: { publishMessage: ({ data }: { data: Buffer }) => broker.publish('orders', data) },
+    signal: (orderId: string) => broker.publish('orders', Buffer.from(JSON.stringify({ orderId }))),
+    published: () => broker.published('order-status'),
   } as unknown as Stage<StageDatabase>;
   const beganAt = schedule.now();
   const phones = followByPhone({ url: `${ORIGIN}/follow`, every: PHONE_EVERY });
