@@ -149,16 +149,7 @@ export async function setStage<Database extends StageDatabase>(about: {
     places,
     programs: folders.map((folder) => ({ main: join(folder, 'src/main.ts'), env: envIn(folder) })),
   });
-  await orders.createSubscription('orders-push', {
-    ackDeadlineSeconds: 10,
-    retryPolicy: AGAIN,
-    deadLetterPolicy: { deadLetterTopic: dead.name, maxDeliveryAttempts: DELIVERY_ATTEMPTS },
-    pushConfig: {
-      pushEndpoint: `${balancer.url}/pubsub/push`,
-      oidcToken: { serviceAccountEmail: SERVICE_ACCOUNT, audience: AUDIENCE },
-    },
-    gaxOpts: PATIENCE,
-  });
+  await pushOrders(orders, dead.name, balancer.url);
 
   // Waits for the load balancer, which checks the readiness of the processes only at intervals.
   await until(async () => (await fetch(`${balancer.url}/readyz`)).ok);
@@ -193,6 +184,20 @@ export async function setStage<Database extends StageDatabase>(about: {
       await http?.receiver.stop();
       await database.stopDatabase();
     },
+  });
+}
+
+/** Has Pub/Sub push the signals to the processes. */
+async function pushOrders(orders: Topic, deadLetterTopic: string, url: string): Promise<void> {
+  await orders.createSubscription('orders-push', {
+    ackDeadlineSeconds: 10,
+    retryPolicy: AGAIN,
+    deadLetterPolicy: { deadLetterTopic, maxDeliveryAttempts: DELIVERY_ATTEMPTS },
+    pushConfig: {
+      pushEndpoint: `${url}/pubsub/push`,
+      oidcToken: { serviceAccountEmail: SERVICE_ACCOUNT, audience: AUDIENCE },
+    },
+    gaxOpts: PATIENCE,
   });
 }
 
