@@ -143,7 +143,7 @@ describe('an answer of the platform decides what happens to the order, whatever 
 });
 
 describe('an order', () => {
-  it('is read from the answer, with the token or the headers of the module', async () => {
+  it('is requested with the token, or with the headers of the module, and read from the answer', async () => {
     answer = ok;
     expect(await decide(careful)).toBe('x');
     expect(await decide(careful, { headers: (token) => ({ 'X-Api-Key': token ?? '' }) })).toBe('x');

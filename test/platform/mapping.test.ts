@@ -95,7 +95,7 @@ describe('a time', () => {
     expect(timeInZone(time, zone)).toBe(found);
   });
 
-  it('that the clock skips is moved forward, and a time that it shows twice is the first of both', () => {
+  it('is moved forward if the clock skips it, and is the earlier moment if the clock shows it twice', () => {
     expect(timeInZone('2026-03-29T02:30', 'Europe/Berlin')).toBe('2026-03-29T03:30:00+02:00');
     expect(timeInZone('2026-10-25T02:30', 'Europe/Berlin')).toBe('2026-10-25T02:30:00+02:00');
     // Half an hour, on the other side of the equator; and a day, on the other side of the date line.

@@ -488,7 +488,7 @@ describe('an order for HubRise', () => {
   it.each([
     ['de', 'the code DE', 'DE'],
     ['Germany', 'no code', undefined],
-  ])('has for the country %s %s, because only codes of two letters are sent', (country, _how, code) => {
+  ])('names the country %s with %s, because only codes of two letters are sent', (country, _how, code) => {
     const destination = { line1: 'Lindenstraße 14', country };
     expect(written(orderOf({ fulfillment: { type: 'delivery', destination } })).customer['country']).toBe(code);
   });
@@ -989,7 +989,7 @@ describe('translateWebhook', () => {
       'new_state.private_ref: contains a NUL',
     ],
     ['no id at all', { ...event, order_id: null, new_state: { ref: 'secret', status: 'accepted' } }, 'are missing'],
-  ])('throws Poison without values for an event with %s', (_name, body, message) => {
+  ])('throws Poison, whose message quotes nothing of the event, for an event with %s', (_name, body, message) => {
     const error = errorOf(() => translate(body));
     expectError(error, Poison, message);
     expect(error.message).not.toContain('secret');

@@ -500,7 +500,7 @@ describe('createOrder', () => {
     [200, '{"providerOrderId":7}', {}],
     [200, `{"providerOrderId":"${'x'.repeat(256)}"}`, {}],
     [200, `{"providerOrderId":"pos-1","more":"${'x'.repeat(2 ** 20)}"}`, {}],
-  ])('counts the answer %i %.40s as a ticket', async (status, body, ref) => {
+  ])('takes the answer %i %s for a ticket', async (status, body, ref) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body || undefined));
     expect(await create(url)).toEqual(ref);
   });
@@ -560,7 +560,7 @@ describe('createOrder', () => {
     [404, '{"reason":"no such burger"}', 'no such burger'],
     [422, '{"reason":7,"reasonCode":"closed"}', 'The restaurant could not take this order.', 'closed'],
     [422, '{"reason":"Shut.","reasonCode":"zu"}', 'Shut.', 'other'],
-  ])('throws GiveUp with a reason for the member after %i %.40s', async (status, body, reason, reasonCode?: string) => {
+  ])('throws GiveUp with a reason for the member after %i %s', async (status, body, reason, reasonCode?: string) => {
     const { url } = await posThat((_request, response) => response.writeHead(status).end(body));
     const error = await failureOf(url);
     expect(error).toBeInstanceOf(GiveUp);

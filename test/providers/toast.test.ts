@@ -866,7 +866,7 @@ describe('translateWebhook', () => {
     expect(translate(updated({}))).toEqual([]);
   });
 
-  it('reads an approved order with an estimate as received', () => {
+  it('gives an approved order with an estimate the status `received`', () => {
     const estimate = {
       estimatedFulfillmentDate: '2023-11-09T18:30:00.000+0000',
       diningOption: { guid: DINING.pickup },

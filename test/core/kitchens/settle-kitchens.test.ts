@@ -165,7 +165,7 @@ describe('a kitchen', () => {
     expect(await settleKitchens(pool)).toEqual([]);
   });
 
-  it('gets the change of an operator, even if another process writes the kitchen at that moment', async () => {
+  it('keeps a change by an operator, even if another process writes the kitchen at that moment', async () => {
     let made: Promise<unknown> | undefined;
     await inTransaction(pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KITCHENS]);

@@ -64,16 +64,13 @@ it('connecting removes a setting that the POS has used up', async () => {
 });
 
 it.each([
-  ['refuses', new NeedsOperator('401'), 0],
-  ['will never take it', new GiveUp('no', { reason: 'no' }), 0],
-  ['was not reached', new TryAgain('no connection', { sent: false }), 0],
-  ['may have stored it, but its answer was lost', new TryAgain('no answer', { sent: true }), 1],
-  ['has a provider with a fault', new TypeError('oops'), 1],
-])(
-  'when connecting fails because the POS %s, the new token stays valid only if the POS may have the token',
-  async (_name, error, tokens) => {
-    answer = () => Promise.reject(error);
-    await expect(connect()).rejects.toBe(error);
-    expect(await validTokens()).toBe(tokens);
-  },
-);
+  ['no longer valid if the POS refused the token', new NeedsOperator('401'), 0],
+  ['no longer valid if the POS will never take the token', new GiveUp('no', { reason: 'no' }), 0],
+  ['no longer valid if the POS was not reached', new TryAgain('no connection', { sent: false }), 0],
+  ['still valid if the answer of the POS was lost', new TryAgain('no answer', { sent: true }), 1],
+  ['still valid if the provider has a fault', new TypeError('oops'), 1],
+])('after connecting has failed, the new token is %s', async (_name, error, tokens) => {
+  answer = () => Promise.reject(error);
+  await expect(connect()).rejects.toBe(error);
+  expect(await validTokens()).toBe(tokens);
+});

@@ -32,8 +32,8 @@ describe('a secret in a text', () => {
     }
   });
 
-  it.each(['till/1.0', 'v1,100%25sure%zz%', '%E2%82%AC', '%'.repeat(10_000), 'the POS answered 500: check ordersUrl'])(
-    'is the only thing that is hidden: a text without the secret stays unchanged: %.20s',
+  it.each(['till/1.0', 'v1,100%25sure%zz%', '%E2%82%AC', '%'.repeat(100), 'the POS answered 500: check ordersUrl'])(
+    'is the only thing that is hidden: a text without the secret stays unchanged: %s',
     (value) => {
       expect(hideIn(value, [TOKEN])).toBe(value);
     },

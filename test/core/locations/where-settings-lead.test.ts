@@ -129,7 +129,7 @@ it('the search for white space reads each value of an item map at most five time
   expect(reads).toBeLessThanOrEqual(5_000);
 });
 
-describe('the restaurant that settings name', () => {
+describe("the restaurant in a location's settings", () => {
   const SECRETS = { clientId: 'client', clientSecret: 'secret', webhookSecret: 'of-webhooks' };
   const toast = (restaurantGuid: string): object => ({
     ...SECRETS,
@@ -138,7 +138,7 @@ describe('the restaurant that settings name', () => {
     diningOptionGuids: { pickup: randomUUID(), delivery: randomUUID() },
   });
 
-  it('can be changed by an integrator of a group only with all secrets, and never to the restaurant of another location', async () => {
+  it('can be changed by an integrator of a group only if all secrets are given again, and never to that of another location', async () => {
     const [ours, theirs, free] = [randomUUID(), randomUUID(), randomUUID()];
     expect((await put(all, 'toast-ours', 'toast', toast(ours))).status).toBe(201);
     expect((await put(all, 'toast-theirs', 'toast', toast(theirs), ['theirs'])).status).toBe(201);

@@ -295,7 +295,7 @@ it('a message that is delivered five times is applied once', async () => {
   expect(await historyOf(serviceOrderId)).toEqual([{ status: 'ready', outcome: 'applied' }]);
 });
 
-it("a webhook that waited longer than the retention is applied, and deleted with its member's data", async () => {
+it("a webhook is applied even if it waited longer than the retention, and is later deleted with its member's data", async () => {
   const serviceOrderId = await newOrder();
   goDown();
   await spill(webhook, statusWebhook({ serviceOrderId, status: 'ready' }));

@@ -243,7 +243,7 @@ describe("an owner's sign-in at the vendor", () => {
     expect(await settings()).not.toHaveProperty('refreshToken');
   });
 
-  it('that the owner cancels can be started again', async () => {
+  it('can be started again after the owner cancelled it', async () => {
     const link = await makeLink();
     const by = browser();
     const denied = await by.get(await decide(by, await start(by, link), 'Deny'));

@@ -146,7 +146,7 @@ describe('an asset of the console', () => {
 });
 
 describe('every answer under /console', () => {
-  it('has the Content-Security-Policy and the headers against other pages', async () => {
+  it('has the Content-Security-Policy and the headers that keep other sites out', async () => {
     const cookie = await logIn(url);
     const own = { cookie, ...OWN_PAGE };
     const answers: [string, OperatorAnswer][] = [

@@ -26,7 +26,7 @@ const ask = (path: string, authorization?: string, method = 'GET'): Promise<Oper
   });
 
 describe('the operator API', () => {
-  it('accepts the scheme Bearer in any case', async () => {
+  it('accepts the scheme Bearer in upper and lower case', async () => {
     expect((await ask('/v1/orders', `Bearer ${OPERATOR_TOKEN}`)).status).toBe(200);
     expect((await ask('/v1/orders', `bearer  ${OPERATOR_TOKEN}`)).status).toBe(200);
   });
