@@ -766,11 +766,11 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   },
   'a stored secret is used for no other restaurant': {
     edits: { 'secrets-stay-at-target': [/isScoped \? 'whole' : /, ''] },
-    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'only with all secrets'),
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'only if all secrets are given again'),
   },
   'an integrator of a group takes no restaurant of another location': {
     edits: { 'target-of-another': NEVER },
-    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'only with all secrets'),
+    noticedBy: vitest('test/core/locations/where-settings-lead.test.ts', 'only if all secrets are given again'),
   },
   'a restaurant is given to one location at a time': {
     edits: { 'one-at-a-target': REMOVED },
