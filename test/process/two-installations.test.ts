@@ -81,7 +81,7 @@ async function install(name: Name, url: string): Promise<Installation> {
   await system.addLocation(`${name}-1`, { ordersUrl: pos.ordersUrl });
   system.urls.push(url);
   const webhook = await system.webhookUrl(`${name}-1`);
-  return { ...system, postgres, pos, main: await runMain(system.env), url, webhook };
+  return Object.assign(system, { postgres, pos, main: await runMain(system.env), url, webhook });
 }
 
 /** Puts an order on the platform, which says in an attribute whose it is. */
