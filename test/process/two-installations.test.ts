@@ -162,7 +162,7 @@ it('two installations behind one balancer and one topic never mix their orders',
 
   // Its signal waits at Pub/Sub until it is back.
   await of('north').postgres.restart();
-  installations.set('north', { ...of('north'), main: await runMain(of('north').env) });
+  Object.assign(of('north'), { main: await runMain(of('north').env) });
   await until(async () => (await sentBy('north')).includes(waits));
   expect(of('north').pos.tickets.filter(({ serviceOrderId }) => serviceOrderId === waits)).toHaveLength(1);
 });
