@@ -196,6 +196,23 @@ describe('a status webhook', () => {
     expect(await waiting()).toEqual([]);
   });
 
+  it.each(['is away', 'closes connections before it reads'])(
+    'waits while the receiver %s, and is then taken in order',
+    async (how) => {
+      if (how === 'is away') await receiver.leave();
+      else receiver.isDeaf = true;
+      await commit('soup/3', 'soup/4');
+      const relay = webhookRelay();
+      await finish(relay);
+      expect([received(), await waiting()]).toEqual([[], ['soup/3', 'soup/4']]);
+      receiver.isDeaf = false;
+      await receiver.comeBack();
+      await pass();
+      await finish(relay);
+      expect(received()).toEqual(['soup/3', 'soup/4']);
+    },
+  );
+
   it('is repeated with the same id if its process died after the answer, and then the order continues', async () => {
     await commit('soup/3', 'soup/4');
     await webhookRelay().round();
