@@ -4,7 +4,9 @@ ALTER TABLE outbox
   ADD COLUMN topic_done boolean NOT NULL DEFAULT false,
   ADD COLUMN webhook_done boolean NOT NULL DEFAULT false,
   ADD COLUMN webhook_attempts integer NOT NULL DEFAULT 0,
-  ADD COLUMN webhook_lease_until timestamptz;
+  ADD COLUMN webhook_lease_until timestamptz,
+  -- It was published before, and an operator has it sent once more. Nobody waits for it.
+  ADD COLUMN resent boolean NOT NULL DEFAULT false;
 
 -- The URL of STATUS_WEBHOOK_URL while it fails, or since it was stopped. Without a row, it works.
 CREATE TABLE status_endpoints (

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { Email } from '../core/domain/email.ts';
 import { parseSecrets } from '../core/domain/standard-webhooks.ts';
-import { isLoopback, isPlainElsewhere, parseAllowedHosts } from '../core/egress/allowed-hosts.ts';
+import { isLoopback, isPlainElsewhere, parseAllowedHosts, refuseUrl } from '../core/egress/allowed-hosts.ts';
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
 import { parseKeySource } from '../identity/follow-keys.ts';
 
@@ -250,7 +250,20 @@ const requiredWith = (name: keyof Config, others: readonly (keyof Config)[], bec
   `is required with ${others.join(' or ')}${because}`,
 ];
 
+/** A webhook that may not be called is found at the start, and not at its first message. */
+const callable = (name: 'STATUS_WEBHOOK_URL' | 'NOTIFY_WEBHOOK_URL' | 'ATTENTION_WEBHOOK_URL'): Rule => [
+  name,
+  ({ [name]: url, ALLOW_PRIVATE_HOSTS: allowed }) => {
+    const parsed = typeof allowed === 'object' && url !== undefined ? URL.parse(url) : null;
+    return parsed !== null && refuseUrl(parsed, allowed) !== undefined;
+  },
+  'may not be called: use https and a public address, or add its host to ALLOW_PRIVATE_HOSTS',
+];
+
 const RULES: readonly Rule[] = [
+  callable('STATUS_WEBHOOK_URL'),
+  callable('NOTIFY_WEBHOOK_URL'),
+  callable('ATTENTION_WEBHOOK_URL'),
   [
     'BODY_BUDGET',
     (env) => env.BODY_BUDGET < 4 * env.WEBHOOK_BODY_LIMIT,

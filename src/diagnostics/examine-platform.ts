@@ -100,7 +100,7 @@ async function fetchMadeUp(
 }
 
 function assessFetched(host: string, outcome: object | null): Check {
-  if (outcome === null) return ok(FETCH, `${host} answers: no such order`);
+  if (outcome === null) return ok(FETCH, `${host} answers: no such order. A wrong path is answered in the same way`);
   if (!(outcome instanceof Error)) return warning(FETCH, `${host} has an order for a made-up id`, BY_ID);
   const { problem } = classifyError(outcome);
   if (outcome instanceof TryAgain || isRefusal(outcome)) return failed(FETCH, `${host}: ${problem}`, NO_ACCESS);

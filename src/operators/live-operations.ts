@@ -26,11 +26,11 @@ const show = operation({
   },
   reads: WAYS_OUT,
   run: async (caller) => readLiveWays(caller.pool, waysOf(caller)),
-  print: ({ topic, webhook, waiting, oldestAppliedAt }) =>
+  print: ({ topic, webhook, oldestAppliedAt }) =>
     facts({
-      topic: topic ?? 'none',
-      webhook: webhook === null ? 'none' : inWords(webhook),
-      waiting: waiting === 0 ? 'nothing' : `${waiting}, the oldest since ${time(oldestAppliedAt)}`,
+      topic: topic === null ? 'none' : `${topic.name}; messages that wait: ${topic.waiting}`,
+      webhook: webhook === null ? 'none' : `${inWords(webhook)}; messages that wait: ${webhook.waiting}`,
+      'oldest since': oldestAppliedAt === null ? null : time(oldestAppliedAt),
     }),
   command: {
     name: 'live show',
@@ -57,7 +57,10 @@ const resume = operation({
   },
   wakes: true,
   run: async ({ pool }) => ({ resumed: await resumeEndpoint(pool) }),
-  print: ({ resumed }) => (resumed ? 'Messages are sent to STATUS_WEBHOOK_URL again.' : 'It was not stopped.'),
+  print: ({ resumed }) =>
+    resumed
+      ? 'Messages are sent to STATUS_WEBHOOK_URL again.'
+      : 'It was not stopped. While it fails, messages are tried again within half a minute.',
   command: {
     name: 'live resume',
     about: 'send to STATUS_WEBHOOK_URL again, after it was stopped',
@@ -99,7 +102,9 @@ const resend = operation({
     return { messages };
   },
   print: ({ messages }) =>
-    messages === 0 ? 'No message was sent in this time.' : `${messages} messages are sent again, within some minutes.`,
+    messages === 0
+      ? 'No message was sent in this time.'
+      : `${messages} messages are sent again. This begins within a minute or two.`,
   command: {
     name: 'live resend',
     about: 'send live messages of a time once more, for a reader that lost them',

@@ -49,7 +49,7 @@ const Body = optionalFields({
 function secretsOf({ kind, secrets = [], jwksUrl }: z.output<typeof Body>, allowed: AllowedHosts): readonly string[] {
   const [needsSecrets, needsUrl] = [kind === 'standard-webhooks' || kind === 'shopify', kind === 'saleor'];
   if (needsSecrets !== secrets.length > 0)
-    throw new NotDone(400, `secrets must ${needsSecrets ? '' : 'not '}be given for ${kind}.`);
+    throw new NotDone(400, `secrets must ${needsSecrets ? '' : 'not '}be given for ${kind} (--secrets).`);
   if (needsUrl !== (jwksUrl !== undefined))
     throw new NotDone(400, `jwksUrl must ${needsUrl ? '' : 'not '}be given for ${kind}.`);
   if (kind === 'standard-webhooks' && !secrets.every(isSecret)) {

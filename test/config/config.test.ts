@@ -47,6 +47,18 @@ it.each([
   expect(() => readConfig({ ...env, [name]: value })).not.toThrow('hidden');
 });
 
+it.each(['STATUS_WEBHOOK', 'NOTIFY_WEBHOOK', 'ATTENTION_WEBHOOK'])(
+  'refuses a %s_URL that may not be called, at the start and without its text',
+  (name) => {
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const secrets = { STATUS_WEBHOOK_SECRET: secret, NOTIFY_WEBHOOK_SECRET: secret, PUBLIC_URL: 'https://x' };
+    const read = (more = {}) => readConfig({ ...env, ...secrets, [`${name}_URL`]: 'http://10.0.0.1/hidden', ...more });
+    expect(read).toThrow(`${name}_URL: may not be called: use https and a public address, or add its host to`);
+    expect(read).not.toThrow('hidden');
+    expect(() => read({ ALLOW_PRIVATE_HOSTS: '10.0.0.0/8' })).not.toThrow();
+  },
+);
+
 it('refuses ORDER_API_TOKEN with a space', () => {
   expect(() => readConfig({ ...env, ORDER_API_TOKEN: 'Bearer hidden' })).toThrow('ORDER_API_TOKEN: has white space');
 });

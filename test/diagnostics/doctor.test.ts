@@ -11,12 +11,13 @@ import { parseSettingsKeys, seal } from '../../src/core/locations/settings-key.t
 import { NotSent } from '../../src/core/egress/post-signed.ts';
 import { resumeEndpoint, statusEndpoint } from '../../src/core/live/status-endpoint.ts';
 import { issueToken } from '../../src/core/locations/webhook-tokens.ts';
+import { issueSignalToken, revokeSignalToken } from '../../src/core/signals/signal-tokens.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
 import { examine } from '../../src/diagnostics/doctor.ts';
 import type { Finding, Part } from '../../src/diagnostics/check.ts';
 import { judgeEncryption } from '../../src/diagnostics/examine-database.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { REMOVED } from '../../src/config/config.ts';
+import { readConfig, REMOVED } from '../../src/config/config.ts';
 import { startHubrise } from '../../world/pos/hubrise/start-hubrise.ts';
 import { startLightspeedK } from '../../world/pos/lightspeed-k/start-lightspeed-k.ts';
 import type { Simulator } from '../../world/pos/simulator.ts';
@@ -623,7 +624,7 @@ export async function fetchOrder(id, { fetch }) {
     expect(fine).toMatchObject({
       check: 'fetchOrder',
       state: 'ok',
-      found: expect.stringMatching(/ \(404\) answers: no such order$/),
+      found: expect.stringMatching(/ \(404\) answers: no such order\. A wrong path/),
     });
     expect(await wrong('clock', missing)).toEqual([warning('ordering platform', /^(59|60)\.\d s ahead of Postgres/)]);
     expect(await wrong('environment', missing)).toEqual([]);
@@ -859,6 +860,25 @@ describe('doctor on live messages', () => {
       failed(name, /^10\.0\.0\.1 must not be called: private/, /ALLOW_PRIVATE_HOSTS/),
     ]);
     expect(await wrong(part, { ...change, ALLOW_PRIVATE_HOSTS: '10.0.0.0/8' })).toEqual([]);
+  });
+
+  it('warns if nobody can signal an order, because nothing pushes and no token is valid', async () => {
+    const none = { ...own, GOOGLE_CLOUD_PROJECT: '', PUSH_AUDIENCE: '', PUSH_SERVICE_ACCOUNT: '', SPILL_TOPIC: '' };
+    expect(await wrong('live', none)).toEqual([
+      warning('signal tokens', /no valid one/, /^expediter signal-token issue/),
+    ]);
+    const keys = readConfig(system.env).SETTINGS_KEY;
+    const { tokenId } = await issueSignalToken(system.pool, keys, { kind: 'plain', secrets: [] });
+    expect(await wrong('live', none)).toEqual([]);
+    await revokeSignalToken(system.pool, tokenId);
+    expect(await wrong('live', none)).toHaveLength(1);
+  });
+
+  it('warns if signals came, but no order was ever read from the platform', async () => {
+    await system.query(`INSERT INTO placements (service_order_id, deadline_at) VALUES ('unread', now())`);
+    expect(await wrong('live')).toEqual([warning('orders', /no order was read/, /^expediter platform check/)]);
+    await system.query(`DELETE FROM placements WHERE service_order_id = 'unread'`);
+    expect(await wrong('live')).toEqual([]);
   });
 
   it('warns if the receiver fails, and fails with what to do if it is stopped', async () => {

@@ -178,13 +178,20 @@ describe('an order', () => {
     expect(body).toBe('{"id":"x"}');
   });
 
-  it.each([null, undefined, [], { results: [] }, { order: null }])(
-    'is missing if the module returns %j',
-    async (none) => {
-      answer = status(404);
-      expect(await decide(async (_id, { fetch }) => ((await fetch('/orders')).ok ? order : none))).toBe('missing');
-    },
-  );
+  it.each([null, [], { results: [] }, { order: null }])('is missing if the module returns %j', async (none) => {
+    answer = status(404);
+    expect(await decide(async (_id, { fetch }) => ((await fetch('/orders')).ok ? order : none))).toBe('missing');
+  });
+});
+
+describe('a module that forgot a word', () => {
+  it.each<[string, FetchOrder, string]>([
+    ['return', async (_id, { fetch }) => void (await fetch('/orders/x')), 'returned_undefined'],
+    ['await answer.json()', async (_id, { fetch }) => fetch('/orders/x'), 'returned_answer'],
+  ])('holds the order, and does not take it for missing: %s', async (_word, fetchOrder, errorCode) => {
+    answer = status(200, '{}');
+    expect(await decide(fetchOrder)).toMatchObject({ name: 'NeedsOperator', code: 'order_mapper_threw', errorCode });
+  });
 });
 
 describe('OrderError', () => {

@@ -419,6 +419,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'slow-makes-room': [/setInterval\(.*\)/, 'setInterval(() => {}, SLOW_MS)'] },
     noticedBy: vitest('test/core/live/status-webhook.test.ts', 'answers many messages late'),
   },
+  'a module that forgot to return its data holds the order': {
+    edits: { 'forgot-to-return': REMOVED },
+    noticedBy: vitest('test/platform/fetch-order.test.ts', 'holds the order, and does not take it for missing'),
+  },
   'the relay starts at its last position, because an old snapshot keeps published rows below it': {
     edits: { 'relay-start': [/;/, " && '-infinity';"] },
     noticedBy: vitest('test/core/live/publish-live.test.ts', 'that an old snapshot keeps'),

@@ -8,19 +8,22 @@ type Facts = {
   memberState: MemberState | null;
   /** Whether the order was ever read from the platform. */
   isRead: boolean;
-  /** True if a message is not published yet. Undefined if the caller did not read this. */
-  isWaiting?: boolean;
+  /** How many messages are not published yet. Undefined if the caller did not read this. */
+  waiting?: number;
 };
 
 /**
  * Describes what an order's member was notified of. The board, the order's page, the operator API, the command line and
  * the documents use these sentences.
  */
-export function memberNotified({ placement, memberState, isRead, isWaiting = false }: Facts): string {
+export function memberNotified({ placement, memberState, isRead, waiting = 0 }: Facts): string {
   if (memberState === null) return 'The member was not notified.';
   const state = IN_WORDS[memberState] ?? `is ${memberState.replaceAll('_', ' ')}`;
-  const sentences = [`The member was notified that the order ${state}.`];
-  if (isWaiting) sentences.push('The last message is not published yet.');
+  const sentences = [
+    waiting === 0
+      ? `The member was notified that the order ${state}.`
+      : `The member was not yet notified that the order ${state}: ${waiting} ${waiting === 1 ? 'message waits' : 'messages wait'}.`,
+  ];
   if (memberState === 'failed' && !isRead && placement !== 'failed')
     sentences.push('The order has started again since.');
   if (memberState !== 'failed' && placement === 'failed') {

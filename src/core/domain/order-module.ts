@@ -32,7 +32,7 @@ export type QueryModule = Mapper & {
 export type FetchModule = Mapper & {
   /**
    * Fetches an order's data, in 8 s.
-   * @returns null, undefined or only empty values if the platform has no such order (yet)
+   * @returns null or only empty values if the platform has no such order (yet). After undefined the order is held
    * @throws OrderError if the platform says something else of this order. After any other error the order is held
    */
   fetchOrder(orderId: string, context: FetchContext): Promise<unknown>;

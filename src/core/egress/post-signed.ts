@@ -48,14 +48,27 @@ export async function postSigned(
   };
   const answer = await send(url, { method: 'POST', headers, body, signal }).catch((error: unknown) => {
     if (error instanceof NeedsOperator) throw new NotSent(describeError(error));
-    throw new NotSent(signal.aborted ? 'the receiver did not answer in time' : 'the receiver could not be reached');
+    throw new NotSent(
+      signal.aborted ? 'the receiver did not answer in time' : `the receiver could not be reached${codeOf(error)}`,
+    );
   });
   // The status says it all. The body is read so that the connection can be used again, and nobody waits for it.
   void answer.arrayBuffer().catch(() => {});
   // RFC 9110, section 15.5.11: what is gone does not come back.
   if (answer.status === 410) throw new NotSent('the receiver says that its URL is gone (410)', { isFinal: true });
   const retryAfterMs = parseRetryAfter(answer.headers);
-  if (!answer.ok) throw new NotSent(`the receiver answered ${answer.status}`, { retryAfterMs });
+  if (!answer.ok) throw new NotSent(`the receiver answered ${answer.status}${hintAt(answer.status)}`, { retryAfterMs });
+}
+
+/** The code of a connection that failed, such as ECONNREFUSED. The message of `fetch` is always the same. */
+function codeOf(error: unknown): string {
+  const { code } = ((error as Error).cause ?? {}) as { code?: unknown };
+  return typeof code === 'string' ? ` (${code})` : '';
+}
+
+function hintAt(status: number): string {
+  if (status === 401 || status === 403) return ': compare its secret with ours';
+  return status >= 300 && status < 400 ? ': a redirect is not followed' : '';
 }
 
 /**

@@ -48,6 +48,7 @@ export function outboxClaimer(about: ClaimAbout): ClaimOutbox {
     const since = startOf(began);
     if (began >= slowAt) slowAt = began + SLOW_EVERY_MS;
     try {
+      if (oldest === undefined && about.isOnly) await forgetOtherWay(pool, about.way);
       const { rows } = await pool.query<{ oldest: Date; row: LiveRow | null; attempts: number }>({
         name: about.way === 'topic' ? 'claim-outbox' : 'claim-outbox-for-webhook',
         text,
@@ -71,8 +72,27 @@ export function outboxClaimer(about: ClaimAbout): ClaimOutbox {
 
 const { $, valuesOf } = nameParameters('limit', 'since', 'orders', 'sequences');
 
-/** Rows that both ways have taken and that one statement deletes. */
+/** Rows that one statement deletes because all ways have taken them. */
 const DONE_AT_ONCE = 500;
+
+const MOVED = 'service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at';
+const STORED = `
+    INSERT INTO live_messages (${MOVED}) SELECT ${MOVED} FROM gone ORDER BY service_order_id, sequence
+    ON CONFLICT DO NOTHING`;
+
+/** Takes out the messages that wait only for a way which is not used any more. Otherwise they would be sent again. */
+async function forgetOtherWay(pool: Pool, way: Way): Promise<void> {
+  for (;;) {
+    const { rowCount } = await pool.query(
+      `WITH gone AS (
+         DELETE FROM outbox WHERE ctid = ANY (ARRAY(
+           SELECT ctid FROM outbox WHERE ${WAYS[way].done} LIMIT ${DONE_AT_ONCE} FOR UPDATE SKIP LOCKED))
+         RETURNING ${MOVED}
+       )${STORED}`,
+    );
+    if ((rowCount ?? 0) < DONE_AT_ONCE) return;
+  }
+}
 
 /**
  * SQL of the `ctid` of rows. `OFFSET 0` forces index look-ups: the outbox is usually empty, and a plan cached then would
@@ -103,17 +123,16 @@ export const isRowOf = (orders: string, sequences: string): string => `
  * the rows that are done are deleted by the next claim, which sees both marks.
  */
 const takeOut = ({ way, isOnly }: ClaimAbout): string => {
-  const columns = 'service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at';
   const published = `published AS MATERIALIZED (${rowsBy($.orders, $.sequences)})`;
   if (isOnly) {
     return `${published}, gone AS (
-    DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT ctid FROM published)) RETURNING ${columns}
+    DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT ctid FROM published)) RETURNING ${MOVED}
   ), first AS (SELECT count(*) FROM gone)`;
   }
   return `${published}, gone AS (
     DELETE FROM outbox WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM outbox WHERE topic_done AND webhook_done LIMIT ${DONE_AT_ONCE} FOR UPDATE SKIP LOCKED))
-    RETURNING ${columns}
+    RETURNING ${MOVED}
   ), marked AS (
     -- guard: marked-by-way
     UPDATE outbox o SET ${WAYS[way].done} = true WHERE ${isRowOf($.orders, $.sequences)} RETURNING 1
@@ -130,11 +149,7 @@ const claimBy = (about: ClaimAbout): string => {
   const isOn = about.endpoint === undefined ? 'true' : `NOT ${isStopped(about.endpoint)}`;
   const taken = 'ALL (ARRAY(SELECT ctid FROM published, first))';
   return `
-  WITH ${takeOut(about)}, stored AS (
-    INSERT INTO live_messages (service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at)
-    SELECT service_order_id, sequence, rank, provider_order_id, applied_at, first_received_at FROM gone
-    ORDER BY service_order_id, sequence
-    ON CONFLICT DO NOTHING
+  WITH ${takeOut(about)}, stored AS (${STORED}
   ), next AS (
     SELECT o.ctid
     FROM outbox o

@@ -89,6 +89,15 @@ export function insertOutbox(message: {
     SELECT ${serviceOrderId}, ${sequence}, ${rank}, ${providerOrderId}, ${reason}, ${occurredAt}, ${firstReceivedAt}`;
 }
 
+/**
+ * SQL of the waiting messages, the oldest first, without those that are sent once more. It reads at most so many rows that
+ * a large repeat does not slow down every look.
+ */
+export const WAITING = `(
+  SELECT * FROM (SELECT service_order_id, applied_at, resent FROM outbox ORDER BY applied_at LIMIT 10000) AS oldest
+  WHERE NOT resent) AS waiting`;
+export const OLDEST_WAITING = `(SELECT applied_at FROM ${WAITING} LIMIT 1)`;
+
 /** SQL of a column of the event that a message reports. An order without a row in `orders` has it only there. */
 export const ofEvent = (column: string, id = 'm.service_order_id', sequence = 'm.sequence'): string => `(
   SELECT e.${column} FROM status_events e WHERE e.service_order_id = ${id} AND e.sequence = ${sequence} LIMIT 1)`;

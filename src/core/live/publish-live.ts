@@ -126,7 +126,8 @@ export function publishLive(deps: {
       report({ outcome: 'failed', error });
       failuresInARow += 1;
       if (failuresInARow < DOWN_AFTER) {
-        deps.log.error({ ...about, err: error }, 'live message not published; it will be retried');
+        const again = error instanceof NotSent && error.isFinal ? '' : '; it will be retried';
+        deps.log.error({ ...about, err: error }, `live message not published${again}`);
       } else if (failuresInARow === DOWN_AFTER) {
         deps.log.error({ err: error }, `${timing.name} takes no messages; they wait`);
       }

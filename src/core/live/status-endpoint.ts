@@ -5,6 +5,7 @@ import type { Log } from '../domain/log.ts';
 import { digest } from '../domain/make-token.ts';
 import { Instant } from '../domain/order.ts';
 import { NotSent } from '../egress/post-signed.ts';
+import { OLDEST_WAITING } from './outbox.ts';
 
 /** An endpoint that fails for this long is stopped, so that nobody calls a dead URL for ever. */
 const STOPPED_AFTER_DAYS = 3;
@@ -77,46 +78,52 @@ const IS_GOING_ON = `e.failed_at > now() - make_interval(hours => ${FAILS_AGAIN_
 export const isStopped = (key: string): string =>
   `EXISTS (SELECT FROM status_endpoints e WHERE e.endpoint = '${key}' AND e.stopped_at IS NOT NULL)`;
 
+const Waiting = z.int().meta({ description: 'Messages that it has not taken yet, up to 10,000.' });
+
 /** How live messages leave the service, and what waits. */
 export const LiveWays = z
   .object({
-    topic: z.string().nullable().meta({ description: 'The status topic. Null if there is none.' }),
+    topic: z
+      .object({ name: z.string(), waiting: Waiting })
+      .nullable()
+      .meta({ description: 'The status topic. Null if there is none.' }),
     webhook: z
       .object({
         state: z.enum(['working', 'failing', 'stopped']),
         failingSince: Instant.nullable(),
         stoppedAt: Instant.nullable(),
         problem: z.string().nullable().meta({ description: 'Why its last message failed.' }),
+        waiting: Waiting,
       })
       .nullable()
       .meta({ description: 'The receiver at STATUS_WEBHOOK_URL. Null if it is not set.' }),
-    waiting: z.int().meta({ description: 'Live messages that at least one way has not taken yet, up to 10,000.' }),
-    oldestAppliedAt: Instant.nullable(),
+    oldestAppliedAt: Instant.nullable().meta({ description: 'Of the messages that wait and were never sent.' }),
   })
   .meta({ id: 'LiveWays' });
 export type LiveWays = z.infer<typeof LiveWays>;
 
 export async function readLiveWays(
   pool: Pool,
-  { topic, url }: { topic: string | undefined; url: string | undefined },
+  { topic: name, url }: { topic: string | undefined; url: string | undefined },
 ): Promise<LiveWays> {
   const { rows } = await pool.query<{
-    waiting: number;
+    topic: number;
+    webhook: number;
     oldestAppliedAt: string | null;
     endpoint: { failingSince: string; stoppedAt: string | null; problem: string } | null;
   }>(
-    `SELECT (SELECT count(*)::int FROM (SELECT FROM outbox WHERE NOT (topic_done AND webhook_done) LIMIT 10000) AS few) AS waiting,
-            (SELECT to_json(applied_at) #>> '{}' FROM outbox WHERE NOT (topic_done AND webhook_done)
-             ORDER BY applied_at LIMIT 1) AS "oldestAppliedAt",
+    `SELECT (SELECT count(*)::int FROM (SELECT FROM outbox WHERE NOT topic_done LIMIT 10000) AS few) AS topic,
+            (SELECT count(*)::int FROM (SELECT FROM outbox WHERE NOT webhook_done LIMIT 10000) AS few) AS webhook,
+            to_json(${OLDEST_WAITING}) #>> '{}' AS "oldestAppliedAt",
             (SELECT json_build_object('failingSince', failing_since, 'stoppedAt', stopped_at, 'problem', problem)
              FROM status_endpoints WHERE endpoint = $1) AS endpoint`,
     [url === undefined ? null : digest(url)],
   );
-  const { waiting = 0, oldestAppliedAt = null, endpoint = null } = rows[0] ?? {};
+  const { topic = 0, webhook: waiting = 0, oldestAppliedAt = null, endpoint = null } = rows[0] ?? {};
   const { failingSince = null, stoppedAt = null, problem = null } = endpoint ?? {};
   const state = endpoint === null ? 'working' : stoppedAt === null ? 'failing' : 'stopped';
-  const webhook = url === undefined ? null : ({ state, failingSince, stoppedAt, problem } as const);
-  return { topic: topic ?? null, webhook, waiting, oldestAppliedAt };
+  const webhook = url === undefined ? null : ({ state, failingSince, stoppedAt, problem, waiting } as const);
+  return { topic: name === undefined ? null : { name, waiting: topic }, webhook, oldestAppliedAt };
 }
 
 /** Sends to stopped endpoints again. @returns whether one was stopped */
@@ -159,9 +166,9 @@ const RESEND = `
     RETURNING *
   ), back AS (
     INSERT INTO outbox (service_order_id, sequence, rank, provider_order_id, reason, occurred_at, applied_at,
-                        first_received_at, topic_done, webhook_done)
+                        first_received_at, topic_done, webhook_done, resent)
     SELECT m.service_order_id, m.sequence, m.rank, m.provider_order_id, e.reason, e.occurred_at, m.applied_at,
-           m.first_received_at, $3::text IS NOT DISTINCT FROM 'webhook', $3::text IS NOT DISTINCT FROM 'topic'
+           m.first_received_at, $3::text IS NOT DISTINCT FROM 'webhook', $3::text IS NOT DISTINCT FROM 'topic', true
     FROM again m
     LEFT JOIN LATERAL (SELECT reason, occurred_at FROM status_events
                        WHERE service_order_id = m.service_order_id AND sequence = m.sequence LIMIT 1) AS e ON true

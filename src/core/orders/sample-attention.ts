@@ -4,6 +4,7 @@ import { RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
 import { SnoozedUntil } from '../cases/cases.ts';
+import { WAITING } from '../live/outbox.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 import { NEEDS, NEEDS_READ, RECENT, UNNOTIFIED_S } from './needs-person.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
@@ -163,7 +164,6 @@ const DROPPED_READ = 10_000;
 const DROPPED_OF_ONE = 1_000;
 const OPEN_READ = 20_000;
 export const UNREACHABLE = 500;
-const UNNOTIFIED_READ = 10_000;
 
 /** Finds problems that a person should check, with index scans that read a limited number of rows. */
 export async function sampleAttention(pool: Pick<ClientBase, 'query'>): Promise<SampledAttention> {
@@ -300,7 +300,7 @@ const FIND_UNREACHED = `
 /** Counts unpublished messages by location. Reads no placements unless a message is late. */
 const FIND_UNNOTIFIED = `
   WITH m AS MATERIALIZED (
-    SELECT service_order_id, applied_at FROM outbox ORDER BY applied_at LIMIT ${UNNOTIFIED_READ}
+    SELECT service_order_id, applied_at FROM ${WAITING}
   )
   SELECT json_build_object('locationId', p.location_id, 'late', ${NEEDS.unnotified}, 'messages', count(*),
                            'orders', count(DISTINCT service_order_id), 'oldestAppliedAt', min(applied_at),

@@ -1,5 +1,6 @@
 import { PARK_TTL_S } from '../statuses/apply-events.ts';
 import type { Pool } from 'pg';
+import { OLDEST_WAITING } from '../live/outbox.ts';
 import { UNREPORTED } from '../transitions/placement-sql.ts';
 import type { Availability } from '../domain/availability.ts';
 import { NEEDS, PAUSED, SENT_LONG_AGO } from './needs-person.ts';
@@ -103,7 +104,7 @@ export const SAMPLE_BACKLOG = `
           CROSS JOIN LATERAL (SELECT o.rank, o.ended_at, o.requested_at FROM orders o
                               WHERE o.service_order_id = p.service_order_id OFFSET 0) AS o
           WHERE ${UNREPORTED}) AS "unreceived",
-         coalesce((SELECT extract(epoch FROM now() - applied_at) FROM outbox ORDER BY applied_at LIMIT 1), 0)::float8
+         coalesce((SELECT extract(epoch FROM now() - ${OLDEST_WAITING})), 0)::float8
            AS "oldestUnpublished",
          coalesce(endpoint.failing, 0)::float8 AS "webhookFailing", coalesce(endpoint.stopped, 0) AS "webhookStopped",
          -- If no placement at the location can still get the POS id, the event is about an order made at the till.

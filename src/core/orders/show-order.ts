@@ -275,7 +275,8 @@ const SHOWN = `SELECT
           WHERE ${NEEDS.dropped}
           LIMIT ${DROPPED}) AS d) AS "droppedSince",
        (SELECT coalesce(json_agg(x ORDER BY x.sequence), '[]') FROM (
-          SELECT sequence, rank, applied_at AS "appliedAt", NULL::timestamptz AS "publishedAt", attempts
+          SELECT sequence, rank, applied_at AS "appliedAt", CASE WHEN resent THEN applied_at END AS "publishedAt",
+                 greatest(attempts, webhook_attempts) AS attempts
           FROM outbox WHERE service_order_id = $1
           UNION ALL
           SELECT sequence, rank, applied_at, published_at, NULL
@@ -322,7 +323,7 @@ async function readShown(
     placement: placement.state,
     memberState: order?.memberState ?? live.at(-1)?.memberState ?? null,
     isRead: order !== null,
-    isWaiting: live.some((message) => message.publishedAt === null),
+    waiting: live.filter((message) => message.publishedAt === null).length,
   });
   const webhookIds = row.webhooks.flatMap(({ webhookId, replayOf }) => [
     webhookId,

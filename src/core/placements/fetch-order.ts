@@ -1,3 +1,4 @@
+import { isObject } from '../domain/json-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeCause } from '../domain/explain-cause.ts';
 import { parseRetryAfter } from '../domain/classify-error.ts';
@@ -97,6 +98,8 @@ function dataFetcher(about: About<FetchModule>): FetchData {
     }, ORDER_TIMEOUT_MS);
     try {
       const data = await Promise.race([about.module.fetchOrder(orderId, context), timedOut]);
+      // guard: forgot-to-return
+      if (seen.failure === undefined) refuseForgotten(data);
       return { data, failure: seen.failure };
     } catch (error) {
       if (seen.failure !== undefined) throw seen.failure;
@@ -115,6 +118,14 @@ function dataFetcher(about: About<FetchModule>): FetchData {
       end();
     }
   };
+}
+
+/** Refuses what a forgotten \`return\` or \`await\` gives: the order would be missing, and fail. @throws NeedsOperator */
+function refuseForgotten(data: unknown): void {
+  if (data === undefined) throw misuse('returned_undefined', 'returned undefined. For no such order, return null');
+  if (isObject(data) && typeof data['json'] === 'function') {
+    throw misuse('returned_answer', 'returned an answer of fetch. Return await answer.json()');
+  }
 }
 
 /** Makes what `fetchOrder` gets for one order. `seen` is what it has met, `end` ends its requests. */

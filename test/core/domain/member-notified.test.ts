@@ -167,10 +167,10 @@ it.each(ENDS)('when %s: API, command line and board say that the member was %s',
   expect(ticket.column === 'done').toBe(onBoard.endedAt !== null && !isFailed);
 });
 
-it('the sentence mentions a message that is not published yet', () => {
+it('the sentence does not say that the member was notified while messages wait', () => {
   const about = { placement: 'failed', memberState: 'failed', isRead: true } as const;
-  expect(memberNotified({ ...about, isWaiting: true })).toBe(
-    'The member was notified that the order failed. The last message is not published yet.',
+  expect(memberNotified({ ...about, waiting: 2 })).toBe(
+    'The member was not yet notified that the order failed: 2 messages wait.',
   );
 });
 

@@ -227,11 +227,18 @@ describe('a webhook to the receiver', () => {
     await until(() => mail.mails.length === 1);
   });
 
-  it.each([500, 302])('that is answered %i is sent again', async (status) => {
+  it.each([
+    [500, ''],
+    [302, ': a redirect is not followed'],
+  ])('that is answered %i is sent again', async (status, hint) => {
     answer = status;
     await tell([OWNER]);
     await work();
-    expect(await message()).toMatchObject({ outcome: null, failures: 1, problem: `the receiver answered ${status}` });
+    expect(await message()).toMatchObject({
+      outcome: null,
+      failures: 1,
+      problem: `the receiver answered ${status}${hint}`,
+    });
   });
 
   it('waits as long as the receiver asks in Retry-After', async () => {
