@@ -26,7 +26,7 @@ function code(page: string, heading: string, language: string): string[] {
 }
 
 const ofPage = code('your-first-order.md', '5. Run the service itself', 'sh');
-const signal = ofPage.findIndex((block) => block.includes('/pubsub/push'));
+const signal = ofPage.findIndex((block) => block.includes('signal-token issue'));
 const [replay = ''] = code('replay.md', 'Replay', 'sh');
 
 const START_BRIDGE = 'WEBHOOK_URL=$WEBHOOK_URL SECRET=$SECRET PORT=$POS_PORT node examples/bridge.mjs >&2 &\n';
@@ -89,6 +89,7 @@ describe('the documented commands on an empty Postgres', () => {
         ORDER_API_URL: `${platform.url}/graphql`,
         FOLDER: folder,
         PORT: String(await freePort()),
+        STATUS_PORT: String(await freePort()),
         POS_PORT: String(await freePort()),
       },
     });
@@ -115,7 +116,7 @@ describe('the documented commands on an empty Postgres', () => {
 
   it('create the schema', () => expect(saidBy('expediter migrate')).toContain('0001-baseline'));
   it('send a signal that is accepted, and show the order as confirmed by the kitchen', () =>
-    expect(saidBy('/pubsub/push')).toMatch(/^204\n[^]*confirmed/));
+    expect(saidBy('signal-token issue')).toMatch(/^204\n[^]*confirmed/));
   it('send a webhook with a wrong signature, which is dropped', () =>
     expect(saidBy('dgst')).toMatch(/"outcome":"dropped"/));
   it('list the reason of the dropped webhook', () => expect(saidBy('webhook list')).toMatch(/dropped .*signature/));

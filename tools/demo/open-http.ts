@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
@@ -42,6 +44,7 @@ export async function openHttp(env: NodeJS.ProcessEnv): Promise<Doors> {
       () => 502,
     );
   };
+  if (theirs !== undefined) await mustListen(theirs);
   const receiver = await serveHttp(async (request, response) => {
     const body = await readBody(request);
     const headers = request.headers as Record<string, string>;
@@ -99,4 +102,18 @@ export async function openHttp(env: NodeJS.ProcessEnv): Promise<Doors> {
       await receiver.stop();
     },
   };
+}
+
+/** @throws Error that names the user's receiver, before any order waits for it */
+async function mustListen(url: string): Promise<void> {
+  const { hostname, port, protocol } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) });
+  try {
+    await once(socket, 'connect');
+  } catch (error) {
+    const { code = 'no connection' } = error as NodeJS.ErrnoException;
+    throw new Error(`STATUS_WEBHOOK_URL: nothing listens at ${hostname}:${port} (${code}). Start your receiver first`);
+  } finally {
+    socket.destroy();
+  }
 }
