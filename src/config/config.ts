@@ -187,7 +187,7 @@ export const VARIABLES = {
   WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), "maximum bytes of a webhook's body"],
   BODY_BUDGET: [
     integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20),
-    'bytes of all bodies in memory. One location gets a third of the free bytes. A spilled body counts nearly three times',
+    'bytes of all bodies in memory. One location, or one token for signals, gets a third of the free bytes. A spilled body counts nearly three times',
   ],
 
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), 'seconds until an order that cannot be placed fails'],

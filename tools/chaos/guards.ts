@@ -494,6 +494,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'signal-verified': REMOVED },
     noticedBy: vitest('test/http/signal-routes.test.ts', 'like a wrong token, and not recorded'),
   },
+  'slow signals fill no memory': {
+    edits: { 'signal-in-budget': [/, \{ onBytes: reservation.take \}/, ''] },
+    noticedBy: vitest('test/http/signal-routes.test.ts', 'take too much memory'),
+  },
   'a signal about a fulfillment names no order': {
     edits: { 'order-not-fulfillment': [/= .*/, '= true;'] },
     noticedBy: vitest('test/http/signal-routes.test.ts', 'about a fulfillment'),
