@@ -570,6 +570,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'no-dots-in-path': NEVER },
     noticedBy: vitest('test/platform/fetch-order.test.ts', 'sends nothing to the path'),
   },
+  'a promise that a module left does not end the process': {
+    edits: { 'left-promise': [/if \(.*\) /, ''] },
+    noticedBy: vitest('test/platform/fetch-order.test.ts', 'by a promise that the module left'),
+  },
   'a refusal that a module catches does not make the order missing': {
     edits: { 'failure-decides': [/throw failure/, 'return null'] },
     noticedBy: vitest('test/platform/fetch-order.test.ts', 'a refusal that the mapper takes for no order'),

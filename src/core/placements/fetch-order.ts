@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeCause } from '../domain/explain-cause.ts';
 import { parseRetryAfter } from '../domain/classify-error.ts';
@@ -85,7 +86,25 @@ function dataQuerier({ url, token, module, warn, onErrors }: About<QueryModule>)
   };
 }
 
+/** What a module's `fetchOrder` starts runs in this context. */
+const ofModule = new AsyncLocalStorage<true>();
+let isListening = false;
+
+/**
+ * Keeps the process running if a module leaves a promise that fails, such as a request that it would have awaited after
+ * another one, which failed first. The first failure decides about the order. Any other such error still ends the process.
+ */
+function forgiveLeftPromises(): void {
+  if (isListening) return;
+  isListening = true;
+  process.on('unhandledRejection', (error) => {
+    // guard: left-promise
+    if (ofModule.getStore() === undefined) throw error;
+  });
+}
+
 function dataFetcher(about: About<FetchModule>): FetchData {
+  forgiveLeftPromises();
   const judge = answerJudge({}, about.warn);
   return async (orderId) => {
     const { context, seen, end } = fetchContext(about, judge);
@@ -96,7 +115,7 @@ function dataFetcher(about: About<FetchModule>): FetchData {
       end();
     }, ORDER_TIMEOUT_MS);
     try {
-      const data = await Promise.race([about.module.fetchOrder(orderId, context), timedOut]);
+      const data = await Promise.race([ofModule.run(true, () => about.module.fetchOrder(orderId, context)), timedOut]);
       return { data, failure: seen.failure };
     } catch (error) {
       if (seen.failure !== undefined) throw seen.failure;
