@@ -265,6 +265,12 @@ describe('context.fetch', () => {
     '/orders/.\t.',
     '/a\\..\\b',
     '..',
+    '/orders/..\x01',
+    '/orders/..\0 ',
+    '\x1f../admin',
+    '\t\x01../admin',
+    '/orders/..\x01\t',
+    '/orders/.\n.\n\x01',
   ])('sends nothing to the path %j, because an order id may be ".."', async (path) => {
     expect(await decide(async (_id, { fetch }) => (await fetch(path)).json())).toMatchObject({
       errorCode: 'dots_in_path',

@@ -198,7 +198,9 @@ function fetchContext(
 
 /**
  * Checks where `fetchOrder` sends the token. A target may come from an answer, such as the link to the next page, or
- * contain the order's id. URL parsing removes tabs and line breaks, and reads a backslash as a slash.
+ * contain the order's id. URL parsing removes tabs and line breaks, and at both ends blanks and control characters, and
+ * reads a backslash as a slash.
+ * @see https://url.spec.whatwg.org/#concept-basic-url-parser
  * @throws NeedsOperator
  */
 function addressOf(target: unknown, url: string): URL {
@@ -213,7 +215,7 @@ function addressOf(target: unknown, url: string): URL {
   // guard: own-origin
   const isOwn = address.protocol === protocol && address.host === host && address.username + address.password === '';
   if (!isOwn) throw misuse('other_origin', 'asks for a URL of another origin than ORDER_API_URL, so nothing was sent');
-  const [path = ''] = text.trim().split(/[?#]/, 1);
+  const [path = ''] = text.replaceAll(/[\p{Cc} ]/gu, '').split(/[?#]/, 1);
   // guard: no-dots-in-path
   if (/(^|[/\\])(\.|%2e){1,2}([/\\]|$)/i.test(path)) {
     throw misuse('dots_in_path', 'asks for a path with "." or "..", by which an order id may lead to another resource');
