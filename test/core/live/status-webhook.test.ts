@@ -297,6 +297,24 @@ describe('with a topic and a webhook', () => {
     for (const message of ['soup/1', 'soup/2', 'soup/3', 'soup/4', 'cake/1']) expect(onTopic).toContain(message);
     expect(taken()).toEqual(['soup/1', 'soup/2', 'soup/3']);
   });
+
+  it('what a process without the webhook has sent by the topic alone comes by a resend', async () => {
+    const since = new Date(Date.now() - 60_000);
+    const relays = both();
+    receiver.behave = () => ({ status: 500 });
+    await commit('soup/1');
+    await finish(...relays);
+    // A process of the version before, or one that has not got the variable yet, while the others run.
+    await commit('soup/2');
+    await pass();
+    await finish(topicRelay({ isOnly: true }));
+    receiver.behave = () => undefined;
+    await finish(...relays);
+    expect([await waiting(), taken()]).toEqual([[], []]);
+    expect(await resendLive(pool, { since, way: 'webhook' })).toBe(2);
+    await finish(...both());
+    expect(taken()).toEqual(['soup/1', 'soup/2']);
+  });
 });
 
 describe('a receiver of status webhooks', () => {
