@@ -570,6 +570,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'no-dots-in-path': NEVER },
     noticedBy: vitest('test/platform/fetch-order.test.ts', 'sends nothing to the path'),
   },
+  'a webhook that fails makes the topic repeat nothing about kitchens': {
+    edits: { 'once-by-each-way': NEVER },
+    noticedBy: vitest('test/server/kitchens.test.ts', 'that the webhook refuses'),
+  },
   'a promise that a module left does not end the process': {
     edits: { 'left-promise': [/if \(.*\) /, ''] },
     noticedBy: vitest('test/platform/fetch-order.test.ts', 'by a promise that the module left'),
