@@ -514,6 +514,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'signal-alone': NEVER },
     noticedBy: vitest('test/core/signals/record-signals.test.ts', 'refuses the value of one'),
   },
+  'no signal waits for several time-outs of Postgres': {
+    edits: { 'all-told': [/\[\.\.\.batch\.values\(\), \.\.\.takeAll\(\)\]/, 'batch.values()'] },
+    noticedBy: vitest('test/core/signals/record-signals.test.ts', 'if Postgres does not answer'),
+  },
   'a signal that arrives during a refresh is not lost': {
     edits: { 'refresh-ends': [/ AND signalled_at .*/, ''], 'refresh-stays': [/>/, '<'] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'a signal during a refresh'),
