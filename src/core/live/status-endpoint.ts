@@ -73,6 +73,13 @@ export function statusEndpoint({
 // guard: fails-again
 const IS_GOING_ON = `e.failed_at > now() - make_interval(hours => ${FAILS_AGAIN_AFTER_H})`;
 
+/**
+ * SQL: whether the row of an endpoint `e` still counts. A URL that was changed or removed while it failed leaves a row that
+ * no success removes.
+ */
+// guard: ill-for-an-hour
+export const IS_ILL = `(e.stopped_at IS NOT NULL OR ${IS_GOING_ON})`;
+
 /** SQL: whether an endpoint is stopped. @param key in base64, so that it needs no quoting */
 export const isStopped = (key: string): string =>
   `EXISTS (SELECT FROM status_endpoints e WHERE e.endpoint = '${key}' AND e.stopped_at IS NOT NULL)`;
@@ -109,7 +116,7 @@ export async function readLiveWays(
             (SELECT to_json(applied_at) #>> '{}' FROM outbox WHERE NOT (topic_done AND webhook_done)
              ORDER BY applied_at LIMIT 1) AS "oldestAppliedAt",
             (SELECT json_build_object('failingSince', failing_since, 'stoppedAt', stopped_at, 'problem', problem)
-             FROM status_endpoints WHERE endpoint = $1) AS endpoint`,
+             FROM status_endpoints e WHERE endpoint = $1 AND ${IS_ILL}) AS endpoint`,
     [url === undefined ? null : digest(url)],
   );
   const { waiting = 0, oldestAppliedAt = null, endpoint = null } = rows[0] ?? {};

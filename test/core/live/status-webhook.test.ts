@@ -7,6 +7,7 @@ import { eventWebhook } from '../../../src/core/egress/post-signed.ts';
 import { orderFeed } from '../../../src/core/live/order-feed.ts';
 import { publishLive, type Publish } from '../../../src/core/live/publish-live.ts';
 import { readLiveWays, resendLive, resumeEndpoint, statusEndpoint } from '../../../src/core/live/status-endpoint.ts';
+import { sampleBacklog } from '../../../src/core/orders/sample-backlog.ts';
 import { oneAfterTheOther } from '../../../src/core/postgres/loops.ts';
 import { seedOrders } from '../../support/seed-rows.ts';
 import { testPool } from '../../support/test-pool.ts';
@@ -387,6 +388,23 @@ describe('a receiver of status webhooks', () => {
     expect(taken(to)).toEqual(['soup/3', 'soup/4']);
     expect(await stateOf(to)).toBe('working');
     await to.stop();
+  });
+
+  it('counts as failing for an hour after its last failure, because its URL may have been removed meanwhile', async () => {
+    const sampled = async () => {
+      const { webhookFailing, webhookStopped } = await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 60 });
+      return [webhookFailing > 0, webhookStopped, await stateOf()];
+    };
+    receiver.behave = () => ({ status: 500 });
+    await commit('soup/3');
+    await finish(webhookRelay());
+    expect(await sampled()).toEqual([true, 0, 'failing']);
+    await pool.query(
+      `UPDATE status_endpoints SET failing_since = now() - interval '2 h', failed_at = now() - interval '61 min'`,
+    );
+    expect(await sampled()).toEqual([false, 0, 'working']);
+    await pool.query('UPDATE status_endpoints SET stopped_at = failed_at');
+    expect(await sampled()).toEqual([true, 1, 'stopped']);
   });
 
   it('gets one message at a time while it is down, and all the others after one was taken', async () => {
