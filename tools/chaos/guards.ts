@@ -411,6 +411,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'fails-again': [/`.*`/, '`true`'] },
     noticedBy: vitest('test/core/live/status-webhook.test.ts', 'a failure of three days ago and one of now'),
   },
+  'a URL that fetch refuses is refused at the start': {
+    edits: { 'url-without-user': [/\.refine\([^]*\)/, ''] },
+    noticedBy: vitest('test/config/config.test.ts', 'fetch sends nothing to it'),
+  },
   'a URL that was removed while it failed does not count as failing for ever': {
     edits: { 'ill-for-an-hour': [/`.*`/, '`true`'] },
     noticedBy: vitest('test/core/live/status-webhook.test.ts', 'counts as failing for an hour'),
