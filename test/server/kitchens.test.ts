@@ -14,6 +14,8 @@ import {
   type Operator,
 } from '../../world/system/ask-operator.ts';
 import { kitchensModule } from '../../src/server/modules/kitchens.ts';
+import { digest } from '../../src/core/domain/make-token.ts';
+import { resumeEndpoint } from '../../src/core/live/status-endpoint.ts';
 import { runCli } from '../support/run-cli.ts';
 import { startReceiver } from '../../world/receiver/start-receiver.ts';
 import { post, startSystem, type System } from '../../world/system/start-system.ts';
@@ -256,7 +258,7 @@ it('the metrics count kitchens by state', async () => {
   expect(Number(/^expediter_kitchens\{state="busy"\} (\d+)/m.exec(text)?.[1])).toBeGreaterThan(0);
 });
 
-it('an availability that the webhook refuses is published to the topic once, and comes by the webhook later', async () => {
+it('an availability that the webhook refuses is published to the topic once, and comes by the webhook unless that is stopped', async () => {
   const topic = 'kitchens-by-both-ways';
   const receiver = await startReceiver();
   const both = await startSystem({
@@ -277,6 +279,14 @@ it('an availability that the webhook refuses is published to the topic once, and
   for (let turn = 0; turn < 3; turn += 1) expect(await again()).toBe(1);
   expect(receiver.taken).toEqual([]);
   receiver.behave = () => undefined;
+  await both.query('INSERT INTO status_endpoints (endpoint, problem, stopped_at) VALUES ($1, $2, now())', [
+    digest(receiver.url),
+    'it is gone',
+  ]);
+  const before = receiver.received.length;
+  await again();
+  expect(receiver.received).toHaveLength(before);
+  await resumeEndpoint(both.pool);
   expect([await again(), await again()]).toEqual([1, 0]);
   expect(receiver.taken.map(({ subject }) => subject)).toEqual(['with-webhook']);
   const onTopic = system.pubsub.published(topic).filter(({ orderingKey }) => orderingKey === 'with-webhook');

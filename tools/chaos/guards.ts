@@ -586,6 +586,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'once-by-each-way': NEVER },
     noticedBy: vitest('test/server/kitchens.test.ts', 'that the webhook refuses'),
   },
+  'a receiver that is stopped gets nothing about kitchens': {
+    edits: { 'nothing-to-stopped': NEVER },
+    noticedBy: vitest('test/server/kitchens.test.ts', 'that the webhook refuses'),
+  },
   'a promise that a module left does not end the process': {
     edits: { 'left-promise': [/if \(.*\) /, ''] },
     noticedBy: vitest('test/platform/fetch-order.test.ts', 'by a promise that the module left'),

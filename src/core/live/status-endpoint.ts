@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import type { SendEvent } from '../domain/cloud-event.ts';
 import type { Way } from '../domain/live-message.ts';
 import type { Log } from '../domain/log.ts';
 import { digest } from '../domain/make-token.ts';
@@ -83,6 +84,17 @@ export const IS_ILL = `(e.stopped_at IS NOT NULL OR ${IS_GOING_ON})`;
 /** SQL: whether an endpoint is stopped. @param key in base64, so that it needs no quoting */
 export const isStopped = (key: string): string =>
   `EXISTS (SELECT FROM status_endpoints e WHERE e.endpoint = '${key}' AND e.stopped_at IS NOT NULL)`;
+
+/** Makes a sender that sends nothing to a stopped endpoint. @throws NotSent while it is stopped */
+export function unlessStopped(pool: Pool, url: string, send: SendEvent): SendEvent {
+  const text = `SELECT ${isStopped(digest(url))} AS stopped`;
+  return async (event) => {
+    const { rows } = await pool.query<{ stopped: boolean }>(text);
+    // guard: nothing-to-stopped
+    if (rows[0]?.stopped === true) throw new NotSent('STATUS_WEBHOOK_URL is stopped');
+    return send(event);
+  };
+}
 
 /** How live messages leave the service, and what waits. */
 export const LiveWays = z

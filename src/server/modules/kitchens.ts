@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config/config.ts';
+import { unlessStopped } from '../../core/live/status-endpoint.ts';
 import { publishKitchens, settleKitchens } from '../../core/kitchens/settle-kitchens.ts';
 import { findSuspects, probeKitchens } from '../../core/polling/probe-kitchens.ts';
 import { kitchenEvent, type OurEvent, type SendEvent } from '../../core/domain/cloud-event.ts';
@@ -17,11 +18,12 @@ export function kitchensModule(app: App, config: Config, { breaker }: Pick<Order
   const { database, observability, providers, pubsub, log } = app;
   const { pool, clock } = database;
   const { observe } = observability;
-  const { KITCHEN_TOPIC: topic, AVAILABILITY_TOKEN: token } = config;
+  const { KITCHEN_TOPIC: topic, AVAILABILITY_TOKEN: token, STATUS_WEBHOOK_URL: url } = config;
+  const webhook = webhookOf(app, config);
   const ways = [
     topic === undefined || pubsub === undefined ? undefined : eventTopic(pubsub, topic),
-    webhookOf(app, config),
-  ].filter((way) => way !== undefined);
+    webhook && url && unlessStopped(pool, url, webhook),
+  ].filter((way) => typeof way === 'function');
   const send = byAll(ways);
   const publish = (availability: Availability): Promise<unknown> => send(kitchenEvent(availability));
   const publisher = ways.length === 0 ? undefined : publishKitchens({ pool, publish, observe, log });
