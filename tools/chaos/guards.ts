@@ -419,6 +419,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'ill-for-an-hour': [/`.*`/, '`true`'] },
     noticedBy: vitest('test/core/live/status-webhook.test.ts', 'counts as failing for an hour'),
   },
+  'refused messages do not hold up the others while a receiver looks down': {
+    edits: { 'untried-while-down': [/isDown \? 'untried' : 'oldest'/, "'oldest' as 'oldest' | 'untried'"] },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'that refuses some orders'),
+  },
   'a receiver that is down gets one message at a time': {
     edits: { 'one-while-down': [/\? 1 :/, '? UNDER_WAY :'] },
     noticedBy: vitest('test/core/live/status-webhook.test.ts', 'one message at a time while it is down'),

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { statusEvent } from '../../../src/core/domain/cloud-event.ts';
 import type { Way } from '../../../src/core/domain/live-message.ts';
 import { guardedFetch } from '../../../src/core/egress/guarded-fetch.ts';
@@ -423,6 +423,32 @@ describe('a receiver of status webhooks', () => {
     expect(await until(async () => (await relay.round()) || undefined)).toBe(1);
     expect(await relay.round()).toBe(29);
     expect(taken().toSorted()).toEqual(messages.toSorted());
+  });
+
+  it('that refuses some orders gets the others, although those that it refuses are older and make it look down', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    receiver.behave = ({ subject }) => (subject.startsWith('refused') ? { status: 500 } : undefined);
+    const relay = webhookRelay();
+    await commit(...Array.from({ length: 25 }, (_, nth) => `refused-${nth}/3`));
+    expect(await relay.round()).toBe(25);
+    await commit('soup/3');
+    // Half a minute passes: the rest is over, and so is the wait of each message.
+    const turn = async (): Promise<void> => {
+      vi.advanceTimersByTime(31_000);
+      await pass();
+      expect(await relay.round()).toBe(1);
+    };
+    await turn();
+    expect(taken()).toEqual(['soup/3']);
+    // One that was tried during an outage comes before those that were refused more often.
+    vi.advanceTimersByTime(31_000);
+    await pass();
+    await relay.round();
+    await commit('cake/3');
+    await pool.query(`UPDATE outbox SET webhook_attempts = 1 WHERE service_order_id = 'cake'`);
+    await turn();
+    expect(taken()).toEqual(['soup/3', 'cake/3']);
   });
 
   it('that answers many messages late still gets the others at once', async () => {
