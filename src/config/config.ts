@@ -45,7 +45,7 @@ export const VARIABLES = {
   DRAIN_FINISH_MS: [integer(0, 60_000).default(6000), 'milliseconds in which it must finish its work after that'],
 
   ORDER_API_URL: [
-    httpUrl(),
+    fetchedUrl(),
     "the ordering platform's GraphQL endpoint, or the base of its API for a module with `fetchOrder`",
     'https://orders.example.com/graphql',
   ],
@@ -53,7 +53,7 @@ export const VARIABLES = {
   ORDER_MODULE: [text().optional(), "a module that maps the platform's orders", '/etc/expediter/map-order.ts'],
 
   STATUS_WEBHOOK_URL: [
-    httpUrl().optional(),
+    fetchedUrl().optional(),
     'a URL of the platform that gets live messages, and the availability of kitchens: docs/connect-your-platform.md',
     'https://orders.example.com/expediter',
   ],
@@ -84,7 +84,7 @@ export const VARIABLES = {
     'expediter-attention',
   ],
   ATTENTION_WEBHOOK_URL: [
-    httpUrl().optional(),
+    fetchedUrl().optional(),
     'a URL that gets these events instead of the topic, signed with `NOTIFY_WEBHOOK_SECRET`',
     'https://pager.example.com/expediter',
   ],
@@ -101,7 +101,7 @@ export const VARIABLES = {
     'https://expediter.example.com/pubsub/push',
   ],
   PUSH_SERVICE_ACCOUNT: [z.email().optional(), 'account of that token', 'push@my-project.iam.gserviceaccount.com'],
-  PUSH_JWKS_URL: [httpUrl().default('https://www.googleapis.com/oauth2/v3/certs'), "Google's keys for that token"],
+  PUSH_JWKS_URL: [fetchedUrl().default('https://www.googleapis.com/oauth2/v3/certs'), "Google's keys for that token"],
 
   FOLLOW_TOKEN_KEYS: [
     parsedBy(parseKeySource).optional(),
@@ -135,7 +135,7 @@ export const VARIABLES = {
   ],
   MAIL_FROM: [Email.optional(), 'the sender of this e-mail', 'orders@example.com'],
   NOTIFY_WEBHOOK_URL: [
-    httpUrl().optional(),
+    fetchedUrl().optional(),
     'your gateway for SMS, calls or chat to restaurants',
     'https://sms.example.com/expediter',
   ],
@@ -156,7 +156,7 @@ export const VARIABLES = {
     '8081',
   ],
   CONSOLE_URL: [baseUrl().optional(), "the console's base URL, required with OIDC", 'https://console.example.com'],
-  OIDC_ISSUER: [httpUrl().optional(), 'the issuer for sign-in at the console', 'https://accounts.google.com'],
+  OIDC_ISSUER: [fetchedUrl().optional(), 'the issuer for sign-in at the console', 'https://accounts.google.com'],
   OIDC_CLIENT_ID: [word().optional(), "the console's client id", '<the client id that the issuer gave the console>'],
   OIDC_CLIENT_SECRET: [text().optional(), "that client's secret, if it has one", '<the secret of that client>'],
   OIDC_SCOPES: [
@@ -187,7 +187,7 @@ export const VARIABLES = {
   WEBHOOK_BODY_LIMIT: [integer(1024, 64 * 2 ** 20).default(2 ** 20), "maximum bytes of a webhook's body"],
   BODY_BUDGET: [
     integer(2 ** 20, 2 ** 32).default(64 * 2 ** 20),
-    'bytes of all bodies in memory. One location gets a third of the free bytes. A spilled body counts nearly three times',
+    'bytes of all bodies in memory. One location, or one token for signals, gets a third of the free bytes. A spilled body counts nearly three times',
   ],
 
   PLACEMENT_DEADLINE_S: [integer(1, 604_800).default(1800), 'seconds until an order that cannot be placed fails'],
@@ -501,6 +501,18 @@ function parsedBy<Value>(parse: (text: string) => Value): z.ZodType<Value, strin
 
 function httpUrl(): z.ZodURL {
   return z.url({ protocol: /^https?$/, error: 'is not an http or https URL' });
+}
+
+/** A URL to which we send requests by fetch, which refuses a URL with a user or a password. */
+function fetchedUrl(): z.ZodURL {
+  const hasNone = (url: string): boolean => {
+    const { username = '', password = '' } = URL.parse(url) ?? {};
+    return username === '' && password === '';
+  };
+  // guard: url-without-user
+  return httpUrl().refine(hasNone, {
+    error: 'has a user or a password, which cannot be sent. Use a token in its path',
+  });
 }
 
 /** An http or https URL. A slash at its end is removed. */

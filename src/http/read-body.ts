@@ -9,13 +9,16 @@ class NoCapacity extends Error {
 }
 
 export type BodyBudget = {
-  /** Starts a reservation for one body. `take` adds bytes or throws NoCapacity. `release` frees them all. */
-  open(locationId: string): { take(bytes: number): void; release(): void };
+  /**
+   * Starts a reservation for one body. `take` adds bytes or throws NoCapacity. `release` frees them all.
+   * @param owner a location, or a token for signals
+   */
+  open(owner: string): { take(bytes: number): void; release(): void };
 };
 
 /**
- * Limits the memory that all bodies take together. One location may take a share of the free bytes, so a location that
- * floods or sends slowly uses up only its own share.
+ * Limits the memory that all bodies take together. One owner may take a share of the free bytes, so an owner that floods
+ * or sends slowly uses up only its own share.
  * @param limit bytes
  */
 export function bodyBudget(limit: number): BodyBudget {
@@ -23,18 +26,18 @@ export function bodyBudget(limit: number): BodyBudget {
   const heldOf = new Map<string, number>();
   let held = 0;
   return {
-    open(locationId) {
+    open(owner) {
       let mine = 0;
       return {
         take(bytes) {
-          const here = (heldOf.get(locationId) ?? 0) + bytes;
+          const here = (heldOf.get(owner) ?? 0) + bytes;
           if (!withinShare(here, held + bytes, limit)) throw new NoCapacity('too many bytes are held already');
           held += bytes;
           mine += bytes;
-          heldOf.set(locationId, here);
+          heldOf.set(owner, here);
         },
         release() {
-          heldOf.set(locationId, (heldOf.get(locationId) ?? 0) - mine);
+          heldOf.set(owner, (heldOf.get(owner) ?? 0) - mine);
           held -= mine;
           mine = 0;
         },

@@ -8,7 +8,7 @@ import type { SignalOutcome } from '../core/signals/record-signals.ts';
 import type { SignalToken } from '../core/signals/signal-tokens.ts';
 import type { Authenticate } from './bound-connections.ts';
 import { sendProblem } from './problem.ts';
-import { readBody, takeRawBodies } from './read-body.ts';
+import { type BodyBudget, readBody, takeRawBodies } from './read-body.ts';
 import { refuse } from './refuse.ts';
 import { bearerOf, flattenHeaders, sourceOf, traceOf } from './request.ts';
 import type { VerifySignal } from './verify-signal.ts';
@@ -22,8 +22,12 @@ export type SignalDeps = {
   /** Resolves when the signal is committed. */
   recordSignal: (serviceOrderId: string) => Promise<SignalOutcome>;
   observe: Observe;
+  /** Of the bodies of webhooks too. */
+  budget: BodyBudget;
   authenticate: Authenticate;
 };
+
+type Found = ReturnType<typeof findOrderId>;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -40,7 +44,8 @@ declare module 'fastify' {
  * - `400` a problem: the body names no order, or has more than 1 MiB. Nothing was recorded
  * - `401` the token or the signature is wrong. The answer is the same for every reason. It comes before the body is read,
  *   unless a signature was wrong. The connection is closed
- * - `500` not recorded, or the token or the signature could not be checked. The same request may succeed later
+ * - `500` not recorded, or the token or the signature could not be checked, or the bodies of this token take too much
+ *   memory. The same request may succeed later
  */
 export async function signalRoutes(scope: FastifyInstance, deps: SignalDeps): Promise<void> {
   type About = Pick<SignalObserved, 'outcome' | 'serviceOrderId' | 'detail' | 'error'>;
@@ -74,22 +79,32 @@ export async function signalRoutes(scope: FastifyInstance, deps: SignalDeps): Pr
     return reply.code(500).header('retry-after', '1').send({ error: 'send it again later' });
   });
 
+  /** Reads and verifies a body. The body takes memory only until the order's id is known. */
+  const read = async ({ raw }: FastifyRequest, reply: FastifyReply, token: SignalToken): Promise<Found> => {
+    const reservation = deps.budget.open(token.tokenId);
+    try {
+      // guard: signal-in-budget
+      const { body, truncated } = await readBody(raw, BODY_LIMIT, { onBytes: reservation.take });
+      if (truncated) {
+        reply.header('connection', 'close');
+        return { lacks: `the body has more than ${BODY_LIMIT} bytes` };
+      }
+      // guard: signal-verified
+      await deps.verify(token, { headers: flattenHeaders(raw.rawHeaders), body });
+      return findOrderId(token.kind, body);
+    } finally {
+      reservation.release();
+    }
+  };
+
   scope.post(SIGNAL_PATH, async (request, reply) => {
     const token = request.signalToken;
     if (token === undefined) throw new Error('a signal was not authenticated');
-    const { body, truncated } = await readBody(request.raw, BODY_LIMIT);
-    const refuseBody = (detail: string): FastifyReply => {
-      report(request, reply, { outcome: 'poison', detail });
-      return sendProblem(reply, 400, `The signal names no order: ${detail}.`);
-    };
-    if (truncated) {
-      reply.header('connection', 'close');
-      return refuseBody(`the body has more than ${BODY_LIMIT} bytes`);
+    const found = await read(request, reply, token);
+    if ('lacks' in found) {
+      report(request, reply, { outcome: 'poison', detail: found.lacks });
+      return sendProblem(reply, 400, `The signal names no order: ${found.lacks}.`);
     }
-    // guard: signal-verified
-    await deps.verify(token, { headers: flattenHeaders(request.raw.rawHeaders), body });
-    const found = findOrderId(token.kind, body);
-    if ('lacks' in found) return refuseBody(found.lacks);
     const { orderId: serviceOrderId } = found;
     report(request, reply, { outcome: await deps.recordSignal(serviceOrderId), serviceOrderId });
     return reply.code(204).send();

@@ -12,7 +12,7 @@ import type { SpilledWebhook, SpillWebhook } from '../core/spill/spill-webhook.t
 import type { Accepted } from '../core/statuses/batch-webhooks.ts';
 import { storeArrived, type StoreDeps, type StoreRefused, NOT_STORED } from '../core/statuses/store-webhooks.ts';
 import { translateArrived, type TranslateRules } from '../core/statuses/translate-webhook-request.ts';
-import { bodyBudget, type BodyBudget, readBody, takeRawBodies } from './read-body.ts';
+import { type BodyBudget, readBody, takeRawBodies } from './read-body.ts';
 import type { Authenticate } from './bound-connections.ts';
 import { BeyondShare, fairShare } from './fair-share.ts';
 import { flattenHeaders, sourceOf, traceOf } from './request.ts';
@@ -31,7 +31,7 @@ export type WebhookDeps = StoreDeps &
     /** Stores webhooks that were refused because their token is old. Undefined if they are not stored. */
     storeRefused: StoreRefused | undefined;
     observe: Observe;
-    bodyBudget: number;
+    budget: BodyBudget;
     limits: AnswerLimits;
     authenticate: Authenticate;
   };
@@ -79,7 +79,6 @@ declare module 'fastify' {
 export async function webhookRoutes(scope: FastifyInstance, deps: WebhookDeps): Promise<void> {
   const endpoint: Endpoint = {
     ...deps,
-    budget: bodyBudget(deps.bodyBudget),
     share: fairShare(deps.limits.perSecond, (locationId) =>
       scope.log.warn({ locationId }, 'location floods: its webhooks are limited so that others do not wait'),
     ),
@@ -106,7 +105,6 @@ export async function webhookRoutes(scope: FastifyInstance, deps: WebhookDeps): 
 }
 
 type Endpoint = WebhookDeps & {
-  budget: BodyBudget;
   share: ReturnType<typeof fairShare>;
   /** Milliseconds in which Postgres must check the token and commit. */
   readonly databaseMs: number;

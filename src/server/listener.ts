@@ -18,6 +18,7 @@ import { FOLLOW_PATH, followRoutes, type FollowDeps } from '../http/follow/follo
 import { health, type Readiness } from '../http/health.ts';
 import { pubsubPush, type PushDeps } from '../http/pubsub-push.ts';
 import { PUSH_PATH } from '../core/domain/paths.ts';
+import { bodyBudget } from '../http/read-body.ts';
 import { refuse } from '../http/refuse.ts';
 import { requestIds } from '../http/request.ts';
 import { signalRoutes, type SignalDeps } from '../http/signal-routes.ts';
@@ -48,8 +49,9 @@ export type Endpoints = {
     | {
         /** Undefined if Pub/Sub does not push. */
         push: Omit<PushDeps, 'authenticate'> | undefined;
-        signal: Omit<SignalDeps, 'authenticate'>;
-        webhook: Omit<WebhookDeps, 'authenticate'>;
+        signal: Omit<SignalDeps, 'authenticate' | 'budget'>;
+        /** With the bytes of all bodies in memory. */
+        webhook: Omit<WebhookDeps, 'authenticate' | 'budget'> & { bodyBudget: number };
         follow?: Omit<FollowDeps, 'authenticate'> | undefined;
         availability?: Omit<AvailabilityDeps, 'authenticate'> | undefined;
         answers?: AnswerDeps | undefined;
@@ -139,8 +141,9 @@ export function addEndpoints(
   if (outside !== undefined) {
     const { push, follow, availability, answers } = outside;
     if (push !== undefined) void app.register(pubsubPush, { ...push, authenticate });
-    void app.register(signalRoutes, { ...outside.signal, authenticate });
-    void app.register(webhookRoutes, { ...outside.webhook, authenticate });
+    const budget = bodyBudget(outside.webhook.bodyBudget);
+    void app.register(signalRoutes, { ...outside.signal, authenticate, budget });
+    void app.register(webhookRoutes, { ...outside.webhook, authenticate, budget });
     if (answers !== undefined) {
       void app.register(async (scope) => {
         const { answerRoutes } = await import('../http/answer-routes.ts');

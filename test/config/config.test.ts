@@ -165,6 +165,15 @@ it.each([
   expect(() => readConfig({ ...beyond, SETTINGS_KEY: `good:${GOOD_KEY}` })).not.toThrow();
 });
 
+it.each(['ORDER_API_URL', 'STATUS_WEBHOOK_URL', 'NOTIFY_WEBHOOK_URL', 'ATTENTION_WEBHOOK_URL', 'OIDC_ISSUER'])(
+  '%s with a password is refused, because fetch sends nothing to it, and not quoted',
+  (name) => {
+    const read = (): unknown => readConfig({ ...env, [name]: 'https://user:hunter2@orders.example.com/' });
+    expect(read).toThrow(`${name}: has a user or a password`);
+    expect(read).not.toThrow('hunter2');
+  },
+);
+
 it('.env.example has no value for SETTINGS_KEY', () => {
   expect(readFileSync(new URL('../../.env.example', import.meta.url), 'utf8')).not.toMatch(/^SETTINGS_KEY=/m);
 });

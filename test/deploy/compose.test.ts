@@ -24,6 +24,7 @@ const env: Record<string, string> = {
   ...makeEnv(),
   ORDER_API_URL: 'https://orders.example.com/graphql',
   STATUS_WEBHOOK_URL: 'http://host.docker.internal:3000/',
+  ALLOW_PRIVATE_HOSTS: 'host.docker.internal',
 };
 const compose = readCompose(env);
 const services = Object.entries(compose.services);

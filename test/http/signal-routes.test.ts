@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { connect } from 'node:net';
 import { request as httpRequest, type OutgoingHttpHeaders } from 'node:http';
 import { type CryptoKey, exportJWK, FlattenedSign, generateKeyPair, type JWK } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -12,6 +13,7 @@ import {
   signalTokenAuthenticator,
 } from '../../src/core/signals/signal-tokens.ts';
 import { sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { until } from '../../world/processes/until.ts';
 import { OPERATOR_TOKEN } from '../../world/system/ask-operator.ts';
 import { startSystem, type System } from '../../world/system/start-system.ts';
 
@@ -137,6 +139,28 @@ describe('a signal by HTTP', () => {
   it('of almost one MiB is recorded', async () => {
     const id = newId();
     expect(await signal(JSON.stringify({ id, x: 'x'.repeat(2 ** 20 - 200) }))).toMatchObject({ status: 204 });
+  });
+
+  it('is answered 500 while the bodies of its token take too much memory, and other tokens are answered', async () => {
+    const other = await issue('plain', []);
+    const port = Number(new URL(system.urls[0] ?? '').port);
+    const head = `POST /signal?token=${plain.token} HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 ** 20}\r\n\r\n`;
+    // None of these bodies ends. BODY_BUDGET is 64 MiB, of which one token gets 16.
+    const slow = Array.from({ length: 20 }, () =>
+      connect(port, '127.0.0.1')
+        .on('error', () => {})
+        .on('data', () => {}),
+    );
+    for (const socket of slow) socket.write(head + ' '.repeat(2 ** 20 - 1));
+    const id = newId();
+    const refused = await until(async () => {
+      const answer = await signal({ id, x: 'x'.repeat(2 ** 20 - 200) });
+      return answer.status === 500 && answer;
+    });
+    expect(refused).toMatchObject({ headers: { 'retry-after': '1', connection: 'close' } });
+    expect(await signal({ id: newId() }, {}, other.token)).toMatchObject({ status: 204 });
+    for (const socket of slow) socket.destroy();
+    await until(async () => (await signal({ id, x: 'x'.repeat(2 ** 20 - 200) })).status === 204);
   });
 
   it('gets the same 401 for every wrong token, before its body is read, and the connection is closed', async () => {

@@ -11,6 +11,7 @@ import { sendEndless } from '../../world/network/send-endless.ts';
 import { sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
 import { startRestPlatform, type RestPlatform } from '../../world/platform/start-rest-platform.ts';
+import { runProgram } from '../../world/processes/run-program.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
 import { startSystem, type System } from '../../world/system/start-system.ts';
 
@@ -271,6 +272,12 @@ describe('context.fetch', () => {
     '/orders/.\t.',
     '/a\\..\\b',
     '..',
+    '/orders/..\x01',
+    '/orders/..\0 ',
+    '\x1f../admin',
+    '\t\x01../admin',
+    '/orders/..\x01\t',
+    '/orders/.\n.\n\x01',
   ])('sends nothing to the path %j, because an order id may be ".."', async (path) => {
     expect(await decide(async (_id, { fetch }) => (await fetch(path)).json())).toMatchObject({
       errorCode: 'dots_in_path',
@@ -313,6 +320,27 @@ describe('context.fetch', () => {
     expect(await decide(times(20))).toBe('x');
     expect(await decide(times(21))).toMatchObject({ name: 'NeedsOperator', errorCode: 'too_many_requests' });
     expect(requests).toHaveLength(40);
+  });
+
+  it('does not end the process by a promise that the module left, while any other one still does', async () => {
+    answer = status(503);
+    const fetcher = new URL('../../src/core/placements/fetch-order.ts', import.meta.url).href;
+    const code = `
+      import { setTimeout as sleep } from 'node:timers/promises';
+      const { orderFetcher } = await import(${JSON.stringify(fetcher)});
+      process.on('uncaughtException', (error) => console.log('ends by', error.message));
+      const fetchOrder = async (id, { fetch }) => {
+        const member = fetch('/member').then((found) => found.json());
+        await sleep(200);
+        return { order: await fetch('/order'), member: await member };
+      };
+      const module = { fetchOrder, toCanonicalOrder: (data) => data };
+      await orderFetcher({ url: ${JSON.stringify(platform.url)}, module, warn() {} })('x').catch((error) =>
+        console.log('decides', error.message));
+      Promise.reject(new Error('a fault of ours'));`;
+    const { out, code: exit } = await runProgram(process.execPath, ['--input-type=module', '-e', code], {});
+    expect(exit).toBe(0);
+    expect(out).toBe('decides the ordering platform answered 503\nends by a fault of ours\n');
   });
 
   it('leaves no rejection behind for a module that does not wait', async () => {

@@ -1,5 +1,5 @@
 /** A POS's word about its kitchen, on its whole way: to the platform, to the next order, and to operators. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { TryAgain } from '../../src/core/domain/errors.ts';
 import type { KitchenOrder } from '../../src/core/domain/order.ts';
@@ -14,7 +14,10 @@ import {
   type Operator,
 } from '../../world/system/ask-operator.ts';
 import { kitchensModule } from '../../src/server/modules/kitchens.ts';
+import { digest } from '../../src/core/domain/make-token.ts';
+import { resumeEndpoint } from '../../src/core/live/status-endpoint.ts';
 import { runCli } from '../support/run-cli.ts';
+import { startReceiver } from '../../world/receiver/start-receiver.ts';
 import { post, startSystem, type System } from '../../world/system/start-system.ts';
 
 const AVAILABILITY_TOKEN = 'cHkVGk31wo45SmNBqVekrkXIvjZv0uFrVn9PDeyjFLA';
@@ -253,4 +256,39 @@ it('the metrics count kitchens by state', async () => {
   await system.round('measurement of the backlog');
   const { text } = await operator.get('/metrics');
   expect(Number(/^expediter_kitchens\{state="busy"\} (\d+)/m.exec(text)?.[1])).toBeGreaterThan(0);
+});
+
+it('an availability that the webhook refuses is published to the topic once, and comes by the webhook unless that is stopped', async () => {
+  const topic = 'kitchens-by-both-ways';
+  const receiver = await startReceiver();
+  const both = await startSystem({
+    providers: [acme],
+    stepped: ['kitchens'],
+    pubsub: system.pubsub,
+    env: { KITCHEN_TOPIC: topic, STATUS_WEBHOOK_URL: receiver.url, STATUS_WEBHOOK_SECRET: receiver.secret },
+  });
+  onTestFinished(() => both.stop().then(() => receiver.stop()));
+  await both.addLocation('with-webhook', {}, 'acme');
+  await post(await both.webhookUrl('with-webhook'), { state: 'busy', extraMinutes: 20 });
+  await both.round('availability of kitchens');
+  const again = async (): Promise<unknown> => {
+    await both.query('UPDATE kitchens SET lease_until = NULL');
+    return both.round('kitchens');
+  };
+  receiver.behave = () => ({ status: 500 });
+  for (let turn = 0; turn < 3; turn += 1) expect(await again()).toBe(1);
+  expect(receiver.taken).toEqual([]);
+  receiver.behave = () => undefined;
+  await both.query('INSERT INTO status_endpoints (endpoint, problem, stopped_at) VALUES ($1, $2, now())', [
+    digest(receiver.url),
+    'it is gone',
+  ]);
+  const before = receiver.received.length;
+  await again();
+  expect(receiver.received).toHaveLength(before);
+  await resumeEndpoint(both.pool);
+  expect([await again(), await again()]).toEqual([1, 0]);
+  expect(receiver.taken.map(({ subject }) => subject)).toEqual(['with-webhook']);
+  const onTopic = system.pubsub.published(topic).filter(({ orderingKey }) => orderingKey === 'with-webhook');
+  expect(onTopic).toHaveLength(1);
 });

@@ -411,6 +411,18 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'fails-again': [/`.*`/, '`true`'] },
     noticedBy: vitest('test/core/live/status-webhook.test.ts', 'a failure of three days ago and one of now'),
   },
+  'a URL that fetch refuses is refused at the start': {
+    edits: { 'url-without-user': [/\.refine\([^]*\)/, ''] },
+    noticedBy: vitest('test/config/config.test.ts', 'fetch sends nothing to it'),
+  },
+  'a URL that was removed while it failed does not count as failing for ever': {
+    edits: { 'ill-for-an-hour': [/`.*`/, '`true`'] },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'counts as failing for an hour'),
+  },
+  'refused messages do not hold up the others while a receiver looks down': {
+    edits: { 'untried-while-down': [/isDown \? 'untried' : 'oldest'/, "'oldest' as 'oldest' | 'untried'"] },
+    noticedBy: vitest('test/core/live/status-webhook.test.ts', 'that refuses some orders'),
+  },
   'a receiver that is down gets one message at a time': {
     edits: { 'one-while-down': [/\? 1 :/, '? UNDER_WAY :'] },
     noticedBy: vitest('test/core/live/status-webhook.test.ts', 'one message at a time while it is down'),
@@ -498,6 +510,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'signal-verified': REMOVED },
     noticedBy: vitest('test/http/signal-routes.test.ts', 'like a wrong token, and not recorded'),
   },
+  'slow signals fill no memory': {
+    edits: { 'signal-in-budget': [/, \{ onBytes: reservation.take \}/, ''] },
+    noticedBy: vitest('test/http/signal-routes.test.ts', 'take too much memory'),
+  },
   'a signal about a fulfillment names no order': {
     edits: { 'order-not-fulfillment': [/= .*/, '= true;'] },
     noticedBy: vitest('test/http/signal-routes.test.ts', 'about a fulfillment'),
@@ -513,6 +529,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a signal that Postgres refuses fails no other signal': {
     edits: { 'signal-alone': NEVER },
     noticedBy: vitest('test/core/signals/record-signals.test.ts', 'refuses the value of one'),
+  },
+  'no signal waits for several time-outs of Postgres': {
+    edits: { 'all-told': [/\[\.\.\.batch\.values\(\), \.\.\.takeAll\(\)\]/, 'batch.values()'] },
+    noticedBy: vitest('test/core/signals/record-signals.test.ts', 'if Postgres does not answer'),
   },
   'a signal that arrives during a refresh is not lost': {
     edits: { 'refresh-ends': [/ AND signalled_at .*/, ''], 'refresh-stays': [/>/, '<'] },
@@ -569,6 +589,18 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'an order id leads a module to no other resource': {
     edits: { 'no-dots-in-path': NEVER },
     noticedBy: vitest('test/platform/fetch-order.test.ts', 'sends nothing to the path'),
+  },
+  'a webhook that fails makes the topic repeat nothing about kitchens': {
+    edits: { 'once-by-each-way': NEVER },
+    noticedBy: vitest('test/server/kitchens.test.ts', 'that the webhook refuses'),
+  },
+  'a receiver that is stopped gets nothing about kitchens': {
+    edits: { 'nothing-to-stopped': NEVER },
+    noticedBy: vitest('test/server/kitchens.test.ts', 'that the webhook refuses'),
+  },
+  'a promise that a module left does not end the process': {
+    edits: { 'left-promise': [/if \(.*\) /, ''] },
+    noticedBy: vitest('test/platform/fetch-order.test.ts', 'by a promise that the module left'),
   },
   'a refusal that a module catches does not make the order missing': {
     edits: { 'failure-decides': [/throw failure/, 'return null'] },

@@ -24,7 +24,18 @@ const SLOW_EVERY_MS = 1_000;
 /** Pause between two claims that read the whole outbox: `times` the duration of one, within these limits. */
 const EVERYTHING_REST = { leastMs: 60_000, mostMs: 600_000, times: 200 };
 
-export type ClaimOutbox = (pool: Pool, published: readonly OutboxRow[], limit: number) => Promise<OutboxRow[]>;
+type Which = 'oldest' | 'untried' | 'least';
+
+/**
+ * @param isDown true if the way looks down. The oldest rows may be messages that the receiver refuses, and the others would
+ *   wait for them. So the claim takes a row that was never tried; without one, a row that was tried least
+ */
+export type ClaimOutbox = (
+  pool: Pool,
+  published: readonly OutboxRow[],
+  limit: number,
+  isDown?: boolean,
+) => Promise<OutboxRow[]>;
 
 /**
  * Creates a function that deletes published rows and claims each order's lowest row, oldest first, in one statement. It
@@ -32,7 +43,11 @@ export type ClaimOutbox = (pool: Pool, published: readonly OutboxRow[], limit: n
  * hundreds of thousands of them. With two ways, a row is marked for its way, and deleted when both have taken it.
  */
 export function outboxClaimer(about: ClaimAbout): ClaimOutbox {
-  const text = claimBy(about);
+  const texts = {
+    oldest: claimBy(about, 'oldest'),
+    untried: claimBy(about, 'untried'),
+    least: claimBy(about, 'least'),
+  };
   let oldest: Date | undefined;
   let slowAt = -Infinity;
   let everythingAt = -Infinity;
@@ -42,7 +57,12 @@ export function outboxClaimer(about: ClaimAbout): ClaimOutbox {
     return new Date(oldest.getTime() - (now >= slowAt ? SLOW_COMMIT_MS : COMMIT_MS));
   };
 
-  return async (pool, published, limit) => {
+  const claim = async (
+    pool: Pool,
+    published: readonly OutboxRow[],
+    limit: number,
+    pick: Which,
+  ): Promise<OutboxRow[]> => {
     const began = performance.now();
     // guard: relay-start
     const since = startOf(began);
@@ -50,8 +70,8 @@ export function outboxClaimer(about: ClaimAbout): ClaimOutbox {
     try {
       if (oldest === undefined && about.isOnly) await forgetOtherWay(pool, about.way);
       const { rows } = await pool.query<{ oldest: Date; row: LiveRow | null; attempts: number }>({
-        name: about.way === 'topic' ? 'claim-outbox' : 'claim-outbox-for-webhook',
-        text,
+        name: `${about.way === 'topic' ? 'claim-outbox' : 'claim-outbox-for-webhook'}${pick === 'oldest' ? '' : `-${pick}`}`,
+        text: texts[pick],
         values: valuesOf({
           limit,
           since,
@@ -67,6 +87,13 @@ export function outboxClaimer(about: ClaimAbout): ClaimOutbox {
         everythingAt = ended + restAfter(ended - began, EVERYTHING_REST);
       }
     }
+  };
+
+  return async (pool, published, limit, isDown) => {
+    // guard: untried-while-down
+    const pick = isDown ? 'untried' : 'oldest';
+    const rows = await claim(pool, published, limit, pick);
+    return rows.length === 0 && limit > 0 && pick === 'untried' ? claim(pool, [], limit, 'least') : rows;
   };
 }
 
@@ -143,7 +170,7 @@ const takeOut = ({ way, isOnly }: ClaimAbout): string => {
  * A published row that another process has claimed meanwhile may remain. That process publishes its message once more.
  * `first` is read so that a statement takes out rows before it claims: two processes cannot wait for each other.
  */
-const claimBy = (about: ClaimAbout): string => {
+const claimBy = (about: ClaimAbout, pick: Which): string => {
   const { done, lease, attempts, leaseS } = WAYS[about.way];
   const isOpen = (row: string): string => (about.isOnly ? 'true' : `NOT ${row}.${done}`);
   const isOn = about.endpoint === undefined ? 'true' : `NOT ${isStopped(about.endpoint)}`;
@@ -154,14 +181,14 @@ const claimBy = (about: ClaimAbout): string => {
     SELECT o.ctid
     FROM outbox o
     WHERE o.applied_at >= ${$.since}::timestamptz AND (o.${lease} IS NULL OR o.${lease} < now()) AND ${isOpen('o')}
-      AND ${isOn}
+      AND ${isOn} AND ${pick === 'untried' ? `o.${attempts} = 0` : 'true'}
       AND o.ctid <> ${taken}
       -- guard: stop-at-failed
       AND NOT EXISTS (SELECT FROM outbox e
                       WHERE e.service_order_id = o.service_order_id AND e.sequence < o.sequence AND ${isOpen('e')}
                         AND e.ctid <> ${taken}
                       OFFSET 0)
-    ORDER BY o.applied_at
+    ORDER BY ${pick === 'least' ? `o.${attempts}, ` : ''}o.applied_at
     LIMIT ${$.limit}
     FOR UPDATE SKIP LOCKED
   ), claimed AS (

@@ -102,7 +102,7 @@ export function publishLive(deps: {
     published = [];
     try {
       // guard: claims-in-turn
-      return await inTurn(() => claimOutbox(deps.pool, gone, limit));
+      return await inTurn(() => claimOutbox(deps.pool, gone, limit, isDown()));
     } catch (error) {
       published.push(...gone);
       throw error;

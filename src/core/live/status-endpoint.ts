@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import type { SendEvent } from '../domain/cloud-event.ts';
 import type { Way } from '../domain/live-message.ts';
 import type { Log } from '../domain/log.ts';
 import { digest } from '../domain/make-token.ts';
@@ -74,9 +75,27 @@ export function statusEndpoint({
 // guard: fails-again
 const IS_GOING_ON = `e.failed_at > now() - make_interval(hours => ${FAILS_AGAIN_AFTER_H})`;
 
+/**
+ * SQL: whether the row of an endpoint `e` still counts. A URL that was changed or removed while it failed leaves a row that
+ * no success removes.
+ */
+// guard: ill-for-an-hour
+export const IS_ILL = `(e.stopped_at IS NOT NULL OR ${IS_GOING_ON})`;
+
 /** SQL: whether an endpoint is stopped. @param key in base64, so that it needs no quoting */
 export const isStopped = (key: string): string =>
   `EXISTS (SELECT FROM status_endpoints e WHERE e.endpoint = '${key}' AND e.stopped_at IS NOT NULL)`;
+
+/** Makes a sender that sends nothing to a stopped endpoint. @throws NotSent while it is stopped */
+export function unlessStopped(pool: Pool, url: string, send: SendEvent): SendEvent {
+  const text = `SELECT ${isStopped(digest(url))} AS stopped`;
+  return async (event) => {
+    const { rows } = await pool.query<{ stopped: boolean }>(text);
+    // guard: nothing-to-stopped
+    if (rows[0]?.stopped === true) throw new NotSent('STATUS_WEBHOOK_URL is stopped');
+    return send(event);
+  };
+}
 
 const Waiting = z.int().meta({ description: 'Messages that it has not taken yet, up to 10,000.' });
 
@@ -116,7 +135,7 @@ export async function readLiveWays(
             (SELECT count(*)::int FROM (SELECT FROM outbox WHERE NOT webhook_done LIMIT 10000) AS few) AS webhook,
             to_json(${OLDEST_WAITING}) #>> '{}' AS "oldestAppliedAt",
             (SELECT json_build_object('failingSince', failing_since, 'stoppedAt', stopped_at, 'problem', problem)
-             FROM status_endpoints WHERE endpoint = $1) AS endpoint`,
+             FROM status_endpoints e WHERE endpoint = $1 AND ${IS_ILL}) AS endpoint`,
     [url === undefined ? null : digest(url)],
   );
   const { topic = 0, webhook: waiting = 0, oldestAppliedAt = null, endpoint = null } = rows[0] ?? {};

@@ -1,4 +1,5 @@
 import { PARK_TTL_S } from '../statuses/apply-events.ts';
+import { IS_ILL } from '../live/status-endpoint.ts';
 import type { Pool } from 'pg';
 import { OLDEST_WAITING } from '../live/outbox.ts';
 import { UNREPORTED } from '../transitions/placement-sql.ts';
@@ -142,4 +143,4 @@ export const SAMPLE_BACKLOG = `
             WHERE roles @> '{admin}' AND created_at > now() - interval '1 h')) AS actions
   FROM open CROSS JOIN actions
   LEFT JOIN (SELECT extract(epoch FROM now() - failing_since) AS failing, (stopped_at IS NOT NULL)::int AS stopped
-             FROM status_endpoints ORDER BY endpoint LIMIT 1) AS endpoint ON true`;
+             FROM status_endpoints e WHERE ${IS_ILL} ORDER BY endpoint LIMIT 1) AS endpoint ON true`;

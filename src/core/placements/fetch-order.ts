@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { isObject } from '../domain/json-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeCause } from '../domain/explain-cause.ts';
@@ -86,7 +87,25 @@ function dataQuerier({ url, token, module, warn, onErrors }: About<QueryModule>)
   };
 }
 
+/** What a module's `fetchOrder` starts runs in this context. */
+const ofModule = new AsyncLocalStorage<true>();
+let isListening = false;
+
+/**
+ * Keeps the process running if a module leaves a promise that fails, such as a request that it would have awaited after
+ * another one, which failed first. The first failure decides about the order. Any other such error still ends the process.
+ */
+function forgiveLeftPromises(): void {
+  if (isListening) return;
+  isListening = true;
+  process.on('unhandledRejection', (error) => {
+    // guard: left-promise
+    if (ofModule.getStore() === undefined) throw error;
+  });
+}
+
 function dataFetcher(about: About<FetchModule>): FetchData {
+  forgiveLeftPromises();
   const judge = answerJudge({}, about.warn);
   return async (orderId) => {
     const { context, seen, end } = fetchContext(about, judge);
@@ -97,7 +116,7 @@ function dataFetcher(about: About<FetchModule>): FetchData {
       end();
     }, ORDER_TIMEOUT_MS);
     try {
-      const data = await Promise.race([about.module.fetchOrder(orderId, context), timedOut]);
+      const data = await Promise.race([ofModule.run(true, () => about.module.fetchOrder(orderId, context)), timedOut]);
       // guard: forgot-to-return
       if (seen.failure === undefined) refuseForgotten(data);
       return { data, failure: seen.failure };
@@ -120,7 +139,7 @@ function dataFetcher(about: About<FetchModule>): FetchData {
   };
 }
 
-/** Refuses what a forgotten \`return\` or \`await\` gives: the order would be missing, and fail. @throws NeedsOperator */
+/** Refuses what a forgotten `return` or `await` gives: the order would be missing, and fail. @throws NeedsOperator */
 function refuseForgotten(data: unknown): void {
   if (data === undefined) throw misuse('returned_undefined', 'returned undefined. For no such order, return null');
   if (isObject(data) && typeof data['json'] === 'function') {
@@ -190,7 +209,9 @@ function fetchContext(
 
 /**
  * Checks where `fetchOrder` sends the token. A target may come from an answer, such as the link to the next page, or
- * contain the order's id. URL parsing removes tabs and line breaks, and reads a backslash as a slash.
+ * contain the order's id. URL parsing removes tabs and line breaks, and at both ends blanks and control characters, and
+ * reads a backslash as a slash.
+ * @see https://url.spec.whatwg.org/#concept-basic-url-parser
  * @throws NeedsOperator
  */
 function addressOf(target: unknown, url: string): URL {
@@ -205,7 +226,7 @@ function addressOf(target: unknown, url: string): URL {
   // guard: own-origin
   const isOwn = address.protocol === protocol && address.host === host && address.username + address.password === '';
   if (!isOwn) throw misuse('other_origin', 'asks for a URL of another origin than ORDER_API_URL, so nothing was sent');
-  const [path = ''] = text.trim().split(/[?#]/, 1);
+  const [path = ''] = text.replaceAll(/[\p{Cc} ]/gu, '').split(/[?#]/, 1);
   // guard: no-dots-in-path
   if (/(^|[/\\])(\.|%2e){1,2}([/\\]|$)/i.test(path)) {
     throw misuse('dots_in_path', 'asks for a path with "." or "..", by which an order id may lead to another resource');

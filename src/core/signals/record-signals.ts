@@ -94,13 +94,20 @@ export async function recordSignal(pool: Pool, serviceOrderId: string, deadlineS
 
 /**
  * Makes a function that records a signal. While one statement runs, further signals gather, and the next statement
- * records them all. A signal whose placement is locked elsewhere waits alone, so that no other signal waits with it.
+ * records them all. A signal whose placement is locked elsewhere waits alone, so that no other signal waits with it. If
+ * Postgres cannot be reached, all signals that wait fail, so that no sender waits for several time-outs.
  * @returns a function that resolves when the signal is committed. Of signals that gathered for one order, the first one
  *   has the outcome, and the others are known
  */
 export function recordSignals(pool: Pool, deadlineS: number): (serviceOrderId: string) => Promise<SignalOutcome> {
   const waiting = new Map<string, PromiseWithResolvers<SignalOutcome>>();
   let isRecording = false;
+
+  const takeAll = (): PromiseWithResolvers<SignalOutcome>[] => {
+    const all = [...waiting.values()];
+    waiting.clear();
+    return all;
+  };
 
   const flush = async (batch: ReadonlyMap<string, PromiseWithResolvers<SignalOutcome>>): Promise<void> => {
     const alone = (id: string): void => batch.get(id)?.resolve(recordSignal(pool, id, deadlineS));
@@ -114,7 +121,8 @@ export function recordSignals(pool: Pool, deadlineS: number): (serviceOrderId: s
     } catch (error) {
       // guard: signal-alone
       if (isAboutStatement(error)) for (const id of batch.keys()) alone(id);
-      else for (const { reject } of batch.values()) reject(error);
+      // guard: all-told
+      else for (const { reject } of [...batch.values(), ...takeAll()]) reject(error);
     }
   };
 

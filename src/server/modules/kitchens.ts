@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../../config/config.ts';
+import { unlessStopped } from '../../core/live/status-endpoint.ts';
 import { publishKitchens, settleKitchens } from '../../core/kitchens/settle-kitchens.ts';
 import { findSuspects, probeKitchens } from '../../core/polling/probe-kitchens.ts';
-import { kitchenEvent } from '../../core/domain/cloud-event.ts';
+import { kitchenEvent, type OurEvent, type SendEvent } from '../../core/domain/cloud-event.ts';
 import type { Availability } from '../../core/domain/availability.ts';
 import { eventTopic } from '../../pubsub/event-topic.ts';
 import { webhookOf } from './live.ts';
@@ -17,14 +18,14 @@ export function kitchensModule(app: App, config: Config, { breaker }: Pick<Order
   const { database, observability, providers, pubsub, log } = app;
   const { pool, clock } = database;
   const { observe } = observability;
-  const { KITCHEN_TOPIC: topic, AVAILABILITY_TOKEN: token } = config;
-  // A row is published when all ways have taken it.
+  const { KITCHEN_TOPIC: topic, AVAILABILITY_TOKEN: token, STATUS_WEBHOOK_URL: url } = config;
+  const webhook = webhookOf(app, config);
   const ways = [
     topic === undefined || pubsub === undefined ? undefined : eventTopic(pubsub, topic),
-    webhookOf(app, config),
-  ].filter((way) => way !== undefined);
-  const publish = (availability: Availability): Promise<unknown> =>
-    Promise.all(ways.map((send) => send(kitchenEvent(availability))));
+    webhook && url && unlessStopped(pool, url, webhook),
+  ].filter((way) => typeof way === 'function');
+  const send = byAll(ways);
+  const publish = (availability: Availability): Promise<unknown> => send(kitchenEvent(availability));
   const publisher = ways.length === 0 ? undefined : publishKitchens({ pool, publish, observe, log });
   const { silentLocations } = breaker;
   return {
@@ -37,5 +38,26 @@ export function kitchensModule(app: App, config: Config, { breaker }: Pick<Order
     },
     suspect: () => findSuspects({ ...providers, pool, silentLocations }),
     probe: async (stopping: AbortSignal) => probeKitchens({ ...providers, pool, now: clock.now }, { stopping }),
+  };
+}
+
+/**
+ * Makes a function that resolves when all ways have taken an event. A way that fails is tried again by the caller, and the
+ * ways that took the event do not get it once more from this process.
+ */
+function byAll(ways: readonly SendEvent[]): (event: OurEvent) => Promise<void> {
+  /** The sequence that each way took last, of subjects that another way has not taken yet. */
+  const taken = ways.map((send) => ({ send, last: new Map<string, number>() }));
+  return async (event) => {
+    const { subject, sequence } = event;
+    await Promise.all(
+      taken.map(async ({ send, last }) => {
+        // guard: once-by-each-way
+        if (last.get(subject) === sequence) return;
+        await send(event);
+        last.set(subject, sequence);
+      }),
+    );
+    for (const { last } of taken) last.delete(subject);
   };
 }

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { statusEvent } from '../../../src/core/domain/cloud-event.ts';
 import type { Way } from '../../../src/core/domain/live-message.ts';
 import { guardedFetch } from '../../../src/core/egress/guarded-fetch.ts';
@@ -318,6 +318,24 @@ describe('with a topic and a webhook', () => {
     expect(onTopic.slice(before.length)).toEqual(['soup/4']);
     expect(taken()).toEqual(['soup/1', 'soup/2', 'soup/3']);
   });
+
+  it('what a process without the webhook has sent by the topic alone comes by a resend', async () => {
+    const since = new Date(Date.now() - 60_000);
+    const relays = both();
+    receiver.behave = () => ({ status: 500 });
+    await commit('soup/1');
+    await finish(...relays);
+    // A process of the version before, or one that has not got the variable yet, while the others run.
+    await commit('soup/2');
+    await pass();
+    await finish(topicRelay({ isOnly: true }));
+    receiver.behave = () => undefined;
+    await finish(...relays);
+    expect([await waiting(), taken()]).toEqual([[], []]);
+    expect(await resendLive(pool, { since, way: 'webhook' })).toBe(2);
+    await finish(...both());
+    expect(taken()).toEqual(['soup/1', 'soup/2']);
+  });
 });
 
 describe('a receiver of status webhooks', () => {
@@ -392,6 +410,23 @@ describe('a receiver of status webhooks', () => {
     await to.stop();
   });
 
+  it('counts as failing for an hour after its last failure, because its URL may have been removed meanwhile', async () => {
+    const sampled = async () => {
+      const { webhookFailing, webhookStopped } = await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 60 });
+      return [webhookFailing > 0, webhookStopped, await stateOf()];
+    };
+    receiver.behave = () => ({ status: 500 });
+    await commit('soup/3');
+    await finish(webhookRelay());
+    expect(await sampled()).toEqual([true, 0, 'failing']);
+    await pool.query(
+      `UPDATE status_endpoints SET failing_since = now() - interval '2 h', failed_at = now() - interval '61 min'`,
+    );
+    expect(await sampled()).toEqual([false, 0, 'working']);
+    await pool.query('UPDATE status_endpoints SET stopped_at = failed_at');
+    expect(await sampled()).toEqual([true, 1, 'stopped']);
+  });
+
   it('gets one message at a time while it is down, and all the others after one was taken', async () => {
     receiver.behave = () => ({ status: 500 });
     const relay = webhookRelay();
@@ -408,6 +443,32 @@ describe('a receiver of status webhooks', () => {
     expect(await until(async () => (await relay.round()) || undefined)).toBe(1);
     expect(await relay.round()).toBe(29);
     expect(taken().toSorted()).toEqual(messages.toSorted());
+  });
+
+  it('that refuses some orders gets the others, although those that it refuses are older and make it look down', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    receiver.behave = ({ subject }) => (subject.startsWith('refused') ? { status: 500 } : undefined);
+    const relay = webhookRelay();
+    await commit(...Array.from({ length: 25 }, (_, nth) => `refused-${nth}/3`));
+    expect(await relay.round()).toBe(25);
+    await commit('soup/3');
+    // Half a minute passes: the rest is over, and so is the wait of each message.
+    const turn = async (): Promise<void> => {
+      vi.advanceTimersByTime(31_000);
+      await pass();
+      expect(await relay.round()).toBe(1);
+    };
+    await turn();
+    expect(taken()).toEqual(['soup/3']);
+    // One that was tried during an outage comes before those that were refused more often.
+    vi.advanceTimersByTime(31_000);
+    await pass();
+    await relay.round();
+    await commit('cake/3');
+    await pool.query(`UPDATE outbox SET webhook_attempts = 1 WHERE service_order_id = 'cake'`);
+    await turn();
+    expect(taken()).toEqual(['soup/3', 'cake/3']);
   });
 
   it('that answers many messages late still gets the others at once', async () => {

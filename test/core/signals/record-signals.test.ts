@@ -103,6 +103,23 @@ describe('signals that wait', () => {
     expect(await record('away-1')).toBe('recorded');
   });
 
+  it('all fail at once if Postgres does not answer, also those of further statements', async () => {
+    const [begun, timedOut] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()];
+    let statements = 0;
+    const query = (): Promise<never> => {
+      statements += 1;
+      begun.resolve();
+      return timedOut.promise;
+    };
+    const record = recordSignals({ query } as unknown as Pool, 60);
+    const first = record('hangs-0');
+    await begun.promise;
+    const done = Promise.allSettled([first, ...Array.from({ length: 1_200 }, (_, nth) => record(`hangs-${nth + 1}`))]);
+    timedOut.reject(new Error('Query read timeout'));
+    expect((await done).filter(({ status }) => status === 'rejected')).toHaveLength(1_201);
+    expect(statements).toBe(1);
+  });
+
   it('do not wait for a placement that is locked elsewhere; only its own signal waits', async () => {
     await pool.query(
       `INSERT INTO placements (service_order_id, deadline_at, state, finished_at) VALUES ('locked', now(), 'failed', now())`,
