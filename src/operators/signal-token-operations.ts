@@ -56,7 +56,9 @@ function secretsOf({ kind, secrets = [], jwksUrl }: z.output<typeof Body>, allow
     throw new NotDone(400, 'secrets must be 24 to 64 bytes in base64, with or without whsec_ before them.');
   }
   if (jwksUrl === undefined) return secrets;
-  const refused = refuseUrl(new URL(jwksUrl), allowed);
+  const url = new URL(jwksUrl);
+  if (url.username + url.password !== '') throw new NotDone(400, 'jwksUrl must have no user and no password.');
+  const refused = refuseUrl(url, allowed);
   if (refused === undefined) return [jwksUrl];
   throw new NotDone(400, `jwksUrl must be https at a public host, or a host of ALLOW_PRIVATE_HOSTS; it is ${refused}.`);
 }

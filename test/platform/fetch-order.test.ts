@@ -185,6 +185,16 @@ describe('an order', () => {
   });
 });
 
+it.each(['.', '..'])('fetches no order with the id %s, which would lead to another resource', async (id) => {
+  const about = { url: platform.url, token: TOKEN, countryOf: async () => null, warn: () => {} };
+  const fetchOrder: FetchOrder = async (orderId, { fetch }) =>
+    (await fetch(new URL(`/orders/${encodeURIComponent(orderId)}`, platform.url))).json();
+  const module = { fetchOrder, toCanonicalOrder: (data: unknown) => data as never } as OrderModule;
+  const before = requests.length;
+  await expect(orderRefetcher({ ...about, module })(id)).rejects.toMatchObject({ name: 'GiveUp' });
+  expect(requests).toHaveLength(before);
+});
+
 describe('a module that forgot a word', () => {
   it.each<[string, FetchOrder, string]>([
     ['return', async (_id, { fetch }) => void (await fetch('/orders/x')), 'returned_undefined'],

@@ -431,6 +431,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'slow-makes-room': [/setInterval\(.*\)/, 'setInterval(() => {}, SLOW_MS)'] },
     noticedBy: vitest('test/core/live/status-webhook.test.ts', 'answers many messages late'),
   },
+  'an order id that is a step in a path is not fetched': {
+    edits: { 'id-is-no-path': NEVER },
+    noticedBy: vitest('test/platform/fetch-order.test.ts', 'fetches no order with the id'),
+  },
   'a module that forgot to return its data holds the order': {
     edits: { 'forgot-to-return': REMOVED },
     noticedBy: vitest('test/platform/fetch-order.test.ts', 'holds the order, and does not take it for missing'),

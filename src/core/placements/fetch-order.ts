@@ -51,6 +51,14 @@ const ORDER_LIMIT = 4 * 2 ** 20;
 /** Maximum number of requests of `fetchOrder` for one order. */
 const REQUESTS_MAX = 20;
 
+const NO_ANSWER: PlatformAnswer = {
+  status: 200,
+  headers: new Headers(),
+  isReadable: true,
+  data: undefined,
+  errors: [],
+};
+
 /** Makes a function that fetches and maps one order, and throws only TryAgain, NeedsOperator or GiveUp. */
 export function orderFetcher({ module, ...about }: About<OrderModule>): FetchOrder {
   const fetchData =
@@ -108,6 +116,9 @@ function dataFetcher(about: About<FetchModule>): FetchData {
   forgiveLeftPromises();
   const judge = answerJudge({}, about.warn);
   return async (orderId) => {
+    // In a path it leads to another resource, also percent-encoded.
+    // guard: id-is-no-path
+    if (orderId === '.' || orderId === '..') throw failureOf('id invalid', NO_ANSWER, 'JSON');
     const { context, seen, end } = fetchContext(about, judge);
     const { promise: timedOut, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
@@ -155,7 +166,7 @@ function fetchContext(
   const ended = new AbortController();
   const send = boundedFetch(ORDER_LIMIT);
   const seen: { answer: PlatformAnswer; failure?: Failure } = {
-    answer: { status: 200, headers: new Headers(), isReadable: true, data: undefined, errors: [] },
+    answer: NO_ANSWER,
   };
   let requests = 0;
   /** Remembers the first failure. A promise that the module does not wait for must not end the process. */

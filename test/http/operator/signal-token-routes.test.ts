@@ -54,6 +54,7 @@ describe('a token for signals', () => {
   });
 
   it.each([
+    [{ kind: 'saleor', jwksUrl: 'https://a:b@shop.example.com/jwks' }, 'jwksUrl must have no user'],
     [{ kind: 'shopify' }, 'secrets must be given for shopify'],
     [{ kind: 'plain', secrets: ['a'] }, 'secrets must not be given for plain'],
     [{ kind: 'saleor' }, 'jwksUrl must be given for saleor'],
