@@ -112,7 +112,8 @@ async function mustListen(url: string): Promise<void> {
     await once(socket, 'connect');
   } catch (error) {
     const { code = 'no connection' } = error as NodeJS.ErrnoException;
-    throw new Error(`STATUS_WEBHOOK_URL: nothing listens at ${hostname}:${port} (${code}). Start your receiver first`);
+    const found = `nothing listens at ${hostname}:${port} (${code})`;
+    throw new Error(`STATUS_WEBHOOK_URL: ${found}. Start your receiver first`, { cause: error });
   } finally {
     socket.destroy();
   }
