@@ -255,6 +255,11 @@ describe('the structure', () => {
     }
   });
 
+  it('only one function asks whether a URL has a user name or a password', () => {
+    const asking = filesIn('.').filter(({ text }) => /\.username \+|\{ username = ''/.test(text));
+    expect(asking.map(({ file }) => file)).toEqual(['core/domain/has-credentials.ts']);
+  });
+
   it('.env.example holds every variable of the environment, and no other', async () => {
     const { CONFIG_NAMES } = await import('../src/config/config.ts');
     const example = readFileSync(new URL('../.env.example', import.meta.url), 'utf8');

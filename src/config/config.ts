@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { Email } from '../core/domain/email.ts';
+import { hasCredentials } from '../core/domain/has-credentials.ts';
 import { parseSecrets } from '../core/domain/standard-webhooks.ts';
 import { isLoopback, isPlainElsewhere, parseAllowedHosts, refuseUrl } from '../core/egress/allowed-hosts.ts';
 import { hasWeakKey, parseSettingsKeys } from '../core/locations/settings-key.ts';
@@ -505,12 +506,8 @@ function httpUrl(): z.ZodURL {
 
 /** A URL to which we send requests by fetch, which refuses a URL with a user or a password. */
 function fetchedUrl(): z.ZodURL {
-  const hasNone = (url: string): boolean => {
-    const { username = '', password = '' } = URL.parse(url) ?? {};
-    return username === '' && password === '';
-  };
   // guard: url-without-user
-  return httpUrl().refine(hasNone, {
+  return httpUrl().refine((url) => !hasCredentials(url), {
     error: 'has a user or a password, which cannot be sent. Use a token in its path',
   });
 }

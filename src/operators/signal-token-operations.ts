@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { facts, readText, tableOf } from '../terminal/print.ts';
+import { hasCredentials } from '../core/domain/has-credentials.ts';
 import { SIGNAL_PATH } from '../core/domain/paths.ts';
 import { isSecret } from '../core/domain/standard-webhooks.ts';
 import { Typed } from '../core/domain/typed.ts';
@@ -57,7 +58,7 @@ function secretsOf({ kind, secrets = [], jwksUrl }: z.output<typeof Body>, allow
   }
   if (jwksUrl === undefined) return secrets;
   const url = new URL(jwksUrl);
-  if (url.username + url.password !== '') throw new NotDone(400, 'jwksUrl must have no user and no password.');
+  if (hasCredentials(url)) throw new NotDone(400, 'jwksUrl must have no user and no password.');
   const refused = refuseUrl(url, allowed);
   if (refused === undefined) return [jwksUrl];
   throw new NotDone(400, `jwksUrl must be https at a public host, or a host of ALLOW_PRIVATE_HOSTS; it is ${refused}.`);

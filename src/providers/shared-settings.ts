@@ -1,10 +1,6 @@
 import { z } from 'zod';
+import { hasCredentials } from '../core/domain/has-credentials.ts';
 import { Id } from '../core/domain/order.ts';
-
-function hasCredentials(text: string): boolean {
-  const url = URL.parse(text);
-  return url !== null && url.username + url.password !== '';
-}
 
 /**
  * Marks a setting that operators may see. Every text that has no mark is a secret, and is never shown. A number, a boolean

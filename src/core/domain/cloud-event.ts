@@ -98,12 +98,11 @@ export function kitchenEvent(availability: Availability): OurEvent {
 
 /** The `$id` of docs/attention-event.schema.json. */
 export const ATTENTION_SCHEMA = 'urn:expediter:attention-event:v1';
-export const attentionType = (event: AttentionEvent['event']): string => `expediter.attention.${event}.v1`;
 
 export function attentionCloudEvent(about: AttentionEvent): OurEvent {
   const { event, kind, locationId } = about;
   return {
-    type: attentionType(event),
+    type: `expediter.attention.${event}.v1`,
     schema: ATTENTION_SCHEMA,
     subject: about.id,
     sequence: about.sequence,

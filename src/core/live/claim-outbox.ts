@@ -14,7 +14,7 @@ export const WAYS = {
 } as const;
 
 /** @param isOnly true if a message is done when this way has taken it */
-export type ClaimAbout = { way: Way; isOnly: boolean; endpoint?: string | undefined };
+type ClaimAbout = { way: Way; isOnly: boolean; endpoint?: string | undefined };
 
 /** Time that a commit usually takes. A claim starts this long before the oldest row of the last claim. */
 const COMMIT_MS = 250;
@@ -30,7 +30,7 @@ type Which = 'oldest' | 'untried' | 'least';
  * @param isDown true if the way looks down. The oldest rows may be messages that the receiver refuses, and the others would
  *   wait for them. So the claim takes a row that was never tried; without one, a row that was tried least
  */
-export type ClaimOutbox = (
+type ClaimOutbox = (
   pool: Pool,
   published: readonly OutboxRow[],
   limit: number,
@@ -128,7 +128,7 @@ async function forgetOtherWay(pool: Pool, way: Way): Promise<void> {
  * @param orders the SQL parameter with the orders' ids
  * @param sequences the one with their sequences
  */
-export const rowsBy = (orders: string, sequences: string): string => `
+const rowsBy = (orders: string, sequences: string): string => `
   SELECT known.ctid
   FROM unnest((SELECT ${orders}::text[]), (SELECT ${sequences}::int[])) AS p (service_order_id, sequence)
   CROSS JOIN LATERAL (

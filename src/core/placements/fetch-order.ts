@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { hasCredentials } from '../domain/has-credentials.ts';
 import { isObject } from '../domain/json-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { describeCause } from '../domain/explain-cause.ts';
@@ -235,7 +236,7 @@ function addressOf(target: unknown, url: string): URL {
   const { protocol, host } = new URL(url);
   // The origin of `blob:` is that of the URL in it, so protocol and host are compared.
   // guard: own-origin
-  const isOwn = address.protocol === protocol && address.host === host && address.username + address.password === '';
+  const isOwn = address.protocol === protocol && address.host === host && !hasCredentials(address);
   if (!isOwn) throw misuse('other_origin', 'asks for a URL of another origin than ORDER_API_URL, so nothing was sent');
   const [path = ''] = text.replaceAll(/[\p{Cc} ]/gu, '').split(/[?#]/, 1);
   // guard: no-dots-in-path
