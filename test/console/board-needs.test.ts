@@ -115,6 +115,10 @@ describe('the list of what needs a person', () => {
         needs: [{ name: '60 updates of 23 orders wait', href: '/console/orders/order-7', since: NOW }],
       },
     ]);
+    const said = (stoppedAt: string | null): string | undefined =>
+      needs({}, { ...ATTENTION, unnotified: { ...unnotified, stoppedAt } })[0]?.needs[0]?.detail;
+    expect(said(null)).toContain('sent automatically');
+    expect(said(AT)).toMatch(/STATUS_WEBHOOK_URL was stopped.*expediter live resume/);
   });
 
   it('lists cancellations by phone and changed orders, with their location and ticket', () => {

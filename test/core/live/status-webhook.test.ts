@@ -360,6 +360,11 @@ describe('a receiver of status webhooks', () => {
     await pass();
     await finish(one, other, webhookRelay());
     expect(taken()).toEqual([]);
+    // The board and the metrics say so.
+    await pool.query(`UPDATE outbox SET applied_at = applied_at - interval '1 min'`);
+    expect((await sampleAttention(pool)).unnotified[0]?.stoppedAt).toEqual(expect.any(String));
+    expect(await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 60 })).toMatchObject({ webhookStopped: 1 });
+    await pool.query(`UPDATE outbox SET applied_at = applied_at + interval '1 min'`);
 
     expect(await resumeEndpoint(pool)).toBe(true);
     await finish(one, other);
