@@ -2,7 +2,7 @@ import { classifyError } from '../../src/core/domain/classify-error.ts';
 import type { PlacementCode } from '../../src/core/domain/placement-cause.ts';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { orderRefetcher } from '../../src/core/placements/refetch-order.ts';
-import { readConfigOf } from '../../src/config/config.ts';
+import { readConfigOf, tokenReader } from '../../src/config/config.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
 import { quoted } from './write-shell.ts';
 
@@ -37,6 +37,7 @@ export async function ownPlatform(
   const refetch = orderRefetcher({
     url: ORDER_API_URL,
     token: ORDER_API_TOKEN,
+    readToken: tokenReader(env),
     module: await loadOrderModule({ ORDER_MODULE: module }),
     countryOf: async () => null,
     // The service fetches the order too and writes the warning to its log.
