@@ -3,7 +3,7 @@ import type { ClientBase, Pool } from 'pg';
 import { LEASE_S } from '../domain/placement.ts';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
-import type { ReadOrder } from '../domain/read-canonical-order.ts';
+import type { CancelOnly, ReadOrder } from '../domain/read-canonical-order.ts';
 import { describeError } from '../domain/classify-error.ts';
 import { inTransaction, isDataError } from '../postgres/transactions.ts';
 import { RESTART } from '../transitions/placement-sql.ts';
@@ -111,7 +111,7 @@ export type RefreshDeps = {
   onDue: () => void;
 };
 
-type Found = Pick<Extract<Observed, { what: 'refresh' }>, 'outcome' | 'paths'>;
+type Found = Pick<Extract<Observed, { what: 'refresh' }>, 'outcome' | 'locationId' | 'paths'>;
 
 /** Fetches a known order again and applies the platform's response. */
 export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise<void> {
@@ -128,10 +128,10 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
     const read = await refetchObserved(deps, serviceOrderId);
     if (read === undefined) return await fail(deps, refresh, 'the platform has no such order');
     const found = await inTransaction(pool, (client) => applyResponse(client, refresh, read, deps.deadlineS));
-    observe({ what: 'refresh', serviceOrderId, locationId: read.order.locationId, ...found });
-    if (found.outcome === 'withdrawn') {
-      const about = { serviceOrderId, locationId: read.order.locationId, integration: null };
-      observe({ what: 'cancellation', outcome: 'withdrawn', ...about });
+    const { locationId } = found;
+    observe({ what: 'refresh', serviceOrderId, ...found });
+    if (found.outcome === 'withdrawn' && locationId !== undefined) {
+      observe({ what: 'cancellation', outcome: 'withdrawn', serviceOrderId, locationId, integration: null });
     }
     if (['cancelled', 'withdrawn', 'changed'].includes(found.outcome)) deps.onDue();
   } catch (error) {
@@ -156,13 +156,19 @@ async function giveUp({ pool, observe }: RefreshDeps, refresh: Refresh, problem:
 async function applyResponse(
   client: ClientBase,
   refresh: Refresh,
-  { order, leftOut }: ReadOrder,
+  read: ReadOrder | CancelOnly,
   deadlineS: number,
 ): Promise<Found> {
   const { serviceOrderId } = refresh;
+  const { cancelledAt, cancelReason } = read.order ?? read;
   const ended = async (outcome: Found['outcome'], changes: readonly OrderChange[] = []): Promise<Found> => {
     await endRefresh(client, refresh);
-    return { outcome, ...(changes.length > 0 && { paths: changes.map(({ path }) => path) }) };
+    const locationId = read.order?.locationId ?? known?.locationId;
+    return {
+      outcome,
+      ...(locationId !== undefined && { locationId }),
+      ...(changes.length > 0 && { paths: changes.map(({ path }) => path) }),
+    };
   };
   const known = await lockOrder(client, serviceOrderId);
   if (known === undefined || known.ended || known.contents === null) return ended('unchanged');
@@ -171,10 +177,10 @@ async function applyResponse(
   const isCancelling = cancelState !== null && cancelState !== 'refused';
   if (isCancelling && !known.isCalledOff) return ended('unchanged');
   // Request cancellation even if the POS refused an earlier request by an operator.
-  if (order.cancelledAt !== undefined && contents.cancelledAt === undefined) {
+  if (cancelledAt !== undefined && contents.cancelledAt === undefined) {
     await client.query(`UPDATE order_contents SET contents = contents || $2::jsonb WHERE service_order_id = $1`, [
       serviceOrderId,
-      { cancelledAt: order.cancelledAt, cancelReason: order.cancelReason },
+      { cancelledAt, cancelReason },
     ]);
     if (isCancelling) {
       // The request that is under way is the member's now.
@@ -188,7 +194,8 @@ async function applyResponse(
     await beginCancellation(client, serviceOrderId, { requestedBy: 'platform', notifies });
     return ended(notifies ? 'cancelled' : 'withdrawn');
   }
-  const changes = compareOrders(contents, order);
+  if (read.order === undefined) return ended('unchanged');
+  const changes = compareOrders(contents, read.order);
   if (known.finished) {
     return (await storeChanges(client, serviceOrderId, changes))
       ? ended('changed_after_sent', changes)
@@ -199,9 +206,9 @@ async function applyResponse(
   // guard: sent-as-it-was
   if (mayHaveTicket(known)) {
     await postponeRefresh(client, refresh, Math.min(Math.max(DEFER_MS, refresh.age * 1_000), DEFER_MAX_MS), false);
-    return { outcome: 'deferred' };
+    return { outcome: 'deferred', locationId: read.order.locationId };
   }
-  await storeNewest(client, { order, leftOut }, deadlineS);
+  await storeNewest(client, read, deadlineS);
   return ended('changed', changes);
 }
 

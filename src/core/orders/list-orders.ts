@@ -6,6 +6,7 @@ import {
   FulfillmentType,
   LIFECYCLE,
   MemberState,
+  RANK_CANCELLED,
   RANK_FAILED,
   Status,
   memberStateAt,
@@ -16,7 +17,7 @@ import { StoredLeftOuts } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
-import { ofEvent, reasonCodeAt } from '../live/outbox.ts';
+import { CANCELLED_UNREAD, ofEvent, reasonCodeAt } from '../live/outbox.ts';
 import { jsonObject, type SqlOf } from '../postgres/sql-rows.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
 import { ENDED_AT, NEEDS_OPERATOR } from './needs-operator.ts';
@@ -109,8 +110,9 @@ const SCAN = 2_000;
 
 type Row = Ranked<ListedOrder>;
 
-/** SQL of the rank that the member was last notified of; NULL for none. An order never read can only have failed. */
-const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN ${RANK_FAILED} END)`;
+/** SQL of the rank that the member was last notified of; NULL for none. An order never read has failed or is cancelled. */
+const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN
+  CASE WHEN ${CANCELLED_UNREAD} THEN ${RANK_CANCELLED} ELSE ${RANK_FAILED} END END)`;
 
 /** SQL of the same code as in the live message. An order never read has it only in its event. */
 const REASON_CODE = reasonCodeAt(
@@ -216,6 +218,8 @@ async function readPastPage(pool: Pool, filter: OrderFilter, after: Signal | und
     `SELECT ${SIGNAL}, packed FROM (${candidates}) AS p
      WHERE $7::int4multirange IS NULL
         OR coalesce(rank, CASE WHEN last_notified_sequence > 0 THEN ${RANK_FAILED} END)::int <@ $7
+        -- Its cause is packed.
+        OR rank IS NULL AND last_notified_sequence > 0 AND state = 'withdrawn'
      LIMIT $8::int`,
     [...values, ranksOf(filter.status), limit],
   );
