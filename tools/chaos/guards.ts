@@ -558,6 +558,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'cancelled-stays-cancelled': [/.+/, ''] },
     noticedBy: vitest('test/core/cancellations/cancel-an-emptied-order.test.ts', 'notified once'),
   },
+  'operators see a refresh that was given up': {
+    edits: { 'given-up-is-seen': [/await .*/, 'await endRefresh(deps.pool, refresh);'] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'is then given up'),
+  },
   'a cancel and a change are decided under the lock of the order': {
     edits: { 'cancel-lock': [/ FOR UPDATE/, ''] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'waited for the lock'),

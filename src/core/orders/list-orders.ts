@@ -55,6 +55,7 @@ export const EXAMPLE_ORDER = {
   cancellation: null,
   reasonCode: null,
   leftOut: [],
+  refreshFailure: null,
   providerOrderId: null,
   signalledAt: '2027-01-31T18:00:00.123456+00:00',
   nextAttemptAt: null,
@@ -62,6 +63,21 @@ export const EXAMPLE_ORDER = {
   updatedAt: '2027-01-31T18:00:00.223456+00:00',
   endedAt: null,
 };
+
+/** Why the last fetch of a known order failed. */
+export const RefreshFailure = z
+  .object({
+    since: Instant,
+    problem: z.string().nullable(),
+    cause: StoredPlacementCause.nullable(),
+    nextAttemptAt: Instant,
+  })
+  .nullable()
+  .meta({
+    description:
+      'Why a signalled change or cancel of the order cannot be fetched from the platform, and since when. Null if the ' +
+      'last fetch succeeded.',
+  });
 
 /** One order of a list, without its member and its items. */
 export const ListedOrder = z
@@ -92,6 +108,7 @@ export const ListedOrder = z
       .meta({ description: "The member's last notification about a cancellation; null for none or if cancelled." }),
     reasonCode: RecordedReasonCode.nullable().meta({ description: 'Code for why the order failed or was cancelled.' }),
     leftOut: StoredLeftOuts,
+    refreshFailure: RefreshFailure,
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
     signalledAt: Instant,
     nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
@@ -124,6 +141,11 @@ const REASON_CODE = reasonCodeAt(
 export const nextAttemptAt = (of: string): string =>
   `CASE WHEN ${of}.finished_at IS NULL THEN nullif(${of}.next_attempt_at, 'infinity') END`;
 
+/** SQL of the `RefreshFailure` of an order `o`. An order that has ended is not fetched any more. */
+export const REFRESH_FAILURE = `CASE WHEN o.ended_at IS NULL THEN (
+  SELECT ${jsonObject({ since: 'r.failing_since', problem: 'r.problem', cause: 'r.cause', nextAttemptAt: 'r.next_attempt_at' })}
+  FROM refreshes r WHERE r.service_order_id = o.service_order_id AND r.failing_since IS NOT NULL) END`;
+
 /** SQL of the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = {
   serviceOrderId: 'p.service_order_id',
@@ -138,6 +160,7 @@ export const ORDER_FIELDS = {
   rank: NOTIFIED_RANK,
   cancellation: 'o.cancellation',
   leftOut: `coalesce(o.left_out, '[]')`,
+  refreshFailure: REFRESH_FAILURE,
   providerOrderId: 'coalesce(o.provider_order_id, p.provider_order_id)',
   signalledAt: 'p.signalled_at',
   nextAttemptAt: nextAttemptAt('p'),
