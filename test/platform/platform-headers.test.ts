@@ -50,7 +50,7 @@ function fetching(module: OrderModule, { headers, token = 'first', readToken }: 
   const refetch = orderRefetcher({ ...about, token, readToken, module: { ...module, ...(headers && { headers }) } });
   return () =>
     refetch('x').then(
-      (read) => read?.order.serviceOrderId,
+      (read) => read?.order?.serviceOrderId,
       (error: Error) => {
         expect(`${error.message} ${JSON.stringify(error.cause)}`).not.toMatch(/Ada|first|second/);
         return { name: error.name, message: error.message, ...(error.cause as object) };

@@ -12,6 +12,13 @@ type Mapper = {
    */
   headers?(token: string | undefined): Record<string, string> | Promise<Record<string, string>>;
   /**
+   * Says that the platform has cancelled the order. A platform may empty an order that it cancels, so nothing else of it
+   * must be readable: an error of `toCanonicalOrder` then does not matter. If GraphQL answers with errors about some
+   * fields, this function counts if it reads none of them.
+   * @returns null if the order is not cancelled
+   */
+  cancelled?(data: unknown): Cancelled | null;
+  /**
    * Makes an order from GraphQL's `data`, or from what `fetchOrder` returned. It is called only if a field has a value,
    * because otherwise there is no such order. If it throws, the order is held.
    * @returns null if the platform has no such order, or `skip(reason)` if the order is not for us
@@ -89,6 +96,9 @@ export class OrderError extends Error {
     return error instanceof Error && error.name === 'OrderError';
   }
 }
+
+/** When the platform cancelled an order, in RFC 3339 with an offset, and why, fit for the restaurant. This is final. */
+export type Cancelled = { cancelledAt: string; cancelReason?: Maybe<string> };
 
 /** What `skip` returns. Code may compare the reason with the reasons of its mapper, so it is one word. */
 export type Skipped = { skipped: string };
@@ -174,18 +184,32 @@ export type OrderInput = {
     subtotal: number;
     /** At most the subtotal. By default the sum of `discounts`. A gift card is a payment, not a discount. */
     discount?: Maybe<number>;
-    /** If subtotal less discount, tax, tip and fee add up to the total, prices exclude the tax. Otherwise they include it. */
-    tax: number;
+    /** By default the sum of `taxes`. Required without them. */
+    tax?: Maybe<number>;
     tip: number;
-    /** For delivery and service. */
-    fee: number;
+    /** By default the sum of `fees`. Required without them. */
+    fee?: Maybe<number>;
     /** What the member has paid. */
     total: number;
     /** ISO 4217, such as EUR. */
     currency: string;
+    /** Whether the subtotal and all prices include the tax. If it is missing, `taxIsOnTop` infers it from the sums. */
+    pricesIncludeTax?: Maybe<boolean>;
   };
   /** The parts of `money.discount`, for the ticket. They add up to it. */
   discounts?: Maybe<readonly { /** By default "Discount". */ name?: Maybe<string>; amount: number }[]>;
+  /** The parts of `money.fee`, such as a bag, service, delivery, a minimum order. They add up to it. */
+  fees?: Maybe<readonly { /** By default "Fee". */ name?: Maybe<string>; amount: number }[]>;
+  /** The parts of `money.tax`. They add up to it. */
+  taxes?: Maybe<
+    readonly {
+      /** By default "Tax". */
+      name?: Maybe<string>;
+      amount: number;
+      /** Percent, such as 19 or 7.25. */
+      rate?: Maybe<number>;
+    }[]
+  >;
   /** For the kitchen, about the whole order. */
   notes?: Maybe<string>;
   placedAt: string;

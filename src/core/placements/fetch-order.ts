@@ -13,7 +13,7 @@ import {
   type QueryModule,
 } from '../domain/order-module.ts';
 import { AnswerTooLarge, boundedFetch, describeFailure } from '../egress/bounded-fetch.ts';
-import { askMapper, mapOrder, misuse } from './ask-mapper.ts';
+import { askMapper, mapOrder, misuse, type CancelledInput } from './ask-mapper.ts';
 import {
   answerJudge,
   askPlatform,
@@ -26,15 +26,17 @@ import {
 import { type Credentials, headerKeeper, ORDER_TIMEOUT_MS, type PlatformHeaders } from './platform-headers.ts';
 
 /** @returns the order as the module maps it, or null if the platform does not have it (yet) */
-type FetchOrder = (serviceOrderId: string) => Promise<OrderInput | null>;
+type FetchOrder = (serviceOrderId: string) => Promise<OrderInput | CancelledInput | null>;
 
 /** Fetches what the module's `toCanonicalOrder` gets. `deadline` is aborted when the time is over. */
 type FetchData = (serviceOrderId: string, headers: PlatformHeaders, deadline: AbortSignal) => Promise<Fetched>;
 
 type Fetched = {
   data?: unknown;
-  /** Why there is no order, unless `data` has one: `fetchOrder` may do without an answer. */
+  /** The first error of `context.fetch`, if the module caught it, or what the errors of a GraphQL answer mean. */
   failure?: Failure | undefined;
+  /** Such a GraphQL answer has gaps: only the module's `cancelled` gets it. */
+  isPartial?: boolean;
   /** The platform does not accept our headers (any longer). */
   isUnauthenticated?: boolean;
 };
@@ -74,9 +76,11 @@ export function orderFetcher({ module, ...about }: About<OrderModule>): FetchOrd
     module.fetchOrder === undefined ? dataQuerier({ ...about, module }) : dataFetcher({ ...about, module });
   const fetchWithHeaders = withHeaders(fetchData, headerKeeper(module, about));
   return async (serviceOrderId) => {
-    const { data, failure } = await fetchWithHeaders(serviceOrderId);
+    const { data, failure, isPartial = false } = await fetchWithHeaders(serviceOrderId);
+    // guard: partial-is-no-order
+    const mapper = isPartial ? { ...module, toCanonicalOrder: () => null } : module;
     try {
-      const order = hasValue(data) ? mapOrder(module, data) : null;
+      const order = isPartial || hasValue(data) ? mapOrder(mapper, data, serviceOrderId) : null;
       if (order !== null || failure === undefined) return order;
     } catch (error) {
       if (failure === undefined) throw error;
@@ -120,8 +124,38 @@ function dataQuerier({ url, module, warn, onErrors }: About<QueryModule>): Fetch
     if (judgement === 'answered') return { data: answer.data };
     if (judgement === 'missing') return {};
     const failure = failureOf(judgement, answer, 'GraphQL', fields);
-    return { failure, isUnauthenticated: isUnauthenticated(answer.status, errors) };
+    const data = module.cancelled && withGaps(answer);
+    return {
+      data,
+      failure,
+      isPartial: data !== undefined,
+      isUnauthenticated: isUnauthenticated(answer.status, errors),
+    };
   };
+}
+
+/**
+ * Makes each field throw that an error of the answer is about, so that a module cannot take its null for a value.
+ * @returns the data, or undefined if there is no order or an error does not name its field
+ */
+function withGaps({ data, errors }: PlatformAnswer): unknown {
+  const makeGap = (parent: unknown, [key, ...rest]: readonly unknown[]): boolean => {
+    if (!isObject(parent) || (typeof key !== 'string' && typeof key !== 'number')) return false;
+    const { value, get } = Object.getOwnPropertyDescriptor(parent, key) ?? {};
+    if (get !== undefined) return true;
+    if (value !== null) return makeGap(value, rest);
+    // guard: null-of-an-error
+    Object.defineProperty(parent, key, { get: unanswered });
+    return true;
+  };
+  const paths = errors.map((error) => (isObject(error) ? error['path'] : undefined));
+  return hasValue(data) && paths.length > 0 && paths.every((path) => Array.isArray(path) && makeGap(data, path))
+    ? data
+    : undefined;
+}
+
+function unanswered(): never {
+  throw new TypeError('the platform did not answer this field');
 }
 
 /** What a module's `fetchOrder` starts runs in this context. */
