@@ -122,7 +122,7 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
 type Requests = { request: string; status: number | null }[];
 type About = Parameters<typeof checkOrder>[0];
 
-/** Checks each order by itself, and its amounts with those of the others. */
+/** Checks each order, and compares its amounts with those of the others. */
 async function readOrders(orderIds: readonly string[], about: About, isRevealed: boolean) {
   // Imported here, because no other command needs these modules.
   const { checkOrder } = await import('../diagnostics/check-order.ts');
