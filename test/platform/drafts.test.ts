@@ -3,15 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { draftModule } from '../../src/platform/draft-module.ts';
-import { judgeDraft, typeErrorsOf, type Row } from '../../tools/drafts/judge-draft.ts';
-
-type Case = { root: string; customer: string; rows: readonly Row[] };
+import { judgeDraft, typeErrorsOf, type Table } from '../../tools/drafts/judge-draft.ts';
 
 const readSchema = async (name: string): Promise<GraphQLSchema> =>
   buildSchema(await readFile(new URL(`drafts/${name}.graphql`, import.meta.url), 'utf8'));
 
 /** Whole minor units, net beside gross, and what the shop added is in `customFields`. */
-const cafe: Case = {
+const cafe: Table = {
   root: 'order',
   customer: 'customer',
   rows: [
@@ -58,7 +56,7 @@ const cafe: Case = {
 };
 
 /** An order by `node(id)`, decimals two levels down in two currencies, a union, and metafields. */
-const market: Case = {
+const market: Table = {
   root: 'node',
   customer: 'customer',
   rows: [
@@ -99,7 +97,7 @@ const market: Case = {
 };
 
 /** Everything may be null, lines are in groups, choices are lists in lists, and times are numbers. */
-const canteen: Case = {
+const canteen: Table = {
   root: 'purchase',
   customer: 'guest',
   rows: [

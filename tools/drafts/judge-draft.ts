@@ -14,14 +14,25 @@ export type Row = {
   field: string;
   /**
    * Paths from the order, without `edges`, `node` and `nodes`. One is enough. Paths with a space between belong together:
-   * `customer.firstName customer.lastName`. An empty path is null, a default, or no field at all. Without a path nothing
+   * `customer.firstName customer.lastName`. Of `email|customer.email` one or more. An empty path is null, a default, or no field at all. Without a path nothing
    * in the schema is right, and a TODO must say so.
    */
   right: readonly string[];
   /** Paths that may be read beside the right ones, such as a status that decides whether a time is used. */
   also?: readonly string[];
+  /** Any TODO is enough if nothing is read, because the platform has no one place for it. */
+  isOpen?: boolean;
   /** How the platform gives the amount. `whole` is in minor units, or in hundredths. */
   units?: 'whole' | 'decimal';
+};
+
+/** @see judgeDraft */
+export type Table = {
+  /** The query's path to the order, such as `order`. */
+  root: string;
+  /** The path of the person who ordered, such as `customer`. */
+  customer: string;
+  rows: readonly Row[];
 };
 
 export type Verdict = 'right' | 'TODO' | 'wrong';
@@ -193,9 +204,9 @@ class Draft {
     const last = this.text.slice(0, tree.end).split('\n').length - 1;
     const above: string[] = [];
     for (let nth = first - 1; /^\s*\/\//.test(this.lines[nth] ?? ''); nth -= 1) above.unshift(this.lines[nth] ?? '');
-    const own = [...above, ...this.lines.slice(first, last + 1)].flatMap(
-      (line) => /\/\/.*\bTODO\b.*/.exec(line)?.[0] ?? [],
-    );
+    // A line that names everything helps nobody.
+    const near = [...above, ...this.lines.slice(first, last + 1)].filter(({ length }) => length <= LIMITS.characters);
+    const own = near.flatMap((line) => /\/\/.*\bTODO\b.*/.exec(line)?.[0] ?? []);
     const names = all(tree)
       .filter(({ type }) => type === 'Identifier')
       .map(nameOf);
@@ -219,10 +230,16 @@ function unwrap(tree: Tree | undefined): Tree | undefined {
 const wordOf = (path: string): string => path.split('.').findLast((name) => !AMOUNT.has(name)) ?? path;
 const mentions = (text: string, word: string): boolean => new RegExp(`(^|\\W)${word}(\\W|$)`).test(text);
 
+/** True if the TODOs name a part of a right path. */
+const mentionsAny = (todos: string, right: readonly string[]): boolean =>
+  right.flatMap((set) => set.split(/[ |.]/)).some((word) => word !== '' && !AMOUNT.has(word) && mentions(todos, word));
+
 /** True if the TODOs name the right path, so that its reader can choose it. */
 function isNamed(todos: string, right: readonly string[], read: readonly string[]): boolean {
   return right.some((set) =>
-    set.split(' ').every((path) => {
+    set.split(/[ |]/).every((path) => {
+      // "id" alone names nothing.
+      if (path.endsWith('.id')) return mentions(todos, path.split('.').at(-2) ?? '');
       const twin = read.find((each) => each !== path && wordOf(each) === wordOf(path));
       const parts = path.split('.').filter((name) => !twin?.split('.').includes(name));
       return mentions(todos, wordOf(path)) && (twin === undefined || parts.some((part) => mentions(todos, part)));
@@ -231,18 +248,17 @@ function isNamed(todos: string, right: readonly string[], read: readonly string[
 }
 
 /** A field that the draft leaves out. A TODO for what would hold it, such as for all modifiers, may name it. */
-function judgeMissing(draft: Draft, { field, right }: Row): Judged {
+function judgeMissing(draft: Draft, { field, right, isOpen = false }: Row): Judged {
   const names = field.split('|')[0]?.split('.') ?? [];
   const parents = names.slice(1).map((_, nth) => draft.find(names.slice(0, nth + 1).join('.')));
   const parent = parents.findLast((each) => each !== undefined);
   const todos = parent === undefined ? '' : draft.todos(parent);
-  const words = right.flatMap((set) => set.split(/[ .]/)).filter((word) => word !== '' && !AMOUNT.has(word));
   const isHeld =
     parents.at(-1) === undefined || !all(parents.at(-1) as Tree).some(({ type }) => type === 'ObjectExpression');
-  const isNamed = isHeld && words.some((word) => mentions(todos, word));
+  const isTodo = isHeld && todos !== '' && (isOpen || right.length === 0 || mentionsAny(todos, right));
   return {
     field,
-    verdict: right.includes('') ? 'right' : isNamed ? 'TODO' : 'wrong',
+    verdict: right.includes('') ? 'right' : isTodo ? 'TODO' : 'wrong',
     drafted: `missing ${todos}`.trim(),
   };
 }
@@ -258,18 +274,23 @@ function judgeRow(draft: Draft, row: Row, root: string): Judged {
       '',
     );
   const right = row.right.filter((set) => set !== '');
-  const known = [...right.flatMap((set) => set.split(' ')), ...(row.also ?? [])];
+  const known = [...right.flatMap((set) => set.split(/[ |]/)), ...(row.also ?? [])];
   const read = [...new Set(draft.reads(value).map(relative))].filter((path) => path !== '');
   const ends = read.filter((path) => !known.some((each) => each.startsWith(`${path}.`)) && !row.also?.includes(path));
   const todos = draft.todos(property);
-  const sets = right.map((set) => new Set(set.split(' ')));
-  const isRead = sets.some((set) => set.size === ends.length && ends.every((path) => set.has(path)));
+  const isRead = right.some((set) =>
+    set.includes('|')
+      ? ends.length > 0 && ends.every((path) => set.split('|').includes(path))
+      : ends.toSorted().join(' ') === set.split(' ').toSorted().join(' '),
+  );
   const isNothing = mayLack && ends.length === 0;
   const hasUnits = row.units === undefined || ends.length === 0 || fitsUnits(draft, value, row.units, todos);
   const drafted = draft.text.slice(value.start, value.end).replaceAll(/\s+/g, ' ');
   if ((isRead || isNothing) && hasUnits) return { field: row.field, verdict: 'right', drafted };
-  const isOpen = right.length === 0 ? todos !== '' && ends.length === 0 : isNamed(todos, right, ends);
-  return { field: row.field, verdict: isOpen && hasUnits ? 'TODO' : 'wrong', drafted: `${drafted} ${todos}`.trim() };
+  const isBlank = todos !== '' && ends.length === 0;
+  const isOpen = isBlank && (right.length === 0 || row.isOpen || mentionsAny(todos, right));
+  const isTodo = isOpen || isNamed(todos, right, ends);
+  return { field: row.field, verdict: isTodo && hasUnits ? 'TODO' : 'wrong', drafted: `${drafted} ${todos}`.trim() };
 }
 
 function fitsUnits(draft: Draft, value: Tree, units: NonNullable<Row['units']>, todos: string): boolean {
@@ -298,15 +319,9 @@ function isPrivate(path: string, customer: string): boolean {
 
 /**
  * Judges one draft.
- * @param root the query's path to the order, such as `order`
- * @param customer the path of the person who ordered, such as `customer`
  * @returns a verdict for each row, and what is wrong with the draft as a whole
  */
-export function judgeDraft(
-  schema: GraphQLSchema,
-  text: string,
-  table: { root: string; customer: string; rows: readonly Row[] },
-): { rows: Judged[]; faults: string[] } {
+export function judgeDraft(schema: GraphQLSchema, text: string, table: Table): { rows: Judged[]; faults: string[] } {
   const source = /export const query = `([^`]*)`/.exec(text)?.[1];
   if (source === undefined) return { rows: [], faults: ['it has no query'] };
   const query = parse(source);
