@@ -8,7 +8,7 @@ import { judgeDraft, typeErrorsOf, type Table } from '../../tools/drafts/judge-d
 const readSchema = async (name: string): Promise<GraphQLSchema> =>
   buildSchema(await readFile(new URL(`drafts/${name}.graphql`, import.meta.url), 'utf8'));
 
-/** Whole minor units, net beside gross, and what the shop added is in `customFields`. */
+/** Whole minor units, net next to gross, and what the shop added is in `customFields`. */
 const cafe: Table = {
   root: 'order',
   customer: 'customer',

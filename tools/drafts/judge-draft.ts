@@ -18,7 +18,7 @@ export type Row = {
    * in the schema is right, and a TODO must say so.
    */
   right: readonly string[];
-  /** Paths that may be read beside the right ones, such as a status that decides whether a time is used. */
+  /** Paths that may be read as well, such as a status that decides whether a time is used. */
   also?: readonly string[];
   /** Any TODO is enough if nothing is read, because the platform has no one place for it. */
   isOpen?: boolean;
@@ -402,6 +402,7 @@ export async function typeErrorsOf(drafts: Record<string, string>): Promise<stri
       include: [],
       files: Object.keys(drafts).map((name) => `${name}.ts`),
     };
+    await writeFile(join(folder, 'package.json'), '{"type": "module"}');
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
     const { out } = await runProgram(
       process.execPath,
