@@ -1,5 +1,5 @@
 /**
- * Reads orders with cancels, discounts and nested modifiers, from a platform whose fields have the names of the canonical
+ * Reads orders with cancels, discounts, fees, taxes and nested modifiers, from a platform whose fields have the names of the canonical
  * order: `ORDER_MODULE=./examples/order-with-cancels.ts`. Remove the fields that your platform does not have.
  */
 import type { OrderInput } from 'expediter-platform';
@@ -24,8 +24,10 @@ export const query = `query Order($id: ID!) {
         }
       }
     }
-    money { subtotal discount tax tip fee total currency }
+    money { subtotal discount tax tip fee total currency pricesIncludeTax }
     discounts { name amount }
+    fees { name amount }
+    taxes { name amount rate }
     notes
     placedAt
     cancelledAt

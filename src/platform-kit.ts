@@ -3,7 +3,7 @@
  * canonical orders. See docs/connect-your-platform.md.
  */
 export type { FulfillmentType } from './core/domain/lifecycle.ts';
-export { minorDigits, toDecimal } from './core/domain/money.ts';
+export { minorDigits, taxIsOnTop, toDecimal } from './core/domain/money.ts';
 export type { CanonicalOrder, Modifier } from './core/domain/order.ts';
 export {
   OrderError,
@@ -21,11 +21,13 @@ export type { LeftOut } from './core/domain/left-out.ts';
 export { joinName, joinStreet, splitName, splitStreet } from './core/domain/member-text.ts';
 export { readCanonicalOrder, type ReadOrder } from './core/domain/read-canonical-order.ts';
 export {
+  fromHundredths,
   mapEnum,
   mapLocation,
   MappingError,
   minorUnits,
   phoneInCountry,
+  roundTogether,
   skip,
   timeInZone,
   timeSinceEpoch,

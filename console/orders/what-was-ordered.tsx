@@ -5,7 +5,17 @@ type Ordered = NonNullable<ShownOrder['ordered']>;
 type Item = Ordered['items'][number];
 
 /** Items and money, without member data. */
-export function WhatWasOrdered({ ordered: { items, money } }: { ordered: Ordered }) {
+export function WhatWasOrdered({ ordered: { items, money, fees, taxes } }: { ordered: Ordered }) {
+  const parts = {
+    fee: fees,
+    tax: taxes.map(({ name, rate, amount }) => ({ name: rate === undefined ? name : `${name} (${rate} %)`, amount })),
+  };
+  const sums = (['subtotal', 'discount', 'tax', 'fee', 'tip', 'total'] as const)
+    .flatMap((sum) => {
+      const named = sum === 'fee' || sum === 'tax' ? parts[sum] : [];
+      return (named.length > 0 ? named : [{ name: sum, amount: money[sum] }]).map((each) => ({ ...each, sum }));
+    })
+    .filter(({ sum, amount }) => sum === 'total' || amount > 0);
   const price = (minorUnits: number): string => showMoney(minorUnits, money.currency);
   return (
     <div class="orders-contents">
@@ -19,12 +29,10 @@ export function WhatWasOrdered({ ordered: { items, money } }: { ordered: Ordered
         ))}
       </ul>
       <dl class="orders-money">
-        {(['subtotal', 'discount', 'tax', 'fee', 'tip', 'total'] as const)
-          .filter((part) => part === 'total' || money[part] > 0)
-          .map((part) => [
-            <dt key={part}>{part}</dt>,
-            <dd key={`of ${part}`}>{`${part === 'discount' ? '−' : ''}${price(money[part])}`}</dd>,
-          ])}
+        {sums.map(({ sum, name, amount }, i) => [
+          <dt key={i}>{name}</dt>,
+          <dd key={`of ${i}`}>{`${sum === 'discount' ? '−' : ''}${price(amount)}`}</dd>,
+        ])}
       </dl>
     </div>
   );

@@ -22,6 +22,8 @@ const DAY_MS = 86_400_000;
 const ISO_TIME =
   /^(\d{4})-?(\d\d)-?(\d\d)[t ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?(z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/i;
 
+const DECIMAL = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*$/;
+
 /** The error of this file's functions. Operators see `code` and `field`, but not the value: it may be member data. */
 export class MappingError extends Error {
   override readonly name = 'MappingError';
@@ -60,9 +62,7 @@ export type MappingCode = keyof typeof SENTENCES;
  */
 export function toMinorUnits(amount: Maybe<string | number>, currency: Maybe<string>, field?: string): number {
   const given = ofKind(amount, ['string', 'number'], 'amount_unreadable', field);
-  if (typeof currency !== 'string' || !/^[A-Z]{3}$/.test(currency))
-    throw new MappingError('currency_unreadable', 'currency');
-  const digits = minorDigits(currency);
+  const digits = digitsOf(currency);
   const [, sign, whole = '', rest = ''] = /^([+-]?)(\d*)(?:\.(\d*))?$/.exec(asText(given, digits)) ?? [];
   if (sign === undefined || whole + rest === '') throw new MappingError('amount_unreadable', field);
   if (/[1-9]/.test(rest.slice(digits))) throw new MappingError('amount_too_exact', field);
@@ -81,6 +81,54 @@ export function minorUnits(amount: Maybe<string | number>, field?: string): numb
   const units = typeof given === 'string' && /^\s*[+-]?\d+\s*$/.test(given) ? Number(given) : given;
   if (!Number.isSafeInteger(units)) throw new MappingError('amount_not_whole', field);
   return Number(units);
+}
+
+/**
+ * Reads an amount of a platform that keeps all currencies in hundredths: 1290 EUR is 1290, 99000 JPY is 990, and 330 KWD
+ * is 3300.
+ * @param field the field's name, for the error about the amount
+ * @throws MappingError, also if the amount has a fraction that the currency lacks, such as 7920 JPY: see `roundTogether`
+ */
+export function fromHundredths(amount: Maybe<string | number>, currency: Maybe<string>, field?: string): number {
+  const hundredths = String(Math.abs(minorUnits(amount, field))).padStart(3, '0');
+  const units = toMinorUnits(`${hundredths.slice(0, -2)}.${hundredths.slice(-2)}`, currency, field);
+  return units > 0 && Number(amount) < 0 ? -units : units;
+}
+
+/**
+ * Rounds decimals to minor units such that they still add up: each by less than one unit, and whole ones not at all. It
+ * is for platforms whose taxes have fractions: taxes of 79.2 and 33.6 JPY are 79 and 34, and their sum of 112.8 is 113.
+ * @returns `amounts` in the given order; `sum`, which they add up to; `rounded`, what was added to the sum, in minor
+ *   units: 0.2. It is negative if something was taken away
+ * @throws MappingError
+ */
+export function roundTogether(
+  amounts: readonly Maybe<string | number>[],
+  currency: Maybe<string>,
+  field?: string,
+): { amounts: number[]; sum: number; rounded: number } {
+  const scale = 10 ** digitsOf(currency);
+  let exact = 0;
+  let sum = 0;
+  const rounded = amounts.map((amount) => {
+    const given = ofKind(amount, ['string', 'number'], 'amount_unreadable', field);
+    if (!DECIMAL.test(typeof given === 'string' ? given : given.toFixed(6))) {
+      throw new MappingError('amount_unreadable', field);
+    }
+    const before = sum;
+    exact = withoutFloatError(exact + Number(given) * scale);
+    sum = Math.round(exact) + 0;
+    if (!Number.isSafeInteger(sum)) throw new MappingError('amount_too_large', field);
+    return sum - before;
+  });
+  return { amounts: rounded, sum, rounded: withoutFloatError(sum - exact) };
+}
+
+const withoutFloatError = (amount: number): number => Number(amount.toFixed(6));
+
+function digitsOf(currency: Maybe<string>): number {
+  if (typeof currency === 'string' && /^[A-Z]{3}$/.test(currency)) return minorDigits(currency);
+  throw new MappingError('currency_unreadable', 'currency');
 }
 
 function asText(amount: string | number, digits: number): string {

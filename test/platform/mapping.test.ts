@@ -1,11 +1,13 @@
 /** The functions of `expediter-platform`, as a mapper calls them. */
 import { describe, expect, it } from 'vitest';
 import {
+  fromHundredths,
   joinName,
   joinStreet,
   mapEnum,
   mapLocation,
   phoneInCountry,
+  roundTogether,
   splitStreet,
   timeInZone,
   timeSinceEpoch,
@@ -70,6 +72,45 @@ describe('an amount', () => {
   ])('%j in minor units becomes %j', (amount, units) => expect(minorUnits(amount)).toBe(units));
   it.each([12.9, '12.90', '', Number.NaN, 2 ** 53, null])('%j is refused as an amount in minor units', (amount) => {
     expect(thrown(() => minorUnits(amount, 'grand'))).toMatchObject({ name: 'MappingError', field: 'grand' });
+  });
+
+  it.each([
+    [1290, 'EUR', 1290],
+    ['99000', 'JPY', 990],
+    [-99_000, 'JPY', -990],
+    [0, 'JPY', 0],
+    [330, 'KWD', 3300],
+    [5, 'KWD', 50],
+    [1234, 'CLF', 123_400],
+  ])('of %j hundredths of %s becomes %j minor units', (amount, currency, units) => {
+    expect(fromHundredths(amount, currency)).toBe(units);
+  });
+  it.each([
+    [7920, 'JPY', 'amount_too_exact'],
+    [12.9, 'EUR', 'amount_not_whole'],
+    [null, 'EUR', 'value_missing'],
+    [100, 'yen', 'currency_unreadable'],
+    [Number.MAX_SAFE_INTEGER, 'KWD', 'amount_too_large'],
+  ])('%j hundredths of %s are refused: %s', (amount, currency, code) => {
+    expect(thrown(() => fromHundredths(amount, currency, 'grand'))).toMatchObject({ name: 'MappingError', code });
+  });
+
+  it.each([
+    [[79.2], 'JPY', [79], 79, -0.2],
+    [['79.2', 33.6, 0, 5], 'JPY', [79, 34, 0, 5], 118, 0.2],
+    [[79.5, 79.5], 'JPY', [80, 79], 159, 0],
+    // subtotal, discount, tax
+    [[990, -99.5, 71.24], 'JPY', [990, -99, 71], 962, 0.26],
+    [['4.754999', 0.1 + 0.2], 'EUR', [475, 30], 505, -0.4999],
+    [[1.0005], 'KWD', [1001], 1001, 0.5],
+    [[-0.4], 'JPY', [0], 0, 0.4],
+    [[], 'JPY', [], 0, 0],
+  ])('is rounded together with others: %j %s become %j', (given, currency, amounts, sum, rounded) => {
+    expect(roundTogether(given, currency)).toEqual({ amounts, sum, rounded });
+  });
+  it.each(['', ' ', '12,90', '1e3', '0x10', '.', Number.NaN, null, 2 ** 53])('%j is not rounded', (amount) => {
+    const error = thrown(() => roundTogether([1, amount], 'JPY', 'taxes'));
+    expect(error).toMatchObject({ name: 'MappingError', field: 'taxes' });
   });
 
   it('survives the conversion to a decimal and back', () => {

@@ -317,6 +317,16 @@ describe('an order for Deliverect', () => {
     const { money } = sampleOrder();
     expect(written(orderOf({ money: { ...money, total: money.total - money.tax } }))['taxes']).toEqual([]);
     expect(written(orderOf({ money: { ...money, tax: 0, total: money.total - money.tax } }))['taxes']).toEqual([]);
+    const taxes = [
+      { name: 'GST', amount: 24, rate: 5 },
+      { name: 'PST', amount: 700, rate: 7 },
+    ];
+    expect(written(orderOf({ taxes }))['taxes']).toEqual([
+      { name: 'GST', total: 24 },
+      { name: 'PST', total: 700 },
+    ]);
+    // What the platform says counts, and not the sums.
+    expect(written(orderOf({ taxes, money: { ...money, pricesIncludeTax: true } }))['taxes']).toEqual([]);
   });
 
   it('has each discount with its name, and their negative sum as discountTotal', () => {

@@ -403,6 +403,31 @@ describe('an order for HubRise', () => {
     expect(written(order).charges).toEqual([{ name: 'Tip', ref: 'TIP', price: '3.00 EUR' }]);
   });
 
+  it('has each fee and each tax on top as a charge with its name', () => {
+    const { money } = orderOf();
+    const fees = [
+      { name: 'Bag', amount: 20 },
+      { name: 'Minimum order', amount: 80 },
+    ];
+    const taxes = [
+      { name: 'VAT 7 %', amount: 324, rate: 7 },
+      { name: 'VAT 19 %', amount: 400, rate: 19 },
+    ];
+    const order = orderOf({ money: { ...money, fee: 100, total: money.total + 100 }, fees, taxes });
+    const charges = [
+      { name: 'Bag', ref: 'SERVICE_FEE', price: '0.20 EUR' },
+      { name: 'Minimum order', ref: 'SERVICE_FEE', price: '0.80 EUR' },
+      { name: 'Tip', ref: 'TIP', price: '3.00 EUR' },
+    ];
+    expect(written(order).charges).toEqual([
+      ...charges,
+      { name: 'VAT 7 %', ref: 'TAX', price: '3.24 EUR' },
+      { name: 'VAT 19 %', ref: 'TAX', price: '4.00 EUR' },
+    ]);
+    order.money.pricesIncludeTax = true;
+    expect(written(order).charges).toEqual(charges);
+  });
+
   it('has the fee of a pickup as a service fee', () => {
     const { money } = orderOf();
     expect(written(orderOf({ money: { ...money, fee: 100 } })).charges[0]).toEqual({

@@ -299,6 +299,28 @@ describe('an order for Square', () => {
     expect(at.sim.refusals).toEqual([]);
   });
 
+  it('has each fee by its name as a service charge', async () => {
+    const at = await stage();
+    const { money } = orderOf();
+    const fees = [
+      { name: 'Bag', amount: 20 },
+      { name: 'Free delivery', amount: 0 },
+      { name: 'Courier tip', amount: 330 },
+    ];
+    const total = money.total + 350;
+    await at.create(orderOf({ money: { ...money, fee: 350, total }, fees }));
+    expect(at.bodyOf('POST /v2/orders')).toMatchObject({
+      order: {
+        service_charges: [
+          { name: 'Bag', amount_money: { amount: 20, currency: 'EUR' } },
+          { name: 'Fee', amount_money: { amount: 330, currency: 'EUR' } },
+        ],
+      },
+    });
+    // The tip of the payment is the staff's.
+    expect(at.bodyOf('POST /v2/payments')).toMatchObject({ tip_money: { amount: money.tip } });
+  });
+
   it("has the address, fee, courier's tip and time of a delivery", async () => {
     const at = await stage();
     const order = orderOf({ type: 'delivery', placedAt: '2026-01-31T18:00:00Z' });

@@ -54,7 +54,9 @@ const schema = buildSchema(`
     fulfillment: Fulfillment!
     items: [LineItem!]!
     money: Money!
-    discounts: [Discount!]
+    discounts: [Part!]
+    fees: [Part!]
+    taxes: [TaxPart!]
     notes: String
     placedAt: String!
     cancelledAt: String
@@ -93,10 +95,11 @@ const schema = buildSchema(`
     modifiers: [Modifier!]
   }
 
-  type Discount { name: String!, amount: Int! }
+  type Part { name: String!, amount: Int! }
+  type TaxPart { name: String!, amount: Int!, rate: Float }
 
   "Amounts are in minor units of the currency."
-  type Money { subtotal: Int!, discount: Int, tax: Int!, tip: Int!, fee: Int!, total: Int!, currency: String! }
+  type Money { subtotal: Int!, discount: Int, tax: Int!, tip: Int!, fee: Int!, total: Int!, currency: String!, pricesIncludeTax: Boolean }
 `);
 
 type GraphQLRequest = { query?: string; variables?: Record<string, unknown>; operationName?: string };

@@ -1,5 +1,5 @@
 import { flattenModifiers } from './flatten-modifiers.ts';
-import type { CanonicalOrder, Modifier } from './order.ts';
+import type { CanonicalOrder, Modifier, PARTS } from './order.ts';
 
 /**
  * Digits after the decimal point, for each currency that does not have two. The source is ISO 4217, list one, as of
@@ -35,8 +35,40 @@ export function sumItems(items: CanonicalOrder['items']): number {
   return lines.reduce((sum, { unitPrice = 0, quantity }) => sum + unitPrice * quantity, 0);
 }
 
+type Parts = (typeof PARTS)[number];
+type WithParts = Pick<CanonicalOrder, 'money' | Parts['list']>;
+
 /** Lists an order's discounts above 0 for a ticket. If the order lists none, their sum is one "Discount". */
-export function discountsOf({ money, discounts }: Pick<CanonicalOrder, 'money' | 'discounts'>) {
-  const named = discounts?.length ? discounts : [{ name: 'Discount', amount: money.discount ?? 0 }];
-  return named.filter(({ amount }) => amount > 0);
+export function discountsOf(order: Pick<CanonicalOrder, 'money' | 'discounts'>) {
+  return partsOf(order, { list: 'discounts', sum: 'discount', name: 'Discount' });
+}
+
+/** Lists an order's fees above 0 for a ticket. If the order lists none, their sum is one, with the given name. */
+export function feesOf(order: Pick<CanonicalOrder, 'money' | 'fees'>, name = 'Fee') {
+  return partsOf(order, { list: 'fees', sum: 'fee', name });
+}
+
+/** Lists an order's taxes above 0 that are added to its prices, as `taxIsOnTop` says. */
+export function taxesOnTop(order: Pick<CanonicalOrder, 'items' | 'money' | 'taxes'>) {
+  return taxIsOnTop(order) ? partsOf(order, { list: 'taxes', sum: 'tax', name: 'Tax' }) : [];
+}
+
+function partsOf(order: WithParts, { list, sum, name }: { list: Parts['list']; sum: Parts['sum']; name: string }) {
+  const parts: readonly { name: string; amount: number }[] = order[list]?.length
+    ? order[list]
+    : [{ name, amount: order.money[sum] ?? 0 }];
+  return parts.filter(({ amount }) => amount > 0);
+}
+
+/**
+ * Returns whether the tax is added to the prices. If the platform does not say it (`pricesIncludeTax`), the sums tell:
+ * the total less tip and fee is either what the goods cost with the tax, or without.
+ */
+export function taxIsOnTop({ items, money }: Pick<CanonicalOrder, 'items' | 'money'>): boolean {
+  const { subtotal, discount = 0, tax, tip, fee, total, pricesIncludeTax } = money;
+  if (pricesIncludeTax !== undefined) return !pricesIncludeTax;
+  const paid = total - tip - fee + discount;
+  // A POS adds up the items, so their sum says more than the subtotal.
+  const goods = items.some(({ unitPrice }) => unitPrice === undefined) ? subtotal : sumItems(items);
+  return goods !== paid && (goods + tax === paid || subtotal + tax === paid);
 }

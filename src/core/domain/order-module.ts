@@ -167,18 +167,32 @@ export type OrderInput = {
     subtotal: number;
     /** At most the subtotal. By default the sum of `discounts`. A gift card is a payment, not a discount. */
     discount?: Maybe<number>;
-    /** If subtotal less discount, tax, tip and fee add up to the total, prices exclude the tax. Otherwise they include it. */
-    tax: number;
+    /** By default the sum of `taxes`. Required without them. */
+    tax?: Maybe<number>;
     tip: number;
-    /** For delivery and service. */
-    fee: number;
+    /** By default the sum of `fees`. Required without them. */
+    fee?: Maybe<number>;
     /** What the member has paid. */
     total: number;
     /** ISO 4217, such as EUR. */
     currency: string;
+    /** Whether the subtotal and all prices include the tax. If it is missing, `taxIsOnTop` infers it from the sums. */
+    pricesIncludeTax?: Maybe<boolean>;
   };
   /** The parts of `money.discount`, for the ticket. They add up to it. */
   discounts?: Maybe<readonly { /** By default "Discount". */ name?: Maybe<string>; amount: number }[]>;
+  /** The parts of `money.fee`, such as a bag, service, delivery, a minimum order. They add up to it. */
+  fees?: Maybe<readonly { /** By default "Fee". */ name?: Maybe<string>; amount: number }[]>;
+  /** The parts of `money.tax`. They add up to it. */
+  taxes?: Maybe<
+    readonly {
+      /** By default "Tax". */
+      name?: Maybe<string>;
+      amount: number;
+      /** Percent, such as 19 or 7.25. */
+      rate?: Maybe<number>;
+    }[]
+  >;
   /** For the kitchen, about the whole order. */
   notes?: Maybe<string>;
   placedAt: string;

@@ -146,6 +146,10 @@ const Money = z
     total: MinorUnits.nonnegative().describe(
       'The amount that the member has paid: with tip and fee, less the discount.',
     ),
+    pricesIncludeTax: z
+      .boolean()
+      .optional()
+      .describe('Whether the prices and the subtotal include the tax. Missing if the platform does not say it.'),
     currency: z
       .string()
       .regex(/^[A-Z]{3}$/, { error: 'is not an ISO 4217 code such as EUR' })
@@ -156,15 +160,28 @@ const Money = z
     error: 'is more than the subtotal',
   });
 
-const Discount = z.object({
+const Part = z.object({
   name: RequiredText,
   amount: MinorUnits.nonnegative().meta({ description: 'Minor units, not negative.' }),
 });
+const TaxPart = Part.extend({
+  rate: z.number().nonnegative().optional().meta({ description: 'Percent, such as 19 or 7.25.' }),
+});
 
-const ABOUT_DISCOUNTS = {
-  description:
-    'The parts of `money.discount`, for the ticket. They add up to it. Without them the discount has no name.',
-};
+/** A list of the order whose amounts add up to an amount of `money`. `name` is the name of a part without one. */
+export const PARTS = [
+  { list: 'discounts', sum: 'discount', name: 'Discount' },
+  { list: 'fees', sum: 'fee', name: 'Fee' },
+  { list: 'taxes', sum: 'tax', name: 'Tax' },
+] as const;
+const [DISCOUNTS, FEES, TAXES] = PARTS;
+
+const aboutParts = ({ sum }: (typeof PARTS)[number], more = '') => ({
+  description: `The parts of \`money.${sum}\`, for the ticket. They add up to it.${more}`,
+});
+const ABOUT_DISCOUNTS = aboutParts(DISCOUNTS, ' Without them the discount has no name.');
+const ABOUT_FEES = aboutParts(FEES, ' Such as a bag, service, delivery, a minimum order.');
+const ABOUT_TAXES = aboutParts(TAXES);
 
 const OrderFields = z.object({
   serviceOrderId: OrderId.meta({ description: "The order's id on the ordering platform." }),
@@ -173,7 +190,9 @@ const OrderFields = z.object({
   fulfillment: Fulfillment,
   items: z.array(LineItem).min(1),
   money: Money.meta({ description: 'Integers of minor units. The order is paid already.' }),
-  discounts: z.array(Discount).optional().meta(ABOUT_DISCOUNTS),
+  discounts: z.array(Part).optional().meta(ABOUT_DISCOUNTS),
+  fees: z.array(Part).optional().meta(ABOUT_FEES),
+  taxes: z.array(TaxPart).optional().meta(ABOUT_TAXES),
   notes: Text.optional(),
   placedAt: Time,
 });
@@ -182,12 +201,22 @@ const ABOUT_ORDERS = {
   description: 'An order in our own words. Times are RFC 3339. Fields may be added.',
 };
 
+const nameOr = (name: string) => ({ name: RequiredText.default(name) });
+
 /** An order in our own format, as the ordering platform has it. */
 export const CanonicalOrder = OrderFields.extend({
   discounts: z
-    .array(Discount.extend({ name: RequiredText.default('Discount') }))
+    .array(Part.extend(nameOr(DISCOUNTS.name)))
     .optional()
     .meta(ABOUT_DISCOUNTS),
+  fees: z
+    .array(Part.extend(nameOr(FEES.name)))
+    .optional()
+    .meta(ABOUT_FEES),
+  taxes: z
+    .array(TaxPart.extend(nameOr(TAXES.name)))
+    .optional()
+    .meta(ABOUT_TAXES),
   cancelledAt: Time.optional().describe('When it was cancelled on the platform. This is final.'),
   cancelReason: Text.optional().meta({ description: 'Why it was cancelled, fit for the restaurant.' }),
 }).meta(ABOUT_ORDERS);

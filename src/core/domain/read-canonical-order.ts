@@ -2,7 +2,7 @@ import { isObject } from './json-text.ts';
 import { toCauseText } from './cause-text.ts';
 import { NeedsOperator } from './errors.ts';
 import type { LeftOut, LeftOutCode } from './left-out.ts';
-import { CanonicalOrder, NOT_BLANK, TEXT_MAX } from './order.ts';
+import { CanonicalOrder, NOT_BLANK, PARTS, TEXT_MAX } from './order.ts';
 import { describeCause } from './explain-cause.ts';
 import { shapeIssues, type ShapeIssue } from './shape-issues.ts';
 import { toE164 } from './to-e164.ts';
@@ -50,16 +50,14 @@ export function readCanonicalOrder(
   removeBlanks(given);
   readCountry(given, leaveOut);
   readContact(given, about.country, leaveOut);
-  tidyDiscounts(given);
-  addUpDiscounts(given);
+  tidyParts(given);
   for (;;) {
     const parsed = CanonicalOrder.safeParse(given, { reportInput: true });
     if (parsed.success) {
       const { data: order } = parsed;
       if (order.serviceOrderId !== about.serviceOrderId) throw unreadable([ANOTHER]);
-      if (order.discounts !== undefined && sumAmounts(order.discounts) !== order.money.discount) {
-        throw unreadable([OTHER_SUM]);
-      }
+      const otherSum = PARTS.filter(({ list, sum }) => sumAmounts(order[list]) !== order.money[sum] && order[list]);
+      if (otherSum.length > 0) throw unreadable(otherSum.map(otherSumOf));
       for (const path of unknownFields(given, order)) leaveOut('field_unknown', path);
       return { order, leftOut };
     }
@@ -69,7 +67,11 @@ export function readCanonicalOrder(
 }
 
 const ANOTHER: ShapeIssue = { path: 'serviceOrderId', received: 'string', says: 'is not the id that was requested' };
-const OTHER_SUM: ShapeIssue = { path: 'discounts', received: 'array', says: 'do not add up to money.discount' };
+const otherSumOf = ({ list, sum }: (typeof PARTS)[number]): ShapeIssue => ({
+  path: list,
+  received: 'array',
+  says: `do not add up to money.${sum}`,
+});
 
 function unreadable(issues: ShapeIssue[]): NeedsOperator {
   const cause = { code: 'order_unreadable', issues } as const;
@@ -121,28 +123,26 @@ function readContact(given: unknown, locationCountry: string | undefined, leaveO
   }
 }
 
-/** Removes an empty list of discounts, and blank names. */
-function tidyDiscounts(given: unknown): void {
-  const discounts = fieldOf(given, ['discounts']);
-  if (!Array.isArray(discounts)) return;
-  if (discounts.length === 0) delete (given as Fields)['discounts'];
-  for (const each of discounts) {
-    if (isObject(each) && isBlank(each['name'])) delete each['name'];
+/** Removes blank names and empty lists of discounts, fees and taxes, and adds up those whose sum is missing. */
+function tidyParts(given: unknown): void {
+  const money = fieldOf(given, ['money']);
+  for (const { list, sum } of PARTS) {
+    const parts = fieldOf(given, [list]);
+    if (!Array.isArray(parts)) continue;
+    for (const each of parts) {
+      if (isObject(each) && isBlank(each['name'])) delete each['name'];
+    }
+    if (parts.length === 0) delete (given as Fields)[list];
+    // An order without discounts has no sum of them.
+    if (!isObject(money) || money[sum] !== undefined || (parts.length === 0 && sum === 'discount')) continue;
+    const added = sumAmounts(parts as { amount?: unknown }[]);
+    // If an amount is not a number, the parser reports it.
+    if (Number.isSafeInteger(added)) money[sum] = added;
   }
 }
 
-/** Sums the discounts if the order has no sum of its own. */
-function addUpDiscounts(given: unknown): void {
-  const money = fieldOf(given, ['money']);
-  const discounts = fieldOf(given, ['discounts']);
-  if (!isObject(money) || money['discount'] !== undefined || !Array.isArray(discounts)) return;
-  const sum = sumAmounts(discounts as { amount?: unknown }[]);
-  // If an amount is not a number, the parser reports it.
-  if (Number.isSafeInteger(sum)) money['discount'] = sum;
-}
-
-function sumAmounts(discounts: readonly ({ amount?: unknown } | null)[]): number {
-  return discounts.reduce((sum, discount) => sum + Number(discount?.amount), 0);
+function sumAmounts(parts: readonly ({ amount?: unknown } | null)[] = []): number {
+  return parts.reduce((sum, part) => sum + Number(part?.amount), 0);
 }
 
 /** The country for a national number: the destination's if that is a country code, or else the location's. */

@@ -55,6 +55,8 @@ function modifierOf(levels: number): z.ZodType<OrderedModifier> {
   });
 }
 
+const Part = z.object({ name: z.string(), amount: z.int() });
+
 /** Ordered items and prices, for people who need no member data such as name, address or notes. */
 export const Ordered = z.object({
   items: z.array(
@@ -77,6 +79,10 @@ export const Ordered = z.object({
       currency: z.string(),
     })
     .meta({ description: 'Minor units.' }),
+  fees: z.array(Part).meta({ description: 'The parts of the fee.' }),
+  taxes: z
+    .array(Part.extend({ rate: z.number().exactOptional().meta({ description: 'Percent.' }) }))
+    .describe('The parts of the tax.'),
 });
 export type Ordered = z.infer<typeof Ordered>;
 
@@ -86,7 +92,9 @@ export type Ordered = z.infer<typeof Ordered>;
  */
 export async function readOrdered(pool: Pool, serviceOrderId: string): Promise<Ordered | null> {
   const { rows } = await pool.query(
-    `SELECT contents -> 'items' AS items, contents -> 'money' AS money FROM order_contents WHERE service_order_id = $1`,
+    `SELECT contents -> 'items' AS items, contents -> 'money' AS money,
+            coalesce(contents -> 'fees', '[]') AS fees, coalesce(contents -> 'taxes', '[]') AS taxes
+     FROM order_contents WHERE service_order_id = $1`,
     [serviceOrderId],
   );
   return rows[0] === undefined ? null : Ordered.parse(rows[0]);

@@ -1,7 +1,7 @@
 import { GiveUp } from '../../core/domain/errors.ts';
 import { type CanonicalOrder, type KitchenOrder, type Modifier, NOT_BLANK } from '../../core/domain/order.ts';
 import { splitStreet } from '../../core/domain/member-text.ts';
-import { discountsOf, minorDigits } from '../../core/domain/money.ts';
+import { discountsOf, minorDigits, taxesOnTop } from '../../core/domain/money.ts';
 import { type Destination, type Item, orderNote } from '../order-texts.ts';
 import { neverTaken } from '../refusals.ts';
 import { posIdOf } from '../shared-settings.ts';
@@ -100,7 +100,8 @@ export function writeOrder(
     orderIsAlreadyPaid: true,
     ...(isDelivery ? { deliveryCost: money.fee } : { serviceCharge: money.fee }),
     ...writeDiscounts(order),
-    taxes: taxesOf(money),
+    // The taxes that are added to the prices: https://developers.deliverect.com/page/tax-exclusive-orders
+    taxes: taxesOnTop(order).map(({ name, amount }) => ({ name, total: amount })),
     items: items.map((item, nth) => writeItem(item, nth, settings)),
     note: orderNote(order, UNLIMITED),
     customer: { name: member.name, phoneNumber: member.phone, email: member.email },
@@ -153,12 +154,6 @@ function writeDiscounts(order: CanonicalOrder): Record<string, unknown> {
       amount,
     })),
   };
-}
-
-/** The taxes that are added to the prices: https://developers.deliverect.com/page/tax-exclusive-orders */
-function taxesOf({ subtotal, discount = 0, tax, tip, fee, total }: CanonicalOrder['money']): unknown[] {
-  const isOnTop = tax > 0 && total === subtotal - discount + tax + tip + fee;
-  return isOnTop ? [{ name: 'Tax', total: tax }] : [];
 }
 
 function writeItem(item: Item, nth: number, { itemMap }: Pick<Settings, 'itemMap'>): Record<string, unknown> {

@@ -2,7 +2,7 @@ import type { CanonicalOrder, KitchenOrder, Modifier } from '../../core/domain/o
 import { splitName } from '../../core/domain/member-text.ts';
 import { countryCode, cutText, type Item, orderNote } from '../order-texts.ts';
 import { neverTaken } from '../refusals.ts';
-import { discountsOf, minorDigits, sumItems, toDecimal } from '../../core/domain/money.ts';
+import { discountsOf, feesOf, minorDigits, taxesOnTop, toDecimal } from '../../core/domain/money.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { entryOf } from '../shared-settings.ts';
 import type { Settings } from './payloads.ts';
@@ -79,10 +79,10 @@ export function writeOrder(order: KitchenOrder, itemMap: Settings['itemMap'], no
     collection_code: order.callOutCode,
     customer_notes: orderNote(order, NOTE_MAX),
     items: items.map((item, nth) => writeItem(item, `items.${nth}`, money.currency, itemMap)),
-    charges: chargesOf(order).map(({ name, ref, price }) => ({
-      name,
+    charges: chargesOf(order).map(({ name, ref, amount }) => ({
+      name: cutText(name, NAME_MAX),
       ref: lookUp(ref, itemMap).ref,
-      price: writeMoney(price, money.currency),
+      price: writeMoney(amount, money.currency),
     })),
     discounts: discountsOf(order).map(({ name, amount }) => ({
       name: cutText(name, NAME_MAX),
@@ -124,22 +124,15 @@ function writeOptions(modifier: Modifier, currency: string, itemMap: Settings['i
   return Array.from({ length: quantity }, () => ({ ...option, quantity: 1 }));
 }
 
-/**
- * All paid amounts except the items. So HubRise's total, less the discounts, is the paid amount. Prices may include the
- * tax. It is a charge only if the order's total shows that it was added to them.
- */
-function chargesOf({ fulfillment, items, money }: CanonicalOrder): { name: string; ref: string; price: number }[] {
-  const { discount = 0, fee, tip, tax, total } = money;
-  const isOnTop = sumItems(items) - discount + fee + tip + tax === total;
-  const feeCharge =
-    fulfillment.type === 'delivery'
-      ? { name: 'Delivery fee', ref: 'DELIVERY_FEE', price: fee }
-      : { name: 'Service fee', ref: 'SERVICE_FEE', price: fee };
+/** All paid amounts except the items. So HubRise's total, less the discounts, is the paid amount. */
+function chargesOf(order: CanonicalOrder): { name: string; ref: string; amount: number }[] {
+  const [fee, ref] =
+    order.fulfillment.type === 'delivery' ? ['Delivery fee', 'DELIVERY_FEE'] : ['Service fee', 'SERVICE_FEE'];
   return [
-    feeCharge,
-    { name: 'Tip', ref: 'TIP', price: tip },
-    { name: 'Tax', ref: 'TAX', price: isOnTop ? tax : 0 },
-  ].filter(({ price }) => price > 0);
+    ...feesOf(order, fee).map((each) => ({ ...each, ref })),
+    { name: 'Tip', ref: 'TIP', amount: order.money.tip },
+    ...taxesOnTop(order).map((each) => ({ ...each, ref: 'TAX' })),
+  ].filter(({ amount }) => amount > 0);
 }
 
 function lookUp(id: string, itemMap: Settings['itemMap']): { ref: string; optionListName?: string | undefined } {

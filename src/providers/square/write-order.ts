@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CanonicalOrder, KitchenOrder } from '../../core/domain/order.ts';
-import { discountsOf, toDecimal } from '../../core/domain/money.ts';
+import { discountsOf, feesOf, toDecimal } from '../../core/domain/money.ts';
 import { flattenModifiers } from '../../core/domain/flatten-modifiers.ts';
 import { countryCode, cutText, type Destination, orderNote } from '../order-texts.ts';
 import { posIdOf } from '../shared-settings.ts';
@@ -46,7 +46,10 @@ export function writeOrder(order: KitchenOrder, settings: Settings) {
   const price = (unitPrice: number | undefined) =>
     unitPrice !== undefined && { base_price_money: { amount: unitPrice, currency } };
   const charges = [
-    ...(money.fee > 0 ? [writeCharge('Fee', money.fee, currency)] : []),
+    ...feesOf(order).map(({ name, amount }) =>
+      // `staffTip` finds the courier's tip by this name.
+      writeCharge(name === COURIER_TIP ? 'Fee' : cutText(name, NAME_MAX), amount, currency),
+    ),
     ...(money.tip > 0 && fulfillment.type === 'delivery' && deliveredBy !== 'restaurant'
       ? [writeCharge(COURIER_TIP, money.tip, currency)]
       : []),

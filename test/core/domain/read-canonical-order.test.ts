@@ -261,6 +261,48 @@ describe('discounts', () => {
   });
 });
 
+describe.each([
+  ['fees', 'fee', 'Fee'],
+  ['taxes', 'tax', 'Tax'],
+] as const)('%s', (list, sum, name) => {
+  const { money } = sampleOrder();
+  const withParts = (given: unknown, parts?: unknown): Fields => ({
+    ...withField('money', { ...money, [sum]: given }),
+    ...(parts !== undefined && { [list]: parts }),
+  });
+  const two = [
+    { name: 'Bag', amount: 20 },
+    { name: ' ', amount: 330 },
+  ];
+
+  it.each([
+    ['their sum', withParts(350, two), 350],
+    ['no sum', withParts(undefined, two), 350],
+    ['null for their sum', withParts(null, two), 350],
+    ['no parts', withParts(350), 350],
+    ['an empty list and a sum', withParts(350, []), 350],
+    ['an empty list and no sum', withParts(undefined, []), 0],
+  ])(`add up to money.${sum}: %s`, (_name, order, expected) => {
+    const { order: found, leftOut } = read(order);
+    expect([found.money[sum], leftOut]).toEqual([expected, []]);
+    if (found[list] !== undefined) expect(found[list].map((each) => each.name)).toEqual(['Bag', name]);
+  });
+
+  it.each([
+    ['amounts of less than the sum', withParts(351, two), list, `do not add up to money.${sum}`],
+    ['neither parts nor a sum', withParts(undefined), `money.${sum}`, undefined],
+    ['a negative amount', withParts(undefined, [{ name: 'Bag', amount: -1 }]), `${list}.0.amount`, 'is below 0'],
+  ])('hold the order if they have %s', (_name, order, path, says) => {
+    expect(issuesOf(order)).toContainEqual(expect.objectContaining({ path, ...(says !== undefined && { says }) }));
+  });
+});
+
+it('discounts, fees and taxes that do not add up are named together', () => {
+  const order = withField('fees', [{ name: 'Bag', amount: 1 }]);
+  order['taxes'] = [{ name: 'VAT', amount: 1, rate: 19 }];
+  expect(issuesOf(order)).toMatchObject([{ path: 'fees' }, { path: 'taxes' }]);
+});
+
 it('modifiers may be nested in five levels, and a sixth level makes the order unreadable', () => {
   const nested = (levels: number): Fields => {
     const each = { serviceModifierId: 'dip', name: 'Dip', quantity: 2, unitPrice: 50 };
@@ -307,8 +349,14 @@ it('every optional field that is unusable is left out, except the fields listed 
     'items.0.modifiers.0.unitPrice',
     'items.0.modifiers.0.modifiers',
     'money.discount',
+    'money.pricesIncludeTax',
     'discounts',
     'discounts.0.name',
+    'fees',
+    'fees.0.name',
+    'taxes',
+    'taxes.0.name',
+    'taxes.0.rate',
     'notes',
     'cancelledAt',
     'cancelReason',

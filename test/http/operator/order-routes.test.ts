@@ -143,7 +143,12 @@ describe('the list of orders', () => {
 
 describe('the answer about an order', () => {
   it('shows its items without member data, and no items after the erasure', async () => {
-    const order = sampleOrder({ locationId: 'club-1', type: 'delivery' });
+    const fees = [
+      { name: 'Bag', amount: 50 },
+      { name: 'Delivery', amount: 300 },
+    ];
+    const taxes = [{ name: 'VAT', amount: 724, rate: 19 }];
+    const order = sampleOrder({ locationId: 'club-1', type: 'delivery', fees, taxes });
     const { serviceOrderId, items, money } = order;
     const dip = { serviceModifierId: 'dip', name: 'Dip', quantity: 2 };
     for (const { modifiers } of items) for (const each of modifiers) each.modifiers = [dip];
@@ -165,6 +170,8 @@ describe('the answer about an order', () => {
         })),
       })),
       money: { ...money, discount: 0 },
+      fees,
+      taxes,
     });
     expect(JSON.stringify(body)).not.toMatch(/Lovelace|ada@|\+4930|member-42|Lindenstra|Ring twice|well done|terrace/);
 

@@ -478,7 +478,7 @@ function ticketOf(seller: Seller, { id, key, content, requests, paid, tip, total
     })),
     paid,
     tip: tip + charged(/tip/i),
-    fee: charged(/fee/i),
+    fee: charged(/^(?!.*tip)/i),
     discount,
     total: total + tip,
     guest: { name: recipient?.display_name, phone: recipient?.phone_number, email: recipient?.email_address },
