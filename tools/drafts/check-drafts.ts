@@ -1,5 +1,6 @@
 /**
- * `npm run drafts -- FOLDER`: drafts a mapper from each published schema in a folder, and says which fields are right.
+ * `npm run drafts -- FOLDER`: drafts a mapper from each published schema in a folder, and says which fields are right. It
+ * also checks the example mappers against them.
  *
  * The folder holds, as SDL: vendure-shop.graphql and vendure-admin.graphql (`@vendure/core`, with the custom fields
  * Order.note, Order.wantedAt, OrderLine.modifiers and OrderLine.note), saleor.graphql (saleor/saleor),
@@ -8,6 +9,7 @@
  */
 import { join } from 'node:path';
 import { draftModule, readSchema } from '../../src/platform/draft-module.ts';
+import { checkMappers } from './check-mappers.ts';
 import { judgeDraft, typeErrorsOf, type Judged } from './judge-draft.ts';
 import { TABLES } from './published-tables.ts';
 
@@ -51,5 +53,7 @@ for (const [name, table] of Object.entries(TABLES)) {
 }
 console.log('');
 for (const each of await typeErrorsOf(drafts)) fault(each);
+// The examples are written by hand, so nothing of them may be wrong.
+for (const each of await checkMappers(folder)) fault(`example: ${each}`);
 console.log(faults === 0 ? 'All are right, or a TODO.' : `${faults} faults.`);
 process.exitCode = faults === 0 ? 0 : 1;

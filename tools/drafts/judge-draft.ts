@@ -327,7 +327,7 @@ export function judgeDraft(schema: GraphQLSchema, text: string, table: Table): {
   const query = parse(source);
   const lines = text.trimEnd().split('\n');
   const longest = Math.max(...lines.map(({ length }) => length));
-  const { values, entries, deprecated } = queriedOf(schema, query);
+  const { values, entries } = queriedOf(schema, query);
   const secret = values
     .map((path) => path.replace(`${table.root}.`, ''))
     .filter((path) => isPrivate(path, table.customer));
@@ -340,11 +340,15 @@ export function judgeDraft(schema: GraphQLSchema, text: string, table: Table): {
     ...(outside > LIMITS.values ? [`${outside} values outside lists`] : []),
     ...counts.map(([path, count]) => `${count} values of an entry of ${path}`),
     ...secret.map((path) => `nobody needs ${path}`),
-    ...deprecated.map((path) => `${path} is deprecated`),
+    ...deprecatedIn(schema, query).map((path) => `${path} is deprecated`),
   ];
   const draft = new Draft(text, query);
   return { rows: table.rows.map((row) => judgeRow(draft, row, table.root)), faults };
 }
+
+/** @returns the paths of the deprecated fields that are queried */
+export const deprecatedIn = (schema: GraphQLSchema, query: DocumentNode): string[] =>
+  queriedOf(schema, query).deprecated;
 
 /** @returns the paths of all queried values, how many of them are in an entry of which list, and which are deprecated */
 function queriedOf(schema: GraphQLSchema, query: DocumentNode) {
@@ -377,7 +381,8 @@ function queriedOf(schema: GraphQLSchema, query: DocumentNode) {
   return { values, entries, deprecated };
 }
 
-const HERE = fileURLToPath(new URL('../../', import.meta.url));
+/** The project's folder. */
+export const HERE = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
  * Checks the types of drafts. A line with a TODO may be wrong: it says that something is to be filled in.
@@ -391,6 +396,8 @@ export async function typeErrorsOf(drafts: Record<string, string>): Promise<stri
     const kit = { 'expediter-platform': [join(HERE, 'src/platform-kit.ts')] };
     const options = {
       noEmit: true,
+      rewriteRelativeImportExtensions: false,
+      allowImportingTsExtensions: true,
       incremental: false,
       skipLibCheck: true,
       paths: kit,
@@ -409,9 +416,10 @@ export async function typeErrorsOf(drafts: Record<string, string>): Promise<stri
       [join(HERE, 'node_modules/typescript/bin/tsc'), '-p', folder, '--pretty', 'false'],
       {},
     );
-    return out.split('\n').filter((line) => {
-      const [, name, nth] = /([\w-]+)\.ts\((\d+),\d+\): error/.exec(line) ?? [];
-      return /error TS/.test(line) && !drafts[name ?? '']?.split('\n')[Number(nth) - 1]?.includes('TODO');
+    // The lines that explain an error are indented.
+    return out.split(/\n(?! )/).filter((error) => {
+      const [, name, nth] = /([\w-]+)\.ts\((\d+),\d+\): error/.exec(error) ?? [];
+      return error.includes('error TS') && !drafts[name ?? '']?.split('\n')[Number(nth) - 1]?.includes('TODO');
     });
   } finally {
     await rm(folder, { recursive: true });
