@@ -59,6 +59,8 @@ export function errorCode({ extensions }: PlatformError): ErrorCode | undefined 
 const LOCATIONS = { 'soho-counter': 'soho', 'soho-delivery': 'soho', 'camden-delivery': 'camden' };
 /** The zone of `wantedAt` in the metadata: 2026-11-21 18:30. An offset in it has precedence. */
 const TIME_ZONE = 'Europe/London';
+/** Not confirmed, or never paid. */
+const NOT_YET = new Set<Status>(['DRAFT', 'UNCONFIRMED', 'EXPIRED']);
 /** Products that are fees, by SKU. */
 const FEES = new Set(['bag-fee', 'service-fee']);
 const AGE_RESTRICTED = new Set(['pale-ale']);
@@ -88,11 +90,21 @@ type Line = {
   undiscountedTotalPrice: Prices;
   metadata: { key: string; value: string }[];
 };
+type Status =
+  | 'DRAFT'
+  | 'UNCONFIRMED'
+  | 'UNFULFILLED'
+  | 'PARTIALLY_FULFILLED'
+  | 'PARTIALLY_RETURNED'
+  | 'RETURNED'
+  | 'FULFILLED'
+  | 'CANCELED'
+  | 'EXPIRED';
 /** The answer to `query`. */
 export type Order = {
   id: string;
   number: string;
-  status: string;
+  status: Status;
   created: string;
   updatedAt: string;
   customerNote: string;
@@ -126,7 +138,7 @@ export function toCanonicalOrder(answer: Answer): OrderInput | Skipped | null {
   const { order } = answer;
   if (order === null) return null;
   // `ORDER_UPDATED` is also sent before the payment. `ORDER_FULLY_PAID` reads the order again.
-  if (['DRAFT', 'UNCONFIRMED', 'EXPIRED'].includes(order.status)) return skip(order.status.toLowerCase());
+  if (NOT_YET.has(order.status)) return skip(order.status.toLowerCase());
   const minor = (amount: number, field: string): number => toMinorUnits(amount, order.total.currency, field);
   const { total, totalCharged, totalRefunded } = order;
   // A refund lowers what is charged.

@@ -63,6 +63,7 @@ export const errorCode = ({ extensions }: PlatformError) => CODES.get(String(ext
 const LOCATIONS = { 'gid://shopify/Location/101': 'soho', 'gid://shopify/Location/102': 'camden' };
 /** SHIPPING and PICKUP_POINT are parcels, RETAIL was sold at the till. They are not for us. */
 const TYPES = { LOCAL: 'delivery', PICK_UP: 'pickup' } as const;
+const PAID = new Set<FinancialStatus | null>(['PAID', 'PARTIALLY_REFUNDED', 'REFUNDED']);
 /** Products that are fees. */
 const FEES = new Set(['bag-fee', 'service-fee']);
 /** The attribute of the cart with the wanted time, in the shop's time zone: 2026-11-21 18:30. */
@@ -95,13 +96,22 @@ type Line = {
   lineItemGroup: { id: string; title: string; variantSku: string | null; quantity: number } | null;
 };
 type Work = {
-  status: string;
+  status: 'CANCELLED' | 'CLOSED' | 'INCOMPLETE' | 'IN_PROGRESS' | 'ON_HOLD' | 'OPEN' | 'SCHEDULED';
   assignedLocation: { location: { id: string } | null };
   deliveryMethod: {
-    methodType: string;
+    methodType: 'LOCAL' | 'NONE' | 'PICKUP_POINT' | 'PICK_UP' | 'RETAIL' | 'SHIPPING';
     additionalInformation: { instructions: string | null; phone: string | null } | null;
   } | null;
 };
+type FinancialStatus =
+  | 'AUTHORIZED'
+  | 'EXPIRED'
+  | 'PAID'
+  | 'PARTIALLY_PAID'
+  | 'PARTIALLY_REFUNDED'
+  | 'PENDING'
+  | 'REFUNDED'
+  | 'VOIDED';
 /** The answer to `query`. */
 export type Order = {
   id: string;
@@ -109,7 +119,7 @@ export type Order = {
   processedAt: string;
   cancelledAt: string | null;
   cancelReason: string | null;
-  displayFinancialStatus: string | null;
+  displayFinancialStatus: FinancialStatus | null;
   currencyCode: string;
   taxesIncluded: boolean;
   note: string | null;
@@ -159,7 +169,7 @@ export function toCanonicalOrder(answer: Answer): OrderInput | Skipped | null {
   const { shop, order } = answer;
   if (order === null) return null;
   // `orders/updated` is also sent before the payment. `orders/paid` reads the order again.
-  if (!['PAID', 'PARTIALLY_REFUNDED', 'REFUNDED'].includes(order.displayFinancialStatus ?? '')) return skip('unpaid');
+  if (!PAID.has(order.displayFinancialStatus)) return skip('unpaid');
   const work = workOf(order);
   const type = work.deliveryMethod?.methodType;
   if (type === 'SHIPPING' || type === 'PICKUP_POINT') return skip('parcel');

@@ -1,6 +1,10 @@
+import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { readCanonicalOrder, type CanonicalOrder, type OrderInput, type Skipped } from 'expediter-platform';
 import { sumItems } from '../../../src/core/domain/money.ts';
+
+/** The examples' folder. */
+export const PLATFORMS = fileURLToPath(new URL('../../../examples/platforms', import.meta.url));
 
 /**
  * Reads what an example's mapper returned, like the service. Nothing may be left out, and the sums must fit.

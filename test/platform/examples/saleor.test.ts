@@ -7,7 +7,8 @@ import {
   type Answer,
   type Order,
 } from '../../../examples/platforms/saleor/map-order.ts';
-import { readExample } from './read-example.ts';
+import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
+import { readExample, PLATFORMS } from './read-example.ts';
 
 const ID = 'T3JkZXI6NDcxMQ==';
 /** A price with 20 % tax. */
@@ -229,4 +230,9 @@ it('an error of Saleor has its code by the name of the exception', () => {
   expect(codeOf('OperationalError')).toBeUndefined();
   expect(errorCode({ extensions: { exception: null } })).toBeUndefined();
   expect(errorCode({})).toBeUndefined();
+});
+
+it('the mapper for Saleor loads as ORDER_MODULE', async () => {
+  const { query } = await loadOrderModule({ ORDER_MODULE: `${PLATFORMS}/saleor/map-order.ts` });
+  expect(query).toContain('order(id: $id)');
 });

@@ -8,7 +8,8 @@ import {
   type Answer,
   type Order,
 } from '../../../examples/platforms/shopify/map-order.ts';
-import { readExample } from './read-example.ts';
+import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
+import { readExample, PLATFORMS } from './read-example.ts';
 
 const ID = 'gid://shopify/Order/4711';
 const bag = (amount: string) => ({ shopMoney: { amount } });
@@ -30,7 +31,8 @@ const line = (
   ...rest,
 });
 type Work = Order['fulfillmentOrders']['nodes'][number];
-const work = (methodType: string, rest: Partial<Work> = {}): Work => ({
+type Method = NonNullable<Work['deliveryMethod']>;
+const work = (methodType: Method['methodType'], rest: Partial<Work> = {}): Work => ({
   status: 'OPEN',
   assignedLocation: { location: { id: 'gid://shopify/Location/101' } },
   deliveryMethod: { methodType, additionalInformation: null },
@@ -78,7 +80,10 @@ const address: NonNullable<Order['shippingAddress']> = {
   longitude: -0.131,
   phone: null,
 };
-const info = { methodType: 'LOCAL', additionalInformation: { instructions: 'Ring twice', phone: '+442079876543' } };
+const info: Method = {
+  methodType: 'LOCAL',
+  additionalInformation: { instructions: 'Ring twice', phone: '+442079876543' },
+};
 /** A delivery with a bag, a service fee, a tip, and the tax on top. */
 const delivery: Partial<Order> = {
   taxesIncluded: false,
@@ -178,7 +183,7 @@ describe('an order of Shopify', () => {
   });
 
   it('that is cancelled is so without its lines, whatever its payment', () => {
-    const cleared = {
+    const cleared: Partial<Order> = {
       cancelledAt: '2026-11-21T17:40:00Z',
       cancelReason: 'CUSTOMER',
       displayFinancialStatus: 'VOIDED',
@@ -270,7 +275,7 @@ describe('an order of Shopify', () => {
   });
 
   it('is skipped before it is paid, as a parcel, and if it was sold at the till', () => {
-    for (const status of ['PENDING', 'AUTHORIZED', 'PARTIALLY_PAID', 'VOIDED', null])
+    for (const status of ['PENDING', 'AUTHORIZED', 'PARTIALLY_PAID', 'VOIDED', null] as const)
       expect(map({ displayFinancialStatus: status })).toEqual({ skipped: 'unpaid' });
     expect(map({ fulfillmentOrders: { nodes: [work('SHIPPING')] } })).toEqual({ skipped: 'parcel' });
     expect(map({ fulfillmentOrders: { nodes: [work('RETAIL')] } })).toEqual({ skipped: 'till' });
@@ -300,4 +305,10 @@ it('a request to Shopify has its own header, and an error about a scope that the
   expect(headers('shpat_1')).toEqual({ 'x-shopify-access-token': 'shpat_1' });
   expect(errorCode({ extensions: { code: 'ACCESS_DENIED' } })).toBe('FORBIDDEN');
   expect(errorCode({ extensions: { code: 'THROTTLED' } })).toBeUndefined();
+});
+
+it('the mapper for Shopify loads as ORDER_MODULE', async () => {
+  const { query, variables } = await loadOrderModule({ ORDER_MODULE: `${PLATFORMS}/shopify/map-order.ts` });
+  expect(query).toContain('order(id: $id)');
+  expect(variables).toBeUndefined();
 });
