@@ -7,6 +7,7 @@ export { minorDigits, taxIsOnTop, toDecimal } from './core/domain/money.ts';
 export type { CanonicalOrder, Modifier } from './core/domain/order.ts';
 export {
   OrderError,
+  type Cancelled,
   type ErrorCode,
   type FetchAnswer,
   type FetchContext,

@@ -1,7 +1,7 @@
 import { deepEqual, equal, throws } from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readCanonicalOrder, type OrderInput } from 'expediter-platform';
-import { errorCode, toCanonicalOrder, type Purchase } from './map-order.ts';
+import { cancelled, errorCode, toCanonicalOrder, type Purchase } from './map-order.ts';
 import { purchases } from './purchases.ts';
 
 const [berlin, tokyo] = purchases as [Purchase, Purchase];
@@ -50,6 +50,12 @@ describe('a purchase of Feast', () => {
 
   it('is skipped if it is for a table', () => {
     deepEqual(toCanonicalOrder({ purchase: { ...berlin, handover: 'DINE_IN' } }), { skipped: 'dine_in' });
+  });
+
+  it('is cancelled by its time alone', () => {
+    equal(cancelled({ purchase: berlin }), null);
+    const emptied = { ...berlin, cancelledTs: berlin.createdTs + 60, positions: [] };
+    deepEqual(cancelled({ purchase: emptied }), { cancelledAt: '2026-11-21T17:31:00.000Z' });
   });
 
   it('is held if an amount is unreadable', () => {

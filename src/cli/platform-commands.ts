@@ -220,6 +220,7 @@ const CANCELLED =
 function inOneLine(each: Shown): string {
   if (each.state === 'missing') return NO_ORDER;
   if (each.state === 'failed') return `cannot be placed: ${each.problem}`;
+  if (each.state === 'cancelled') return 'is cancelled, and not sent. Nothing else of it can be read';
   if (each.state === 'skipped') return `is skipped by the mapper: ${each.reason ?? '(a reason must be one word)'}`;
   const odd = [
     ...each.remarks.map(({ path, says }) => `${path} ${says}`),
@@ -242,6 +243,9 @@ function outcomeInFull(each: Shown, { shape }: CheckOptions): string {
   const answer = shape === true && 'shape' in each && each.shape !== undefined && describeAnswer(each.shape);
   if (each.state === 'failed') return describeFailed(each);
   if (each.state === 'missing') return NO_ORDER;
+  if (each.state === 'cancelled') {
+    return sections(`It ${inOneLine(each)}. If its POS already has it, it is cancelled there.`, answer);
+  }
   if (each.state === 'skipped') {
     return sections(`It ${inOneLine(each)}. It ends without a ticket, and its member is not notified.`, answer);
   }

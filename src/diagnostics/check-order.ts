@@ -6,7 +6,7 @@ import type { OrderModule } from '../core/domain/order-module.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
-import { readCanonicalOrder, type ReadOrder } from '../core/domain/read-canonical-order.ts';
+import { readCanonicalOrder, readOrderOrCancel, type ReadOrder } from '../core/domain/read-canonical-order.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
 import type { CodedError } from '../core/placements/ask-platform.ts';
 import { orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
@@ -36,6 +36,8 @@ export type CheckedOrder =
       shape: ShapeLine[];
     }
   | { state: 'missing' }
+  /** The platform has cancelled it, and nothing else of it can be read. */
+  | { state: 'cancelled'; shape: ShapeLine[] }
   /** The mapper called `skip`. */
   | { state: 'skipped'; reason: string | undefined; shape: ShapeLine[] }
   /** `thrown` is an error of the mapper. Its message and the messages of `errors` may quote the order. */
@@ -94,7 +96,9 @@ export async function checkOrder(
     const fetchOrder = orderFetcher({ ...about, module: noted, onErrors: (answered) => (errors = answered) });
     const value = await fetchOrder(serviceOrderId);
     if (value === null) return { state: 'missing' };
-    const { order, leftOut } = readCanonicalOrder(value, { serviceOrderId });
+    const read = readOrderOrCancel(value, { serviceOrderId });
+    if (read.order === undefined) return { state: 'cancelled', shape: shape ?? [] };
+    const { order, leftOut } = read;
     const completed = leftOut.some(isPhone) ? readWithCountry(value, serviceOrderId) : undefined;
     const refusals = listRefusals(completed?.order ?? order, about.registry);
     const explained = leftOut.map((each) => {

@@ -70,6 +70,16 @@ it("platform check prints the canonical order without member data, and with --sh
   expect(json.out).not.toMatch(PERSONAL);
 });
 
+it('platform check says of an order that the platform has emptied that it is cancelled', async () => {
+  const [purchase] = purchases;
+  feast.byCode.set('C-1', { ...purchase, code: 'C-1', cancelledTs: 1_795_282_300, positions: [] });
+  const { code, out, error } = await check('C-1');
+  expect({ code, error }).toEqual({ code: 0, error: '' });
+  expect(out).toMatch(/^It is cancelled, and not sent\. Nothing else of it can be read\./);
+  const json = await check('C-1 B-1001 --json');
+  expect(JSON.parse(json.out)).toMatchObject([{ state: 'cancelled' }, { state: 'ok' }]);
+});
+
 it("platform check prints the member's data with --reveal", async () => {
   const { out } = await check('B-1001 --reveal');
   expect(out).toContain('"name": "Ada Lovelace"');

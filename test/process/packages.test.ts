@@ -30,7 +30,7 @@ const EXPORTS: Record<string, string> = {
     readBody Rejection sampleOrder SampleOptions sendFault sendJson serveHttp SignedWebhook Simulator SimulatorOptions
     StartSimulator Ticket TicketField TicketLine TicketModifier`,
   'expediter-platform': `
-    CanonicalOrder ErrorCode FetchAnswer FetchContext FetchModule FulfillmentType joinName joinStreet LeftOut mapEnum mapLocation MappingCode MappingError
+    CanonicalOrder Cancelled ErrorCode FetchAnswer FetchContext FetchModule FulfillmentType joinName joinStreet LeftOut mapEnum mapLocation MappingCode MappingError
     minorDigits minorUnits Modifier OrderError OrderInput OrderModule phoneInCountry PlatformError QueryModule readCanonicalOrder ReadOrder skip Skipped
     splitName splitStreet timeInZone timeSinceEpoch toDecimal toMinorUnits`,
   'expediter-follow': `follow Kind Options State Update`,
