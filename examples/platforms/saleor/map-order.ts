@@ -5,6 +5,7 @@ import {
   skip,
   timeInZone,
   toMinorUnits,
+  type Cancelled,
   type ErrorCode,
   type OrderInput,
   type PlatformError,
@@ -130,12 +131,11 @@ export type Order = {
 export type Answer = { order: Order | null };
 
 /** Saleor keeps no time of the cancellation. The cancellation changes nothing but the status, and this time. */
-export function cancelled({ order }: Answer): { cancelledAt: string } | null {
+export function cancelled({ order }: Answer): Cancelled | null {
   return order?.status === 'CANCELED' ? { cancelledAt: order.updatedAt } : null;
 }
 
-export function toCanonicalOrder(answer: Answer): OrderInput | Skipped | null {
-  const { order } = answer;
+export function toCanonicalOrder({ order }: Answer): OrderInput | Skipped | null {
   if (order === null) return null;
   // `ORDER_UPDATED` is also sent before the payment. `ORDER_FULLY_PAID` reads the order again.
   if (NOT_YET.has(order.status)) return skip(order.status.toLowerCase());
@@ -183,7 +183,6 @@ export function toCanonicalOrder(answer: Answer): OrderInput | Skipped | null {
     ...readContents(order, minor),
     notes: order.customerNote,
     placedAt: order.created,
-    ...cancelled(answer),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   skip,
   timeInZone,
   toMinorUnits,
+  type Cancelled,
   type ErrorCode,
   type Modifier,
   type OrderInput,
@@ -160,13 +161,12 @@ export type Order = {
 export type Answer = { shop: { ianaTimezone: string }; order: Order | null };
 
 /** A cancelled order may have no lines any more, so this reads nothing else. */
-export function cancelled({ order }: Answer): { cancelledAt: string; cancelReason: string | undefined } | null {
+export function cancelled({ order }: Answer): Cancelled | null {
   if (!order?.cancelledAt) return null;
   return { cancelledAt: order.cancelledAt, cancelReason: REASONS.get(order.cancelReason ?? '') };
 }
 
-export function toCanonicalOrder(answer: Answer): OrderInput | Skipped | null {
-  const { shop, order } = answer;
+export function toCanonicalOrder({ shop, order }: Answer): OrderInput | Skipped | null {
   if (order === null) return null;
   // `orders/updated` is also sent before the payment. `orders/paid` reads the order again.
   if (!PAID.has(order.displayFinancialStatus)) return skip('unpaid');
@@ -209,7 +209,6 @@ export function toCanonicalOrder(answer: Answer): OrderInput | Skipped | null {
     ...readContents(order),
     notes: [order.note, ...notesIn(order.customAttributes)].filter(Boolean).join('; '),
     placedAt: order.processedAt,
-    ...cancelled(answer),
   };
 }
 

@@ -7,6 +7,7 @@ import {
   type Answer,
   type Order,
 } from '../../../examples/platforms/saleor/map-order.ts';
+import { mapOrder } from '../../../src/core/placements/ask-mapper.ts';
 import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
 import { readExample, PLATFORMS } from './read-example.ts';
 
@@ -92,6 +93,9 @@ const answer = (change: Partial<Order> = {}): Answer => ({ order: { ...pickup, .
 const map = (change?: Partial<Order>): ReturnType<typeof toCanonicalOrder> => toCanonicalOrder(answer(change));
 const read = (change?: Partial<Order>): ReturnType<typeof readExample> => readExample(map(change), ID);
 
+/** What the service reads, which asks for the cancel first. */
+const mapped = (change: Partial<Order>): unknown => mapOrder({ cancelled, toCanonicalOrder }, answer(change), ID);
+
 describe('an order of Saleor', () => {
   it('for pickup has the kitchen of its warehouse, and the telephone number of the customer', () => {
     const order = read();
@@ -169,11 +173,15 @@ describe('an order of Saleor', () => {
   });
 
   it('that is cancelled is so without its lines', () => {
-    const cleared = answer({ status: 'CANCELED', lines: [] });
-    expect(cancelled(cleared)).toEqual({ cancelledAt: '2026-11-21T17:40:00+00:00' });
-    expect(cancelled(answer())).toBeNull();
+    const cancelledAt = '2026-11-21T17:40:00+00:00';
+    expect(mapped({ status: 'CANCELED', lines: [] })).toMatchObject({ serviceOrderId: ID, cancelledAt });
+    expect(mapped({ status: 'CANCELED', lines: null as never })).toEqual({
+      serviceOrderId: ID,
+      cancelledAt,
+      cancelReason: null,
+    });
+    expect(mapped({})).not.toHaveProperty('cancelledAt');
     expect(cancelled({ order: null })).toBeNull();
-    expect(read({ status: 'CANCELED' }).cancelledAt).toBe('2026-11-21T17:40:00+00:00');
   });
 
   it('of which a part of the money is refunded is still paid, and made', () => {

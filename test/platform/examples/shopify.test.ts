@@ -8,6 +8,7 @@ import {
   type Answer,
   type Order,
 } from '../../../examples/platforms/shopify/map-order.ts';
+import { mapOrder } from '../../../src/core/placements/ask-mapper.ts';
 import { loadOrderModule } from '../../../src/platform/load-order-module.ts';
 import { readExample, PLATFORMS } from './read-example.ts';
 
@@ -115,6 +116,9 @@ const answer = (change: Partial<Order> = {}): Answer => ({
 const map = (change?: Partial<Order>): ReturnType<typeof toCanonicalOrder> => toCanonicalOrder(answer(change));
 const read = (change?: Partial<Order>): ReturnType<typeof readExample> => readExample(map(change), ID);
 
+/** What the service reads, which asks for the cancel first. */
+const mapped = (change: Partial<Order>): unknown => mapOrder({ cancelled, toCanonicalOrder }, answer(change), ID);
+
 describe('an order of Shopify', () => {
   it('for pickup has its kitchen, its dishes and prices with the tax', () => {
     expect(read()).toMatchObject({
@@ -190,12 +194,16 @@ describe('an order of Shopify', () => {
       lineItems: linesOf(line('burger', 'Burger', 0, '12.90')),
       fulfillmentOrders: { nodes: [] },
     };
-    const told = { cancelledAt: '2026-11-21T17:40:00Z', cancelReason: 'The customer cancelled' };
-    expect(cancelled(answer(cleared))).toEqual(told);
-    expect(cancelled(answer({ ...cleared, cancelReason: 'A_NEW_ONE' }))?.cancelReason).toBeUndefined();
-    expect(cancelled(answer())).toBeNull();
+    const when = { cancelledAt: '2026-11-21T17:40:00Z', cancelReason: 'The customer cancelled' };
+    expect(mapped(cleared)).toEqual({ serviceOrderId: ID, skipped: 'unpaid', ...when });
+    expect(mapped({ ...cleared, displayFinancialStatus: 'REFUNDED' })).toEqual({ serviceOrderId: ID, ...when });
+    expect(mapped({ cancelledAt: when.cancelledAt, cancelReason: 'A_NEW_ONE' })).toMatchObject({
+      cancelledAt: when.cancelledAt,
+      cancelReason: null,
+      items: [{ name: 'Burger - Large' }],
+    });
+    expect(mapped({})).not.toHaveProperty('cancelledAt');
     expect(cancelled({ ...answer(), order: null })).toBeNull();
-    expect(read({ cancelledAt: told.cancelledAt, cancelReason: 'CUSTOMER' })).toMatchObject(told);
   });
 
   it('of which one piece is refunded has the others', () => {
