@@ -230,9 +230,12 @@ function unwrap(tree: Tree | undefined): Tree | undefined {
 const wordOf = (path: string): string => path.split('.').findLast((name) => !AMOUNT.has(name)) ?? path;
 const mentions = (text: string, word: string): boolean => new RegExp(`(^|\\W)${word}(\\W|$)`).test(text);
 
-/** True if the TODOs name a part of a right path. */
-const mentionsAny = (todos: string, right: readonly string[]): boolean =>
-  right.flatMap((set) => set.split(/[ |.]/)).some((word) => word !== '' && !AMOUNT.has(word) && mentions(todos, word));
+/** True if the TODOs name the end of a right path, or what it is a part of. The list of items says nothing of a part. */
+const mentionsAny = (todos: string, { field, right }: Row): boolean =>
+  right
+    .flatMap((set) => set.split(/[ |]/))
+    .flatMap((path) => path.split('.').slice(field.startsWith('items.') ? 1 : 0))
+    .some((word) => word !== '' && !AMOUNT.has(word) && mentions(todos, word));
 
 /** True if the TODOs name the right path, so that its reader can choose it. */
 function isNamed(todos: string, right: readonly string[], read: readonly string[]): boolean {
@@ -248,14 +251,15 @@ function isNamed(todos: string, right: readonly string[], read: readonly string[
 }
 
 /** A field that the draft leaves out. A TODO for what would hold it, such as for all modifiers, may name it. */
-function judgeMissing(draft: Draft, { field, right, isOpen = false }: Row): Judged {
+function judgeMissing(draft: Draft, row: Row): Judged {
+  const { field, right, isOpen = false } = row;
   const names = field.split('|')[0]?.split('.') ?? [];
   const parents = names.slice(1).map((_, nth) => draft.find(names.slice(0, nth + 1).join('.')));
   const parent = parents.findLast((each) => each !== undefined);
   const todos = parent === undefined ? '' : draft.todos(parent);
   const isHeld =
     parents.at(-1) === undefined || !all(parents.at(-1) as Tree).some(({ type }) => type === 'ObjectExpression');
-  const isTodo = isHeld && todos !== '' && (isOpen || right.length === 0 || mentionsAny(todos, right));
+  const isTodo = isHeld && todos !== '' && (isOpen || right.length === 0 || mentionsAny(todos, row));
   return {
     field,
     verdict: right.includes('') ? 'right' : isTodo ? 'TODO' : 'wrong',
@@ -288,7 +292,7 @@ function judgeRow(draft: Draft, row: Row, root: string): Judged {
   const drafted = draft.text.slice(value.start, value.end).replaceAll(/\s+/g, ' ');
   if ((isRead || isNothing) && hasUnits) return { field: row.field, verdict: 'right', drafted };
   const isBlank = todos !== '' && ends.length === 0;
-  const isOpen = isBlank && (right.length === 0 || row.isOpen || mentionsAny(todos, right));
+  const isOpen = isBlank && (right.length === 0 || row.isOpen || mentionsAny(todos, row));
   const isTodo = isOpen || isNamed(todos, right, ends);
   return { field: row.field, verdict: isTodo && hasUnits ? 'TODO' : 'wrong', drafted: `${drafted} ${todos}`.trim() };
 }

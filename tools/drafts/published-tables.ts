@@ -1,7 +1,4 @@
-/**
- * What a draft of the published schemas must contain. Their files are not part of this project: README of
- * `npm run drafts -- FOLDER` says where they come from.
- */
+/** What a draft of the published schemas must contain. check-drafts.ts says where their files come from. */
 import type { Table } from './judge-draft.ts';
 
 const vendure: Table = {
