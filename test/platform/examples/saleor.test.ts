@@ -206,7 +206,12 @@ describe('an order of Saleor', () => {
       { key: 'sort', value: '3' },
     ];
     const coffee = line('coffee-l', 'Coffee', 1, 25.8, { variantName: 'Large', metadata });
-    const order = read({ wantedAt: '2026-07-21 18:30', customerNote: 'No cutlery', lines: [coffee] });
+    const order = read({
+      created: '2026-07-21T16:30:00+00:00',
+      wantedAt: '2026-07-21 18:30',
+      customerNote: 'No cutlery',
+      lines: [coffee],
+    });
     expect(order.fulfillment.requestedAt).toBe('2026-07-21T18:30:00+01:00');
     expect(order.notes).toBe('No cutlery');
     expect(order.items[0]).toMatchObject({

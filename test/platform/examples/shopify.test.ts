@@ -210,6 +210,8 @@ describe('an order of Shopify', () => {
     const order = read({
       displayFinancialStatus: 'PARTIALLY_REFUNDED',
       lineItems: linesOf(line('burger', 'Burger', 1, '12.90'), line('cola', 'Cola', 0, '3.00')),
+      currentTaxLines: [{ title: 'VAT', ratePercentage: 20, priceSet: bag('2.15') }],
+      currentTotalTaxSet: bag('2.15'),
       currentSubtotalPriceSet: bag('12.90'),
       currentTotalPriceSet: bag('12.90'),
     });
@@ -235,7 +237,7 @@ describe('an order of Shopify', () => {
       { key: 'Allergy', value: 'nuts' },
       { key: '_app', value: '77' },
     ];
-    const order = read({ customAttributes, note: 'No cutlery' });
+    const order = read({ processedAt: '2026-07-21T16:30:00Z', customAttributes, note: 'No cutlery' });
     expect(order.fulfillment.requestedAt).toBe('2026-07-21T18:30:00+01:00');
     expect(order.notes).toBe('No cutlery; Allergy: nuts');
     const soon = [{ key: 'Wanted at', value: 'soon' }];
