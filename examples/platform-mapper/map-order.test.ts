@@ -17,8 +17,11 @@ describe('a purchase of Feast', () => {
   });
 
   it('has amounts in minor units of its currency', () => {
-    deepEqual(map(berlin).money, { subtotal: 3360, tax: 536, tip: 300, fee: 0, total: 3660, currency: 'EUR' });
-    deepEqual(map(tokyo).money, { subtotal: 1290, tax: 117, tip: 0, fee: 350, total: 1640, currency: 'JPY' });
+    const gross = { pricesIncludeTax: true };
+    const inEuro = { subtotal: 3360, tax: 536, tip: 300, fee: 0, total: 3660, currency: 'EUR', ...gross };
+    deepEqual(map(berlin).money, inEuro);
+    const inYen = { subtotal: 1290, tax: 117, tip: 0, fee: 350, total: 1640, currency: 'JPY', ...gross };
+    deepEqual(map(tokyo).money, inYen);
     equal(map(berlin).items[0]?.modifiers?.[0]?.unitPrice, 150);
   });
 

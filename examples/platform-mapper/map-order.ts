@@ -127,6 +127,7 @@ export function toCanonicalOrder({ purchase }: { purchase: Purchase }): OrderInp
       fee: minor(totals.courier ?? '0', 'courier'),
       total: minor(totals.grand, 'grand'),
       currency,
+      pricesIncludeTax: true,
     },
     notes: purchase.remark,
     placedAt: timeSinceEpoch(purchase.createdTs, 's', 'createdTs'),

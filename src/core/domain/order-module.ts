@@ -193,7 +193,7 @@ export type OrderInput = {
     total: number;
     /** ISO 4217, such as EUR. */
     currency: string;
-    /** Whether the subtotal and all prices include the tax. If it is missing, `taxIsOnTop` infers it from the sums. */
+    /** Whether the subtotal and all prices include the tax. If it is missing, the sums tell, if they can. */
     pricesIncludeTax?: Maybe<boolean>;
   };
   /** The parts of `money.discount`, for the ticket. They add up to it. */
