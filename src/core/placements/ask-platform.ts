@@ -219,7 +219,7 @@ const PATH_MAX = 200;
 /** What errors say in words of our query. Its other words may be member data, even in a path: keys of a custom scalar. */
 function wordsOf(query: string) {
   const known = new Set(query.match(/\w{1,64}/g));
-  const lines = query.split('\n');
+  const lines = query.split('\n').length;
   /** The response keys of the fields that take a variable, such as the order's id. */
   const byId = new Set<unknown>();
   const parts = query.slice(query.indexOf('{')).split('(');
@@ -240,13 +240,14 @@ function wordsOf(query: string) {
       const own = path.map((key) => (typeof key === 'number' ? '*' : known.has(key) ? key : '?'));
       return own.join('.').slice(0, PATH_MAX);
     },
-    /** Such as `customerGroup (line 4)`: the word of our query at the error's place, if the error names this word. */
+    /** Such as `customerGroup (line 4)`: the first word of our query that the error quotes. */
     at({ message, ...error }: PlatformError): string | undefined {
+      const quoted = Array.from(String(message).matchAll(/["'`]\$?(\w{1,64})["'`]/g), ([, word = '']) => word);
       const [place] = (Array.isArray(error.locations) ? error.locations : []) as unknown[];
-      const { line, column } = (isObject(place) ? place : {}) as { line?: unknown; column?: unknown };
-      if (typeof line !== 'number' || typeof column !== 'number') return undefined;
-      const word = /^\W{0,4}(\w{1,64})/.exec(lines[line - 1]?.slice(column - 1) ?? '')?.[1];
-      return word !== undefined && String(message).includes(word) ? `${word} (line ${line})` : undefined;
+      const line = isObject(place) ? place['line'] : undefined;
+      const isLine = typeof line === 'number' && Number.isInteger(line) && line > 0 && line <= lines;
+      const word = quoted.find((each) => known.has(each));
+      return word !== undefined && isLine ? `${word} (line ${line})` : word;
     },
   };
 }

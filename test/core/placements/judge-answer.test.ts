@@ -137,7 +137,7 @@ describe('a query that does not fit', () => {
     expect(judge({ data: null, errors: [error] }, status)).toEqual(found);
   });
 
-  it.each<[string, object]>([
+  it.each<[string, object, ...fields: string[]]>([
     ['Apollo Server, whose parser is older', { message: 'Syntax Error: Unexpected "$".' }],
     ['a parser with a code', { message: 'odd', extensions: { code: 'GRAPHQL_PARSE_FAILED' } }],
     [
@@ -146,16 +146,24 @@ describe('a query that does not fit', () => {
         message: "field 'customerGroup' not found in type: 'lines'",
         extensions: { path: '$.selectionSet.shop', code: 'validation-failed' },
       },
+      'customerGroup',
     ],
-    ['a missing argument', { message: 'Field "lines" argument "first" of type "Int!" is required.' }],
-    ['fields of a scalar', { message: 'Field "lines" of type "Lines" must have a selection of subfields.' }],
+    ['a missing argument', { message: 'Field "lines" argument "first" of type "Int!" is required.' }, 'lines'],
+    ['fields of a scalar', { message: 'Field "lines" of type "L" must have a selection of subfields.' }, 'lines'],
     [
       'a variable of another type',
       { message: 'Variable "$id" of type "ID!" used in position expecting type "String!".' },
+      'id',
     ],
-    ['an unknown argument', { message: 'Unknown argument "code" on field "Shop.purchase".' }],
-  ])('is one for %s', (_server, error) => {
-    expect(judge({ errors: [error] })).toEqual({ judgement: 'query refused', fields: [] });
+    ['an unknown argument', { message: 'Unknown argument "code" on field "Shop.purchase".' }, 'code'],
+    // The place of a field with an alias is that of the alias.
+    [
+      'a field with an alias',
+      { message: 'Cannot query field "purchase" on type "S". Did you mean "order"?', locations: [{ line: 3 }] },
+      'purchase (line 3)',
+    ],
+  ])('is one for %s', (_server, error, ...fields) => {
+    expect(judge({ errors: [error] })).toEqual({ judgement: 'query refused', fields });
   });
 
   const invalid = { message: 'Cannot query field "id" on type "Line".' };
@@ -176,12 +184,12 @@ describe('a query that does not fit', () => {
     expect(judge(answer, status)).toEqual({ judgement, fields: [] });
   });
 
-  it.each<[string, unknown, string]>([
-    ['the error does not name the word', locations, 'Cannot query field "Ada" on type "Lovelace".'],
-    ['the place is not in the query', [{ line: 99, column: 1 }], 'Cannot query field "customerGroup" on type "Line".'],
-    ['the place is no place', [{ line: 'Ada', column: {} }], 'Cannot query field "customerGroup" on type "Line".'],
-    ['the places are no list', 'Ada', 'Cannot query field "customerGroup" on type "Line".'],
-  ])('is named by no word if %s', (_what, places, message) => {
-    expect(judge({ errors: [{ message, locations: places }] })).toEqual({ judgement: 'query refused', fields: [] });
+  it.each<[string, unknown, string, ...fields: string[]]>([
+    ['no word of another text', locations, 'Cannot query field "Ada" on type "Lovelace".'],
+    ['no line outside of the query', [{ line: 4711 }], 'Cannot query field "quantity" on type "L".', 'quantity'],
+    ['no line that is no number', [{ line: 'Ada' }], 'Cannot query field "quantity" on type "L".', 'quantity'],
+    ['no line of places that are no list', 'Ada', 'Cannot query field "quantity" on type "L".', 'quantity'],
+  ])('is named by %s', (_what, places, message, ...fields) => {
+    expect(judge({ errors: [{ message, locations: places }] })).toEqual({ judgement: 'query refused', fields });
   });
 });
