@@ -202,7 +202,10 @@ function specials(
   const { isReduced, isGross, includesTax } = about;
   const isDiscounted = lists.discount !== undefined || of('discount') !== undefined;
   const reduction = lists.discount ? 'reduction' : write('$', 'discount', false);
-  if (isReduced === true && of('subtotal')) values.set('subtotal', `${write('$', 'subtotal', true)} + ${reduction}`);
+  if (isReduced === true && of('subtotal')) {
+    values.set('subtotal', `${write('$', 'subtotal', true)} + ${reduction}`);
+    todos.set('subtotal', 'without discounts of the fee');
+  }
   if (isReduced === undefined && isDiscounted && !/before/.test(of('subtotal')?.words ?? 'before'))
     todos.set('subtotal', 'before discounts?');
   if (!of('tax') && of('totalNet')) values.set('tax', `${write('$', 'total', true)} - ${write('$', 'totalNet', true)}`);

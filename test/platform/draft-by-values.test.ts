@@ -89,7 +89,7 @@ describe('platform init --order', () => {
     const { text, addsUp } = draftBy(cafe, paid);
     expect(addsUp).toBe(true);
     expect(linesOf(text, 'subtotal', 'fee', 'total', 'pricesIncludeTax')).toEqual([
-      "subtotal: minorUnits(order.subTotalWithTax, 'subtotal') + reduction,",
+      "subtotal: minorUnits(order.subTotalWithTax, 'subtotal') + reduction, // TODO: without discounts of the fee",
       "fee: minorUnits(order.shippingWithTax, 'fee'), // TODO: and surcharges?",
       "total: minorUnits(order.totalWithTax, 'total'),",
       'pricesIncludeTax: true,',
@@ -154,7 +154,7 @@ describe('platform init --order', () => {
       'pricesIncludeTax: false,',
       "total: decimal(order.totalPriceSet.shopMoney.amount, 'total'),",
     ]);
-    expect(linesOf(text, 'subtotal')[0]).toMatch(/subtotalPriceSet.* \+ .*totalDiscountsSet.*,$/);
+    expect(linesOf(text, 'subtotal')[0]).toMatch(/subtotalPriceSet.* \+ .*totalDiscountsSet.*/);
     // Both times are the same, so the values do not say which one is meant.
     expect(linesOf(text, 'placedAt')).toEqual(['placedAt: order.processedAt, // TODO: or createdAt?']);
   });
