@@ -16,6 +16,7 @@ export function ordersTable(rows: readonly ListedOrder[]): string {
     placement: `${row.placement.replace('_', ' ')}${row.needsOperator ? ': needs you' : ''}`,
     'member sees': row.memberState,
     cancel: row.endedAt === null ? row.cancellation : null,
+    changed: row.changes.join('; '),
     status: row.status,
     'POS id': row.providerOrderId,
     ended: time(row.endedAt),
@@ -66,6 +67,7 @@ function factsOf(shown: ShownOrder): string {
     'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
     notified: shown.notified,
     cancel: cancelInWords(shown.cancellation),
+    change: changeInWords(shown),
     'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
     member: shown.memberWatching ? 'is watching' : '',
     ended: time(order?.endedAt ?? null),
@@ -153,6 +155,15 @@ function toDoOf({ placement, order, cancellation }: ShownOrder): string {
 function busyInWords(attempts: ShownOrder['attempts']): string {
   const minutes = attempts.findLast(({ call }) => call === 'createOrder')?.extraMinutes ?? 0;
   return minutes === 0 ? '' : `${minutes} minutes were added`;
+}
+
+function changeInWords({ serviceOrderId, change }: ShownOrder): string {
+  if (change === null) return '';
+  const { state, since, waits, changes } = change;
+  const say = waits
+    ? `. Tell the restaurant, then: expediter order answer ${serviceOrderId} --change done | too_late`
+    : '';
+  return [`${state.replaceAll('_', ' ')}, since ${time(since)}`, ...changes].join('; ') + say;
 }
 
 function cancelInWords(cancellation: ShownOrder['cancellation']): string {

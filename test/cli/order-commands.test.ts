@@ -4,6 +4,7 @@ import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
 import type { Ended } from '../../world/processes/run-program.ts';
 import { runRefused } from '../support/run-refused.ts';
+import { seedTrouble } from '../core/notices/seed-trouble.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { statusWebhook } from '../../world/pos/status-webhook.ts';
 
@@ -91,6 +92,23 @@ describe('expediter order show', () => {
     expect(out).toMatch(new RegExp(`^Webhooks\\nwebhook.*\\n${String(answer.body['webhookId'])} .*applied`, 'm'));
     expect(out).toMatch(/^wanted for +2027-01-31 20:30/m);
     expect(out).toMatch(/^Live messages\nsequence {2}member sees.*\n3 +ready_for_pickup +\d{4}-.*Z +\d{4}-.*Z$/m);
+  });
+});
+
+describe('expediter order answer', () => {
+  it('records what the restaurant said about a change, which the list and "show" ask for', async () => {
+    await seedTrouble(stage, 'changed', { serviceOrderId: 'changed', locationId: 'club-1' });
+    const list = (await cli('order', 'list', '--needs-operator')).out;
+    expect(list).toMatch(/changed .*: needs you .*1 × Fries added/);
+    const { out } = await cli('order', 'show', 'changed');
+    expect(out).toMatch(
+      /^change +not applied, since \d{4}-.*; 1 × Fries added\. Tell the restaurant, then: expediter order answer changed --change done \| too_late$/m,
+    );
+    expect((await cli('order', 'answer', 'changed', '--change', 'too_late')).out).toContain('is too late');
+    expect((await cli('order', 'show', 'changed')).out).toMatch(/^change +too late, since .*; 1 × Fries added$/m);
+    expect(await runRefused(1, stage.env, ['order', 'answer', 'changed', '--change', 'done'])).toContain(
+      'was answered',
+    );
   });
 });
 

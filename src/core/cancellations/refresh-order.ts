@@ -12,6 +12,7 @@ import { waitAfter } from '../placements/call-provider.ts';
 import { isRefusal, refetchObserved } from '../placements/refetch-order.ts';
 import { beginCancellation } from './begin-cancellation.ts';
 import { compareOrders, lockOrder, mayHaveTicket, type OrderChange, storeNewest } from './changed-order.ts';
+import { recordChange } from './record-change.ts';
 import type { Log } from '../domain/log.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 import type { RefetchOrder } from '../placements/placement-job.ts';
@@ -99,9 +100,6 @@ const DEFER_MAX_MS = 1_800_000;
 /** Seconds for which an order may be unreadable or missing at the platform before its refresh is given up. */
 const PATIENCE_S = 600;
 
-/** Maximum of differences stored per order. Older ones are deleted: a platform's response may differ every time. */
-const CHANGES_STORED = 20;
-
 export type RefreshDeps = {
   pool: Pool;
   refetch: RefetchOrder;
@@ -133,7 +131,7 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
       const about = { serviceOrderId, locationId: read.order.locationId, integration: null };
       observe({ what: 'cancellation', outcome: 'withdrawn', ...about });
     }
-    if (['cancelled', 'withdrawn', 'changed'].includes(found.outcome)) deps.onDue();
+    if (['cancelled', 'withdrawn', 'changed', 'changed_after_sent'].includes(found.outcome)) deps.onDue();
   } catch (error) {
     const isFinal = error instanceof GiveUp || (error instanceof NeedsOperator && !isRefusal(error));
     if (isFinal || isDataError(error)) return fail(deps, refresh, describeError(error));
@@ -188,12 +186,11 @@ async function applyResponse(
     await beginCancellation(client, serviceOrderId, { requestedBy: 'platform', notifies });
     return ended(notifies ? 'cancelled' : 'withdrawn');
   }
-  const changes = compareOrders(contents, order);
   if (known.finished) {
-    return (await storeChanges(client, serviceOrderId, changes))
-      ? ended('changed_after_sent', changes)
-      : ended('unchanged');
+    const changed = await recordChange(client, contents, order);
+    return ended(changed === undefined ? 'unchanged' : 'changed_after_sent', changed);
   }
+  const changes = compareOrders(contents, order);
   if (changes.length === 0) return ended('unchanged');
   // If a request was sent, the stored order may not change, because a repeat must be identical to the request.
   // guard: sent-as-it-was
@@ -203,30 +200,6 @@ async function applyResponse(
   }
   await storeNewest(client, { order, leftOut }, deadlineS);
   return ended('changed', changes);
-}
-
-/**
- * Stores the complete difference between the platform's order and the ticket, for the person who telephones. If there
- * is no difference any more, stores an empty row.
- * @returns false if the newest row has the same difference
- */
-async function storeChanges(
-  client: ClientBase,
-  serviceOrderId: string,
-  changes: readonly OrderChange[],
-): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `WITH gone AS (
-       DELETE FROM order_changes WHERE service_order_id = $1 AND seen_at <= (
-         SELECT seen_at FROM order_changes WHERE service_order_id = $1 ORDER BY seen_at DESC OFFSET ${CHANGES_STORED - 1} LIMIT 1)
-     )
-     INSERT INTO order_changes (service_order_id, changes)
-     SELECT $1::text, $2::jsonb
-     WHERE $2::jsonb <> coalesce((SELECT changes FROM order_changes WHERE service_order_id = $1
-                                  ORDER BY seen_at DESC LIMIT 1), '[]')`,
-    [serviceOrderId, JSON.stringify(changes)],
-  );
-  return rowCount === 1;
 }
 
 /**
