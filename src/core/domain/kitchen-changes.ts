@@ -26,12 +26,15 @@ export function kitchenChanges(was: CanonicalOrder, is: CanonicalOrder): Kitchen
   if (differs(({ fulfillment }) => Date.parse(fulfillment.requestedAt ?? '')))
     changes.push({ what: 'wanted', was: before.requestedAt ?? null, is: after.requestedAt ?? null });
   if (before.type !== after.type) changes.push({ what: after.type });
-  else if (after.type === 'delivery' && differs(({ fulfillment }) => JSON.stringify(fulfillment.destination)))
-    changes.push({ what: 'address' });
+  else if (after.type === 'delivery' && differs(addressOf)) changes.push({ what: 'address' });
   if (differs(({ member: { name, phone } }) => [name, phone])) changes.push({ what: 'member' });
   if (differs(({ locationId }) => locationId)) changes.push({ what: 'location' });
   return changes;
 }
+
+/** Without undefined fields, which a stored order does not have. */
+const addressOf = ({ fulfillment: { destination } }: CanonicalOrder): object =>
+  Object.fromEntries(Object.entries(destination ?? {}).filter(([, value]) => value !== undefined));
 
 type Line = { quantity: number; notes: string[] };
 

@@ -62,6 +62,15 @@ describe('a change of an order that has a ticket', () => {
     expect(tills.tickets.find(({ serviceOrderId }) => serviceOrderId === id)?.items, 'at the POS').toHaveLength(1);
   });
 
+  it('has only what differs, also of a delivery', async () => {
+    const { order, id } = await shop.place({ locationId: 'exact', type: 'delivery' }, 'sent');
+    await becomes(order, { items: [...order.items, FRIES] });
+    expect(await changeOf(id)).toMatchObject({ changes: ['1 × Fries added'] });
+    const elsewhere = { ...order.fulfillment.destination, line1: 'Hauptstraße 1' };
+    await becomes(order, { fulfillment: { type: 'delivery', destination: elsewhere } });
+    expect(await changeOf(id)).toMatchObject({ changes: ['the address is changed'] });
+  });
+
   it.each([
     ['done', 'applied'],
     ['too_late', 'too_late'],

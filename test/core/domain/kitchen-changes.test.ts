@@ -83,6 +83,7 @@ describe('the difference for the kitchen or the driver', () => {
       { fulfillment: { ...order().fulfillment, requestedAt: '2027-01-31T19:00:00+01:00' } },
     ],
     ['blanks around a note', { notes: ' ' }],
+    ['fields of the address without a value', { fulfillment: to({ city: undefined, line1: 'Main Street 1' }) }],
   ])('is empty if only %s differ', (_, is) => expect(changed({}, is as Partial<CanonicalOrder>)).toEqual([]));
 
   it('is empty if only the order of the items differs', () => {
