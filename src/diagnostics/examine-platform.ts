@@ -10,13 +10,24 @@ import {
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config/config.ts';
 import { classifyError } from '../core/domain/classify-error.ts';
-import type { FetchModule, OrderModule, QueryModule } from '../core/domain/order-module.ts';
+import type { FetchModule, OrderModule, PlatformError, QueryModule } from '../core/domain/order-module.ts';
 import { TryAgain } from '../core/domain/errors.ts';
-import { answerJudge, askPlatform, type PlatformAnswer, hasValue } from '../core/placements/ask-platform.ts';
-import { headersOf, orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
+import { isObject } from '../core/domain/json-text.ts';
+import { wordOf } from '../core/domain/member-text.ts';
+import { NotDone } from '../core/operators/not-done.ts';
+import {
+  answerJudge,
+  askPlatform,
+  type PlatformAnswer,
+  hasValue,
+  type Verdict,
+} from '../core/placements/ask-platform.ts';
+import { bearer, headerKeeper, ORDER_TIMEOUT_MS } from '../core/placements/platform-headers.ts';
+import { orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
 import { isRefusal } from '../core/placements/refetch-order.ts';
 import { describeFailure } from '../core/egress/bounded-fetch.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
+import { orderFieldsOf, sampleQuery, takesNumber, type Sample } from '../platform/draft-module.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { hostOf } from './ask-http.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
@@ -28,9 +39,12 @@ const NO_ACCESS =
   'check ORDER_API_URL and ORDER_API_TOKEN; if they are right, ask the operators of the ordering platform';
 const TRY_ONE = 'try a real order: expediter platform check <orderId>';
 const WRITE_ONE = 'the default query does not fit: write a module for ORDER_MODULE, see expediter platform init';
+const FIELD_REFUSED = 'remove it from the query of ORDER_MODULE, or let the token read it';
 const REFUSED = 'set ORDER_API_TOKEN to a token that may read every order';
 const WORDS_LIMIT = 200;
 const FAULTS_MAX = 5;
+/** The most queries for one sample order, each without the fields that the one before was refused. */
+const REFUSALS_MAX = 8;
 /** Maximum bytes of the platform's schema. The schema of a large shop is some megabytes. */
 const SCHEMA_LIMIT = 2 ** 25;
 /** Maximum bytes of an answer about one order. */
@@ -74,9 +88,14 @@ export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAns
   });
   const madeUp = `expediter-doctor-${randomUUID()}`;
   if (module.fetchOrder !== undefined) return fetchMadeUp({ url, token, module }, madeUp);
-  const ask = asker(url, headersOf(module, token));
-  const variables = variablesFor(module, madeUp);
   const askedAt = performance.now();
+  const headers = await headerKeeper(module, { token }).get(AbortSignal.timeout(ORDER_TIMEOUT_MS)).catch(String);
+  if (typeof headers === 'string') {
+    const check = failed('headers', headers.replace(/^\w+: /, ''), 'fix the function headers of ORDER_MODULE');
+    return { check, answer: undefined, askedAt, answeredAt: askedAt };
+  }
+  const ask = asker(url, headers);
+  const variables = variablesFor(module, madeUp);
   const answer = variables && (await ask(module.query, variables));
   const answeredAt = performance.now();
   const isThere = typeof answer !== 'string';
@@ -110,25 +129,61 @@ function assessFetched(host: string, outcome: object | null): Check {
 /** Makes a function that returns the platform's answer, or why there is none. */
 function asker(url: string, headers: Record<string, string>) {
   return (query: string, variables: Record<string, unknown>, limit = ORDER_LIMIT): Promise<PlatformAnswer | string> =>
-    askPlatform({ url, headers }, { query, variables, limit, timeoutMs: TIMEOUT_MS }).catch((error: unknown) =>
-      describeFailure(error, TIMEOUT_MS),
+    askPlatform({ url, headers }, { query, variables, limit, signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
+      (error: unknown) => describeFailure(error, TIMEOUT_MS),
     );
 }
+
+const headersFor = (token: string | undefined, header: string | undefined): Record<string, string> =>
+  header === undefined ? bearer(token) : { [header]: token ?? '' };
 
 /** Asks the platform for its schema. @param header the header that takes the token; by default it is a bearer token */
 export async function fetchSchema(env: NodeJS.ProcessEnv, header: string | undefined): Promise<GraphQLSchema> {
   const { ORDER_API_URL: url, ORDER_API_TOKEN: token } = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN');
-  const answer = await asker(url, header === undefined ? headersOf({}, token) : { [header]: token ?? '' })(
-    getIntrospectionQuery(),
-    {},
-    SCHEMA_LIMIT,
-  );
+  const answer = await asker(url, headersFor(token, header))(getIntrospectionQuery(), {}, SCHEMA_LIMIT);
   const schema = readSchema(answer);
   if (schema !== undefined) return schema;
   const found = typeof answer === 'string' ? answer : `it answers ${answer.status} without a schema`;
   throw new Error(
     `${hostOf(url)} does not give its schema: ${found}. Check ORDER_API_URL and ORDER_API_TOKEN, or --header. If the ` +
       'platform publishes no schema, give it by --schema <file>, or begin with a skeleton by --without-schema.',
+  );
+}
+
+/**
+ * Fetches an order with all fields that a draft may choose, but without those that the platform refuses.
+ * @throws Error without a value of the order
+ */
+export async function fetchSample(
+  env: NodeJS.ProcessEnv,
+  { schema, header, orderId }: { schema: GraphQLSchema; header: string | undefined; orderId: string },
+): Promise<Sample> {
+  const { ORDER_API_URL: url, ORDER_API_TOKEN: token } = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN');
+  const ask = asker(url, headersFor(token, header));
+  const refusals: string[] = [];
+  for (const field of orderFieldsOf(schema)) {
+    const refused = new Set<string>();
+    for (let tries = 0; tries < REFUSALS_MAX; tries += 1) {
+      const id = takesNumber(field) ? Number(orderId) : orderId;
+      const answer = await ask(sampleQuery(schema, field, refused), { id });
+      if (typeof answer === 'string') throw new Error(`The order cannot be fetched. ${hostOf(url)}: ${answer}`);
+      const order = field.steps.reduce<unknown>((at, { name }) => (isObject(at) ? at[name] : undefined), answer.data);
+      const errors = answer.errors.filter((each): each is PlatformError => isObject(each));
+      const codes = errors.map(({ extensions }) => wordOf(extensions?.['code']) ?? 'an error without a code');
+      const paths = errors.map(({ path }) =>
+        Array.isArray(path) ? path.filter((name) => typeof name === 'string') : [],
+      );
+      const below = paths.map((path) => path.slice(field.steps.length).join('.')).filter((path) => path !== '');
+      if (errors.length === 0 && isObject(order)) return { field, order, refused };
+      if (errors.length > 0 || answer.data === undefined)
+        refusals.push(`${answer.status}, ${codes.join(', ') || 'no data'}`);
+      if (below.length === 0) break;
+      for (const path of below) refused.add(path);
+    }
+  }
+  if (refusals.length === 0) throw new NotDone(404, 'The ordering platform has no order with this id.');
+  throw new Error(
+    `The order cannot be fetched. ${hostOf(url)} answers ${refusals.at(-1)}. Check ORDER_API_TOKEN, or --header.`,
   );
 }
 
@@ -194,7 +249,7 @@ function listed(faults: readonly string[]): string {
 function assess(
   host: string,
   { status, headers, data }: PlatformAnswer,
-  { judgement, errors }: ReturnType<ReturnType<typeof answerJudge>>,
+  { judgement, errors, fields }: Verdict,
   fix: string,
 ): Check | undefined {
   if (judgement === 'answered') return undefined;
@@ -203,6 +258,10 @@ function assess(
     return failed(CHECK, `${host} redirects (${status})`, 'set ORDER_API_URL to the address that it redirects to');
   }
   if (judgement === 'refused') return failed(CHECK, `${host} refuses us (${status})`, REFUSED);
+  if (judgement === 'field refused') return failed(CHECK, `${host} refuses us ${listed(fields)}`, FIELD_REFUSED);
+  if (judgement === 'query refused') {
+    return failed(CHECK, `${host} refuses the query: ${listed(errors.map(({ error }) => toText(error.message)))}`, fix);
+  }
   if (judgement === 'order refused') {
     return warning(CHECK, `${host} refuses us a made-up order, or a field of it`, `${REFUSED}, and ${TRY_ONE}`);
   }

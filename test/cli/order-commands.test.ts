@@ -4,6 +4,7 @@ import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
 import type { Ended } from '../../world/processes/run-program.ts';
 import { runRefused } from '../support/run-refused.ts';
+import { seedTrouble } from '../core/notices/seed-trouble.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { statusWebhook } from '../../world/pos/status-webhook.ts';
 
@@ -91,6 +92,37 @@ describe('expediter order show', () => {
     expect(out).toMatch(new RegExp(`^Webhooks\\nwebhook.*\\n${String(answer.body['webhookId'])} .*applied`, 'm'));
     expect(out).toMatch(/^wanted for +2027-01-31 20:30/m);
     expect(out).toMatch(/^Live messages\nsequence {2}member sees.*\n3 +ready_for_pickup +\d{4}-.*Z +\d{4}-.*Z$/m);
+  });
+});
+
+it('expediter order list and order show print why an order cannot be fetched again, since when, and what to do', async () => {
+  await stage.query(
+    `INSERT INTO refreshes (service_order_id, next_attempt_at, failures, failing_since, problem, cause)
+     VALUES ('order-3', '2027-01-31T18:05:00Z', 2, '2027-01-31T18:00:00Z', 'the platform answered 503', '{"code":"platform_failing"}')`,
+  );
+  expect((await cli('order', 'list')).out).toMatch(/order-3 .*not fetched again: the platform answered 503$/m);
+  const { out } = await cli('order', 'show', 'order-3');
+  expect(out).toMatch(
+    /^not fetched again +since 2027-01-31 18:00.*: the platform answered 503\. Next try: 2027-01-31 18:05/m,
+  );
+  expect(out).toMatch(/^to do +Check that the ordering platform is up/m);
+  await stage.query(`DELETE FROM refreshes`);
+});
+
+describe('expediter order answer', () => {
+  it('records what the restaurant said about a change, which the list and "show" ask for', async () => {
+    await seedTrouble(stage, 'changed', { serviceOrderId: 'changed', locationId: 'club-1' });
+    const list = (await cli('order', 'list', '--needs-operator')).out;
+    expect(list).toMatch(/changed .*: needs you .*1 × Fries added/);
+    const { out } = await cli('order', 'show', 'changed');
+    expect(out).toMatch(
+      /^change +not applied, since \d{4}-.*; 1 × Fries added\. Tell the restaurant, then: expediter order answer changed --change done \| too_late$/m,
+    );
+    expect((await cli('order', 'answer', 'changed', '--change', 'too_late')).out).toContain('is too late');
+    expect((await cli('order', 'show', 'changed')).out).toMatch(/^change +too late, since .*; 1 × Fries added$/m);
+    expect(await runRefused(1, stage.env, ['order', 'answer', 'changed', '--change', 'done'])).toContain(
+      'was answered',
+    );
   });
 });
 

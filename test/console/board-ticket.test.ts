@@ -43,6 +43,12 @@ describe('the problem on a ticket', () => {
       'retrying: POS failing',
       false,
     ],
+    [
+      'it cannot be fetched again',
+      { refreshFailure: { since: at(-1), problem: '503', cause: { code: 'platform_failing' }, nextAttemptAt: at(1) } },
+      'not fetched again: platform failing',
+      false,
+    ],
     ['its webhooks are dropped', { locationId: 'deaf' }, 'its webhooks are dropped', false],
     ['its webhooks are dropped, but a later one was applied', { locationId: 'deaf', updatedAt: at(1) }, 'nothing'],
     [
@@ -50,6 +56,8 @@ describe('the problem on a ticket', () => {
       { locationId: 'deaf', memberState: 'preparing' },
       'nothing',
     ],
+    ['the platform changed it', { change: 'not_applied', needsOperator: true }, 'changed: tell the restaurant', true],
+    ['its change is applied', { change: 'applied' }, 'nothing'],
     ['its cancel was requested', { cancellation: 'requested' }, 'cancel requested', false],
     ['its POS refused to cancel it', { cancellation: 'refused' }, 'cancel refused', false],
     ['a person must cancel it', { serviceOrderId: 'by-phone', cancellation: 'requested' }, 'cancel by phone', true],

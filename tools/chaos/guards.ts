@@ -542,6 +542,26 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'refresh-ends': [/ AND signalled_at .*/, ''], 'refresh-stays': [/>/, '<'] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'a signal during a refresh'),
   },
+  'a cancel of an order that cannot be read is for this order': {
+    edits: { 'cancel-of-this-order': [/ \|\| data\.serviceOrderId.*\)/, ')'] },
+    noticedBy: vitest('test/core/domain/read-canonical-order.test.ts', 'that names'),
+  },
+  'an answer with errors makes no order': {
+    edits: { 'partial-is-no-order': [/isPartial \?/, 'isPartial && false ?'] },
+    noticedBy: vitest('test/platform/order-module.test.ts', 'that is not cancelled readable'),
+  },
+  'nor is a null that an error explains taken for a value': {
+    edits: { 'null-of-an-error': REMOVED },
+    noticedBy: vitest('test/platform/order-module.test.ts', 'does not count if'),
+  },
+  'a cancel of an order that was never read is final': {
+    edits: { 'cancelled-stays-cancelled': [/.+/, ''] },
+    noticedBy: vitest('test/core/cancellations/cancel-an-emptied-order.test.ts', 'notified once'),
+  },
+  'operators see a refresh that was given up': {
+    edits: { 'given-up-is-seen': [/await .*/, 'await endRefresh(deps.pool, refresh);'] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'is then given up'),
+  },
   'a cancel and a change are decided under the lock of the order': {
     edits: { 'cancel-lock': [/ FOR UPDATE/, ''] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'waited for the lock'),
@@ -585,6 +605,26 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a platform that refuses one order does not count as refusing all': {
     edits: { 'refused-alone': [/status === 200 && /, 'status === 201 && '] },
     noticedBy: vitest('test/platform/order-module.test.ts', 'may concern this order alone'),
+  },
+  'a refused field of an order does not count as refusing all': {
+    edits: { 'refused-field': NEVER },
+    noticedBy: vitest('test/core/placements/judge-answer.test.ts', 'does not count as a refusal of all orders'),
+  },
+  'an order is not tried again and again with a query that does not fit': {
+    edits: { 'query-refused': NEVER },
+    noticedBy: vitest('test/core/placements/judge-answer.test.ts', 'and the field is named'),
+  },
+  'a refused field is named only in words of our query': {
+    edits: { 'own-words': [/known\.has\(key\)/, 'true'] },
+    noticedBy: vitest('test/core/placements/judge-answer.test.ts', 'only in words of our query'),
+  },
+  'an expired token is renewed': {
+    edits: { 'headers-renewed': [/= .*/, '= undefined;'] },
+    noticedBy: vitest('test/platform/platform-headers.test.ts', 'are asked again after'),
+  },
+  'many refused orders ask for one token': {
+    edits: { 'asked-once': ALWAYS },
+    noticedBy: vitest('test/platform/platform-headers.test.ts', 'once by many orders'),
   },
   'a module gets the token to no other server': {
     edits: { 'own-origin': [/= .*/, '= true;'] },
@@ -899,6 +939,22 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   'a link ends after a day': {
     edits: { 'answer-in-a-day': [/ AND m\.created_at > now\(\) - interval '\$\{VALID_FOR\}'/, ''] },
     noticedBy: vitest('test/http/answer-routes.test.ts', 'a link older than a day'),
+  },
+  'a change by the platform is one job, however often it is signalled': {
+    edits: { 'change-once': [/ AND \$6::boolean/, ''] },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'however often the platform signals it'),
+  },
+  'what a restaurant has applied is no change for it': {
+    edits: { 'applied-before': [/asThen\(applied\)/, 'contents'] },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'the difference from what the restaurant'),
+  },
+  'an answer is about the change that was shown': {
+    edits: { 'change-as-seen': REMOVED },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'is not taken for it'),
+  },
+  'nobody is asked about a change of an order that has ended or is to be cancelled': {
+    edits: { 'change-of-open': [/ AND o\.ended_at.*`/s, ')`'] },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'needs nobody'),
   },
   'a question is answered once': {
     edits: { 'answered-once': NEVER },

@@ -33,6 +33,19 @@ function differences(was: unknown, is: unknown, path: readonly string[]): OrderC
   return [{ path: path.join('.'), ...(was !== undefined && { was }), ...(is !== undefined && { is }) }];
 }
 
+/** @returns the order with these differences, as `compareOrders` found them */
+export function withChanges(order: CanonicalOrder, changes: readonly OrderChange[]): CanonicalOrder {
+  const changed = structuredClone(order);
+  for (const { path, is } of changes) {
+    const [last = '', ...above] = path.split('.').toReversed();
+    const parent = above.reduceRight<unknown>((at, field) => (isObject(at) ? at[field] : undefined), changed);
+    if (!isObject(parent)) continue;
+    if (is === undefined) delete parent[last];
+    else parent[last] = is;
+  }
+  return changed;
+}
+
 /** @returns a list's length, or undefined for other objects */
 function lengthOf(value: object): number | undefined {
   return Array.isArray(value) ? value.length : undefined;
@@ -92,6 +105,7 @@ const LEAVE = `
   WHERE p.service_order_id = $1 AND was.service_order_id = $1 AND p.location_id <> $2 AND num_nulls(p.finished_at) = 1`;
 
 type LockedOrder = {
+  locationId: string;
   ended: boolean;
   integration: string | null;
   state: PlacementState;
@@ -116,7 +130,7 @@ export async function lockOrder(client: ClientBase, serviceOrderId: string): Pro
   const { rows } = await client.query<LockedOrder>({
     name: 'lock-order',
     text: `
-      SELECT o.ended_at IS NOT NULL AS ended, o.integration, p.state, p.finished_at IS NOT NULL AS finished,
+      SELECT o.location_id AS "locationId", o.ended_at IS NOT NULL AS ended, o.integration, p.state, p.finished_at IS NOT NULL AS finished,
              EXISTS (SELECT FROM placement_attempts a
                      WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND a.call = 'createOrder') AS sending,
              d.contents, c.state AS "cancelState", c.fails_with IS NOT NULL AS "isCalledOff", coalesce(c.lease_until > now(), false) AS cancelling

@@ -67,6 +67,23 @@ const CAUSES: Table = {
       'Let the token of ORDER_API_TOKEN read it, or remove the field from the query of ORDER_MODULE. Then retry the order.',
     ],
   },
+  platform_refuses_field: {
+    says: ({ fields }) =>
+      `the ordering platform denies us ${fields.join(', ')}: remove it from the query, or let the token read it`,
+    inShort: 'platform refuses field',
+    toDo: ({ fields }) => [
+      `Remove ${fields.join(', ')} from the query of ORDER_MODULE, or let the token of ORDER_API_TOKEN read it.`,
+      'Other orders without this field are read. This order is fetched again every 30 seconds.',
+    ],
+  },
+  platform_refuses_query: {
+    says: ({ fields }) =>
+      `the ordering platform does not take the query of ORDER_MODULE${fields.length > 0 ? `: look at ${fields.join(', ')}` : ''}`,
+    inShort: 'query does not fit',
+    toDo: [
+      { say: 'Fix the query of ORDER_MODULE. Until then no order is read.', run: 'expediter doctor --only platform' },
+    ],
+  },
   platform_redirects: {
     says: 'the ordering platform answers with a redirect, which is not followed: check ORDER_API_URL',
     inShort: 'platform redirects us',
@@ -118,6 +135,11 @@ const CAUSES: Table = {
     says: ({ reason }) => `the mapper skipped the order${reason === undefined ? '' : `: ${reason}`}`,
     inShort: 'skipped by the mapper',
     toDo: 'No action is needed, unless the order should be placed: correct the mapper, and retry the order.',
+  },
+  order_cancelled: {
+    says: 'the platform has cancelled the order, and nothing else of it can be read',
+    inShort: 'cancelled on the platform',
+    toDo: 'No action is needed. If the order is in doubt, ask the restaurant whether it has the ticket, and let it cancel the ticket.',
   },
   order_unreadable: {
     says: ({ issues }) => `the order cannot be read: ${issues.map(issueInWords).join('. ')}`,
@@ -353,6 +375,10 @@ const CAUSES: Table = {
   },
   already_over: { says: 'the order has ended', toDo: 'No action is needed: the order has ended.' },
   not_to_be_cancelled: { says: 'no cancellation of the order was requested', toDo: 'Cancel the order first.' },
+  change_settled: {
+    says: 'no such change of the order waits for an answer: it was answered, taken back or followed by another',
+    toDo: 'Reload the page: it shows the newest change.',
+  },
 };
 
 /** A cause as it is stored, which a newer version may have written. */

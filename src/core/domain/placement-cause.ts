@@ -21,6 +21,10 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('platform_failing'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_refuses_us'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_refuses_order'), httpStatus: HttpStatus }),
+  /** `fields` are paths of our query, such as `order.lines.*.customerGroup`. Another word than of our query is `?`. */
+  z.object({ code: z.literal('platform_refuses_field'), fields: z.array(CauseText), httpStatus: HttpStatus }),
+  /** The query does not fit the platform's schema. `fields` are words of the query, such as `customerGroup (line 4)`. */
+  z.object({ code: z.literal('platform_refuses_query'), fields: z.array(CauseText), httpStatus: HttpStatus }),
   /** Redirects are not followed, because the other server would get our token. */
   z.object({ code: z.literal('platform_redirects'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_answer_too_large') }),
@@ -40,6 +44,8 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('order_id_invalid'), httpStatus: HttpStatus }),
   /** The mapper called `skip`. `reason` is left out if it is more than one word. */
   z.object({ code: z.literal('order_skipped'), reason: CauseText.optional() }),
+  /** The platform has cancelled it, and nothing else of it could be read. */
+  z.object({ code: z.literal('order_cancelled') }),
   z.object({ code: z.literal('order_unreadable'), issues: z.array(ShapeIssue) }),
   z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
   z.object({ code: z.literal('order_ended') }),
@@ -124,6 +130,7 @@ export const RefusalCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('never_read') }),
   z.object({ code: z.literal('already_over') }),
   z.object({ code: z.literal('not_to_be_cancelled') }),
+  z.object({ code: z.literal('change_settled') }),
 ]);
 export type RefusalCause = z.infer<typeof RefusalCause>;
 

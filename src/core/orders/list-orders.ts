@@ -6,20 +6,24 @@ import {
   FulfillmentType,
   LIFECYCLE,
   MemberState,
+  RANK_CANCELLED,
   RANK_FAILED,
   Status,
   memberStateAt,
   statusAt,
   type Step,
 } from '../domain/lifecycle.ts';
+import { RecordedChange } from '../domain/live-message.ts';
 import { StoredLeftOuts } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
-import { ofEvent, reasonCodeAt } from '../live/outbox.ts';
+import { CANCELLED_UNREAD, ofEvent, reasonCodeAt } from '../live/outbox.ts';
+import { changesInWords } from '../contacts/changes-in-words.ts';
 import { jsonObject, type SqlOf } from '../postgres/sql-rows.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
 import { ENDED_AT, NEEDS_OPERATOR } from './needs-operator.ts';
+import { TIME_ZONE, TOLD, type ToldChange } from './read-contents.ts';
 import { NEEDS } from './needs-person.ts';
 
 export type OrderFilter = {
@@ -52,8 +56,11 @@ export const EXAMPLE_ORDER = {
   status: null,
   memberState: 'placed',
   cancellation: null,
+  change: null,
+  changes: [],
   reasonCode: null,
   leftOut: [],
+  refreshFailure: null,
   providerOrderId: null,
   signalledAt: '2027-01-31T18:00:00.123456+00:00',
   nextAttemptAt: null,
@@ -61,6 +68,21 @@ export const EXAMPLE_ORDER = {
   updatedAt: '2027-01-31T18:00:00.223456+00:00',
   endedAt: null,
 };
+
+/** Why the last fetch of a known order failed. */
+export const RefreshFailure = z
+  .object({
+    since: Instant,
+    problem: z.string().nullable(),
+    cause: StoredPlacementCause.nullable(),
+    nextAttemptAt: Instant,
+  })
+  .nullable()
+  .meta({
+    description:
+      'Why a signalled change or cancel of the order cannot be fetched from the platform, and since when. Null if the ' +
+      'last fetch succeeded.',
+  });
 
 /** One order of a list, without its member and its items. */
 export const ListedOrder = z
@@ -77,7 +99,7 @@ export const ListedOrder = z
     needsOperator: z.boolean().meta({
       description:
         'It waits for a person: it is held, other than by a pause of its location, it is in doubt and not tried again ' +
-        'automatically, or only a person can cancel it.',
+        'automatically, only a person can cancel it, or nobody has said whether the restaurant applied its change.',
     }),
     problem: z.string().nullable().meta({ description: 'Why the placement waits, is held, is in doubt or failed.' }),
     cause: StoredPlacementCause.nullable(),
@@ -89,8 +111,15 @@ export const ListedOrder = z
       .enum(['requested', 'refused'])
       .nullable()
       .meta({ description: "The member's last notification about a cancellation; null for none or if cancelled." }),
+    change: RecordedChange.nullable().meta({
+      description: "What became of the platform's last change after it was sent; null for none.",
+    }),
+    changes: z.array(z.string()).meta({
+      description: 'What to tell the restaurant of this change, in words. Empty unless the change waits for an answer.',
+    }),
     reasonCode: RecordedReasonCode.nullable().meta({ description: 'Code for why the order failed or was cancelled.' }),
     leftOut: StoredLeftOuts,
+    refreshFailure: RefreshFailure,
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
     signalledAt: Instant,
     nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
@@ -107,10 +136,11 @@ export type ListedOrders = z.infer<typeof ListedOrders>;
 /** Maximum of placements scanned for one page, however few match. */
 const SCAN = 2_000;
 
-type Row = Ranked<ListedOrder>;
+type Row = Ranked<Omit<ListedOrder, 'changes'>> & ToldChange;
 
-/** SQL of the rank that the member was last notified of; NULL for none. An order never read can only have failed. */
-const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN ${RANK_FAILED} END)`;
+/** SQL of the rank that the member was last notified of; NULL for none. An order never read has failed or is cancelled. */
+const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN
+  CASE WHEN ${CANCELLED_UNREAD} THEN ${RANK_CANCELLED} ELSE ${RANK_FAILED} END END)`;
 
 /** SQL of the same code as in the live message. An order never read has it only in its event. */
 const REASON_CODE = reasonCodeAt(
@@ -121,6 +151,11 @@ const REASON_CODE = reasonCodeAt(
 /** SQL of when a placement or a cancellation `of` is tried next. NULL if there is no further automatic attempt. */
 export const nextAttemptAt = (of: string): string =>
   `CASE WHEN ${of}.finished_at IS NULL THEN nullif(${of}.next_attempt_at, 'infinity') END`;
+
+/** SQL of the `RefreshFailure` of an order `o`. An order that has ended is not fetched any more. */
+export const REFRESH_FAILURE = `CASE WHEN o.ended_at IS NULL THEN (
+  SELECT ${jsonObject({ since: 'r.failing_since', problem: 'r.problem', cause: 'r.cause', nextAttemptAt: 'r.next_attempt_at' })}
+  FROM refreshes r WHERE r.service_order_id = o.service_order_id AND r.failing_since IS NOT NULL) END`;
 
 /** SQL of the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = {
@@ -135,7 +170,9 @@ export const ORDER_FIELDS = {
   cause: 'p.cause',
   rank: NOTIFIED_RANK,
   cancellation: 'o.cancellation',
+  change: 'o.change',
   leftOut: `coalesce(o.left_out, '[]')`,
+  refreshFailure: REFRESH_FAILURE,
   providerOrderId: 'coalesce(o.provider_order_id, p.provider_order_id)',
   signalledAt: 'p.signalled_at',
   nextAttemptAt: nextAttemptAt('p'),
@@ -144,6 +181,8 @@ export const ORDER_FIELDS = {
 const LISTED: SqlOf<Row> = {
   ...ORDER_FIELDS,
   reasonCode: REASON_CODE,
+  told: `CASE WHEN ${NEEDS.changed} THEN ${TOLD} END`,
+  timeZone: `CASE WHEN o.change IS NOT NULL THEN ${TIME_ZONE} END`,
   finishedAt: 'p.finished_at',
   endedAt: 'o.ended_at',
 };
@@ -193,7 +232,10 @@ async function readPage(reader: Reader, filter: OrderFilter, after: Signal | und
       limit,
     ],
   );
-  const orders = rows.map(({ order }) => withStep(order));
+  const orders = rows.map(({ order: { told, timeZone, ...order } }) => ({
+    ...withStep(order),
+    changes: changesInWords(told ?? [], 'en', timeZone),
+  }));
   if (orders.length === limit) return { orders, end: orders.at(-1) };
   const { rows: end } = await reader.query<Signal>(`SELECT ${SIGNAL} FROM (${last}) AS p`, values);
   return { orders, end: end[0] };
@@ -216,6 +258,8 @@ async function readPastPage(pool: Pool, filter: OrderFilter, after: Signal | und
     `SELECT ${SIGNAL}, packed FROM (${candidates}) AS p
      WHERE $7::int4multirange IS NULL
         OR coalesce(rank, CASE WHEN last_notified_sequence > 0 THEN ${RANK_FAILED} END)::int <@ $7
+        -- Its cause is packed.
+        OR rank IS NULL AND last_notified_sequence > 0 AND state = 'withdrawn'
      LIMIT $8::int`,
     [...values, ranksOf(filter.status), limit],
   );
@@ -268,6 +312,8 @@ const candidatesIn = (from: string): string => `
     AND ($5::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($5, $6::text))`;
 const CANCELLED = `cancellations c
   CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p`;
+const CHANGED = `orders o
+  CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = o.service_order_id OFFSET 0) AS p`;
 const NEWEST_FIRST = 'ORDER BY p.signalled_at DESC, p.service_order_id DESC';
 
 /** More locations than these are looked up one by one. A plan for each and each month of past orders takes too long. */
@@ -288,9 +334,9 @@ function findCandidates({ locations, needsOperator }: OrderFilter, from = 'place
     return scan(`SELECT * FROM (${newest.join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`);
   };
   if (needsOperator === true) {
-    const { held, in_doubt: inDoubt, cancel_by_phone: cancel } = NEEDS;
+    const { held, in_doubt: inDoubt, cancel_by_phone: cancel, changed } = NEEDS;
     const others = `${candidatesIn(CANCELLED)} AND ${cancel} AND NOT ${held} AND NOT ${inDoubt}`;
-    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, others];
+    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, others, `${candidatesIn(CHANGED)} AND ${changed}`];
     return merge(kinds.map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`));
   }
   if (locations === undefined) return scan(`${all} AND $1::text[] IS NULL ${NEWEST_FIRST}`);
