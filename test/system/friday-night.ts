@@ -10,6 +10,7 @@ import { startPos, type Pos, type PosFault } from '../../world/pos/start-pos.ts'
 import { sampleOrder } from '../../world/platform/sample-order.ts';
 import type { System } from '../../world/system/start-system.ts';
 import { until } from '../../world/processes/until.ts';
+import { repeatably } from '../support/repeatably.ts';
 
 /** They all speak our own words; on the pictures they bear the names of what clubs have. */
 const named = (provider: Provider<never>, integration: string): Provider => ({ ...provider, integration });
@@ -325,15 +326,4 @@ function spread(count: number, usual: number, random: () => number): string {
   for (let i = 0; i < count; i += 1)
     countLatency(latencies, usual * Math.exp((random() + random() + random() - 1.5) * 1.2));
   return `{${latencies.join()}}`;
-}
-
-/** The same numbers from 0 to 1 each time (mulberry32). */
-function repeatably(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
