@@ -57,6 +57,8 @@ export type System = Fixtures & {
   webhookUrl(locationId: string, about?: { expiresAt?: Date }): Promise<string>;
   /** Signals an order id by the system's door: as Pub/Sub's push, or with a token. @returns the HTTP status */
   signal(serviceOrderId: string, path?: string): Promise<number>;
+  /** The first process's URL for signals with a token, with the doors `http`. */
+  readonly signalUrl: string;
   /** Puts an order on the platform and signals it. */
   placeOrder(about?: SampleOptions): Promise<CanonicalOrder>;
   /** One order's messages as the topic or the receiver got them, without repeats, as readers are told to read them. */
@@ -163,6 +165,9 @@ export async function startSystem(
     async webhookUrl(locationId, { expiresAt } = {}) {
       const { token, integration } = await issueToken(pool, { locationId, expiresAt });
       return `${urls[0]}/webhook/${integration}/${locationId}?token=${token}`;
+    },
+    get signalUrl() {
+      return `${urls[0]}/signal?token=${has(token, 'token').token}`;
     },
     signal: (serviceOrderId, path) =>
       token === undefined
