@@ -3,10 +3,11 @@
  * canonical orders. See docs/connect-your-platform.md.
  */
 export type { FulfillmentType } from './core/domain/lifecycle.ts';
-export { minorDigits, taxIsOnTop, toDecimal } from './core/domain/money.ts';
+export { minorDigits, toDecimal } from './core/domain/money.ts';
 export type { CanonicalOrder, Modifier } from './core/domain/order.ts';
 export {
   OrderError,
+  type Cancelled,
   type ErrorCode,
   type FetchAnswer,
   type FetchContext,

@@ -4,7 +4,7 @@
  * `PROVIDER_MODULES`. See docs/writing-a-provider.md.
  */
 export type { KitchenReport } from './core/domain/webhook.ts';
-export { discountsOf, feesOf, minorDigits, taxesOnTop, taxIsOnTop, toDecimal } from './core/domain/money.ts';
+export { discountsOf, feesOf, minorDigits, taxesOnTop, toDecimal } from './core/domain/money.ts';
 export { GiveUp, NeedsOperator, NotAuthentic, Poison, TryAgain, tryAgainWith } from './core/domain/errors.ts';
 export { flattenModifiers } from './core/domain/flatten-modifiers.ts';
 export { STATUSES, type FulfillmentType, type Status } from './core/domain/lifecycle.ts';

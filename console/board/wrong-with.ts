@@ -45,6 +45,12 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   if (order.placement === 'waiting' && order.problem !== null) {
     return { words: named('retrying', why), tone: 'warn', needsPerson: false };
   }
+  // A process of the previous version does not send it.
+  const failure = (order as Partial<typeof order>).refreshFailure ?? undefined;
+  if (failure) {
+    const about = inShort(failure.cause) ?? failure.problem ?? undefined;
+    return { words: named('not fetched again', about), tone: 'warn', needsPerson: false };
+  }
   return mayHaveMissedStatus(ticket, known)
     ? { words: 'its webhooks are dropped', tone: 'warn', needsPerson: false }
     : undefined;

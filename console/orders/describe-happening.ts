@@ -44,6 +44,8 @@ export function describeHappening({ at, what, details }: Happening, story: Shown
       return fetched(details);
     case 'changed':
       return changed(details as ShownOrder['changes'][number]);
+    case 'refresh failed':
+      return notRefreshed(details as NonNullable<ShownOrder['refreshFailure']>);
     case 'cancel requested':
       return cancelAsked(details as Cancellation, story);
     case 'call began':
@@ -144,6 +146,14 @@ function changed({ paths }: { paths: string[] }): StoryLine {
   if (paths.length === 0)
     return { sentence: 'The platform changed the order back to what was sent', tone: 'plain', more: [] };
   return { sentence: 'The platform changed the order after it was sent', tone: 'warn', more: paths.map(pathInWords) };
+}
+
+function notRefreshed({ problem, nextAttemptAt }: NonNullable<ShownOrder['refreshFailure']>): StoryLine {
+  return {
+    sentence: 'The order cannot be fetched again: a change or cancel may be missing',
+    tone: 'warn',
+    more: [...(problem === null ? [] : [problem]), `next try at ${clockTime(nextAttemptAt)}`],
+  };
 }
 
 function cancelAsked({ requestedBy }: Cancellation, { actions }: ShownOrder): StoryLine {

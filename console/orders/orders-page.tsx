@@ -190,7 +190,7 @@ function withoutRepeats(orders: readonly Row[]): Row[] {
 
 function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
   const { serviceOrderId, locationId, integration, fulfillment, placement, needsOperator, problem } = order;
-  const { memberState, providerOrderId, signalledAt, callOutCode, cause } = order;
+  const { memberState, providerOrderId, signalledAt, callOutCode, cause, refreshFailure: failure } = order;
   return (
     <tr>
       <th scope="row">
@@ -212,7 +212,9 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
           {needsOperator && ': needs you'}
         </Badge>
       </td>
-      <td class="orders-problem">{inShort(cause) ?? problem}</td>
+      <td class="orders-problem">
+        {inShort(cause) ?? problem ?? (failure && `not fetched again: ${inShort(failure.cause) ?? failure.problem}`)}
+      </td>
       <td>
         {memberState === null ? (
           <span class="faint">nothing yet</span>

@@ -3,17 +3,19 @@ import type { ShownOrder } from '../wire.ts';
 
 type Ordered = NonNullable<ShownOrder['ordered']>;
 type Item = Ordered['items'][number];
+/** An older process of the service does not send the parts. */
+type Given = Pick<Ordered, 'items' | 'money'> & Partial<Ordered>;
 
 /** Items and money, without member data. */
-export function WhatWasOrdered({ ordered: { items, money, fees, taxes } }: { ordered: Ordered }) {
+export function WhatWasOrdered({ ordered: { items, money, fees = [], taxes = [] } }: { ordered: Given }) {
   const parts = {
     fee: fees,
     tax: taxes.map(({ name, rate, amount }) => ({ name: rate === undefined ? name : `${name} (${rate} %)`, amount })),
   };
   const sums = (['subtotal', 'discount', 'tax', 'fee', 'tip', 'total'] as const)
     .flatMap((sum) => {
-      const named = sum === 'fee' || sum === 'tax' ? parts[sum] : [];
-      return (named.length > 0 ? named : [{ name: sum, amount: money[sum] }]).map((each) => ({ ...each, sum }));
+      const listed = sum === 'fee' || sum === 'tax' ? parts[sum] : [];
+      return (listed.length > 0 ? listed : [{ name: sum, amount: money[sum] }]).map((each) => ({ ...each, sum }));
     })
     .filter(({ sum, amount }) => sum === 'total' || amount > 0);
   const price = (minorUnits: number): string => showMoney(minorUnits, money.currency);

@@ -1,7 +1,7 @@
 import { deepEqual, equal, throws } from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readCanonicalOrder, type OrderInput } from 'expediter-platform';
-import { errorCode, toCanonicalOrder, type Purchase } from './map-order.ts';
+import { cancelled, errorCode, toCanonicalOrder, type Purchase } from './map-order.ts';
 import { purchases } from './purchases.ts';
 
 const [berlin, tokyo] = purchases as [Purchase, Purchase];
@@ -17,8 +17,11 @@ describe('a purchase of Feast', () => {
   });
 
   it('has amounts in minor units of its currency', () => {
-    deepEqual(map(berlin).money, { subtotal: 3360, tax: 536, tip: 300, fee: 0, total: 3660, currency: 'EUR' });
-    deepEqual(map(tokyo).money, { subtotal: 1290, tax: 117, tip: 0, fee: 350, total: 1640, currency: 'JPY' });
+    const gross = { pricesIncludeTax: true };
+    const inEuro = { subtotal: 3360, tax: 536, tip: 300, fee: 0, total: 3660, currency: 'EUR', ...gross };
+    deepEqual(map(berlin).money, inEuro);
+    const inYen = { subtotal: 1290, tax: 117, tip: 0, fee: 350, total: 1640, currency: 'JPY', ...gross };
+    deepEqual(map(tokyo).money, inYen);
     equal(map(berlin).items[0]?.modifiers?.[0]?.unitPrice, 150);
   });
 
@@ -50,6 +53,12 @@ describe('a purchase of Feast', () => {
 
   it('is skipped if it is for a table', () => {
     deepEqual(toCanonicalOrder({ purchase: { ...berlin, handover: 'DINE_IN' } }), { skipped: 'dine_in' });
+  });
+
+  it('is cancelled by its time alone', () => {
+    equal(cancelled({ purchase: berlin }), null);
+    const emptied = { ...berlin, cancelledTs: berlin.createdTs + 60, positions: [] };
+    deepEqual(cancelled({ purchase: emptied }), { cancelledAt: '2026-11-21T17:31:00.000Z' });
   });
 
   it('is held if an amount is unreadable', () => {

@@ -9,6 +9,7 @@ import {
   timeInZone,
   timeSinceEpoch,
   toMinorUnits,
+  type Cancelled,
   type ErrorCode,
   type Modifier,
   type OrderInput,
@@ -18,7 +19,7 @@ import {
 
 export const query = `query Purchase($code: String!) {
   purchase(code: $code) {
-    code handover createdTs wantedFor remark
+    code handover createdTs cancelledTs wantedFor remark
     restaurant { id timeZone country }
     customer { number firstName lastName phone mail }
     address { street houseNumber zip town directions }
@@ -56,6 +57,7 @@ export type Purchase = {
   code: string;
   handover: string;
   createdTs: number;
+  cancelledTs: number | null;
   wantedFor: string | null;
   remark: string | null;
   restaurant: { id: number; timeZone: string; country: string };
@@ -70,6 +72,11 @@ export type Purchase = {
   positions: (Priced & { remark: string | null; extras: Extra[] })[];
   totals: { goods: string; vat: string; gratuity: string | null; courier: string | null; grand: string };
 };
+
+/** Feast empties a purchase that it cancels. Only this field of it is needed then. */
+export function cancelled({ purchase: { cancelledTs } }: { purchase: Purchase }): Cancelled | null {
+  return cancelledTs === null ? null : { cancelledAt: timeSinceEpoch(cancelledTs, 's', 'cancelledTs') };
+}
 
 export function toCanonicalOrder({ purchase }: { purchase: Purchase }): OrderInput | Skipped {
   // An order at a table is not for us.
@@ -120,6 +127,7 @@ export function toCanonicalOrder({ purchase }: { purchase: Purchase }): OrderInp
       fee: minor(totals.courier ?? '0', 'courier'),
       total: minor(totals.grand, 'grand'),
       currency,
+      pricesIncludeTax: true,
     },
     notes: purchase.remark,
     placedAt: timeSinceEpoch(purchase.createdTs, 's', 'createdTs'),

@@ -10,9 +10,20 @@ export const API_KEY = 'feast-key';
 
 const schema = buildSchema(readFileSync(new URL('schema.graphql', import.meta.url), 'utf8'));
 
-/** @returns `byCode`: its purchases, which may be changed */
+/** @returns `byCode`: its purchases, of ten minutes ago, which may be changed */
 export async function servePlatform(): Promise<{ url: string; byCode: Map<string, object>; stop(): Promise<void> }> {
-  const byCode = new Map<string, object>(purchases.map((purchase) => [purchase.code, purchase]));
+  const now = Date.now();
+  const tomorrow = new Date(now + 86_400_000).toISOString().slice(0, 10);
+  const byCode = new Map<string, object>(
+    purchases.map((purchase) => [
+      purchase.code,
+      {
+        ...purchase,
+        createdTs: Math.floor(now / 1000) - 600,
+        wantedFor: purchase.wantedFor && `${tomorrow} ${purchase.wantedFor.slice(11)}`,
+      },
+    ]),
+  );
   const server = createServer((request, response) => {
     void (async () => {
       const isKnown = request.headers['x-api-key'] === API_KEY;

@@ -7,20 +7,20 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { readConfigOf } from '../config/config.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
-import { toDecimal } from '../core/domain/money.ts';
+import { minorDigits, toDecimal } from '../core/domain/money.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlatformError } from '../core/domain/order-module.ts';
 import { wordOf } from '../core/domain/member-text.ts';
 import type { CodedError } from '../core/placements/ask-platform.ts';
 import type { RequestOfModule } from '../core/placements/fetch-order.ts';
-import type { CheckedOrder, ShapeLine } from '../diagnostics/check-order.ts';
+import type { CheckedOrder, ShapeLine, checkOrder } from '../diagnostics/check-order.ts';
 import { onChange } from './on-change.ts';
 import { asTyped, examples, print, sections, table, tableOf, titled } from '../terminal/print.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { loadProviders } from '../terminal/settings-rules.ts';
 import { printError } from '../observe/terminal-text.ts';
 
-const SUMS = 'Check these amounts in the mapper:';
+const DOUBTS = 'DOUBTFUL. Check these fields in the mapper:';
 const DEFAULT_QUERY = 'ORDER_MODULE is unset, so the default query was sent.';
 const WITH_SHAPE = 'Add --shape to see the fields of the answer.';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
@@ -56,7 +56,7 @@ function addCheck(platform: Command): void {
     .command('check')
     .description(
       'fetch orders and print how the service reads each: the canonical order, or its errors and the shape of the ' +
-        'answer. Stores and orders nothing. Exits 1 if an order cannot be read',
+        'answer. Stores and orders nothing. Exits 1 if an order cannot be read, and 4 if one is doubtful',
     )
     .argument('<orders...>', 'their ids on the ordering platform')
     .option('--watch', 'check again when a file next to the module changes, until Ctrl-C')
@@ -65,13 +65,16 @@ function addCheck(platform: Command): void {
     .option('--shape', 'print the shape of the answer also without an error')
     .option(
       '--reveal',
-      'also print member data, and the full errors of the platform and the mapper, which may quote member data',
+      'also print a ticket with member data, and the full errors of the platform and the mapper, which may quote it',
     )
     .addHelpText(
       'after',
       `
-If the order can be placed, it also says which sums do not add up, and which integrations would refuse the order with
-any settings. It prints only the codes of the platform's errors. Exits 3 if the platform has no such order.
+An order that can be placed may be doubtful: sums do not add up, amounts look a hundred times too high (an item of 300
+EUR with only whole amounts, or a total far above those of the other orders given), a time is in the future or years ago,
+a name looks like an id, a line comes twice, a phone number or a country does not exist, or a field was left out. It also
+says which integrations would refuse the order with any settings. It prints only the codes of the platform's errors.
+Exit codes: 0 good, 1 an order cannot be read, 2 wrong input, 3 the platform has no such order, 4 an order is doubtful.
 Needs ORDER_API_URL, ORDER_API_TOKEN and ORDER_MODULE like the service, but no database.
 ${examples('expediter platform check order-4711 --reveal', 'expediter platform check order-4711 order-4712 --watch')}`,
     )
@@ -80,24 +83,15 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       if (options.watch === true) return checkAtEachChange(env.ORDER_MODULE);
       // Imported here, because no other command needs these modules.
       const { loadOrderModule } = await import('../platform/load-order-module.ts');
-      const { checkOrder } = await import('../diagnostics/check-order.ts');
       const module = await loadOrderModule(env);
       const registry = await loadProviders(env.PROVIDER_MODULES);
       const warn = (problem: string): void => printError(`warning: ${problem}`);
       const about = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module, registry, warn };
       const { details = orderIds.length === 1 } = options;
+      const read = await readOrders(orderIds, about, options.reveal === true);
       const all: (Shown & { serviceOrderId: string })[] = [];
-      for (const serviceOrderId of orderIds) {
-        const made: { request: RequestOfModule; isPersonal: boolean }[] = [];
-        // A path may repeat what an earlier answer said of the member.
-        const onRequest = (request: RequestOfModule): void =>
-          void made.push({ request, isPersonal: made.some((earlier) => earlier.request.answer !== undefined) });
-        const checked = await shown(await checkOrder({ ...about, onRequest }, serviceOrderId), options);
-        const requests = made.map(({ request: { method, path, answer }, isPersonal }) => ({
-          request: `${method} ${isPersonal && options.reveal !== true ? '(by an answer: --reveal)' : path}`,
-          status: answer?.status ?? null,
-        }));
-        all.push({ serviceOrderId, ...checked, ...(requests.length > 0 && { requests }) });
+      for (const { serviceOrderId, checked, requests } of read) {
+        all.push({ serviceOrderId, ...(await shown(checked, options)), ...(requests.length > 0 && { requests }) });
       }
       const [only] = all;
       if (only?.state === 'missing' && all.length === 1) {
@@ -106,6 +100,7 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       }
       if (all.some(({ state }) => state === 'failed')) process.exitCode = 1;
       else if (all.some(({ state }) => state === 'missing')) process.exitCode = 3;
+      else if (all.some((each) => each.state === 'ok' && each.isDoubtful)) process.exitCode = 4;
       const lines = all.map((each) => ({ order: each.serviceOrderId, result: inOneLine(each) }));
       const withDetails = all.filter(({ state }) => details || state === 'failed');
       const json = all.length === 1 && only !== undefined ? only : all;
@@ -122,6 +117,32 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       ];
       print(command, json, sections(...parts, (all.length > 1 || !details) && table(lines), ...remarks));
     });
+}
+
+type Requests = { request: string; status: number | null }[];
+type About = Parameters<typeof checkOrder>[0];
+
+/** Checks each order, and compares its amounts with those of the others. */
+async function readOrders(orderIds: readonly string[], about: About, isRevealed: boolean) {
+  // Imported here, because no other command needs these modules.
+  const { checkOrder } = await import('../diagnostics/check-order.ts');
+  const { doubtTotals } = await import('../diagnostics/doubt-order.ts');
+  const read: { serviceOrderId: string; checked: CheckedOrder; requests: Requests }[] = [];
+  for (const serviceOrderId of orderIds) {
+    const made: { request: RequestOfModule; isPersonal: boolean }[] = [];
+    // A path may repeat what an earlier answer said of the member.
+    const onRequest = (request: RequestOfModule): void =>
+      void made.push({ request, isPersonal: made.some((earlier) => earlier.request.answer !== undefined) });
+    const checked = await checkOrder({ ...about, onRequest }, serviceOrderId);
+    const requests = made.map(({ request: { method, path, answer }, isPersonal }) => ({
+      request: `${method} ${isPersonal && !isRevealed ? '(by an answer: --reveal)' : path}`,
+      status: answer?.status ?? null,
+    }));
+    read.push({ serviceOrderId, checked, requests });
+  }
+  const good = read.flatMap(({ checked }) => (checked.state === 'ok' ? [checked] : []));
+  doubtTotals(good.map(({ order }) => order)).forEach((doubts, nth) => good[nth]?.remarks.push(...doubts));
+  return read;
 }
 
 function addInit(platform: Command): void {
@@ -189,7 +210,6 @@ async function checkAtEachChange(file: string | undefined): Promise<void> {
   await check('watching; Ctrl-C ends this');
 }
 
-type Requests = { request: string; status: number | null }[];
 type Shown = Awaited<ReturnType<typeof shown>> & { requests?: Requests };
 type Failed = Extract<Shown, { state: 'failed' }>;
 
@@ -198,11 +218,20 @@ async function shown(checked: CheckedOrder, options: CheckOptions) {
   const reveal = options.reveal === true;
   if (checked.state === 'ok') {
     const { order } = checked;
-    const { maskOrder } = await import('../diagnostics/check-order.ts');
+    const { maskOrder, NATIONAL } = await import('../diagnostics/check-order.ts');
+    const { ticketText } = await import('../diagnostics/ticket-text.ts');
     const total = `${toDecimal(order.money.total, order.money.currency)} ${order.money.currency}`;
     const inShort = `a ${order.fulfillment.type} at ${order.locationId} for ${total}`;
     const cancelled = order.cancelledAt !== undefined;
-    return { ...checked, order: reveal ? order : maskOrder(order), inShort, cancelled };
+    // A location's country completes a national number.
+    const isDoubtful = checked.remarks.length > 0 || checked.leftOut.some(({ says }) => says !== NATIONAL);
+    const ticket = reveal && { ticket: ticketText(order) };
+    const { currency } = order.money;
+    const units = 10 ** minorDigits(currency);
+    const inMinor = units === 1 ? '1 minor unit' : `${units} minor units`;
+    const hint =
+      units === 100 ? undefined : `1 ${currency} is ${inMinor}. Does the platform keep hundredths? Use fromHundredths.`;
+    return { ...checked, order: reveal ? order : maskOrder(order), inShort, cancelled, isDoubtful, hint, ...ticket };
   }
   if (checked.state !== 'failed') return checked;
   const { thrown, errors, ...rest } = checked;
@@ -220,6 +249,7 @@ const CANCELLED =
 function inOneLine(each: Shown): string {
   if (each.state === 'missing') return NO_ORDER;
   if (each.state === 'failed') return `cannot be placed: ${each.problem}`;
+  if (each.state === 'cancelled') return 'is cancelled, and not sent. Nothing else of it can be read';
   if (each.state === 'skipped') return `is skipped by the mapper: ${each.reason ?? '(a reason must be one word)'}`;
   const odd = [
     ...each.remarks.map(({ path, says }) => `${path} ${says}`),
@@ -242,20 +272,25 @@ function outcomeInFull(each: Shown, { shape }: CheckOptions): string {
   const answer = shape === true && 'shape' in each && each.shape !== undefined && describeAnswer(each.shape);
   if (each.state === 'failed') return describeFailed(each);
   if (each.state === 'missing') return NO_ORDER;
+  if (each.state === 'cancelled') {
+    return sections(`It ${inOneLine(each)}. If its POS already has it, it is cancelled there.`, answer);
+  }
   if (each.state === 'skipped') {
     return sections(`It ${inOneLine(each)}. It ends without a ticket, and its member is not notified.`, answer);
   }
-  const { order, cancelled, leftOut, remarks, refusals } = each;
+  const { order, ticket, hint, cancelled, leftOut, remarks, refusals } = each;
   const without = leftOut.map(({ code, path, says }) => ({
     'left out': path,
     because: says === undefined ? code : `${code}: ${says}`,
   }));
   return sections(
     cancelled ? CANCELLED : 'It can be placed, as this order:',
+    ticket,
     JSON.stringify(order, undefined, 2),
     table(without),
-    titled(SUMS, remarks.map(({ path, says }) => `${path} ${says}`).join('\n')),
+    titled(DOUBTS, remarks.map(({ path, says }) => `${path} ${says}`).join('\n')),
     titled(REFUSALS, table(refusals)),
+    hint,
     answer,
   );
 }

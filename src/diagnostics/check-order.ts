@@ -1,24 +1,21 @@
 import { isObject } from '../core/domain/json-text.ts';
 import { classifyError, describeError } from '../core/domain/classify-error.ts';
 import type { LeftOut } from '../core/domain/left-out.ts';
-import { sumItems, toDecimal } from '../core/domain/money.ts';
 import type { OrderModule } from '../core/domain/order-module.ts';
 import type { CanonicalOrder } from '../core/domain/order.ts';
 import type { PlacementCause } from '../core/domain/placement-cause.ts';
 import type { Registry } from '../core/domain/provider.ts';
-import { readCanonicalOrder, type ReadOrder } from '../core/domain/read-canonical-order.ts';
+import { readCanonicalOrder, readOrderOrCancel, type ReadOrder } from '../core/domain/read-canonical-order.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
 import type { CodedError } from '../core/placements/ask-platform.ts';
 import { orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
+import { doubtsOf, type Remark } from './doubt-order.ts';
 
 const PATTERN_MAX = 32;
 const LINES_MAX = 500;
 
 /** Paths of member data. The country and the type of a fulfillment are no member data. */
 const PERSONAL = /^(member\..*|fulfillment\.destination\.(?!country$).*|notes|items\.\d+\.notes)$/;
-
-/** A remark on a field of an order that can be placed. */
-type Remark = { path: string; says: string };
 
 /** An integration that cannot place the order, whatever a location's settings are. */
 type Refusal = { integration: string; problem: string };
@@ -36,6 +33,8 @@ export type CheckedOrder =
       shape: ShapeLine[];
     }
   | { state: 'missing' }
+  /** The platform has cancelled it, and nothing else of it can be read. */
+  | { state: 'cancelled'; shape: ShapeLine[] }
   /** The mapper called `skip`. */
   | { state: 'skipped'; reason: string | undefined; shape: ShapeLine[] }
   /** `thrown` is an error of the mapper. Its message and the messages of `errors` may quote the order. */
@@ -94,14 +93,17 @@ export async function checkOrder(
     const fetchOrder = orderFetcher({ ...about, module: noted, onErrors: (answered) => (errors = answered) });
     const value = await fetchOrder(serviceOrderId);
     if (value === null) return { state: 'missing' };
-    const { order, leftOut } = readCanonicalOrder(value, { serviceOrderId });
+    const read = readOrderOrCancel(value, { serviceOrderId });
+    if (read.order === undefined) return { state: 'cancelled', shape: shape ?? [] };
+    const { order, leftOut } = read;
     const completed = leftOut.some(isPhone) ? readWithCountry(value, serviceOrderId) : undefined;
     const refusals = listRefusals(completed?.order ?? order, about.registry);
     const explained = leftOut.map((each) => {
       if (each.path === 'fulfillment.destination.country') return { ...each, says: NO_COUNTRY };
       return completed && isPhone(each) ? { ...each, says: NATIONAL } : each;
     });
-    const remarks = [...findUnpriced(order), ...compareSums(order)];
+    // A platform may clear the amounts of a cancelled order.
+    const remarks = order.cancelledAt === undefined ? doubtsOf(order, new Date()) : [];
     return { state: 'ok', order, leftOut: explained, remarks, refusals, shape: shape ?? [] };
   } catch (error) {
     const { problem, cause } = classifyError(error);
@@ -112,7 +114,7 @@ export async function checkOrder(
 }
 
 const NO_COUNTRY = 'it is not an ISO 3166-1 code such as DE. Map it with mapEnum';
-const NATIONAL =
+export const NATIONAL =
   "a national number, and no country is known. Use phoneInCountry(phone, 'DE') in the mapper, or: expediter location change <id> --country DE";
 const isPhone = ({ code }: LeftOut): boolean => code === 'phone_unusable';
 
@@ -123,40 +125,6 @@ function readWithCountry(value: unknown, serviceOrderId: string): ReadOrder | un
     if (!read.leftOut.some(isPhone)) return read;
   }
   return undefined;
-}
-
-/** Missing prices are allowed, but mostly an error of the mapper. */
-function findUnpriced({ items }: CanonicalOrder): Remark[] {
-  const unpriced = items.filter(({ unitPrice }) => unitPrice === undefined).length;
-  return unpriced === 0 ? [] : [{ path: 'items', says: `have no unitPrice: ${unpriced} of ${items.length}` }];
-}
-
-/**
- * Lists the sums of an order that do not add up. `says` continues a sentence that starts with `path`. Item prices and
- * the subtotal may each include the tax or not. Items are not added up if an item has no price.
- */
-export function compareSums({ items, money }: CanonicalOrder): Remark[] {
-  const { subtotal, discount = 0, tax, tip, fee, total, currency } = money;
-  const inWords = (amount: number): string => `${toDecimal(amount, currency)} ${currency}`;
-  const remarks: Remark[] = [];
-  const ordered = sumItems(items);
-  const arePriced = items.every(({ unitPrice }) => unitPrice !== undefined);
-  if (arePriced && ordered !== subtotal && Math.abs(ordered - subtotal) !== tax) {
-    const says = `is ${inWords(subtotal)}, but the items with their modifiers add up to ${inWords(ordered)}`;
-    remarks.push({ path: 'money.subtotal', says });
-  }
-  const due = subtotal - discount + tip + fee;
-  if (total !== due && total !== due + tax) {
-    const taxed = tax > 0 ? `, ${inWords(due + tax)} with the tax` : '';
-    const less = discount > 0 ? ' less the discount' : '';
-    const large = (['tip', 'fee'] as const).find((name) => money[name] > total);
-    const lower =
-      large === undefined ? 'Is a discount missing (money.discount)?' : `Is money.${large} in another unit?`;
-    const why = total < due ? lower : 'It may include a fee that has no field';
-    const says = `is ${inWords(total)}, and subtotal${less}, tip and fee add up to ${inWords(due)}${taxed}. ${why}`;
-    remarks.push({ path: 'money.total', says });
-  }
-  return remarks;
 }
 
 /** Lists the providers that refuse an order without calling their POS. */
@@ -211,6 +179,6 @@ function mask(value: unknown, path: string): unknown {
     const masked = Object.entries(value).map(([key, each]) => [key, mask(each, path === '' ? key : `${path}.${key}`)]);
     return Array.isArray(value) ? masked.map(([, each]) => each) : Object.fromEntries(masked);
   }
-  if (!PERSONAL.test(path)) return value;
+  if (!PERSONAL.test(path) || value === undefined) return value;
   return typeof value === 'string' ? `(${value.length} characters)` : `(a ${typeof value})`;
 }

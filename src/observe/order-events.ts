@@ -172,12 +172,16 @@ export const orderEvents = {
   },
 
   refresh: {
-    log(log, { what: _what, ...about }) {
+    log(log, { what: _what, ...about }, limited) {
       const { outcome } = about;
       if (outcome === 'cancelled') log.info(about, 'the platform has cancelled an order');
       else if (outcome === 'changed') log.info(about, 'the platform has changed an order: the new version is placed');
       else if (outcome === 'changed_after_sent') log.warn(about, 'the platform has changed an order that its POS has');
-      else if (outcome === 'given_up') {
+      else if (outcome === 'failing') {
+        limited('warn', 'further orders cannot be refreshed, not logged individually', () =>
+          log.warn(about, 'a signalled order cannot be refreshed; it is tried again'),
+        );
+      } else if (outcome === 'given_up') {
         log.error(about, 'a signalled order could not be refreshed: it continues unchanged');
       }
     },

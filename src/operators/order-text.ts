@@ -19,7 +19,7 @@ export function ordersTable(rows: readonly ListedOrder[]): string {
     status: row.status,
     'POS id': row.providerOrderId,
     ended: time(row.endedAt),
-    problem: row.problem,
+    problem: row.problem ?? (row.refreshFailure && `not fetched again: ${row.refreshFailure.problem}`),
   }));
 }
 
@@ -66,6 +66,7 @@ function factsOf(shown: ShownOrder): string {
     'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
     notified: shown.notified,
     cancel: cancelInWords(shown.cancellation),
+    'not fetched again': failureInWords(shown.refreshFailure),
     'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
     member: shown.memberWatching ? 'is watching' : '',
     ended: time(order?.endedAt ?? null),
@@ -142,17 +143,24 @@ export function orderInWords(shown: ShownOrder): string {
 }
 
 /** The first step, if the order is not at its POS or its cancellation is not complete. */
-function toDoOf({ placement, order, cancellation }: ShownOrder): string {
+function toDoOf({ placement, order, cancellation, refreshFailure }: ShownOrder): string {
   const { state, locationId } = placement;
   const cause =
     (cancellation?.finishedAt === null ? cancellation.cause : null) ??
-    (state === 'sent' || state === 'withdrawn' ? null : placement.cause);
+    (state === 'sent' || state === 'withdrawn' ? null : placement.cause) ??
+    refreshFailure?.cause ??
+    null;
   return inOneLine(helpWith(cause, { locationId, integration: order?.integration ?? null }));
 }
 
 function busyInWords(attempts: ShownOrder['attempts']): string {
   const minutes = attempts.findLast(({ call }) => call === 'createOrder')?.extraMinutes ?? 0;
   return minutes === 0 ? '' : `${minutes} minutes were added`;
+}
+
+function failureInWords(failure: ShownOrder['refreshFailure']): string {
+  if (failure === null) return '';
+  return `since ${time(failure.since)}: ${failure.problem}. Next try: ${time(failure.nextAttemptAt)}`;
 }
 
 function cancelInWords(cancellation: ShownOrder['cancellation']): string {

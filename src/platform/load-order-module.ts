@@ -65,7 +65,7 @@ async function importModule(name: string): Promise<OrderModule> {
 type Exported = { [Name in keyof QueryModule]?: QueryModule[Name] | FetchModule[Name] };
 
 async function problemWith(module: Exported): Promise<string | undefined> {
-  const { query, fetchOrder, variables, headers, errorCode, toCanonicalOrder } = module;
+  const { query, fetchOrder, variables, headers, errorCode, cancelled, toCanonicalOrder } = module;
   if (query !== undefined && fetchOrder !== undefined) return 'exports "query" and "fetchOrder": keep one of them';
   if (fetchOrder === undefined && typeof query !== 'string') {
     return 'must export a text "query", the GraphQL document, or a function "fetchOrder"';
@@ -73,7 +73,7 @@ async function problemWith(module: Exported): Promise<string | undefined> {
   if (fetchOrder !== undefined && typeof fetchOrder !== 'function')
     return 'exports a "fetchOrder" that is not a function';
   if (typeof toCanonicalOrder !== 'function') return 'must export a function "toCanonicalOrder"';
-  for (const [name, optional] of Object.entries({ variables, headers, errorCode, toCanonicalOrder })) {
+  for (const [name, optional] of Object.entries({ variables, headers, errorCode, cancelled, toCanonicalOrder })) {
     if (optional === undefined) continue;
     if (typeof optional !== 'function') return `exports a "${name}" that is not a function`;
     if (optional.constructor.name === 'AsyncFunction') return `exports a "${name}" that is async: make it synchronous`;

@@ -43,6 +43,12 @@ describe('the problem on a ticket', () => {
       'retrying: POS failing',
       false,
     ],
+    [
+      'it cannot be fetched again',
+      { refreshFailure: { since: at(-1), problem: '503', cause: { code: 'platform_failing' }, nextAttemptAt: at(1) } },
+      'not fetched again: platform failing',
+      false,
+    ],
     ['its webhooks are dropped', { locationId: 'deaf' }, 'its webhooks are dropped', false],
     ['its webhooks are dropped, but a later one was applied', { locationId: 'deaf', updatedAt: at(1) }, 'nothing'],
     [

@@ -26,6 +26,7 @@ export function sampleBoardOrder(serviceOrderId: string, some: Partial<BoardOrde
     fulfillment: 'pickup',
     callOutCode: 'K472',
     leftOut: [],
+    refreshFailure: null,
     placement: 'sent',
     needsOperator: false,
     problem: null,

@@ -117,6 +117,12 @@ export function sampleStory(): ShownOrder {
     traceId: '7d02a6c40f3e5d7b8a21019c1f7a91b3',
     placement: structuredClone(PLACEMENT),
     order: structuredClone(ORDER),
+    refreshFailure: {
+      since: at('04.6'),
+      problem: 'the ordering platform answered with an error',
+      cause: { code: 'platform_failing' },
+      nextAttemptAt: at('09'),
+    },
     cancellation: {
       state: 'cancelled',
       requestedBy: 'platform',

@@ -70,10 +70,23 @@ it("platform check prints the canonical order without member data, and with --sh
   expect(json.out).not.toMatch(PERSONAL);
 });
 
+it('platform check says of an order that the platform has emptied that it is cancelled', async () => {
+  const [purchase] = purchases;
+  feast.byCode.set('C-1', { ...purchase, code: 'C-1', cancelledTs: 1_795_282_300, positions: [] });
+  const { code, out, error } = await check('C-1');
+  expect({ code, error }).toEqual({ code: 0, error: '' });
+  expect(out).toMatch(/^It is cancelled, and not sent\. Nothing else of it can be read\./);
+  const json = await check('C-1 B-1001 --json');
+  expect(JSON.parse(json.out)).toMatchObject([{ state: 'cancelled' }, { state: 'ok' }]);
+});
+
 it("platform check prints the member's data with --reveal", async () => {
   const { out } = await check('B-1001 --reveal');
   expect(out).toContain('"name": "Ada Lovelace"');
   expect(out).toContain('"phone": "+493012345678"');
+  // The ticket.
+  expect(out).toMatch(/^Ada Lovelace {17}\+493012345678\n/m);
+  expect((await check('B-1001')).out).not.toMatch(/^TOTAL/m);
 });
 
 it('platform check exits 1 with a sentence for every error in the order', async () => {
@@ -198,14 +211,49 @@ it('platform check lists fields that were left out, wrong sums, and POS systems 
     money: { ...order.money, subtotal: order.money.subtotal - 100 },
   }`;
   const { code, out } = await check('B-1001', await mapping('odd', odd));
-  expect(code).toBe(0);
+  expect(code).toBe(4);
   expect(out).toMatch(/^member\.phone +phone_unusable$/m);
   expect(out).toContain(`
 money.subtotal is 32.60 EUR, but the items with their modifiers add up to 33.60 EUR
-money.total is 36.60 EUR, and subtotal, tip and fee add up to 35.60 EUR, 40.96 EUR with the tax. It may include a fee that has no field
+money.total is 36.60 EUR, and subtotal, tip and fee add up to 35.60 EUR, 40.96 EUR with the tax. Is a fee missing (money.fee)?
 `);
   expect(out).toMatch(/^toast +Toast would refuse the order: member\.phone is missing$/m);
   expect(out).not.toMatch(/^(standard|square|hubrise|lightspeed-k|deliverect) /m);
+});
+
+it('platform check exits 4 if an order is doubtful, and says which field', async () => {
+  const young = `{ ...order, notes: undefined, placedAt: new Date(Date.now() + 36e5).toISOString() }`;
+  const { code, out } = await check('B-1001', await mapping('young', young));
+  expect(code).toBe(4);
+  expect(out).toContain('\nplacedAt is in the future. Is its time zone right?\n');
+  // A missing note is no text of some type.
+  expect(out).not.toContain('"notes": "(a');
+  const line = await check('B-1001 --no-details', await mapping('young', young));
+  expect(line).toMatchObject({ code: 4, out: expect.stringContaining('CHECK: placedAt is in the future') });
+  // An order that cannot be read, or is not there, counts for more.
+  expect((await check('B-1001 B-9999', await mapping('young', young))).code).toBe(3);
+
+  const unknown = await check('B-1001', await mapping('unknown', '{ ...order, remark: order.notes }'));
+  expect(unknown).toMatchObject({ code: 4, out: expect.stringMatching(/^remark +field_unknown$/m) });
+});
+
+it('platform check doubts amounts a hundred times as high as those of the other orders', async () => {
+  for (const nth of [1, 2, 3]) feast.byCode.set(`M-${nth}`, { ...feast.byCode.get('B-1001'), code: `M-${nth}` });
+  const hundredfold = `order.serviceOrderId !== 'M-2' ? order : JSON.parse(
+    JSON.stringify({ ...order, money: { ...order.money, currency: 'EUR' } }),
+    (key, value) => typeof value === 'number' && key !== 'quantity' ? value * 100 : value)`;
+  const { code, out } = await check('M-1 M-2 M-3', await mapping('hundredfold', hundredfold));
+  expect(code).toBe(4);
+  expect(out).toMatch(/^M-1 +can be placed: a pickup at feast-berlin for 36\.60 EUR$/m);
+  expect(out).toMatch(/^M-2 .*money\.total is 3660\.00 EUR, some 100 times the median of the other orders$/m);
+  expect(out).toMatch(/^M-2 .*money has only amounts that end in 00, and an item is 1290\.00 EUR\./m);
+});
+
+it('platform check says how many minor units a yen has', async () => {
+  const { code, out } = await check('T-2001');
+  expect(code).toBe(0);
+  expect(out).toMatch(/^1 JPY is 1 minor unit\. Does the platform keep hundredths\? Use fromHundredths\.$/m);
+  expect((await check('B-1001')).out).not.toContain('fromHundredths');
 });
 
 it('platform check says how to complete a national telephone number', async () => {

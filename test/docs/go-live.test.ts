@@ -1,6 +1,6 @@
 /** The one checklist, docs/go-live.md, from a contract to the first order cooked; and what differs in docs/providers. */
 import { expect, it } from 'vitest';
-import { compareSums } from '../../src/diagnostics/check-order.ts';
+import { checkSums } from '../../src/core/domain/check-sums.ts';
 import { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { registry } from '../../src/providers/index.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
@@ -80,5 +80,5 @@ it('the test order of docs/go-live.md is valid, and its sums add up', () => {
   const contents = CanonicalOrder.pick({ items: true, fulfillment: true, money: true })
     .strict()
     .parse(JSON.parse(json));
-  expect(compareSums({ ...sampleOrder(), ...contents })).toEqual([]);
+  expect(checkSums({ ...sampleOrder(), ...contents })).toEqual([]);
 });

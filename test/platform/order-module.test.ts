@@ -12,6 +12,7 @@ import { loadOrderModule } from '../../src/platform/load-order-module.ts';
 import { purchases } from '../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
 import { sendJson, serveHttp, type HttpServer } from '../../world/network/serve-http.ts';
+import { sampleOrder } from '../../world/platform/sample-order.ts';
 import { startPos, type Pos } from '../../world/pos/start-pos.ts';
 import { startSystem, type System } from '../../world/system/start-system.ts';
 
@@ -54,17 +55,21 @@ describe('the example of an order module', () => {
     await cp(EXAMPLE, join(folder, 'feast'), { recursive: true });
     [feast, pos] = await Promise.all([servePlatform(), startPos()]);
     system = await startSystem({
-      stepped: ['placements'],
+      stepped: ['placements', 'refreshes', 'cancellations', 'relay'],
       env: { ORDER_API_URL: feast.url, ORDER_API_TOKEN: API_KEY, ORDER_MODULE: join(folder, 'feast/map-order.ts') },
     });
     for (const location of ['feast-berlin', 'feast-tokyo']) {
-      await system.addLocation(location, { ordersUrl: pos.ordersUrl });
+      await system.addLocation(location, { ordersUrl: pos.ordersUrl, cancelUrl: pos.cancelUrl });
     }
   });
   afterAll(() => Promise.all([system?.stop(), pos?.stop(), feast?.stop()]));
 
   it.each([
-    ['B-1001', { type: 'pickup', requestedAt: '2026-11-21T18:30:00+01:00' }, { total: 3660, currency: 'EUR' }],
+    [
+      'B-1001',
+      { type: 'pickup', requestedAt: expect.stringMatching(/T18:30:00\+0[12]:00$/) },
+      { total: 3660, currency: 'EUR' },
+    ],
     ['T-2001', { type: 'delivery', destination: { line1: '1-8-5 Jingumae' } }, { total: 1640, currency: 'JPY' }],
   ])('sends the order %s to its POS', async (orderId, fulfillment, money) => {
     expect(await system.signal(orderId)).toBe(204);
@@ -91,6 +96,30 @@ describe('the example of an order module', () => {
     feast.byCode.set('D-3001', { ...table, code: 'D-3001', handover: 'TAKEAWAY' });
     expect(await over()).toMatchObject({ state: 'sent' });
     expect(pos.tickets.filter(({ serviceOrderId }) => serviceOrderId === 'D-3001')).toHaveLength(1);
+  });
+
+  it("cancels an order that Feast has emptied, by the module's `cancelled`: at its POS, or before it was read", async () => {
+    const [purchase] = purchases;
+    const change = async (code: string, about: object): Promise<void> => {
+      feast.byCode.set(code, { ...purchase, code, ...about });
+      await system.signal(code);
+      for (const worker of ['placements', 'refreshes', 'cancellations', 'relay'] as const) await system.finish(worker);
+    };
+    const told = (code: string): unknown[] => system.live(code).map(({ memberState }) => memberState);
+    const emptied = { cancelledTs: 1_795_282_300, positions: [] };
+    await change('D-3002', {});
+    await change('D-3002', emptied);
+    await change('D-3003', emptied);
+    await change('D-3004', { ...emptied, handover: 'DINE_IN' });
+    const ticketOf = (code: string) => pos.tickets.find(({ serviceOrderId }) => serviceOrderId === code);
+    expect(ticketOf('D-3002')?.cancelled).toBeDefined();
+    expect([ticketOf('D-3003'), ticketOf('D-3004')]).toEqual([undefined, undefined]);
+    expect(await system.placement('D-3003')).toMatchObject({ state: 'withdrawn', cause: { code: 'order_cancelled' } });
+    expect(await system.placement('D-3004')).toMatchObject({
+      state: 'withdrawn',
+      cause: { code: 'order_skipped', reason: 'dine_in' },
+    });
+    expect([told('D-3002').at(-1), told('D-3003'), told('D-3004')]).toEqual(['cancelled', ['cancelled'], []]);
   });
 
   it('lets an order that Feast does not have wait as missing', async () => {
@@ -264,6 +293,108 @@ describe('an answer of the platform', () => {
   });
 });
 
+describe("a module's `cancelled`", () => {
+  const cancelledAt = '2027-01-31T18:00:00Z';
+  const cancels = (data: { state?: string | null }) => (data.state === 'Cancelled' ? { cancelledAt } : null);
+  const none = { serviceOrderId: 'x', cancelledAt };
+  const reading = async (module: object, answer: object = { data: { state: 'Cancelled' } }): Promise<unknown> => {
+    const url = await serve(answer);
+    const whole = { query: '{ state }', cancelled: cancels, toCanonicalOrder: broken, ...module };
+    return refetching(url, whole)();
+  };
+  const broken = (): never => {
+    throw new TypeError('it has no lines');
+  };
+  const order = sampleOrder({ serviceOrderId: 'x' });
+
+  it.each<[string, () => unknown, object?]>([
+    ['throws', broken],
+    ['finds no order', () => null],
+    ['makes an order that cannot be read', () => ({ ...order, items: [] })],
+    ['skips it', () => ({ skipped: 'dine_in' }), { skipped: 'dine_in' }],
+  ])('cancels an order of which the mapper %s', async (_what, toCanonicalOrder, more = {}) => {
+    expect(await reading({ toCanonicalOrder })).toEqual({ ...none, ...more });
+  });
+
+  it('cancels an order that can be read, which is then known in full', async () => {
+    expect(await reading({ toCanonicalOrder: () => order })).toMatchObject({
+      order: { cancelledAt, items: order.items },
+    });
+  });
+
+  it('changes nothing if it returns null', async () => {
+    const placed = { data: { state: 'Placed' } };
+    expect(await reading({ toCanonicalOrder: () => order }, placed)).toMatchObject({ order: { serviceOrderId: 'x' } });
+    expect(await reading({}, placed)).toMatchObject({ cause: { code: 'order_mapper_threw' } });
+  });
+
+  it.each([
+    ['true', () => true],
+    ['no time', () => ({ cancelledAt: null })],
+    ['a time without an offset', () => ({ cancelledAt: '2027-01-31T18:00:00' })],
+    ['a promise', () => Promise.resolve({ cancelledAt })],
+  ])('holds the order if it returns %s, and names the field', async (_what, cancelled) => {
+    expect(await reading({ cancelled, toCanonicalOrder: () => order })).toMatchObject({
+      cause: { code: 'order_unreadable', issues: [{ path: 'cancelledAt' }] },
+    });
+  });
+
+  it('holds the order if it throws', async () => {
+    expect(await reading({ cancelled: broken })).toMatchObject({ cause: { code: 'order_mapper_threw' } });
+  });
+
+  it('does not cancel another order', async () => {
+    const another = { ...order, serviceOrderId: 'y' };
+    expect(await reading({ toCanonicalOrder: () => another })).toMatchObject({
+      cause: { code: 'order_unreadable', issues: [{ path: 'serviceOrderId' }] },
+    });
+  });
+
+  it('is asked of what `fetchOrder` returned too', async () => {
+    const module = { query: undefined, fetchOrder: async () => ({ state: 'Cancelled' }) };
+    expect(await reading(module)).toEqual(none);
+  });
+
+  describe('of an answer with errors', () => {
+    const failing = (path: unknown, data: object) => ({ data, errors: [{ message: 'no', ...(path ? { path } : {}) }] });
+
+    it('counts if it reads no field that the errors are about', async () => {
+      const twice = [
+        ['lines', 0, 'name'],
+        ['lines', 0, 'name', 'text'],
+        ['lines', 1],
+      ].map((path) => ({ path }));
+      const data = { state: 'Cancelled', lines: [{ name: null }, null] };
+      expect(await reading({}, { data, errors: twice })).toEqual(none);
+      const refusal = { path: ['name'], extensions: { code: 'FORBIDDEN' } };
+      const refused = { data: { state: 'Cancelled', name: null }, errors: [refusal] };
+      expect(await reading({}, refused)).toEqual(none);
+    });
+
+    it.each([
+      ['it reads a field that an error is about', ['active'], { active: null, id: 'x' }],
+      ['an error names no field', undefined, { active: false }],
+      ['an error names a field that has a value', ['active'], { active: false }],
+      ['there is no order', ['active'], { active: null }],
+    ])('does not count if %s', async (_what, path, data) => {
+      const cancelled = ({ active }: { active: boolean | null }) => (active ? null : { cancelledAt });
+      expect(await reading({ cancelled }, failing(path, data))).toMatchObject({ name: 'TryAgain' });
+    });
+
+    it('does not count if the status alone says that the platform fails', async () => {
+      const server = await serveHttp((_request, response) => sendJson(response, 500, { data: { state: 'Cancelled' } }));
+      servers.push(server);
+      const module = { query: '{ state }', cancelled: cancels, toCanonicalOrder: broken } as unknown as OrderModule;
+      expect(await refetching(server.url, module)()).toMatchObject({ name: 'TryAgain' });
+    });
+
+    it('does not make an order that is not cancelled readable', async () => {
+      const answer = failing(['notes'], { state: 'Placed', notes: null });
+      expect(await reading({ toCanonicalOrder: () => order }, answer)).toMatchObject({ name: 'TryAgain' });
+    });
+  });
+});
+
 describe('the service does not start with an order module', () => {
   const mapper = 'export function toCanonicalOrder() { return null }';
   it.each([
@@ -304,6 +435,11 @@ describe('the service does not start with an order module', () => {
       'whose headers are not a function',
       `${QUERY} ${mapper} export const headers = {}`,
       'a "headers" that is not a function',
+    ],
+    [
+      'whose cancelled is async',
+      `${QUERY} ${mapper} export async function cancelled() {}`,
+      'a "cancelled" that is async: make it synchronous',
     ],
     ['whose query is not GraphQL', `export const query = 'order of id'; ${mapper}`, 'is not a GraphQL document'],
     [

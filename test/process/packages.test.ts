@@ -20,18 +20,18 @@ type Published = { id: string; files: { path: string }[] };
 const EXPORTS: Record<string, string> = {
   'expediter-kit': `
     absentable ageCheck Allowance Authorisation BaseUrl baseUrl callPos callWithToken CancelAnswer CanonicalOrder
-    connectByCode Connection Credentials cutText DeliveredBy describeIssues discountsOf entryOf flattenModifiers
+    connectByCode Connection Credentials cutText DeliveredBy describeIssues discountsOf entryOf feesOf flattenModifiers
     FulfillmentType GiveUp Grant HttpUrl Id ItemMap joinName KitchenOrder kitchenReport KitchenReport limitRate minorDigits minutesIfAny Modifier NeedsOperator neverTaken
     NOT_TAKEN NotAuthentic oauthGrant oauthRevoke orderNote OrderRef parseJson pauseMinutes Poison PosAnswer PosContext PosRequest Provider quoteRefusal
-    readShape readState REASON_CODES ReasonCode reasonInWords refuseNameless requestedId routeOf Secret SHOWN splitName Status StatusEvent STATUSES takeOff
+    readShape readState REASON_CODES ReasonCode reasonInWords refuseNameless requestedId routeOf Secret SHOWN splitName Status StatusEvent STATUSES takeOff taxesOnTop
     idIfAny ifAny textIfAny timeIfAny toDecimal tooLate TryAgain tryAgainWith verifyHmac Webhook WebhookAuth`,
   'expediter-kit/contract': `
     deliverWebhook Delivery Estimate Fault HttpServer inMemoryCredentials jsonIn Kitchen providerContract ProviderFixtures
     readBody Rejection sampleOrder SampleOptions sendFault sendJson serveHttp SignedWebhook Simulator SimulatorOptions
     StartSimulator Ticket TicketField TicketLine TicketModifier`,
   'expediter-platform': `
-    CanonicalOrder ErrorCode FetchAnswer FetchContext FetchModule FulfillmentType joinName joinStreet LeftOut mapEnum mapLocation MappingCode MappingError
-    minorDigits minorUnits Modifier OrderError OrderInput OrderModule phoneInCountry PlatformError QueryModule readCanonicalOrder ReadOrder skip Skipped
+    CanonicalOrder Cancelled ErrorCode FetchAnswer FetchContext FetchModule fromHundredths FulfillmentType joinName joinStreet LeftOut mapEnum mapLocation MappingCode MappingError
+    minorDigits minorUnits Modifier OrderError OrderInput OrderModule phoneInCountry PlatformError QueryModule readCanonicalOrder ReadOrder roundTogether skip Skipped
     splitName splitStreet timeInZone timeSinceEpoch toDecimal toMinorUnits`,
   'expediter-follow': `follow Kind Options State Update`,
 };

@@ -542,6 +542,26 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'refresh-ends': [/ AND signalled_at .*/, ''], 'refresh-stays': [/>/, '<'] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'a signal during a refresh'),
   },
+  'a cancel of an order that cannot be read is for this order': {
+    edits: { 'cancel-of-this-order': [/ \|\| data\.serviceOrderId.*\)/, ')'] },
+    noticedBy: vitest('test/core/domain/read-canonical-order.test.ts', 'that names'),
+  },
+  'an answer with errors makes no order': {
+    edits: { 'partial-is-no-order': [/isPartial \?/, 'isPartial && false ?'] },
+    noticedBy: vitest('test/platform/order-module.test.ts', 'that is not cancelled readable'),
+  },
+  'nor is a null that an error explains taken for a value': {
+    edits: { 'null-of-an-error': REMOVED },
+    noticedBy: vitest('test/platform/order-module.test.ts', 'does not count if'),
+  },
+  'a cancel of an order that was never read is final': {
+    edits: { 'cancelled-stays-cancelled': [/.+/, ''] },
+    noticedBy: vitest('test/core/cancellations/cancel-an-emptied-order.test.ts', 'notified once'),
+  },
+  'operators see a refresh that was given up': {
+    edits: { 'given-up-is-seen': [/await .*/, 'await endRefresh(deps.pool, refresh);'] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'is then given up'),
+  },
   'a cancel and a change are decided under the lock of the order': {
     edits: { 'cancel-lock': [/ FOR UPDATE/, ''] },
     noticedBy: vitest('test/core/cancellations/lock-order.test.ts', 'waited for the lock'),

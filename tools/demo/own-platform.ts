@@ -50,7 +50,7 @@ export async function ownPlatform(
       throw new Error(`order ${orderId}: ${classifyError(error).problem}\n${check}`, { cause: error });
     });
     if (read === undefined) throw new Error(`your platform has no order ${orderId}`);
-    return typeof read === 'string' ? read : read.order;
+    return typeof read === 'string' ? read : (read.order ?? 'withdrawn');
   };
   const fetched = await Promise.allSettled(orders.map(fetch));
   const wrong = fetched.flatMap((each) => (each.status === 'rejected' ? [(each.reason as Error).message] : []));

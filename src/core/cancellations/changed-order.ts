@@ -92,6 +92,7 @@ const LEAVE = `
   WHERE p.service_order_id = $1 AND was.service_order_id = $1 AND p.location_id <> $2 AND num_nulls(p.finished_at) = 1`;
 
 type LockedOrder = {
+  locationId: string;
   ended: boolean;
   integration: string | null;
   state: PlacementState;
@@ -116,7 +117,7 @@ export async function lockOrder(client: ClientBase, serviceOrderId: string): Pro
   const { rows } = await client.query<LockedOrder>({
     name: 'lock-order',
     text: `
-      SELECT o.ended_at IS NOT NULL AS ended, o.integration, p.state, p.finished_at IS NOT NULL AS finished,
+      SELECT o.location_id AS "locationId", o.ended_at IS NOT NULL AS ended, o.integration, p.state, p.finished_at IS NOT NULL AS finished,
              EXISTS (SELECT FROM placement_attempts a
                      WHERE a.service_order_id = $1 AND a.ended_at IS NULL AND a.call = 'createOrder') AS sending,
              d.contents, c.state AS "cancelState", c.fails_with IS NOT NULL AS "isCalledOff", coalesce(c.lease_until > now(), false) AS cancelling

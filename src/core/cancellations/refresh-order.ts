@@ -3,8 +3,10 @@ import type { ClientBase, Pool } from 'pg';
 import { LEASE_S } from '../domain/placement.ts';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
-import type { ReadOrder } from '../domain/read-canonical-order.ts';
-import { describeError } from '../domain/classify-error.ts';
+import type { CancelOnly, ReadOrder } from '../domain/read-canonical-order.ts';
+import { classifyError } from '../domain/classify-error.ts';
+import { problemOf } from '../domain/explain-cause.ts';
+import type { Problem } from '../domain/placement-cause.ts';
 import { inTransaction, isDataError } from '../postgres/transactions.ts';
 import { RESTART } from '../transitions/placement-sql.ts';
 import { backOff } from '../placements/conclude-placement.ts';
@@ -65,30 +67,38 @@ export async function endRefresh(
         -- guard: refresh-ends
         DELETE FROM refreshes WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at = $3::timestamptz
       )
-      UPDATE refreshes SET lease_id = NULL, lease_until = NULL, failures = 0
+      UPDATE refreshes
+      SET lease_id = NULL, lease_until = NULL, failures = 0, failing_since = NULL, problem = NULL, cause = NULL
       -- guard: refresh-stays
       WHERE service_order_id = $1 AND lease_id = $2::uuid AND signalled_at > $3::timestamptz`,
     values: [serviceOrderId, leaseId, signalledAt],
   });
 }
 
-/** Retries a refresh after `delayMs`, or now if another signal arrived. @param failed true to count a failure */
-export async function postponeRefresh(
+/**
+ * Retries a refresh after `delayMs`, or now if another signal arrived.
+ * @param failures in a row, for the next back-off
+ * @param failure why it failed, which operators see until a refresh succeeds
+ * @returns true if it has begun to fail
+ */
+async function postponeRefresh(
   client: Pick<Pool, 'query'>,
   { serviceOrderId, leaseId, signalledAt }: Ours,
-  delayMs: number,
-  failed: boolean,
-): Promise<void> {
-  await client.query({
+  { delayMs, failures, failure }: { delayMs: number; failures: number; failure?: Problem },
+): Promise<boolean> {
+  const { rows } = await client.query<{ begins: boolean }>({
     name: 'postpone-refresh',
     text: `
       UPDATE refreshes
-      SET lease_id = NULL, lease_until = NULL, failures = CASE WHEN $5::boolean THEN failures + 1 ELSE failures END,
+      SET lease_id = NULL, lease_until = NULL, failures = $5::int, problem = left($6, 500), cause = $7::jsonb,
+          failing_since = CASE WHEN $6::text IS NOT NULL THEN coalesce(failing_since, now()) END,
           next_attempt_at = CASE WHEN signalled_at > $3::timestamptz THEN now()
                                  ELSE now() + make_interval(secs => $4::float8) END
-      WHERE service_order_id = $1 AND lease_id = $2::uuid`,
-    values: [serviceOrderId, leaseId, signalledAt, delayMs / 1_000, failed],
+      WHERE service_order_id = $1 AND lease_id = $2::uuid
+      RETURNING failing_since IS NOT DISTINCT FROM now() AS begins`,
+    values: [serviceOrderId, leaseId, signalledAt, delayMs / 1_000, failures, failure?.problem, failure?.cause],
   });
+  return rows[0]?.begins === true;
 }
 
 /** Time until the next refresh of an order whose first fetch is under way. */
@@ -98,6 +108,8 @@ const DEFER_MS = 20_000;
 const DEFER_MAX_MS = 1_800_000;
 /** Seconds for which an order may be unreadable or missing at the platform before its refresh is given up. */
 const PATIENCE_S = 600;
+/** Time until a refresh that was given up is tried once more. By then its order has usually ended. */
+const GIVEN_UP_MS = 86_400_000;
 
 /** Maximum of differences stored per order. Older ones are deleted: a platform's response may differ every time. */
 const CHANGES_STORED = 20;
@@ -111,7 +123,7 @@ export type RefreshDeps = {
   onDue: () => void;
 };
 
-type Found = Pick<Extract<Observed, { what: 'refresh' }>, 'outcome' | 'paths'>;
+type Found = Pick<Extract<Observed, { what: 'refresh' }>, 'outcome' | 'locationId' | 'paths'>;
 
 /** Fetches a known order again and applies the platform's response. */
 export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise<void> {
@@ -123,46 +135,61 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
     await endRefresh(pool, refresh);
     return rowCount === 1 ? deps.onDue() : undefined;
   }
-  if (refresh.to === 'wait') return postponeRefresh(pool, refresh, FIRST_FETCH_DELAY_MS, false);
+  if (refresh.to === 'wait') {
+    await postponeRefresh(pool, refresh, { delayMs: FIRST_FETCH_DELAY_MS, failures: refresh.failures });
+    return;
+  }
   try {
     const read = await refetchObserved(deps, serviceOrderId);
-    if (read === undefined) return await fail(deps, refresh, 'the platform has no such order');
+    if (read === undefined) return await fail(deps, refresh, problemOf({ code: 'order_missing' }));
     const found = await inTransaction(pool, (client) => applyResponse(client, refresh, read, deps.deadlineS));
-    observe({ what: 'refresh', serviceOrderId, locationId: read.order.locationId, ...found });
-    if (found.outcome === 'withdrawn') {
-      const about = { serviceOrderId, locationId: read.order.locationId, integration: null };
-      observe({ what: 'cancellation', outcome: 'withdrawn', ...about });
+    const { locationId } = found;
+    observe({ what: 'refresh', serviceOrderId, ...found });
+    if (found.outcome === 'withdrawn' && locationId !== undefined) {
+      observe({ what: 'cancellation', outcome: 'withdrawn', serviceOrderId, locationId, integration: null });
     }
     if (['cancelled', 'withdrawn', 'changed'].includes(found.outcome)) deps.onDue();
   } catch (error) {
     const isFinal = error instanceof GiveUp || (error instanceof NeedsOperator && !isRefusal(error));
-    if (isFinal || isDataError(error)) return fail(deps, refresh, describeError(error));
-    await postponeRefresh(pool, refresh, backOff(refresh, waitAfter(error)), true);
+    if (isDataError(error))
+      return fail(deps, refresh, problemOf({ code: 'refused_by_postgres', sqlstate: error.code ?? '' }));
+    if (isFinal) return fail(deps, refresh, classifyError(error));
+    await retry(deps, refresh, classifyError(error), waitAfter(error));
   }
 }
 
 /** Retries an unreadable or missing order for PATIENCE_S. The placement continues with the stored order. */
-async function fail(deps: RefreshDeps, refresh: Refresh, problem: string): Promise<void> {
-  if (refresh.age < PATIENCE_S) return postponeRefresh(deps.pool, refresh, backOff(refresh), true);
-  return giveUp(deps, refresh, problem);
+async function fail(deps: RefreshDeps, refresh: Refresh, failure: Problem): Promise<void> {
+  if (refresh.age < PATIENCE_S) return retry(deps, refresh, failure);
+  // The row stays, so that operators see the failure. A signal makes it due at once.
+  // guard: given-up-is-seen
+  await postponeRefresh(deps.pool, refresh, { delayMs: GIVEN_UP_MS, failures: 0, failure });
+  deps.observe({ what: 'refresh', outcome: 'given_up', serviceOrderId: refresh.serviceOrderId, ...failure });
 }
 
-async function giveUp({ pool, observe }: RefreshDeps, refresh: Refresh, problem: string): Promise<void> {
-  await endRefresh(pool, refresh);
-  observe({ what: 'refresh', outcome: 'given_up', serviceOrderId: refresh.serviceOrderId, problem });
+async function retry(deps: RefreshDeps, refresh: Refresh, failure: Problem, waitMs?: number): Promise<void> {
+  const [delayMs, failures] = [backOff(refresh, waitMs), refresh.failures + 1];
+  const begins = await postponeRefresh(deps.pool, refresh, { delayMs, failures, failure });
+  if (begins) deps.observe({ what: 'refresh', outcome: 'failing', serviceOrderId: refresh.serviceOrderId, ...failure });
 }
 
 /** Decides under the order's lock. Ends or delays the refresh in the same commit. */
 async function applyResponse(
   client: ClientBase,
   refresh: Refresh,
-  { order, leftOut }: ReadOrder,
+  read: ReadOrder | CancelOnly,
   deadlineS: number,
 ): Promise<Found> {
   const { serviceOrderId } = refresh;
+  const { cancelledAt, cancelReason } = read.order ?? read;
   const ended = async (outcome: Found['outcome'], changes: readonly OrderChange[] = []): Promise<Found> => {
     await endRefresh(client, refresh);
-    return { outcome, ...(changes.length > 0 && { paths: changes.map(({ path }) => path) }) };
+    const locationId = read.order?.locationId ?? known?.locationId;
+    return {
+      outcome,
+      ...(locationId !== undefined && { locationId }),
+      ...(changes.length > 0 && { paths: changes.map(({ path }) => path) }),
+    };
   };
   const known = await lockOrder(client, serviceOrderId);
   if (known === undefined || known.ended || known.contents === null) return ended('unchanged');
@@ -171,10 +198,10 @@ async function applyResponse(
   const isCancelling = cancelState !== null && cancelState !== 'refused';
   if (isCancelling && !known.isCalledOff) return ended('unchanged');
   // Request cancellation even if the POS refused an earlier request by an operator.
-  if (order.cancelledAt !== undefined && contents.cancelledAt === undefined) {
+  if (cancelledAt !== undefined && contents.cancelledAt === undefined) {
     await client.query(`UPDATE order_contents SET contents = contents || $2::jsonb WHERE service_order_id = $1`, [
       serviceOrderId,
-      { cancelledAt: order.cancelledAt, cancelReason: order.cancelReason },
+      { cancelledAt, cancelReason },
     ]);
     if (isCancelling) {
       // The request that is under way is the member's now.
@@ -188,7 +215,8 @@ async function applyResponse(
     await beginCancellation(client, serviceOrderId, { requestedBy: 'platform', notifies });
     return ended(notifies ? 'cancelled' : 'withdrawn');
   }
-  const changes = compareOrders(contents, order);
+  if (read.order === undefined) return ended('unchanged');
+  const changes = compareOrders(contents, read.order);
   if (known.finished) {
     return (await storeChanges(client, serviceOrderId, changes))
       ? ended('changed_after_sent', changes)
@@ -198,10 +226,11 @@ async function applyResponse(
   // If a request was sent, the stored order may not change, because a repeat must be identical to the request.
   // guard: sent-as-it-was
   if (mayHaveTicket(known)) {
-    await postponeRefresh(client, refresh, Math.min(Math.max(DEFER_MS, refresh.age * 1_000), DEFER_MAX_MS), false);
-    return { outcome: 'deferred' };
+    const delayMs = Math.min(Math.max(DEFER_MS, refresh.age * 1_000), DEFER_MAX_MS);
+    await postponeRefresh(client, refresh, { delayMs, failures: 0 });
+    return { outcome: 'deferred', locationId: read.order.locationId };
   }
-  await storeNewest(client, { order, leftOut }, deadlineS);
+  await storeNewest(client, read, deadlineS);
   return ended('changed', changes);
 }
 

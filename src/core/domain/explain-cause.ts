@@ -119,6 +119,11 @@ const CAUSES: Table = {
     inShort: 'skipped by the mapper',
     toDo: 'No action is needed, unless the order should be placed: correct the mapper, and retry the order.',
   },
+  order_cancelled: {
+    says: 'the platform has cancelled the order, and nothing else of it can be read',
+    inShort: 'cancelled on the platform',
+    toDo: 'No action is needed. If the order is in doubt, ask the restaurant whether it has the ticket, and let it cancel the ticket.',
+  },
   order_unreadable: {
     says: ({ issues }) => `the order cannot be read: ${issues.map(issueInWords).join('. ')}`,
     inShort: 'order not readable',

@@ -26,8 +26,9 @@ export const LiveMessage = z
       .string()
       .exactOptional()
       .describe(
-        'Missing in the `failed` of an order that could never be read from the platform. If the platform signals ' +
-          'that order again, the order starts again: the next messages have higher sequences and a `locationId`.',
+        'Missing in the `failed` or `cancelled` of an order that could never be read from the platform. If the ' +
+          'platform signals such a failed order again, it starts again: the next messages have higher sequences and a ' +
+          '`locationId`.',
       ),
     sequence: z
       .int()

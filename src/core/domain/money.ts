@@ -1,5 +1,5 @@
 import { flattenModifiers } from './flatten-modifiers.ts';
-import type { CanonicalOrder, Modifier, PARTS } from './order.ts';
+import type { CanonicalOrder, PARTS } from './order.ts';
 
 /**
  * Digits after the decimal point, for each currency that does not have two. The source is ISO 4217, list one, as of
@@ -28,11 +28,17 @@ export function toDecimal(minorUnits: number, currency: string): string {
   return `${minorUnits < 0 ? '-' : ''}${whole}${rest && `.${rest}`}`;
 }
 
+/** An item or a modifier, as far as its price needs. */
+export type Priced = {
+  quantity: number;
+  unitPrice?: number | undefined;
+  modifiers?: readonly Priced[] | undefined;
+};
+
 /** Adds up the items with their modifiers, in minor units. An item without a price is free. */
-export function sumItems(items: CanonicalOrder['items']): number {
+export function sumItems(items: readonly Priced[]): number {
   // An item is the parent of its modifiers, so each line comes with its quantity in the order.
-  const lines = flattenModifiers<CanonicalOrder['items'][number] | Modifier>(items);
-  return lines.reduce((sum, { unitPrice = 0, quantity }) => sum + unitPrice * quantity, 0);
+  return flattenModifiers(items).reduce((sum, { unitPrice = 0, quantity }) => sum + unitPrice * quantity, 0);
 }
 
 type Parts = (typeof PARTS)[number];

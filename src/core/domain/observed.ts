@@ -330,7 +330,10 @@ export const CANCELLATION_OUTCOMES = [
   'by_phone',
 ] as const;
 
-/** A known order was refreshed. deferred: it changed while in doubt. given_up: it was unreadable for too long. */
+/**
+ * A known order was refreshed. deferred: it changed while in doubt. failing: it could not be fetched or read for the first
+ * time in a row. given_up: it was unreadable for too long.
+ */
 export type RefreshObserved = {
   what: 'refresh';
   outcome: (typeof REFRESH_OUTCOMES)[number];
@@ -339,6 +342,7 @@ export type RefreshObserved = {
   /** The changed fields, never their values. */
   paths?: readonly string[];
   problem?: string;
+  cause?: PlacementCause;
 };
 
 export const REFRESH_OUTCOMES = [
@@ -348,6 +352,7 @@ export const REFRESH_OUTCOMES = [
   'changed',
   'changed_after_sent',
   'deferred',
+  'failing',
   'given_up',
 ] as const;
 

@@ -7,6 +7,13 @@ type Mapper = {
   /** The request's headers, if the platform does not take `ORDER_API_TOKEN` as a bearer token. */
   headers?(token: string | undefined): Record<string, string>;
   /**
+   * Says that the platform has cancelled the order. A platform may empty an order that it cancels, so nothing else of it
+   * must be readable: an error of `toCanonicalOrder` then does not matter. If GraphQL answers with errors about some
+   * fields, this function counts if it reads none of them.
+   * @returns null if the order is not cancelled
+   */
+  cancelled?(data: unknown): Cancelled | null;
+  /**
    * Makes an order from GraphQL's `data`, or from what `fetchOrder` returned. It is called only if a field has a value,
    * because otherwise there is no such order. If it throws, the order is held.
    * @returns null if the platform has no such order, or `skip(reason)` if the order is not for us
@@ -84,6 +91,9 @@ export class OrderError extends Error {
     return error instanceof Error && error.name === 'OrderError';
   }
 }
+
+/** When the platform cancelled an order, in RFC 3339 with an offset, and why, fit for the restaurant. This is final. */
+export type Cancelled = { cancelledAt: string; cancelReason?: Maybe<string> };
 
 /** What `skip` returns. Code may compare the reason with the reasons of its mapper, so it is one word. */
 export type Skipped = { skipped: string };
@@ -176,7 +186,7 @@ export type OrderInput = {
     total: number;
     /** ISO 4217, such as EUR. */
     currency: string;
-    /** Whether the subtotal and all prices include the tax. If it is missing, `taxIsOnTop` infers it from the sums. */
+    /** Whether the subtotal and all prices include the tax. If it is missing, the sums tell, if they can. */
     pricesIncludeTax?: Maybe<boolean>;
   };
   /** The parts of `money.discount`, for the ticket. They add up to it. */

@@ -40,6 +40,8 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('order_id_invalid'), httpStatus: HttpStatus }),
   /** The mapper called `skip`. `reason` is left out if it is more than one word. */
   z.object({ code: z.literal('order_skipped'), reason: CauseText.optional() }),
+  /** The platform has cancelled it, and nothing else of it could be read. */
+  z.object({ code: z.literal('order_cancelled') }),
   z.object({ code: z.literal('order_unreadable'), issues: z.array(ShapeIssue) }),
   z.object({ code: z.literal('refused_by_postgres'), sqlstate: CauseText }),
   z.object({ code: z.literal('order_ended') }),

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { isObject } from './json-text.ts';
 import { toCauseText } from './cause-text.ts';
 import { NeedsOperator } from './errors.ts';
@@ -8,6 +9,12 @@ import { shapeIssues, type ShapeIssue } from './shape-issues.ts';
 import { toE164 } from './to-e164.ts';
 
 export type ReadOrder = { order: CanonicalOrder; leftOut: readonly LeftOut[] };
+
+/** A cancelled order that cannot be read. Nothing else of it is needed. `skipped`: the mapper says that it is not for us. */
+const CancelOnly = CanonicalOrder.pick({ serviceOrderId: true, cancelledAt: true })
+  .required()
+  .extend({ cancelReason: CanonicalOrder.shape.cancelReason.catch(undefined), skipped: z.string().optional() });
+export type CancelOnly = { order?: undefined } & z.infer<typeof CancelOnly>;
 
 /** The most left-out fields listed for one order, which may have thousands of lines with the same mistake. */
 const LEFT_OUT_MAX = 20;
@@ -63,6 +70,24 @@ export function readCanonicalOrder(
     }
     const required = parsed.error.issues.filter((issue) => !fix(given, issue, leaveOut));
     if (required.length > 0) throw unreadable(shapeIssues({ issues: required }));
+  }
+}
+
+/**
+ * Reads an order, or if that is not possible, its cancel: a platform may empty an order that it cancels.
+ * @throws NeedsOperator if the order cannot be read, unless it is the requested one and has a valid `cancelledAt`
+ */
+export function readOrderOrCancel(
+  value: unknown,
+  about: { serviceOrderId: string; country?: string | undefined },
+): ReadOrder | CancelOnly {
+  try {
+    return readCanonicalOrder(value, about);
+  } catch (error) {
+    const { data } = CancelOnly.safeParse(withoutNulls(value));
+    // guard: cancel-of-this-order
+    if (data === undefined || data.serviceOrderId !== about.serviceOrderId) throw error;
+    return data;
   }
 }
 

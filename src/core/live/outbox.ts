@@ -23,6 +23,9 @@ export const CANCELLATION_TOLD = `CASE WHEN o.cancellation IS NOT NULL AND (
     SELECT c.fails_with FROM cancellations c WHERE c.service_order_id = o.service_order_id) IS NULL
   THEN o.cancellation END`;
 
+/** SQL of whether a placement `p` ended because the platform had cancelled its order, before it was ever read. */
+export const CANCELLED_UNREAD = `(p.state = 'withdrawn' AND p.cause ->> 'code' IS NOT DISTINCT FROM 'order_cancelled')`;
+
 const MEMBER: ReasonCode = 'member_cancelled';
 const RESTAURANT: ReasonCode = 'restaurant_cancelled';
 const OTHER: ReasonCode = 'other';

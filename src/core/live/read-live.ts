@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
-import { RANK_FAILED, RANK_PLACED } from '../domain/lifecycle.ts';
+import { RANK_CANCELLED, RANK_FAILED, RANK_PLACED } from '../domain/lifecycle.ts';
 import { toLiveMessage, type LiveMessage, type LiveRow } from '../domain/live-message.ts';
 import type { StateRow } from '../domain/member-message.ts';
 import { jsonObject } from '../postgres/sql-rows.ts';
-import { CANCELLATION_TOLD, LIVE_ROW, ofEvent, reasonCodeAt, NOTIFIED_ESTIMATES } from './outbox.ts';
+import { CANCELLATION_TOLD, CANCELLED_UNREAD, LIVE_ROW, ofEvent, reasonCodeAt, NOTIFIED_ESTIMATES } from './outbox.ts';
 
 /** An order's messages after a given one, its state, and whether it has ended. */
 export type ReadLive = { messages: LiveMessage[]; state: StateRow; ended: boolean };
@@ -64,7 +64,8 @@ const IS_READ = 'o.service_order_id IS NOT NULL';
 /** SQL of the time when an order's last message was applied, if `table` has that message. */
 const appliedIn = (table: string): string =>
   `(SELECT applied_at FROM ${table} WHERE service_order_id = requested.id AND sequence = coalesce(o.sequence, p.last_notified_sequence))`;
-const RANK = `coalesce(o.rank, CASE WHEN p.state = 'failed' THEN ${RANK_FAILED} ELSE ${RANK_PLACED} END)`;
+const RANK = `coalesce(o.rank, CASE WHEN p.state = 'failed' THEN ${RANK_FAILED}
+  WHEN ${CANCELLED_UNREAD} THEN ${RANK_CANCELLED} ELSE ${RANK_PLACED} END)`;
 /** SQL of a column of the event that ended an order. Only for orders that were never read from the platform. */
 const ofUnread = (column: string): string =>
   `CASE WHEN p.finished_at IS NOT NULL THEN ${ofEvent(column, 'requested.id', 'p.last_notified_sequence')} END`;

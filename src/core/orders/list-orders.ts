@@ -6,6 +6,7 @@ import {
   FulfillmentType,
   LIFECYCLE,
   MemberState,
+  RANK_CANCELLED,
   RANK_FAILED,
   Status,
   memberStateAt,
@@ -16,7 +17,7 @@ import { StoredLeftOuts } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
-import { ofEvent, reasonCodeAt } from '../live/outbox.ts';
+import { CANCELLED_UNREAD, ofEvent, reasonCodeAt } from '../live/outbox.ts';
 import { jsonObject, type SqlOf } from '../postgres/sql-rows.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
 import { ENDED_AT, NEEDS_OPERATOR } from './needs-operator.ts';
@@ -54,6 +55,7 @@ export const EXAMPLE_ORDER = {
   cancellation: null,
   reasonCode: null,
   leftOut: [],
+  refreshFailure: null,
   providerOrderId: null,
   signalledAt: '2027-01-31T18:00:00.123456+00:00',
   nextAttemptAt: null,
@@ -61,6 +63,21 @@ export const EXAMPLE_ORDER = {
   updatedAt: '2027-01-31T18:00:00.223456+00:00',
   endedAt: null,
 };
+
+/** Why the last fetch of a known order failed. */
+export const RefreshFailure = z
+  .object({
+    since: Instant,
+    problem: z.string().nullable(),
+    cause: StoredPlacementCause.nullable(),
+    nextAttemptAt: Instant,
+  })
+  .nullable()
+  .meta({
+    description:
+      'Why a signalled change or cancel of the order cannot be fetched from the platform, and since when. Null if the ' +
+      'last fetch succeeded.',
+  });
 
 /** One order of a list, without its member and its items. */
 export const ListedOrder = z
@@ -91,6 +108,7 @@ export const ListedOrder = z
       .meta({ description: "The member's last notification about a cancellation; null for none or if cancelled." }),
     reasonCode: RecordedReasonCode.nullable().meta({ description: 'Code for why the order failed or was cancelled.' }),
     leftOut: StoredLeftOuts,
+    refreshFailure: RefreshFailure,
     providerOrderId: z.string().nullable().meta({ description: "The ticket's id at the POS." }),
     signalledAt: Instant,
     nextAttemptAt: Instant.nullable().meta({ description: 'Null if there is no further automatic attempt.' }),
@@ -109,8 +127,9 @@ const SCAN = 2_000;
 
 type Row = Ranked<ListedOrder>;
 
-/** SQL of the rank that the member was last notified of; NULL for none. An order never read can only have failed. */
-const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN ${RANK_FAILED} END)`;
+/** SQL of the rank that the member was last notified of; NULL for none. An order never read has failed or is cancelled. */
+const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN
+  CASE WHEN ${CANCELLED_UNREAD} THEN ${RANK_CANCELLED} ELSE ${RANK_FAILED} END END)`;
 
 /** SQL of the same code as in the live message. An order never read has it only in its event. */
 const REASON_CODE = reasonCodeAt(
@@ -121,6 +140,11 @@ const REASON_CODE = reasonCodeAt(
 /** SQL of when a placement or a cancellation `of` is tried next. NULL if there is no further automatic attempt. */
 export const nextAttemptAt = (of: string): string =>
   `CASE WHEN ${of}.finished_at IS NULL THEN nullif(${of}.next_attempt_at, 'infinity') END`;
+
+/** SQL of the `RefreshFailure` of an order `o`. An order that has ended is not fetched any more. */
+export const REFRESH_FAILURE = `CASE WHEN o.ended_at IS NULL THEN (
+  SELECT ${jsonObject({ since: 'r.failing_since', problem: 'r.problem', cause: 'r.cause', nextAttemptAt: 'r.next_attempt_at' })}
+  FROM refreshes r WHERE r.service_order_id = o.service_order_id AND r.failing_since IS NOT NULL) END`;
 
 /** SQL of the fields of an order in any list, from `placements p` and `orders o`. */
 export const ORDER_FIELDS = {
@@ -136,6 +160,7 @@ export const ORDER_FIELDS = {
   rank: NOTIFIED_RANK,
   cancellation: 'o.cancellation',
   leftOut: `coalesce(o.left_out, '[]')`,
+  refreshFailure: REFRESH_FAILURE,
   providerOrderId: 'coalesce(o.provider_order_id, p.provider_order_id)',
   signalledAt: 'p.signalled_at',
   nextAttemptAt: nextAttemptAt('p'),
@@ -216,6 +241,8 @@ async function readPastPage(pool: Pool, filter: OrderFilter, after: Signal | und
     `SELECT ${SIGNAL}, packed FROM (${candidates}) AS p
      WHERE $7::int4multirange IS NULL
         OR coalesce(rank, CASE WHEN last_notified_sequence > 0 THEN ${RANK_FAILED} END)::int <@ $7
+        -- Its cause is packed.
+        OR rank IS NULL AND last_notified_sequence > 0 AND state = 'withdrawn'
      LIMIT $8::int`,
     [...values, ranksOf(filter.status), limit],
   );

@@ -9,6 +9,7 @@ export const HAPPENINGS = [
   'action',
   'fetched',
   'changed',
+  'refresh failed',
   'cancel requested',
   'call began',
   'call ended',
@@ -46,6 +47,7 @@ export const OrderStory = ShownOrder.extend({
 
 export function orderTimeline(shown: ShownOrder): Happening[] {
   const { placement, order, cancellation, changes, attempts, history, webhooks, live, actions, notes, notices } = shown;
+  const { since, ...failure } = shown.refreshFailure ?? {};
   const happened = (at: string | null | undefined, what: Happening['what'], details: object = {}): Happening[] =>
     at === null || at === undefined ? [] : [{ at, what, details: { ...details } }];
   // The result of a call is stored with a slightly earlier time than the call's end. The timeline moves the end back to
@@ -67,6 +69,7 @@ export function orderTimeline(shown: ShownOrder): Happening[] {
       leftOut: order?.leftOut,
     }),
     ...changes.flatMap(({ seenAt, paths }) => happened(seenAt, 'changed', { paths })),
+    ...happened(since, 'refresh failed', failure),
     ...happened(cancellation?.requestedAt, 'cancel requested', { requestedBy: cancellation?.requestedBy }),
     ...attempts.flatMap(({ startedAt, endedAt, attempt, call, extraMinutes, ...answer }) => [
       ...happened(startedAt, 'call began', { attempt, call, ...(extraMinutes !== null && { extraMinutes }) }),

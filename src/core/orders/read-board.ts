@@ -159,13 +159,18 @@ const READ_BOARD = `
     -- Whether only a person can cancel an order is in this row alone.
     SELECT c.service_order_id FROM cancellations c WHERE c.finished_at IS NULL AND ${isFresh('c')}
     UNION
+    SELECT r.service_order_id FROM refreshes r WHERE r.failing_since IS NOT NULL AND ${isFresh('r')}
+    UNION
     SELECT unnest($3::text[])
   )
   SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, to_json(now()) #>> '{}' AS at, each.*
   FROM (SELECT) AS once
   LEFT JOIN LATERAL (
     SELECT ${jsonObject(FIELDS)} AS "order",
-           o.ended_at IS NOT NULL AND p.finished_at IS NULL OR o.erased_at IS NOT NULL AND o.ended_at IS NULL AS hidden
+           o.ended_at IS NOT NULL AND p.finished_at IS NULL OR o.erased_at IS NOT NULL AND o.ended_at IS NULL
+             -- The row of a refresh that succeeds is deleted.
+             OR EXISTS (SELECT FROM refreshes r WHERE r.service_order_id = found.service_order_id
+                                                  AND r.failing_since IS NOT NULL) AS hidden
     FROM (SELECT * FROM changed
           WHERE $1::xid8 IS NULL OR pg_snapshot_xmax(pg_current_snapshot()) > $1::xid8) AS found
     CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = found.service_order_id OFFSET 0) AS p

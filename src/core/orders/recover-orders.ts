@@ -98,14 +98,15 @@ function reachedBy({ locationId, status, memberState }: LiveMessage): number {
 
 /**
  * The row to record of an order that is unknown here. An order that had ended stays ended. One that had failed before it
- * was read was never sent, so a signal may begin it again, unless a later signal has done so already. Any other may have
- * been sent.
+ * was read was never sent, so a signal may begin it again, unless a later signal has done so already. One that was
+ * cancelled before it was read stays cancelled. Any other may have been sent.
  */
 function recordOf({ serviceOrderId, knownAt, signalledAt, last, highest: sequence = 0, ticket }: LostOrder): object {
   const { status = null, locationId, appliedAt = '', reason, fulfillment = 'pickup', callOutCode = '' } = last ?? {};
   const order = { serviceOrderId, knownAt, sequence, problem: reason };
   if (status === null || rankOf(status) < RANK_END) return { ...order, locationId, state: 'in_doubt' };
   if (locationId === undefined) {
+    if (status === 'cancelled') return { ...order, state: 'withdrawn' };
     const isBegunAgain = signalledAt !== undefined && signalledAt > new Date(appliedAt);
     return { ...order, state: isBegunAgain ? 'in_doubt' : 'failed' };
   }
@@ -202,7 +203,9 @@ const RECORD_FORGOTTEN = `
                             request_ended_at, doubt_since, finished_at, last_notified_sequence)
     -- guard: forgotten-in-doubt
     SELECT service_order_id, "locationId", state, CASE WHEN state = 'in_doubt' THEN $3 ELSE problem END,
-           CASE WHEN state = 'in_doubt' THEN $4::jsonb END, "knownAt",
+           CASE state WHEN 'in_doubt' THEN $4::jsonb
+                      WHEN 'withdrawn' THEN CASE WHEN "locationId" IS NULL THEN '{"code": "order_cancelled"}'::jsonb END END,
+           "knownAt",
            CASE WHEN state = 'in_doubt' THEN now() ELSE "knownAt" END + make_interval(secs => $2::int), now(),
            CASE WHEN state = 'in_doubt' THEN now() END, CASE WHEN state <> 'in_doubt' THEN coalesce("endedAt", now()) END,
            CASE WHEN state = 'in_doubt' OR "locationId" IS NULL THEN sequence ELSE 0 END
@@ -230,7 +233,7 @@ const RECORD_FORGOTTEN = `
         location_id = coalesce(location_id, n."locationId")
     FROM named n
     WHERE p.service_order_id = n.service_order_id AND n.state = 'in_doubt' AND p.state IN ('failed', 'withdrawn')
-      AND p.cause ->> 'code' IS DISTINCT FROM 'order_ended' AND p.finished_at < $5::timestamptz
+      AND coalesce(p.cause ->> 'code', '') NOT IN ('order_ended', 'order_cancelled') AND p.finished_at < $5::timestamptz
       AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = n.service_order_id)
     RETURNING 1
   ), located AS (

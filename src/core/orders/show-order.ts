@@ -19,7 +19,7 @@ import { ListedWebhook } from '../replay/list-webhooks.ts';
 import { Care, careOf } from '../cases/cases.ts';
 import { RecordedAction, readActionsAbout } from '../operators/read-audit.ts';
 import { NEEDS } from './needs-person.ts';
-import { ListedOrder, nextAttemptAt as nextOf } from './list-orders.ts';
+import { ListedOrder, nextAttemptAt as nextOf, REFRESH_FAILURE, RefreshFailure } from './list-orders.ts';
 import { CHANGED_PATHS } from './read-contents.ts';
 
 /** Maximum of dropped webhooks that are counted. */
@@ -109,6 +109,7 @@ export const ShownOrder = z.object({
     })
     .nullable()
     .meta({ description: 'Null unless a cancellation was requested.' }),
+  refreshFailure: RefreshFailure,
   changes: z.array(z.object({ seenAt: Instant, paths: z.array(z.string()) })).meta({
     description:
       'Fields that differ between the platform and the ticket, after each change. Empty `paths`: nothing differs any more.',
@@ -236,6 +237,7 @@ const SHOWN = `SELECT
             underWay: UNDER_WAY,
             nextAttemptAt: nextOf('c'),
           })} FROM cancellations c WHERE service_order_id = $1) AS c) AS cancellation,
+       (SELECT ${REFRESH_FAILURE} FROM orders o WHERE o.service_order_id = $1) AS "refreshFailure",
        (SELECT coalesce(json_agg(c ORDER BY c."seenAt"), '[]') FROM (
           SELECT ${fieldsOf(FIELDS.changes.element, { paths: CHANGED_PATHS })}
           FROM order_changes WHERE service_order_id = $1) AS c) AS changes,

@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import { wordOf } from '../domain/member-text.ts';
-import type { OrderInput, OrderModule } from '../domain/order-module.ts';
+import { isObject } from '../domain/json-text.ts';
+import type { Cancelled, OrderInput, OrderModule } from '../domain/order-module.ts';
 import { describeCause } from '../domain/explain-cause.ts';
 
 /** The folders of our functions that mappers call. Source maps put these paths into a bundle's stack traces too. */
@@ -41,15 +42,38 @@ export function misuse(code: string, says: string): NeedsOperator {
 }
 
 /**
- * Maps GraphQL's `data`, or what `fetchOrder` returned. @returns null if the platform has no such order
+ * Maps GraphQL's `data`, or what `fetchOrder` returned. Of an order that `cancelled` names, only what can be mapped.
+ * @returns null if the platform has no such order
  * @throws GiveUp with the cause `order_skipped` if the mapper called `skip`; NeedsOperator if it threw
  */
-export function mapOrder(module: Pick<OrderModule, 'toCanonicalOrder'>, data: unknown): OrderInput | null {
+export function mapOrder(
+  module: Pick<OrderModule, 'cancelled' | 'toCanonicalOrder'>,
+  data: unknown,
+  serviceOrderId: string,
+): OrderInput | CancelledInput | null {
+  const cancelled = askMapper(() => module.cancelled?.(data)) ?? null;
+  if (cancelled !== null) {
+    // Anything else than an object with a time is refused by name when the order is read.
+    const { cancelledAt, cancelReason = null } = (isObject(cancelled) ? cancelled : {}) as Partial<Cancelled>;
+    return { ...mappedIfAny(module, data, serviceOrderId), cancelledAt: cancelledAt ?? '', cancelReason };
+  }
   const mapped = askMapper(() => module.toCanonicalOrder(data));
   // An order that happens to have a field with this name is no answer of `skip`.
   if (!isSkipped(mapped)) return mapped;
   const cause = { code: 'order_skipped', reason: wordOf(mapped.skipped) } as const;
   throw new GiveUp(describeCause(cause), { reason: 'the order is not for us', cause });
+}
+
+/** A cancelled order, of which any other field may be missing or wrong. `skipped` is the word of a mapper that skips it. */
+export type CancelledInput = Cancelled & { serviceOrderId: string; skipped?: string };
+
+function mappedIfAny(module: Pick<OrderModule, 'toCanonicalOrder'>, data: unknown, serviceOrderId: string) {
+  try {
+    const mapped = module.toCanonicalOrder(data);
+    return isSkipped(mapped) || !isObject(mapped) ? { serviceOrderId, ...mapped } : mapped;
+  } catch {
+    return { serviceOrderId };
+  }
 }
 
 function isSkipped(mapped: unknown): mapped is { skipped: string } {

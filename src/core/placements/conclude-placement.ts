@@ -123,7 +123,7 @@ export type Decision =
   | ({ do: 'call off'; requestEnded?: boolean; end?: AttemptEnd } & FailsWith & Problem)
   /** The order is to be cancelled, and the POS certainly has no ticket. */
   | { do: 'withdraw' }
-  /** The mapper says that the order is not for us. The member is not notified. */
+  /** Never read: the mapper says that the order is not for us, or the platform has cancelled it. */
   | ({ do: 'skip' } & Problem)
   /** The placement returns to its queue and is due now. Another worker claims it. */
   | ({ do: 'release' } & Partial<Problem>);
@@ -189,7 +189,7 @@ export async function concludePlacement(deps: PlacementDeps, job: PlacementJob, 
       if (await retryWrite(() => skipPlacement(deps.pool, job, decision))) {
         observePlacement(deps, job, 'withdrawn', decision);
       }
-      return;
+      return deps.onLive();
     case 'hold': {
       const state = job.doubt === undefined ? 'held' : 'in_doubt';
       // Report the problem once, and not again at every retry.

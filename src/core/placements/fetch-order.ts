@@ -13,7 +13,7 @@ import {
   type QueryModule,
 } from '../domain/order-module.ts';
 import { AnswerTooLarge, boundedFetch, describeFailure } from '../egress/bounded-fetch.ts';
-import { askMapper, mapOrder, misuse } from './ask-mapper.ts';
+import { askMapper, mapOrder, misuse, type CancelledInput } from './ask-mapper.ts';
 import {
   answerJudge,
   askPlatform,
@@ -24,10 +24,15 @@ import {
 } from './ask-platform.ts';
 
 /** @returns the order as the module maps it, or null if the platform does not have it (yet) */
-type FetchOrder = (serviceOrderId: string) => Promise<OrderInput | null>;
+type FetchOrder = (serviceOrderId: string) => Promise<OrderInput | CancelledInput | null>;
 
-/** What the module's `toCanonicalOrder` gets. `failure` is the first error of `context.fetch`, if the module caught it. */
-type FetchData = (serviceOrderId: string) => Promise<{ data?: unknown; failure?: Failure | undefined }>;
+/**
+ * What the module's `toCanonicalOrder` gets. `failure` is the first error of `context.fetch`, if the module caught it, or
+ * what the errors of a GraphQL answer mean. Such an answer is partial: only the module's `cancelled` gets it.
+ */
+type FetchData = (
+  serviceOrderId: string,
+) => Promise<{ data?: unknown; failure?: Failure | undefined; isPartial?: boolean }>;
 
 type Failure = NeedsOperator | GiveUp | TryAgain;
 
@@ -65,9 +70,11 @@ export function orderFetcher({ module, ...about }: About<OrderModule>): FetchOrd
   const fetchData =
     module.fetchOrder === undefined ? dataQuerier({ ...about, module }) : dataFetcher({ ...about, module });
   return async (serviceOrderId) => {
-    const { data, failure } = await fetchData(serviceOrderId);
+    const { data, failure, isPartial = false } = await fetchData(serviceOrderId);
+    // guard: partial-is-no-order
+    const mapper = isPartial ? { ...module, toCanonicalOrder: () => null } : module;
     try {
-      const order = hasValue(data) ? mapOrder(module, data) : null;
+      const order = isPartial || hasValue(data) ? mapOrder(mapper, data, serviceOrderId) : null;
       if (order !== null || failure === undefined) return order;
     } catch (error) {
       if (failure === undefined) throw error;
@@ -92,8 +99,35 @@ function dataQuerier({ url, token, module, warn, onErrors }: About<QueryModule>)
     if (errors.length > 0) onErrors?.(errors);
     if (judgement === 'answered') return { data: answer.data };
     if (judgement === 'missing') return {};
-    throw failureOf(judgement, answer, 'GraphQL');
+    const failure = failureOf(judgement, answer, 'GraphQL');
+    const data = module.cancelled && withGaps(answer);
+    if (data === undefined) throw failure;
+    return { data, failure, isPartial: true };
   };
+}
+
+/**
+ * Makes each field throw that an error of the answer is about, so that a module cannot take its null for a value.
+ * @returns the data, or undefined if there is no order or an error does not name its field
+ */
+function withGaps({ data, errors }: PlatformAnswer): unknown {
+  const makeGap = (parent: unknown, [key, ...rest]: readonly unknown[]): boolean => {
+    if (!isObject(parent) || (typeof key !== 'string' && typeof key !== 'number')) return false;
+    const { value, get } = Object.getOwnPropertyDescriptor(parent, key) ?? {};
+    if (get !== undefined) return true;
+    if (value !== null) return makeGap(value, rest);
+    // guard: null-of-an-error
+    Object.defineProperty(parent, key, { get: unanswered });
+    return true;
+  };
+  const paths = errors.map((error) => (isObject(error) ? error['path'] : undefined));
+  return hasValue(data) && paths.length > 0 && paths.every((path) => Array.isArray(path) && makeGap(data, path))
+    ? data
+    : undefined;
+}
+
+function unanswered(): never {
+  throw new TypeError('the platform did not answer this field');
 }
 
 /** What a module's `fetchOrder` starts runs in this context. */

@@ -3,14 +3,14 @@ import type { Log } from '../domain/log.ts';
 import type { Observe } from '../domain/observed.ts';
 import type { Claim } from '../domain/placement.ts';
 import type { Credentials } from '../domain/provider.ts';
-import type { ReadOrder } from '../domain/read-canonical-order.ts';
+import type { CancelOnly, ReadOrder } from '../domain/read-canonical-order.ts';
 import type { PosId } from '../domain/webhook.ts';
 import type { Location, DecryptSettings } from '../locations/locations.ts';
 import type { Now } from '../postgres/database-clock.ts';
 import type { CircuitBreaker } from './circuit-breaker.ts';
 
 /** Fetches the current order from the platform. Returns undefined if the platform does not have the order (yet). */
-export type RefetchOrder = (serviceOrderId: string) => Promise<ReadOrder | undefined>;
+export type RefetchOrder = (serviceOrderId: string) => Promise<ReadOrder | CancelOnly | undefined>;
 
 export type PlacementDeps = {
   pool: Pool;

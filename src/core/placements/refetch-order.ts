@@ -1,10 +1,11 @@
 import type { Pool } from 'pg';
 import type { OrderModule } from '../domain/order-module.ts';
-import { readCanonicalOrder, type ReadOrder } from '../domain/read-canonical-order.ts';
+import { readOrderOrCancel, type CancelOnly, type ReadOrder } from '../domain/read-canonical-order.ts';
 import { orderFetcher } from './fetch-order.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { problemOf } from '../domain/explain-cause.ts';
+import { wordOf } from '../domain/member-text.ts';
 import type { PlacementCode } from '../domain/placement-cause.ts';
 import type { Observe, Observed } from '../domain/observed.ts';
 import type { Claim } from '../domain/placement.ts';
@@ -32,10 +33,10 @@ export function orderRefetcher(about: {
   return async (serviceOrderId) => {
     const order = await fetchOrder(serviceOrderId);
     if (order === null) return undefined;
-    const read = readCanonicalOrder(order, { serviceOrderId });
-    if (!read.leftOut.some(({ code }) => code === 'phone_unusable')) return read;
+    const read = readOrderOrCancel(order, { serviceOrderId });
+    if (read.order === undefined || !read.leftOut.some(({ code }) => code === 'phone_unusable')) return read;
     const country = await about.countryOf(read.order.locationId);
-    return country === null ? read : readCanonicalOrder(order, { serviceOrderId, country });
+    return country === null ? read : readOrderOrCancel(order, { serviceOrderId, country });
   };
 }
 
@@ -97,7 +98,7 @@ function isSkip(error: unknown): boolean {
 export async function refetchObserved(
   { refetch, observe }: { refetch: RefetchOrder; observe: Observe },
   serviceOrderId: string,
-): Promise<ReadOrder | undefined> {
+): Promise<ReadOrder | CancelOnly | undefined> {
   const began = performance.now();
   const report = (outcome: Extract<Observed, { what: 'refetch' }>['outcome']): void =>
     observe({ what: 'refetch', serviceOrderId, outcome, milliseconds: performance.now() - began });
@@ -135,6 +136,8 @@ export async function recordMissing(
   return rows[0]?.seconds;
 }
 
+const CANCELLED = { code: 'order_cancelled' } as const;
+
 /** Fetches the order from the platform. If the order was fetched before, reads our stored copy instead. */
 export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise<ActiveOrder | Decision> {
   // The placement's location is stored in the same commit as the order, so without a location there is no order.
@@ -152,7 +155,7 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
   }
   if (job.late && job.doubt === undefined) return failLate(job);
   const sinceAsked = stopwatch();
-  let read: ReadOrder | undefined;
+  let read: ReadOrder | CancelOnly | undefined;
   try {
     read = await refetchObserved(deps, job.serviceOrderId);
   } catch (error) {
@@ -167,12 +170,18 @@ export async function fetchOnce(deps: PlacementDeps, job: PlacementJob): Promise
       ? { do: 'fail', reason: REJECTED, ...problemOf({ code: 'order_missing' }) }
       : { do: 'try later', ...problemOf({ code: 'order_missing_yet' }) };
   }
+  if (read.order === undefined) {
+    const { skipped } = read;
+    const isForUs = skipped === undefined;
+    return { do: 'skip', ...problemOf(isForUs ? CANCELLED : { code: 'order_skipped', reason: wordOf(skipped) }) };
+  }
   const { leftOut } = read;
   let recorded: ActiveOrder | undefined;
   try {
     recorded = await recordOrder(deps.pool, job, read, deps.deadlineS);
   } catch (error) {
     if (!isDataError(error)) throw error;
+    if (read.order.cancelledAt !== undefined) return { do: 'skip', ...problemOf(CANCELLED) };
     const cause = { code: 'refused_by_postgres', sqlstate: error.code ?? '' } as const;
     return { do: 'hold', ...problemOf(cause) };
   }

@@ -207,17 +207,32 @@ export async function failPlacement(
   return rowCount === 1;
 }
 
-/** Ends a placement as withdrawn without notifying the member. The order was never read, so there is no other row. */
+/**
+ * Ends a placement as withdrawn. The order was never read, so there is no other row. Notifies the member if the platform
+ * has cancelled the order, but not if it is not for us.
+ */
 export async function skipPlacement(
   pool: Pool,
   claim: Pick<Claim, 'serviceOrderId' | 'leaseId'>,
   { problem, cause }: Problem,
 ): Promise<boolean> {
   const { rowCount } = await pool.query(
-    `UPDATE placements SET state = 'withdrawn', problem = $3, cause = $4::jsonb, finished_at = now(), lease_id = NULL,
-                           lease_until = NULL
-     WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}`,
-    [claim.serviceOrderId, claim.leaseId, problem, cause],
+    `WITH p AS (
+       UPDATE placements
+       SET state = 'withdrawn', problem = $3, cause = $4::jsonb, finished_at = now(), lease_id = NULL, lease_until = NULL,
+           last_notified_sequence = CASE WHEN $5 THEN ${nextSequence('last_notified_sequence')} ELSE last_notified_sequence END
+       WHERE service_order_id = $1 AND lease_id = $2 AND ${IS_UNFINISHED}
+       RETURNING service_order_id, last_notified_sequence
+     ), h AS (
+       INSERT INTO status_events (service_order_id, status, native_status, outcome, sequence, reason_code)
+       SELECT service_order_id, 'cancelled', '${WITHDRAWN.nativeStatus}', 'applied', last_notified_sequence, 'member_cancelled'
+       FROM p WHERE $5
+     ), x AS (
+       ${insertOutbox({ serviceOrderId: 'service_order_id', sequence: 'last_notified_sequence', rank: RANK_CANCELLED })}
+       FROM p WHERE $5
+     )
+     SELECT FROM p`,
+    [claim.serviceOrderId, claim.leaseId, problem, cause, cause.code === 'order_cancelled'],
   );
   return rowCount === 1;
 }

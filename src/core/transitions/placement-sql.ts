@@ -19,7 +19,7 @@ export const lockedFirst = (from: string, rows = '>= 0'): string => `(SELECT cou
 
 /**
  * SQL that restarts placements with a full deadline if they ended before the order was ever read, as failed or skipped.
- * Then no ticket can exist, unless a recovery found that the order had ended. If the member was notified of `failed`,
+ * Then no ticket can exist, unless a recovery found that the order had ended. A cancel of the platform is final. If the member was notified of `failed`,
  * later messages have higher sequence numbers. The full time is `deadline_at - signalled_at`, which nothing changes
  * before the order is read.
  * @param which SQL of the condition on the order's id
@@ -31,6 +31,8 @@ export const restarting = (which: string): string => `
   WHERE service_order_id ${which} AND state IN ('failed', 'withdrawn')
     -- guard: ended-stays-ended
     AND cause ->> 'code' IS DISTINCT FROM 'order_ended'
+    -- guard: cancelled-stays-cancelled
+    AND cause ->> 'code' IS DISTINCT FROM 'order_cancelled'
     AND NOT EXISTS (SELECT FROM orders o WHERE o.service_order_id = placements.service_order_id)`;
 export const RESTART = restarting('= $1');
 

@@ -6,6 +6,10 @@ import { digest, makeToken } from '../../../src/core/domain/make-token.ts';
 import { answerNotice, findAnswerPage, type AnswerPage } from '../../../src/core/notices/answer-notice.ts';
 import { findNotices } from '../../../src/core/notices/find-notices.ts';
 import { CODE_OF_COUNT } from '../../../src/core/placements/record-order.ts';
+import { listOrders, type ListedOrder } from '../../../src/core/orders/list-orders.ts';
+import { orderTimeline } from '../../../src/core/orders/order-timeline.ts';
+import { readBoard, type BoardRead } from '../../../src/core/orders/read-board.ts';
+import { showOrder } from '../../../src/core/orders/show-order.ts';
 import { retryPlacement } from '../../../src/core/placements/retry-placement.ts';
 import { failPlacement } from '../../../src/core/transitions/placement-outcomes.ts';
 import { withClient } from '../../../src/core/postgres/transactions.ts';
@@ -284,11 +288,68 @@ it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
       [id],
     );
     await system.round('refreshes');
-    expect(await refresh(id)).toBeUndefined();
-    expect(system.logged.some((line) => line.includes('could not be refreshed') && line.includes(id))).toBe(true);
+    expect(await refreshIn(id)).toBeGreaterThan(86_000);
+    expect(logged('could not be refreshed', id)).toBe(1);
     expect(await shop.state(id)).toBe('sent');
+    // Operators see it until a signal finds the order readable.
+    expect((await failureOf(id)).shown).toMatchObject({ since: expect.any(String) });
+    system.platform.answer = undefined;
+    await refreshed(order);
+    expect(await refresh(id)).toBeUndefined();
   },
 );
+
+const logged = (words: string, id: string): number =>
+  system.logged.filter((line) => line.includes(words) && line.includes(id)).length;
+/** Why the order cannot be fetched again, in its story, in the list and on a board that saw all up to `since`. */
+const failureOf = async (id: string, { seen, hidden }: Partial<BoardRead> = {}) => {
+  const shown = await showOrder(system.pool, id);
+  const listed = await listOrders(system.pool, {}, { limit: 1_000 });
+  const board = await readBoard(system.pool, seen, hidden);
+  const of = (orders: readonly ListedOrder[] | BoardRead['orders'] = []) =>
+    orders.find(({ serviceOrderId }) => serviceOrderId === id)?.refreshFailure;
+  expect(of(board.orders)).toEqual(shown?.refreshFailure);
+  expect(of(listed?.orders)).toEqual(shown?.refreshFailure);
+  return { shown: shown?.refreshFailure, happened: shown && orderTimeline(shown).map(({ what }) => what), board };
+};
+
+it('a refresh that fails is shown from the first failure on, and logged once, until one succeeds', async () => {
+  const { order, id } = await placedAt('exact');
+  const { board: before } = await failureOf(id);
+  system.platform.answer = () => 'down';
+  await refreshed(order);
+  const first = await failureOf(id, before);
+  expect(first.shown).toMatchObject({
+    problem: 'the ordering platform answered 503 with errors',
+    cause: { code: 'platform_failing', httpStatus: 503 },
+  });
+  expect(first.happened).toContain('refresh failed');
+
+  system.platform.answer = () => 'null';
+  await system.query(`UPDATE refreshes SET next_attempt_at = now() WHERE service_order_id = $1`, [id]);
+  await system.round('refreshes');
+  const second = await failureOf(id, first.board);
+  expect(second.shown).toMatchObject({ since: first.shown?.since, cause: { code: 'order_missing' } });
+  expect(logged('cannot be refreshed', id)).toBe(1);
+
+  system.platform.answer = undefined;
+  await system.query(`UPDATE refreshes SET next_attempt_at = now() WHERE service_order_id = $1`, [id]);
+  await system.round('refreshes');
+  const last = await failureOf(id, second.board);
+  expect(last.shown).toBeNull();
+  expect(last.happened).not.toContain('refresh failed');
+});
+
+it('a failed refresh is forgotten when the order has ended', async () => {
+  const { order, id } = await placedAt('exact');
+  system.platform.answer = () => 'down';
+  await refreshed(order);
+  await system.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]);
+  expect((await failureOf(id)).shown).toBeNull();
+  await system.query('UPDATE refreshes SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
+  await system.round('refreshes');
+  expect(await refresh(id)).toBeUndefined();
+});
 
 it('a refresh is retried until the platform is back, so that a cancel is not lost', async () => {
   const { order, id } = await placedAt('exact');

@@ -3,7 +3,11 @@ import { z } from 'zod';
 import { NeedsOperator } from '../../../src/core/domain/errors.ts';
 import { CanonicalOrder, TEXT_MAX } from '../../../src/core/domain/order.ts';
 import { discountsOf, sumItems } from '../../../src/core/domain/money.ts';
-import { readCanonicalOrder, type ReadOrder } from '../../../src/core/domain/read-canonical-order.ts';
+import {
+  readCanonicalOrder,
+  readOrderOrCancel,
+  type ReadOrder,
+} from '../../../src/core/domain/read-canonical-order.ts';
 import { sampleOrder } from '../../../world/platform/sample-order.ts';
 
 type Fields = Record<string, unknown>;
@@ -36,6 +40,36 @@ function issuesOf(order: unknown): object[] {
   }
   throw new Error('it was read');
 }
+
+describe('a cancelled order', () => {
+  const about = { serviceOrderId: 'order-1' };
+  const cancelledAt = '2027-01-31T18:05:00Z';
+
+  it.each([
+    ['with quantities of 0', { ...withField('items.0.quantity', 0), cancelledAt, cancelReason: 'Late' }, 'Late'],
+    ['of nothing but its id and time', { serviceOrderId: 'order-1', cancelledAt, items: null }, undefined],
+    ['with an unusable reason', { serviceOrderId: 'order-1', cancelledAt, cancelReason: 7 }, undefined],
+  ])('%s is a cancel, though it cannot be read', (_what, order, cancelReason) => {
+    expect(readOrderOrCancel(order, about)).toEqual({ ...about, cancelledAt, cancelReason });
+  });
+
+  it('that can be read is an order', () => {
+    expect(readOrderOrCancel(withField('cancelledAt', cancelledAt), about)).toMatchObject({ order: { cancelledAt } });
+  });
+
+  it.each([
+    ['another order', { serviceOrderId: 'order-2', cancelledAt }],
+    ['no order', { cancelledAt }],
+    ['no valid time', { serviceOrderId: 'order-1', cancelledAt: '31.1.2027' }],
+    ['no time', { serviceOrderId: 'order-1', cancelledAt: null, cancelReason: 'Late' }],
+  ])('that names %s is held as any order that cannot be read', (_what, order) => {
+    expect(() => readOrderOrCancel(order, about)).toThrow(NeedsOperator);
+  });
+
+  it('whose time is wrong is held by the name of this field', () => {
+    expect(issuesOf(withField('cancelledAt', '31.1.2027'))).toMatchObject([{ path: 'cancelledAt' }]);
+  });
+});
 
 describe('an unusable optional field', () => {
   it.each([

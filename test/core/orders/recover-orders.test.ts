@@ -79,6 +79,19 @@ it('an order that failed before it was read is in doubt if a new signal followed
   expect(await record(lost(UNREAD, { signalledAt: new Date('2026-11-01T18:00:05Z') }))).toBe('in_doubt');
 });
 
+it('an order that the platform had cancelled before it was read stays cancelled, also after a new signal', async () => {
+  const cancelled = { status: 'cancelled', memberState: 'cancelled', reasonCode: 'member_cancelled' } as const;
+  const order = lost(cancelled, { signalledAt: new Date('2026-11-01T18:00:05Z') });
+  expect(await record(order)).toBe('withdrawn');
+  const stored = { cause: { code: 'order_cancelled' }, last_notified_sequence: expect.toBeOneOf([6, '6']) };
+  expect(await system.placement(order.serviceOrderId)).toMatchObject(stored);
+  // A list of a person has no message.
+  const { last: _last, highest: _highest, ...listed } = order;
+  expect(await record(listed)).toBe('withdrawn');
+  expect(await signal(order)).toBe('withdrawn');
+  expect(ticketsOf(order)).toBe(0);
+});
+
 it('an order that the previous version recorded as ended, without a row in `orders`, does not start again', async () => {
   const order = lost(ENDED);
   await system.query(

