@@ -58,7 +58,7 @@ beforeAll(async () => {
         request.socket.destroy();
         return;
       }
-      const { status } = await fetch(system.signalUrl, { method: 'POST', body });
+      const { status } = await fetch(system.signalUrl(), { method: 'POST', body });
       response.writeHead(status).end();
     }),
   ]);

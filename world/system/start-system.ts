@@ -57,8 +57,8 @@ export type System = Fixtures & {
   webhookUrl(locationId: string, about?: { expiresAt?: Date }): Promise<string>;
   /** Signals an order id by the system's door: as Pub/Sub's push, or with a token. @returns the HTTP status */
   signal(serviceOrderId: string, path?: string): Promise<number>;
-  /** The first process's URL for signals with a token, with the doors `http`. */
-  readonly signalUrl: string;
+  /** The first process's URL for signals, with a token. It needs the doors `http`. */
+  signalUrl(path?: string): string;
   /** Puts an order on the platform and signals it. */
   placeOrder(about?: SampleOptions): Promise<CanonicalOrder>;
   /** One order's messages as the topic or the receiver got them, without repeats, as readers are told to read them. */
@@ -141,9 +141,7 @@ export async function startSystem(
   await Promise.all(running.map((each) => each.start()));
   const left = new Set(running);
   const urls = running.map(({ app }) => urlOf(app));
-  const pool = new pg.Pool({ connectionString: serviceUrl, max: 4 });
-  const ownerPool = new pg.Pool({ connectionString: databaseUrl, max: 4 });
-  for (const each of [pool, ownerPool]) each.on('error', () => {});
+  const [pool, ownerPool] = [poolOf(serviceUrl), poolOf(databaseUrl)];
   const fixtures = fixturesOf({ pool, ownerPool, registry, config });
   const token = about.doors === 'http' ? await issueSignalToken(pool, config.SETTINGS_KEY, PLAIN) : undefined;
 
@@ -166,13 +164,11 @@ export async function startSystem(
       const { token, integration } = await issueToken(pool, { locationId, expiresAt });
       return `${urls[0]}/webhook/${integration}/${locationId}?token=${token}`;
     },
-    get signalUrl() {
-      return `${urls[0]}/signal?token=${has(token, 'token').token}`;
-    },
+    signalUrl: (path = '/signal') => `${urls[0]}${path}?token=${has(token, 'token').token}`,
     signal: (serviceOrderId, path) =>
       token === undefined
         ? push({ pubsub: system.pubsub, url: urls[0] }, serviceOrderId, path)
-        : signal(`${urls[0]}${path ?? '/signal'}?token=${token.token}`, serviceOrderId),
+        : signal(system.signalUrl(path), serviceOrderId),
     async placeOrder(sample) {
       const order = sampleOrder(sample);
       platform.orders.set(order.serviceOrderId, order);
@@ -233,6 +229,10 @@ async function pubsubDoors(given: Pubsub | undefined, env: Record<string, string
 async function httpDoors(): Promise<Connected> {
   const receiver = await startReceiver();
   return { env: httpDoorsEnv(receiver), receiver, live: (id) => liveOf(receiver, id), stop: () => receiver.stop() };
+}
+
+function poolOf(connectionString: string): pg.Pool {
+  return new pg.Pool({ connectionString, max: 4 }).on('error', () => {});
 }
 
 function has<Part>(part: Part | undefined, name: string): Part {

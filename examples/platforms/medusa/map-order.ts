@@ -70,6 +70,9 @@ type MedusaOrder = Texts<'canceled_at' | 'email'> & {
 };
 type Answer = { order: MedusaOrder };
 
+/** Asked first, so that staff can cancel an order that cannot be read. */
+export const cancelled = ({ order }: Answer) => order.canceled_at && { cancelledAt: order.canceled_at };
+
 export function toCanonicalOrder({ order }: Answer): OrderInput | Skipped {
   if (order.status === 'draft') return skip('draft');
   const { customer, shipping_address: to, shipping_methods: ways } = order;
@@ -140,7 +143,6 @@ export function toCanonicalOrder({ order }: Answer): OrderInput | Skipped {
     taxes,
     notes: textOf(order.metadata, 'notes'),
     placedAt: order.created_at,
-    cancelledAt: order.canceled_at,
   };
 }
 

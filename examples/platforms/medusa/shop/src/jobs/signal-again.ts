@@ -3,8 +3,8 @@ import { Modules } from '@medusajs/framework/utils';
 import { signal } from '../signal';
 
 const PAGE = 100;
-/** Changes before the last round may be committed only after it. */
-const OVERLAP_MS = 60_000;
+/** Changes before a round may be committed only after it. */
+const OVERLAP_MS = 10_000;
 /** A new process looks this far back, so the shop and Expediter may be away for as long. */
 let since = Date.now() - 24 * 60 * 60_000;
 
