@@ -1,5 +1,5 @@
 /** `platform check` doubts every implausible order, and no plausible one. */
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import type { OrderInput } from '../../src/core/domain/order-module.ts';
 import { readCanonicalOrder } from '../../src/core/domain/read-canonical-order.ts';
@@ -11,6 +11,18 @@ import { goodOrders } from './good-orders.ts';
 const NOW = new Date('2027-01-31T18:00:00Z');
 const GOOD = 1_000;
 const EACH = 10;
+
+const FALSE = 'false warnings';
+/** What was measured, by kind. */
+const figures = new Map<string, number>();
+afterAll(() => {
+  const { [FALSE]: wrong, ...noticed } = Object.fromEntries(figures);
+  const counts = Object.values(noticed);
+  const sum = counts.reduce((all, count) => all + count, 0);
+  console.log(
+    `${sum} of ${counts.length} kinds × ${EACH} implausible orders are doubted, ${wrong} of ${GOOD} good ones`,
+  );
+});
 
 const good = goodOrders(GOOD, SEED, NOW);
 const read = (order: OrderInput) => readCanonicalOrder(order, { serviceOrderId: order.serviceOrderId });
@@ -26,7 +38,7 @@ describe(`${GOOD} plausible orders`, () => {
   it('are not doubted', () => {
     const doubted = good.map((order) => [order.serviceOrderId, order.money.currency, ...saidOf(order)]);
     const wrong = doubted.filter((said) => said.length > 2);
-    console.log(`false warnings on ${GOOD} good orders: ${wrong.length}`);
+    figures.set(FALSE, wrong.length);
     expect(wrong).toEqual([]);
   });
 
@@ -264,7 +276,7 @@ describe(`${EACH} orders of each implausible kind`, () => {
     const odd = good.flatMap((order, nth) => makes(order, nth) ?? []).slice(0, EACH);
     expect(odd).toHaveLength(EACH);
     const noticed = odd.filter((order) => saidOf(order).some((said) => says.test(said)));
-    console.log(`${kind}: ${noticed.length} of ${EACH} noticed`);
+    figures.set(kind, noticed.length);
     expect(odd.filter((order) => !noticed.includes(order)).map((order) => [order, saidOf(order)])).toEqual([]);
   });
 
@@ -277,7 +289,7 @@ describe(`${EACH} orders of each implausible kind`, () => {
       expect(rest.flat()).toEqual([]);
       return first?.some(({ path, says }) => path === 'money.total' && says.includes('times the median'));
     });
-    console.log(`a total a hundred times the median of the others: ${noticed.length} of ${EACH} noticed`);
+    figures.set('a total a hundred times the median of the others', noticed.length);
     expect(noticed).toHaveLength(EACH);
   });
 });
