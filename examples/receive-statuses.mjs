@@ -9,8 +9,8 @@ const server = createServer(async (request, response) => {
   try {
     const { type, data } = webhook.verify(await text(request), request.headers);
     if (type === 'expediter.order.status-changed.v1' && data.sequence > (sequences.get(data.serviceOrderId) ?? 0)) {
-      sequences.set(data.serviceOrderId, data.sequence);
       console.log(data.serviceOrderId, data.memberState, data.cancellation ?? '');
+      sequences.set(data.serviceOrderId, data.sequence);
     }
     response.writeHead(204).end();
   } catch {

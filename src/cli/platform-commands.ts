@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { readConfigOf } from '../config/config.ts';
+import { readConfigOf, tokenReader } from '../config/config.ts';
 import { issueInWords } from '../core/domain/issue-in-words.ts';
 import { minorDigits, toDecimal } from '../core/domain/money.ts';
 import { CanonicalOrder } from '../core/domain/order.ts';
@@ -86,7 +86,8 @@ ${examples('expediter platform check order-4711 --reveal', 'expediter platform c
       const module = await loadOrderModule(env);
       const registry = await loadProviders(env.PROVIDER_MODULES);
       const warn = (problem: string): void => printError(`warning: ${problem}`);
-      const about = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, module, registry, warn };
+      const readToken = tokenReader(process.env);
+      const about = { url: env.ORDER_API_URL, token: env.ORDER_API_TOKEN, readToken, module, registry, warn };
       const { details = orderIds.length === 1 } = options;
       const read = await readOrders(orderIds, about, options.reveal === true);
       const all: (Shown & { serviceOrderId: string })[] = [];
@@ -304,9 +305,9 @@ function describeFailed({ problem, cause, errors = [], shape = [], thrown }: Fai
       : `It cannot be placed: ${problem}`,
     faults.join('\n'),
     errors.length > 0 && describeErrors(errors),
-    isUnknown && cause.code !== 'platform_refuses_us' && UNKNOWN_CODE,
+    isUnknown && cause.code === 'platform_failing' && UNKNOWN_CODE,
     cause.code === 'order_mapper_threw' && (thrown ?? TO_REVEAL),
-    ['platform_failing', 'platform_unreachable'].includes(cause.code) &&
+    ['platform_failing', 'platform_unreachable', 'platform_refuses_query'].includes(cause.code) &&
       asTyped("This command shows more, such as the platform's message: expediter doctor --only platform"),
     shape.length > 0 && describeAnswer(shape),
   );

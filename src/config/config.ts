@@ -384,6 +384,11 @@ export function readConfigOf<Name extends keyof Config>(env: NodeJS.ProcessEnv, 
   return parse(part as unknown as z.ZodType<Pick<Config, Name>>, env, names as string[]);
 }
 
+/** @returns a function that reads the platform's token again, because its file may be rotated; undefined without a file */
+export function tokenReader(env: NodeJS.ProcessEnv): (() => string | undefined) | undefined {
+  return env['ORDER_API_TOKEN_FILE']?.trim() ? () => readConfigOf(env, 'ORDER_API_TOKEN').ORDER_API_TOKEN : undefined;
+}
+
 function parse<Shape>(schema: z.ZodType<Shape>, env: NodeJS.ProcessEnv, names: readonly string[]): Shape {
   const trimmed = Object.entries(env).map(([name, value]) => [name, value?.trim()] as const);
   const present = Object.fromEntries(trimmed.filter(([, value]) => value !== undefined && value !== ''));

@@ -8,6 +8,7 @@ import type { Registry } from '../core/domain/provider.ts';
 import { readCanonicalOrder, readOrderOrCancel, type ReadOrder } from '../core/domain/read-canonical-order.ts';
 import { loadPhones } from '../core/domain/to-e164.ts';
 import type { CodedError } from '../core/placements/ask-platform.ts';
+import type { Credentials } from '../core/placements/platform-headers.ts';
 import { orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
 import { doubtsOf, type Remark } from './doubt-order.ts';
 
@@ -56,6 +57,7 @@ export async function checkOrder(
   about: {
     url: string;
     token: string | undefined;
+    readToken?: Credentials['readToken'];
     module: OrderModule;
     registry: Registry;
     warn: (problem: string) => void;
@@ -85,10 +87,11 @@ export async function checkOrder(
     shape = describeShape(data);
     return module.toCanonicalOrder(data);
   });
+  const ours = { toCanonicalOrder, ...(module.headers && { headers: noting(module.headers) }) };
   const noted: OrderModule =
     module.fetchOrder === undefined
-      ? { ...module, variables: noting((orderId: string) => variablesOf(module, orderId)), toCanonicalOrder }
-      : { ...module, fetchOrder: noting(module.fetchOrder), toCanonicalOrder };
+      ? { ...module, variables: noting((orderId: string) => variablesOf(module, orderId)), ...ours }
+      : { ...module, fetchOrder: noting(module.fetchOrder), ...ours };
   try {
     const fetchOrder = orderFetcher({ ...about, module: noted, onErrors: (answered) => (errors = answered) });
     const value = await fetchOrder(serviceOrderId);

@@ -12,8 +12,15 @@ import { WrongEnvironment, readConfigOf } from '../config/config.ts';
 import { classifyError } from '../core/domain/classify-error.ts';
 import type { FetchModule, OrderModule, QueryModule } from '../core/domain/order-module.ts';
 import { TryAgain } from '../core/domain/errors.ts';
-import { answerJudge, askPlatform, type PlatformAnswer, hasValue } from '../core/placements/ask-platform.ts';
-import { headersOf, orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
+import {
+  answerJudge,
+  askPlatform,
+  type PlatformAnswer,
+  hasValue,
+  type Verdict,
+} from '../core/placements/ask-platform.ts';
+import { bearer, headerKeeper, ORDER_TIMEOUT_MS } from '../core/placements/platform-headers.ts';
+import { orderFetcher, variablesOf, type RequestOfModule } from '../core/placements/fetch-order.ts';
 import { isRefusal } from '../core/placements/refetch-order.ts';
 import { describeFailure } from '../core/egress/bounded-fetch.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
@@ -28,6 +35,7 @@ const NO_ACCESS =
   'check ORDER_API_URL and ORDER_API_TOKEN; if they are right, ask the operators of the ordering platform';
 const TRY_ONE = 'try a real order: expediter platform check <orderId>';
 const WRITE_ONE = 'the default query does not fit: write a module for ORDER_MODULE, see expediter platform init';
+const FIELD_REFUSED = 'remove it from the query of ORDER_MODULE, or let the token read it';
 const REFUSED = 'set ORDER_API_TOKEN to a token that may read every order';
 const WORDS_LIMIT = 200;
 const FAULTS_MAX = 5;
@@ -74,9 +82,14 @@ export async function queryPlatform(env: NodeJS.ProcessEnv): Promise<PlatformAns
   });
   const madeUp = `expediter-doctor-${randomUUID()}`;
   if (module.fetchOrder !== undefined) return fetchMadeUp({ url, token, module }, madeUp);
-  const ask = asker(url, headersOf(module, token));
-  const variables = variablesFor(module, madeUp);
   const askedAt = performance.now();
+  const headers = await headerKeeper(module, { token }).get(AbortSignal.timeout(ORDER_TIMEOUT_MS)).catch(String);
+  if (typeof headers === 'string') {
+    const check = failed('headers', headers.replace(/^\w+: /, ''), 'fix the function headers of ORDER_MODULE');
+    return { check, answer: undefined, askedAt, answeredAt: askedAt };
+  }
+  const ask = asker(url, headers);
+  const variables = variablesFor(module, madeUp);
   const answer = variables && (await ask(module.query, variables));
   const answeredAt = performance.now();
   const isThere = typeof answer !== 'string';
@@ -110,19 +123,16 @@ function assessFetched(host: string, outcome: object | null): Check {
 /** Makes a function that returns the platform's answer, or why there is none. */
 function asker(url: string, headers: Record<string, string>) {
   return (query: string, variables: Record<string, unknown>, limit = ORDER_LIMIT): Promise<PlatformAnswer | string> =>
-    askPlatform({ url, headers }, { query, variables, limit, timeoutMs: TIMEOUT_MS }).catch((error: unknown) =>
-      describeFailure(error, TIMEOUT_MS),
+    askPlatform({ url, headers }, { query, variables, limit, signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
+      (error: unknown) => describeFailure(error, TIMEOUT_MS),
     );
 }
 
 /** Asks the platform for its schema. @param header the header that takes the token; by default it is a bearer token */
 export async function fetchSchema(env: NodeJS.ProcessEnv, header: string | undefined): Promise<GraphQLSchema> {
   const { ORDER_API_URL: url, ORDER_API_TOKEN: token } = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN');
-  const answer = await asker(url, header === undefined ? headersOf({}, token) : { [header]: token ?? '' })(
-    getIntrospectionQuery(),
-    {},
-    SCHEMA_LIMIT,
-  );
+  const headers = header === undefined ? bearer(token) : { [header]: token ?? '' };
+  const answer = await asker(url, headers)(getIntrospectionQuery(), {}, SCHEMA_LIMIT);
   const schema = readSchema(answer);
   if (schema !== undefined) return schema;
   const found = typeof answer === 'string' ? answer : `it answers ${answer.status} without a schema`;
@@ -194,7 +204,7 @@ function listed(faults: readonly string[]): string {
 function assess(
   host: string,
   { status, headers, data }: PlatformAnswer,
-  { judgement, errors }: ReturnType<ReturnType<typeof answerJudge>>,
+  { judgement, errors, fields }: Verdict,
   fix: string,
 ): Check | undefined {
   if (judgement === 'answered') return undefined;
@@ -203,6 +213,10 @@ function assess(
     return failed(CHECK, `${host} redirects (${status})`, 'set ORDER_API_URL to the address that it redirects to');
   }
   if (judgement === 'refused') return failed(CHECK, `${host} refuses us (${status})`, REFUSED);
+  if (judgement === 'field refused') return failed(CHECK, `${host} refuses us ${listed(fields)}`, FIELD_REFUSED);
+  if (judgement === 'query refused') {
+    return failed(CHECK, `${host} refuses the query: ${listed(errors.map(({ error }) => toText(error.message)))}`, fix);
+  }
   if (judgement === 'order refused') {
     return warning(CHECK, `${host} refuses us a made-up order, or a field of it`, `${REFUSED}, and ${TRY_ONE}`);
   }

@@ -76,7 +76,8 @@ async function problemWith(module: Exported): Promise<string | undefined> {
   for (const [name, optional] of Object.entries({ variables, headers, errorCode, cancelled, toCanonicalOrder })) {
     if (optional === undefined) continue;
     if (typeof optional !== 'function') return `exports a "${name}" that is not a function`;
-    if (optional.constructor.name === 'AsyncFunction') return `exports a "${name}" that is async: make it synchronous`;
+    if (name !== 'headers' && optional.constructor.name === 'AsyncFunction')
+      return `exports a "${name}" that is async: make it synchronous`;
   }
   if (query === undefined) {
     const unused = Object.entries({ variables, errorCode }).find(([, each]) => each !== undefined);

@@ -76,7 +76,7 @@ export async function buildServer(config: Config, about: About): Promise<Server>
 
   const live = await liveModule(app, config, most.streams);
   const webhooks = webhooksModule(app, config, { live, limits });
-  const orders = await ordersModule(app, config, { live, webhooks });
+  const orders = await ordersModule(app, config, { live, webhooks, env: about.env });
   const kitchens = kitchensModule(app, config, orders);
   const notices = noticesModule(app, config, orders);
   const attention = attentionModule(app, config);

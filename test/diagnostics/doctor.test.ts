@@ -499,7 +499,7 @@ describe('doctor on the ordering platform', () => {
     [
       'that it refuses the query',
       { errors: [{ message: 'Cannot query field "x".' }] },
-      failed('query', /refuses the query: Cannot query field "x"$/, /ORDER_MODULE, .*; .*platform check <orderId>/),
+      failed('query', /refuses the query: Cannot query field "x"$/, /^the default query does not fit/),
     ],
     [
       'that it refuses the query, with null as data',
@@ -584,6 +584,16 @@ describe('doctor on the ordering platform', () => {
     expect(await wrong('platform', { ...change, ORDER_API_TOKEN: 'x', ORDER_MODULE: throwing })).toEqual([
       failed('query', /refuses the query: which key\?/),
       warning('errorCode', /threw Error at throwing\.mjs:1/, /ORDER_MODULE/),
+    ]);
+
+    const giving = async (headers: string): Promise<unknown> => {
+      const file = join(folder, `headers-${headers.length}.mjs`);
+      await writeFile(file, `export * from ${JSON.stringify(change.ORDER_MODULE)}; export const headers = ${headers};`);
+      return wrong('platform', { ...change, ORDER_MODULE: file });
+    };
+    expect(await giving(`async (token) => ({ 'x-api-key': token })`)).toEqual([]);
+    expect(await giving(`async () => { throw new Error('hunter2'); }`)).toEqual([
+      failed('headers', /^the mapper of ORDER_MODULE threw Error at headers-\d+\.mjs:1$/, /headers of ORDER_MODULE/),
     ]);
 
     const numbered = join(folder, 'numbered.mjs');

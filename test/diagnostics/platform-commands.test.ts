@@ -3,13 +3,14 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildSchema, parse, validate } from 'graphql';
+import { buildSchema, GraphQLError, parse, validate } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { purchases } from '../../examples/platform-mapper/purchases.ts';
 import { API_KEY, servePlatform } from '../../examples/platform-mapper/serve-platform.ts';
 import { draftModule } from '../../src/platform/draft-module.ts';
 import { loadOrderModule } from '../../src/platform/load-order-module.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
+import { startOrderingPlatform } from '../../world/platform/start-ordering-platform.ts';
 import { startRestPlatform, type RestPlatform } from '../../world/platform/start-rest-platform.ts';
 import { runCli } from '../support/run-cli.ts';
 import type { Ended } from '../../world/processes/run-program.ts';
@@ -203,6 +204,35 @@ it("platform check prints the platform's error codes, and their messages only wi
   const throwing = await moduleOf('odd-errors', `export const errorCode = () => { throw new Error('of Ada'); };`);
   const { error } = await check('B-1001', { ...refused, ...throwing });
   expect(error).toMatch(/^warning: the mapper of ORDER_MODULE threw Error at odd-errors\.ts:2: /);
+});
+
+it('platform check names the field that the token may not read, or that the platform does not have', async () => {
+  const platform = await startOrderingPlatform();
+  const notes = (): never => {
+    throw new GraphQLError('not for Ada', { extensions: { code: 'FORBIDDEN' } });
+  };
+  platform.orders.set('r-1', { ...sampleOrder({ serviceOrderId: 'r-1' }), notes });
+  const refused = await check('r-1', { ORDER_API_URL: platform.url, ORDER_MODULE: '' });
+  await platform.stop();
+  expect(refused.code).toBe(1);
+  expect(refused.out).toMatch(
+    /^It cannot be placed: the ordering platform denies us order\.notes: remove it from the query, or let the token read it\n/,
+  );
+  expect(refused.out).not.toMatch(PERSONAL);
+
+  const query = 'export const query = `query Q($id: String!) {\n  purchase(code: $id) { number }\n}`;';
+  const unfit = await check('B-1001', await moduleOf('unfit', query));
+  expect(unfit.out).toMatch(/^It cannot be placed: .* the query of ORDER_MODULE: look at number \(line 2\)\n/);
+  expect(unfit.out).toContain('doctor --only platform');
+  expect(unfit.out).not.toContain('errorCode');
+});
+
+it('platform check prints where headers threw, and its message only with --reveal', async () => {
+  const throwing = await moduleOf('headers', `export const headers = async () => { throw new RangeError('of Ada'); };`);
+  const { out } = await check('B-1001', throwing);
+  expect(out).toMatch(/^It cannot be placed: the mapper of ORDER_MODULE threw RangeError at headers\.ts:2\n/);
+  expect(out).not.toMatch(PERSONAL);
+  expect((await check('B-1001 --reveal', throwing)).out).toContain('RangeError: of Ada');
 });
 
 it('platform check lists fields that were left out, wrong sums, and POS systems that would refuse the order', async () => {

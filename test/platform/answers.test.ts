@@ -33,6 +33,18 @@ it.each<[string, type: string | undefined, body: unknown, readonly [service: str
   ['whose data is a text', json, { data: 'none' }, OTHER],
   ['whose errors are texts', json, { data: { order: null }, errors: ['no'] }, ['platform_failing', 'with an error']],
   [
+    'that refuses a field of the order',
+    json,
+    { data: { order: null }, errors: [{ path: ['order', 'items', 0, 'notes'], extensions: { code: 'FORBIDDEN' } }] },
+    ['platform_refuses_field', 'refuses us order.items.*.notes'],
+  ],
+  [
+    'that refuses the query',
+    json,
+    { errors: [{ message: 'Cannot query field "notes" on type "Item".' }] },
+    ['platform_refuses_query', 'refuses the query: Cannot query field "notes" on type "Item"'],
+  ],
+  [
     'whose errors are one',
     json,
     { data: null, errors: { message: 'no' } },

@@ -244,8 +244,11 @@ describe('an answer of the platform', () => {
     const refusal = (code: string, path?: string[]) => ({ message: 'no', path, extensions: { code } });
     const judge = (...errors: object[]): Promise<unknown> =>
       ask({ data: { shop: { purchase: { id: 'x', name: null } } }, errors });
-    const field = refusal('FORBIDDEN', ['shop', 'purchase', 'name']);
-    expect(await judge(field)).toMatchObject({ cause: { code: 'platform_refuses_order' } });
+    const field = refusal('FORBIDDEN', ['shop', 'purchase', 'id']);
+    expect(await judge(field)).toMatchObject({ cause: { code: 'platform_refuses_field' } });
+    expect(await judge(refusal('FORBIDDEN', ['shop', 'purchase']))).toMatchObject({
+      cause: { code: 'platform_refuses_order' },
+    });
     expect(await judge(refusal('FORBIDDEN', ['shop']))).toMatchObject({ cause: { code: 'platform_refuses_order' } });
     expect(await judge(field, refusal('FORBIDDEN'))).toMatchObject({ cause: { code: 'platform_refuses_us' } });
     const unknown = refusal('UNAUTHENTICATED', ['shop']);

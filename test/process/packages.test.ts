@@ -134,6 +134,7 @@ describe('a project outside the repository', () => {
     const guide = readFileSync(join(PROJECT, 'docs/connect-your-platform.md'), 'utf8');
     for (const [file, heading] of [
       ['rest.ts', '### A platform with REST'],
+      ['headers.ts', '### Tokens that expire'],
       ['tsconfig.json', '### Tests and types'],
       ['reader.ts', '### TypeScript'],
     ]) {

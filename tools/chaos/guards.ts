@@ -606,6 +606,26 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'refused-alone': [/status === 200 && /, 'status === 201 && '] },
     noticedBy: vitest('test/platform/order-module.test.ts', 'may concern this order alone'),
   },
+  'a refused field of an order does not count as refusing all': {
+    edits: { 'refused-field': NEVER },
+    noticedBy: vitest('test/core/placements/judge-answer.test.ts', 'does not count as a refusal of all orders'),
+  },
+  'an order is not tried again and again with a query that does not fit': {
+    edits: { 'query-refused': NEVER },
+    noticedBy: vitest('test/core/placements/judge-answer.test.ts', 'and the field is named'),
+  },
+  'a refused field is named only in words of our query': {
+    edits: { 'own-words': [/known\.has\(key\)/, 'true'] },
+    noticedBy: vitest('test/core/placements/judge-answer.test.ts', 'only in words of our query'),
+  },
+  'an expired token is renewed': {
+    edits: { 'headers-renewed': [/= .*/, '= undefined;'] },
+    noticedBy: vitest('test/platform/platform-headers.test.ts', 'are asked again after'),
+  },
+  'many refused orders ask for one token': {
+    edits: { 'asked-once': ALWAYS },
+    noticedBy: vitest('test/platform/platform-headers.test.ts', 'once by many orders'),
+  },
   'a module gets the token to no other server': {
     edits: { 'own-origin': [/= .*/, '= true;'] },
     noticedBy: vitest('test/platform/fetch-order.test.ts', 'sends nothing to another origin'),

@@ -102,7 +102,8 @@ export async function runVersions(
   try {
     const locationIds = stage.kitchens.map(({ locationId }) => locationId);
     const scripts = Array.from({ length: (60 + rolls * ROLL_AT_MOST_S) * ORDERS_A_SECOND }, (_, nth) =>
-      scriptOrder(seed, nth + 1, locationIds, KINDS),
+      // The previous version cannot read an order that its platform has emptied.
+      scriptOrder(seed, nth + 1, locationIds, KINDS, { emptied: 0 }),
     );
     /** Each place in turn goes forward, then each goes back, and so on. */
     const roll = async (nth: number): Promise<void> => {

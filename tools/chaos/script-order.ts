@@ -31,7 +31,8 @@ export type Script = {
   /** True if the first report is sent before the POS answers `createOrder`. */
   early: boolean;
   reports: Report[];
-  cancel: (Doing & { answer: CancelAnswer }) | undefined;
+  /** `empties`: the platform sets all quantities to 0, so the order cannot be read any more. */
+  cancel: (Doing & { answer: CancelAnswer; empties: boolean }) | undefined;
   /** A change may also move the order to another location. */
   change: (Doing & { movesTo: string | undefined }) | undefined;
   /** A foreign location that tries to cancel this order. */
@@ -55,6 +56,7 @@ const MOVED = 0.3;
  * @param nth the order's number within the run, from 1
  * @param about.longestStepMs the longest time between two statuses; longer than the default for a slow kitchen
  * @param about.cancels the share of orders that their member cancels
+ * @param about.emptied the share of these cancels by which the platform empties the order
  * @param about.changes the share of orders that their member changes
  * @param about.doingMs the longest time until a member cancels or changes the order
  */
@@ -63,7 +65,7 @@ export function scriptOrder(
   nth: number,
   locationIds: readonly string[],
   only: ReadonlySet<Kind>,
-  { longestStepMs = STEP_MS[1], cancels = 0.1, changes = 0.1, doingMs = DOING_MS } = {},
+  { longestStepMs = STEP_MS[1], cancels = 0.1, changes = 0.1, doingMs = DOING_MS, emptied = 0.5 } = {},
 ): Script {
   const serviceOrderId = `chaos-${seed}-${nth}`;
   const drawn = (about: string, step = 0): number => chance(seed, 'order', nth, about, step);
@@ -85,7 +87,9 @@ export function scriptOrder(
     return { from: 'ticket', afterMs: when < 0.6 ? 0 : afterMs };
   };
   const answer = pick(['cancelled', 'cancelled', 'later', 'late', 'lost'] as const, drawn('cancel', 3));
-  const cancel = happens('cancel', cancels, 0) ? { ...doing('cancel'), answer } : undefined;
+  const cancel = happens('cancel', cancels, 0)
+    ? { ...doing('cancel'), answer, empties: drawn('cancel', 4) < emptied }
+    : undefined;
   const isChanged = only.has('cancel') && drawn('change') < changes;
 
   const ends = drawn('end');

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CanonicalOrder } from '../../src/core/domain/order.ts';
 import { sampleOrder } from '../../world/platform/sample-order.ts';
 import type { PosFault, StatusReport, Ticket } from '../../world/pos/start-pos.ts';
 import type { History } from './history.ts';
@@ -159,10 +160,10 @@ const disposeFrom = (
       ...(moves && { to: fields.locationId }),
     });
     if (moves) playing.served.moved.set(serviceOrderId, locationId);
-    playing.stage.platform.orders.set(serviceOrderId, {
-      ...(playing.stage.platform.orders.get(serviceOrderId) as object),
-      ...fields,
-    });
+    const order = playing.stage.platform.orders.get(serviceOrderId) as CanonicalOrder;
+    const isEmptied = what === 'cancelled' && cancel?.empties === true;
+    const items = isEmptied ? order.items.map((item) => ({ ...item, quantity: 0 })) : order.items;
+    playing.stage.platform.orders.set(serviceOrderId, { ...order, items, ...fields });
     await publish(playing, serviceOrderId, playing.served[what]);
   };
   if (change?.from === from) {

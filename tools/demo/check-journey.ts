@@ -30,6 +30,7 @@ export function checkJourney({
 }: Journey): string | undefined {
   const name = `the ${fulfillment === null ? '' : `${fulfillment} `}order ${serviceOrderId}`;
   const last = memberStates.at(-1);
+  if (expected === 'waiting') return `${name} waits, because your platform gave no answer: the service asks it again`;
   if (expected !== undefined) {
     const isRight = ticketsAtPos === 0 && last === (expected === 'cancelled' ? expected : undefined);
     return isRight ? undefined : `${name} did not end as ${expected}`;

@@ -4,8 +4,8 @@ import type { LiveMessage } from '../../src/core/domain/live-message.ts';
 export type Doors = {
   /** Its parts, and where each is, for people. */
   parts: readonly (readonly [part: string, where: string])[];
-  /** Says how one's own program reads the statuses. */
-  howToRead: string;
+  /** Says how one's own platform signals orders and reads the statuses, when signals can be sent. */
+  howToConnect(): string;
   /** Environment variables for the service. */
   env: Record<string, string>;
   /** The path at which the service takes signals. */

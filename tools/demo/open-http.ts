@@ -16,7 +16,7 @@ const AGAIN_MS = 500;
  * Opens the doors that need no Google: signals by POST /signal, and statuses by webhook to a receiver in the demo. It
  * passes each status on to the user's own receiver, STATUS_WEBHOOK_URL, if there is one.
  */
-export async function openHttp(env: NodeJS.ProcessEnv): Promise<Doors> {
+export async function openHttp(env: NodeJS.ProcessEnv, port: number): Promise<Doors> {
   const { STATUS_WEBHOOK_URL: theirs, STATUS_WEBHOOK_SECRET: given } = readConfigOf(
     env,
     'STATUS_WEBHOOK_URL',
@@ -57,11 +57,13 @@ export async function openHttp(env: NodeJS.ProcessEnv): Promise<Doors> {
     const status = await passOn(body, headers);
     if (status >= 200 && status < 300 && event.type === STATUS_TYPE) for (const take of takers) take(event.data);
     response.writeHead(status).end();
-  });
+  }, port);
 
   return {
     parts: [['Statuses', `webhooks to ${receiver.url}${theirs === undefined ? '' : ', and on to STATUS_WEBHOOK_URL'}`]],
-    howToRead: `The statuses:   come by webhook, and go on to your own receiver if STATUS_WEBHOOK_URL names one
+    howToConnect: () => `Signals:        POST {"orderId": "ORDER_ID"} to ${signalUrl}
+                (each run has a new token; with the command line below: expediter signal-token issue)
+The statuses:   come by webhook, and go on to your own receiver if STATUS_WEBHOOK_URL names one
                 (docs/connect-your-platform.md#statuses-by-webhook has a receiver)`,
     env: { STATUS_WEBHOOK_URL: receiver.url, STATUS_WEBHOOK_SECRET: secrets.join(' ') },
     signalPath: '/signal',

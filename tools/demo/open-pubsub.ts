@@ -29,8 +29,10 @@ export async function openPubsub(about: {
   emulatorHost: string | undefined;
   project: string;
   run: string;
+  /** The stand-in's. */
+  port?: number;
 }): Promise<Doors> {
-  const standIn = about.emulatorHost === undefined ? await startPubsub() : undefined;
+  const standIn = about.emulatorHost === undefined ? await startPubsub({ port: about.port ?? 0 }) : undefined;
   const host = standIn?.host ?? about.emulatorHost ?? '';
   const client = new PubSub({ projectId: about.project, apiEndpoint: host, emulatorMode: true });
   const undoing: (() => Promise<unknown>)[] = [];
@@ -76,7 +78,8 @@ export async function openPubsub(about: {
         ['Pub/Sub', standIn === undefined ? `PUBSUB_EMULATOR_HOST, ${host}` : `stand-in, gRPC at ${host}`],
         ['Topic', `${topic}   (order-status)`],
       ],
-      howToRead: `Status topic:   ${topic}
+      howToConnect: () => `Signals:        publish {"orderId": "ORDER_ID"} to the topic ${ORDERS}, with these variables
+Status topic:   ${topic}
                 (docs/connect-your-platform.md#5-the-topic shows how to read it)`,
       env: {
         GOOGLE_CLOUD_PROJECT: about.project,

@@ -17,6 +17,8 @@ import { refuseEnded } from './take-orders.ts';
 const POLL_MS = 2_000;
 const HELD = '/v1/orders?state=held&limit=20';
 
+const pathOf = (orderId: string): string => `/v1/orders/${encodeURIComponent(orderId)}`;
+
 export type OwnOrders = {
   /** Signals an order. @throws Error if it is over, or cannot be fetched */
   place(orderId: string): Promise<PlacedOrder>;
@@ -35,6 +37,8 @@ export async function ownOrders(about: {
   signalOrder: Doors['signalOrder'];
   /** The service's URL for signals. */
   signalUrl: string;
+  /** The gate's port. */
+  port: number;
   /** Sets the location up, if it is not. @returns its webhook's URL */
   openLocation(locationId: string): Promise<string>;
   /** Reads a path of the operator API. */
@@ -88,7 +92,7 @@ export async function ownOrders(about: {
       signal,
     });
     response.writeHead(answer.status).end(await answer.text());
-  });
+  }, about.port);
 
   const watchHeld = async (): Promise<void> => {
     for (;;) {
@@ -104,7 +108,7 @@ export async function ownOrders(about: {
 
   return {
     async place(orderId) {
-      refuseEnded(orderId, await show<ShownOrder>(`/v1/orders/${encodeURIComponent(orderId)}`));
+      refuseEnded(orderId, await show<ShownOrder>(pathOf(orderId)));
       const order = await prepare(orderId);
       announce(orderId, order);
       placing.add(orderId);
@@ -118,8 +122,15 @@ export async function ownOrders(about: {
       };
     },
     async webhookUrlOf(orderId) {
-      if (!webhookUrls.has(orderId)) await prepare(orderId);
-      return webhookUrls.get(orderId) ?? '';
+      for (;;) {
+        const known = webhookUrls.get(orderId);
+        if (known !== undefined) return known;
+        // The service has read it, and the platform may be slow.
+        const shown = await show<ShownOrder>(pathOf(orderId)).catch(() => undefined);
+        const locationId = shown?.order?.locationId;
+        if (locationId) webhookUrls.set(orderId, await about.openLocation(locationId));
+        else await sleep(POLL_MS, undefined, { signal });
+      }
     },
     gate,
   };

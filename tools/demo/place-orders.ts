@@ -10,7 +10,7 @@ export type PlacedOrder = {
   /** Null if the order cannot be read. */
   fulfillment: FulfillmentType | null;
   /** The right end of an order that is not cooked: the platform has cancelled it, or the mapper cannot read or skips it. */
-  expected?: 'cancelled' | 'held' | 'withdrawn';
+  expected?: 'cancelled' | 'held' | 'withdrawn' | 'waiting';
 };
 export type PlaceOrder = (fulfillment: FulfillmentType) => Promise<PlacedOrder>;
 

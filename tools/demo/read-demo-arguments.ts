@@ -15,6 +15,8 @@ export type Arguments = {
   /** The name of one of our simulators, or the path of a simulator's module. */
   pos: string;
   dir: string;
+  /** The port of a part: 0 for any free port. */
+  portOf: PortOf;
   /** The user's own platform: its module, and the ids of some orders. */
   own: { module: string; orders: readonly string[] } | undefined;
 };
@@ -23,6 +25,18 @@ export type Arguments = {
 export class WrongUsage extends Error {
   override readonly name = 'WrongUsage';
 }
+
+/** What `--ports` numbers, in this order. */
+export const PORTS = [
+  'service',
+  'console',
+  'signals',
+  'Pub/Sub or statuses',
+  'kitchen',
+  'guest page',
+  'orders',
+] as const;
+export type PortOf = (part: (typeof PORTS)[number]) => number;
 
 const DEFAULT_DIR = fileURLToPath(new URL('../../.demo', import.meta.url));
 
@@ -45,6 +59,8 @@ Options:
                Or a path that begins with . or /: a module that exports one function, which starts a simulator of your
                own POS. PROVIDER_MODULES must name its provider. See docs/writing-a-provider.md
   --dir <dir>  store the data there for the next run (default: .demo in this repository)
+  --ports <first>
+               use the same ports in each run, from this one on: ${PORTS.join(', ')}
   --platform <module>
                use your own platform instead of the sample platform: a module as in ORDER_MODULE, or a path that begins
                with . or /. Every run begins with an empty database. See docs/connect-your-platform.md
@@ -74,6 +90,7 @@ export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Argum
     cancel = false,
     'without-google': withoutGoogle = false,
     dir = DEFAULT_DIR,
+    ports,
     platform: module,
     order: orders = [],
   } = given;
@@ -94,6 +111,12 @@ export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Argum
   if (module === undefined && orders.length > 0) throw new WrongUsage('--order needs --platform');
   if (module !== undefined && orders.length === 0) throw new WrongUsage('--platform needs at least one --order');
   if (module !== undefined && watch) throw new WrongUsage('--watch places no order and cannot be used with --platform');
+  const firstPort = ports === undefined ? undefined : Number(ports);
+  if (
+    firstPort !== undefined &&
+    !(firstPort >= 1_024 && firstPort + PORTS.length <= 65_536 && /^\d+$/.test(ports ?? ''))
+  )
+    throw new WrongUsage('--ports needs a port, such as 4100');
   if (dir === '') throw new WrongUsage('--dir needs a directory');
   const own = module === undefined ? undefined : { module: /^[./]/.test(module) ? resolve(module) : module, orders };
   return {
@@ -105,6 +128,7 @@ export function readDemoArguments(argv: string[], env: NodeJS.ProcessEnv): Argum
     cancel,
     withoutGoogle,
     pos: isPath ? resolve(name) : name,
+    portOf: (part) => (firstPort === undefined ? 0 : firstPort + PORTS.indexOf(part)),
     dir: resolve(dir, ...(own === undefined ? [] : ['own-platform'])),
     own,
   };
@@ -124,6 +148,7 @@ function parse(argv: string[]) {
         'without-google': { type: 'boolean' },
         pos: { type: 'string' },
         dir: { type: 'string' },
+        ports: { type: 'string' },
         platform: { type: 'string' },
         order: { type: 'string', multiple: true },
       },

@@ -36,7 +36,7 @@ const FILES = new Map(
  * exchange for old ones. A real platform would instead check in its session whose order it is.
  * @param serviceUrl the address of the service, whose `/follow` the page calls
  */
-export async function serveTracker(serviceUrl: string): Promise<Tracker> {
+export async function serveTracker(serviceUrl: string, port = 0): Promise<Tracker> {
   const { privateKey, publicKey } = await generateKeyPair('ES256');
   const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'demo', alg: 'ES256', use: 'sig' }] };
   const tokenFor = (serviceOrderId: string): Promise<string> =>
@@ -86,7 +86,7 @@ export async function serveTracker(serviceUrl: string): Promise<Tracker> {
       if (renewed !== undefined) sendJson(response, 200, renewed);
       else sendJson(response, 401, { error: 'the token is not from this platform, or is too old' });
     } else sendJson(response, 404, { error: 'not found' });
-  });
+  }, port);
   const tracker: Tracker = {
     ...server,
     env: {

@@ -37,7 +37,7 @@ import { setUpLocation } from './set-up-location.ts';
 import { showKitchen } from './show-kitchen.ts';
 import { takeOrders, takeOwnOrders } from './take-orders.ts';
 import type { Timeline } from './journey-lines.ts';
-import type { Arguments } from './read-demo-arguments.ts';
+import type { Arguments, PortOf } from './read-demo-arguments.ts';
 import { quoted, writeShell } from './write-shell.ts';
 
 export type Demo = {
@@ -62,7 +62,7 @@ export type Demo = {
   /** The page that follows an order. Undefined if the service has the user's own FOLLOW_TOKEN_KEYS. */
   trackerUrlOf: ((serviceOrderId: string) => Promise<string>) | undefined;
   /** See `Doors`. */
-  howToRead: string;
+  howToConnect: string;
   consoleUrl: string;
   /** The token for the console. */
   operatorToken: string;
@@ -94,6 +94,7 @@ type DemoOptions = {
   pos: Arguments['pos'];
   watch: boolean;
   own: Arguments['own'];
+  portOf: PortOf;
   withoutGoogle: boolean;
   env: NodeJS.ProcessEnv;
   endings: Endings;
@@ -106,7 +107,7 @@ type DemoOptions = {
 
 /** Starts all parts, each before those that need it, and registers their ends with `endings`. */
 export async function startDemo(about: DemoOptions): Promise<Demo> {
-  const { dir, env, endings, timeline, stopping } = about;
+  const { dir, env, endings, timeline, stopping, portOf } = about;
   const { signal } = stopping;
   const logFile = join(dir, 'service.log');
   const { PROVIDER_MODULES } = readConfigOf(env, 'PROVIDER_MODULES');
@@ -121,9 +122,9 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
 
   const { database, doors, platform, platformToken, pos, kitchen } = await startWorld(about, own, startSimulator);
 
-  const addresses = await startBalancers(endings);
+  const addresses = await startBalancers(endings, portOf);
   const { balancer, operators } = addresses;
-  const tracker = await serveTracker(balancer.url);
+  const tracker = await serveTracker(balancer.url, portOf('guest page'));
   endings.add('the tracker', () => tracker.stop());
   tracker.restaurantOf = (serviceOrderId) => {
     const { locationId } = (platform?.orders.get(serviceOrderId) ?? {}) as Partial<CanonicalOrder>;
@@ -167,8 +168,8 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
 
   const { show, tell, problemOf, outcomeOf, setAside } = readService(operators.url, operatorToken, about);
   const signalUrl = `${balancer.url}${doors.signalPath}`;
-  const theirOrders =
-    own && (await ownOrders({ own, pos, ...doors, signalUrl, openLocation, show, tell, setAside, timeline, signal }));
+  const shared = { pos, ...doors, signalUrl, openLocation, show, tell, setAside, timeline, signal };
+  const theirOrders = own && (await ownOrders({ own, ...shared, port: portOf('signals') }));
   if (theirOrders !== undefined) endings.add('the gate', () => theirOrders.gate.stop());
   const sampleUrl = await (platform && openLocation(LOCATION));
   const holds = new Map<string, Promise<void>>();
@@ -176,7 +177,7 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
   const answers = cookOrders({ pos, webhookUrlOf, holds, timeline, signal });
   const live = await followLive({ doors, timeline, onError: (error) => stopping.abort(error) });
   endings.add('the subscriber', () => live.stop());
-  const signalsTo = theirOrders?.gate.url ?? signalUrl;
+  const signalsTo = theirOrders === undefined ? signalUrl : `${theirOrders.gate.url}${doors.signalPath}`;
   await doors.sendSignalsTo(signalsTo, { ...about, operatorUrl: operators.url, operatorToken });
 
   const placeOwn = async (orderId: string): Promise<PlacedOrder> => {
@@ -191,7 +192,8 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
   };
   const ordering = platform && gateway && { platform, ...doors, timeline, gateway };
   const place = ordering && placeOrders({ ...ordering, locationId: LOCATION });
-  const counter = await (place === undefined ? takeOwnOrders(placeLater, tracker) : takeOrders(place, tracker));
+  const port = portOf('orders');
+  const counter = await (place ? takeOrders(place, tracker, port) : takeOwnOrders(placeLater, tracker, port));
   endings.add('the order endpoint', () => counter.stop());
   signal.throwIfAborted();
   return {
@@ -215,7 +217,7 @@ export async function startDemo(about: DemoOptions): Promise<Demo> {
     serviceUrl: balancer.url,
     operatorUrl: operators.url,
     trackerUrlOf: followed.isOwn ? undefined : tracker.urlOf,
-    howToRead: doors.howToRead,
+    howToConnect: doors.howToConnect(),
     consoleUrl,
     operatorToken,
     logFile,
@@ -229,7 +231,7 @@ type Own = Awaited<ReturnType<typeof ownPlatform>> | undefined;
 
 /** Starts what the service works with: Postgres, its doors, the platform, the POS and its kitchen. */
 async function startWorld(about: DemoOptions, own: Own, startSimulator: StartSimulator) {
-  const { dir, env, endings, announce } = about;
+  const { dir, env, endings, announce, portOf } = about;
   const { signal } = about.stopping;
   const database = await prepareDemoDatabase({ dir, databaseUrl: env['DATABASE_URL'] || undefined });
   endings.add('Postgres', () => database.stop());
@@ -250,18 +252,20 @@ async function startWorld(about: DemoOptions, own: Own, startSimulator: StartSim
   const currency = own?.orders[0]?.money.currency;
   const pos = await startSimulator({ hurry: HURRY, ...(currency !== undefined && { currency }) });
   endings.add('the POS', () => pos.stop());
-  const kitchen = await showKitchen(pos);
+  const kitchen = await showKitchen(pos, portOf('kitchen'));
   endings.add('the kitchen', () => kitchen.stop());
   announce('POS', `${pos.url} (${pos.integration}); its tickets, in a browser: ${kitchen.url}/`);
   return { database, doors, platform, platformToken, pos, kitchen };
 }
 
-async function openDoors({ env, withoutGoogle }: DemoOptions): Promise<Doors> {
-  if (withoutGoogle) return openHttp(env);
+async function openDoors({ env, withoutGoogle, portOf }: DemoOptions): Promise<Doors> {
+  const port = portOf('Pub/Sub or statuses');
+  if (withoutGoogle) return openHttp(env, port);
   return openPubsub({
     emulatorHost: env['PUBSUB_EMULATOR_HOST'] || undefined,
     project: env['GOOGLE_CLOUD_PROJECT'] || 'expediter-demo',
     run: randomBytes(5).toString('hex'),
+    port,
   });
 }
 
@@ -269,11 +273,15 @@ async function openDoors({ env, withoutGoogle }: DemoOptions): Promise<Doors> {
  * Starts the addresses of the service, for POS systems and for operators. They must be known before it starts, because
  * some POS systems sign the URL that they call. They stay the same when it restarts.
  */
-async function startBalancers(endings: Endings) {
+async function startBalancers(endings: Endings, portOf: PortOf) {
   const services: Pick<Service, 'url' | 'operatorUrl'>[] = [];
-  const balancer = await balanceLoad(() => services.map(({ url }) => url));
+  const balancer = await balanceLoad(() => services.map(({ url }) => url), undefined, portOf('service'));
   endings.add('the load balancer', () => balancer.stop());
-  const operators = await balanceLoad(() => services.map(({ operatorUrl }) => operatorUrl));
+  const operators = await balanceLoad(
+    () => services.map(({ operatorUrl }) => operatorUrl),
+    undefined,
+    portOf('console'),
+  );
   endings.add("the operators' load balancer", () => operators.stop());
   return { services, balancer, operators };
 }

@@ -4,16 +4,20 @@ import type { PlacedOrder, PlaceOrder } from './place-orders.ts';
 import type { Tracker } from './serve-tracker.ts';
 
 /** Serves `POST /orders?type=pickup` (or `delivery`), which places an order. The answer has the URL of its tracker. */
-export function takeOrders(place: PlaceOrder, tracker: Tracker): Promise<HttpServer> {
-  return take(tracker, (query) => {
+export function takeOrders(place: PlaceOrder, tracker: Tracker, port = 0): Promise<HttpServer> {
+  return take(tracker, port, (query) => {
     const type = query.get('type') ?? 'pickup';
     return type === 'pickup' || type === 'delivery' ? place(type) : `type is "${type}", not pickup or delivery`;
   });
 }
 
 /** Serves `POST /orders?id=4711`, which signals an order of the user's own platform. */
-export function takeOwnOrders(place: (orderId: string) => Promise<PlacedOrder>, tracker: Tracker): Promise<HttpServer> {
-  return take(tracker, (query) => place(query.get('id') ?? '').catch((error: Error) => error.message));
+export function takeOwnOrders(
+  place: (orderId: string) => Promise<PlacedOrder>,
+  tracker: Tracker,
+  port = 0,
+): Promise<HttpServer> {
+  return take(tracker, port, (query) => place(query.get('id') ?? '').catch((error: Error) => error.message));
 }
 
 /** @throws Error if the order is over, because nothing would happen to it */
@@ -25,6 +29,7 @@ export function refuseEnded(orderId: string, shown: Pick<ShownOrder, 'order' | '
 /** @param place returns the placed order, or a sentence why it was not placed */
 function take(
   tracker: Tracker,
+  port: number,
   place: (query: URLSearchParams) => Promise<PlacedOrder | string> | string,
 ): Promise<HttpServer> {
   return serveHttp(async (request, response) => {
@@ -36,5 +41,5 @@ function take(
     const placed = await place(searchParams);
     if (typeof placed === 'string') sendJson(response, 400, { error: placed });
     else sendJson(response, 201, { ...placed, trackerUrl: await tracker.urlOf(placed.serviceOrderId) });
-  });
+  }, port);
 }

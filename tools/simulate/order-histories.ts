@@ -53,13 +53,13 @@ type Noted = {
 /** The events of one order, and the integration of its POS. It is null if the order was never read. */
 export type OrderOfRun = { order: string; integration: string | null; events: OrderHistory };
 
-/** Reads the histories of all orders whose placement has ended. */
+/** Reads the histories of all orders whose placement has ended. The model reads each order before it cancels the order. */
 export async function readHistories(pool: Pool): Promise<OrderOfRun[]> {
   const { rows } = await pool.query<Noted>(
     `SELECT n.service_order_id AS "order", l.integration, p.state, n.what, n.rank, n.cancellation
      FROM clock.noted n JOIN expediter.placements p USING (service_order_id)
      LEFT JOIN expediter.locations l USING (location_id)
-     WHERE p.finished_at IS NOT NULL ORDER BY n.nth`,
+     WHERE p.finished_at IS NOT NULL AND p.cause ->> 'code' IS DISTINCT FROM 'order_cancelled' ORDER BY n.nth`,
   );
   return Array.from(Map.groupBy(rows, (each) => each.order).values(), (noted) => {
     let was: Pick<Noted, 'rank' | 'cancellation'> = { rank: null, cancellation: null };

@@ -78,6 +78,8 @@ const POS_SECRET = `whsec_${Buffer.from('the secret of the simulation').toString
 const ORDERS_PER_SECOND = [5, 20, 20, 40];
 /** The share of orders that their member cancels, and of those that are changed. */
 const CANCELS = [0.1, 0.5];
+/** The share of these cancels by which the platform empties the order. The version before cannot read them. */
+const EMPTIED = 0.5;
 const DEADLINE_S = 45;
 /** The longest time until a member cancels or changes an order. */
 const DOING_MS = [300, 3_000, 15_000];
@@ -178,7 +180,8 @@ export async function runSeed(server: PostgresServer, options: RunOptions): Prom
   leapWhenIdle(parts, network, world, untilMs);
   const locationIds = integrations.map((_, nth) => `club-${nth + 1}`);
   const numbers = Array.from({ length: count }, (_, nth) => nth + 1).filter((nth) => onlyOrders?.has(nth) !== false);
-  const scripts = scriptsOf(seed, numbers, locationIds);
+  const emptied = options.previous === undefined ? EMPTIED : 0;
+  const scripts = scriptsOf(seed, numbers, locationIds, emptied);
   const play = (): Promise<void> =>
     schedule.play(() => {
       if (schedule.now() <= MOST_VIRTUAL_MS) return isOver;
@@ -299,9 +302,14 @@ function leapWhenIdle({ schedule, processes }: Parts, network: Network, world: P
 }
 
 /** What each order's kitchen and member do. */
-function scriptsOf(seed: number, numbers: readonly number[], locationIds: readonly string[]): Script[] {
+function scriptsOf(
+  seed: number,
+  numbers: readonly number[],
+  locationIds: readonly string[],
+  emptied: number,
+): Script[] {
   const cancels = pick(CANCELS, chance(seed, 'cancels'));
-  const share = { cancels, changes: cancels, doingMs: pick(DOING_MS, chance(seed, 'doing')) };
+  const share = { cancels, emptied, changes: cancels, doingMs: pick(DOING_MS, chance(seed, 'doing')) };
   const scripts = numbers.map((nth) => scriptOrder(seed, nth, locationIds, PER_ORDER, share));
   for (const script of scripts) {
     // A vendor's webhook cannot be about another POS's ticket, and need not name our id.

@@ -9,11 +9,13 @@ const ANSWER_MS = 30_000;
 /**
  * Balances requests over the ready ones of `targets()` in turn, as the load balancer in front of the service does: it
  * polls `/readyz`, tries the next target if a connection is refused, and answers 502 if one breaks.
+ * @param port any free one by default
  * @param serves true if a target is for a host of the URL, such as `127.0.0.1:80`; by default each is for all
  */
 export async function balanceLoad(
   targets: () => readonly string[],
   serves: (target: string, host: string) => boolean = () => true,
+  port = 0,
 ): Promise<HttpServer> {
   const agent = new Agent({ keepAlive: true });
   let isPolled = false;
@@ -83,7 +85,7 @@ export async function balanceLoad(
     const inTurn = able.map((_, nth) => able[(turn + nth) % able.length] ?? '');
     for (const target of inTurn) if (await forward(target, request, body, response)) return;
     sendJson(response, 503, { error: 'no instance is ready' });
-  });
+  }, port);
   return {
     ...server,
     async stop() {

@@ -67,6 +67,23 @@ const CAUSES: Table = {
       'Let the token of ORDER_API_TOKEN read it, or remove the field from the query of ORDER_MODULE. Then retry the order.',
     ],
   },
+  platform_refuses_field: {
+    says: ({ fields }) =>
+      `the ordering platform denies us ${fields.join(', ')}: remove it from the query, or let the token read it`,
+    inShort: 'platform refuses field',
+    toDo: ({ fields }) => [
+      `Remove ${fields.join(', ')} from the query of ORDER_MODULE, or let the token of ORDER_API_TOKEN read it.`,
+      'Other orders without this field are read. This order is fetched again every 30 seconds.',
+    ],
+  },
+  platform_refuses_query: {
+    says: ({ fields }) =>
+      `the ordering platform does not take the query of ORDER_MODULE${fields.length > 0 ? `: look at ${fields.join(', ')}` : ''}`,
+    inShort: 'query does not fit',
+    toDo: [
+      { say: 'Fix the query of ORDER_MODULE. Until then no order is read.', run: 'expediter doctor --only platform' },
+    ],
+  },
   platform_redirects: {
     says: 'the ordering platform answers with a redirect, which is not followed: check ORDER_API_URL',
     inShort: 'platform redirects us',

@@ -4,8 +4,13 @@ import type { FulfillmentType } from './lifecycle.ts';
 export type OrderModule = QueryModule | FetchModule;
 
 type Mapper = {
-  /** The request's headers, if the platform does not take `ORDER_API_TOKEN` as a bearer token. */
-  headers?(token: string | undefined): Record<string, string>;
+  /**
+   * The headers of each request, if the platform does not take `ORDER_API_TOKEN` as a bearer token. They are kept until the
+   * platform answers 401 or `UNAUTHENTICATED`. Then they are made again, and the order is fetched once more, all in 8 s.
+   * @throws OrderError with `UNAUTHENTICATED` if nobody gives us a token, which holds the order, or with
+   *   `INTERNAL_SERVER_ERROR` to try again. So does a `fetch` without an answer. After any other error the order is held
+   */
+  headers?(token: string | undefined): Record<string, string> | Promise<Record<string, string>>;
   /**
    * Says that the platform has cancelled the order. A platform may empty an order that it cancels, so nothing else of it
    * must be readable: an error of `toCanonicalOrder` then does not matter. If GraphQL answers with errors about some
@@ -76,7 +81,7 @@ export type FetchContext = {
  */
 export type FetchAnswer = Pick<Response, 'status' | 'ok' | 'headers' | 'json' | 'text'>;
 
-/** What `fetchOrder` throws to say what the platform says of this order: `throw new OrderError('BAD_USER_INPUT')`. */
+/** What `fetchOrder` and `headers` throw to say what the platform says: `throw new OrderError('BAD_USER_INPUT')`. */
 export class OrderError extends Error {
   override readonly name = 'OrderError';
   readonly code: ErrorCode;
@@ -101,6 +106,8 @@ export type Skipped = { skipped: string };
 /** An entry of `errors` in a GraphQL answer: https://spec.graphql.org/October2021/#sec-Errors */
 export type PlatformError = {
   message?: string;
+  /** Places in the query. */
+  locations?: readonly { line: number; column: number }[];
   path?: readonly (string | number)[];
   extensions?: Readonly<Record<string, unknown>>;
 };

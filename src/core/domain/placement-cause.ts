@@ -21,6 +21,10 @@ export const PlacementCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('platform_failing'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_refuses_us'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_refuses_order'), httpStatus: HttpStatus }),
+  /** `fields` are paths of our query, such as `order.lines.*.customerGroup`. Another word than of our query is `?`. */
+  z.object({ code: z.literal('platform_refuses_field'), fields: z.array(CauseText), httpStatus: HttpStatus }),
+  /** The query does not fit the platform's schema. `fields` are words of the query, such as `customerGroup (line 4)`. */
+  z.object({ code: z.literal('platform_refuses_query'), fields: z.array(CauseText), httpStatus: HttpStatus }),
   /** Redirects are not followed, because the other server would get our token. */
   z.object({ code: z.literal('platform_redirects'), httpStatus: HttpStatus }),
   z.object({ code: z.literal('platform_answer_too_large') }),

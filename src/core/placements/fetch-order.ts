@@ -18,30 +18,36 @@ import {
   answerJudge,
   askPlatform,
   type CodedError,
+  hasValue,
+  isUnauthenticated,
   type Judgement,
   type PlatformAnswer,
-  hasValue,
 } from './ask-platform.ts';
+import { type Credentials, headerKeeper, ORDER_TIMEOUT_MS, type PlatformHeaders } from './platform-headers.ts';
 
 /** @returns the order as the module maps it, or null if the platform does not have it (yet) */
 type FetchOrder = (serviceOrderId: string) => Promise<OrderInput | CancelledInput | null>;
 
-/**
- * What the module's `toCanonicalOrder` gets. `failure` is the first error of `context.fetch`, if the module caught it, or
- * what the errors of a GraphQL answer mean. Such an answer is partial: only the module's `cancelled` gets it.
- */
-type FetchData = (
-  serviceOrderId: string,
-) => Promise<{ data?: unknown; failure?: Failure | undefined; isPartial?: boolean }>;
+/** Fetches what the module's `toCanonicalOrder` gets. `deadline` is aborted when the time is over. */
+type FetchData = (serviceOrderId: string, headers: PlatformHeaders, deadline: AbortSignal) => Promise<Fetched>;
+
+type Fetched = {
+  data?: unknown;
+  /** The first error of `context.fetch`, if the module caught it, or what the errors of a GraphQL answer mean. */
+  failure?: Failure | undefined;
+  /** Such a GraphQL answer has gaps: only the module's `cancelled` gets it. */
+  isPartial?: boolean;
+  /** The platform does not accept our headers (any longer). */
+  isUnauthenticated?: boolean;
+};
 
 type Failure = NeedsOperator | GiveUp | TryAgain;
 
 /** A request of `fetchOrder`. `answer` is set when the platform answers. */
 export type RequestOfModule = { method: string; path: string; answer?: { status: number; headers: Headers } };
 
-type About<Module> = {
+type About<Module> = Credentials & {
   url: string;
-  token: string | undefined;
   module: Module;
   /** Called once if the module's `errorCode` throws. */
   warn: (problem: string) => void;
@@ -51,7 +57,6 @@ type About<Module> = {
   onRequest?: (request: RequestOfModule) => void;
 };
 
-const ORDER_TIMEOUT_MS = 8_000;
 /** Maximum size of one order in bytes. An order of 300 items with all their details is below 1 MiB. */
 const ORDER_LIMIT = 4 * 2 ** 20;
 /** Maximum number of requests of `fetchOrder` for one order. */
@@ -69,8 +74,9 @@ const NO_ANSWER: PlatformAnswer = {
 export function orderFetcher({ module, ...about }: About<OrderModule>): FetchOrder {
   const fetchData =
     module.fetchOrder === undefined ? dataQuerier({ ...about, module }) : dataFetcher({ ...about, module });
+  const fetchWithHeaders = withHeaders(fetchData, headerKeeper(module, about));
   return async (serviceOrderId) => {
-    const { data, failure, isPartial = false } = await fetchData(serviceOrderId);
+    const { data, failure, isPartial = false } = await fetchWithHeaders(serviceOrderId);
     // guard: partial-is-no-order
     const mapper = isPartial ? { ...module, toCanonicalOrder: () => null } : module;
     try {
@@ -85,24 +91,46 @@ export function orderFetcher({ module, ...about }: About<OrderModule>): FetchOrd
   };
 }
 
+/** Fetches once more if the platform refused the headers, and there are others now. */
+function withHeaders(fetchData: FetchData, headers: ReturnType<typeof headerKeeper>) {
+  return async (serviceOrderId: string): Promise<Fetched> => {
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(new DOMException('', 'TimeoutError')), ORDER_TIMEOUT_MS);
+    const { signal } = deadline;
+    try {
+      const used = await headers.get(signal);
+      const fetched = await fetchData(serviceOrderId, used, signal);
+      if (fetched.isUnauthenticated !== true || signal.aborted) return fetched;
+      // guard: headers-renewed
+      const renewed = await headers.renew(used, signal);
+      return renewed === undefined ? fetched : await fetchData(serviceOrderId, renewed, signal);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
 /** The errors of the GraphQL client are not passed on, because their messages contain the whole response. */
-function dataQuerier({ url, token, module, warn, onErrors }: About<QueryModule>): FetchData {
+function dataQuerier({ url, module, warn, onErrors }: About<QueryModule>): FetchData {
   const judge = answerJudge(module, warn);
-  const headers = headersOf(module, token);
-  return async (serviceOrderId) => {
+  return async (serviceOrderId, headers, signal) => {
     const variables = askMapper(() => variablesOf(module, serviceOrderId));
-    const query = { query: module.query, variables, limit: ORDER_LIMIT, timeoutMs: ORDER_TIMEOUT_MS };
+    const query = { query: module.query, variables, limit: ORDER_LIMIT, signal };
     const answer = await askPlatform({ url, headers }, query).catch((error: unknown) => {
       throw noAnswer(error, url);
     });
-    const { judgement, errors } = judge(answer);
-    if (errors.length > 0) onErrors?.(errors);
+    const { judgement, errors, fields } = judge(answer);
+    onErrors?.(errors);
     if (judgement === 'answered') return { data: answer.data };
     if (judgement === 'missing') return {};
-    const failure = failureOf(judgement, answer, 'GraphQL');
+    const failure = failureOf(judgement, answer, 'GraphQL', fields);
     const data = module.cancelled && withGaps(answer);
-    if (data === undefined) throw failure;
-    return { data, failure, isPartial: true };
+    return {
+      data,
+      failure,
+      isPartial: data !== undefined,
+      isUnauthenticated: isUnauthenticated(answer.status, errors),
+    };
   };
 }
 
@@ -150,24 +178,26 @@ function forgiveLeftPromises(): void {
 function dataFetcher(about: About<FetchModule>): FetchData {
   forgiveLeftPromises();
   const judge = answerJudge({}, about.warn);
-  return async (orderId) => {
+  return async (orderId, headers, deadline) => {
     // In a path it leads to another resource, also percent-encoded.
     // guard: id-is-no-path
     if (orderId === '.' || orderId === '..') throw failureOf('id invalid', NO_ANSWER, 'JSON');
-    const { context, seen, end } = fetchContext(about, judge);
+    const { context, seen, end } = fetchContext(about, headers, judge);
     const { promise: timedOut, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      seen.failure ??= noAnswer(new DOMException('', 'TimeoutError'), about.url);
+    const endLate = (): void => {
+      seen.failure ??= noAnswer(deadline.reason, about.url);
       reject(seen.failure);
       end();
-    }, ORDER_TIMEOUT_MS);
+    };
+    if (deadline.aborted) throw noAnswer(deadline.reason, about.url);
+    deadline.addEventListener('abort', endLate, { once: true });
     try {
       const data = await Promise.race([ofModule.run(true, () => about.module.fetchOrder(orderId, context)), timedOut]);
       // guard: forgot-to-return
       if (seen.failure === undefined) refuseForgotten(data);
-      return { data, failure: seen.failure };
+      return { ...seen, data };
     } catch (error) {
-      if (seen.failure !== undefined) throw seen.failure;
+      if (seen.failure !== undefined) return seen;
       if (!(error instanceof OrderError)) {
         return askMapper(() => {
           throw error;
@@ -175,11 +205,11 @@ function dataFetcher(about: About<FetchModule>): FetchData {
       }
       // It is judged like a GraphQL error about the order. The module knows better than the status.
       const answer = { ...seen.answer, errors: [{ path: ['order'], extensions: { code: error.code } }] };
-      const { judgement } = judge({ ...answer, status: 200 });
+      const { judgement, errors } = judge({ ...answer, status: 200 });
       if (judgement === 'missing' || judgement === 'answered') return {};
-      throw failureOf(judgement, answer, 'JSON');
+      return { failure: failureOf(judgement, answer, 'JSON'), isUnauthenticated: isUnauthenticated(200, errors) };
     } finally {
-      clearTimeout(timer);
+      deadline.removeEventListener('abort', endLate);
       end();
     }
   };
@@ -195,13 +225,15 @@ function refuseForgotten(data: unknown): void {
 
 /** Makes what `fetchOrder` gets for one order. `seen` is what it has met, `end` ends its requests. */
 function fetchContext(
-  { url, token, module, onRequest }: Omit<About<FetchModule>, 'warn'>,
+  { url, onRequest }: Pick<About<FetchModule>, 'url' | 'onRequest'>,
+  ourHeaders: PlatformHeaders,
   judge: ReturnType<typeof answerJudge>,
 ) {
   const ended = new AbortController();
   const send = boundedFetch(ORDER_LIMIT);
-  const seen: { answer: PlatformAnswer; failure?: Failure } = {
+  const seen: { answer: PlatformAnswer; failure?: Failure; isUnauthenticated: boolean } = {
     answer: NO_ANSWER,
+    isUnauthenticated: false,
   };
   let requests = 0;
   /** Remembers the first failure. A promise that the module does not wait for must not end the process. */
@@ -224,7 +256,7 @@ function fetchContext(
     }
     const address = addressOf(target, url);
     const all = new Headers({ accept: 'application/json', ...headers });
-    for (const [name, value] of Object.entries(headersOf(module, token))) all.set(name, value);
+    for (const [name, value] of Object.entries(ourHeaders)) all.set(name, value);
     const request = new Request(address, { method, headers: all, ...(body !== undefined && { body }) });
     const made: RequestOfModule = { method, path: address.pathname };
     onRequest?.(made);
@@ -233,6 +265,7 @@ function fetchContext(
     const answer: PlatformAnswer = { ...seen.answer, status, headers: response.headers };
     made.answer = answer;
     const { judgement } = judge(answer);
+    seen.isUnauthenticated ||= isUnauthenticated(status, []);
     const isOfOrder = status >= 400 && status < 500 && status !== 401 && status !== 429;
     const isForModule = isOfOrder && [404, 410, ...expect].includes(status);
     if (judgement !== 'answered' && judgement !== 'missing' && !isForModule) {
@@ -280,10 +313,6 @@ function addressOf(target: unknown, url: string): URL {
   return address;
 }
 
-export function headersOf(module: Pick<OrderModule, 'headers'>, token: string | undefined): Record<string, string> {
-  return module.headers?.(token) ?? (token === undefined ? {} : { authorization: `Bearer ${token}` });
-}
-
 /** @throws any error of the module's function */
 export function variablesOf(module: Pick<QueryModule, 'variables'>, orderId: string): Record<string, unknown> {
   return module.variables?.(orderId) ?? { id: orderId };
@@ -304,6 +333,7 @@ function failureOf(
   judgement: Exclude<Judgement, 'answered' | 'missing'>,
   { status: httpStatus, headers, errors }: PlatformAnswer,
   format: 'GraphQL' | 'JSON',
+  fields: string[] = [],
 ): Failure {
   if (judgement === 'id invalid') {
     const cause = { code: 'order_id_invalid', httpStatus } as const;
@@ -317,7 +347,10 @@ function failureOf(
     const problem = `the ordering platform answered ${httpStatus}${what}`;
     return new TryAgain(problem, { sent: false, httpStatus, retryAfterMs, cause });
   }
-  const cause = { code: REFUSALS[judgement], httpStatus } as const;
+  const cause =
+    judgement === 'field refused' || judgement === 'query refused'
+      ? ({ code: REFUSALS[judgement], fields, httpStatus } as const)
+      : ({ code: REFUSALS[judgement], httpStatus } as const);
   return new NeedsOperator(describeCause(cause), { httpStatus, cause });
 }
 
@@ -325,4 +358,6 @@ const REFUSALS = {
   redirected: 'platform_redirects',
   refused: 'platform_refuses_us',
   'order refused': 'platform_refuses_order',
+  'field refused': 'platform_refuses_field',
+  'query refused': 'platform_refuses_query',
 } as const;

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { OrderModule } from '../domain/order-module.ts';
 import { readOrderOrCancel, type CancelOnly, type ReadOrder } from '../domain/read-canonical-order.ts';
 import { orderFetcher } from './fetch-order.ts';
+import type { Credentials } from './platform-headers.ts';
 import { classifyError } from '../domain/classify-error.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { problemOf } from '../domain/explain-cause.ts';
@@ -22,13 +23,14 @@ import { type ActiveOrder, readOrder, recordOrder } from './record-order.ts';
  * @param about.countryOf returns a location's country, for telephone numbers in national format
  * @param about.warn called once if the module's `errorCode` throws
  */
-export function orderRefetcher(about: {
-  url: string;
-  token: string | undefined;
-  module: OrderModule;
-  countryOf: (locationId: string) => Promise<string | null>;
-  warn: (problem: string) => void;
-}): RefetchOrder {
+export function orderRefetcher(
+  about: Credentials & {
+    url: string;
+    module: OrderModule;
+    countryOf: (locationId: string) => Promise<string | null>;
+    warn: (problem: string) => void;
+  },
+): RefetchOrder {
   const fetchOrder = orderFetcher(about);
   return async (serviceOrderId) => {
     const order = await fetchOrder(serviceOrderId);
@@ -81,7 +83,12 @@ export function refetchUnlessRefused(refetch: RefetchOrder): RefetchOrder {
 }
 
 /** Causes that affect all orders. */
-const ABOUT_ALL = new Set<PlacementCode>(['platform_refuses_us', 'platform_redirects', 'query_without_order']);
+const ABOUT_ALL = new Set<PlacementCode>([
+  'platform_refuses_us',
+  'platform_refuses_query',
+  'platform_redirects',
+  'query_without_order',
+]);
 
 /** True if the platform refuses all orders. An unreadable order is not a refusal, because the platform has answered. */
 export function isRefusal(error: unknown): error is NeedsOperator {

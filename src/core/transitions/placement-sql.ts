@@ -19,9 +19,9 @@ export const lockedFirst = (from: string, rows = '>= 0'): string => `(SELECT cou
 
 /**
  * SQL that restarts placements with a full deadline if they ended before the order was ever read, as failed or skipped.
- * Then no ticket can exist, unless a recovery found that the order had ended. A cancel of the platform is final. If the member was notified of `failed`,
- * later messages have higher sequence numbers. The full time is `deadline_at - signalled_at`, which nothing changes
- * before the order is read.
+ * Then no ticket can exist, unless a recovery found that the order had ended. A cancel of the platform is final. If the
+ * member was notified of `failed`, later messages have higher sequence numbers. The full time is
+ * `deadline_at - signalled_at`, which nothing changes before the order is read.
  * @param which SQL of the condition on the order's id
  */
 export const restarting = (which: string): string => `

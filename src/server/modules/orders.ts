@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../../config/config.ts';
+import { type Config, tokenReader } from '../../config/config.ts';
 import { statusPoller } from '../../core/polling/status-poller.ts';
 import { workCancellations } from '../../core/cancellations/work-cancellations.ts';
 import { workRefreshes } from '../../core/cancellations/refresh-order.ts';
@@ -27,8 +27,9 @@ const MISSING_SHARE = 15;
 export async function ordersModule(
   app: App,
   config: Config,
-  { live, webhooks }: { live: Live; webhooks: Pick<Webhooks, 'redrive' | 'onApplied'> },
+  about: { live: Live; webhooks: Pick<Webhooks, 'redrive' | 'onApplied'>; env: NodeJS.ProcessEnv },
 ) {
+  const { live, webhooks } = about;
   const { database, providers, observability, log } = app;
   const { pool, clock } = database;
   const { observe } = observability;
@@ -38,7 +39,7 @@ export async function ordersModule(
   const calling = { pool, decryptSettings, now: clock.now, credentialsFor, posFetch, breaker, observe };
   const forward = {
     ...calling,
-    refetch: refetchUnlessRefused(await refetcher(app, config)),
+    refetch: refetchUnlessRefused(await refetcher(app, config, about.env)),
     deadlineS,
     log,
     onLive: live.notify,
@@ -92,10 +93,11 @@ export async function ordersModule(
   };
 }
 
-async function refetcher({ database, log }: App, config: Config): Promise<RefetchOrder> {
+async function refetcher({ database, log }: App, config: Config, env: NodeJS.ProcessEnv): Promise<RefetchOrder> {
   return orderRefetcher({
     url: config.ORDER_API_URL,
     token: config.ORDER_API_TOKEN,
+    readToken: tokenReader(env),
     module: await loadOrderModule(config),
     countryOf: async (locationId) => (await findLocation(database.pool, locationId))?.country ?? null,
     warn: (problem) => log.warn(problem),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { GraphQLError } from 'graphql';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../../../src/config/config.ts';
 import { createLog } from '../../../src/observe/create-log.ts';
@@ -8,6 +9,7 @@ import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-
 import { putLocation } from '../../../src/core/locations/put-location.ts';
 import { parseSettingsKeys } from '../../../src/core/locations/settings-key.ts';
 import { NeedsOperator } from '../../../src/core/domain/errors.ts';
+import type { PlacementCause } from '../../../src/core/domain/placement-cause.ts';
 import type { LiveMessage } from '../../../src/core/domain/live-message.ts';
 import type { OrderRef } from '../../../src/core/domain/order.ts';
 import type { Provider } from '../../../src/core/domain/provider.ts';
@@ -289,6 +291,7 @@ describe('a problem for an operator', () => {
     ['says FORBIDDEN', refusal('FORBIDDEN'), 'platform_refuses_us'],
     ['says UNAUTHENTICATED', refusal('UNAUTHENTICATED'), 'platform_refuses_us'],
     ['sends an endless answer', () => 'endless', 'platform_answer_too_large'],
+    ['says that the query does not fit', refusal('GRAPHQL_VALIDATION_FAILED'), 'platform_refuses_query'],
   ])('an order is held if the platform %s', async (_what, answer, code) => {
     system.platform.answer = answer;
     const placement = await place();
@@ -316,14 +319,37 @@ describe('a problem for an operator', () => {
     expect(await retried(placement.id)).toMatchObject({ state: 'sent' });
   });
 
-  it('a platform that redirects every order is asked as rarely as a platform that refuses us', async () => {
+  it('one field that the token may not read holds only its order, and the problem names the field', async () => {
+    const field = 'order.items.*.modifiers.*.name';
+    const order = sampleOrder();
+    const name = (): never => {
+      throw new GraphQLError('not for Ada', { extensions: { code: 'FORBIDDEN' } });
+    };
+    // The field is not nullable, so there is no order in the answer.
+    const item = { ...order.items[0], modifiers: [{ serviceModifierId: 'm', quantity: 1, name }] };
+    system.platform.orders.set(order.serviceOrderId, { ...order, items: [item] });
+    await system.signal(order.serviceOrderId);
+    expect(await turn(order.serviceOrderId)).toMatchObject({
+      state: 'held',
+      cause: { code: 'platform_refuses_field', fields: [field], httpStatus: 200 },
+      problem: `the ordering platform denies us ${field}: remove it from the query, or let the token read it`,
+    });
+    expect(await place()).toMatchObject({ state: 'sent' });
+  });
+
+  it.each<[PlacementCause, number]>([
+    [{ code: 'platform_redirects' }, 3],
+    [{ code: 'platform_refuses_query', fields: [] }, 3],
+    [{ code: 'platform_refuses_field', fields: ['order.notes'] }, 9],
+    [{ code: 'platform_refuses_order' }, 9],
+  ])('of nine orders with the cause %j, the platform is asked for %i', async (cause, most) => {
     let asked = 0;
     const refetch = refetchUnlessRefused(async () => {
       asked += 1;
-      throw new NeedsOperator('elsewhere', { cause: { code: 'platform_redirects' } });
+      throw new NeedsOperator('no', { cause });
     });
-    for (let nth = 0; nth < 9; nth += 1) await expect(refetch(`order-${nth}`)).rejects.toThrow('elsewhere');
-    expect(asked).toBe(3);
+    for (let nth = 0; nth < 9; nth += 1) await expect(refetch(`order-${nth}`)).rejects.toThrow('no');
+    expect(asked).toBe(most);
   });
 
   it('orders that the platform refuses do not keep healthy orders from being fetched', async () => {

@@ -10,6 +10,7 @@ import { sendAsIs } from '../../../world/system/ask-operator.ts';
 import { logIn } from '../../../world/system/log-in.ts';
 import { link } from '../../support/pack-package.ts';
 import { freePort } from '../../../world/network/free-port.ts';
+import { readBody, sendJson, serveHttp } from '../../../world/network/serve-http.ts';
 import { runProgram } from '../../../world/processes/run-program.ts';
 import { startPubsub } from '../../../world/pubsub/start-pubsub.ts';
 import { until } from '../../../world/processes/until.ts';
@@ -59,6 +60,17 @@ function run(args: string[], env: Record<string, string> = {}): Run {
   const result = runDemo([...args, '--dir', dir], { dir, env });
   started.push(result);
   return result;
+}
+
+/** @returns the first of so many free ports in a row */
+async function freePorts(count: number): Promise<number> {
+  for (;;) {
+    const first = await freePort();
+    const row = Array.from({ length: count }, (_, nth) => serveHttp(() => {}, first + nth));
+    const taken = await Promise.allSettled(row);
+    for (const each of taken) if (each.status === 'fulfilled') await each.value.stop();
+    if (taken.every(({ status }) => status === 'fulfilled')) return first;
+  }
 }
 
 const resultOf = ({ stdout }: Run): unknown => JSON.parse(stdout().trimEnd().split('\n').at(-1) ?? '');
@@ -242,6 +254,7 @@ describe('npm run demo -- --platform', () => {
     await until(() => /P-4001 +service +held: .*location_unmapped/.test(stdout()));
     feast.byCode.set('P-4001', held);
     const [, project = '', apiEndpoint = ''] = / Topic +\S+=(\S+) \S+=(\S+)/.exec(stdout()) ?? [];
+    expect(stdout()).toMatch(/^Signals: +publish \{"orderId": "ORDER_ID"\} to the topic orders/m);
     const client = new PubSub({ projectId: project, apiEndpoint, emulatorMode: true });
     await client.topic('orders').publishMessage({ json: { orderId: 'U-5001' } });
     await until(() => /pickup +U-5001 +member +live \d +picked_up/.test(stdout()));
@@ -258,6 +271,50 @@ describe('npm run demo -- --platform', () => {
     child.kill('SIGTERM');
     expect(await code, stderr()).toBe(0);
     expect(leftBehind()).toEqual([]);
+  });
+
+  it('keeps its ports, takes the signals of a platform, and does not end when the platform fails', async () => {
+    let asked = 0;
+    let isDown = false;
+    const between = await serveHttp(async (request, response) => {
+      const body = (await readBody(request)).toString();
+      // The demo asks first, and then the service. Only the service gets answers.
+      const fails = isDown || (body.includes('U-5001') && (asked += 1) !== 2);
+      if (fails) return sendJson(response, 503, {});
+      const headers = { 'content-type': 'application/json', 'x-api-key': API_KEY };
+      const answer = await fetch(feast.url, { method: 'POST', headers, body });
+      sendJson(response, answer.status, await answer.json());
+    });
+    const [table] = purchases;
+    feast.byCode.set('U-5001', { ...table, code: 'U-5001' });
+    feast.byCode.set('U-5002', { ...table, code: 'U-5002' });
+    const first = await freePorts(7);
+    const file = join(dir, 'token');
+    writeFileSync(file, `${API_KEY}\n`);
+    const token = { ORDER_API_URL: between.url, ORDER_API_TOKEN: '', ORDER_API_TOKEN_FILE: file };
+    const args = ['--platform', module, ...ordered('B-1001'), '--without-google', '--ports', String(first)];
+    const { child, code, stdout, stderr } = run(args, token);
+    await until(() => stdout().includes('Ctrl-C ends everything'), STARTED_MS);
+    const [, url = ''] = /^Signals: +POST \{"orderId": "ORDER_ID"\} to (\S+)$/m.exec(stdout()) ?? [];
+    expect(url).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:${first + 2}/signal\\?token=`));
+    const places = { 'The console': 1, 'A guest sees': 5, 'Place another': 6, 'The kitchen': 4, 'The service': 0 };
+    for (const [place, nth] of Object.entries(places))
+      expect(stdout()).toMatch(new RegExp(`^${place}: .*http://127\\.0\\.0\\.1:${first + nth}/`, 'm'));
+
+    const signal = async (orderId: string): Promise<number> =>
+      (await fetch(url, { method: 'POST', body: JSON.stringify({ orderId }) })).status;
+    expect(await signal('U-5001')).toBe(204);
+    await until(() => /U-5001 +member +live \d +picked_up/.test(stdout()));
+    isDown = true;
+    expect(await signal('U-5002')).toBe(204);
+    await until(() => /U-5002 +service +waiting: the ordering platform answered 503/.test(stdout()));
+    const place = await fetch(`http://127.0.0.1:${first + 6}/orders?id=B-1001`, { method: 'POST' });
+    expect(await place.json()).toMatchObject({ error: expect.stringContaining('is over') });
+    isDown = false;
+    await until(() => /U-5002 +member +live \d +picked_up/.test(stdout()));
+    child.kill('SIGTERM');
+    expect(await code, stderr()).toBe(0);
+    await between.stop();
   });
 
   it('fails before anything starts if orders are missing, and names them', async () => {

@@ -15,6 +15,9 @@ it.each([
     'STATUS_WEBHOOK_URL needs STATUS_WEBHOOK_SECRET',
     { STATUS_WEBHOOK_URL: 'http://127.0.0.1:1/' },
   ],
+  [['--ports', 'http'], '--ports needs a port, such as 4100'],
+  [['--ports', '65530'], '--ports needs a port, such as 4100'],
+  [['--ports', '80'], '--ports needs a port, such as 4100'],
   [['--pos', 'acme'], '--pos must be a path or one of standard'],
   [['later'], "argument 'later'"],
 ])('%j is refused with: %s', (args, message, env: Record<string, string> = {}) => {
