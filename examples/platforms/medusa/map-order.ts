@@ -37,7 +37,7 @@ type Taxed = { tax_lines: { code: string; description: string | null; rate: numb
 /** Storefronts write it, so a value may have any type. */
 type Metadata = Record<string, unknown> | null;
 /** What `FIELDS` selects. Amounts are decimals, which Medusa does not round: 8.875 % of 3.591 USD are 0.31870125. */
-type MedusaOrder = Texts<'canceled_at' | 'email'> & {
+export type MedusaOrder = Texts<'canceled_at' | 'email'> & {
   id: string;
   status: string;
   created_at: string;
