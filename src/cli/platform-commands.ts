@@ -23,6 +23,10 @@ import { printError } from '../observe/terminal-text.ts';
 const DOUBTS = 'DOUBTFUL. Check these fields in the mapper:';
 const DEFAULT_QUERY = 'ORDER_MODULE is unset, so the default query was sent.';
 const WITH_SHAPE = 'Add --shape to see the fields of the answer.';
+const ADDS_UP = 'The amounts of this order add up to its total as drafted, so they have no TODO for other candidates.';
+const ADDS_NOT_UP =
+  'No amounts of this order add up to its total: compare the lines of money with what the member paid. A fee or a ' +
+  'discount may be in a list that the query lacks.';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
 /** The codes that have a meaning, see `ErrorCode`. */
 const KNOWN = new Set<string | null>(
@@ -150,35 +154,48 @@ function addInit(platform: Command): void {
   platform
     .command('init')
     .description(
-      "write a module for ORDER_MODULE from the platform's schema: the query, and a mapper with a first guess where the " +
-        'names tell. Its TODOs say what only you can know',
+      "write a module for ORDER_MODULE from the platform's schema: a query of at most 25 fields, and a mapper. Its TODOs " +
+        'say what names, types and the values of an order leave open',
     )
     .option('--out <file>', 'the file to write, which must not exist', './map-order.ts')
     .option('--schema <file>', "the platform's schema as GraphQL or as the JSON of an introspection, instead of asking")
     .option('--without-schema', 'write a skeleton for an invented schema, which you replace')
+    .option('--order <id>', 'fetch this order, and let its values decide what the names leave open')
     .option('--header <name>', 'the header in which the platform takes ORDER_API_TOKEN, if it is no bearer token')
     .addHelpText(
       'after',
       `
-Needs ORDER_API_URL and ORDER_API_TOKEN, unless the schema is given.
-${examples('expediter platform init', 'expediter platform init --header x-api-key', 'expediter platform init --schema schema.graphql')}`,
+Needs ORDER_API_URL and ORDER_API_TOKEN, unless the schema is given without --order. Prints no value of the order. If the
+order cannot be fetched, nothing is written. Exits 3 if the platform has no such order.
+${examples('expediter platform init --order order-4711', 'expediter platform init --header x-api-key', 'expediter platform init --schema schema.graphql')}`,
     )
-    .action(async ({ out, header, ...from }: InitOptions, command: Command) => {
+    .action(async ({ out, header, order, ...from }: InitOptions, command: Command) => {
       const { draftModule, readSchema } = await import('../platform/draft-module.ts');
-      const { fetchSchema } = await import('../diagnostics/examine-platform.ts');
+      const { fetchSample, fetchSchema } = await import('../diagnostics/examine-platform.ts');
       const isGiven = from.withoutSchema === true || from.schema !== undefined;
       const schema = await (isGiven ? readSchema(from.schema) : fetchSchema(process.env, header));
-      const drafted = draftModule(schema, header);
+      const sample =
+        order === undefined ? undefined : await fetchSample(process.env, { schema, header, orderId: order });
+      const drafted = draftModule(schema, { header, sample });
       await writeFile(out, drafted.text, { flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error;
         throw new NotDone(409, `${out} exists, and is not overwritten. Remove it, or name another file by --out.`);
       });
-      const { field, others, todos } = drafted;
+      const { text, field, others, found, open, addsUp } = drafted;
+      const refused = [...(sample?.refused ?? [])];
+      const lines = text.trimEnd().split('\n').length;
       print(
         command,
-        { file: out, field, others, todos },
+        { file: out, field, others, found, open, addsUp, refused },
         sections(
-          `${out} is written. It reads orders by the query field ${field}, and has ${todos} TODOs.`,
+          `${out} is written: ${lines} lines. It reads orders by the query field ${field}.`,
+          table(found),
+          `${open.length} TODOs are left:`,
+          table(open),
+          addsUp === true && ADDS_UP,
+          addsUp === false && ADDS_NOT_UP,
+          refused.length > 0 &&
+            `The platform refuses these fields of the order, so they are left out: ${refused.join(', ')}`,
           others.length > 0 && `If orders are in another field, change the query: ${others.join(', ')}`,
           `Next, correct the module until this command prints your order:\n\nexport ORDER_MODULE=${/^[./]/.test(out) ? out : `./${out}`}\n${asTyped('expediter platform check --watch <orderId>')}`,
         ),
@@ -187,7 +204,7 @@ ${examples('expediter platform init', 'expediter platform init --header x-api-ke
 }
 
 type CheckOptions = { watch?: true; details?: boolean; shape?: true; reveal?: true };
-type InitOptions = { out: string; header?: string; schema?: string; withoutSchema?: true };
+type InitOptions = { out: string; order?: string; header?: string; schema?: string; withoutSchema?: true };
 
 /** Counts the TODOs that are left in a drafted module: a first guess may be wrong although the order can be placed. */
 async function todosIn(file: string | undefined): Promise<string | undefined> {

@@ -10,8 +10,11 @@ import {
 import type { Pool } from 'pg';
 import { WrongEnvironment, readConfigOf } from '../config/config.ts';
 import { classifyError } from '../core/domain/classify-error.ts';
-import type { FetchModule, OrderModule, QueryModule } from '../core/domain/order-module.ts';
+import type { FetchModule, OrderModule, PlatformError, QueryModule } from '../core/domain/order-module.ts';
 import { TryAgain } from '../core/domain/errors.ts';
+import { isObject } from '../core/domain/json-text.ts';
+import { wordOf } from '../core/domain/member-text.ts';
+import { NotDone } from '../core/operators/not-done.ts';
 import {
   answerJudge,
   askPlatform,
@@ -24,6 +27,7 @@ import { orderFetcher, variablesOf, type RequestOfModule } from '../core/placeme
 import { isRefusal } from '../core/placements/refetch-order.ts';
 import { describeFailure } from '../core/egress/bounded-fetch.ts';
 import { databaseClock } from '../core/postgres/database-clock.ts';
+import { orderFieldsOf, sampleQuery, takesNumber, type Sample } from '../platform/draft-module.ts';
 import { loadOrderModule } from '../platform/load-order-module.ts';
 import { hostOf } from './ask-http.ts';
 import { failed, ok, skipped, warning, type Check } from './check.ts';
@@ -39,6 +43,8 @@ const FIELD_REFUSED = 'remove it from the query of ORDER_MODULE, or let the toke
 const REFUSED = 'set ORDER_API_TOKEN to a token that may read every order';
 const WORDS_LIMIT = 200;
 const FAULTS_MAX = 5;
+/** The most queries for one sample order, each without the fields that the one before was refused. */
+const REFUSALS_MAX = 8;
 /** Maximum bytes of the platform's schema. The schema of a large shop is some megabytes. */
 const SCHEMA_LIMIT = 2 ** 25;
 /** Maximum bytes of an answer about one order. */
@@ -128,17 +134,56 @@ function asker(url: string, headers: Record<string, string>) {
     );
 }
 
+const headersFor = (token: string | undefined, header: string | undefined): Record<string, string> =>
+  header === undefined ? bearer(token) : { [header]: token ?? '' };
+
 /** Asks the platform for its schema. @param header the header that takes the token; by default it is a bearer token */
 export async function fetchSchema(env: NodeJS.ProcessEnv, header: string | undefined): Promise<GraphQLSchema> {
   const { ORDER_API_URL: url, ORDER_API_TOKEN: token } = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN');
-  const headers = header === undefined ? bearer(token) : { [header]: token ?? '' };
-  const answer = await asker(url, headers)(getIntrospectionQuery(), {}, SCHEMA_LIMIT);
+  const answer = await asker(url, headersFor(token, header))(getIntrospectionQuery(), {}, SCHEMA_LIMIT);
   const schema = readSchema(answer);
   if (schema !== undefined) return schema;
   const found = typeof answer === 'string' ? answer : `it answers ${answer.status} without a schema`;
   throw new Error(
     `${hostOf(url)} does not give its schema: ${found}. Check ORDER_API_URL and ORDER_API_TOKEN, or --header. If the ` +
       'platform publishes no schema, give it by --schema <file>, or begin with a skeleton by --without-schema.',
+  );
+}
+
+/**
+ * Fetches an order with all fields that a draft may choose, but without those that the platform refuses.
+ * @throws Error without a value of the order
+ */
+export async function fetchSample(
+  env: NodeJS.ProcessEnv,
+  { schema, header, orderId }: { schema: GraphQLSchema; header: string | undefined; orderId: string },
+): Promise<Sample> {
+  const { ORDER_API_URL: url, ORDER_API_TOKEN: token } = readConfigOf(env, 'ORDER_API_URL', 'ORDER_API_TOKEN');
+  const ask = asker(url, headersFor(token, header));
+  const refusals: string[] = [];
+  for (const field of orderFieldsOf(schema)) {
+    const refused = new Set<string>();
+    for (let tries = 0; tries < REFUSALS_MAX; tries += 1) {
+      const id = takesNumber(field) ? Number(orderId) : orderId;
+      const answer = await ask(sampleQuery(schema, field, refused), { id });
+      if (typeof answer === 'string') throw new Error(`The order cannot be fetched. ${hostOf(url)}: ${answer}`);
+      const order = field.steps.reduce<unknown>((at, { name }) => (isObject(at) ? at[name] : undefined), answer.data);
+      const errors = answer.errors.filter((each): each is PlatformError => isObject(each));
+      const codes = errors.map(({ extensions }) => wordOf(extensions?.['code']) ?? 'an error without a code');
+      const paths = errors.map(({ path }) =>
+        Array.isArray(path) ? path.filter((name) => typeof name === 'string') : [],
+      );
+      const below = paths.map((path) => path.slice(field.steps.length).join('.')).filter((path) => path !== '');
+      if (errors.length === 0 && isObject(order)) return { field, order, refused };
+      if (errors.length > 0 || answer.data === undefined)
+        refusals.push(`${answer.status}, ${codes.join(', ') || 'no data'}`);
+      if (below.length === 0) break;
+      for (const path of below) refused.add(path);
+    }
+  }
+  if (refusals.length === 0) throw new NotDone(404, 'The ordering platform has no order with this id.');
+  throw new Error(
+    `The order cannot be fetched. ${hostOf(url)} answers ${refusals.at(-1)}. Check ORDER_API_TOKEN, or --header.`,
   );
 }
 

@@ -1,40 +1,26 @@
 /** `expediter platform init`: drafts an order module from a platform's schema. */
 import { readFile } from 'node:fs/promises';
-import {
-  buildClientSchema,
-  buildSchema,
-  getNamedType,
-  getNullableType,
-  isEnumType,
-  isInterfaceType,
-  isListType,
-  isNonNullType,
-  isObjectType,
-  isUnionType,
-  type GraphQLField,
-  type GraphQLInterfaceType,
-  type GraphQLObjectType,
-  type GraphQLSchema,
-  type IntrospectionQuery,
-} from 'graphql';
+import { buildClientSchema, buildSchema, type GraphQLSchema, type IntrospectionQuery } from 'graphql';
+import { chooseFields, handoverOf, settleTax, type Chosen } from './choose-fields.ts';
+import { decideByValues, type Decided } from './decide-by-values.ts';
+import { findOrderFields, wordsOf, type Found, type OrderField } from './order-in-schema.ts';
+import { at, documentOf, entriesAt, plant, printType, type Tree } from './write-query.ts';
 
 /** A schema for a platform that does not publish its own. */
 const SKELETON = `
+  scalar Decimal
   type Query { order(id: ID!): Order }
   type Order {
     id: ID!  type: OrderType!  createdAt: String!  requestedAt: String  cancelledAt: String  notes: String
     restaurant: Restaurant!  customer: Customer!  address: Address  items: [Item!]!
-    subtotal: String!  tax: String!  tip: String  deliveryFee: String  total: String!  currency: String!
+    subtotal: Decimal!  tax: Decimal!  tip: Decimal  deliveryFee: Decimal  total: Decimal!  currency: String!
   }
   enum OrderType { DELIVERY PICKUP DINE_IN }
   type Restaurant { id: ID! }
   type Customer { id: ID!  name: String!  email: String  phone: String }
-  type Address { street: String!  houseNumber: String  postalCode: String  city: String  country: String  instructions: String }
-  type Item { id: ID!  name: String!  quantity: Int!  price: String!  notes: String  modifiers: [Modifier!]! }
-  type Modifier { id: ID!  name: String!  quantity: Int!  price: String! }`;
-
-/** The most types on a path from the order, not counting those of `edges` and `node`. */
-const DEPTH = 5;
+  type Address { street: String!  houseNumber: String  postalCode: String  city: String  country: String }
+  type Item { id: ID!  name: String!  quantity: Int!  price: Decimal!  notes: String  modifiers: [Modifier!]! }
+  type Modifier { id: ID!  name: String!  quantity: Int!  price: Decimal! }`;
 
 /**
  * Reads a schema from a file, or uses the skeleton's.
@@ -48,487 +34,355 @@ export async function readSchema(file: string | undefined): Promise<GraphQLSchem
   return buildClientSchema(json.data ?? json, { assumeValid: true });
 }
 
-type Parent = GraphQLObjectType | GraphQLInterfaceType;
-type Field = GraphQLField<unknown, unknown>;
-const isParent = (type: unknown): type is Parent => isObjectType(type) || isInterfaceType(type);
-const isPlain = ({ args, deprecationReason }: Field): boolean =>
-  typeof deprecationReason !== 'string' &&
-  !args.some((arg) => isNonNullType(arg.type) && arg.defaultValue === undefined);
+/** An order that was fetched by `sampleQuery`. `refused` are paths from it that the token may not read. */
+export type Sample = { field: OrderField; order: unknown; refused: ReadonlySet<string> };
 
-/** A queried field. */
-type Node = {
-  name: string;
-  /** How TypeScript reads it, from the variable of the order or of its list's entry: `order.customer?.name`. */
-  at: string;
-  /** The name of its scalar or enum. Empty for an object. */
-  scalar: string;
-  values: readonly string[];
-  isList: boolean;
-  isNullable: boolean;
-  /** True if it, or an object above it, is nullable. */
-  mayLack: boolean;
-  children: Node[];
-  args: string;
-};
+const NONE: ReadonlySet<string> = new Set();
+const WIDTH = 120;
 
-/** A query field that may give one order by its id, with the path of fields above it. */
-type Candidate = { path: Field[]; arg: string; argType: string; type: Parent; score: number };
-
-const ORDER = /order|purchase|checkout|sale|basket/i;
-
-function findCandidates(schema: GraphQLSchema): Candidate[] {
-  const found: Candidate[] = [];
-  const look = (parent: Parent, above: Field[]): void => {
-    for (const field of Object.values(parent.getFields())) {
-      const type = getNamedType(field.type);
-      if (!isParent(type) || typeof field.deprecationReason === 'string') continue;
-      const needed = field.args.filter((arg) => isNonNullType(arg.type) && arg.defaultValue === undefined);
-      const args = needed.length > 0 ? needed : field.args;
-      const arg = args.find((each) => /^(id|code|number|uuid|key|ref\w*|\w*(Id|Code|Number|Uuid))$/.test(each.name));
-      if (arg !== undefined && needed.length <= 1 && !isListType(getNullableType(field.type))) {
-        const hasItems = Object.values(type.getFields()).some((each) => ITEMS.test(each.name));
-        const isExact = /^(get|fetch|find)?_?(order|purchase)(By\w+)?$/i.test(field.name);
-        const score =
-          Number(isExact) * 3 +
-          Number(ORDER.test(field.name)) * 2 +
-          Number(ORDER.test(type.name)) * 2 +
-          Number(hasItems) * 3 -
-          above.length;
-        found.push({ path: [...above, field], arg: arg.name, argType: String(arg.type), type, score });
-      }
-      if (above.length === 0 && needed.length === 0 && !isListType(getNullableType(field.type))) look(type, [field]);
-    }
-  };
-  const query = schema.getQueryType();
-  if (query) look(query, []);
-  return found.filter(({ score }) => score >= 3).sort((a, b) => b.score - a.score);
+/** @throws Error if no query field gives one order by its id */
+export function orderFieldsOf(schema: GraphQLSchema): [OrderField, ...OrderField[]] {
+  const [first, ...others] = findOrderFields(schema);
+  if (first !== undefined) return [first, ...others];
+  throw new Error(
+    'No field of the query type takes an id and returns an order with items. If the platform has another API, for ' +
+      "the shop's own systems, use the schema of that one. If it has none, write the module by --without-schema.",
+  );
 }
 
-const ITEMS = /^(order|line|basket|cart)?_?(items|lines|positions|products|entries|articles|dishes|lineitems)$/i;
-const EXTRAS = /modifier|extra|option|topping|addon|choice|side|customi[sz]ation/i;
-const DISCOUNTS = /discount|voucher|coupon|promotion|rebate/i;
-const WRAPPERS = new Set(['edges', 'node', 'nodes']);
+/** Writes a query for an order with all fields that may be chosen. */
+export function sampleQuery(schema: GraphQLSchema, field: OrderField, refused: ReadonlySet<string>): string {
+  const tree: Tree = new Map();
+  // Fields with one name in several fragments may be in conflict, so only the best one is asked for.
+  const isPlain = ({ steps }: Found): boolean => steps.every(({ on }) => on === '');
+  for (const { best, close } of chooseFields(schema, field, refused).fields.values())
+    for (const found of [best, ...close.filter(isPlain)]) plant(tree, found.steps, found);
+  return documentOf(field, tree);
+}
 
-/** Where `select` is. It adds the lists that it leaves out to `omitted`. */
-type Within = { types: readonly string[]; entry: string; omitted: string[] };
+/**
+ * The mapper's lines. A line after `?name` is there only if a field was chosen for it, after `-name` only if not. In
+ * braces are texts, `$` amounts, `@` times and `#` counts, with `!` if required. After `//` are the TODO, and after `%`
+ * that of a field for which nothing was chosen.
+ */
+const LINES = `
+    serviceOrderId: {serviceOrderId!},
+    locationId: {locationId!}, // the id in: expediter location put --location
+    member: {
+      id: {member.id!}, // for a guest, an id of their own for each order
+      name: {member.name!},
+      email: {member.email}, // % if you have it
+      phone: {member.phone}, // % if you have it
+    },
+    fulfillment: {
+      type: {type!}, // % 'delivery' or 'pickup' [type]
+-street      destination: null, // required for a delivery [address]
+?street      destination: address && {
+?street        line1: {street!},
+?line2        line2: {line2},
+?postalCode        postalCode: {postalCode},
+?city        city: {city},
+?region        region: {region},
+?country        country: {country},
+?street      },
+      requestedAt: {@requestedAt}, // % if members choose a time [order]
+    },
+    items: {item.list}.map((item, nth) => ({
+      serviceItemId: {serviceItemId!}, // is this the id in the POS's menu?
+      name: {name!},
+      quantity: {#quantity!},
+      unitPrice: {$unitPrice!},
+      notes: {item.notes}, // % if you have them [item]
+?ageRestricted      ageRestricted: {ageRestricted},
+-extra.name      modifiers: [], // if there are any [extra]
+?extra.name      modifiers: {extra.list}.map((extra) => ({
+?extra.name        serviceModifierId: {serviceModifierId!}, // is this the id in the POS's menu?
+?extra.name        name: {extra.name!},
+?extra.name        quantity: {#extra.quantity!},
+?extra.name        unitPrice: {$extra.unitPrice!},
+?extra.name      })),
+    })),
+    money: {
+      subtotal: {$subtotal!}, // % all items, before discounts
+-discount.amount      discount: {$discount}, // % if there are discounts [discount]
+      tax: {$tax}, // % 0 if there is none
+      tip: {$tip}, // % if there are tips
+      fee: {$fee}, // [fee] % if there are fees
+      total: {$total!}, // % what the member has paid
+      currency,
+?pricesIncludeTax      pricesIncludeTax: {pricesIncludeTax},
+    },
+?discount.amount    discounts: {discount.list}.map((discount) => ({
+?discount.amount      name: {discount.name},
+?discount.amount      amount: Math.abs({$discount.amount!}),
+?discount.amount    })),
+    notes: {notes}, // % if you have them [order]
+    placedAt: {@placedAt!},
+    cancelledAt: {@cancelledAt}, // % when, if it is cancelled, or any time then. null: it is not`;
 
-/** Chooses the fields to query: all leaves, and objects to a depth, but no other lists than items and their extras. */
-function select(type: Parent, at: string, lacks: boolean, within: Within): Node[] {
-  const nodes = Object.values(type.getFields())
-    .filter(isPlain)
-    .flatMap((field): Node[] => {
-      const { name } = field;
-      const named = getNamedType(field.type);
-      const isList = isListType(getNullableType(field.type));
-      const isNullable = !isNonNullType(field.type);
-      const path = `${at}${lacks ? '?.' : '.'}${name}`;
-      const own = { name, at: path, isList, isNullable, mayLack: lacks || isNullable };
-      const node = { ...own, args: '', values: [], children: [] };
-      if (!isParent(named)) {
-        const values = isEnumType(named) ? named.getValues().map((each) => each.name) : [];
-        if (isList) within.omitted.push(path);
-        return isList || isUnionType(named) ? [] : [{ ...node, scalar: named.name, values }];
-      }
-      const isWanted = !isList || WRAPPERS.has(name) || ITEMS.test(name) || EXTRAS.test(name) || DISCOUNTS.test(name);
-      const types = WRAPPERS.has(name) ? within.types : [...within.types, named.name];
-      const isAgain = within.types.includes(named.name);
-      if (!isWanted || isAgain || types.length > DEPTH || name === 'pageInfo') {
-        if (isList && (!isAgain || EXTRAS.test(name))) within.omitted.push(path);
-        return [];
-      }
-      const entry = EXTRAS.test(name) ? 'extra' : DISCOUNTS.test(name) ? 'discount' : within.entry;
-      const below = { ...within, types, entry };
-      const children = isList ? select(named, entry, false, below) : select(named, path, node.mayLack, below);
-      const args = field.args.some((arg) => arg.name === 'first') ? '(first: 100)' : '';
-      return children.length === 0 ? [] : [{ ...node, scalar: '', children, args }];
+const pathOf = ({ steps, skip }: Pick<Found, 'steps' | 'skip'>): string =>
+  steps
+    .slice(skip)
+    .flatMap(({ name }) => (/^(edges|nodes?)$/.test(name) ? [] : [name]))
+    .join('.');
+const listed = (found: readonly Found[]): string => found.map(pathOf).join(' or ');
+const lacks = ({ steps, skip }: Found): boolean => steps.slice(skip).some((step) => step.lacks);
+const isNumber = ({ kind, type }: Found): boolean => kind === 'number' || /^(Int|Float)$/.test(type.name);
+
+/** Makes the functions that write expressions. What they read is planted in the query's tree. */
+function expressions({ fields }: Chosen, tree: Tree) {
+  const read = (found: Found): string => {
+    plant(tree, found.steps, found);
+    return at(found.root, found.steps.slice(found.skip));
+  };
+  const text = (found: Found, isRequired: boolean): string => {
+    if (found.kind === 'flag') return read(found);
+    if (isNumber(found)) return `String(${read(found)}${lacks(found) ? " ?? ''" : ''})`;
+    return `${read(found)}${isRequired && lacks(found) ? " ?? ''" : ''}`;
+  };
+  const time = (found: Found, isRequired: boolean, name: string): string => {
+    if (!isNumber(found)) return text(found, isRequired);
+    const since = `timeSinceEpoch(${read(found)}, '${found.unit ?? 's'}', '${name}')`;
+    return lacks(found) && !isRequired ? `${read(found)} ? ${since} : null` : since;
+  };
+  /** A required amount that is missing throws, because it would otherwise be free. */
+  const amount = (found: Found, isRequired: boolean, name: string): string => {
+    const reader = found.unit === 'minor' ? 'minorUnits' : found.unit === 'decimal' ? 'decimal' : 'amount';
+    const place = { item: 'items.${nth}.', extra: 'items.${nth}.modifiers.' }[found.root] ?? '';
+    const field = `${place}${name.replace(/^\w+\./, '')}`;
+    const quote = place === '' ? "'" : '`';
+    return `${reader}(${read(found)}${lacks(found) && !isRequired ? ' ?? 0' : ''}, ${quote}${field}${quote})`;
+  };
+  const count = (found: Found): string =>
+    lacks(found) || found.type.name !== 'Int' ? `Number(${read(found)})` : read(found);
+  const write = (sign: string, name: string, isRequired: boolean): string | undefined => {
+    const best = fields.get(name)?.best;
+    if (best === undefined) return undefined;
+    const by = sign === '$' ? amount : sign === '@' ? time : sign === '#' ? count : text;
+    return by(best, isRequired, name);
+  };
+  return { read, write };
+}
+type Write = ReturnType<typeof expressions>['write'];
+
+/** Fields whose names may mean something else, unless they match. */
+const DOUBTS: readonly [name: string, sure: RegExp, todo: string][] = [
+  ['country', /code|iso/, 'a code such as DE?'],
+  ['requestedAt', /request|want|desir|schedul|prefer|promis|slot/, 'does the member choose it?'],
+  ['notes', /^(?!.*(deliver|ship|gift|courier))/, 'is it for the kitchen?'],
+  ['discount.amount', /^(?!value)/, 'is it a percentage?'],
+];
+
+/** The expressions of what is more than one field, and further TODOs, by the name in `LINES`. */
+function specials(
+  chosen: Chosen,
+  { read, write }: ReturnType<typeof expressions>,
+  about: Decided & { isGross: boolean },
+) {
+  const { fields, lists, hints } = chosen;
+  const of = (name: string): Found | undefined => fields.get(name)?.best;
+  const all = (...names: string[]): string => names.flatMap((name) => write('', name, false) ?? []).join(', ');
+  const values = new Map<string, string>();
+  const todos = new Map<string, string>();
+  for (const [name, list] of Object.entries(lists))
+    if (list) values.set(`${name}.list`, entriesAt(list.root, list.steps.slice(list.skip)));
+  if (of('member.first') && !/^((full|display) )?name$/.test(of('member.name')?.words ?? ''))
+    values.set('member.name', `joinName(${all('member.first', 'member.last')})`);
+  const to = of('line1') ?? of('street');
+  const line = write('', of('line1') ? 'line1' : 'street', true);
+  if (to) values.set('address', at('order', to.steps.slice(0, to.skip)));
+  const isJoined = !of('line1') && of('houseNumber');
+  if (line !== undefined) values.set('street', isJoined ? `joinStreet(${all('street', 'houseNumber')})` : line);
+  for (const [name, sure, todo] of DOUBTS) {
+    const best = of(name);
+    if (best && best.kind !== 'enum' && !sure.test(best.words)) todos.set(name, todo);
+  }
+  const age = of('ageRestricted');
+  if (age) values.set('ageRestricted', age.kind === 'flag' ? `${read(age)} ?? false` : `Number(${read(age)} ?? 0) > 0`);
+  const { isReduced, isGross, includesTax } = about;
+  const isDiscounted = lists.discount !== undefined || of('discount') !== undefined;
+  const reduction = lists.discount ? 'reduction' : write('$', 'discount', false);
+  if (isReduced === true && of('subtotal')) {
+    values.set('subtotal', `${write('$', 'subtotal', true)} + ${reduction}`);
+    todos.set('subtotal', 'without discounts of the fee');
+  }
+  if (isReduced === undefined && isDiscounted && !/before/.test(of('subtotal')?.words ?? 'before'))
+    todos.set('subtotal', 'before discounts?');
+  if (!of('tax') && of('totalNet')) values.set('tax', `${write('$', 'total', true)} - ${write('$', 'totalNet', true)}`);
+  if (isGross || (includesTax !== undefined && !of('pricesIncludeTax')))
+    values.set('pricesIncludeTax', String(isGross || includesTax));
+  const type = of('type');
+  if (type) values.set('type', `mapEnum(${read(type)}, TYPES, 'type')`);
+  const state = of('cancelled');
+  if (state && !of('cancelledAt')) {
+    const cancelled = state.values.find((value) => /cancel/i.test(value));
+    values.set(
+      'cancelledAt',
+      `${read(state)} === '${cancelled ?? 'Cancelled'}' ? ${write('@', 'placedAt', true)} : null`,
+    );
+    todos.set('cancelledAt', cancelled ? 'the time of the cancel, if you have it' : 'is this the word for cancelled?');
+  }
+  for (const name of ['placedAt', 'requestedAt', 'cancelledAt']) {
+    const time = of(name);
+    const how = time && isNumber(time) ? 's or ms?' : `no offset? timeInZone(…, 'Europe/Berlin')`;
+    if (time && !time.unit) todos.set(name, `${todos.get(name) ?? ''} ${how}`.trim());
+  }
+  const foreign = hints.foreign[0];
+  if (foreign) todos.set('currency', `or ${pathOf(foreign)}, and its amounts?`);
+  return { values, todos };
+}
+
+/** Writes the lines of a template. */
+function render(
+  template: string,
+  chosen: Chosen,
+  { values, todos }: ReturnType<typeof specials>,
+  write: Write,
+): string[] {
+  const { fields, hints } = chosen;
+  const isKnown = (name: string): boolean => values.has(name) || fields.has(name);
+  const hinted = (todo: string): string =>
+    todo
+      .replaceAll(/ ?\[(\w+)\]/g, (_, name: 'order') => (hints[name].length > 0 ? `: ${listed(hints[name])}?` : ''))
+      .replace(/^: /, 'and ');
+  return template
+    .slice(1)
+    .split('\n')
+    .flatMap((line) => {
+      const [, mark, need = '', rest = line] = /^([?-])(\S+)( .*)$/.exec(line) ?? [];
+      const [code = '', comment = ''] = rest.split(' // ');
+      const [always = '', absent = ''] = comment.split('% ');
+      if (mark !== undefined && isKnown(need) !== (mark === '?')) return [];
+      const [, sign = '', name = '', required] = /\{([$@#]?)([\w.]+)(!?)\}/.exec(code) ?? [];
+      const value = values.get(name) ?? write(sign, name, required === '!');
+      const none = required === '!' || name === 'tax' ? 'undefined' : sign === '$' ? '0' : 'null';
+      const close = values.has(name) && !/street|subtotal/.test(name) ? [] : (fields.get(name)?.close ?? []);
+      const missing = name !== '' && value === undefined ? absent || (always ? '' : required && 'required') : '';
+      const all = [
+        hinted(always.trim()),
+        hinted(missing || ''),
+        close.length > 0 ? `or ${listed(close)}?` : '',
+        todos.get(name) ?? '',
+      ];
+      const said = all.filter(Boolean).join('; ').replaceAll('?; ', '? ');
+      return withTodo(code.replace(/\{[^{}]+\}/, value ?? none), said);
     });
-  return [...nodes.filter(isLeaf), ...nodes.filter((each) => !isLeaf(each))];
 }
 
-const isLeaf = ({ scalar }: Node): boolean => scalar !== '';
-
-/** The TypeScript type of a leaf's value, without null. */
-function kindOf({ scalar, values }: Node): string {
-  if (values.length > 0) return values.map((value) => `'${value}'`).join(' | ');
-  if (scalar === 'Boolean') return 'boolean';
-  const known = new Map(Object.entries({ ID: 'string', String: 'string', Int: 'number', Float: 'number' }));
-  return known.get(scalar) ?? (/date|time/i.test(scalar) ? 'string' : 'string | number');
+/** A TODO that is too long for its line is above it. */
+function withTodo(code: string, todo: string): string[] {
+  if (todo === '') return [code];
+  const line = `${code}${code.trim() && ' '}// TODO: ${todo}`;
+  if (line.length <= WIDTH) return [line];
+  const indent = /^ */.exec(code)?.[0] ?? '';
+  return [`${indent}// TODO: ${todo}`.slice(0, 140), `${code}${code.includes('undefined') ? ' // TODO' : ''}`];
 }
 
-function queryOf(nodes: readonly Node[], indent: string): string {
-  const leaves = nodes.filter(isLeaf).map(({ name }) => name);
-  const objects = nodes.filter((each) => !isLeaf(each));
-  const below = objects.map(
-    (each) => `${each.name}${each.args} {\n${queryOf(each.children, `${indent}  `)}\n${indent}}`,
+/** The table of the values that say how food is handed over, and the lines that skip orders that are not for us. */
+function handover({ fields }: Chosen, read: (found: Found) => string): { table: string; skips: string } {
+  const type = fields.get('type')?.best;
+  if (type === undefined) return { table: '', skips: '' };
+  const rows = type.values.flatMap((value) =>
+    /delivery|pickup/.test(handoverOf(value) ?? '') ? [`${value}: '${handoverOf(value)}'`] : [],
   );
-  return [...(leaves.length > 0 ? [leaves.join(' ')] : []), ...below].map((line) => `${indent}${line}`).join('\n');
-}
-
-function typeOf(nodes: readonly Node[], indent: string): string {
-  const fields = nodes.map((each) => {
-    const type = isLeaf(each) ? kindOf(each) : `${typeOf(each.children, `${indent}  `)}${each.isList ? '[]' : ''}`;
-    return `${indent}  ${each.name}: ${type}${each.isNullable ? ' | null' : ''};\n`;
-  });
-  return `{\n${fields.join('')}${indent}}`;
-}
-
-/** Finds the first leaf that a pattern matches. Earlier patterns and earlier lists are preferred. */
-const leaf = (patterns: RegExp, ...lists: (readonly Node[] | undefined)[]): Node | undefined =>
-  find(patterns, lists, isLeaf);
-
-function find(
-  patterns: RegExp,
-  lists: readonly (readonly Node[] | undefined)[],
-  isApt: (node: Node) => boolean,
-): Node | undefined {
-  for (const nodes of lists) {
-    for (const pattern of patterns.source.split('||').map((source) => new RegExp(`^(${source})$`, 'i'))) {
-      const found = nodes?.find((each) => isApt(each) && pattern.test(each.name.replaceAll('_', '')));
-      if (found !== undefined) return found;
-    }
-  }
-  return undefined;
-}
-
-const object = (pattern: RegExp, nodes: readonly Node[]): Node | undefined =>
-  nodes.find((each) => !isLeaf(each) && !each.isList && pattern.test(each.name));
-
-/** All objects below, but not those in lists. Those next to the order are first. */
-function objectsIn(nodes: readonly Node[]): Node[] {
-  const own = nodes.filter((each) => !isLeaf(each) && !each.isList);
-  return [...own, ...own.flatMap(({ children }) => objectsIn(children))];
-}
-
-/** Finds a list, maybe as a connection with `edges` or `nodes`. @returns its path and the fields of an entry */
-function listIn(pattern: RegExp, nodes: readonly Node[]): { at: string; mayLack: boolean; entry: Node[] } | undefined {
-  for (const each of nodes) {
-    if (isLeaf(each) || !pattern.test(each.name)) continue;
-    if (!each.isList) return listIn(/^(edges|nodes)$/, each.children);
-    return { ...each, entry: each.children.find(({ name }) => name === 'node')?.children ?? each.children };
-  }
-  return undefined;
-}
-
-/** A required value that is to be filled in: it compiles, and no order can be placed with it. */
-const UNKNOWN = 'undefined as never';
-
-/** Writes a text. A required text that is null becomes blank, which holds the order with the field's name. */
-function text(node: Node | undefined, isRequired = false): string {
-  if (node === undefined) return isRequired ? UNKNOWN : 'null';
-  const isText = !kindOf(node).includes('number') && kindOf(node) !== 'boolean';
-  if (isText) return node.mayLack && isRequired ? `${node.at} ?? ''` : node.at;
-  return node.mayLack ? `String(${node.at} ?? '')` : `String(${node.at})`;
-}
-
-/** Fields of an object that is an amount. */
-const AMOUNT = /amount||value||units||gross||\w*cents||\w*minor\w*/;
-
-function amount(found: Node | undefined, path: string, isRequired = true): string {
-  const field = path.includes('${') ? `\`${path}\`` : `'${path}'`;
-  const node = found && (isLeaf(found) ? found : leaf(AMOUNT, found.children));
-  if (node === undefined) return isRequired ? `${UNKNOWN}, // TODO: in minor units` : '0, // TODO: if there is one';
-  if (node.scalar === 'Int') {
-    const todo = /cents|minor/i.test(node.name)
-      ? ''
-      : ` // TODO: if it is not in minor units: minor(${node.at}, ${field})`;
-    // A missing amount throws, because a missing price would otherwise reach the kitchen.
-    return `minorUnits(${node.mayLack && !isRequired ? `${node.at} ?? 0` : node.at}, ${field}),${todo}`;
-  }
-  return `minor(${node.mayLack && !isRequired ? `${node.at} ?? 0` : node.at}, ${field}),`;
-}
-
-function time(node: Node | undefined, isRequired = false): string {
-  if (node === undefined) return isRequired ? `${UNKNOWN}, // TODO: RFC 3339; without one, the time now` : 'null,';
-  if (kindOf(node) === 'number') {
-    const read = `timeSinceEpoch(${node.at}, '${/ms|milli/i.test(node.name) ? 'ms' : 's'}', '${node.name}')`;
-    return `${node.mayLack ? `${node.at} ? ${read} : null` : read}, // TODO: s or ms?`;
-  }
-  return `${text(node, isRequired)}, // TODO: if it has no offset: timeInZone(…, 'Europe/Berlin', '${node.name}')`;
-}
-
-/** Drafts the lines of the items or of an item's extras. */
-function entries(list: ReturnType<typeof listIn>, variable: 'item' | 'extra', indent: string): string {
-  if (list === undefined)
-    return variable === 'item'
-      ? `${UNKNOWN}, // TODO: the items, which the query lacks`
-      : '[], // TODO: if there are any';
-  const { entry } = list;
-  const product = object(/product|item|article|dish|variant|modifier|option/i, entry)?.children;
-  const own = leaf(/sku||plu||product_?id||itemid||menuitemid||modifierid||optionid/, entry);
-  const id = own ?? leaf(/sku||plu||code||u?id||number/, product) ?? leaf(/u?id||uuid||code/, entry);
-  const price = /unitprice\w*||price\w*||unitamount\w*||priceeach||unitcents||\w*cents||amount||cost/;
-  const found = leaf(price, entry, product) ?? object(/price|amount/i, entry) ?? object(/price|amount/i, product ?? []);
-  const count = leaf(/quantity||qty||count||howmany||pieces/, entry);
-  const age = leaf(/(min|minimum|legal|required)?age||\w*agerestricted||\w*alcohol\w*||\w*adult\w*/, entry, product);
-  const isAged = age && (kindOf(age) === 'boolean' ? `${age.at} ?? false` : `Number(${age.at} ?? 0) > 0`);
-  const lines = [
-    `${variable === 'item' ? 'serviceItemId' : 'serviceModifierId'}: ${text(id, true)}, // TODO: the id in the POS's menu?`,
-    `name: ${text(leaf(/name||title||label||\w*name||\w*title/, entry, product), true)},`,
-    `quantity: ${count === undefined ? `${UNKNOWN}, // TODO` : kindOf(count) === 'number' && !count.mayLack ? `${count.at},` : `Number(${count.at}),`}`,
-    `unitPrice: ${amount(found, variable === 'item' ? 'items.${nth}.unitPrice' : 'items.${nth}.modifiers.unitPrice')}`,
-    ...(variable === 'extra'
-      ? []
-      : [
-          `notes: ${text(leaf(/\w*notes?||remarks?||comments?||\w*instructions?/, entry))},`,
-          `ageRestricted: ${isAged ?? 'false, // TODO: if you sell alcohol'}${isAged ? ',' : ''}`,
-          `modifiers: ${entries(listIn(EXTRAS, entry), 'extra', `${indent}  `)}`,
-        ]),
-  ];
-  const all = list.mayLack ? `(${list.at} ?? [])` : list.at;
-  return `${all}.map((${variable === 'item' ? 'item, nth' : variable}) => ({\n${lines.map((line) => `${indent}  ${line}\n`).join('')}${indent}})),`;
-}
-
-const DELIVERY = /deliver|courier|ship|drop/i;
-const PICKUP = /pick|take|collect|carry|to_?go/i;
-const TABLE = /dine|table|eat_?in|on_?site|in_?house/i;
-
-function draftTypes(order: readonly Node[]): { table: string; skips: string; type: string } {
-  const nested = objectsIn(order).flatMap(({ children }) => children);
-  const isType = ({ values }: Node): boolean => values.some((value) => DELIVERY.test(value) || PICKUP.test(value));
-  const named = leaf(
-    /type||ordertype||fulfil\w*||handover\w*||\w*method||mode||servicetype||deliverytype/,
-    order,
-    nested,
-  );
-  const isOther = ({ name, values }: Node): boolean =>
-    /status|state|currency|country|pay|channel|source|lang|locale|priority/i.test(name) &&
-    !values.some((value) => /^(delivery|pick_?up)$/i.test(value));
-  const enums = [...order, ...nested].filter((each) => each.values.length > 0 && !isOther(each));
-  const found = enums.find(isType) ?? named ?? enums.find((each) => order.includes(each));
-  if (found === undefined)
-    return { table: '', skips: '', type: `${UNKNOWN}, // TODO: such as mapEnum(order.type, { COURIER: 'delivery' })` };
-  const skips = found.values.filter((value) => TABLE.test(value));
-  const skip = (value: string): string =>
-    `  if (${found.at} === '${value}') return skip('${value.toLowerCase()}'); // TODO: not for us?\n`;
-  const unknown = `  // TODO: each value of ${found.at}: 'delivery' or 'pickup'\n`;
-  const rows = found.values.flatMap((value) => {
-    if (skips.includes(value)) return [];
-    const ours = DELIVERY.test(value) ? 'delivery' : PICKUP.test(value) ? 'pickup' : undefined;
-    return ours === undefined
-      ? `  // TODO ${value}: 'delivery', 'pickup', or skip it below\n`
-      : `  ${value}: '${ours}',\n`;
-  });
+  const open = type.values.filter((value) => handoverOf(value) === undefined);
+  const some = `${open.slice(0, 6).join(', ')}${open.length > 6 ? ' and others' : ''}`;
+  const todo =
+    open.length > 0 ? `'delivery', 'pickup' or skip: ${some}` : rows.length > 0 ? '' : `each value of ${pathOf(type)}`;
+  const tables = type.values.filter((value) => handoverOf(value) === 'table');
   return {
-    table: `const TYPES: Record<string, 'delivery' | 'pickup'> = {\n${rows.join('') || unknown}};\n\n`,
-    skips: skips.map(skip).join(''),
-    type: `mapEnum(${found.at}, TYPES, '${found.name}'),`,
+    table: `${withTodo(`const TYPES: Record<string, 'delivery' | 'pickup'> = { ${rows.join(rows.length > 4 ? ',\n  ' : ', ')} };`, todo).join('\n')}\n\n`,
+    skips: tables
+      .map(
+        (value) =>
+          `  if (${read(type)} === '${value}') return skip('${wordsOf(value).replaceAll(' ', '_')}'); // TODO: not for us?\n`,
+      )
+      .join(''),
   };
-}
-
-function draftPerson(order: readonly Node[]): string[] {
-  const person = object(/customer|member|user|guest|buyer|client|contact|diner/i, order)?.children;
-  const first = leaf(/first(name)?||given(name)?/, person, order);
-  const last = leaf(/last(name)?||family(name)?||surname/, person, order);
-  const one =
-    leaf(/name||fullname||displayname||\w*(customer|guest|contact)name/, person) ??
-    leaf(/(customer|guest|contact|member)name/, order);
-  const joined = first && `joinName(${[first, last].flatMap((each) => each?.at ?? []).join(', ')})`;
-  const id = leaf(/id||uu?id||number||code/, person) ?? leaf(/(customer|member|user|guest)id/, order);
-  return [
-    `id: ${text(id, true)}, // TODO: for a guest, an id of their own for each order`,
-    `name: ${one === undefined && joined ? joined : text(one, true)},`,
-    `email: ${text(leaf(/e?mail\w*/, person, order))},`,
-    `phone: ${text(leaf(/\w*phone\w*||mobile\w*||tel/, person, order))},`,
-  ];
-}
-
-const STREET = /street\w*||road||line1||address||address1||addressline1/;
-
-function draftDestination(order: readonly Node[], indent: string): string {
-  const isPlace = /^(delivery|shipping|drop_?off|customer)?_?(address|destination|dropoff)$|shipTo|deliverTo/i;
-  const places = objectsIn(order.filter(({ name }) => DELIVERY.test(name) || !LOCATION.test(name)));
-  const hasAddress = ({ name, children }: Node): boolean =>
-    !/bill|invoice/i.test(name) &&
-    leaf(STREET, children) !== undefined &&
-    leaf(/city||town||zip\w*||postal\w*||postcode/, children) !== undefined;
-  const place = object(isPlace, places) ?? places.find(hasAddress);
-  if (place === undefined) return 'null, // TODO: required for a delivery';
-  const { children } = place;
-  const street = leaf(/street||streetname||road/, children);
-  const number = leaf(/housenumber||streetnumber||number||houseno/, children);
-  const line = leaf(/line1||address1||addressline1||streetaddress||streetline1/, children);
-  const line1 =
-    line === undefined && street !== undefined && number !== undefined
-      ? `joinStreet(${street.at}, ${number.at})`
-      : text(line ?? street ?? leaf(/address||formatted\w*||full\w*/, children), true);
-  const part = (field: string, patterns: RegExp): string[] => {
-    const found = leaf(patterns, children);
-    return found === undefined
-      ? []
-      : [`${field}: ${/itude/.test(field) && kindOf(found) === 'number' ? found.at : text(found)},`];
-  };
-  const lines = [
-    `line1: ${line1},`,
-    ...part('line2', /line2||address2||addressline2||apartment||unit/),
-    ...part('postalCode', /zip\w*||postal\w*||postcode/),
-    ...part('city', /city||town||locality/),
-    ...part('region', /region||state||province\w*/),
-    ...part('country', /country||country\w*/),
-    ...part('latitude', /lat||latitude/),
-    ...part('longitude', /lng||lon||longitude/),
-    ...part('instructions', /\w*instructions?||directions?||\w*notes?||\w*comment/),
-  ];
-  const made = `{\n${lines.map((each) => `${indent}  ${each}\n`).join('')}${indent}}`;
-  return place.mayLack ? `${place.at} && ${made.replaceAll(`${place.at}?.`, `${place.at}.`)},` : `${made},`;
-}
-
-function draftDiscounts(order: readonly Node[]): string {
-  const list = listIn(DISCOUNTS, order);
-  if (list === undefined) return '';
-  const given = leaf(AMOUNT, list.entry) ?? leaf(/price\w*||discount\w*/, list.entry);
-  const name = text(leaf(/name||title||label||code/, list.entry));
-  const all = list.mayLack ? `(${list.at} ?? [])` : list.at;
-  return `    discounts: ${all}.map((discount) => ({ name: ${name}, amount: ${amount(given, 'discount').replace(/,( \/\/.*)?$/, '')} })),\n`;
-}
-
-/** The words before a delivery fee in a name. */
-const FEE =
-  /deliveryfee||fee||fees||courier\w*||shipping\w*||delivery(cost|price|charge)\w*||servicefee||delivery||\w*fee/;
-
-function draftMoney(order: readonly Node[]): { currency: string; lines: string[] } {
-  const objects = objectsIn(order);
-  const isSums = ({ name, children }: Node): boolean =>
-    /^(totals?|money|pric(e|ing)|payment|amounts?|summary|bill|fees?|charges?)$/i.test(name) ||
-    find(/(grand|sub)?total||total(amount|price|cents)||goods/, [children], () => true) !== undefined;
-  const both = [order, ...objects.filter(isSums).map(({ children }) => children)];
-  const isAmount = (each: Node): boolean => isLeaf(each) && kindOf(each) !== 'boolean' && each.values.length === 0;
-  const sum = (patterns: RegExp): Node | undefined =>
-    find(patterns, both, isAmount) ?? find(patterns, both, ({ children }) => leaf(AMOUNT, children) !== undefined);
-  const total = sum(/total||grandtotal||grand||totalamount||totalprice||totalcents||amount||\w*total\w*/);
-  const currencies = objects.filter(({ name }) => /currency/i.test(name)).map(({ children }) => children);
-  const nested = objects.map(({ children }) => children);
-  const code =
-    leaf(/currency\w*/, ...both, total?.children, ...nested) ??
-    leaf(/code||iso\w*/, ...currencies) ??
-    leaf(/iso||iso4217\w*||\w+currency/, ...both, total?.children);
-  const discount = sum(/discount||discounts?(total|amount|cents)||\w*discount/);
-  const reduced = discount
-    ? `discount: ${amount(discount, 'discount', false)}`
-    : '// TODO: discount, or a list of discounts below, if there are any';
-  return {
-    currency: code === undefined ? `${UNKNOWN}; // TODO: yours, such as 'EUR'` : `${text(code, true)};`,
-    lines: [
-      `subtotal: ${amount(sum(/subtotal\w*||itemstotal||itemtotal||goods||net\w*/), 'subtotal')}`,
-      ...(listIn(DISCOUNTS, order) === undefined ? [reduced] : []),
-      `tax: ${amount(sum(/tax(es)?\w*||totaltax||vat\w*/), 'tax', false)}`,
-      `tip: ${amount(sum(/tips?\w*||gratuity\w*/), 'tip', false)}`,
-      `fee: ${amount(sum(FEE), 'fee', false)}`,
-      `total: ${amount(total, 'total')}`,
-      'currency,',
-    ],
-  };
-}
-
-const LOCATION = /restaurant|location|store|shop|branch|venue|outlet|kitchen|merchant|vendor|site/i;
-
-function draftLocation(order: readonly Node[]): string {
-  const place = object(LOCATION, order);
-  const own = leaf(new RegExp(`\\w*(${LOCATION.source})(id|code|number)`), order);
-  return text(own ?? leaf(/id||uu?id||code||slug||number||key||ref\w*/, place?.children), true);
-}
-
-function draftCancelled(order: readonly Node[], placed: Node | undefined): string {
-  const at = leaf(/cancell?ed(at|on|ts|time)?/, order);
-  if (at !== undefined && kindOf(at) !== 'boolean') return time(at);
-  const status = order.find(({ values }) => values.some((value) => /cancel/i.test(value)));
-  const value = status?.values.find((each) => /cancel/i.test(each));
-  if (status === undefined || placed === undefined)
-    return 'null, // TODO: the time of the cancellation, if the order is cancelled. If you store no time, use any, such as placedAt. null: not cancelled';
-  const when = time(placed, true).replace(/, \/\/.*|,$/, '');
-  return `${status.at} === '${value}' ? ${when} : null, // TODO: the time of the cancel, if you have it`;
-}
-
-function leavesOf(nodes: readonly Node[]): Node[] {
-  return nodes.flatMap((node) => (node.children.length > 0 ? leavesOf(node.children) : [node]));
 }
 
 const HELPERS = ['joinName', 'joinStreet', 'mapEnum', 'minorUnits', 'skip', 'timeSinceEpoch', 'toMinorUnits'];
+const TAKES = '(value: string | number | null | undefined, field: string): number =>';
+/** The mapper's lines before those of `LINES`. */
+const HEAD = `
+?street  const address = {address};
+  const currency: string = {currency!}; // % yours, such as 'EUR'
+?decimal  const decimal = ${TAKES} toMinorUnits(value, currency, field);
+?minorUnits   // if the platform writes 990 JPY as 99000, all amounts by: fromHundredths(value, currency, field)
+?amount   // 12.90: toMinorUnits(value, currency, field). 1290: minorUnits(value, field), or fromHundredths
+?amount  const amount = ${TAKES} undefined; // which?
+?reduction  const reduction = {discount.list}.reduce(
+?reduction    (sum, discount) => sum + Math.abs({$discount.amount!}),
+?reduction    0,
+?reduction  );`;
+
+/** The most values outside lists that are queried, and fields to leave out if there are more, the first one first. */
+const VALUES_MAX = 25;
+const OPTIONAL = ['region', 'pricesIncludeTax', 'line2', 'member.email', 'requestedAt'];
+const countValues = (tree: Tree): number =>
+  [...tree.values()].reduce(
+    (sum, { step, leaf, below }) => sum + (leaf ? 1 : step.lists > 0 ? 0 : countValues(below)),
+    0,
+  );
+
+function draftBody(chosen: Chosen, decided: Decided) {
+  const tree: Tree = new Map();
+  const by = expressions(chosen, tree);
+  const special = specials(chosen, by, { ...decided, isGross: settleTax(chosen) });
+  const lines = render(LINES, chosen, special, by.write).join('\n');
+  const { table, skips } = handover(chosen, by.read);
+  for (const name of ['decimal', 'minorUnits', 'amount', 'reduction'])
+    if (new RegExp(`\\b${name}\\(|\\+ ${name}\\b`).test(lines)) special.values.set(name, '');
+  const body = `${skips}${render(HEAD, chosen, special, by.write).join('\n')}\n  return {\n${lines}\n  };\n}\n`;
+  return { tree, table, skips, body };
+}
 
 /**
- * Drafts a module. Everything that cannot be known is a TODO, or a value that `platform check` reports as missing.
- * @param header the header that takes the token; by default it is a bearer token
- * @throws Error if no query field looks like one order by its id
+ * Drafts a module. What is not certain is a TODO. A required field that nothing fits is undefined: its type is wrong, and
+ * `platform check` reports it as missing.
+ * @param about.header the header that takes the token; by default it is a bearer token
+ * @param about.sample an order whose values decide what names leave open
+ * @throws Error if no query field gives one order by its id
  */
-export function draftModule(schema: GraphQLSchema, header?: string) {
-  const [found, ...others] = findCandidates(schema);
-  if (found === undefined) {
-    throw new Error(
-      'No field of the query type takes an id and returns an order. Write the module by --without-schema.',
-    );
+export function draftModule(
+  schema: GraphQLSchema,
+  { header, sample }: { header?: string | undefined; sample?: Sample | undefined } = {},
+) {
+  const all = orderFieldsOf(schema);
+  const field = sample?.field ?? all[0];
+  const chosen = chooseFields(schema, field, sample?.refused ?? NONE);
+  const decided = sample ? decideByValues(chosen, sample.order) : {};
+  let { tree, table, skips, body } = draftBody(chosen, decided);
+  for (const name of OPTIONAL) {
+    if (countValues(tree) <= VALUES_MAX) break;
+    chosen.fields.delete(name);
+    ({ tree, table, skips, body } = draftBody(chosen, decided));
   }
-  const omitted: string[] = [];
-  const order = select(found.type, 'order', false, { types: [found.type.name], entry: 'item', omitted });
-  const nameOf = ({ path }: Candidate): string => path.map(({ name }) => name).join('.');
-  const [leafField, ...above] = found.path.toReversed() as [Field, ...Field[]];
-  const wrap = (text: string, { name }: Field): string => `${name} { ${text} }`;
-  const inner = above.reduce(wrap, `${leafField.name}(${found.arg}: $id) {\n${queryOf(order, '    ')}\n  }`);
-  const around = (type: string, { name }: Field): string => `{ ${name}: ${type} | null }`;
-  const dataType = found.path.reduceRight(around, 'Order');
-  const { table, skips, type } = draftTypes(order);
-  const { currency, lines: money } = draftMoney(order);
-  const nested = objectsIn(order).flatMap(({ children }) => children);
-  const items = listIn(ITEMS, order) ?? listIn(ITEMS, nested);
-  const placed = leaf(/placed\w*||created\w*||ordered\w*||submitted\w*||paid\w*||date/, order);
-  const wanted = leaf(
-    /requested\w*||scheduled\w*||wanted\w*||desired\w*||due\w*||slot\w*||ready(by|at)||(pickup|delivery)(at|time)/,
-    order,
-    nested,
-  );
-  const id = leaf(new RegExp(`${found.arg.replaceAll('_', '')}||id||uu?id||code||number`), order);
-  const takesNumber = found.argType.startsWith('Int');
-  const body = `${table}type Order = ${typeOf(order, '')};
-
-export function toCanonicalOrder(data: ${dataType}): OrderInput${skips === '' ? '' : ' | Skipped'} | null {
-  const order = data.${found.path.map(({ name }) => name).join('?.')};
-  if (!order) return null;
-${skips}  const currency: string = ${currency}
-  const minor = (amount: string | number | null | undefined, field: string): number => toMinorUnits(amount, currency, field);
-  return {
-    serviceOrderId: ${text(id, true)},
-    locationId: ${draftLocation(order)}, // TODO: the id in: expediter location put --location
-    member: {
-${draftPerson(order)
-  .map((line) => `      ${line}\n`)
-  .join('')}    },
-    fulfillment: {
-      type: ${type}
-      destination: ${draftDestination(order, '      ')}
-      requestedAt: ${time(wanted)}
-    },
-    items: ${entries(items, 'item', '    ')}
-    money: {
-${money.map((line) => `      ${line}\n`).join('')}    },
-${draftDiscounts(order)}    notes: ${text(leaf(/notes?||remarks?||comments?||\w*instructions?||\w*notes?/, order))},
-    placedAt: ${time(placed, true)}
-    cancelledAt: ${draftCancelled(order, placed)}
-  };
-}
-`;
-  const mapped = body.replaceAll('?.', '.');
-  const unused = leavesOf(order)
-    .map(({ at }) => at.replaceAll('?.', '.'))
-    .filter((at) =>
-      mapped
-        .split(at)
-        .slice(1)
-        .every((rest) => /^\w/.test(rest)),
-    );
-  const inHeader = `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`;
-  const headers = header === undefined ? '' : inHeader;
-  const used = HELPERS.filter((name) => new RegExp(`\\b${name}\\(`).test(body));
-  const types = ['OrderInput', ...(skips === '' ? [] : ['Skipped'])];
-  const imports = [...used, ...types.map((name) => `type ${name}`)].join(', ');
-  const drafted = `/** Turns orders of our platform into Expediter's: ORDER_MODULE names this file. Check it: expediter platform check */
+  const type = field.steps.reduceRight((inner, { name }) => `{ ${name}: ${inner} | null }`, 'Order');
+  const used = HELPERS.filter((name) => new RegExp(`\\b${name}\\(`).test(body.replaceAll(/ \/\/ .*/g, '')));
+  const imports = [...used, 'type OrderInput', ...(skips ? ['type Skipped'] : [])].join(', ');
+  const text = `/** Turns orders of our platform into Expediter's: ORDER_MODULE names this file. Check it: expediter platform check */
 import { ${imports} } from 'expediter-platform';
 
-export const query = \`query Order($id: ${found.argType}) {
-  ${inner}
-}\`;
-${takesNumber ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${headers}
-${unused.length > 0 ? `// TODO: use these fields too, or leave them out of the query: ${unused.join(', ')}\n` : ''}${omitted.length > 0 ? `// TODO: the query lacks these lists, which may hold extras or discounts: ${omitted.join(', ').replaceAll('?.', '.')}\n` : ''}${body}`;
-  const text_ = drafted
-    .replaceAll(new RegExp(`^(?!.*TODO).*${UNKNOWN}.*$`, 'gm'), '$& // TODO: required')
-    .replaceAll(/: null,$/gm, '$& // TODO: if you have it');
-  const todos = text_.match(/TODO/g)?.length ?? 0;
-  return { text: text_, field: nameOf(found), others: others.map(nameOf).slice(0, 5), todos };
+export const query = \`${documentOf(field, tree)}\`;
+${takesNumber(field) ? '\nexport const variables = (orderId: string) => ({ id: Number(orderId) });\n' : ''}${header === undefined ? '' : `\nexport const headers = (token: string | undefined) => ({ '${header}': token ?? '' });\n`}
+${table}type Order = ${printType(tree, '')};
+
+export function toCanonicalOrder(data: ${type}): OrderInput${skips && ' | Skipped'} | null {
+  const order = data.${field.steps.map(({ name }) => name).join('?.')};
+  if (!order) return null;
+${body}`;
+  const nameOf = ({ steps }: OrderField): string => steps.map(({ name }) => name).join('.');
+  const others = all.map(nameOf).filter((name) => name !== nameOf(field));
+  const open = text.split('\n').flatMap((line, nth) => {
+    const todo = /\/\/ TODO: (.*)/.exec(line)?.[1];
+    return todo === undefined ? [] : [{ line: nth + 1, todo }];
+  });
+  const found = ['type', 'requestedAt', 'unitPrice', 'subtotal', 'tax', 'fee', 'total', 'placedAt'].map((name) => {
+    const best = chosen.fields.get(name)?.best;
+    return { field: name, from: best ? [best.root, pathOf(best)].join('.') : 'see the draft' };
+  });
+  return { text, field: nameOf(field), others, found, open, addsUp: decided.addsUp };
 }
+
+export const takesNumber = ({ argType }: OrderField): boolean => argType.startsWith('Int');
