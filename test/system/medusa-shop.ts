@@ -70,126 +70,26 @@ async function ask(url: string, headers: Data, body?: Data): Promise<Data> {
   return JSON.parse(text) as Data;
 }
 
+type Made = <What = { id: string }>(path: string, kind: string, body?: Data) => Promise<What>;
+
 /** Sets an empty shop up: one restaurant that sells in EUR and JPY with the tax, and in USD without. */
 export async function setUpMedusa(url: string, user: { email: string; password: string }): Promise<MedusaShop> {
   const { token } = await ask(`${url}/auth/user/emailpass`, {}, user);
   const headers = { authorization: `Bearer ${String(token)}` };
   const admin: MedusaShop['admin'] = (path, body) => ask(`${url}/admin/${path}`, headers, body);
-  /** Makes or changes something. @returns what the answer has under its kind */
-  const made = async <Made = { id: string }>(path: string, kind: string, body?: Data) =>
-    (await admin(path, body))[kind] as Made;
+  /** Makes, changes or reads something. @returns what the answer has under its kind */
+  const made = async <What = { id: string }>(path: string, kind: string, body?: Data) =>
+    (await admin(path, body))[kind] as What;
 
-  const [store] = await made<{ id: string }[]>('stores', 'stores');
-  await admin(`stores/${store?.id}`, {
-    supported_currencies: CURRENCIES.map((currency_code) => ({
-      currency_code,
-      is_default: currency_code === 'eur',
-      is_tax_inclusive: currency_code !== 'usd',
-    })),
-  });
   const channel = await made('sales-channels', 'sales_channel', { name: 'Trattoria Nord' });
   const app = await made<{ id: string; token: string }>('api-keys', 'api_key', { title: 'app', type: 'publishable' });
   await admin(`api-keys/${app.id}/sales-channels`, { add: [channel.id] });
-
-  const regions = new Map<Currency, string>();
-  const taxes = new Map<Currency, string>();
-  for (const [currency, country, rate] of [
-    ['eur', 'de', 19],
-    ['usd', 'us', 8.875],
-    ['jpy', 'jp', 8],
-  ] as const) {
-    const region = await made('regions', 'region', {
-      name: country,
-      currency_code: currency,
-      countries: [country],
-      payment_providers: ['pp_system_default'],
-    });
-    regions.set(currency, region.id);
-    const tax = await made('tax-regions', 'tax_region', {
-      country_code: country,
-      provider_id: 'tp_system',
-      default_tax_rate: { name: `Tax ${country}`, code: country, rate },
-    });
-    taxes.set(currency, tax.id);
-  }
-
   const [profile] = await made<{ id: string }[]>('shipping-profiles', 'shipping_profiles');
-  const kitchen = await made('stock-locations', 'stock_location', { name: 'Kitchen' });
-  await admin(`stock-locations/${kitchen.id}/sales-channels`, { add: [channel.id] });
-  await admin(`stock-locations/${kitchen.id}/fulfillment-providers`, { add: ['manual_manual'] });
-  await admin(`stock-locations/${kitchen.id}/fulfillment-sets`, { name: 'Food', type: 'shipping' });
-  const { fulfillment_sets } = await made<{ fulfillment_sets: { id: string }[] }>(
-    `stock-locations/${kitchen.id}?fields=*fulfillment_sets`,
-    'stock_location',
-  );
-  const { service_zones } = await made<{ service_zones: { id: string }[] }>(
-    `fulfillment-sets/${fulfillment_sets[0]?.id}/service-zones`,
-    'fulfillment_set',
-    {
-      name: 'World',
-      geo_zones: Object.values(COUNTRIES).map((country_code) => ({ type: 'country', country_code })),
-    },
-  );
-  const ways = new Map<string, string>();
-  for (const [code, amounts] of [
-    ['delivery', DELIVERY],
-    ['pickup', { eur: 0, usd: 0, jpy: 0 }],
-  ] as const) {
-    const option = await made('shipping-options', 'shipping_option', {
-      name: code === 'delivery' ? 'Courier' : 'At the counter',
-      service_zone_id: service_zones[0]?.id,
-      shipping_profile_id: profile?.id,
-      provider_id: 'manual_manual',
-      price_type: 'flat',
-      type: { label: code, description: code, code },
-      prices: pricesOf(amounts),
-      rules: [],
-    });
-    ways.set(code, option.id);
-  }
-
-  const variants = new Map<Dish, string>();
-  const food: string[] = [];
-  for (const [sku, { title, ...amounts }] of Object.entries(MENU) as [Dish, (typeof MENU)[Dish]][]) {
-    const product = await made<{ id: string; variants: { id: string }[] }>('products', 'product', {
-      title,
-      status: 'published',
-      shipping_profile_id: profile?.id,
-      sales_channels: [{ id: channel.id }],
-      options: [{ title: 'Size', values: ['Regular'] }],
-      variants: [
-        {
-          title: sku === 'burger' ? 'Regular' : 'Default variant',
-          sku,
-          manage_inventory: false,
-          options: { Size: 'Regular' },
-          prices: pricesOf(amounts),
-        },
-      ],
-    });
-    variants.set(sku, product.variants[0]?.id ?? '');
-    if (sku !== 'beer') food.push(product.id);
-  }
-  await admin('tax-rates', {
-    tax_region_id: taxes.get('eur'),
-    name: 'Tax de reduced',
-    code: 'de-reduced',
-    rate: 7,
-    rules: food.map((reference_id) => ({ reference: 'product', reference_id })),
-  });
-  for (const [code, value, target_type] of [
-    ['TEN', 10, 'items'],
-    ['FREE', 100, 'items'],
-    ['FREESHIP', 100, 'shipping_methods'],
-  ] as const) {
-    await admin('promotions', {
-      code,
-      type: 'standard',
-      status: 'active',
-      is_automatic: false,
-      application_method: { type: 'percentage', value, target_type, allocation: 'across' },
-    });
-  }
+  const about = { channel: channel.id, profile: profile?.id ?? '' };
+  const regions = await makeRegions(made);
+  const ways = await makeWays(made, about);
+  const variants = await makeMenu(made, { ...about, tax: regions.get('eur')?.tax });
+  await makePromotions(made);
 
   const storefront = (path: string, body: Data) =>
     ask(`${url}/store/${path}`, { 'x-publishable-api-key': app.token }, body);
@@ -212,7 +112,7 @@ export async function setUpMedusa(url: string, user: { email: string; password: 
         quantity,
         ...(notes !== undefined && { metadata: { notes } }),
       }));
-      const { cart } = (await storefront('carts', { region_id: regions.get(currency), items })) as {
+      const { cart } = (await storefront('carts', { region_id: regions.get(currency)?.region, items })) as {
         cart: { id: string };
       };
       const address = {
@@ -250,4 +150,130 @@ export async function setUpMedusa(url: string, user: { email: string; password: 
       await admin(`order-edits/${id}/confirm`, {});
     },
   };
+}
+
+/** @returns the region of each currency, and its tax */
+async function makeRegions(made: Made): Promise<Map<Currency, { region: string; tax: string }>> {
+  const [store] = await made<{ id: string }[]>('stores', 'stores');
+  await made(`stores/${store?.id}`, 'store', {
+    supported_currencies: CURRENCIES.map((currency_code) => ({
+      currency_code,
+      is_default: currency_code === 'eur',
+      is_tax_inclusive: currency_code !== 'usd',
+    })),
+  });
+  const regions = new Map<Currency, { region: string; tax: string }>();
+  for (const [currency, country, rate] of [
+    ['eur', 'de', 19],
+    ['usd', 'us', 8.875],
+    ['jpy', 'jp', 8],
+  ] as const) {
+    const region = await made('regions', 'region', {
+      name: country,
+      currency_code: currency,
+      countries: [country],
+      payment_providers: ['pp_system_default'],
+    });
+    const tax = await made('tax-regions', 'tax_region', {
+      country_code: country,
+      provider_id: 'tp_system',
+      default_tax_rate: { name: `Tax ${country}`, code: country, rate },
+    });
+    regions.set(currency, { region: region.id, tax: tax.id });
+  }
+  return regions;
+}
+
+/** @returns the shipping option of each way to the member */
+async function makeWays(
+  made: Made,
+  { channel, profile }: { channel: string; profile: string },
+): Promise<Map<string, string>> {
+  const kitchen = await made('stock-locations', 'stock_location', { name: 'Kitchen' });
+  await made(`stock-locations/${kitchen.id}/sales-channels`, 'stock_location', { add: [channel] });
+  await made(`stock-locations/${kitchen.id}/fulfillment-providers`, 'stock_location', { add: ['manual_manual'] });
+  await made(`stock-locations/${kitchen.id}/fulfillment-sets`, 'stock_location', { name: 'Food', type: 'shipping' });
+  const { fulfillment_sets } = await made<{ fulfillment_sets: { id: string }[] }>(
+    `stock-locations/${kitchen.id}?fields=*fulfillment_sets`,
+    'stock_location',
+  );
+  const { service_zones } = await made<{ service_zones: { id: string }[] }>(
+    `fulfillment-sets/${fulfillment_sets[0]?.id}/service-zones`,
+    'fulfillment_set',
+    {
+      name: 'World',
+      geo_zones: Object.values(COUNTRIES).map((country_code) => ({ type: 'country', country_code })),
+    },
+  );
+  const ways = new Map<string, string>();
+  for (const [code, amounts] of [
+    ['delivery', DELIVERY],
+    ['pickup', { eur: 0, usd: 0, jpy: 0 }],
+  ] as const) {
+    const option = await made('shipping-options', 'shipping_option', {
+      name: code === 'delivery' ? 'Courier' : 'At the counter',
+      service_zone_id: service_zones[0]?.id,
+      shipping_profile_id: profile,
+      provider_id: 'manual_manual',
+      price_type: 'flat',
+      type: { label: code, description: code, code },
+      prices: pricesOf(amounts),
+      rules: [],
+    });
+    ways.set(code, option.id);
+  }
+  return ways;
+}
+
+/** Food has the reduced tax in Germany. @returns the variant of each dish */
+async function makeMenu(
+  made: Made,
+  { channel, profile, tax }: { channel: string; profile: string; tax: string | undefined },
+): Promise<Map<Dish, string>> {
+  const variants = new Map<Dish, string>();
+  const food: string[] = [];
+  for (const [sku, { title, ...amounts }] of Object.entries(MENU) as [Dish, (typeof MENU)[Dish]][]) {
+    const product = await made<{ id: string; variants: { id: string }[] }>('products', 'product', {
+      title,
+      status: 'published',
+      shipping_profile_id: profile,
+      sales_channels: [{ id: channel }],
+      options: [{ title: 'Size', values: ['Regular'] }],
+      variants: [
+        {
+          title: sku === 'burger' ? 'Regular' : 'Default variant',
+          sku,
+          manage_inventory: false,
+          options: { Size: 'Regular' },
+          prices: pricesOf(amounts),
+        },
+      ],
+    });
+    variants.set(sku, product.variants[0]?.id ?? '');
+    if (sku !== 'beer') food.push(product.id);
+  }
+  await made('tax-rates', 'tax_rate', {
+    tax_region_id: tax,
+    name: 'Tax de reduced',
+    code: 'de-reduced',
+    rate: 7,
+    rules: food.map((reference_id) => ({ reference: 'product', reference_id })),
+  });
+  return variants;
+}
+
+async function makePromotions(made: Made): Promise<void> {
+  for (const [code, value, target_type] of [
+    ['TEN', 10, 'items'],
+    ['FREE', 100, 'items'],
+    ['FREESHIP', 100, 'shipping_methods'],
+  ] as const) {
+    await made('promotions', 'promotion', {
+      code,
+      type: 'standard',
+      status: 'active',
+      is_automatic: false,
+      application_method: { type: 'percentage', value, target_type, allocation: 'across' },
+    });
+  }
 }
