@@ -56,6 +56,7 @@ export type ShownOrder = Answer<typeof story.OrderStory>;
 export type Happening = ShownOrder['timeline'][number];
 export type Retried = Answer<typeof retry.Retried>;
 export type ConcludeCancel = Request<typeof requests.ConcludeCancel>;
+export type AnswerChange = Request<typeof requests.AnswerChange>;
 export type Resolve = Request<typeof requests.Resolve>;
 export type Resolved = Answer<typeof doubt.Resolved>;
 

@@ -7,6 +7,7 @@ const WORDS: Readonly<Record<string, readonly [done: string, name: string]>> = {
   resolve: ['said what is at the POS', 'say what is at the POS'],
   cancel: ['cancelled the order', 'cancel an order'],
   'conclude cancel': ['entered the answer of the restaurant', 'enter the answer of a restaurant'],
+  'answer change': ['said whether the restaurant applied the change', 'say whether a change is applied'],
   'answer notice': ['said that they know', 'say that a contact knows'],
   'take case': ['took the case, or handed it over', 'take or hand over a case'],
   'close case': ['closed the case', 'close a case'],

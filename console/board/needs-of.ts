@@ -127,7 +127,7 @@ export function needsOf(
       title: 'Changed after it was sent',
       isCall: true,
       tone: 'bad',
-      hint: 'The ticket is unchanged. Tell the restaurant.',
+      hint: 'The ticket is unchanged. Tell the restaurant, then enter its answer.',
       needs: within(attention?.changed).map(ofChange),
     },
     {
@@ -327,8 +327,9 @@ function ofCancel(cancel: Attention['cancelByPhone'][number]): Need {
 }
 
 function ofChange(change: Attention['changed'][number]): Need {
-  const { serviceOrderId, locationId, paths, seenAt } = change;
-  const what = paths.map(pathInWords);
+  const { serviceOrderId, locationId, paths, changes, seenAt } = change;
+  // A process of the previous version sends, or has stored, only the fields.
+  const what = (changes as string[] | undefined)?.length ? changes : paths.map(pathInWords);
   return {
     // A new change of the same order is a new need.
     key: `changed:${serviceOrderId}:${seenAt}`,

@@ -39,6 +39,9 @@ export function wrongWith(ticket: Ticket, known: Elsewhere): Wrong | undefined {
   if (trouble === 'failed') return { words: why ?? failedBy(order), tone: 'bad', needsPerson: true };
   if (trouble === 'held') return { words: named('held', why), tone: 'warn', needsPerson: true };
   if (endedAt !== null) return undefined;
+  if (order.change === 'not_applied' && order.needsOperator) {
+    return { words: 'changed: tell the restaurant', tone: 'bad', needsPerson: true };
+  }
   if (order.cancellation !== null) return { words: `cancel ${order.cancellation}`, tone: 'warn', needsPerson: false };
   if (order.placement === 'held') return { words: named('held', why), tone: 'warn', needsPerson: false };
   if (order.placement === 'in_doubt') return { words: named('in doubt', why), tone: 'warn', needsPerson: false };

@@ -1,6 +1,6 @@
 import { ask } from '../api.ts';
 import { Confirm } from '../parts/confirm.tsx';
-import type { ConcludeCancel, ShownOrder } from '../wire.ts';
+import type { AnswerChange, ConcludeCancel, ShownOrder } from '../wire.ts';
 import { cancelMeans } from './how-cancel-stands.ts';
 import { throwWithHelp } from './throw-with-help.ts';
 
@@ -40,6 +40,28 @@ export function ConcludeDialog({ story, isCancelled, onDone, onClose }: About & 
           ? 'The member is notified that the order is cancelled. If this is wrong, the kitchen cooks it and nobody collects it.'
           : 'The order continues. The member is notified that it could not be cancelled.'}
       </p>
+    </Confirm>
+  );
+}
+
+/** Records whether the restaurant applied the change that the page shows. */
+export function AnswerChangeDialog({ story, isDone, onDone, onClose }: About & { isDone: boolean }) {
+  const { since = null, changes = [] } = story.change ?? {};
+  const answer = async (): Promise<void> => {
+    const body: AnswerChange = { answer: isDone ? 'done' : 'too_late', ...(since !== null && { since }) };
+    const path = `/orders/${encodeURIComponent(story.serviceOrderId)}/change/answer`;
+    await ask('POST', path, { body }).catch(throwWithHelp);
+    onDone(isDone ? 'The change is applied.' : 'It was too late for the change.');
+  };
+  return (
+    <Confirm
+      title={isDone ? 'The restaurant applied the change?' : 'It is too late for the change?'}
+      action={isDone ? 'Done' : 'Too late'}
+      onConfirm={answer}
+      onClose={onClose}
+    >
+      <p>{changes.join('; ')}</p>
+      <p>The platform is told your answer. Nothing is changed at the POS.</p>
     </Confirm>
   );
 }

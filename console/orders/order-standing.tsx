@@ -14,8 +14,9 @@ import { Reveal } from '../parts/reveal.tsx';
 import { useLoaded } from '../parts/use-loaded.ts';
 import { FixSettings } from '../set-up/configuration.tsx';
 import type { ListedOrders, Retried, ShownOrder } from '../wire.ts';
-import { CancelDialog, ConcludeDialog } from './cancel-dialogs.tsx';
+import { AnswerChangeDialog, CancelDialog, ConcludeDialog } from './cancel-dialogs.tsx';
 import { canBeCancelled, howCancelStands } from './how-cancel-stands.ts';
+import { howChangeStands } from './how-change-stands.ts';
 import { locationOf } from './location-of.ts';
 import { PosWords } from './order-contents.tsx';
 import { ResolveDialog, WhereToLook } from './resolve-dialog.tsx';
@@ -23,7 +24,7 @@ import { Telephone } from './telephone.tsx';
 import { throwWithHelp } from './throw-with-help.ts';
 import { conflictsOf, retryMeans, whatToDo, type Standing } from './what-to-do.ts';
 
-type Asking = 'retry' | 'cancel' | 'there' | 'not there' | 'cancelled' | 'continues';
+type Asking = 'retry' | 'cancel' | 'there' | 'not there' | 'cancelled' | 'continues' | 'done' | 'too late';
 type Banner = Omit<Standing, 'canRetry' | 'canResolve' | 'isPaused'>;
 
 /** What is wrong with the order at its POS, and what an operator can do. */
@@ -135,12 +136,44 @@ export function OrderStanding({ story, onDone }: { story: ShownOrder; onDone: ()
           {cancel.canCancel && cancelButton(cancel.canConclude)}
         </Banner>
       )}
+      <Change story={story} onAsk={setAsking}>
+        {!isStandingBad && !isCancelBad && conflicts === 0 && telephone}
+      </Change>
       {conflicts > 0 && <Conflicts count={conflicts}>{!isStandingBad && !isCancelBad && telephone}</Conflicts>}
       {standing === undefined && canBeCancelled(story) && <div class="buttons">{cancelButton(false)}</div>}
       {asking !== undefined && (
         <Dialog asking={asking} story={story} cancelName={cancelName} onDone={done} onClose={close} />
       )}
     </section>
+  );
+}
+
+/** What the platform changed, and the buttons for the restaurant's answer. */
+function Change({
+  story,
+  onAsk,
+  children,
+}: {
+  story: ShownOrder;
+  onAsk: (asking: Asking) => void;
+  children: ComponentChildren;
+}) {
+  const change = howChangeStands(story);
+  if (change === undefined) return null;
+  return (
+    <Banner standing={change} more={change.canAnswer && children}>
+      {change.canAnswer && (
+        <WithRole needs="operator" at={locationOf(story)} to="To enter the answer">
+          <span>What did the restaurant say?</span>
+          <button type="button" class="primary" onClick={() => onAsk('done')}>
+            Done
+          </button>
+          <button type="button" onClick={() => onAsk('too late')}>
+            Too late
+          </button>
+        </WithRole>
+      )}
+    </Banner>
   );
 }
 
@@ -175,6 +208,7 @@ function Dialog({
   if (asking === 'cancel') return <CancelDialog {...shared} name={cancelName} />;
   if (asking === 'retry') return <RetryDialog {...shared} />;
   if (asking === 'there' || asking === 'not there') return <ResolveDialog {...shared} isThere={asking === 'there'} />;
+  if (asking === 'done' || asking === 'too late') return <AnswerChangeDialog {...shared} isDone={asking === 'done'} />;
   return <ConcludeDialog {...shared} isCancelled={asking === 'cancelled'} />;
 }
 

@@ -190,7 +190,7 @@ function withoutRepeats(orders: readonly Row[]): Row[] {
 
 function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
   const { serviceOrderId, locationId, integration, fulfillment, placement, needsOperator, problem } = order;
-  const { memberState, providerOrderId, signalledAt, callOutCode, cause, refreshFailure: failure } = order;
+  const { memberState, providerOrderId, signalledAt, callOutCode, cause, changes, refreshFailure: failure } = order;
   return (
     <tr>
       <th scope="row">
@@ -213,7 +213,9 @@ function OrderRow({ order, chosen }: { order: Row; chosen: Chosen }) {
         </Badge>
       </td>
       <td class="orders-problem">
-        {inShort(cause) ?? problem ?? (failure && `not fetched again: ${inShort(failure.cause) ?? failure.problem}`)}
+        {inShort(cause) ??
+          problem ??
+          (failure ? `not fetched again: ${inShort(failure.cause) ?? failure.problem}` : changes?.join('; '))}
       </td>
       <td>
         {memberState === null ? (

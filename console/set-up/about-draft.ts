@@ -8,6 +8,7 @@ export const REASONS: Record<Reason, string> = {
   failed: 'a failed order',
   in_doubt: 'an order in doubt',
   cancel_by_phone: 'an order to cancel',
+  changed: 'a changed order',
 };
 const ALL_REASONS = Object.keys(REASONS) as Reason[];
 export type ContactDraft = {

@@ -35,7 +35,7 @@ export const RIGHTS = {
   operator_grants: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_sessions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   operator_tokens: ['SELECT', 'INSERT', 'UPDATE'],
-  order_changes: ['SELECT', 'INSERT', 'DELETE'],
+  order_changes: ['SELECT', 'INSERT', 'UPDATE (applied)', 'DELETE'],
   order_contents: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   orders: ['SELECT', 'INSERT', 'UPDATE'],
   outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Pool } from 'pg';
 import { answerNotice, findAnswerPage, type AnswerPage } from '../core/notices/answer-notice.ts';
-import { ANSWERS, clockTime, languageOf, sentenceOf, WORDS } from '../core/notices/notice-texts.ts';
+import { clockTime } from '../core/contacts/changes-in-words.ts';
+import { ANSWERS, languageOf, sentenceOf, WORDS } from '../core/notices/notice-texts.ts';
 import { ANSWER_PATH } from '../core/notices/send-notices.ts';
 import { sendPage, servePages, type Page } from './connect/connect-page.ts';
 import { isDatabaseAway } from './operator/answer-errors.ts';

@@ -6,6 +6,7 @@ import {
   concludeByPhone,
   requestCancellation,
 } from '../core/cancellations/operator-cancellations.ts';
+import { answerChange, ChangeAnswered } from '../core/cancellations/answer-change.ts';
 import { Id } from '../core/domain/order.ts';
 import { traceId } from '../core/domain/trace-id.ts';
 import { ListedOrders, listOrders } from '../core/orders/list-orders.ts';
@@ -21,7 +22,16 @@ import { Retried, retryPlacement } from '../core/placements/retry-placement.ts';
 import { operation, type Operation } from './operation.ts';
 import { NotDone } from '../core/operators/not-done.ts';
 import { foundInWords, orderInWords, ordersTable } from './order-text.ts';
-import { ConcludeCancel, OrderParams, OrderQuery, OrdersQuery, Resolve, optionsOf, pagingOptions } from './requests.ts';
+import {
+  AnswerChange,
+  ConcludeCancel,
+  OrderParams,
+  OrderQuery,
+  OrdersQuery,
+  Resolve,
+  optionsOf,
+  pagingOptions,
+} from './requests.ts';
 
 const list = operation({
   id: 'listOrders',
@@ -51,7 +61,7 @@ const list = operation({
       ...optionsOf(OrdersQuery, '--location <id>', '--group <name>', '--integration <name>', '--state <state>'),
       {
         flags: '--needs-operator',
-        about: 'only orders that are held, in doubt or to be cancelled, and wait for a person',
+        about: 'only orders that are held, in doubt, changed or to be cancelled, and wait for a person',
       },
       { flags: '--open', about: 'only orders that have not ended' },
       ...optionsOf(OrdersQuery, '--status <status>', '--member-state <state>', '--since <when>', '--until <when>'),
@@ -260,6 +270,45 @@ const cancel = operation({
   },
 });
 
+const answer = operation({
+  id: 'answerChange',
+  access: { role: 'operator', of: 'order', does: 'answer change' },
+  api: {
+    route: 'POST /orders/:serviceOrderId/change/answer',
+    summary: "Say whether the restaurant applied the platform's change of an order",
+    description: 'The platform is notified. Nothing is changed at the POS. A later change is asked about again.',
+    output: ChangeAnswered,
+    answer: 'The answer is stored.',
+    refuses: [409],
+  },
+  params: OrderParams,
+  body: AnswerChange,
+  wakes: true,
+  run({ pool, note }, { serviceOrderId, ...said }) {
+    note(said.answer);
+    return answerChange(pool, serviceOrderId, said);
+  },
+  print: ({ change }, { serviceOrderId: id }) =>
+    `the change of ${id} is ${change.replace('_', ' ')}, and the platform is notified`,
+  command: {
+    name: 'order answer',
+    about: "say whether the restaurant applied the platform's change of an order that it has",
+    options: [
+      {
+        flags: '--change <said>',
+        about: 'what the restaurant said about the newest change',
+        choices: AnswerChange.shape.answer.options,
+        required: true,
+      },
+    ],
+    examples: [
+      'expediter order answer order-4711 --change done',
+      'expediter order answer order-4711 --change too_late',
+    ],
+    read: ({ serviceOrderId, change }) => ({ serviceOrderId, answer: change }),
+  },
+});
+
 const findByMember = operation({
   id: 'searchMember',
   // The audit does not have the text, which is about a member.
@@ -329,4 +378,5 @@ export const ORDER_OPERATIONS: readonly Operation[] = [
   resolve,
   cancel,
   conclude,
+  answer,
 ];

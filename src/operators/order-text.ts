@@ -16,6 +16,7 @@ export function ordersTable(rows: readonly ListedOrder[]): string {
     placement: `${row.placement.replace('_', ' ')}${row.needsOperator ? ': needs you' : ''}`,
     'member sees': row.memberState,
     cancel: row.endedAt === null ? row.cancellation : null,
+    changed: row.changes.join('; '),
     status: row.status,
     'POS id': row.providerOrderId,
     ended: time(row.endedAt),
@@ -67,6 +68,7 @@ function factsOf(shown: ShownOrder): string {
     notified: shown.notified,
     cancel: cancelInWords(shown.cancellation),
     'not fetched again': failureInWords(shown.refreshFailure),
+    change: changeInWords(shown),
     'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
     member: shown.memberWatching ? 'is watching' : '',
     ended: time(order?.endedAt ?? null),
@@ -161,6 +163,15 @@ function busyInWords(attempts: ShownOrder['attempts']): string {
 function failureInWords(failure: ShownOrder['refreshFailure']): string {
   if (failure === null) return '';
   return `since ${time(failure.since)}: ${failure.problem}. Next try: ${time(failure.nextAttemptAt)}`;
+}
+
+function changeInWords({ serviceOrderId, change }: ShownOrder): string {
+  if (change === null) return '';
+  const { state, since, waits, changes } = change;
+  const say = waits
+    ? `. Tell the restaurant, then: expediter order answer ${serviceOrderId} --change done | too_late`
+    : '';
+  return [`${state.replaceAll('_', ' ')}, since ${time(since)}`, ...changes].join('; ') + say;
 }
 
 function cancelInWords(cancellation: ShownOrder['cancellation']): string {

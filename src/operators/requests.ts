@@ -175,6 +175,15 @@ export const ConcludeCancel = z
   .strictObject({ cancelled: z.boolean().meta({ description: 'False if the restaurant makes the order anyway.' }) })
   .meta({ examples: [{ cancelled: true }] });
 
+export const AnswerChange = z
+  .strictObject({
+    answer: oneOf(['done', 'too_late'], 'What the restaurant said about the change.'),
+    since: Time.exactOptional().describe(
+      'The `since` of the change that the answer is about. If there is a later change, the answer is refused.',
+    ),
+  })
+  .meta({ examples: [{ answer: 'done', since: '2027-01-31T18:00:00.123456Z' }] });
+
 const WebhookId = z
   .uuid({ version: 'v7', error: 'must be the id of a webhook, such as 019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33' })
   .meta({ examples: ['019c1f6e-5d2a-7c41-8f6b-2a9d4e7b1c33'] });

@@ -155,7 +155,7 @@ describe('docs/cli.md', () => {
   async function before(line: string): Promise<void> {
     const state = line.includes('order resolve') ? 'in_doubt' : line.includes('--by-phone') ? 'sent' : 'waiting';
     await system.query(
-      `WITH c AS (DELETE FROM cancellations), o AS (UPDATE orders SET ended_at = NULL)
+      `WITH c AS (DELETE FROM cancellations), o AS (UPDATE orders SET ended_at = NULL, change = 'not_applied', changed_at = now())
        UPDATE placements SET finished_at = CASE $1 WHEN 'sent' THEN now() END, deadline_at = now() + interval '1 hour', state = $1, request_ended_at = NULL,
                              next_attempt_at = CASE $1 WHEN 'waiting' THEN now() + interval '1 hour' ELSE 'infinity' END`,
       [state],

@@ -4,6 +4,7 @@ import { runCli } from '../support/run-cli.ts';
 import { runJson } from '../support/run-json.ts';
 import type { Ended } from '../../world/processes/run-program.ts';
 import { runRefused } from '../support/run-refused.ts';
+import { seedTrouble } from '../core/notices/seed-trouble.ts';
 import { startStage, type Stage } from '../support/operator-stage.ts';
 import { statusWebhook } from '../../world/pos/status-webhook.ts';
 
@@ -106,6 +107,23 @@ it('expediter order list and order show print why an order cannot be fetched aga
   );
   expect(out).toMatch(/^to do +Check that the ordering platform is up/m);
   await stage.query(`DELETE FROM refreshes`);
+});
+
+describe('expediter order answer', () => {
+  it('records what the restaurant said about a change, which the list and "show" ask for', async () => {
+    await seedTrouble(stage, 'changed', { serviceOrderId: 'changed', locationId: 'club-1' });
+    const list = (await cli('order', 'list', '--needs-operator')).out;
+    expect(list).toMatch(/changed .*: needs you .*1 × Fries added/);
+    const { out } = await cli('order', 'show', 'changed');
+    expect(out).toMatch(
+      /^change +not applied, since \d{4}-.*; 1 × Fries added\. Tell the restaurant, then: expediter order answer changed --change done \| too_late$/m,
+    );
+    expect((await cli('order', 'answer', 'changed', '--change', 'too_late')).out).toContain('is too late');
+    expect((await cli('order', 'show', 'changed')).out).toMatch(/^change +too late, since .*; 1 × Fries added$/m);
+    expect(await runRefused(1, stage.env, ['order', 'answer', 'changed', '--change', 'done'])).toContain(
+      'was answered',
+    );
+  });
 });
 
 describe('expediter order cancel', () => {

@@ -143,6 +143,16 @@ describe('the list of what needs a person', () => {
           locationId: 'club-1',
           integration: null,
           paths: ['notes', 'items.0.name'],
+          changes: [],
+          seenAt: AT,
+        },
+        {
+          serviceOrderId: 'order-9',
+          callOutCode: 'K472',
+          locationId: 'club-1',
+          integration: null,
+          paths: ['items'],
+          changes: ['1 × Fries added', '2 × Burger instead of 1'],
           seenAt: AT,
         },
       ],
@@ -151,7 +161,7 @@ describe('the list of what needs a person', () => {
     expect(groups[0]?.count).toBe(500);
     expect(groups.map(({ title, needs }) => [title, ...needs.map(({ detail }) => detail)])).toEqual([
       ['Cancel by phone', 'Cancel it by phone: club-1, ticket 8F2K', 'Cancel it by phone: club-1, ticket id unknown'],
-      ['Changed after it was sent', 'club-1: notes; item 1, name'],
+      ['Changed after it was sent', 'club-1: notes; item 1, name', 'club-1: 1 × Fries added; 2 × Burger instead of 1'],
     ]);
     expect(needs({}, attention, { text: 'order-6' })).toMatchObject([{ count: 1 }]);
   });

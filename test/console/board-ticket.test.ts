@@ -56,6 +56,8 @@ describe('the problem on a ticket', () => {
       { locationId: 'deaf', memberState: 'preparing' },
       'nothing',
     ],
+    ['the platform changed it', { change: 'not_applied', needsOperator: true }, 'changed: tell the restaurant', true],
+    ['its change is applied', { change: 'applied' }, 'nothing'],
     ['its cancel was requested', { cancellation: 'requested' }, 'cancel requested', false],
     ['its POS refused to cancel it', { cancellation: 'refused' }, 'cancel refused', false],
     ['a person must cancel it', { serviceOrderId: 'by-phone', cancellation: 'requested' }, 'cancel by phone', true],

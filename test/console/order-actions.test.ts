@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { answersMean, conflictsOf, refreshAfterMs, retryMeans, whatToDo } from '../../console/orders/what-to-do.ts';
 import { cancelMeans, canBeCancelled, howCancelStands } from '../../console/orders/how-cancel-stands.ts';
+import { howChangeStands } from '../../console/orders/how-change-stands.ts';
 import type { ShownOrder } from '../../console/wire.ts';
 import { PLACEMENT_STATES } from '../../src/core/domain/placement.ts';
 import { sampleStory } from './sample-story.ts';
@@ -257,5 +258,35 @@ describe('the interval of reloading a timeline', () => {
     expect(new Set(waits).size).toBe(4);
     expect(refreshAfterMs(story())).toBeLessThan(5_000);
     expect(refreshAfterMs(undefined)).toBeGreaterThan(5_000);
+  });
+});
+
+describe('a change by the platform', () => {
+  const changed = (state: string, waits: boolean, order: object = {}): ShownOrder => ({
+    ...story(sent, order),
+    change: { state, since: SOON, waits, changes: ['1 × Fries added', '2 × Burger instead of 1'] },
+  });
+
+  it('that waits asks what the restaurant said, with all that is changed', () => {
+    expect(howChangeStands(changed('not_applied', true))).toMatchObject({
+      tone: 'bad',
+      sentence: 'The platform changed K472 after it was sent',
+      problem: '1 × Fries added; 2 × Burger instead of 1',
+      canAnswer: true,
+    });
+  });
+
+  it('that is answered says so, and asks nothing', () => {
+    const sentence = "The platform's change after it was sent: too late";
+    expect(howChangeStands(changed('too_late', false))).toMatchObject({ tone: 'warn', sentence, canAnswer: false });
+    expect(howChangeStands(changed('applied', false))).toMatchObject({ tone: 'good', canAnswer: false });
+    expect(howChangeStands(changed('of a newer version', false))).toMatchObject({ canAnswer: false });
+  });
+
+  it('is not shown without a change, after the end of the order, or by a process of the previous version', () => {
+    expect(howChangeStands(story(sent))).toBeUndefined();
+    expect(howChangeStands(changed('not_applied', false, { endedAt: SOON }))).toBeUndefined();
+    const { change: _change, ...before } = story(sent);
+    expect(howChangeStands(before as ShownOrder)).toBeUndefined();
   });
 });

@@ -34,6 +34,7 @@ export function sampleBoardOrder(serviceOrderId: string, some: Partial<BoardOrde
     status: null,
     memberState: 'sent',
     cancellation: null,
+    change: null,
     providerOrderId: null,
     requestedAt: null,
     estimatedAt: null,

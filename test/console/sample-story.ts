@@ -149,6 +149,7 @@ export function sampleStory(): ShownOrder {
         endedAt: null,
       },
     ],
+    change: null,
     changes: [{ seenAt: at('02'), paths: ['items.0.quantity', 'notes'] }],
     attempts: [
       attempt(1, ['00.12', '00.16'], { outcome: 'TryAgain', httpStatus: 503, error: 'the POS answered 503' }),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { NOTICE_REASONS } from '../../src/core/contacts/contact.ts';
 import { problemsOf, withoutChanged } from '../../console/set-up/field-problems.ts';
 import { labelOf } from '../../console/set-up/label-of.ts';
 import { editOf, moveEdit, patchOf } from '../../console/set-up/location-edit.ts';
@@ -307,5 +308,5 @@ it('an unchanged contact is sent as it was read, and a new contact gets notices 
     { email: 'bar@nord.example', via: 'email' as const, language: 'en' as const },
   ];
   expect(readAbout(aboutOf({ ...NOTHING_KNOWN, contacts })).contacts).toEqual(contacts);
-  expect(NO_CONTACT).toMatchObject({ language: 'en', about: ['late', 'failed', 'in_doubt', 'cancel_by_phone'] });
+  expect(NO_CONTACT).toMatchObject({ language: 'en', about: [...NOTICE_REASONS] });
 });

@@ -154,6 +154,31 @@ describe('an answer of a contact', () => {
     expect(await audits()).toMatchObject([{ action: 'conclude cancel', after: answer }]);
   });
 
+  it.each([
+    ['done', 'applied'],
+    ['too_late', 'too_late'],
+  ])('"%s" about a change by the platform is published as %s', async (answer, change) => {
+    const { Kitchen = '', 'Owner <b>': owner = '' } = await tell('changed', [KITCHEN, OWNER]);
+    const page = await read(Kitchen);
+    expect(page.text).toContain('K472: 1 × Fries added.');
+    expect((await read(owner)).text).toContain('K472: 1 × Fries zusätzlich.');
+    expect(buttonsOf(page)).toEqual(['done', 'too_late']);
+    await press(Kitchen, answer);
+    expect(await stage.query('SELECT change FROM orders WHERE service_order_id = $1', [order])).toEqual([{ change }]);
+    expect(await audits()).toMatchObject([{ action: 'answer change', after: answer }]);
+    expect(buttonsOf(await read(owner))).toEqual([]);
+  });
+
+  it('about a change is not taken for a later change', async () => {
+    const { Kitchen = '' } = await tell('changed');
+    const notice = noticeIn(await read(Kitchen));
+    await stage.query(`UPDATE orders SET changed_at = now() WHERE service_order_id = $1`, [order]);
+    expect((await post(Kitchen, notice, 'done')).status).toBe(303);
+    expect(await stage.query('SELECT change FROM orders WHERE service_order_id = $1', [order])).toEqual([
+      { change: 'not_applied' },
+    ]);
+  });
+
   it.each(['late', 'failed'] as const)(
     '"I know" about an order that is %s does not change the order',
     async (reason) => {

@@ -55,6 +55,7 @@ const ROWS: Record<string, Row> = {
   resolveOrder: { input: { there: true, providerOrderId: '8F2K' }, args: ofOrder('--there', '--pos-id', '8F2K') },
   cancelOrder: { args: ofOrder() },
   concludeCancel: { input: { cancelled: false } },
+  answerChange: { input: { answer: 'done' }, args: ofOrder('--change', 'done') },
   showLive: { args: () => [] },
   resumeLive: { args: () => [] },
   resendLive: { input: { since: '2027-01-31T18:00:00Z' }, args: () => ['--since', '2027-01-31T18:00:00Z'] },
@@ -175,7 +176,7 @@ afterAll(() => stage?.stop());
 async function prepare({ id }: Operation): Promise<void> {
   const state = id === 'resolveOrder' ? 'in_doubt' : id === 'concludeCancel' ? 'sent' : 'waiting';
   await stage.query(
-    `WITH o AS (UPDATE orders SET ended_at = NULL), l AS (UPDATE locations SET paused_at = NULL),
+    `WITH o AS (UPDATE orders SET ended_at = NULL, change = 'not_applied', changed_at = now()), l AS (UPDATE locations SET paused_at = NULL),
           c AS (DELETE FROM cancellations), a AS (UPDATE audit SET at = at - interval '1 h' WHERE action = 'test contacts'), g AS (DELETE FROM operator_grants),
           t AS (DELETE FROM operator_tokens WHERE name IN ('new', 'old'))
      UPDATE placements SET state = $1, deadline_at = now() + interval '1 h',

@@ -5,6 +5,7 @@ export const bodiesAt = (location: string, groups?: readonly string[]): Record<s
   'POST /orders/:serviceOrderId/resolve': { there: false },
   'POST /orders/:serviceOrderId/cancel': undefined,
   'POST /orders/:serviceOrderId/cancel/conclude': { cancelled: false },
+  'POST /orders/:serviceOrderId/change/answer': { answer: 'done' },
   'PUT /orders/:serviceOrderId/case': { to: 'Anna' },
   'POST /orders/:serviceOrderId/case/close': { note: 'printed again' },
   'POST /orders/:serviceOrderId/notes': { text: 'calls back' },

@@ -60,6 +60,8 @@ type OrderRow = {
   posIdKnown: boolean;
   /** The state of its cancellation; null if none was requested. */
   cancel: string | null;
+  /** True if the platform changed it when it had a ticket. */
+  changed: boolean;
 };
 /** `lost`: what members were told before a restore. `isFromTopic`: a recovery recorded the order from that alone. */
 type Known = OrderRow & { isFromTopic: boolean; lost: readonly string[] };
@@ -87,7 +89,8 @@ export async function checkBooks(about: {
             coalesce((SELECT last_notified_sequence FROM placements p WHERE p.service_order_id = o.service_order_id), 0)
               AS "toldUnread",
             EXISTS (SELECT FROM provider_orders p WHERE p.service_order_id = o.service_order_id) AS "posIdKnown",
-            (SELECT state FROM cancellations c WHERE c.service_order_id = o.service_order_id) AS cancel
+            (SELECT state FROM cancellations c WHERE c.service_order_id = o.service_order_id) AS cancel,
+            EXISTS (SELECT FROM order_changes c WHERE c.service_order_id = o.service_order_id) AS changed
      FROM orders o`,
   );
   const placements = await read<PlacementRow>(
@@ -203,7 +206,7 @@ function checkTicket(placement: PlacementRow, tickets: number, order: OrderRow |
 }
 
 function divergence(
-  { rank, sequence, toldUnread, failedByUs, posIdKnown, cancel, isFromTopic, lost }: Known,
+  { rank, sequence, toldUnread, failedByUs, posIdKnown, cancel, changed, isFromTopic, lost }: Known,
   history: readonly EventRow[],
   acknowledged: Served['acknowledged'],
   reported: ReadonlySet<string> | undefined,
@@ -225,8 +228,8 @@ function divergence(
   const sequences = applied.map((event) => event.sequence ?? 0);
   if (sequences.some((each, nth) => nth > 0 && each <= (sequences[nth - 1] ?? 0)))
     why.push('the sequences of its history do not rise');
-  // The message that the order was placed, or that a cancel was requested or refused, has a sequence but no event.
-  if (sinceRead.length > 0 && cancel === null && sequences.at(-1) !== sequence)
+  // The message that the order was placed or changed, or that a cancel was requested or refused, has a sequence but no event.
+  if (sinceRead.length > 0 && cancel === null && !changed && sequences.at(-1) !== sequence)
     why.push('its last sequence is not in its history');
   return why;
 }

@@ -33,6 +33,8 @@ type OrderOfCancel = {
   sentAfter: number;
   /** True if the last recorded comparison with the ticket found a difference. */
   differs: boolean;
+  /** What the topic should say of it. */
+  change: string | null;
 };
 
 type Breaks = (
@@ -59,7 +61,7 @@ export async function checkCancels(about: {
              WHERE a.service_order_id = o.service_order_id AND a.call = 'createOrder' AND a.started_at > c.requested_at)
               AS "sentAfter",
             coalesce((SELECT changes <> '[]' FROM order_changes d WHERE d.service_order_id = o.service_order_id
-                      ORDER BY seen_at DESC LIMIT 1), false) AS differs
+                      ORDER BY seen_at DESC LIMIT 1), false) AS differs, o.change
      FROM orders o JOIN placements p USING (service_order_id) LEFT JOIN cancellations c USING (service_order_id)`,
   );
   for (const order of rows) {
@@ -92,6 +94,9 @@ export async function checkCancels(about: {
       // If the POS refuses the order meanwhile, nothing is left to cancel.
       lost(`its cancellation is still ${cancel}`);
     }
+    // A process of the previous version publishes messages without it.
+    if (last?.change !== undefined && last.change !== order.change && !isRestored)
+      breaks('liveMissing', id, `the topic says that its change is ${last.change}, not ${order.change}`);
     // Nor does it know with which content the ticket was made.
     if (!isRestored && served.changed.has(id) && isChangeLost(order, tickets))
       breaks('changesLost', id, 'its ticket is unchanged');

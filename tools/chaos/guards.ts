@@ -940,6 +940,22 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'answer-in-a-day': [/ AND m\.created_at > now\(\) - interval '\$\{VALID_FOR\}'/, ''] },
     noticedBy: vitest('test/http/answer-routes.test.ts', 'a link older than a day'),
   },
+  'a change by the platform is one job, however often it is signalled': {
+    edits: { 'change-once': [/ AND \$6::boolean/, ''] },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'however often the platform signals it'),
+  },
+  'what a restaurant has applied is no change for it': {
+    edits: { 'applied-before': [/asThen\(applied\)/, 'contents'] },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'the difference from what the restaurant'),
+  },
+  'an answer is about the change that was shown': {
+    edits: { 'change-as-seen': REMOVED },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'is not taken for it'),
+  },
+  'nobody is asked about a change of an order that has ended or is to be cancelled': {
+    edits: { 'change-of-open': [/ AND o\.ended_at.*`/s, ')`'] },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'needs nobody'),
+  },
   'a question is answered once': {
     edits: { 'answered-once': NEVER },
     noticedBy: vitest('test/http/answer-routes.test.ts', 'comes at the same moment'),

@@ -41,6 +41,8 @@ export async function startGateway(about: {
 
   /** The true answer to a notice. */
   const answerTo = async ({ noticeId, reason }: ToldOrder): Promise<string> => {
+    // Nobody changes a ticket here.
+    if (reason === 'changed') return 'too_late';
     if (reason !== 'in_doubt' && reason !== 'cancel_by_phone') return 'seen';
     const { rows } = await pool.query<{ order: string }>(
       'SELECT service_order_id AS "order" FROM notices WHERE notice_id::text = $1',

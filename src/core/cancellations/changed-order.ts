@@ -33,6 +33,19 @@ function differences(was: unknown, is: unknown, path: readonly string[]): OrderC
   return [{ path: path.join('.'), ...(was !== undefined && { was }), ...(is !== undefined && { is }) }];
 }
 
+/** @returns the order with these differences, as `compareOrders` found them */
+export function withChanges(order: CanonicalOrder, changes: readonly OrderChange[]): CanonicalOrder {
+  const changed = structuredClone(order);
+  for (const { path, is } of changes) {
+    const [last = '', ...above] = path.split('.').toReversed();
+    const parent = above.reduceRight<unknown>((at, field) => (isObject(at) ? at[field] : undefined), changed);
+    if (!isObject(parent)) continue;
+    if (is === undefined) delete parent[last];
+    else parent[last] = is;
+  }
+  return changed;
+}
+
 /** @returns a list's length, or undefined for other objects */
 function lengthOf(value: object): number | undefined {
   return Array.isArray(value) ? value.length : undefined;

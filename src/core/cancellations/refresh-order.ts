@@ -14,6 +14,7 @@ import { waitAfter } from '../placements/call-provider.ts';
 import { isRefusal, refetchObserved } from '../placements/refetch-order.ts';
 import { beginCancellation } from './begin-cancellation.ts';
 import { compareOrders, lockOrder, mayHaveTicket, type OrderChange, storeNewest } from './changed-order.ts';
+import { recordChange } from './record-change.ts';
 import type { Log } from '../domain/log.ts';
 import { workLoop, type WorkLoop } from '../postgres/loops.ts';
 import type { RefetchOrder } from '../placements/placement-job.ts';
@@ -111,9 +112,6 @@ const PATIENCE_S = 600;
 /** Time until a refresh that was given up is tried once more. By then its order has usually ended. */
 const GIVEN_UP_MS = 86_400_000;
 
-/** Maximum of differences stored per order. Older ones are deleted: a platform's response may differ every time. */
-const CHANGES_STORED = 20;
-
 export type RefreshDeps = {
   pool: Pool;
   refetch: RefetchOrder;
@@ -148,7 +146,7 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
     if (found.outcome === 'withdrawn' && locationId !== undefined) {
       observe({ what: 'cancellation', outcome: 'withdrawn', serviceOrderId, locationId, integration: null });
     }
-    if (['cancelled', 'withdrawn', 'changed'].includes(found.outcome)) deps.onDue();
+    if (['cancelled', 'withdrawn', 'changed', 'changed_after_sent'].includes(found.outcome)) deps.onDue();
   } catch (error) {
     const isFinal = error instanceof GiveUp || (error instanceof NeedsOperator && !isRefusal(error));
     if (isDataError(error))
@@ -216,12 +214,11 @@ async function applyResponse(
     return ended(notifies ? 'cancelled' : 'withdrawn');
   }
   if (read.order === undefined) return ended('unchanged');
-  const changes = compareOrders(contents, read.order);
   if (known.finished) {
-    return (await storeChanges(client, serviceOrderId, changes))
-      ? ended('changed_after_sent', changes)
-      : ended('unchanged');
+    const changed = await recordChange(client, contents, read.order);
+    return ended(changed === undefined ? 'unchanged' : 'changed_after_sent', changed);
   }
+  const changes = compareOrders(contents, read.order);
   if (changes.length === 0) return ended('unchanged');
   // If a request was sent, the stored order may not change, because a repeat must be identical to the request.
   // guard: sent-as-it-was
@@ -232,30 +229,6 @@ async function applyResponse(
   }
   await storeNewest(client, read, deadlineS);
   return ended('changed', changes);
-}
-
-/**
- * Stores the complete difference between the platform's order and the ticket, for the person who telephones. If there
- * is no difference any more, stores an empty row.
- * @returns false if the newest row has the same difference
- */
-async function storeChanges(
-  client: ClientBase,
-  serviceOrderId: string,
-  changes: readonly OrderChange[],
-): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `WITH gone AS (
-       DELETE FROM order_changes WHERE service_order_id = $1 AND seen_at <= (
-         SELECT seen_at FROM order_changes WHERE service_order_id = $1 ORDER BY seen_at DESC OFFSET ${CHANGES_STORED - 1} LIMIT 1)
-     )
-     INSERT INTO order_changes (service_order_id, changes)
-     SELECT $1::text, $2::jsonb
-     WHERE $2::jsonb <> coalesce((SELECT changes FROM order_changes WHERE service_order_id = $1
-                                  ORDER BY seen_at DESC LIMIT 1), '[]')`,
-    [serviceOrderId, JSON.stringify(changes)],
-  );
-  return rowCount === 1;
 }
 
 /**

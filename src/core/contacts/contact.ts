@@ -3,7 +3,7 @@ import { Email } from '../domain/email.ts';
 import { Typed } from '../domain/typed.ts';
 
 /** What a contact can be told about an order, and the ways to tell it. */
-export const NOTICE_REASONS = ['late', 'failed', 'in_doubt', 'cancel_by_phone'] as const;
+export const NOTICE_REASONS = ['late', 'failed', 'in_doubt', 'cancel_by_phone', 'changed'] as const;
 export type NoticeReason = (typeof NOTICE_REASONS)[number];
 export const LANGUAGES = ['en', 'de', 'fr', 'es'] as const;
 export type Language = (typeof LANGUAGES)[number];

@@ -375,6 +375,10 @@ const CAUSES: Table = {
   },
   already_over: { says: 'the order has ended', toDo: 'No action is needed: the order has ended.' },
   not_to_be_cancelled: { says: 'no cancellation of the order was requested', toDo: 'Cancel the order first.' },
+  change_settled: {
+    says: 'no such change of the order waits for an answer: it was answered, taken back or followed by another',
+    toDo: 'Reload the page: it shows the newest change.',
+  },
 };
 
 /** A cause as it is stored, which a newer version may have written. */

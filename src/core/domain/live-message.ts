@@ -18,6 +18,13 @@ const Cancellation = z.enum(['requested', 'refused']).meta({
     'cancellation was requested, and once the order is cancelled or has failed.',
 });
 
+/** What became of the platform's last change of an order that has a ticket. Stored in `orders.change`. */
+export const CHANGE_STATES = ['not_applied', 'applied', 'too_late'] as const;
+export type ChangeState = (typeof CHANGE_STATES)[number];
+export const RecordedChange = z
+  .string()
+  .meta({ description: `\`${CHANGE_STATES.join('`, `')}\`, or one of a newer version.` });
+
 /** A message to the member's client. `docs/live-message.schema.json` is generated from this. */
 export const LiveMessage = z
   .object({
@@ -52,6 +59,14 @@ export const LiveMessage = z
       ),
     providerOrderId: z.string().exactOptional().meta({ description: "The ticket's id at the POS, once it is known." }),
     cancellation: Cancellation.exactOptional(),
+    change: z
+      .enum(CHANGE_STATES)
+      .exactOptional()
+      .describe(
+        "The platform's last change of the items, the notes, the wanted time, the way, the address or the member, after " +
+          'the ticket was at the POS: `not_applied` until somebody says whether the restaurant did it, then `applied` or ' +
+          '`too_late`. Missing if nothing was changed, or if the change was taken back. Values may be added.',
+      ),
     reason: z.string().exactOptional().describe('Why the order failed or was cancelled, fit for the member.'),
     reasonCode: ReasonCode.exactOptional(),
     itemIds: z
@@ -111,7 +126,7 @@ type OrNull<Shape> = {
 };
 /**
  * A live message, as it is stored in the outbox and in the row of its order: null where the message has no field. Its
- * `cancellation` is that of the order now, which may be newer than the message.
+ * `cancellation` and `change` are those of the order now, which may be newer than the message.
  */
 export type LiveRow = OrNull<Omit<LiveMessage, 'status' | 'memberState'>> & { rank: number };
 
@@ -133,6 +148,7 @@ export function toLiveMessage(row: LiveRow): LiveMessage {
     ...(row.callOutCode !== null && { callOutCode: row.callOutCode }),
     ...(row.providerOrderId !== null && { providerOrderId: row.providerOrderId }),
     ...cancellationNotified(row),
+    ...(row.change !== null && { change: row.change }),
     ...(row.reason !== null && { reason: row.reason }),
     ...(row.reasonCode !== null && { reasonCode: row.reasonCode }),
     ...(row.itemIds !== null && { itemIds: row.itemIds }),

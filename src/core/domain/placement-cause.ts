@@ -130,6 +130,7 @@ export const RefusalCause = z.discriminatedUnion('code', [
   z.object({ code: z.literal('never_read') }),
   z.object({ code: z.literal('already_over') }),
   z.object({ code: z.literal('not_to_be_cancelled') }),
+  z.object({ code: z.literal('change_settled') }),
 ]);
 export type RefusalCause = z.infer<typeof RefusalCause>;
 

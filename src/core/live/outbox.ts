@@ -114,6 +114,7 @@ const LIVE_FIELDS: Record<keyof LiveRow, string> = {
   rank: 'm.rank',
   providerOrderId: 'm.provider_order_id',
   cancellation: CANCELLATION_TOLD,
+  change: 'o.change',
   reason: 'm.reason',
   reasonCode: reasonCodeAt('m.rank', ofEvent('reason_code')),
   itemIds: `CASE WHEN m.rank >= ${RANK_FAILED} THEN coalesce(${ofEvent('item_ids')}, o.item_ids) END`,

@@ -1,13 +1,14 @@
 import type { Pool, PoolClient } from 'pg';
+import { answerChange } from '../cancellations/answer-change.ts';
 import { concludeByPhone } from '../cancellations/operator-cancellations.ts';
 import { digest, mayBeToken } from '../domain/make-token.ts';
 import type { Refused } from '../domain/placement-cause.ts';
-import type { Contact } from '../contacts/contact.ts';
+import type { Contact, NoticeReason } from '../contacts/contact.ts';
 import { audited, type Action } from '../operators/audit.ts';
 import type { Actor } from '../operators/operator.ts';
 import { resolveNotThere, resolveThere } from '../placements/resolve-doubt.ts';
 import { inTransaction } from '../postgres/transactions.ts';
-import { IS_OPEN } from './find-notices.ts';
+import { IS_OPEN, TOLD_OF_NOTICE } from './find-notices.ts';
 import { ANSWERS, type Answer, type ToldOrder } from './notice-texts.ts';
 
 const VALID_FOR = '24 h';
@@ -35,7 +36,7 @@ export async function findAnswerPage(pool: Pool, token: string): Promise<AnswerP
                 'noticeId', n.notice_id, 'serviceOrderId', n.service_order_id,
                 -- An order that was moved to another location has another code there.
                 'callOutCode', CASE WHEN o.location_id = m.location_id THEN o.call_out_code ELSE '–' END,
-                'reason', n.reason, 'since', n.since, 'isOpen', ${IS_OPEN},
+                'reason', n.reason, 'since', n.since, 'told', ${TOLD_OF_NOTICE}, 'isOpen', ${IS_OPEN},
                 'answered', (SELECT json_build_object('answer', a.answer, 'at', a.answered_at,
                                                       'by', coalesce(a.contact ->> 'name', a.contact ->> 'email',
                                                                      a.contact ->> 'phone'))
@@ -72,6 +73,7 @@ const ACTIONS = {
   failed: 'answer notice',
   in_doubt: 'resolve',
   cancel_by_phone: 'conclude cancel',
+  changed: 'answer change',
 };
 
 /**
@@ -105,7 +107,7 @@ export async function answerNotice(
         const open = await client.query(`SELECT FROM notices n WHERE notice_id = $1::uuid AND ${IS_OPEN}`, [noticeId]);
         // guard: answered-once
         if (open.rowCount === 0) return undefined;
-        const done = await act(client, serviceOrderId, answer);
+        const done = await act(client, serviceOrderId, answer, reason);
         if (done === undefined || 'refused' in done) return done;
         const store = 'UPDATE notices SET answer = $2, answered_at = now() WHERE notice_id = $1::uuid';
         await client.query(store, [noticeId, answer]);
@@ -115,8 +117,16 @@ export async function answerNotice(
   );
 }
 
-async function act(client: PoolClient, serviceOrderId: string, answer: Answer): Promise<object | Refused | undefined> {
+async function act(
+  client: PoolClient,
+  serviceOrderId: string,
+  answer: Answer,
+  reason: NoticeReason,
+): Promise<object | Refused | undefined> {
   if (answer === 'seen') return {};
+  // Whether it is the change that the page shows was decided under the same lock.
+  if (reason === 'changed')
+    return answerChange(client, serviceOrderId, { answer: answer === 'done' ? answer : 'too_late' });
   if (answer === 'there') return resolveThere(client, serviceOrderId, {});
   if (answer === 'not_there') return resolveNotThere(client, serviceOrderId);
   return concludeByPhone(client, serviceOrderId, answer === 'cancelled');

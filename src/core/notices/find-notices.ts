@@ -24,6 +24,7 @@ const UNHURRIED = 15;
  *
  * - `late`: not at the POS although it was due, by the clock of its deadline
  * - `in_doubt`: only a person can settle the doubt
+ * - `changed`: the platform changed it after it was sent
  * @param failedFor how long a failure counts
  */
 const troubles = (failedFor: string): string => `
@@ -51,6 +52,8 @@ const troubles = (failedFor: string): string => `
   SELECT service_order_id, location_id, 'cancel_by_phone', requested_at, requested_at
   FROM cancellations c WHERE ${NEEDS.cancel_by_phone}
   UNION ALL
+  SELECT service_order_id, location_id, 'changed', changed_at, changed_at FROM orders o WHERE ${NEEDS.changed}
+  UNION ALL
   SELECT p.service_order_id, p.location_id, 'failed', p.finished_at, p.finished_at
   FROM placements p CROSS JOIN LATERAL (
     SELECT reason FROM orders WHERE service_order_id = p.service_order_id AND failed_by_us OFFSET 0
@@ -61,6 +64,10 @@ const SAME_TROUBLE = 's.service_order_id = n.service_order_id AND s.reason = n.r
 /** SQL of whether a notice `n` still needs an answer: its trouble lasts, and no contact has answered. */
 export const IS_OPEN = `(EXISTS (SELECT FROM (${troubles('24 h')}) AS s WHERE ${SAME_TROUBLE})
   AND NOT EXISTS (SELECT FROM notices s WHERE ${SAME_TROUBLE} AND s.answered_at IS NOT NULL))`;
+
+/** SQL of what an order of a notice `n` is changed in; NULL if the notice is about something else. */
+export const TOLD_OF_NOTICE = `(SELECT told FROM order_changes c
+  WHERE n.reason = 'changed' AND c.service_order_id = n.service_order_id AND c.seen_at = n.since)`;
 
 type Trouble = {
   serviceOrderId: string;
@@ -75,7 +82,7 @@ type Trouble = {
   told: readonly string[];
 };
 
-/** Reads open placements and recent failures by their indexes, and nothing of an order that was sent. */
+/** Reads open placements, recent failures and changes by their indexes, and nothing of other orders that were sent. */
 export const FIND = `
   SELECT t.service_order_id AS "serviceOrderId", t.location_id AS "locationId", t.reason, t.since::text AS since,
          extract(epoch FROM now() - t.counts_from)::float8 AS "ageS", now() AS now, l.contacts, l.time_zone AS "timeZone", n.told
@@ -141,7 +148,7 @@ const MAKE_MESSAGES = `
   INSERT INTO notice_messages (message_id, location_id, step, contact)
   SELECT gen_random_uuid(), location_id, step, contact
   FROM (SELECT location_id, step, (array_agg(contact ORDER BY created_at DESC))[1] AS contact,
-               bool_or(reason = 'in_doubt' OR reason = 'cancel_by_phone' AND NOT EXISTS (
+               bool_or(reason IN ('in_doubt', 'changed') OR reason = 'cancel_by_phone' AND NOT EXISTS (
                  SELECT FROM cancellations c WHERE c.service_order_id = n.service_order_id AND c.fails_with IS NOT NULL)) AS hurries
         FROM notices n WHERE message_id IS NULL GROUP BY location_id, step) AS w
   -- guard: told-together

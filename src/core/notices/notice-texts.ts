@@ -1,4 +1,6 @@
+import { changesInWords, clockTime } from '../contacts/changes-in-words.ts';
 import type { Contact, Language, NoticeReason } from '../contacts/contact.ts';
+import type { KitchenChange } from '../domain/kitchen-changes.ts';
 
 /** What a contact can answer about each trouble. */
 export const ANSWERS = {
@@ -6,16 +8,24 @@ export const ANSWERS = {
   failed: ['seen'],
   in_doubt: ['there', 'not_there'],
   cancel_by_phone: ['cancelled', 'too_late'],
+  changed: ['done', 'too_late'],
 } as const satisfies Record<NoticeReason, readonly string[]>;
 export type Answer = (typeof ANSWERS)[NoticeReason][number];
 
 /** An order as a contact is told about it. */
-export type ToldOrder = { noticeId: string; callOutCode: string; reason: NoticeReason; since: Date };
+export type ToldOrder = {
+  noticeId: string;
+  callOutCode: string;
+  reason: NoticeReason;
+  since: Date;
+  /** Only if it is changed. */
+  told?: KitchenChange[] | null;
+};
 
 type Words = {
   /** The subject of a message about one order, and the sentence that says what to do. `at` is a time. */
   subject: Record<NoticeReason, (code: string) => string>;
-  order: Record<NoticeReason, (code: string, at: string) => string>;
+  order: Record<NoticeReason, (code: string, at: string, changes: string) => string>;
   many: (orders: number) => string;
   link: string;
   test: string;
@@ -36,6 +46,7 @@ const en: Words = {
     failed: (code) => `Order ${code} failed`,
     in_doubt: (code) => `Is order ${code} on your till?`,
     cancel_by_phone: (code) => `Cancel order ${code}`,
+    changed: (code) => `Order ${code} is changed`,
   },
   order: {
     late: (code, at) => `Order ${code} of ${at} has not reached your till yet. Check the till and its internet.`,
@@ -43,6 +54,7 @@ const en: Words = {
     in_doubt: (code, at) => `Look whether order ${code} of ${at} is on your till, then tell us.`,
     cancel_by_phone: (code, at) =>
       `Order ${code} is to be cancelled (${at}), and your till cannot be told. Cancel it by hand, then tell us.`,
+    changed: (code, _at, changes) => `${code}: ${changes}. Tell us whether you can still do it, or ask us for more.`,
   },
   many: (orders) => `${orders} orders need you`,
   link: 'Answer here',
@@ -53,6 +65,7 @@ const en: Words = {
     not_there: 'It is not there',
     cancelled: 'It is cancelled',
     too_late: 'It is too late',
+    done: 'Done',
   },
   page: {
     answered: (who, answer, at) => `${who} answered at ${at}: “${answer}”.`,
@@ -69,6 +82,7 @@ const de: Words = {
     failed: (code) => `Bestellung ${code} ist gescheitert`,
     in_doubt: (code) => `Ist Bestellung ${code} in Ihrer Kasse?`,
     cancel_by_phone: (code) => `Bestellung ${code} stornieren`,
+    changed: (code) => `Bestellung ${code} ist geändert`,
   },
   order: {
     late: (code, at) =>
@@ -78,6 +92,7 @@ const de: Words = {
     in_doubt: (code, at) => `Sehen Sie nach, ob Bestellung ${code} von ${at} in Ihrer Kasse ist, und sagen Sie es uns.`,
     cancel_by_phone: (code, at) =>
       `Bestellung ${code} soll storniert werden (${at}), aber Ihre Kasse kann das nicht empfangen. Stornieren Sie sie von Hand und sagen Sie es uns.`,
+    changed: (code, _at, changes) => `${code}: ${changes}. Sagen Sie uns, ob das noch geht, oder fragen Sie nach.`,
   },
   many: (orders) => `${orders} Bestellungen brauchen Sie`,
   link: 'Hier antworten',
@@ -88,6 +103,7 @@ const de: Words = {
     not_there: 'Sie ist nicht da',
     cancelled: 'Sie ist storniert',
     too_late: 'Es ist zu spät',
+    done: 'Erledigt',
   },
   page: {
     answered: (who, answer, at) => `${who} hat um ${at} geantwortet: „${answer}“.`,
@@ -110,6 +126,7 @@ const fr: Words = {
     failed: (code) => `La commande ${code} a échoué`,
     in_doubt: (code) => `La commande ${code} est-elle sur votre caisse ?`,
     cancel_by_phone: (code) => `Annulez la commande ${code}`,
+    changed: (code) => `La commande ${code} a changé`,
   },
   order: {
     late: (code, at) =>
@@ -119,6 +136,8 @@ const fr: Words = {
     in_doubt: (code, at) => `Regardez si la commande ${code} de ${at} est sur votre caisse, puis dites-le-nous.`,
     cancel_by_phone: (code, at) =>
       `La commande ${code} est à annuler (${at}), et votre caisse ne peut pas le recevoir. Annulez-la à la main, puis dites-le-nous.`,
+    changed: (code, _at, changes) =>
+      `${code} : ${changes}. Dites-nous si c’est encore possible, ou demandez des précisions.`,
   },
   many: (orders) => `${orders} commandes ont besoin de vous`,
   link: 'Répondez ici',
@@ -129,6 +148,7 @@ const fr: Words = {
     not_there: 'Elle n’est pas là',
     cancelled: 'Elle est annulée',
     too_late: 'C’est trop tard',
+    done: 'C’est fait',
   },
   page: {
     answered: (who, answer, at) => `${who} a répondu à ${at} : « ${answer} ».`,
@@ -151,6 +171,7 @@ const es: Words = {
     failed: (code) => `El pedido ${code} ha fallado`,
     in_doubt: (code) => `¿Está el pedido ${code} en su caja?`,
     cancel_by_phone: (code) => `Cancele el pedido ${code}`,
+    changed: (code) => `El pedido ${code} ha cambiado`,
   },
   order: {
     late: (code, at) =>
@@ -159,6 +180,7 @@ const es: Words = {
     in_doubt: (code, at) => `Mire si el pedido ${code} de las ${at} está en su caja y díganoslo.`,
     cancel_by_phone: (code, at) =>
       `El pedido ${code} se debe cancelar (${at}), y su caja no puede recibirlo. Cancélelo a mano y díganoslo.`,
+    changed: (code, _at, changes) => `${code}: ${changes}. Díganos si todavía es posible, o pregúntenos más.`,
   },
   many: (orders) => `${orders} pedidos le necesitan`,
   link: 'Responda aquí',
@@ -169,6 +191,7 @@ const es: Words = {
     not_there: 'No está',
     cancelled: 'Está cancelado',
     too_late: 'Es demasiado tarde',
+    done: 'Hecho',
   },
   page: {
     answered: (who, answer, at) => `${who} respondió a las ${at}: «${answer}».`,
@@ -190,12 +213,6 @@ export function languageOf(wanted: string | undefined): Language {
   return Object.hasOwn(WORDS, first) ? (first as Language) : 'en';
 }
 
-/** A time at the restaurant, such as `18:05`. */
-export function clockTime(at: Date, language: Language, timeZone: string | null): string {
-  const zone = timeZone === null ? ({ timeZone: 'UTC', timeZoneName: 'short' } as const) : { timeZone };
-  return at.toLocaleTimeString(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', ...zone });
-}
-
 export type Told = {
   contact: Contact;
   locationName: string;
@@ -207,14 +224,15 @@ export type Told = {
 
 /** The sentence about one order, in the language of the contact. */
 export function sentenceOf(
-  { callOutCode, reason, since }: Omit<ToldOrder, 'noticeId'>,
+  { callOutCode, reason, since, told }: Omit<ToldOrder, 'noticeId'>,
   language: Language,
   timeZone: string | null,
 ): string {
-  return WORDS[language].order[reason](callOutCode, clockTime(since, language, timeZone));
+  const changes = changesInWords(told ?? [], language, timeZone).join(', ');
+  return WORDS[language].order[reason](callOutCode, clockTime(since, language, timeZone), changes);
 }
 
-/** Writes a message. It has no member data: only the codes of orders, times, and what to do. */
+/** Writes a message. It has no member data: only the codes of orders, times, items of a change, and what to do. */
 export function writeNotice({ contact, locationName, timeZone, orders, answerUrl }: Told): {
   subject: string;
   text: string;

@@ -9,7 +9,7 @@ import type { Contact } from '../contacts/contact.ts';
 import type { Actor } from '../operators/operator.ts';
 import { backoff, joinLoops, workLoop, type WorkLoop } from '../postgres/loops.ts';
 import { retryWrite } from '../postgres/transactions.ts';
-import { IS_OPEN } from './find-notices.ts';
+import { IS_OPEN, TOLD_OF_NOTICE } from './find-notices.ts';
 import type { ToldOrder } from './notice-texts.ts';
 import { NotSent } from '../egress/post-signed.ts';
 import { UNSET, type Ways } from './ways.ts';
@@ -73,7 +73,8 @@ type Place = { name: string; timeZone: string | null; orders: (Omit<ToldOrder, '
 const READ = `
   SELECT coalesce(l.name, l.location_id) AS name, l.time_zone AS "timeZone",
          (SELECT coalesce(json_agg(json_build_object('noticeId', n.notice_id, 'callOutCode', o.call_out_code,
-                                                     'reason', n.reason, 'since', n.since) ORDER BY n.since), '[]')
+                                                     'reason', n.reason, 'since', n.since,
+                                                     'told', ${TOLD_OF_NOTICE}) ORDER BY n.since), '[]')
           FROM notices n JOIN orders o USING (service_order_id)
           -- guard: settled-not-told
           WHERE n.message_id = $1 AND ${IS_OPEN}) AS orders

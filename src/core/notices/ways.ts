@@ -1,3 +1,4 @@
+import { changesInWords } from '../contacts/changes-in-words.ts';
 import { asciiAddress } from '../domain/email.ts';
 import { withTimeout } from '../domain/timing.ts';
 import { isLoopback } from '../egress/allowed-hosts.ts';
@@ -116,7 +117,7 @@ export function mailProblem(error: unknown): NotSent {
 }
 
 async function sendWebhook(to: SignedWebhook, id: string, told: Told & { locationId: string }): Promise<void> {
-  const { contact, locationId, locationName, orders, answerUrl } = told;
+  const { contact, locationId, locationName, timeZone, orders, answerUrl } = told;
   const { name, phone, email } = contact;
   const data = {
     to: { name, phone, email },
@@ -124,7 +125,11 @@ async function sendWebhook(to: SignedWebhook, id: string, told: Told & { locatio
     locationId,
     locationName,
     text: writeNotice(told).text,
-    orders: orders.map((order) => ({ ...order, answers: ANSWERS[order.reason] })),
+    orders: orders.map(({ told, ...order }) => ({
+      ...order,
+      answers: ANSWERS[order.reason],
+      ...(told && { changes: changesInWords(told, languageOf(contact.language), timeZone) }),
+    })),
     answerUrl,
   };
   return postSigned(to, { id, body: JSON.stringify({ type: TYPE, id, time: to.now().toISOString(), data }) });

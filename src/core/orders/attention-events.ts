@@ -213,7 +213,7 @@ const SENTENCES: Readonly<Record<AttentionKind, (row: AttentionRow) => string>> 
   conflict: ({ callOutCode, locationId }) =>
     `The POS of ${locationId} contradicts what the member of order ${callOutCode} was told. Check the order at the POS.`,
   changed: ({ callOutCode, locationId }) =>
-    `Order ${callOutCode} changed after it was sent to ${locationId}. The ticket is unchanged. Tell the restaurant.`,
+    `Order ${callOutCode} changed after it was sent to ${locationId}. The ticket is unchanged. Tell the restaurant, then enter its answer.`,
   failed: ({ count, locationId }) =>
     `${orders(count)} of ${locationId ?? 'no location'} failed today. Call the members if necessary.`,
   held: ({ count, locationId }) =>

@@ -13,14 +13,17 @@ import {
   statusAt,
   type Step,
 } from '../domain/lifecycle.ts';
+import { RecordedChange } from '../domain/live-message.ts';
 import { StoredLeftOuts } from '../domain/left-out.ts';
 import { Next } from '../domain/next.ts';
 import { compareInstants, compareTexts, Instant } from '../domain/order.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { CANCELLED_UNREAD, ofEvent, reasonCodeAt } from '../live/outbox.ts';
+import { changesInWords } from '../contacts/changes-in-words.ts';
 import { jsonObject, type SqlOf } from '../postgres/sql-rows.ts';
 import { readerOf, type Reader } from '../retention/pack-order.ts';
 import { ENDED_AT, NEEDS_OPERATOR } from './needs-operator.ts';
+import { TIME_ZONE, TOLD, type ToldChange } from './read-contents.ts';
 import { NEEDS } from './needs-person.ts';
 
 export type OrderFilter = {
@@ -53,6 +56,8 @@ export const EXAMPLE_ORDER = {
   status: null,
   memberState: 'placed',
   cancellation: null,
+  change: null,
+  changes: [],
   reasonCode: null,
   leftOut: [],
   refreshFailure: null,
@@ -94,7 +99,7 @@ export const ListedOrder = z
     needsOperator: z.boolean().meta({
       description:
         'It waits for a person: it is held, other than by a pause of its location, it is in doubt and not tried again ' +
-        'automatically, or only a person can cancel it.',
+        'automatically, only a person can cancel it, or nobody has said whether the restaurant applied its change.',
     }),
     problem: z.string().nullable().meta({ description: 'Why the placement waits, is held, is in doubt or failed.' }),
     cause: StoredPlacementCause.nullable(),
@@ -106,6 +111,12 @@ export const ListedOrder = z
       .enum(['requested', 'refused'])
       .nullable()
       .meta({ description: "The member's last notification about a cancellation; null for none or if cancelled." }),
+    change: RecordedChange.nullable().meta({
+      description: "What became of the platform's last change after it was sent; null for none.",
+    }),
+    changes: z.array(z.string()).meta({
+      description: 'What to tell the restaurant of this change, in words. Empty unless the change waits for an answer.',
+    }),
     reasonCode: RecordedReasonCode.nullable().meta({ description: 'Code for why the order failed or was cancelled.' }),
     leftOut: StoredLeftOuts,
     refreshFailure: RefreshFailure,
@@ -125,7 +136,7 @@ export type ListedOrders = z.infer<typeof ListedOrders>;
 /** Maximum of placements scanned for one page, however few match. */
 const SCAN = 2_000;
 
-type Row = Ranked<ListedOrder>;
+type Row = Ranked<Omit<ListedOrder, 'changes'>> & ToldChange;
 
 /** SQL of the rank that the member was last notified of; NULL for none. An order never read has failed or is cancelled. */
 const NOTIFIED_RANK = `coalesce(o.rank::int, CASE WHEN p.last_notified_sequence > 0 THEN
@@ -159,6 +170,7 @@ export const ORDER_FIELDS = {
   cause: 'p.cause',
   rank: NOTIFIED_RANK,
   cancellation: 'o.cancellation',
+  change: 'o.change',
   leftOut: `coalesce(o.left_out, '[]')`,
   refreshFailure: REFRESH_FAILURE,
   providerOrderId: 'coalesce(o.provider_order_id, p.provider_order_id)',
@@ -169,6 +181,8 @@ export const ORDER_FIELDS = {
 const LISTED: SqlOf<Row> = {
   ...ORDER_FIELDS,
   reasonCode: REASON_CODE,
+  told: `CASE WHEN ${NEEDS.changed} THEN ${TOLD} END`,
+  timeZone: `CASE WHEN o.change IS NOT NULL THEN ${TIME_ZONE} END`,
   finishedAt: 'p.finished_at',
   endedAt: 'o.ended_at',
 };
@@ -218,7 +232,10 @@ async function readPage(reader: Reader, filter: OrderFilter, after: Signal | und
       limit,
     ],
   );
-  const orders = rows.map(({ order }) => withStep(order));
+  const orders = rows.map(({ order: { told, timeZone, ...order } }) => ({
+    ...withStep(order),
+    changes: changesInWords(told ?? [], 'en', timeZone),
+  }));
   if (orders.length === limit) return { orders, end: orders.at(-1) };
   const { rows: end } = await reader.query<Signal>(`SELECT ${SIGNAL} FROM (${last}) AS p`, values);
   return { orders, end: end[0] };
@@ -295,6 +312,8 @@ const candidatesIn = (from: string): string => `
     AND ($5::timestamptz IS NULL OR (p.signalled_at, p.service_order_id) < ($5, $6::text))`;
 const CANCELLED = `cancellations c
   CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = c.service_order_id OFFSET 0) AS p`;
+const CHANGED = `orders o
+  CROSS JOIN LATERAL (SELECT * FROM placements WHERE service_order_id = o.service_order_id OFFSET 0) AS p`;
 const NEWEST_FIRST = 'ORDER BY p.signalled_at DESC, p.service_order_id DESC';
 
 /** More locations than these are looked up one by one. A plan for each and each month of past orders takes too long. */
@@ -315,9 +334,9 @@ function findCandidates({ locations, needsOperator }: OrderFilter, from = 'place
     return scan(`SELECT * FROM (${newest.join(' UNION ALL ')}) AS p ${NEWEST_FIRST}`);
   };
   if (needsOperator === true) {
-    const { held, in_doubt: inDoubt, cancel_by_phone: cancel } = NEEDS;
+    const { held, in_doubt: inDoubt, cancel_by_phone: cancel, changed } = NEEDS;
     const others = `${candidatesIn(CANCELLED)} AND ${cancel} AND NOT ${held} AND NOT ${inDoubt}`;
-    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, others];
+    const kinds = [`${all} AND ${held}`, `${all} AND ${inDoubt}`, others, `${candidatesIn(CHANGED)} AND ${changed}`];
     return merge(kinds.map((each) => `${each} AND ($1::text[] IS NULL OR p.location_id = ANY ($1))`));
   }
   if (locations === undefined) return scan(`${all} AND $1::text[] IS NULL ${NEWEST_FIRST}`);

@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { NEEDS } from './needs-person.ts';
 
 /**
- * SQL of whether an unfinished placement `p` or the cancellation of its order `o` needs an operator. Few orders have a
- * cancellation, so the others are not looked up.
+ * SQL of whether an unfinished placement `p`, or a change or the cancellation of its order `o`, needs an operator. Few
+ * orders have a cancellation, so the others are not looked up.
  */
-export const NEEDS_OPERATOR = `(${NEEDS.held} OR ${NEEDS.in_doubt} OR o.cancellation = 'requested' AND EXISTS (
+export const NEEDS_OPERATOR = `(${NEEDS.held} OR ${NEEDS.in_doubt} OR ${NEEDS.changed} OR o.cancellation = 'requested' AND EXISTS (
   SELECT FROM cancellations c WHERE c.service_order_id = p.service_order_id AND ${NEEDS.cancel_by_phone})) IS TRUE`;
 
 /** SQL of the time when an order ended. For an order without a row, when its placement ended. NULL while it is open. */

@@ -36,8 +36,10 @@ export const NEEDS = {
   failed: `(p.state = 'failed' AND p.finished_at > ${RECENT} AND o.reason IS DISTINCT FROM '${TEST_REASON}')`,
   /** A status event `e`. */
   conflict: `(e.conflict AND e.recorded_at > ${RECENT})`,
-  /** The last change `c` of an order, which is the whole difference. Without a difference it is empty. */
-  changed: `(c.changes <> '[]' AND c.seen_at > ${RECENT})`,
+  /** An order `o` that the platform changed when it had a ticket. While it is to be cancelled, nobody is asked. */
+  // guard: change-of-open
+  changed: `(o.change = 'not_applied' AND o.ended_at IS NULL AND o.erased_at IS NULL
+    AND (o.cancellation = 'requested') IS NOT TRUE)`,
   /** A dropped webhook `d`. */
   dropped: `NOT EXISTS (SELECT FROM webhooks r WHERE r.replay_of = d.id AND r.day >= d.day AND r.outcome <> 'dropped')`,
   /** The tickets of a location, as placements `p` and orders `o`: it was not seen since the first of them. */

@@ -10,10 +10,10 @@ import { ENDED_AT } from './needs-operator.ts';
 const ITEMS = 3;
 const NAME = 60;
 
-const { reasonCode: _code, finishedAt: _at, ...EXAMPLE } = EXAMPLE_ORDER;
+const { reasonCode: _code, changes: _changes, finishedAt: _at, ...EXAMPLE } = EXAMPLE_ORDER;
 
 /** One order of the board, without its member. If it was never fetched, `endedAt` is when its placement ended. */
-export const BoardOrder = ListedOrder.omit({ reasonCode: true, finishedAt: true })
+export const BoardOrder = ListedOrder.omit({ reasonCode: true, changes: true, finishedAt: true })
   .extend({
     requestedAt: Instant.nullable().meta({ description: 'When the member wants it; null for as soon as possible.' }),
     estimatedAt: Instant.nullable().meta({

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
+import type { KitchenChange } from '../domain/kitchen-changes.ts';
 import { Instant, MODIFIER_LEVELS } from '../domain/order.ts';
 
 export const Contents = z.looseObject({});
@@ -26,6 +27,12 @@ type Change = z.infer<typeof Change>;
 
 /** SQL of the names of the changed fields in a row of `order_changes`. */
 export const CHANGED_PATHS = `(SELECT coalesce(json_agg(each ->> 'path'), '[]') FROM jsonb_array_elements(changes) AS each)`;
+
+/** SQL of what an order `o` is told to be changed in, and of its location's time zone. */
+export const TOLD = `(SELECT told FROM order_changes
+  WHERE service_order_id = o.service_order_id AND seen_at = o.changed_at)`;
+export const TIME_ZONE = '(SELECT time_zone FROM locations WHERE location_id = o.location_id)';
+export type ToldChange = { told: KitchenChange[] | null; timeZone: string | null };
 
 export async function readChanges(pool: Pool, serviceOrderId: string): Promise<Change[]> {
   const { rows } = await pool.query<{ change: Change }>(

@@ -4,10 +4,11 @@ import { RecordedStatus } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
 import { StoredDropCause } from '../domain/webhook-cause.ts';
 import { SnoozedUntil } from '../cases/cases.ts';
+import { changesInWords } from '../contacts/changes-in-words.ts';
 import { WAITING } from '../live/outbox.ts';
 import { placesOf } from '../replay/list-webhooks.ts';
 import { NEEDS, NEEDS_READ, RECENT, UNNOTIFIED_S } from './needs-person.ts';
-import { CHANGED_PATHS } from './read-contents.ts';
+import { CHANGED_PATHS, TIME_ZONE, type ToldChange } from './read-contents.ts';
 
 const Code = z.string().nullable().meta({ description: 'Null if the order was never fetched.' });
 
@@ -50,12 +51,16 @@ export const Attention = z
           locationId: z.string(),
           integration: z.string().nullable(),
           paths: z.array(z.string()).meta({ description: 'The changed fields, without their values.' }),
+          changes: z.array(z.string()).meta({
+            description: 'What to tell the restaurant, in words. Empty if a process of the previous version found it.',
+          }),
           seenAt: Instant,
         }),
       )
       .meta({
         description:
-          "Orders whose ticket at the POS differs from the platform's order: the newest 100 of the last 24 hours.",
+          'Orders that the platform changed when they had a ticket, until somebody says whether the restaurant applied ' +
+          'the change: the newest 100.',
       }),
     dropped: z
       .array(
@@ -149,6 +154,8 @@ export type SampledAttention = Omit<Attention, 'conflicts' | 'cancelByPhoneTotal
 };
 type UnnotifiedThere = NonNullable<Attention['unnotified']> & { locationId: string | null; late: boolean };
 
+type FoundChange = Omit<Attention['changed'][number], 'changes'> & ToldChange;
+
 export const CONFLICTS = 100;
 /** Maximum of rows read. It is higher than CONFLICTS because one order may have many conflicts. */
 const CONFLICTS_READ = 1_000;
@@ -173,7 +180,10 @@ export async function sampleAttention(pool: Pick<ClientBase, 'query'>): Promise<
     conflicts: await list<SampledAttention['conflicts'][number]>(FIND_CONFLICTS),
     cancelByPhone: await list<Attention['cancelByPhone'][number]>(FIND_CANCELS),
     cancelsByPhone: await list<SampledAttention['cancelsByPhone'][number]>(COUNT_CANCELS),
-    changed: await list<Attention['changed'][number]>(FIND_CHANGES),
+    changed: (await list<FoundChange>(FIND_CHANGES)).map(({ told, timeZone, ...each }) => ({
+      ...each,
+      changes: changesInWords(told ?? [], 'en', timeZone),
+    })),
     dropped: await list<Attention['dropped'][number]>(FIND_DROPPED),
     silent: await list<Attention['silent'][number]>(FIND_SILENT),
     unreachable: await list<Attention['unreachable'][number]>(FIND_UNREACHABLE),
@@ -222,16 +232,26 @@ const COUNT_CANCELS = `
   WHERE ${NEEDS.cancel_by_phone}
   GROUP BY c.location_id, o.integration`;
 
+/** A process of the previous version stores a difference without a job. It counts for a day, as it did there. */
+const UNTOLD = `
+  SELECT service_order_id, seen_at
+  FROM (SELECT DISTINCT ON (service_order_id) *
+        FROM (SELECT service_order_id, seen_at, changes, told FROM order_changes
+              WHERE seen_at > ${RECENT} ORDER BY seen_at DESC LIMIT ${CHANGES_READ}) AS newest
+        ORDER BY service_order_id, seen_at DESC) AS newest
+  WHERE told IS NULL AND changes <> '[]'`;
+
 const FIND_CHANGES = `
   SELECT json_build_object('serviceOrderId', c.service_order_id, 'callOutCode', o.call_out_code, 'locationId', o.location_id,
-                           'integration', o.integration, 'paths', ${CHANGED_PATHS}, 'seenAt', c.seen_at) AS each
-  FROM (SELECT DISTINCT ON (service_order_id) *
-        FROM (SELECT service_order_id, seen_at, changes FROM order_changes
-              WHERE seen_at > ${RECENT} ORDER BY seen_at DESC LIMIT ${CHANGES_READ}) AS newest
-        ORDER BY service_order_id, seen_at DESC) AS c
+                           'integration', o.integration, 'paths', ${CHANGED_PATHS}, 'told', c.told,
+                           'timeZone', ${TIME_ZONE}, 'seenAt', c.seen_at) AS each
+  FROM (SELECT * FROM (SELECT service_order_id, changed_at AS seen_at FROM orders o
+                       WHERE ${NEEDS.changed} ORDER BY changed_at DESC LIMIT ${CHANGES}) AS job
+        UNION ${UNTOLD}) AS found
+  CROSS JOIN LATERAL (SELECT * FROM order_changes
+                      WHERE service_order_id = found.service_order_id AND seen_at = found.seen_at OFFSET 0) AS c
   CROSS JOIN LATERAL (SELECT location_id, integration, call_out_code FROM orders
-                      WHERE service_order_id = c.service_order_id OFFSET 0) AS o
-  WHERE ${NEEDS.changed}
+                      WHERE service_order_id = found.service_order_id OFFSET 0) AS o
   ORDER BY c.seen_at DESC, c.service_order_id LIMIT ${CHANGES}`;
 
 /** Finds dropped webhooks. A dropped replay counts as its original webhook. */

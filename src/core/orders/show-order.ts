@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { CancellationState, PlacementState } from '../domain/placement.ts';
 import { WebhookOutcome } from '../domain/webhook.ts';
 import { StoredPlacementCause } from '../domain/placement-cause.ts';
+import { changesInWords } from '../contacts/changes-in-words.ts';
 import { NOTICE_REASONS } from '../contacts/contact.ts';
 import { WEBHOOK_DAYS } from '../retention/erase-members.ts';
 import { type ArchiveStore, findArchived } from '../retention/archive.ts';
@@ -10,6 +11,7 @@ import { type Reader, readerOfRows } from '../retention/pack-order.ts';
 import { findPastOrder, findTombstone } from '../retention/past-orders.ts';
 import { FulfillmentType, MemberState, RecordedStatus, Status, memberStateAt, statusAt } from '../domain/lifecycle.ts';
 import { Instant } from '../domain/order.ts';
+import { RecordedChange } from '../domain/live-message.ts';
 import { RecordedReasonCode } from '../domain/reason-code.ts';
 import { memberNotified } from '../domain/member-notified.ts';
 import { fieldsOf } from '../postgres/sql-rows.ts';
@@ -20,7 +22,7 @@ import { Care, careOf } from '../cases/cases.ts';
 import { RecordedAction, readActionsAbout } from '../operators/read-audit.ts';
 import { NEEDS } from './needs-person.ts';
 import { ListedOrder, nextAttemptAt as nextOf, REFRESH_FAILURE, RefreshFailure } from './list-orders.ts';
-import { CHANGED_PATHS } from './read-contents.ts';
+import { CHANGED_PATHS, TIME_ZONE, TOLD, type ToldChange } from './read-contents.ts';
 
 /** Maximum of dropped webhooks that are counted. */
 const DROPPED = 100;
@@ -110,6 +112,17 @@ export const ShownOrder = z.object({
     .nullable()
     .meta({ description: 'Null unless a cancellation was requested.' }),
   refreshFailure: RefreshFailure,
+  change: z
+    .object({
+      state: RecordedChange,
+      since: Instant.nullable(),
+      waits: z.boolean().meta({ description: 'A person must still say whether the restaurant applied it.' }),
+      changes: z.array(z.string()).meta({ description: 'What to tell the restaurant, in words, without notes.' }),
+    })
+    .nullable()
+    .meta({
+      description: "The platform's last change for the kitchen or the driver after it was sent; null for none.",
+    }),
   changes: z.array(z.object({ seenAt: Instant, paths: z.array(z.string()) })).meta({
     description:
       'Fields that differ between the platform and the ticket, after each change. Empty `paths`: nothing differs any more.',
@@ -206,8 +219,9 @@ export type ShownOrder = z.infer<typeof ShownOrder>;
 
 type Row = Omit<
   ShownOrder,
-  'past' | 'archive' | 'serviceOrderId' | 'notified' | 'placement' | 'order' | 'live' | 'actions'
+  'past' | 'archive' | 'serviceOrderId' | 'notified' | 'placement' | 'order' | 'change' | 'live' | 'actions'
 > & {
+  change: (Omit<NonNullable<ShownOrder['change']>, 'changes'> & ToldChange) | null;
   placement: ShownOrder['placement'] | null;
   order: (Omit<NonNullable<ShownOrder['order']>, 'status' | 'memberState'> & { rank: number }) | null;
   live: (Omit<ShownOrder['live'][number], 'memberState'> & { rank: number })[];
@@ -238,6 +252,9 @@ const SHOWN = `SELECT
             nextAttemptAt: nextOf('c'),
           })} FROM cancellations c WHERE service_order_id = $1) AS c) AS cancellation,
        (SELECT ${REFRESH_FAILURE} FROM orders o WHERE o.service_order_id = $1) AS "refreshFailure",
+       (SELECT json_build_object('state', change, 'since', changed_at, 'waits', ${NEEDS.changed} IS TRUE,
+                                 'told', ${TOLD}, 'timeZone', ${TIME_ZONE})
+        FROM orders o WHERE service_order_id = $1 AND change IS NOT NULL) AS change,
        (SELECT coalesce(json_agg(c ORDER BY c."seenAt"), '[]') FROM (
           SELECT ${fieldsOf(FIELDS.changes.element, { paths: CHANGED_PATHS })}
           FROM order_changes WHERE service_order_id = $1) AS c) AS changes,
@@ -332,8 +349,14 @@ async function readShown(
     ...(replayOf === null ? [] : [replayOf]),
   ]);
   const actions = await readActionsAbout(pool, serviceOrderId, [...new Set(webhookIds)]);
-  return { ...row, serviceOrderId, notified, placement, order, live, actions };
+  const change = row.change && inWords(row.change);
+  return { ...row, serviceOrderId, notified, placement, order, change, live, actions };
 }
+
+const inWords = ({ told, timeZone, ...change }: NonNullable<Row['change']>): NonNullable<ShownOrder['change']> => ({
+  ...change,
+  changes: changesInWords(told ?? [], 'en', timeZone),
+});
 
 /** @returns the order for a reader who may not see member data */
 export function withoutMemberData(shown: ShownOrder): ShownOrder {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
-import type { Contact, NoticeReason } from '../../../src/core/contacts/contact.ts';
+import { NOTICE_REASONS, type Contact, type NoticeReason } from '../../../src/core/contacts/contact.ts';
 import { FIND, findNotices, stepsDue } from '../../../src/core/notices/find-notices.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
 import { readPlans } from '../../support/read-plans.ts';
@@ -42,9 +42,9 @@ const change = (id: string, set: string, table = 'placements'): Promise<unknown>
   stage.query(`UPDATE ${table} SET ${set} WHERE service_order_id = $1`, [id]);
 
 describe('a contact gets a notice', () => {
-  it('about an order that is late, failed, in doubt or must be cancelled by phone', async () => {
-    for (const reason of ['late', 'failed', 'in_doubt', 'cancel_by_phone'] as const) await seed(reason);
-    expect(await found()).toEqual(['cancel_by_phone', 'failed', 'in_doubt', 'late']);
+  it('about an order that is late, failed, in doubt, changed or must be cancelled by phone', async () => {
+    for (const reason of NOTICE_REASONS) await seed(reason);
+    expect(await found()).toEqual(['cancel_by_phone', 'changed', 'failed', 'in_doubt', 'late']);
   });
 
   it('once about each trouble, however often and by however many processes it is found', async () => {
@@ -111,6 +111,7 @@ describe('a contact gets a notice', () => {
   it.each([
     ['in_doubt', 'a minute', 61],
     ['cancel_by_phone', 'a minute', 61],
+    ['changed', 'a minute', 61],
     ['late', 'a quarter of an hour', 901],
     ['failed', 'a quarter of an hour', 901],
     ['called off', 'a quarter of an hour', 901],
@@ -171,6 +172,9 @@ describe('a contact gets no notice', () => {
     ['of an order that has ended', 'in_doubt', 'ended_at = now()', 'orders'],
     ['of a failure hours ago', 'failed', `finished_at = now() - interval '3 h'`],
     ['of a failure whose order reached the POS after all', 'failed', 'failed_by_us = false', 'orders'],
+    ['of a change after the order has ended', 'changed', 'ended_at = now()', 'orders'],
+    ['of a change of an order that is to be cancelled', 'changed', `cancellation = 'requested'`, 'orders'],
+    ['of a change that an operator has answered', 'changed', `change = 'applied'`, 'orders'],
     ['of a cancellation that has ended', 'cancel_by_phone', 'finished_at = now()', 'cancellations'],
   ];
   it.each(quiet)('%s', async (_what, reason, set, table) => {

@@ -1,5 +1,9 @@
 import type { Contact, NoticeReason } from '../../../src/core/contacts/contact.ts';
+import type { KitchenChange } from '../../../src/core/domain/kitchen-changes.ts';
 import type { Fixtures } from '../../../world/system/fixtures.ts';
+
+/** The change of a seeded order. */
+const FRIES: KitchenChange[] = [{ what: 'item', name: 'Fries', was: 0, is: 1 }];
 
 type Stage = Pick<Fixtures, 'query' | 'seedOrder'>;
 
@@ -36,7 +40,16 @@ export async function seedTrouble(
     );
     return;
   }
-  const SET: Record<Exclude<NoticeReason, 'cancel_by_phone'>, string> = {
+  if (reason === 'changed') {
+    await query(
+      `WITH o AS (UPDATE orders SET change = 'not_applied', changed_at = ${ago} WHERE service_order_id = $1 RETURNING changed_at)
+       INSERT INTO order_changes (service_order_id, seen_at, changes, told)
+       SELECT $1, changed_at, '[{"path": "items"}]', $3::jsonb FROM o`,
+      [...values, JSON.stringify(FRIES)],
+    );
+    return;
+  }
+  const SET: Record<Exclude<NoticeReason, 'cancel_by_phone' | 'changed'>, string> = {
     late: `state = 'waiting', finished_at = NULL, deadline_at = now() + interval '1 h', signalled_at = ${ago}`,
     in_doubt: `state = 'in_doubt', finished_at = NULL, next_attempt_at = 'infinity',
                deadline_at = now() + interval '1 h', doubt_since = ${ago}`,

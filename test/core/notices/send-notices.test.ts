@@ -219,6 +219,16 @@ describe('a webhook to the receiver', () => {
     expect(sent?.body).not.toMatch(/Ada|Lovelace/);
   });
 
+  it('about a change says in words what is changed', async () => {
+    await tell([OWNER], 'changed');
+    await work();
+    const { data } = JSON.parse(got[0]?.body ?? '') as { data: { orders: object[] } };
+    expect(data.orders).toMatchObject([
+      { reason: 'changed', answers: ['done', 'too_late'], changes: ['1 × Fries zusätzlich'] },
+    ]);
+    expect(data.orders[0]).not.toHaveProperty('told');
+  });
+
   it('that is slow does not delay e-mails', async () => {
     answer = 'hang';
     await tell([OWNER, KITCHEN], 'in_doubt', 1);

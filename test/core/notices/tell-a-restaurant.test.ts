@@ -13,7 +13,7 @@ let answers = 0;
 beforeAll(async () => {
   mail = await startMailServer();
   system = await startSystem({
-    stepped: ['placements', 'notices', 'relay'],
+    stepped: ['placements', 'refreshes', 'notices', 'relay'],
     providers: [
       plainProvider('blind', {
         deduplicates: false,
@@ -22,6 +22,7 @@ beforeAll(async () => {
           throw new TryAgain('no answer', { sent: true });
         },
       }),
+      plainProvider('till', { createOrder: async () => ({ providerOrderId: '8F2K' }) }),
     ],
     env: {
       SMTP_URL: mail.url,
@@ -31,14 +32,25 @@ beforeAll(async () => {
     },
   });
   await system.addLocation('nord', {}, 'blind');
+  await system.addLocation('süd', {}, 'till');
 });
 afterAll(() => Promise.all([system?.stop(), mail?.stop()]));
 
 async function turn(): Promise<void> {
   await system.round('placements');
+  await system.round('refreshes');
   await system.round('finding of notices');
   await system.finish('notices');
   await system.finish('relay');
+}
+
+/** Presses a button of the page behind the link of a message. @returns the page after it */
+async function answer(message = '', said: string): Promise<string> {
+  const path = /https:\/\/expediter\.example\.com(\S+)/.exec(message)?.[1] ?? '';
+  const page = await (await fetch(`${system.urls[0]}${path}`)).text();
+  const notice = /name="notice" value="([^"]+)"/.exec(page)?.[1] ?? '';
+  const body = new URLSearchParams({ notice, answer: said });
+  return (await fetch(`${system.urls[0]}${path}`, { method: 'POST', body })).text();
 }
 
 it('a restaurant settles the doubt about its order by the link in its message, and the timeline shows the answer', async () => {
@@ -48,14 +60,7 @@ it('a restaurant settles the doubt about its order by the link in its message, a
   const [sent] = mail.mails;
   const { call_out_code: code } = (await system.order(serviceOrderId)) ?? {};
   expect(sent?.headers).toContain(`Is order ${String(code)} on your till?`);
-  const path = /https:\/\/expediter\.example\.com(\S+)/.exec(sent?.body ?? '')?.[1] ?? '';
-  const page = await fetch(`${system.urls[0]}${path}`);
-  const notice = /name="notice" value="([^"]+)"/.exec(await page.text())?.[1] ?? '';
-  const answered = await fetch(`${system.urls[0]}${path}`, {
-    method: 'POST',
-    body: new URLSearchParams({ notice, answer: 'there' }),
-  });
-  expect(await answered.text()).toContain('Kitchen answered');
+  expect(await answer(sent?.body, 'there')).toContain('Kitchen answered');
   await turn();
   expect(system.live(serviceOrderId).at(-1)).toMatchObject({ memberState: 'sent' });
   expect(answers, 'the order was not sent again').toBe(1);
@@ -70,4 +75,44 @@ it('a restaurant settles the doubt about its order by the link in its message, a
   ]);
   expect(mail.mails).toHaveLength(1);
   expect(system.logged.filter((line) => /exa_|kitchen@/.test(line))).toEqual([]);
+});
+
+it('a restaurant is notified of a change by the platform in a sentence, and the topic and the list show its answer', async () => {
+  await setContacts(system, 'süd', [{ name: 'Kitchen', email: 'kitchen@sued.example', via: 'email' }]);
+  const order = await system.placeOrder({ locationId: 'süd' });
+  const { serviceOrderId } = order;
+  await turn();
+  const { call_out_code: code } = (await system.order(serviceOrderId)) ?? {};
+  const [first] = order.items;
+  const items = [
+    ...order.items,
+    { ...first, name: 'Onion rings', quantity: 1, modifiers: [], notes: undefined },
+  ] as typeof order.items;
+  system.platform.orders.set(serviceOrderId, { ...order, items, notes: 'For Grace, without onions' });
+  for (const _twice of [1, 2]) {
+    await system.signal(serviceOrderId);
+    await turn();
+  }
+  const operator = await askOperator(system.operatorUrls[0] ?? '');
+  const listed = async (): Promise<unknown> => (await operator.get('/orders?needs=operator')).body['orders'];
+  const changes = ['1 × Onion rings added', 'the note of the order is changed'];
+  expect(await listed()).toMatchObject([{ serviceOrderId, needsOperator: true, change: 'not_applied', changes }]);
+  const sent = mail.mails.filter(({ to }) => to.includes('kitchen@sued.example'));
+  expect(sent, 'told once').toHaveLength(1);
+  expect(sent[0]?.headers).toContain(`Order ${String(code)} is changed`);
+  const text = sent[0]?.body ?? '';
+  expect(text).toContain(`${String(code)}: 1 × Onion rings added, the note of the order is changed. Tell us whether`);
+  expect(JSON.stringify(sent)).not.toMatch(/Grace|without onions/);
+  expect(await answer(text, 'done')).toContain('Kitchen answered');
+  await turn();
+  expect(await listed()).toEqual([]);
+  const live = system.live(serviceOrderId);
+  expect(live.map(({ change }) => change)).toEqual([undefined, undefined, 'not_applied', 'applied']);
+  expect(live.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+  const { body } = await operator.get(`/orders/${serviceOrderId}`);
+  expect(body).toMatchObject({
+    change: { state: 'applied', waits: false, changes },
+    actions: [{ action: 'answer change', outcome: 'done', after: 'done' }],
+    notices: [{ reason: 'changed', outcome: 'sent', answer: 'done' }],
+  });
 });

@@ -10,7 +10,7 @@ import { testPool } from '../../support/test-pool.ts';
 const pool = testPool({ max: 2 });
 
 /** A placement, and its cancellation. `next`: when each is tried again. */
-type Kind = { state: string; cause?: string; next?: string; cancel?: string; cancelNext?: string };
+type Kind = { state: string; cause?: string; next?: string; cancel?: string; cancelNext?: string; change?: string };
 const KINDS: Record<string, Kind & { needs: boolean }> = {
   'held by wrong settings': { state: 'held', cause: 'wrong_settings', needs: true },
   'held without a cause': { state: 'held', needs: true },
@@ -24,10 +24,20 @@ const KINDS: Record<string, Kind & { needs: boolean }> = {
   'cancel in doubt, polled': { state: 'sent', cancel: 'in_doubt', needs: false },
   'held, and to be cancelled by phone': { state: 'held', cancel: 'by_phone', cancelNext: 'infinity', needs: true },
   sent: { state: 'sent', needs: false },
+  'sent, and changed': { state: 'sent', change: 'not_applied', needs: true },
+  'sent, and the change is applied': { state: 'sent', change: 'applied', needs: false },
+  'changed, and to be cancelled by phone': {
+    state: 'sent',
+    change: 'not_applied',
+    cancel: 'by_phone',
+    cancelNext: 'infinity',
+    needs: true,
+  },
 };
 
 beforeAll(async () => {
-  for (const [id, { state, cause, next = 'tomorrow', cancel, cancelNext = 'tomorrow' }] of Object.entries(KINDS)) {
+  for (const [id, kind] of Object.entries(KINDS)) {
+    const { state, cause, next = 'tomorrow', cancel, cancelNext = 'tomorrow', change } = kind;
     await pool.query(
       `WITH p AS (
          INSERT INTO placements (service_order_id, location_id, state, cause, deadline_at, next_attempt_at, finished_at)
@@ -36,9 +46,9 @@ beforeAll(async () => {
          INSERT INTO cancellations (service_order_id, location_id, requested_by, state, deadline_at, next_attempt_at)
          SELECT $1, 'club-1', 'platform', $5::text, now(), $6 WHERE $5::text IS NOT NULL
        )
-       INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, cancellation)
-       VALUES ($1, 'K472', 'club-1', 'pickup', CASE WHEN $5::text IS NOT NULL THEN 'requested' END)`,
-      [id, state, cause ?? null, next, cancel ?? null, cancelNext],
+       INSERT INTO orders (service_order_id, call_out_code, location_id, fulfillment, cancellation, change, changed_at)
+       VALUES ($1, 'K472', 'club-1', 'pickup', CASE WHEN $5::text IS NOT NULL THEN 'requested' END, $7, now())`,
+      [id, state, cause ?? null, next, cancel ?? null, cancelNext, change ?? null],
     );
   }
 });
@@ -58,7 +68,7 @@ it('the list, its filter, the board and the metrics agree which orders need an o
   expect(await list({ needsOperator: true, locations: ['club-2'] })).toEqual([]);
   expect(new Set(needyOf((await readBoard(pool)).orders))).toEqual(new Set(NEEDY));
   const { held, paused, forOperator, byPhone } = await sampleBacklog(pool, { PLACEMENT_DEADLINE_S: 900 });
-  expect({ held, paused, forOperator, byPhone }).toEqual({ held: 3, paused: 2, forOperator: 1, byPhone: 3 });
+  expect({ held, paused, forOperator, byPhone }).toEqual({ held: 3, paused: 2, forOperator: 1, byPhone: 4 });
 });
 
 it('the board, the pager and the metrics agree which orders only a person can cancel', async () => {

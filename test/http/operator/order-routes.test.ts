@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Provider } from '../../../src/core/domain/provider.ts';
 import { eraseBatch } from '../../../src/core/retention/erase-members.ts';
+import { seedTrouble } from '../../core/notices/seed-trouble.ts';
 import { OPERATOR_TOKEN, askOperator, sendAsIs, type Operator } from '../../../world/system/ask-operator.ts';
 import { dropPast, makePast } from '../../support/make-past.ts';
 import { startStage, type Stage } from '../../support/operator-stage.ts';
@@ -409,6 +410,36 @@ describe('a cancellation by an operator', () => {
       status: 409,
       body: { detail: expect.stringMatching(/./), cause: { code: 'already_over' } },
     });
+  });
+});
+
+describe('a change by the platform', () => {
+  const changed = async (): Promise<string> => {
+    const serviceOrderId = `changed-${randomUUID()}`;
+    await seedTrouble(stage, 'changed', { serviceOrderId, locationId: 'mute-1' });
+    return serviceOrderId;
+  };
+
+  it('is shown until an operator says what the restaurant answered, which the audit and the story have', async () => {
+    const id = await changed();
+    const { body } = await operator.get(`/orders/${id}`);
+    const { since } = body['change'] as { since: string };
+    expect(body['change']).toMatchObject({ state: 'not_applied', waits: true, changes: ['1 × Fries added'] });
+    const answered = await operator.post(`/orders/${id}/change/answer`, { answer: 'too_late', since });
+    expect(answered).toMatchObject({ status: 200, body: { serviceOrderId: id, change: 'too_late' } });
+    await audited('answer change', { serviceOrderId: id, after: 'too_late' });
+    expect((await operator.get(`/orders/${id}`)).body).toMatchObject({ change: { state: 'too_late', waits: false } });
+  });
+
+  it('is not answered by an answer to an earlier change, or to one that needs none: the result is 409', async () => {
+    const id = await changed();
+    const answer = (body: object): Promise<unknown> => operator.post(`/orders/${id}/change/answer`, body);
+    const refused = { status: 409, body: { cause: { code: 'change_settled' } } };
+    expect(await answer({ answer: 'done', since: '2027-01-31T18:00:00Z' })).toMatchObject(refused);
+    expect(await answer({ answer: 'done' })).toMatchObject({ status: 200 });
+    expect(await answer({ answer: 'done' })).toMatchObject(refused);
+    await stage.query('UPDATE orders SET ended_at = now() WHERE service_order_id = $1', [id]);
+    expect(await answer({ answer: 'done' })).toMatchObject({ status: 409, body: { cause: { code: 'already_over' } } });
   });
 });
 

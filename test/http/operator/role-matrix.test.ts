@@ -332,8 +332,8 @@ function samplesOf(route: string): Sample[] {
   const samples: Sample[] = [{ asked: reveals === undefined ? asked : withQuery('contents=false'), at: 'west', roles }];
   if (reveals !== undefined)
     samples.push({ asked: withQuery('contents=true'), at: 'west', roles: [role, 'member-data'] });
-  // A cancel is concluded of what was read, which this one never was.
-  if (of !== 'order' || route.endsWith('/conclude')) return samples;
+  // A cancel or a change is answered of what was read, which this one never was.
+  if (of !== 'order' || /\/(?:conclude|answer)$/.test(route)) return samples;
   return [...samples, { asked: { ...asked, path: pathOf(route, { serviceOrderId: 'nowhere-1' }) }, at: null, roles }];
 }
 

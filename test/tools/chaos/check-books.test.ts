@@ -347,6 +347,19 @@ it.each(['is on the ticket', 'is known to an operator'])('a change that %s is no
   expect(await counts(world)).toEqual({});
 });
 
+it.each([
+  ['as it is stored', 'applied', {}],
+  ['as it was before', 'not_applied', { liveMissing: 1 }],
+  ['not at all, by a process of the previous version', undefined, {}],
+])('the last message says what became of a change %s', async (_, change, expected) => {
+  const world = await allWell();
+  const last = world.live.at(-1);
+  const data = { ...(JSON.parse(last?.data.toString() ?? '') as object), change };
+  Object.assign(last ?? {}, { data: Buffer.from(JSON.stringify(data)) });
+  await pool.query(`UPDATE orders SET change = 'applied'`);
+  expect(await counts(world)).toEqual(expected);
+});
+
 it('a cancellation that its POS confirmed breaks no promise, even if it was sent twice', async () => {
   const world = await allWell();
   const { order, served, live, tickets, phone } = world;

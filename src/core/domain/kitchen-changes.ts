@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CanonicalOrder, Modifier } from './order.ts';
+
+/**
+ * A difference that the kitchen or the driver acts on, without the texts that only the member wrote. `was` and `is` are
+ * quantities, or RFC 3339 times where null is as soon as possible.
+ */
+export type KitchenChange =
+  | { what: 'item'; name: string; was: number; is: number }
+  | { what: 'item_note'; name: string }
+  | { what: 'wanted'; was: string | null; is: string | null }
+  | { what: 'pickup' | 'delivery' | 'note' | 'address' | 'member' | 'location' };
+
+/** The most characters of an item with its modifiers. */
+const NAME = 100;
+
+/**
+ * Says what differs for the kitchen or the driver. Amounts, ids and the order of the lines do not count.
+ * @returns an empty list if nothing differs for them
+ */
+export function kitchenChanges(was: CanonicalOrder, is: CanonicalOrder): KitchenChange[] {
+  const differs = (of: (order: CanonicalOrder) => unknown): boolean => !isDeepStrictEqual(of(was), of(is));
+  const changes = itemChanges(linesOf(was), linesOf(is));
+  const [before, after] = [was.fulfillment, is.fulfillment];
+  if (differs(({ notes }) => notes?.trim() ?? '')) changes.push({ what: 'note' });
+  if (differs(({ fulfillment }) => Date.parse(fulfillment.requestedAt ?? '')))
+    changes.push({ what: 'wanted', was: before.requestedAt ?? null, is: after.requestedAt ?? null });
+  if (before.type !== after.type) changes.push({ what: after.type });
+  else if (after.type === 'delivery' && differs(addressOf)) changes.push({ what: 'address' });
+  if (differs(({ member: { name, phone } }) => [name, phone])) changes.push({ what: 'member' });
+  if (differs(({ locationId }) => locationId)) changes.push({ what: 'location' });
+  return changes;
+}
+
+/** Without undefined fields, which a stored order does not have. */
+const addressOf = ({ fulfillment: { destination } }: CanonicalOrder): object =>
+  Object.fromEntries(Object.entries(destination ?? {}).filter(([, value]) => value !== undefined));
+
+type Line = { quantity: number; notes: string[] };
+
+/** Adds up the items with the same modifiers. */
+function linesOf({ items }: CanonicalOrder): Map<string, Line> {
+  const lines = new Map<string, Line>();
+  for (const { name, quantity, notes = '', modifiers } of items) {
+    const whole = named(name, modifiers);
+    const known = lines.get(whole) ?? { quantity: 0, notes: [] };
+    const noted = notes.trim() === '' ? known.notes : [...known.notes, `${quantity} ${notes.trim()}`].toSorted();
+    lines.set(whole, { quantity: known.quantity + quantity, notes: noted });
+  }
+  return lines;
+}
+
+/** Writes `Burger (2 × Cheese, No onions)`. Modifiers are sorted, because their order means nothing. */
+function named(name: string, modifiers: readonly Modifier[] = []): string {
+  const added = modifiers.map(
+    (each) => (each.quantity === 1 ? '' : `${each.quantity} × `) + named(each.name, each.modifiers),
+  );
+  const short = name.replaceAll(/\s+/g, ' ').trim();
+  return added.length === 0 ? short : `${short} (${added.toSorted().join(', ')})`;
+}
+
+function itemChanges(was: ReadonlyMap<string, Line>, is: ReadonlyMap<string, Line>): KitchenChange[] {
+  const none: Line = { quantity: 0, notes: [] };
+  return [...new Set([...is.keys(), ...was.keys()])].flatMap((whole): KitchenChange[] => {
+    const [before, after] = [was.get(whole) ?? none, is.get(whole) ?? none];
+    const name = whole.length <= NAME ? whole : `${whole.slice(0, NAME - 1).toWellFormed()}…`;
+    const isNoted = after.quantity > 0 && !isDeepStrictEqual(before.notes, after.notes);
+    return [
+      ...(before.quantity === after.quantity
+        ? []
+        : [{ what: 'item', name, was: before.quantity, is: after.quantity } as const]),
+      ...(isNoted ? [{ what: 'item_note', name } as const] : []),
+    ];
+  });
+}
