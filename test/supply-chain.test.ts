@@ -1,3 +1,4 @@
+import { globSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PERMISSIVE } from '../tools/build/list-licences.ts';
 import {
@@ -65,9 +66,11 @@ describe('the packages that run with the service', () => {
 });
 
 /** The packages that would run a script. */
-const scripted = Object.entries(lock).flatMap(([at, { hasInstallScript }]) =>
-  hasInstallScript ? [at.replace(/^.*node_modules\//, '')] : [],
-);
+const scriptedIn = (of: Record<string, LockEntry>): string[] =>
+  Object.entries(of).flatMap(([at, { hasInstallScript }]) =>
+    hasInstallScript ? [at.replace(/^.*node_modules\//, '')] : [],
+  );
+const scripted = scriptedIn(lock);
 
 it('every package with an install script is listed in package.json, and its script is off', () => {
   const { allowScripts } = JSON.parse(read('package.json')) as { allowScripts?: Record<string, boolean> };
@@ -89,6 +92,24 @@ it.each([
     for (const [at, { resolved }] of Object.entries(others)) expect(resolved ?? REGISTRY, at).toContain(REGISTRY);
   },
 );
+
+describe.each(globSync('examples/platforms/*/shop'))('the packages of %s', (folder) => {
+  const { '': self, ...others } = readLock(`${folder}/package-lock.json`);
+
+  it('have exact versions, a hash each, and come from the registry', () => {
+    for (const [name, version] of Object.entries({ ...self?.dependencies, ...self?.devDependencies }))
+      expect(version, name).toMatch(EXACT);
+    for (const [at, { resolved, integrity }] of Object.entries(others)) {
+      expect(integrity, at).toMatch(/^sha512-/);
+      expect(resolved ?? REGISTRY, at).toContain(REGISTRY);
+    }
+  });
+
+  it('run no script', () => {
+    const { allowScripts } = JSON.parse(read(`${folder}/package.json`)) as { allowScripts?: Record<string, boolean> };
+    expect(allowScripts).toEqual(Object.fromEntries(scriptedIn(others).map((name) => [name, false])));
+  });
+});
 
 describe('the packages in the console', () => {
   it('are listed, and not installed with the service', () => {

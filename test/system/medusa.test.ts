@@ -116,7 +116,6 @@ beforeAll(async () => {
     env: {
       ORDER_MODULE: './examples/platforms/medusa/map-order.ts',
       ORDER_API_URL: url,
-      ORDER_API_TOKEN: '',
       ORDER_API_TOKEN_FILE: tokenFile,
       STATUS_WEBHOOK_URL: statusUrl,
       STATUS_WEBHOOK_SECRET,

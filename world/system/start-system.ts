@@ -114,7 +114,7 @@ export async function startSystem(
   await about.prepare?.(databaseUrl);
 
   const serviceUrl = about.databaseUrl ?? asService(databaseUrl);
-  const env = {
+  const env = withoutReplaced({
     DATABASE_URL: serviceUrl,
     ...doors.env,
     HOST: '127.0.0.1',
@@ -122,7 +122,7 @@ export async function startSystem(
     ORDER_API_URL: platform.url,
     DRAIN_DELAY_MS: '0',
     ...about.env,
-  };
+  });
   const config = readConfig(env);
   if (about.isWeak !== true && findWeakVariables(config).length > 0) throw new Error('the test has a weak secret');
   const registry = registryWith(about.providers);
@@ -229,6 +229,11 @@ async function pubsubDoors(given: Pubsub | undefined, env: Record<string, string
 async function httpDoors(): Promise<Connected> {
   const receiver = await startReceiver();
   return { env: httpDoorsEnv(receiver), receiver, live: (id) => liveOf(receiver, id), stop: () => receiver.stop() };
+}
+
+/** A file of a secret replaces the secret that all systems have. */
+function withoutReplaced(env: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => env[`${name}_FILE`] === undefined));
 }
 
 function poolOf(connectionString: string): pg.Pool {
