@@ -9,6 +9,7 @@ const ABOUT = { locationId: 'club-1', integration: 'standard' };
 const DETAILS = {
   at: 'map-order.ts:42',
   error: 'MappingError',
+  fields: ['order.lines.*.customerGroup'],
   httpStatus: 503,
   integration: 'standard',
   issues: [{ path: 'member.phone', received: 'string' }],
