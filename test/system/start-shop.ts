@@ -28,11 +28,12 @@ export async function startShop(about: {
   folder: string;
   /** Relative to the folder. */
   script: string;
+  args?: string[];
   env: Record<string, string>;
   ready: RegExp;
 }): Promise<Shop> {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [about.script], {
+  const child = spawn(process.execPath, [about.script, ...(about.args ?? [])], {
     cwd: about.folder,
     env: { PATH, ...about.env },
     stdio: ['ignore', 'pipe', 'pipe'],
