@@ -50,7 +50,15 @@ export function addPlatformCommands(program: Command): void {
     .description('print the JSON Schema of the canonical order, which a mapper returns')
     .addHelpText('after', examples('expediter platform schema'))
     .action((_options: object, command: Command) => {
-      const schema = z.toJSONSchema(CanonicalOrder, { io: 'input' });
+      const schema = z.toJSONSchema(CanonicalOrder, {
+        io: 'input',
+        // By default they are the sums of `taxes` and `fees`.
+        override({ path, jsonSchema: each }) {
+          if (path.at(-1) === 'money') {
+            each.required = (each.required ?? []).filter((name) => !['tax', 'fee'].includes(name));
+          }
+        },
+      });
       print(command, schema, JSON.stringify(schema, undefined, 2));
     });
 }
