@@ -9,7 +9,7 @@ const server = createServer(async (request, response) => {
   try {
     const { type, data } = webhook.verify(await text(request), request.headers);
     if (type === 'expediter.order.status-changed.v1' && data.sequence > (sequences.get(data.serviceOrderId) ?? 0)) {
-      console.log(data.serviceOrderId, data.memberState, data.cancellation ?? '');
+      console.log(data.serviceOrderId, data.memberState, data.cancellation ?? data.change ?? '');
       sequences.set(data.serviceOrderId, data.sequence);
     }
     response.writeHead(204).end();

@@ -270,7 +270,7 @@ async function shown(checked: CheckedOrder, options: CheckOptions) {
 
 const NO_ORDER = 'The ordering platform has no order with this id.';
 const CANCELLED =
-  'The platform has cancelled it. It is withdrawn and not sent. If its POS already has it, it is cancelled there. It was read as this order:';
+  'The platform has cancelled it. It is withdrawn and not sent. If its POS already has it, it is cancelled there, or you are told to call. It was read as this order:';
 
 function inOneLine(each: Shown): string {
   if (each.state === 'missing') return NO_ORDER;
@@ -299,7 +299,10 @@ function outcomeInFull(each: Shown, { shape }: CheckOptions): string {
   if (each.state === 'failed') return describeFailed(each);
   if (each.state === 'missing') return NO_ORDER;
   if (each.state === 'cancelled') {
-    return sections(`It ${inOneLine(each)}. If its POS already has it, it is cancelled there.`, answer);
+    return sections(
+      `It ${inOneLine(each)}. If its POS already has it, it is cancelled there, or you are told to call.`,
+      answer,
+    );
   }
   if (each.state === 'skipped') {
     return sections(`It ${inOneLine(each)}. It ends without a ticket, and its member is not notified.`, answer);

@@ -66,7 +66,7 @@ function factsOf(shown: ShownOrder): string {
     'kitchen was busy': busyInWords(shown.attempts),
     'left out': order?.leftOut.map(({ code, path }) => `${path} (${code.replaceAll('_', ' ')})`).join(', '),
     notified: shown.notified,
-    cancel: cancelInWords(shown.cancellation),
+    cancel: cancelInWords(shown),
     'not fetched again': failureInWords(shown.refreshFailure),
     change: changeInWords(shown),
     'changed since': [...new Set(shown.changes.flatMap(({ paths }) => paths))].join(', '),
@@ -174,9 +174,11 @@ function changeInWords({ serviceOrderId, change }: ShownOrder): string {
   return [`${state.replaceAll('_', ' ')}, since ${time(since)}`, ...changes].join('; ') + say;
 }
 
-function cancelInWords(cancellation: ShownOrder['cancellation']): string {
+function cancelInWords({ serviceOrderId, cancellation }: ShownOrder): string {
   if (cancellation === null) return '';
   const { state, requestedBy, requestedAt, problem } = cancellation;
   const requested = `${state.replace('_', ' ')}, requested by ${requestedBy === 'expediter' ? 'Expediter' : `the ${requestedBy}`} at ${time(requestedAt)}`;
-  return problem === null ? requested : `${requested}: ${problem}`;
+  const say =
+    state === 'by_phone' ? `. Call, then: expediter order cancel ${serviceOrderId} --by-phone cancelled | refused` : '';
+  return `${requested}${problem === null ? '' : `: ${problem}`}${say}`;
 }

@@ -168,9 +168,9 @@ function lookUp<Value>(
   code: MappingCode,
   field: string | undefined,
 ): Value {
-  const known = key !== null && ['string', 'number'].includes(typeof key) && Object.hasOwn(table, key as string);
-  if (!known) throw new MappingError(code, field);
-  return table[key as string] as Value;
+  const given = ofKind(key, ['string', 'number'], code, field);
+  if (!Object.hasOwn(table, given)) throw new MappingError(code, field);
+  return table[given] as Value;
 }
 
 /** A mapper's types may not fit the platform's answer, so the kind is checked. */

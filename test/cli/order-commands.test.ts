@@ -140,7 +140,9 @@ describe('expediter order cancel', () => {
       `INSERT INTO order_changes VALUES ('to-cancel', now(), '[{"path": "notes", "was": "For Ada", "is": "For Grace"}]')`,
     );
     const { out } = await cli('order', 'show', 'to-cancel');
-    expect(out).toMatch(/^cancel +by phone, requested by the operator at \d{4}-.*: it cannot be asked$/m);
+    expect(out).toMatch(
+      /^cancel +by phone, requested by the operator at \d{4}-.*: it cannot be asked\. Call, then: expediter order cancel to-cancel --by-phone cancelled \| refused$/m,
+    );
     expect(out).toMatch(/^changed since +notes$/m);
     expect(out).not.toMatch(/Ada|Grace/);
     const done = await runJson(stage.env, ['order', 'cancel', 'to-cancel', '--by-phone', 'cancelled']);

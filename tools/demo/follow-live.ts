@@ -29,14 +29,15 @@ export async function followLive(about: {
   const news = new EventEmitter().setMaxListeners(0);
 
   const receive = (message: LiveMessage): void => {
-    const { serviceOrderId, sequence, memberState, cancellation, reason } = message;
+    const { serviceOrderId, sequence, memberState, cancellation, change, reason } = message;
     const known = orders.get(serviceOrderId) ?? [];
     orders.set(serviceOrderId, known);
     const repeat = known.some((each) => each.sequence === sequence);
     if (!repeat) known.push(message);
     const because = reason === undefined ? '' : `: ${terminalText(reason)}`;
     const cancel = cancellation === undefined ? '' : `, cancel ${cancellation}`;
-    const what = `${memberState}${cancel}${because}${repeat ? ' (repeat)' : ''}`;
+    const changed = change === undefined ? '' : `, change ${change.replace('_', ' ')}`;
+    const what = `${memberState}${cancel}${changed}${because}${repeat ? ' (repeat)' : ''}`;
     timeline.print(serviceOrderId, 'member', `live ${sequence}  ${what}`);
     news.emit(serviceOrderId);
   };

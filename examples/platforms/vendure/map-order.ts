@@ -91,7 +91,9 @@ export function toCanonicalOrder({ orders }: Answer): OrderInput | Skipped | nul
   const { currencyCode: currency, customer, shippingAddress: to, shippingLines } = order;
   // Each order is in the default channel as well.
   const channel = order.channels.find(({ code }) => code !== '__default_channel__');
-  const pricesIncludeTax = channel?.pricesIncludeTax ?? false;
+  // A key that may not read the channel sees only the default one.
+  const locationId = mapLocation(channel?.code, LOCATIONS, 'channel');
+  const pricesIncludeTax = channel?.pricesIncludeTax === true;
   const type = mapEnum(shippingLines[0]?.shippingMethod.code, TYPES, 'shippingMethod');
   /** Hundredths with the tax or without, as the channel's prices are. */
   const priced = <Name extends string>(of: Net<Name>, name: Name): number =>
@@ -121,7 +123,7 @@ export function toCanonicalOrder({ orders }: Answer): OrderInput | Skipped | nul
   ).amounts;
   return {
     serviceOrderId: order.code,
-    locationId: mapLocation(channel?.code, LOCATIONS, 'channel'),
+    locationId,
     member: {
       id: customer.id,
       name: joinName(customer.firstName, customer.lastName),
