@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { until } from '../../world/processes/until.ts';
-import { isLive, says } from './on-page.ts';
+import { confirm, isLive, press, says } from './on-page.ts';
 import { useConsole } from './open-console.ts';
 
 const pass = useConsole();
@@ -76,6 +76,26 @@ it('the boards of other people show who has taken a case', async () => {
   await says(anna.page.getByRole('dialog'), 'You have this one');
   await says(ben.page, /has it/);
   expect(code).toMatch(/^[A-Z]\d+$/);
+});
+
+it('a change of a ticket waits on the board until somebody says what the restaurant did with it', async () => {
+  const order = await pass.system.placeOrder();
+  const { serviceOrderId: id } = order;
+  await until(async () => (await pass.system.placement(id))?.['state'] === 'sent');
+  const code = String((await pass.system.order(id))?.['call_out_code']);
+  const fries = { serviceItemId: 'fries', name: 'Fries', quantity: 1, unitPrice: 350, modifiers: [] };
+  pass.system.platform.orders.set(id, { ...order, items: [...order.items, { ...fries, ageRestricted: false }] });
+  await pass.system.signal(id);
+  const { page } = await pass.open();
+  await isLive(page);
+  await page.getByRole('region', { name: /^Changed/ }).waitFor();
+  await page.getByRole('link', { name: code }).first().click();
+  await says(page, '1 × Fries added');
+  await press(page, 'Done');
+  await confirm(page, 'The restaurant applied the change?', 'Done');
+  await says(page, 'The change is applied.');
+  await says(page, "The platform's change after it was sent: applied");
+  await until(() => pass.system.live(id).at(-1)?.change === 'applied');
 });
 
 it('the list of orders cancels the chosen orders', async () => {
