@@ -944,6 +944,14 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'change-once': [/ AND \$6::boolean/, ''] },
     noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'however often the platform signals it'),
   },
+  "a cancel or a change of the platform waits for the answer to an operator's cancel": {
+    edits: { 'cancel-may-be-refused': [/later\(\)/, "ended('unchanged')"] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'an operator had begun one'),
+  },
+  'what waited for a doubt or a cancel is looked at as soon as that is decided': {
+    edits: { 'deferred-no-longer': [/WHERE/, 'WHERE false AND'] },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'while it was in doubt is published'),
+  },
   'what a restaurant has applied is no change for it': {
     edits: { 'applied-before': [/asThen\(applied\)/, 'contents'] },
     noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'the difference from what the restaurant'),

@@ -24,9 +24,11 @@ const IS_DOUBTED = `(p.state = 'in_doubt' AND p.finished_at IS NULL AND p.next_a
 const OPEN = `
   SELECT (SELECT count(*)::int FROM unnest($1::text[]) AS accepted(id) LEFT JOIN placements p ON p.service_order_id = id
           WHERE p.service_order_id IS NULL OR p.finished_at IS NULL AND NOT ${IS_DOUBTED}) AS placements,
-         -- Not counted for an order in doubt: its refresh waits until an operator settles the doubt.
+         -- Not counted for an order in doubt or to be cancelled by telephone: its refresh waits until a person settles that.
          (SELECT count(*)::int FROM refreshes l
-          WHERE NOT EXISTS (SELECT FROM placements p WHERE p.service_order_id = l.service_order_id AND ${IS_DOUBTED}))
+          WHERE NOT EXISTS (SELECT FROM placements p WHERE p.service_order_id = l.service_order_id AND ${IS_DOUBTED})
+            AND NOT EXISTS (SELECT FROM cancellations c WHERE c.service_order_id = l.service_order_id
+                                                          AND c.finished_at IS NULL AND c.state = 'by_phone'))
            AS refreshes,
          (SELECT count(*)::int FROM cancellations WHERE finished_at IS NULL AND state <> 'by_phone') AS cancellations,
          (SELECT count(*)::int FROM outbox) AS live,

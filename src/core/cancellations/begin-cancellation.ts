@@ -7,7 +7,7 @@ import { describeCause } from '../domain/explain-cause.ts';
 import type { Problem } from '../domain/placement-cause.ts';
 import type { Location } from '../locations/locations.ts';
 import type { CancelClaim } from './claim-cancellations.ts';
-import { endingCalls } from '../transitions/placement-sql.ts';
+import { endingCalls, refreshDeferred } from '../transitions/placement-sql.ts';
 import { type AttemptEnd, attemptEndJson, END_ATTEMPT } from '../transitions/record-attempt.ts';
 import { unlessErased } from './changed-order.ts';
 
@@ -143,6 +143,7 @@ export async function refuseCancellation(
         UPDATE orders SET cancellation = CASE WHEN c.fails_with IS NULL THEN 'refused' END, sequence = ${nextSequence('sequence')}, updated_at = now()
         FROM c WHERE orders.service_order_id = $1
         RETURNING orders.service_order_id, sequence, rank, provider_order_id
+      ), look AS (${refreshDeferred('c')}
       )
       ${insertOutbox({
         serviceOrderId: 'service_order_id',

@@ -194,7 +194,17 @@ async function applyResponse(
   // Changes do not matter for an order that is cancelled or to be cancelled.
   const { cancelState, contents } = known;
   const isCancelling = cancelState !== null && cancelState !== 'refused';
-  if (isCancelling && !known.isCalledOff) return ended('unchanged');
+  const isNews = (): boolean =>
+    cancelledAt !== undefined || (read.order !== undefined && compareOrders(contents, read.order).length > 0);
+  const later = async (): Promise<Found> => {
+    const delayMs = Math.min(Math.max(DEFER_MS, refresh.age * 1_000), DEFER_MAX_MS);
+    await postponeRefresh(client, refresh, { delayMs, failures: 0 });
+    return { outcome: 'deferred', locationId: read.order?.locationId ?? known.locationId };
+  };
+  // If the POS refuses, the order goes on, and the answer counts.
+  // guard: cancel-may-be-refused
+  if (isCancelling && !known.isCalledOff)
+    return contents.cancelledAt === undefined && isNews() ? later() : ended('unchanged');
   // Request cancellation even if the POS refused an earlier request by an operator.
   if (cancelledAt !== undefined && contents.cancelledAt === undefined) {
     await client.query(`UPDATE order_contents SET contents = contents || $2::jsonb WHERE service_order_id = $1`, [
@@ -222,11 +232,7 @@ async function applyResponse(
   if (changes.length === 0) return ended('unchanged');
   // If a request was sent, the stored order may not change, because a repeat must be identical to the request.
   // guard: sent-as-it-was
-  if (mayHaveTicket(known)) {
-    const delayMs = Math.min(Math.max(DEFER_MS, refresh.age * 1_000), DEFER_MAX_MS);
-    await postponeRefresh(client, refresh, { delayMs, failures: 0 });
-    return { outcome: 'deferred', locationId: read.order.locationId };
-  }
+  if (mayHaveTicket(known)) return later();
   await storeNewest(client, read, deadlineS);
   return ended('changed', changes);
 }

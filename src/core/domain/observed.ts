@@ -331,8 +331,8 @@ export const CANCELLATION_OUTCOMES = [
 ] as const;
 
 /**
- * A known order was refreshed. deferred: it changed while in doubt. failing: it could not be fetched or read for the first
- * time in a row. given_up: it was unreadable for too long.
+ * A known order was refreshed. deferred: it changed while in doubt, or while an operator cancels it. failing: it could not
+ * be fetched or read for the first time in a row. given_up: it was unreadable for too long.
  */
 export type RefreshObserved = {
   what: 'refresh';

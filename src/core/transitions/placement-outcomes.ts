@@ -9,7 +9,7 @@ import { CANCEL_WITHIN_S, type Claim } from '../domain/placement.ts';
 import type { PlacementCode, Problem } from '../domain/placement-cause.ts';
 import type { ReasonCode } from '../domain/reason-code.ts';
 import type { RefusedFor } from '../domain/classify-error.ts';
-import { IS_UNFINISHED, lockedFirst } from './placement-sql.ts';
+import { IS_UNFINISHED, lockedFirst, refreshDeferred } from './placement-sql.ts';
 import { nameParameters } from '../postgres/sql-rows.ts';
 
 /**
@@ -68,6 +68,7 @@ export async function storeOrderRef(
         INSERT INTO estimates_due (service_order_id, sequence)
         SELECT service_order_id, sequence FROM o WHERE rank >= ${RANK_SENT} AND said > coalesce(estimate, '{}')
         ON CONFLICT (service_order_id) DO UPDATE SET sequence = excluded.sequence
+      ), look AS (${refreshDeferred('o')}
       )
       SELECT o.location_id, EXISTS (SELECT FROM ids WHERE ${isAwaited('ids')}) AS awaited,
              o.failed_by_us OR EXISTS (SELECT FROM foreign_id) AS conflict

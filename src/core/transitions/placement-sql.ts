@@ -80,3 +80,12 @@ export async function enterDoubt(
     [claim.serviceOrderId, claim.leaseId, problem, cause],
   );
 }
+
+/**
+ * SQL that makes the deferred refresh of order $1 due: what its answer waited for is decided now.
+ * @param which a table expression with one row if so
+ */
+export const refreshDeferred = (which: string): string => `
+  UPDATE refreshes r SET next_attempt_at = now() FROM ${which} AS decided
+  -- guard: deferred-no-longer
+  WHERE r.service_order_id = $1 AND r.failing_since IS NULL`;

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { answerChange } from '../../../src/core/cancellations/answer-change.ts';
 import { compareOrders, withChanges } from '../../../src/core/cancellations/changed-order.ts';
 import { refuseCancellation } from '../../../src/core/cancellations/begin-cancellation.ts';
+import { concludeByPhone, requestCancellation } from '../../../src/core/cancellations/operator-cancellations.ts';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import { recordAttention } from '../../../src/core/orders/attention-events.ts';
 import { sampleAttention } from '../../../src/core/orders/sample-attention.ts';
@@ -164,6 +165,26 @@ describe('a change of an order that has a ticket', () => {
     expect(await listed(id)).toEqual(['1 × Fries added']);
   });
 
+  it('counts if it came while an operator cancelled the order, and the restaurant refused', async () => {
+    const { order, id } = await shop.place({ locationId: 'mute' }, 'sent');
+    await requestCancellation(system.pool, id);
+    await becomes(order, { notes: 'no onions' });
+    expect(await changeOf(id), 'nobody is asked meanwhile').toBeNull();
+    await concludeByPhone(system.pool, id, false);
+    await system.round('refreshes');
+    expect(await changeOf(id)).toMatchObject({ waits: true, changes: ['the note of the order is changed'] });
+  });
+
+  it('is fetched no more if it came while an operator cancelled the order, and it is cancelled', async () => {
+    const { order, id } = await shop.place({ locationId: 'mute' }, 'sent');
+    await requestCancellation(system.pool, id);
+    await becomes(order, { notes: 'no onions' });
+    await concludeByPhone(system.pool, id, true);
+    await system.query('UPDATE refreshes SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
+    await system.round('refreshes');
+    expect(await system.query('SELECT FROM refreshes WHERE service_order_id = $1', [id])).toEqual([]);
+  });
+
   it('needs nobody once its member is erased, because nobody knows it any more', async () => {
     const { order, id } = await sent();
     await becomes(order, { items: [BURGER, FRIES] });
@@ -178,8 +199,9 @@ describe('a change of an order that has a ticket', () => {
     await becomes(order, { notes: 'no onions' });
     expect(await changeOf(id)).toBeNull();
     tills.creates = undefined;
-    await shop.later(id, 0);
-    await system.query('UPDATE refreshes SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
+    await system.query('UPDATE placements SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
+    await system.round('placements');
+    // The refresh was to come later.
     await system.round('refreshes');
     expect(await changeOf(id)).toMatchObject({ state: 'not_applied', changes: ['the note of the order is changed'] });
   });

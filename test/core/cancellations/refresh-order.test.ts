@@ -3,6 +3,7 @@ import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
 import { pauseLocation, resumeLocation } from '../../../src/core/kitchens/pause-location.ts';
 import { problemOf } from '../../../src/core/domain/explain-cause.ts';
 import { digest, makeToken } from '../../../src/core/domain/make-token.ts';
+import { concludeByPhone, requestCancellation } from '../../../src/core/cancellations/operator-cancellations.ts';
 import { answerNotice, findAnswerPage, type AnswerPage } from '../../../src/core/notices/answer-notice.ts';
 import { findNotices } from '../../../src/core/notices/find-notices.ts';
 import { CODE_OF_COUNT } from '../../../src/core/placements/record-order.ts';
@@ -349,6 +350,18 @@ it('a failed refresh is forgotten when the order has ended', async () => {
   await system.query('UPDATE refreshes SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
   await system.round('refreshes');
   expect(await refresh(id)).toBeUndefined();
+});
+
+it('a cancel is not lost if an operator had begun one that the restaurant then refuses', async () => {
+  const { order, id } = await placedAt('mute');
+  await requestCancellation(system.pool, id);
+  await refreshed(order, CANCELLED);
+  expect(await refreshIn(id)).toBeGreaterThan(10);
+  await concludeByPhone(system.pool, id, false);
+  await system.round('refreshes');
+  expect(await system.order(id)).toMatchObject({ cancellation: 'requested' });
+  const requests = 'SELECT requested_by, finished_at FROM cancellations WHERE service_order_id = $1';
+  expect(await system.query(requests, [id])).toEqual([{ requested_by: 'platform', finished_at: null }]);
 });
 
 it('a refresh is retried until the platform is back, so that a cancel is not lost', async () => {
