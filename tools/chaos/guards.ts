@@ -948,6 +948,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'cancel-may-be-refused': [/later\(\)/, "ended('unchanged')"] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'an operator had begun one'),
   },
+  'the patience with an unreadable order begins when it cannot be read': {
+    edits: { 'patience-since-failing': [/coalesce\(.*?\(\)\)/, 'NULL'] },
+    noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'not given up at its first failure'),
+  },
   'what waited for a doubt or a cancel is looked at as soon as that is decided': {
     edits: { 'deferred-no-longer': [/WHERE/, 'WHERE false AND'] },
     noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'while it was in doubt is published'),

@@ -27,6 +27,8 @@ export type Refresh = {
   signalledAt: string;
   /** Seconds since that signal. */
   age: number;
+  /** Seconds since that signal, or since it fails if that began later. 0 if it did not fail. */
+  failingS: number;
   failures: number;
   /** `wait`: the first fetch is under way. `forget`: the order has ended, or nobody has fetched or is fetching it. */
   to: 'fetch' | 'wait' | 'forget';
@@ -44,6 +46,8 @@ export async function claimRefreshes(pool: Pool, limit: number): Promise<Refresh
         ORDER BY next_attempt_at LIMIT $1::int FOR UPDATE SKIP LOCKED))
       RETURNING l.service_order_id AS "serviceOrderId", l.lease_id AS "leaseId", l.signalled_at::text AS "signalledAt",
                 extract(epoch FROM now() - l.signalled_at)::float8 AS age, l.failures,
+                -- guard: patience-since-failing
+                extract(epoch FROM now() - greatest(l.signalled_at, coalesce(l.failing_since, now())))::float8 AS "failingS",
                 coalesce(
                   (SELECT CASE WHEN o.ended_at IS NULL AND o.erased_at IS NULL THEN 'fetch' ELSE 'forget' END
                    FROM orders o WHERE o.service_order_id = l.service_order_id),
@@ -158,7 +162,7 @@ export async function refreshOrder(deps: RefreshDeps, refresh: Refresh): Promise
 
 /** Retries an unreadable or missing order for PATIENCE_S. The placement continues with the stored order. */
 async function fail(deps: RefreshDeps, refresh: Refresh, failure: Problem): Promise<void> {
-  if (refresh.age < PATIENCE_S) return retry(deps, refresh, failure);
+  if (refresh.failingS < PATIENCE_S) return retry(deps, refresh, failure);
   // The row stays, so that operators see the failure. A signal makes it due at once.
   // guard: given-up-is-seen
   await postponeRefresh(deps.pool, refresh, { delayMs: GIVEN_UP_MS, failures: 0, failure });

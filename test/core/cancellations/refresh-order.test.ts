@@ -285,7 +285,8 @@ it.each(['null', { order: { serviceOrderId: 1 } }] as const)(
     await refreshed(order);
     expect(await refresh(id)).toMatchObject({ failures: 1 });
     await system.query(
-      `UPDATE refreshes SET signalled_at = now() - interval '600 s', next_attempt_at = now() WHERE service_order_id = $1`,
+      `UPDATE refreshes SET signalled_at = now() - interval '600 s', failing_since = now() - interval '600 s', next_attempt_at = now()
+       WHERE service_order_id = $1`,
       [id],
     );
     await system.round('refreshes');
@@ -350,6 +351,20 @@ it('a failed refresh is forgotten when the order has ended', async () => {
   await system.query('UPDATE refreshes SET next_attempt_at = now() WHERE service_order_id = $1', [id]);
   await system.round('refreshes');
   expect(await refresh(id)).toBeUndefined();
+});
+
+it('a refresh that has waited for long is not given up at its first failure', async () => {
+  tills.creates = lost;
+  const { order, id } = await placedAt('exact', 'in_doubt');
+  await refreshed(order, { notes: 'no cutlery' });
+  system.platform.answer = () => 'null';
+  await system.query(
+    `UPDATE refreshes SET signalled_at = now() - interval '20 min', next_attempt_at = now() WHERE service_order_id = $1`,
+    [id],
+  );
+  await system.round('refreshes');
+  expect(await refresh(id)).toMatchObject({ failures: 1 });
+  expect(await refreshIn(id)).toBeLessThan(600);
 });
 
 it('a cancel is not lost if an operator had begun one that the restaurant then refuses', async () => {
