@@ -353,6 +353,21 @@ describe('context.fetch', () => {
     expect(out).toBe('decides the ordering platform answered 503\nends by a fault of ours\n');
   });
 
+  it.each(['cancelled', 'headers'])('does not end the process by a promise that %s left', async (name) => {
+    answer = status(200, {}, { data: { order: {} } });
+    const fetcher = new URL('../../src/core/placements/fetch-order.ts', import.meta.url).href;
+    const code = `
+        const { orderFetcher } = await import(${JSON.stringify(fetcher)});
+        const fails = async () => { throw new Error('Ada'); };
+        const left = { cancelled: fails, headers: async () => (fails(), {}) };
+        const module = { query: '{ order }', toCanonicalOrder: () => ({}), ${name}: left.${name} };
+        await orderFetcher({ url: ${JSON.stringify(platform.url)}, module, warn() {} })('x').catch(() => {});
+        await new Promise(setImmediate);
+        console.log('goes on');`;
+    const { out, code: exit } = await runProgram(process.execPath, ['--input-type=module', '-e', code], {});
+    expect([exit, out]).toEqual([0, 'goes on\n']);
+  });
+
   it('leaves no rejection behind for a module that does not wait', async () => {
     answer = status(500);
     const failed: unknown[] = [];

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { fileURLToPath } from 'node:url';
 import { GiveUp, NeedsOperator } from '../domain/errors.ts';
 import { wordOf } from '../domain/member-text.ts';
@@ -12,14 +13,34 @@ const OURS = ['platform/', 'core/domain/', 'core/placements/'].map((each) =>
 /** A package that our functions call. */
 const PHONES = '/node_modules/libphonenumber-js/';
 
+/** What a module's functions start runs in this context. */
+const ofModule = new AsyncLocalStorage<true>();
+let isListening = false;
+
 /**
- * Runs a function of an order module.
+ * Runs a function of an order module. Keeps the process running if it leaves a promise that fails, such as a request that
+ * it would have awaited after another one, which failed first, or if it is asynchronous and should not be. Any other such
+ * error still ends the process.
+ */
+export function runModule<Answer>(run: () => Answer): Answer {
+  if (!isListening) {
+    isListening = true;
+    process.on('unhandledRejection', (error) => {
+      // guard: left-promise
+      if (ofModule.getStore() === undefined) throw error;
+    });
+  }
+  return ofModule.run(true, run);
+}
+
+/**
+ * Runs a function of an order module that answers at once.
  * @throws NeedsOperator for any error, with the error's class, code, field and line. The error's message is dropped,
  *   because it may contain member data.
  */
 export function askMapper<Answer>(run: () => Answer): Answer {
   try {
-    return run();
+    return runModule(run);
   } catch (error) {
     if (error instanceof NeedsOperator) throw error;
     const { name, code, field } = (error ?? {}) as { name?: unknown; code?: unknown; field?: unknown };
@@ -69,7 +90,7 @@ export type CancelledInput = Cancelled & { serviceOrderId: string; skipped?: str
 
 function mappedIfAny(module: Pick<OrderModule, 'toCanonicalOrder'>, data: unknown, serviceOrderId: string) {
   try {
-    const mapped = module.toCanonicalOrder(data);
+    const mapped = runModule(() => module.toCanonicalOrder(data));
     return isSkipped(mapped) || !isObject(mapped) ? { serviceOrderId, ...mapped } : mapped;
   } catch {
     return { serviceOrderId };

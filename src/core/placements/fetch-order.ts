@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { hasCredentials } from '../domain/has-credentials.ts';
 import { isObject } from '../domain/json-text.ts';
 import { GiveUp, NeedsOperator, TryAgain } from '../domain/errors.ts';
@@ -13,7 +12,7 @@ import {
   type QueryModule,
 } from '../domain/order-module.ts';
 import { AnswerTooLarge, boundedFetch, describeFailure } from '../egress/bounded-fetch.ts';
-import { askMapper, mapOrder, misuse, type CancelledInput } from './ask-mapper.ts';
+import { askMapper, mapOrder, misuse, runModule, type CancelledInput } from './ask-mapper.ts';
 import {
   answerJudge,
   askPlatform,
@@ -158,25 +157,7 @@ function unanswered(): never {
   throw new TypeError('the platform did not answer this field');
 }
 
-/** What a module's `fetchOrder` starts runs in this context. */
-const ofModule = new AsyncLocalStorage<true>();
-let isListening = false;
-
-/**
- * Keeps the process running if a module leaves a promise that fails, such as a request that it would have awaited after
- * another one, which failed first. The first failure decides about the order. Any other such error still ends the process.
- */
-function forgiveLeftPromises(): void {
-  if (isListening) return;
-  isListening = true;
-  process.on('unhandledRejection', (error) => {
-    // guard: left-promise
-    if (ofModule.getStore() === undefined) throw error;
-  });
-}
-
 function dataFetcher(about: About<FetchModule>): FetchData {
-  forgiveLeftPromises();
   const judge = answerJudge({}, about.warn);
   return async (orderId, headers, deadline) => {
     // In a path it leads to another resource, also percent-encoded.
@@ -192,7 +173,7 @@ function dataFetcher(about: About<FetchModule>): FetchData {
     if (deadline.aborted) throw noAnswer(deadline.reason, about.url);
     deadline.addEventListener('abort', endLate, { once: true });
     try {
-      const data = await Promise.race([ofModule.run(true, () => about.module.fetchOrder(orderId, context)), timedOut]);
+      const data = await Promise.race([runModule(() => about.module.fetchOrder(orderId, context)), timedOut]);
       // guard: forgot-to-return
       if (seen.failure === undefined) refuseForgotten(data);
       return { ...seen, data };

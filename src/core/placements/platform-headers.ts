@@ -5,7 +5,7 @@ import { NeedsOperator, TryAgain } from '../domain/errors.ts';
 import { isObject } from '../domain/json-text.ts';
 import { OrderError, type OrderModule } from '../domain/order-module.ts';
 import { describeFailure } from '../egress/bounded-fetch.ts';
-import { askMapper } from './ask-mapper.ts';
+import { askMapper, runModule } from './ask-mapper.ts';
 
 /** Time for one order: its headers, its requests, and the same again after the platform has refused the headers. */
 export const ORDER_TIMEOUT_MS = 8_000;
@@ -59,8 +59,9 @@ export function headerKeeper(module: Pick<OrderModule, 'headers'>, { token, read
 }
 
 async function makeHeaders(module: Pick<OrderModule, 'headers'>, token: string | undefined): Promise<PlatformHeaders> {
+  if (module.headers === undefined) return bearer(token);
   // `Headers` throws for what cannot be sent.
-  return module.headers === undefined ? bearer(token) : Object.fromEntries(new Headers(await module.headers(token)));
+  return Object.fromEntries(new Headers(await runModule(() => module.headers?.(token))));
 }
 
 export function bearer(token: string | undefined): PlatformHeaders {
