@@ -948,6 +948,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'cancel-may-be-refused': [/later\(\)/, "ended('unchanged')"] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'an operator had begun one'),
   },
+  'what the platform changes of an order that it has cancelled is no job': {
+    edits: { 'cancelled-is-no-change': [/ \|\| cancelledAt !== undefined/, ''] },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'may then empty'),
+  },
   'the patience with an unreadable order begins when it cannot be read': {
     edits: { 'patience-since-failing': [/coalesce\(.*?\(\)\)/, 'NULL'] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'not given up at its first failure'),

@@ -227,7 +227,9 @@ async function applyResponse(
     await beginCancellation(client, serviceOrderId, { requestedBy: 'platform', notifies });
     return ended(notifies ? 'cancelled' : 'withdrawn');
   }
-  if (read.order === undefined) return ended('unchanged');
+  // A platform may empty an order that it has cancelled. That is no change for the kitchen, even if the POS has refused.
+  // guard: cancelled-is-no-change
+  if (read.order === undefined || cancelledAt !== undefined) return ended('unchanged');
   if (known.finished) {
     const changed = await recordChange(client, contents, read.order);
     return ended(changed === undefined ? 'unchanged' : 'changed_after_sent', changed);

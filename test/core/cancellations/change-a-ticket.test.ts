@@ -185,6 +185,17 @@ describe('a change of an order that has a ticket', () => {
     expect(await system.query('SELECT FROM refreshes WHERE service_order_id = $1', [id])).toEqual([]);
   });
 
+  it('is no job if the platform has cancelled the order, which it may then empty, and the POS refused', async () => {
+    const { order, id } = await shop.place({ locationId: 'exact', items: [BURGER, FRIES] }, 'sent');
+    const cancelled = { cancelledAt: '2027-01-31T18:00:00Z' };
+    await becomes(order, cancelled);
+    await refuseCancellation(system.pool, id, {});
+    await becomes(order, { ...cancelled, items: [BURGER] });
+    expect([await changeOf(id), await listed(id)]).toEqual([null, undefined]);
+    await becomes(order, { items: [BURGER] });
+    expect(await listed(id), 'the platform has taken the cancel back').toEqual(['1 × Fries removed']);
+  });
+
   it('needs nobody once its member is erased, because nobody knows it any more', async () => {
     const { order, id } = await sent();
     await becomes(order, { items: [BURGER, FRIES] });
