@@ -36,16 +36,27 @@ export function kitchenChanges(was: CanonicalOrder, is: CanonicalOrder): Kitchen
 const addressOf = ({ fulfillment: { destination } }: CanonicalOrder): object =>
   Object.fromEntries(Object.entries(destination ?? {}).filter(([, value]) => value !== undefined));
 
-type Line = { quantity: number; notes: string[] };
+/** `notes` has how many of the items have each note. */
+type Line = { quantity: number; notes: Map<string, number> };
+const none = (): Line => ({ quantity: 0, notes: new Map() });
+
+/** True if the notes differ, other than that more or fewer items have the note that all of them have. */
+function isNoted(was: Line, is: Line): boolean {
+  const [note = ''] = is.notes.keys();
+  const isOfAll = [was, is].every(({ quantity, notes }) => quantity > 0 && notes.get(note) === quantity);
+  return is.quantity > 0 && !isOfAll && !isDeepStrictEqual(was.notes, is.notes);
+}
 
 /** Adds up the items with the same modifiers. */
 function linesOf({ items }: CanonicalOrder): Map<string, Line> {
   const lines = new Map<string, Line>();
   for (const { name, quantity, notes = '', modifiers } of items) {
     const whole = named(name, modifiers);
-    const known = lines.get(whole) ?? { quantity: 0, notes: [] };
-    const noted = notes.trim() === '' ? known.notes : [...known.notes, `${quantity} ${notes.trim()}`].toSorted();
-    lines.set(whole, { quantity: known.quantity + quantity, notes: noted });
+    const line = lines.get(whole) ?? none();
+    lines.set(whole, line);
+    line.quantity += quantity;
+    const note = notes.trim();
+    if (note !== '') line.notes.set(note, (line.notes.get(note) ?? 0) + quantity);
   }
   return lines;
 }
@@ -60,16 +71,14 @@ function named(name: string, modifiers: readonly Modifier[] = []): string {
 }
 
 function itemChanges(was: ReadonlyMap<string, Line>, is: ReadonlyMap<string, Line>): KitchenChange[] {
-  const none: Line = { quantity: 0, notes: [] };
   return [...new Set([...is.keys(), ...was.keys()])].flatMap((whole): KitchenChange[] => {
-    const [before, after] = [was.get(whole) ?? none, is.get(whole) ?? none];
+    const [before, after] = [was.get(whole) ?? none(), is.get(whole) ?? none()];
     const name = whole.length <= NAME ? whole : `${whole.slice(0, NAME - 1).toWellFormed()}…`;
-    const isNoted = after.quantity > 0 && !isDeepStrictEqual(before.notes, after.notes);
     return [
       ...(before.quantity === after.quantity
         ? []
         : [{ what: 'item', name, was: before.quantity, is: after.quantity } as const]),
-      ...(isNoted ? [{ what: 'item_note', name } as const] : []),
+      ...(isNoted(before, after) ? [{ what: 'item_note', name } as const] : []),
     ];
   });
 }

@@ -43,6 +43,11 @@ describe('the difference for the kitchen or the driver', () => {
     ['2 × Burger instead of 1', {}, { items: [burger({ quantity: 2 })] }],
     ['2 × Burger instead of 1', {}, { items: [burger(), burger({ serviceItemId: 'another' })] }],
     ['the note of Burger is changed', {}, { items: [burger({ notes: 'for Ada' })] }],
+    [
+      '2 × Burger instead of 1',
+      { items: [burger({ notes: 'rare' })] },
+      { items: [burger({ quantity: 2, notes: 'rare' })] },
+    ],
     ['the note of the order is changed', { notes: 'for Ada' }, { notes: 'for Grace' }],
     ['the address is changed', {}, { fulfillment: to({ line1: 'Main Street 1', instructions: 'ring twice' }) }],
     ['picked up instead of delivered', {}, { fulfillment: wanted('2027-01-31T18:00:00Z') }],
@@ -85,6 +90,25 @@ describe('the difference for the kitchen or the driver', () => {
     ['blanks around a note', { notes: ' ' }],
     ['fields of the address without a value', { fulfillment: to({ city: undefined, line1: 'Main Street 1' }) }],
   ])('is empty if only %s differ', (_, is) => expect(changed({}, is as Partial<CanonicalOrder>)).toEqual([]));
+
+  it('is empty if a line with a note is written as two', () => {
+    const was = [burger({ quantity: 2, notes: 'rare' })];
+    expect(changed({ items: was }, { items: [burger({ notes: 'rare' }), burger({ notes: 'rare ' })] })).toEqual([]);
+  });
+
+  it('says that the notes are changed if they are for other quantities', () => {
+    const was = [burger({ notes: 'rare' }), burger()];
+    expect(changed({ items: was }, { items: [burger({ quantity: 2, notes: 'rare' })] })).toEqual([
+      'the note of Burger is changed',
+    ]);
+    expect(changed({ items: was }, { items: [burger({ notes: 'rare' }), burger({ quantity: 2 })] })).toEqual([
+      '3 × Burger instead of 2',
+    ]);
+    expect(changed({}, { items: [burger(), fries({ notes: 'no salt' })] })).toEqual([
+      '1 × Fries added',
+      'the note of Fries is changed',
+    ]);
+  });
 
   it('is empty if only the order of the items differs', () => {
     expect(changed({ items: [burger(), fries()] }, { items: [fries(), burger()] })).toEqual([]);
