@@ -952,6 +952,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'cancelled-is-no-change': [/ \|\| cancelledAt !== undefined/, ''] },
     noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'may then empty'),
   },
+  'a restaurant gets a message that a telephone can show, however many items are changed': {
+    edits: { 'few-items-told': [/\.slice\(0, ITEMS\)/, ''] },
+    noticedBy: vitest('test/core/domain/kitchen-changes.test.ts', 'how many more there are'),
+  },
   'the patience with an unreadable order begins when it cannot be read': {
     edits: { 'patience-since-failing': [/coalesce\(.*?\(\)\)/, 'NULL'] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'not given up at its first failure'),

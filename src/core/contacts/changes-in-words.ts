@@ -1,12 +1,13 @@
 import type { KitchenChange } from '../domain/kitchen-changes.ts';
 import type { Language } from './contact.ts';
 
-type Plain = Exclude<KitchenChange, { name: string } | { was: unknown }>['what'];
+type Plain = Exclude<KitchenChange, { name: string } | { was: unknown } | { count: number }>['what'];
 type Words = Record<Plain, string> & {
   added: (items: string) => string;
   removed: (items: string) => string;
   instead: (items: string, was: number) => string;
   item_note: (name: string) => string;
+  more: (count: number) => string;
   wanted: (is: string | null, was: string | null) => string;
 };
 
@@ -17,6 +18,7 @@ const WORDS: Readonly<Record<Language, Words>> = {
     removed: (items) => `${items} removed`,
     instead: (items, was) => `${items} instead of ${was}`,
     item_note: (name) => `the note of ${name} is changed`,
+    more: (count) => `${count} more differences of items`,
     wanted: (is, was) => `wanted ${is === null ? ASAP.en : `at ${is}`} instead of ${was ?? ASAP.en}`,
     pickup: 'picked up instead of delivered',
     delivery: 'delivered instead of picked up',
@@ -30,6 +32,7 @@ const WORDS: Readonly<Record<Language, Words>> = {
     removed: (items) => `${items} gestrichen`,
     instead: (items, was) => `${items} statt ${was}`,
     item_note: (name) => `die Notiz zu ${name} ist geändert`,
+    more: (count) => `${count} weitere Unterschiede bei den Artikeln`,
     wanted: (is, was) => `gewünscht ${is === null ? ASAP.de : `um ${is}`} statt ${was ?? ASAP.de}`,
     pickup: 'Abholung statt Lieferung',
     delivery: 'Lieferung statt Abholung',
@@ -43,6 +46,7 @@ const WORDS: Readonly<Record<Language, Words>> = {
     removed: (items) => `${items} en moins`,
     instead: (items, was) => `${items} au lieu de ${was}`,
     item_note: (name) => `la note de ${name} a changé`,
+    more: (count) => `${count} autres différences d’articles`,
     wanted: (is, was) => `souhaitée ${is === null ? ASAP.fr : `à ${is}`} au lieu de ${was ?? ASAP.fr}`,
     pickup: 'à emporter au lieu de livrée',
     delivery: 'livrée au lieu d’à emporter',
@@ -56,6 +60,7 @@ const WORDS: Readonly<Record<Language, Words>> = {
     removed: (items) => `sin ${items}`,
     instead: (items, was) => `${items} en lugar de ${was}`,
     item_note: (name) => `la nota de ${name} ha cambiado`,
+    more: (count) => `${count} diferencias más de artículos`,
     wanted: (is, was) => `para ${is === null ? ASAP.es : `las ${is}`} en lugar de ${was ?? ASAP.es}`,
     pickup: 'para recoger en lugar de enviar',
     delivery: 'para enviar en lugar de recoger',
@@ -87,6 +92,7 @@ export function changesInWords(
       return is === 0 ? words.removed(`${was} × ${name}`) : words.instead(`${is} × ${name}`, was);
     }
     if (change.what === 'item_note') return words.item_note(change.name);
+    if (change.what === 'more') return words.more(change.count);
     if (change.what !== 'wanted') return words[change.what];
     const dates = [change.is, change.was].map((at) => (at === null ? null : new Date(at)));
     const [day, other] = dates.map((at) => at?.toLocaleDateString('en', { timeZone: timeZone ?? 'UTC' }));

@@ -8,11 +8,15 @@ import type { CanonicalOrder, Modifier } from './order.ts';
 export type KitchenChange =
   | { what: 'item'; name: string; was: number; is: number }
   | { what: 'item_note'; name: string }
+  /** So many of both kinds that are left out. */
+  | { what: 'more'; count: number }
   | { what: 'wanted'; was: string | null; is: string | null }
   | { what: 'pickup' | 'delivery' | 'note' | 'address' | 'member' | 'location' };
 
 /** The most characters of an item with its modifiers. */
 const NAME = 100;
+/** The most differences of items. The text goes to a telephone, too. */
+const ITEMS = 20;
 
 /**
  * Says what differs for the kitchen or the driver. Amounts, ids and the order of the lines do not count.
@@ -20,7 +24,10 @@ const NAME = 100;
  */
 export function kitchenChanges(was: CanonicalOrder, is: CanonicalOrder): KitchenChange[] {
   const differs = (of: (order: CanonicalOrder) => unknown): boolean => !isDeepStrictEqual(of(was), of(is));
-  const changes = itemChanges(linesOf(was), linesOf(is));
+  const ofItems = itemChanges(linesOf(was), linesOf(is));
+  // guard: few-items-told
+  const changes = ofItems.slice(0, ITEMS);
+  if (ofItems.length > ITEMS) changes.push({ what: 'more', count: ofItems.length - ITEMS });
   const [before, after] = [was.fulfillment, is.fulfillment];
   if (differs(({ notes }) => notes?.trim() ?? '')) changes.push({ what: 'note' });
   if (differs(({ fulfillment }) => Date.parse(fulfillment.requestedAt ?? '')))

@@ -126,6 +126,17 @@ describe('the difference for the kitchen or the driver', () => {
     expect(new Set(said.flat()).size).toBe(9 * LANGUAGES.length);
   });
 
+  it('names 20 differences of items, how many more there are, and all others', () => {
+    const many = Array.from({ length: 3_000 }, (_, nth) => fries({ name: `Fries ${nth}` }));
+    const changes = kitchenChanges(order(), order({ items: [burger(), ...many], notes: 'x' }));
+    for (const language of LANGUAGES) {
+      const said = changesInWords(changes, language);
+      expect(said).toHaveLength(22);
+      expect(said[20]).toMatch(/^2980 \w{4}/);
+      expect(said.at(-1)).toBe(changesInWords([{ what: 'note' }], language)[0]);
+    }
+  });
+
   it('cuts a long name, and keeps a text that can be stored', () => {
     const [change] = kitchenChanges(order(), order({ items: [burger(), fries({ name: '🍟'.repeat(80) })] }));
     const { name } = change as { name: string };
