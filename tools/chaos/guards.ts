@@ -956,6 +956,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'few-items-told': [/\.slice\(0, ITEMS\)/, ''] },
     noticedBy: vitest('test/core/domain/kitchen-changes.test.ts', 'how many more there are'),
   },
+  'what was left out of a message is told if it needs an answer again': {
+    edits: { 'left-out-untold': [/WHERE/, 'WHERE false AND'] },
+    noticedBy: vitest('test/core/notices/send-notices.test.ts', 'left out of a message'),
+  },
   'the patience with an unreadable order begins when it cannot be read': {
     edits: { 'patience-since-failing': [/coalesce\(.*?\(\)\)/, 'NULL'] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'not given up at its first failure'),

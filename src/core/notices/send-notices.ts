@@ -104,6 +104,7 @@ async function send(deps: Deps, via: Way, claimed: Claimed): Promise<void> {
         problem ?? null,
         isFinal,
         delayMs / 1_000,
+        orders.map(({ noticeId }) => noticeId),
       ]),
     );
     const about = { via, messageId, locationId, orders: orders.length, ...(problem !== undefined && { problem }) };
@@ -138,16 +139,25 @@ async function send(deps: Deps, via: Way, claimed: Claimed): Promise<void> {
   return end({ outcome: 'sent' });
 }
 
+/** What was left out of a message is not told: if it needs an answer again, it is in another message. */
 const END = `
-  UPDATE notice_messages
-  SET outcome = ended.outcome, ended_at = CASE WHEN ended.outcome IS NOT NULL THEN now() END, problem = $4,
-      failures = failures + CASE WHEN $4::text IS NULL THEN 0 ELSE 1 END,
-      next_attempt_at = now() + make_interval(secs => $6::float8), lease_id = NULL, lease_until = NULL
-  FROM (SELECT message_id AS id,
-               coalesce($3::text, CASE WHEN $5::boolean OR created_at < now() - interval '${GIVE_UP}' THEN 'gave_up' END) AS outcome
-        FROM notice_messages WHERE message_id = $1) AS ended
-  WHERE message_id = ended.id AND lease_id = $2::uuid
-  RETURNING notice_messages.outcome`;
+  WITH m AS (
+    UPDATE notice_messages
+    SET outcome = ended.outcome, ended_at = CASE WHEN ended.outcome IS NOT NULL THEN now() END, problem = $4,
+        failures = failures + CASE WHEN $4::text IS NULL THEN 0 ELSE 1 END,
+        next_attempt_at = now() + make_interval(secs => $6::float8), lease_id = NULL, lease_until = NULL
+    FROM (SELECT message_id AS id,
+                 coalesce($3::text, CASE WHEN $5::boolean OR created_at < now() - interval '${GIVE_UP}' THEN 'gave_up' END) AS outcome
+          FROM notice_messages WHERE message_id = $1) AS ended
+    WHERE message_id = ended.id AND lease_id = $2::uuid
+    RETURNING message_id, notice_messages.outcome
+  ), untold AS (
+    DELETE FROM notices n USING m
+    -- guard: left-out-untold
+    WHERE n.message_id = m.message_id AND m.outcome IN ('sent', 'settled') AND n.notice_id <> ALL ($7::uuid[])
+      AND n.answered_at IS NULL
+  )
+  SELECT outcome FROM m`;
 
 export const TestedContacts = z.object({
   locationId: z.string(),

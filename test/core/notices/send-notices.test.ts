@@ -83,6 +83,27 @@ const message = async (): Promise<Record<string, unknown>> =>
 const linksIn = (text: string): string[] =>
   text.match(/https:\/\/expediter\.example\.com\/answer\/exa_[\w-]{49}/g) ?? [];
 
+it.each([1, 2])(
+  'a restaurant is notified of a change that was left out of a message during a cancel, once that is refused, of %i orders',
+  async (orders) => {
+    const [id = ''] = await tell([KITCHEN], 'changed', orders);
+    const cancel = (state: string | null) =>
+      stage.query('UPDATE orders SET cancellation = $2 WHERE service_order_id = $1', [id, state]);
+    await cancel('requested');
+    await work();
+    expect(mail.mails).toHaveLength(orders - 1);
+    await cancel('refused');
+    await findNotices(stage.pool, 0);
+    await work();
+    expect(mail.mails.slice(orders - 1).map(({ headers: text }) => /Subject: .*/.exec(text)?.[0])).toEqual([
+      'Subject: Trattoria Nord: Order K472 is changed',
+    ]);
+    await findNotices(stage.pool, 0);
+    await work();
+    expect(mail.mails, 'each order is told once').toHaveLength(orders);
+  },
+);
+
 describe('an e-mail', () => {
   it('names the order, the restaurant and what to do, with a link and without member data', async () => {
     await tell([KITCHEN]);
