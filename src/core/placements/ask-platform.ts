@@ -242,7 +242,8 @@ function wordsOf(query: string) {
     },
     /** Such as `customerGroup (line 4)`: the first word of our query that the error quotes. */
     at({ message, ...error }: PlatformError): string | undefined {
-      const quoted = Array.from(String(message).matchAll(/["'`]\$?(\w{1,64})["'`]/g), ([, word = '']) => word);
+      const text = typeof message === 'string' ? message : '';
+      const quoted = Array.from(text.matchAll(/["'`]\$?(\w{1,64})["'`]/g), ([, word = '']) => word);
       const [place] = (Array.isArray(error.locations) ? error.locations : []) as unknown[];
       const line = isObject(place) ? place['line'] : undefined;
       const isLine = typeof line === 'number' && Number.isInteger(line) && line > 0 && line <= lines;

@@ -192,4 +192,11 @@ describe('a query that does not fit', () => {
   ])('is named by %s', (_what, places, message, ...fields) => {
     expect(judge({ errors: [{ message, locations: places }] })).toEqual({ judgement: 'query refused', fields });
   });
+
+  it('needs no message that is a text', () => {
+    const extensions = { code: 'GRAPHQL_VALIDATION_FAILED' };
+    for (const message of [null, 7, { toString: 1, valueOf: 2 }]) {
+      expect(judge({ errors: [{ message, extensions }] })).toEqual({ judgement: 'query refused', fields: [] });
+    }
+  });
 });
