@@ -325,6 +325,15 @@ describe("a module's `cancelled`", () => {
     });
   });
 
+  it('keeps the reason that the mapper read, unless it has its own', async () => {
+    const toCanonicalOrder = (): object => ({ ...order, cancelledAt, cancelReason: 'sold out' });
+    expect(await reading({ toCanonicalOrder })).toMatchObject({ order: { cancelReason: 'sold out' } });
+    const cancelled = (): object => ({ cancelledAt, cancelReason: 'changed my mind' });
+    expect(await reading({ toCanonicalOrder, cancelled })).toMatchObject({
+      order: { cancelReason: 'changed my mind' },
+    });
+  });
+
   it('changes nothing if it returns null', async () => {
     const placed = { data: { state: 'Placed' } };
     expect(await reading({ toCanonicalOrder: () => order }, placed)).toMatchObject({ order: { serviceOrderId: 'x' } });

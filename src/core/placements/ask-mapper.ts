@@ -75,8 +75,10 @@ export function mapOrder(
   const cancelled = askMapper(() => module.cancelled?.(data)) ?? null;
   if (cancelled !== null) {
     // Anything else than an object with a time is refused by name when the order is read.
-    const { cancelledAt, cancelReason = null } = (isObject(cancelled) ? cancelled : {}) as Partial<Cancelled>;
-    return { ...mappedIfAny(module, data, serviceOrderId), cancelledAt: cancelledAt ?? '', cancelReason };
+    const { cancelledAt, cancelReason } = (isObject(cancelled) ? cancelled : {}) as Partial<Cancelled>;
+    const mapped = mappedIfAny(module, data, serviceOrderId);
+    const reason = cancelReason ?? ('cancelReason' in mapped ? mapped.cancelReason : null);
+    return { ...mapped, cancelledAt: cancelledAt ?? '', cancelReason: reason };
   }
   const mapped = askMapper(() => module.toCanonicalOrder(data));
   // An order that happens to have a field with this name is no answer of `skip`.
