@@ -960,6 +960,10 @@ export const MUTATIONS: Readonly<Record<string, Mutation>> = {
     edits: { 'left-out-untold': [/WHERE/, 'WHERE false AND'] },
     noticedBy: vitest('test/core/notices/send-notices.test.ts', 'left out of a message'),
   },
+  'a refresh that lost its lease changes nothing': {
+    edits: { 'newest-answer': NEVER },
+    noticedBy: vitest('test/core/cancellations/change-a-ticket.test.ts', 'lost its lease'),
+  },
   'the patience with an unreadable order begins when it cannot be read': {
     edits: { 'patience-since-failing': [/coalesce\(.*?\(\)\)/, 'NULL'] },
     noticedBy: vitest('test/core/cancellations/refresh-order.test.ts', 'not given up at its first failure'),

@@ -175,6 +175,15 @@ async function retry(deps: RefreshDeps, refresh: Refresh, failure: Problem, wait
   if (begins) deps.observe({ what: 'refresh', outcome: 'failing', serviceOrderId: refresh.serviceOrderId, ...failure });
 }
 
+async function isOurs(client: ClientBase, { serviceOrderId, leaseId }: Ours): Promise<boolean> {
+  const { rowCount } = await client.query({
+    name: 'own-refresh',
+    text: 'SELECT FROM refreshes WHERE service_order_id = $1 AND lease_id = $2::uuid FOR UPDATE',
+    values: [serviceOrderId, leaseId],
+  });
+  return rowCount === 1;
+}
+
 /** Decides under the order's lock. Ends or delays the refresh in the same commit. */
 async function applyResponse(
   client: ClientBase,
@@ -195,6 +204,9 @@ async function applyResponse(
   };
   const known = await lockOrder(client, serviceOrderId);
   if (known === undefined || known.ended || known.contents === null) return ended('unchanged');
+  // After a long stall, another process may have a newer answer.
+  // guard: newest-answer
+  if (!(await isOurs(client, refresh))) return { outcome: 'unchanged', locationId: known.locationId };
   // Changes do not matter for an order that is cancelled or to be cancelled.
   const { cancelState, contents } = known;
   const isCancelling = cancelState !== null && cancelState !== 'refused';

@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { answerChange } from '../../../src/core/cancellations/answer-change.ts';
 import { compareOrders, withChanges } from '../../../src/core/cancellations/changed-order.ts';
+import { claimRefreshes, type Refresh, refreshOrder } from '../../../src/core/cancellations/refresh-order.ts';
+import type { Observed } from '../../../src/core/domain/observed.ts';
+import type { ReadOrder } from '../../../src/core/domain/read-canonical-order.ts';
 import { refuseCancellation } from '../../../src/core/cancellations/begin-cancellation.ts';
 import { concludeByPhone, requestCancellation } from '../../../src/core/cancellations/operator-cancellations.ts';
 import type { CanonicalOrder } from '../../../src/core/domain/order.ts';
@@ -194,6 +197,20 @@ describe('a change of an order that has a ticket', () => {
     expect([await changeOf(id), await listed(id)]).toEqual([null, undefined]);
     await becomes(order, { items: [BURGER] });
     expect(await listed(id), 'the platform has taken the cancel back').toEqual(['1 × Fries removed']);
+  });
+
+  it('is not taken back by a process whose answer is older, and which lost its lease', async () => {
+    const { order, id } = await sent();
+    await shop.change(order);
+    const [late] = await claimRefreshes(system.pool, 1);
+    await system.query(`UPDATE refreshes SET lease_until = now() - interval '1 s' WHERE service_order_id = $1`, [id]);
+    await becomes(order, { items: [BURGER, FRIES] });
+    const seen: Observed[] = [];
+    const refetch = async (): Promise<ReadOrder> => ({ order, leftOut: [] });
+    const deps = { pool: system.pool, refetch, deadlineS: 60, observe: seen.push.bind(seen), onDue: () => {} };
+    await refreshOrder(deps, late as Refresh);
+    expect(seen.at(-1)).toMatchObject({ what: 'refresh', outcome: 'unchanged', serviceOrderId: id });
+    expect(await listed(id)).toEqual(['1 × Fries added']);
   });
 
   it('needs nobody once its member is erased, because nobody knows it any more', async () => {
