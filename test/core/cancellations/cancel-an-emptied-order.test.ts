@@ -85,7 +85,10 @@ it('it ends without a ticket if it was never read, and its member is notified on
     placement: { state: 'withdrawn' },
   };
   expect(await showOrder(system.pool, id)).toMatchObject(story);
+  // An order that was never read is past once its problem is erased.
+  await system.query('UPDATE placements SET problem = NULL WHERE service_order_id = $1', [id]);
   await makePast(system, id);
+  expect(await system.placement(id)).toBeUndefined();
   expect(await listed('cancelled')).toMatchObject({ ...seen, reasonCode: 'member_cancelled' });
   expect(await listed('failed')).toBeUndefined();
 });
