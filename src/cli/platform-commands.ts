@@ -245,6 +245,7 @@ async function shown(checked: CheckedOrder, options: CheckOptions) {
   if (checked.state === 'ok') {
     const { order } = checked;
     const { maskOrder, NATIONAL } = await import('../diagnostics/check-order.ts');
+    const { isWhole } = await import('../diagnostics/doubt-order.ts');
     const { ticketText } = await import('../diagnostics/ticket-text.ts');
     const total = `${toDecimal(order.money.total, order.money.currency)} ${order.money.currency}`;
     const inShort = `a ${order.fulfillment.type} at ${order.locationId} for ${total}`;
@@ -255,8 +256,12 @@ async function shown(checked: CheckedOrder, options: CheckOptions) {
     const { currency } = order.money;
     const units = 10 ** minorDigits(currency);
     const inMinor = units === 1 ? '1 minor unit' : `${units} minor units`;
-    const hint =
-      units === 100 ? undefined : `1 ${currency} is ${inMinor}. Does the platform keep hundredths? Use fromHundredths.`;
+    // Hundredths of yen end in 00. Doubtful ones are a remark.
+    const isDecided =
+      units === 100 || (units === 1 && !isWhole(order)) || checked.remarks.some(({ path }) => path === 'money');
+    const hint = isDecided
+      ? undefined
+      : `1 ${currency} is ${inMinor}. Does the platform keep hundredths? Use fromHundredths.`;
     return { ...checked, order: reveal ? order : maskOrder(order), inShort, cancelled, isDoubtful, hint, ...ticket };
   }
   if (checked.state !== 'failed') return checked;

@@ -96,15 +96,19 @@ const inWords = (amount: number, currency: string): string => `${toDecimal(amoun
 type Line = CanonicalOrder['items'][number] | Modifier;
 const linesOf = ({ items }: CanonicalOrder): Line[] => flattenModifiers<Line>(items);
 
-/** All amounts but 0. */
+/**
+ * All amounts that a person sets, but 0. A tax is computed, so its hundredths may be any. So may those of a percentage:
+ * without cents, only prices count.
+ */
 function amountsOf(order: CanonicalOrder): number[] {
-  const { subtotal, discount = 0, tax, tip, fee, total } = order.money;
+  const { subtotal, discount = 0, tip, fee, total, currency } = order.money;
   const prices = linesOf(order).map(({ unitPrice = 0 }) => unitPrice);
-  return [...prices, subtotal, discount, tax, tip, fee, total].filter((amount) => amount !== 0);
+  const sums = minorDigits(currency) === 2 ? [subtotal, discount, tip, fee, total] : [];
+  return [...prices, ...sums].filter((amount) => amount !== 0);
 }
 
 /** Returns whether all amounts end in 00: a hundredfold does, but so does a menu with prices in whole euros. */
-const isWhole = (order: CanonicalOrder): boolean => amountsOf(order).every((amount) => amount % 100 === 0);
+export const isWhole = (order: CanonicalOrder): boolean => amountsOf(order).every((amount) => amount % 100 === 0);
 const highestPrice = ({ items }: CanonicalOrder): number => Math.max(...items.map(({ unitPrice = 0 }) => unitPrice));
 
 function doubtUnit(order: CanonicalOrder): Remark[] {
@@ -113,7 +117,7 @@ function doubtUnit(order: CanonicalOrder): Remark[] {
   const euro = (PER_EURO.get(currency) ?? Infinity) * 10 ** minorDigits(currency);
   const isHigh = highest >= HIGH.price * euro && Math.min(...amountsOf(order)) >= HIGH.anyAmount * euro;
   if (!isWhole(order) || !isHigh) return [];
-  const says = `has only amounts that end in 00, and an item is ${inWords(highest, currency)}. Is it a hundred times too high? minorUnits reads minor units, and fromHundredths reads hundredths of any currency`;
+  const says = `has only prices that end in 00, and an item is ${inWords(highest, currency)}. Is it a hundred times too high? minorUnits reads minor units, and fromHundredths reads hundredths of any currency`;
   return [{ path: 'money', says }];
 }
 

@@ -150,9 +150,12 @@ export function decideByValues(chosen: Chosen, data: unknown): Decided {
   const amounts = [...SUMS, 'totalNet', 'extra.unitPrice', 'discount.amount'].flatMap(
     (name) => fields.get(name)?.best ?? [],
   );
+  const code = currency && valueOf(currency.best);
+  // The hundredths of a tax in yen may be any, so only prices show that amounts are no hundredths.
+  const prices = [fields.get('unitPrice'), fields.get('extra.unitPrice')].flatMap((price) => price?.best ?? []);
   const unit = unitOf(
-    amounts.flatMap(({ steps }) => valuesAt(data, steps)),
-    currency && valueOf(currency.best),
+    (minorDigits(String(code)) === 0 ? prices : amounts).flatMap(({ steps }) => valuesAt(data, steps)),
+    code,
   );
   for (const best of decided.addsUp ? amounts : []) best.unit ??= unit;
   return decided;

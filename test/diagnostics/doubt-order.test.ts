@@ -155,12 +155,30 @@ const KINDS: [kind: string, makes: (order: OrderInput, nth: number) => OrderInpu
   [
     'amounts that are a hundred times too high',
     (order) => (isKnown(order) ? (times(order, 100) as OrderInput) : undefined),
-    /^money has only amounts that end in 00/,
+    /^money has only prices that end in 00/,
   ],
   [
     'yen in hundredths',
     (order) => (order.money.currency === 'JPY' ? (times(order, 100) as OrderInput) : undefined),
     /^money has only .* fromHundredths/,
+  ],
+  [
+    'yen in hundredths, whose tax and discount have fractions of a yen',
+    (order) => {
+      if (order.money.currency !== 'JPY') return undefined;
+      const { money, taxes: _none, discounts: _neither, ...hundredths } = times(order, 100) as OrderInput;
+      const less = money.discount ? { discount: money.discount - 25, total: money.total + 25 } : {};
+      return { ...hundredths, money: { ...money, ...less, tax: money.tax! + 71, pricesIncludeTax: true } };
+    },
+    /^money has only .* fromHundredths/,
+  ],
+  [
+    'amounts that are a hundred times too high, but for the tax',
+    (order) => {
+      const { taxes: _none, ...high } = times(order, 100) as OrderInput;
+      return isKnown(order) ? withMoney(high, { tax: high.money.tax! + 29, total: high.money.total }) : undefined;
+    },
+    /^money has only prices that end in 00/,
   ],
   [
     'a time in the future',

@@ -279,13 +279,25 @@ it('platform check doubts amounts a hundred times as high as those of the other 
   expect(code).toBe(4);
   expect(out).toMatch(/^M-1 +can be placed: a pickup at feast-berlin for 36\.60 EUR$/m);
   expect(out).toMatch(/^M-2 .*money\.total is 3660\.00 EUR, some 100 times the median of the other orders$/m);
-  expect(out).toMatch(/^M-2 .*money has only amounts that end in 00, and an item is 1290\.00 EUR\./m);
+  expect(out).toMatch(/^M-2 .*money has only prices that end in 00, and an item is 1290\.00 EUR\./m);
 });
 
-it('platform check says how many minor units a yen has', async () => {
-  const { code, out } = await check('T-2001');
-  expect(code).toBe(0);
-  expect(out).toMatch(/^1 JPY is 1 minor unit\. Does the platform keep hundredths\? Use fromHundredths\.$/m);
+it('platform check says how many minor units a yen has, if the amounts may be hundredths', async () => {
+  const priced = (price: number): string => `{
+    ...order, items: order.items.map((item) => ({ ...item, unitPrice: ${price} })),
+    money: { ...order.money, subtotal: ${price}, total: ${price} + order.money.fee },
+  }`;
+  const hint = /^1 JPY is 1 minor unit\. Does the platform keep hundredths\? Use fromHundredths\.$/m;
+  const round = await check('T-2001', await mapping('round', priced(1200)));
+  expect(round).toMatchObject({ code: 0, out: expect.stringMatching(hint) });
+  // A price decides it, or makes the order doubtful.
+  expect(await check('T-2001')).toMatchObject({ code: 0, out: expect.not.stringContaining('fromHundredths') });
+  const high = await check('T-2001', await mapping('high', priced(120_000)));
+  expect(high).toMatchObject({
+    code: 4,
+    out: expect.stringContaining('is 120000 JPY. Is it a hundred times too high?'),
+  });
+  expect(high.out).not.toMatch(hint);
   expect((await check('B-1001')).out).not.toContain('fromHundredths');
 });
 

@@ -40,6 +40,22 @@ const paid = {
   totalTax: 871,
 };
 
+const soups = { ...paid.lines[0], unitPriceWithTax: 250_000, customFields: { modifiers: [] } };
+/** Two soups at 2500 yen. Its amounts may be hundredths. */
+const yen = {
+  ...paid,
+  currencyCode: 'JPY',
+  lines: [soups],
+  discounts: [],
+  subTotal: 454_545,
+  subTotalWithTax: 500_000,
+  shipping: 0,
+  shippingWithTax: 0,
+  total: 454_545,
+  totalWithTax: 500_000,
+  totalTax: 45_455,
+};
+
 function draftBy(schema: GraphQLSchema, order: object) {
   const [field] = orderFieldsOf(schema);
   const none = new Set<string>();
@@ -134,6 +150,7 @@ describe('platform init --order', () => {
 
   it.each<[string, object]>([
     ['all amounts are round', withAmounts(paid, (amount) => amount * 100)],
+    ['all prices in yen are round, and the tax is not', yen],
     ['the currency has thousandths', { ...paid, currencyCode: 'KWD' }],
     ['no amounts add up', { ...paid, totalWithTax: 9999, total: 9998 }],
   ])('leaves the unit open if %s, in a way that does not type-check', (_, order) => {
