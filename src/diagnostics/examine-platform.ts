@@ -181,7 +181,10 @@ export async function fetchSample(
       for (const path of below) refused.add(path);
     }
   }
-  if (refusals.length === 0) throw new NotDone(404, 'The ordering platform has no order with this id.');
+  if (refusals.length === 0) {
+    const hint = 'Perhaps this is its code or number: the query finds orders by';
+    throw new NotDone(404, `The ordering platform has no order with this id. ${hint} ${orderFieldsOf(schema)[0].arg}.`);
+  }
   throw new Error(
     `The order cannot be fetched. ${hostOf(url)} answers ${refusals.at(-1)}. Check ORDER_API_TOKEN, or --header.`,
   );

@@ -112,7 +112,7 @@ const LINES = `
       currency,
 ?pricesIncludeTax      pricesIncludeTax: {pricesIncludeTax},
     },
-?discount.amount    discounts: {discount.list}.map((discount) => ({
+?discount.amount    discounts: {discount.list}.map((discount) => ({ // without discounts of the fee
 ?discount.amount      name: {discount.name},
 ?discount.amount      amount: Math.abs({$discount.amount!}),
 ?discount.amount    })),
@@ -208,9 +208,25 @@ function specials(
   }
   if (isReduced === undefined && isDiscounted && !/before/.test(of('subtotal')?.words ?? 'before'))
     todos.set('subtotal', 'before discounts?');
-  if (!of('tax') && of('totalNet')) values.set('tax', `${write('$', 'total', true)} - ${write('$', 'totalNet', true)}`);
-  if (isGross || (includesTax !== undefined && !of('pricesIncludeTax')))
-    values.set('pricesIncludeTax', String(isGross || includesTax));
+  const [total, net] = [of('total'), of('totalNet')];
+  if (!of('tax') && total && net) {
+    values.set('tax', `${write('$', 'total', true)} - ${write('$', 'totalNet', true)}`);
+    const tax = `Number(${read(total)}) - Number(${read(net)})`;
+    const whole = total.unit === 'decimal' ? tax : `(${tax}) / 100`;
+    todos.set('tax', `fractions of a yen? roundTogether([${whole}], currency).sum`);
+  }
+  if (isGross || (includesTax !== undefined && !of('pricesIncludeTax'))) {
+    const includes = isGross || includesTax === true;
+    values.set('pricesIncludeTax', String(includes));
+    const others = hints.forms.filter(({ tax }) => tax === (includes ? 'net' : 'gross')).map(pathOf);
+    const only = includes ? "true only if all your shops' prices include the tax" : "false only if no shop's prices do";
+    if (others.length > 0 && !of('pricesIncludeTax'))
+      todos.set('pricesIncludeTax', `${only}; otherwise ${others.join(', ')} ${includes ? 'without' : 'with'} it`);
+  }
+  const count = of('quantity');
+  if (lists.item && count?.type.name === 'Int' && !lacks(count))
+    values.set('item.list', `${values.get('item.list')}.filter((item) => ${read(count)} !== 0)`);
+  else todos.set('item.list', 'leave out cancelled lines, whose quantity is 0');
   const type = of('type');
   if (type) values.set('type', `mapEnum(${read(type)}, TYPES, 'type')`);
   const state = of('cancelled');

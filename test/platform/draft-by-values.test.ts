@@ -8,6 +8,7 @@ import { draftModule, orderFieldsOf, sampleQuery } from '../../src/platform/draf
 const textOf = (name: string): Promise<string> => readFile(new URL(`drafts/${name}.graphql`, import.meta.url), 'utf8');
 /** The café's schema, without the description that says its unit. */
 const cafe = buildSchema((await textOf('cafe')).replace('"A whole number of minor units."', ''));
+const withoutTax = buildSchema((await textOf('cafe')).replace('totalTax: Money!', ''));
 const market = buildSchema((await textOf('market')).replace('taxesIncluded: Boolean!', ''));
 
 /** Two soups at 25.00 with 0.50 of bread each, less 2.38, and 5.95 for the courier. Prices include the tax. */
@@ -134,9 +135,25 @@ describe('platform init --order', () => {
       "total: minorUnits(order.totalWithTax, 'total'),",
       'pricesIncludeTax: true,',
     ]);
+    expect(text).toContain(
+      "// TODO: true only if all your shops' prices include the tax; otherwise unitPrice, subTotal, shipping without it\n",
+    );
+    expect(text).toMatch(
+      /^ *discounts: order\.discounts\.map\(\(discount\) => \(\{ \/\/ TODO: without discounts of the fee$/m,
+    );
+    expect(text).toContain('order.lines.filter((item) => item.quantity !== 0).map((item, nth) => ({');
     expect(text).toContain('const reduction = order.discounts.reduce(');
     expect(text).toMatch(/TODO: .*fromHundredths/);
     expect(text).not.toMatch(/Ada|Lovelace|12345678|Road 1|5457|54\.57/);
+  });
+
+  it('says how a tax is rounded that is a difference', () => {
+    const { text } = draftBy(withoutTax, paid);
+    const tax = '(Number(order.totalWithTax) - Number(order.total)) / 100';
+    expect(text).toContain(`// TODO: fractions of a yen? roundTogether([${tax}], currency).sum\n`);
+    expect(linesOf(text, 'tax')).toEqual([
+      "tax: minorUnits(order.totalWithTax, 'total') - minorUnits(order.total, 'totalNet'),",
+    ]);
   });
 
   it('finds that amounts with a point are decimals', () => {
