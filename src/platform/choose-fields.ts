@@ -17,7 +17,7 @@ export type Chosen = {
 const NEAR = {
   own: /^$/,
   money:
-    /^(totals?|pric(e|es|ing)|money|payment|summary|costs?|amounts?|sums?|bill|charges?|cart|checkout|basket|financials?|(discount|tax|price|cost|total)s? (info(rmation)?|summary|details?))$/,
+    /^(totals?|pric(e|es|ing)|money|payment|summary|costs?|amounts?|sums?|bill|charges?|cart|checkout|basket|financials?|(discount|tax|price|cost|total)s? (info(rmation)?|summary|details?)|taxed price)$/,
   person:
     /^(customer|member|user|guest|buyer|client|diner|consumer|recipient|person|contact|e ?mail( address)?|phone( number)?)$/,
   place:
@@ -48,7 +48,7 @@ pricesIncludeTax: order flag money: (prices? |is )?(tax(es)?|vat) included|(pric
 currency: order text,enum money+place: currency( (code|iso( \w+)?))?, iso( code| 4217)?, .* currency( code)?
 total: order amount money: (grand )?total( price| cost| paid)?, payable|to pay|grand|amount( paid)?|sum|price, (current|original|final) total( price)?|total (charged|paid)
 subtotal: order amount money: ((items?|lines?) )?subtotal( price)?( before discounts?)?|(items?|goods|products?|lines?) (total|price)|goods, (current |undiscounted )subtotal( price)?
-tax: order amount money: (total )?(tax|taxes|vat|gst|sales tax)( total)?, current total tax
+tax: order amount money: (total )?(tax|taxes|vat|gst|sales tax)( total)?, current total tax|(included|additional) tax( total)?
 tip: order amount money: (total )?(tips?|gratuity)( received| total)?
 fee: order amount money: (total )?(delivery|shipping|courier|service)( fee| costs?| price| charge| total)?|fees?, total fees?, (bag|booking|handling|platform|(small|minimum) order) fee|(current |total )?(discounted )?shipping( price)?
 discount: order amount money: (total )?(discounts?|rebates?|reductions?)( total)?, (cart |current )?(total )?discounts?
@@ -111,7 +111,10 @@ function choose(kinds: string, places: string, names: readonly string[], all: re
   const close = others.filter(
     ({ found, score }) =>
       first.score - score <= CLOSE &&
-      (!isAmount || found.above.length === first.found.above.length) &&
+      // Below a price without a word about tax may be the one with the tax.
+      (!isAmount ||
+        found.above.length === first.found.above.length ||
+        (found.tax === 'gross' && first.found.tax === undefined)) &&
       (isForeign(first.found) || !isForeign(found)),
   );
   return { best: first.found, close: close.slice(0, 2).map(({ found }) => found) };

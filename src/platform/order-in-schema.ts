@@ -58,7 +58,7 @@ const CUSTOM = /^(custom|extra|additional) (fields?|data)$/;
 const FORMS =
   /^(gross|net|tax|vat|\w+ money|(incl|excl)\w*( tax| vat)?|(with|without|before|after) tax(es)?|currency( code)?)$/;
 const AMOUNT = /^(amount|value|cents?( amount)?|(in )?minor( units)?|decimal)$/;
-const GROSS = / ?\b(with tax(es)?|gross|incl\w*( tax(es)?| vat)?|after tax(es)?)\b/;
+const GROSS = / ?\b(with tax(es)?|gross|incl(uding|usive)?( of)?( tax(es)?| vat)?|after tax(es)?)\b/;
 const NET = / ?\b(without tax(es)?|net|excl\w*( tax(es)?| vat)?|before tax(es)?)\b/;
 const PLAIN = /(?<=\w) ((shop |presentment )?money|amount|value|set|cents?|(in )?minor( units)?)\b|^order (?=\w)/g;
 const MEMBERS_MAX = 8;
@@ -120,7 +120,7 @@ function unitOf(kind: Found['kind'], words: string, type: string, about: string)
   if (kind === 'time' && /^(Int|Float)$/.test(type))
     return /milli|\bms\b/i.test(about + words) ? 'ms' : /\bseconds\b/i.test(about) ? 's' : undefined;
   if (kind === 'time') return /datetime|instant|timestamp/i.test(type) ? 'instant' : undefined;
-  if (/\b(cents|minor)\b/.test(words)) return 'minor';
+  if (/\b(cents|cent amount|minor)\b/.test(words)) return 'minor';
   if (/^(String|Float)$|decimal/i.test(type)) return 'decimal';
   return /(minor|smallest) (currency )?unit|in cents/i.test(about) ? 'minor' : undefined;
 }

@@ -108,6 +108,27 @@ it('platform init takes no name for more than it says', () => {
   expect(text).toMatch(/const amount = .*: number => undefined; \/\/ TODO/);
 });
 
+it('platform init takes a sum of taxes for no total, and names a total with tax below a price without it', () => {
+  const draft = (money: string) =>
+    draftModule(
+      buildSchema(`
+        type Query { order(id: ID!): Order }
+        type Order { id: ID! items: [Item!]! ${money} }
+        type Item { id: ID! name: String! quantity: Int! price: String! }
+        type Money { centAmount: Int! currencyCode: String! }
+        type TaxedPrice { totalNet: Money! totalGross: Money! totalTax: Money }`),
+    ).text;
+  const included = draft('includedTaxTotal: String! additionalTaxTotal: String! total: String!');
+  expect(linesOf(included, 'tax', 'total')).toEqual([
+    "tax: decimal(order.includedTaxTotal, 'tax'), // TODO: or additionalTaxTotal?",
+    "total: decimal(order.total, 'total'),",
+  ]);
+  expect(linesOf(draft('totalPrice: Money! taxedPrice: TaxedPrice'), 'tax', 'total')).toEqual([
+    "tax: minorUnits(order.taxedPrice?.totalTax?.centAmount ?? 0, 'tax'),",
+    "total: minorUnits(order.totalPrice.centAmount, 'total'), // TODO: or taxedPrice.totalGross.centAmount?",
+  ]);
+});
+
 describe('platform init --order', () => {
   it('finds by the sums that amounts are whole minor units, and that the subtotal is after the discount', () => {
     const { text, addsUp } = draftBy(cafe, paid);
