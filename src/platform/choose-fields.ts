@@ -52,9 +52,9 @@ tax: order amount money: (total )?(tax|taxes|vat|gst|sales tax)( total)?, curren
 tip: order amount money: (total )?(tips?|gratuity)( received| total)?
 fee: order amount money: (total )?(delivery|shipping|courier|service)( fee| costs?| price| charge| total)?|fees?, total fees?, (bag|booking|handling|platform|(small|minimum) order) fee|(current |total )?(discounted )?shipping( price)?
 discount: order amount money: (total )?(discounts?|rebates?|reductions?)( total)?, (cart |current )?(total )?discounts?
-street: address text own: street( name)?|road
+street: address text,texts own: street( name)?|road
 houseNumber: address text,number own: (house|street|building) (number|no)
-line1: address text own: ((street|address|delivery) )?(line|address) 1|street address|(street|address) line, address|formatted|full address
+line1: address text,texts own: ((street|address|delivery) )?(line|address) 1|street address|(street|address) line, address|formatted|full address
 line2: address text own: ((street|address) )?(line|address) 2|apartment|unit|addition|suite|floor
 postalCode: address text,number own: zip( code)?|postal( code)?|post ?code|plz
 city: address text own: city|town|locality
@@ -100,7 +100,7 @@ function choose(kinds: string, places: string, names: readonly string[], all: re
   const isAmount = kinds === 'amount';
   const rated = all.flatMap((found) => {
     const { words, above, kind, tax } = found;
-    const isKind = isAmount ? /number|text/.test(kind) && !NO_AMOUNT.test(words) : kinds.split(',').includes(kind);
+    const isKind = isAmount ? /^(number|text)$/.test(kind) && !NO_AMOUNT.test(words) : kinds.split(',').includes(kind);
     const tier = (above.length > 0 ? inner : outer).findIndex((each) => each.test(words));
     if (!isKind || tier < 0 || !above.every((each) => near.some((place) => place.test(each)))) return [];
     const forms = !isAmount || tax === undefined ? 0 : tax === 'gross' ? 5 : -5;
@@ -143,10 +143,10 @@ function chooseType(all: readonly Found[]): Choice | undefined {
 
 /** The fields of the address to which a delivery goes. */
 function addressIn(all: readonly Found[]): Found[] {
-  const rated = all.flatMap(({ steps, above, words }) => {
+  const rated = all.flatMap(({ steps, above, words, kind }) => {
     const isOurs = above.some((each) => NEAR.place.test(each)) || steps.some(({ on }) => handoverOf(on) === 'pickup');
     const isStreet = /^(street( name)?|((street|address) )?(line|address) 1|street address)$/.test(words);
-    if (!isStreet || above.length === 0 || isOurs) return [];
+    if (!isStreet || !/^texts?$/.test(kind) || above.length === 0 || isOurs) return [];
     const isTo = above.some((each) => handoverOf(each) === 'delivery' || NEAR.handover.test(each));
     const score =
       2 * Number(NEAR.address.test(above.at(-1) ?? '')) + Number(isTo) - 4 * Number(NEAR.person.test(above[0] ?? ''));

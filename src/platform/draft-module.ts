@@ -137,8 +137,9 @@ function expressions({ fields }: Chosen, tree: Tree) {
   };
   const text = (found: Found, isRequired: boolean): string => {
     if (found.kind === 'flag') return read(found);
+    const join = found.kind === 'texts' ? `${lacks(found) ? '?' : ''}.join(', ')` : '';
     if (isNumber(found)) return `String(${read(found)}${lacks(found) ? " ?? ''" : ''})`;
-    return `${read(found)}${isRequired && lacks(found) ? " ?? ''" : ''}`;
+    return `${read(found)}${join}${isRequired && lacks(found) ? " ?? ''" : ''}`;
   };
   const time = (found: Found, isRequired: boolean, name: string): string => {
     if (!isNumber(found)) return text(found, isRequired);

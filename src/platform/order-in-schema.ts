@@ -26,7 +26,7 @@ export type Found = {
   root: string;
   skip: number;
   type: GraphQLNamedType;
-  kind: 'text' | 'number' | 'time' | 'flag' | 'enum' | 'json' | 'list' | 'typename';
+  kind: 'text' | 'number' | 'time' | 'flag' | 'enum' | 'json' | 'list' | 'texts' | 'typename';
   /** The words of its name without those that say nothing: `total` for `totalPriceSet { shopMoney { amount } }`. */
   words: string;
   /** The words of each object above, from `root` on. */
@@ -159,8 +159,11 @@ export function explore(schema: GraphQLSchema, start: GraphQLNamedType, to: read
         const path = [...steps, stepOf(field, of === parent ? '' : of.name)];
         const list = listOf(field);
         const words = `${inOne} ${name}`.trim();
-        if (list) found.push({ ...own, steps: [...path, ...list.to], type: list.entry, kind: 'list', words: name });
-        else if (!isCompositeType(type)) {
+        if (list) {
+          const entries = isCompositeType(list.entry) ? 'list' : 'texts';
+          found.push({ ...own, steps: [...path, ...list.to], type: list.entry, kind: entries, words: name });
+        }
+        if (!list && !isCompositeType(type)) {
           const kind = kindOf(name, type);
           const unit = unitOf(kind, name, type.name, `${field.description ?? ''} ${type.description ?? ''}`);
           const tax = GROSS.test(words) ? 'gross' : NET.test(words) ? 'net' : undefined;
@@ -171,7 +174,7 @@ export function explore(schema: GraphQLSchema, start: GraphQLNamedType, to: read
             .replace(isAmount ? NET : '', '');
           const values = isEnumType(type) ? type.getValues().map((value) => value.name) : [];
           found.push({ ...own, steps: path, type, kind, words: short.trim() || words, tax, unit, values });
-        } else {
+        } else if (!list) {
           const passed = ids + Number(fieldOf(type, /^id$/) !== undefined);
           if (seen.includes(type) || passed > 1 || above.length > 2 || path.length - to.length > 6) continue;
           const isOne = isMoney(type) || /^(currency|country)$/.test(name);

@@ -129,6 +129,27 @@ it('platform init takes a sum of taxes for no total, and names a total with tax 
   ]);
 });
 
+it('platform init joins a street of several lines, and drafts no address without a street', () => {
+  const draft = (address: string) =>
+    draftModule(
+      buildSchema(`
+        type Query { order(id: ID!): Order }
+        type Order { id: ID! items: [Item!]! shippingAddress: Address }
+        type Item { id: ID! name: String! quantity: Int! price: String! }
+        type Part { name: String! }
+        type Address { ${address} postcode: String city: String! }`),
+    ).text;
+  expect(linesOf(draft('street: [String]!'), 'line1', 'postalCode')).toEqual([
+    "line1: address.street.join(', '),",
+    'postalCode: address.postcode,',
+  ]);
+  expect(linesOf(draft('street: [String]'), 'line1')).toEqual(["line1: address.street?.join(', ') ?? '',"]);
+  expect(linesOf(draft('street: [Part!]!'), 'destination', 'postalCode')).toEqual([
+    'destination: null, // TODO: required for a delivery',
+    'missing',
+  ]);
+});
+
 describe('platform init --order', () => {
   it('finds by the sums that amounts are whole minor units, and that the subtotal is after the discount', () => {
     const { text, addsUp } = draftBy(cafe, paid);
