@@ -19,7 +19,7 @@ const NEAR = {
   money:
     /^(totals?|pric(e|es|ing)|money|payment|summary|costs?|amounts?|sums?|bill|charges?|cart|checkout|basket|financials?|(discount|tax|price|cost|total)s? (info(rmation)?|summary|details?)|taxed price)$/,
   person:
-    /^(customer|member|user|guest|buyer|client|diner|consumer|recipient|person|contact|e ?mail( address)?|phone( number)?)$/,
+    /^(customer|member|user|guest|buyer|client|diner|consumer|recipient|person|contact|e ?mail( address)?|phone( number)?)( info(rmation)?)?$/,
   place:
     /^(location|restaurant|store|shop|branch|venue|outlet|kitchen|canteen|cafe|merchant|vendor|retailer|seller|site|club|market)$/,
   handover: /^(handover|fulfill?ment|delivery|pick ?up|service|schedule|slot|delivery (method|slot)|shipping( line)?)$/,
@@ -34,9 +34,9 @@ const NEAR = {
 const FIELDS = String.raw`
 locationId: order text,number place: id, uu?id, code, number, reference, key, slug / PLACE (id|code|number|key|slug)
 member.id: order text,number person: id, uu?id, code, number, reference, key / (customer|member|user|guest|buyer|client) (id|number)
-member.name: order text person: (full|display) name|name, (nick|user) ?name|alias / (customer|recipient|guest|contact) (full )?name
-member.first: order text person: (first|given) name|first
-member.last: order text person: (last|family) name|surname|last
+member.name: order text person: (full|display) ?name|name, (nick|user) ?name|alias / (customer|recipient|guest|contact) (full )?name
+member.first: order text person: (first|given) ?name|first
+member.last: order text person: (last|family) ?name|surname|last
 member.email: order text person: ((user|customer|contact) )?e ?mail( address)?|mail
 member.phone: order text person+address: ((customer|contact|mobile) )?(phone|telephone|mobile|cell ?phone)( number)?|tel
 requestedAt: order time handover: (requested|wanted|desired|scheduled|preferred|promised)( (delivery|pick ?up))?WHEN, (pick ?up|delivery|collection|ready|slot|serving)( slot)?WHEN, dueWHEN
@@ -50,20 +50,20 @@ total: order amount money: (grand )?total( price| cost| paid)?, payable|to pay|g
 subtotal: order amount money: ((items?|lines?) )?subtotal( price)?( before discounts?)?|(items?|goods|products?|lines?) (total|price)|goods, (current |undiscounted )subtotal( price)?
 tax: order amount money: (total )?(tax|taxes|vat|gst|sales tax)( total)?, current total tax|(included|additional) tax( total)?
 tip: order amount money: (total )?(tips?|gratuity)( received| total)?
-fee: order amount money: (total )?(delivery|shipping|courier|service)( fee| costs?| price| charge| total)?|fees?, total fees?, (bag|booking|handling|platform|(small|minimum) order) fee|(current |total )?(discounted )?shipping( price)?
-discount: order amount money: (total )?(discounts?|rebates?|reductions?)( total)?, (cart |current )?(total )?discounts?
-street: address text,texts own: street( name)?|road
-houseNumber: address text,number own: (house|street|building) (number|no)
+fee: order amount money: (total )?(delivery|shipping|courier|service)( fee| costs?| price| charge| total)?|(ship|shipment) total|fees?, total fees?, (bag|booking|handling|platform|(small|minimum) order) fee|(current |total )?(discounted )?shipping( price)?
+discount: order amount money: (total )?(discounts?|rebates?|reductions?)( total)?|promo(tion)? total, (cart |current )?(total )?discounts?
+street: address text,texts own: street( ?name)?|road
+houseNumber: address text,number own: (house|street|building) ?(number|no)
 line1: address text,texts own: ((street|address|delivery) )?(line|address) 1|street address|(street|address) line, address|formatted|full address
 line2: address text own: ((street|address) )?(line|address) 2|apartment|unit|addition|suite|floor
-postalCode: address text,number own: zip( code)?|postal( code)?|post ?code|plz
+postalCode: address text,number own: zip( ?code)?|postal( ?code)?|post ?code|plz
 city: address text own: city|town|locality
 region: address text own: region|state|province|county, country area|province code|zone code
 country: address text,enum own: (country|territory) (code|iso( \w+)?), country( country)?
 serviceItemId: item text,number product: sku|plu, id, code / ((product|variant|item) )?(sku|plu), (product|menu|variant|item|dish|food|meal)( variant| item)? (id|code), code, u?id|uuid
 name: item text product: ((product|item|dish) )?(name|title|label), \w+ (name|title)
-quantity: item number,text own: (ordered )?(quantity|qty|count|pieces|times)|how many
-unitPrice: item amount product: ((original|undiscounted|base|regular) )?unit price|price (each|per unit), ((original|undiscounted|base|product|item|final) )?price|unit cost, amount|(list|retail|sales) price|cost
+quantity: item number,text own: (ordered )?(quantity|qty|count|pieces|times)( ordered)?|how many
+unitPrice: item amount product+money: ((original|undiscounted|base|regular) )?unit price|price (each|per unit), ((original|undiscounted|base|product|item|final) )?price|unit cost, amount|(list|retail|sales) price|cost
 item.notes: item text own: NOTES
 ageRestricted: item flag,number product: ((minimum|min|legal|required) )?age|age restricted|(is )?(alcohol(ic)?|adults?( only)?)
 serviceModifierId: extra text,number product: sku|plu, id, code / ((product|modifier|option|extra) )?(sku|plu), (product|modifier|option|extra) (id|code), code, u?id|uuid
@@ -145,7 +145,7 @@ function chooseType(all: readonly Found[]): Choice | undefined {
 function addressIn(all: readonly Found[]): Found[] {
   const rated = all.flatMap(({ steps, above, words, kind }) => {
     const isOurs = above.some((each) => NEAR.place.test(each)) || steps.some(({ on }) => handoverOf(on) === 'pickup');
-    const isStreet = /^(street( name)?|((street|address) )?(line|address) 1|street address)$/.test(words);
+    const isStreet = /^(street( ?name)?|((street|address) )?(line|address) 1|street address)$/.test(words);
     if (!isStreet || !/^texts?$/.test(kind) || above.length === 0 || isOurs) return [];
     const isTo = above.some((each) => handoverOf(each) === 'delivery' || NEAR.handover.test(each));
     const score =
@@ -173,7 +173,9 @@ export function chooseFields(schema: GraphQLSchema, field: OrderField, refused: 
   const item = itemsOf(schema, order);
   const items = entriesOf(item, 'item');
   const extra = listsOf(schema, items, EXTRAS, /price|surcharge|cost|quantity|times/)[0];
-  const discount = listsOf(schema, order, DISCOUNTS, /^(total|amount|value|price|cents)$/).find(isOwn);
+  const discount = listsOf(schema, order, DISCOUNTS, /^(total|amount|value|price|cents)$/).find(({ above }) =>
+    above.every((each) => NEAR.money.test(each)),
+  );
   const all = [
     ...order,
     ...addressIn(order),

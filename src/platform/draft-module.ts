@@ -187,7 +187,7 @@ function specials(
   const todos = new Map<string, string>();
   for (const [name, list] of Object.entries(lists))
     if (list) values.set(`${name}.list`, entriesAt(list.root, list.steps.slice(list.skip)));
-  if (of('member.first') && !/^((full|display) )?name$/.test(of('member.name')?.words ?? ''))
+  if (of('member.first') && !/^((full|display) ?)?name$/.test(of('member.name')?.words ?? ''))
     values.set('member.name', `joinName(${all('member.first', 'member.last')})`);
   const to = of('line1') ?? of('street');
   const line = write('', of('line1') ? 'line1' : 'street', true);

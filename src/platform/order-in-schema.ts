@@ -47,7 +47,7 @@ export const wordsOf = (name: string): string =>
     .replaceAll(/(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-zA-Z])(?=\d)|_+/g, ' ')
     .toLowerCase()
     .replace(/sub total/, 'subtotal')
-    .replace(/ v 2$/, '')
+    .replace(/(?<=\w)( v 2| by( \w+)* id)$/, '')
     .trim();
 
 /** What no ticket needs: people other than the member, what happened to the order, money that went back. */
@@ -218,13 +218,13 @@ export function listsOf(schema: GraphQLSchema, found: readonly Found[], pattern:
 }
 const ITEMS =
   /^((order|purchase|line|basket|cart|menu|food|product) ?)?(items|lines|positions|products|entries|articles|dishes|meals|details)$/;
-const COUNT = /^((ordered )?(quantity|qty|count|pieces|times)|how many)$/;
+const COUNT = /^((ordered )?(quantity|qty|count|pieces|times)( ordered)?|how many)$/;
 export const itemsOf = (schema: GraphQLSchema, found: readonly Found[]) => listsOf(schema, found, ITEMS, COUNT)[0];
 
 const ORDER = /\b(orders?|purchase|sale|ticket)\b/;
 const NO_ORDER =
   /\b(settings?|status|page|cart|abandoned|checkout|edit\w*|session|fulfill?ment|reverse|subscription|template|confirmation|line|item|tag|counts?)\b/;
-const ID = /^((order|purchase) )?(id|code|number|uuid|key|ref\w*)$/;
+const ID = /^((order|purchase|row|node) )?(id|code|number|uuid|key|ref\w*)$/;
 
 /**
  * Finds the query fields that may give one order by its id, the best first. A global `node(id)` counts if there is no

@@ -150,6 +150,47 @@ it('platform init joins a street of several lines, and drafts no address without
   ]);
 });
 
+it('platform init reads names in one word, of keys, and of amounts in objects', () => {
+  const { text, field, others } = draftModule(
+    buildSchema(`
+      scalar BigInt
+      type Query { orderByRowId(rowId: BigInt!): Order order(nodeId: ID!): Order }
+      type Order {
+        nodeId: ID! rowId: BigInt! customerInfo: Info! addressByAddressId: Address orderLinesByOrderId(first: Int): Lines!
+        promoTotal: String! shipTotal: String! total: Total!
+      }
+      type Info { firstname: String! lastname: String! } type Lines { nodes: [Line]! }
+      type Address { streetname: String! housenumber: String! zipcode: String! city: String! }
+      type Line { quantityOrdered: Float! prices: Prices! productByProductId: Product! } type Prices { price: Money! }
+      type Product { rowId: BigInt! name: String! } type Money { value: Float currency: String }
+      type Total { grandTotal: Money! subtotal: Money! }`),
+  );
+  expect([field, ...others]).toEqual(['orderByRowId', 'order']);
+  const names = ['serviceOrderId', 'name', 'line1', 'postalCode', 'quantity', 'unitPrice', 'discount', 'fee', 'total'];
+  expect(text).toContain('name: joinName(order.customerInfo.firstname, order.customerInfo.lastname),');
+  expect(linesOf(text, ...names)).toEqual([
+    'serviceOrderId: String(order.rowId),',
+    'name: item.productByProductId.name,',
+    'line1: joinStreet(address.streetname, address.housenumber),',
+    'postalCode: address.zipcode,',
+    'quantity: Number(item.quantityOrdered),',
+    'unitPrice: decimal(item.prices.price.value, `items.${nth}.unitPrice`),',
+    expect.stringMatching(/order\.promoTotal/),
+    "fee: decimal(order.shipTotal, 'fee'),",
+    "total: decimal(order.total.grandTotal.value, 'total'),",
+  ]);
+});
+
+it('platform init reads discounts in an object of amounts', () => {
+  const { text } = draftModule(
+    buildSchema(`
+      type Query { order(id: ID!): Order } type Order { id: ID! items: [Item!]! total: Total }
+      type Item { id: ID! name: String! quantity: Int! price: String! }
+      type Total { discounts: [Discount!] grandTotal: String! } type Discount { label: String! amount: String! }`),
+  );
+  expect(text).toContain('discounts: (order.total?.discounts ?? []).map((discount) => ({');
+});
+
 describe('platform init --order', () => {
   it('finds by the sums that amounts are whole minor units, and that the subtotal is after the discount', () => {
     const { text, addsUp } = draftBy(cafe, paid);
