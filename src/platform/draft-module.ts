@@ -202,7 +202,10 @@ function specials(
   if (age) values.set('ageRestricted', age.kind === 'flag' ? `${read(age)} ?? false` : `Number(${read(age)} ?? 0) > 0`);
   const { isReduced, isGross, includesTax } = about;
   const isDiscounted = lists.discount !== undefined || of('discount') !== undefined;
-  const reduction = lists.discount ? 'reduction' : write('$', 'discount', false);
+  // Platforms write a discount with a minus, or without.
+  const discount = of('discount') && `Math.abs(${write('$', 'discount', false)})`;
+  if (discount) values.set('discount', discount);
+  const reduction = lists.discount ? 'reduction' : discount;
   if (isReduced === true && of('subtotal')) {
     values.set('subtotal', `${write('$', 'subtotal', true)} + ${reduction}`);
     todos.set('subtotal', 'without discounts of the fee');
@@ -257,7 +260,7 @@ function render(
       const [, sign = '', name = '', required] = /\{([$@#]?)([\w.]+)(!?)\}/.exec(code) ?? [];
       const value = values.get(name) ?? write(sign, name, required === '!');
       const none = required === '!' || name === 'tax' ? 'undefined' : sign === '$' ? '0' : 'null';
-      const close = values.has(name) && !/street|subtotal/.test(name) ? [] : (fields.get(name)?.close ?? []);
+      const close = values.has(name) && !/street|subtotal|discount$/.test(name) ? [] : (fields.get(name)?.close ?? []);
       const missing = name !== '' && value === undefined ? absent || (always ? '' : required && 'required') : '';
       const all = [
         hinted(always.trim()),
