@@ -1,39 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { checkSums } from '../core/domain/check-sums.ts';
 import { flattenModifiers } from '../core/domain/flatten-modifiers.ts';
-import { minorDigits, toDecimal } from '../core/domain/money.ts';
+import { toDecimal } from '../core/domain/money.ts';
+import { levelOf } from '../core/domain/price-level.ts';
 import type { CanonicalOrder, Modifier } from '../core/domain/order.ts';
 import { loadPhones, toE164 } from '../core/domain/to-e164.ts';
 
 /** A remark on a field of an order that can be placed. `says` continues a sentence that starts with `path`. */
 export type Remark = { path: string; says: string };
 
-/**
- * What a euro is in other currencies, to one digit, as of November 2026. Currencies that lose much value each year are
- * left out: their amounts are compared only with those of other orders.
- */
-const PER_EURO = new Map(
-  (
-    [
-      [0.4, 'BHD JOD KWD OMR'],
-      [1, 'AUD CAD CHF EUR GBP NZD SGD USD'],
-      [5, 'AED BRL CNY GEL ILS MYR PEN PLN QAR RON SAR TND'],
-      [10, 'DKK HKD NOK SEK'],
-      [40, 'CZK MDL MKD MXN THB TWD UAH UYU ZAR'],
-      [80, 'DOP INR PHP RUB'],
-      [150, 'ISK JPY KES RSD'],
-      [400, 'HUF LKR PKR'],
-      [1_500, 'CLP CRC IQD KRW XAF XOF'],
-      [5_000, 'COP'],
-      [20_000, 'IDR VND'],
-    ] as const
-  ).flatMap(([rate, codes]) => codes.split(' ').map((code) => [code, rate] as const)),
-);
-/**
- * Euros. A dish of 3.00 costs 300 if it is a hundred times too high, and a fee of 0.10 is 10. A party's dish may cost as
- * much, but then some amount is lower.
- */
-const HIGH = { price: 300, anyAmount: 10 };
 /** The least number of times by which an order exceeds others if its amounts are a hundred times too high. */
 const OUTLIER = 25;
 
@@ -110,9 +85,7 @@ const highestPrice = ({ items }: CanonicalOrder): number => Math.max(...items.ma
 function doubtUnit(order: CanonicalOrder): Remark[] {
   const { currency } = order.money;
   const highest = highestPrice(order);
-  const euro = (PER_EURO.get(currency) ?? Infinity) * 10 ** minorDigits(currency);
-  const isHigh = highest >= HIGH.price * euro && Math.min(...amountsOf(order)) >= HIGH.anyAmount * euro;
-  if (!isWhole(order) || !isHigh) return [];
+  if (!isWhole(order) || levelOf(highest, amountsOf(order), currency) !== 'high') return [];
   const says = `has only amounts that end in 00, and an item is ${inWords(highest, currency)}. Is it a hundred times too high? minorUnits reads minor units, and fromHundredths reads hundredths of any currency`;
   return [{ path: 'money', says }];
 }

@@ -7,7 +7,10 @@ import { draftModule, orderFieldsOf, sampleQuery } from '../../src/platform/draf
 
 const textOf = (name: string): Promise<string> => readFile(new URL(`drafts/${name}.graphql`, import.meta.url), 'utf8');
 /** The café's schema, without the description that says its unit. */
-const cafe = buildSchema((await textOf('cafe')).replace('"A whole number of minor units."', ''));
+const cafeText = (await textOf('cafe'))
+  .replace('"A whole number of minor units."', '')
+  .replace(/^  CHF$/m, '  CHF SEK');
+const cafe = buildSchema(cafeText);
 const market = buildSchema((await textOf('market')).replace('taxesIncluded: Boolean!', ''));
 
 /** Two soups at 25.00 with 0.50 of bread each, less 2.38, and 5.95 for the courier. Prices include the tax. */
@@ -38,6 +41,20 @@ const paid = {
   total: 4586,
   totalWithTax: 5457,
   totalTax: 871,
+};
+
+/** A soup at 12.00 and 7.00 for the courier. */
+const inWholeEuros = {
+  ...paid,
+  lines: [{ quantity: 1, unitPrice: 12, unitPriceWithTax: 12, variant: { id: '9', sku: 'soup', name: 'Soup' } }],
+  discounts: [],
+  subTotal: 12,
+  subTotalWithTax: 12,
+  shipping: 7,
+  shippingWithTax: 7,
+  total: 19,
+  totalWithTax: 19,
+  totalTax: 0,
 };
 
 function draftBy(schema: GraphQLSchema, order: object) {
@@ -219,10 +236,20 @@ describe('platform init --order', () => {
     ['all amounts are round', withAmounts(paid, (amount) => amount * 100)],
     ['the currency has thousandths', { ...paid, currencyCode: 'KWD' }],
     ['no amounts add up', { ...paid, totalWithTax: 9999, total: 9998 }],
+    ['the currency has no decimals', { ...paid, currencyCode: 'JPY' }],
+    ['they are prices in whole kronor', { ...paid, currencyCode: 'SEK' }],
+    ['they are small whole numbers', inWholeEuros],
   ])('leaves the unit open if %s, in a way that does not type-check', (_, order) => {
     const { text } = draftBy(cafe, order);
     expect(text).toMatch(/TODO: 12\.90: toMinorUnits.*\n {2}const amount = .*: number => undefined; \/\/ TODO/m);
     expect(linesOf(text, 'total')).toEqual(["total: amount(order.totalWithTax, 'total'),"]);
+  });
+
+  it('leaves the unit open if the schema says decimals, and the values are whole minor units', () => {
+    const decimals = buildSchema(cafeText.replace('scalar Money', '').replaceAll(/\bMoney\b/g, 'Float'));
+    expect(draftBy(decimals, paid).text).toMatch(/const amount = .*: number => undefined; \/\/ TODO/);
+    const inEuros = withAmounts(paid, (amount) => amount / 100);
+    expect(linesOf(draftBy(decimals, inEuros).text, 'total')).toEqual(["total: decimal(order.totalWithTax, 'total'),"]);
   });
 
   it('says that no amounts add up, and leaves their candidates open', () => {
