@@ -80,12 +80,18 @@ function amountsOf(order: CanonicalOrder): number[] {
 
 /** Returns whether all amounts end in 00: a hundredfold does, but so does a menu with prices in whole euros. */
 const isWhole = (order: CanonicalOrder): boolean => amountsOf(order).every((amount) => amount % 100 === 0);
-const highestPrice = ({ items }: CanonicalOrder): number => Math.max(...items.map(({ unitPrice = 0 }) => unitPrice));
+const highestPrice = (order: CanonicalOrder): number =>
+  Math.max(...linesOf(order).map(({ unitPrice = 0 }) => unitPrice));
 
 function doubtUnit(order: CanonicalOrder): Remark[] {
   const { currency } = order.money;
   const highest = highestPrice(order);
-  if (!isWhole(order) || levelOf(highest, amountsOf(order), currency) !== 'high') return [];
+  const level = levelOf(highest, amountsOf(order), currency);
+  if (level === 'low') {
+    const low = `has no item above ${inWords(highest, currency)}. Is it a hundred times too low? toMinorUnits reads 12 as 12.00`;
+    return [{ path: 'money', says: low }];
+  }
+  if (!isWhole(order) || level !== 'high') return [];
   const says = `has only amounts that end in 00, and an item is ${inWords(highest, currency)}. Is it a hundred times too high? minorUnits reads minor units, and fromHundredths reads hundredths of any currency`;
   return [{ path: 'money', says }];
 }

@@ -105,6 +105,20 @@ const UUID = '0b51c0f4-1c8e-4b1f-9b1e-3f4a5c6d7e8f';
 /** Currencies whose level is known: see `PER_EURO`. */
 const isKnown = ({ money }: OrderInput): boolean => money.currency !== 'TRY';
 
+/** Dishes whose prices are written without decimals. */
+const WHOLE: [currency: string, price: number][] = [
+  ['EUR', 12],
+  ['USD', 9],
+  ['CHF', 18],
+  ['CZK', 229],
+  ['SEK', 149],
+  ['INR', 450],
+  ['HUF', 2490],
+  ['JPY', 20],
+  ['KRW', 210],
+  ['KWD', 35],
+];
+
 /** Each kind makes an implausible order of a good one, or undefined if it cannot. The text is what is said of it. */
 const KINDS: [kind: string, makes: (order: OrderInput, nth: number) => OrderInput | undefined, says: RegExp][] = [
   ['a wrong subtotal', (order) => withMoney(order, { subtotal: order.money.subtotal + 1 }), /^money\.subtotal is/],
@@ -156,6 +170,15 @@ const KINDS: [kind: string, makes: (order: OrderInput, nth: number) => OrderInpu
     'amounts that are a hundred times too high',
     (order) => (isKnown(order) ? (times(order, 100) as OrderInput) : undefined),
     /^money has only amounts that end in 00/,
+  ],
+  [
+    'whole prices that are a hundred times too low',
+    ({ items: [first], discounts: _discounts, fees: _fees, taxes: _taxes, ...order }, nth) => {
+      const [currency, price] = nthOf(WHOLE, nth);
+      const items = [{ ...first!, quantity: 1, unitPrice: price, modifiers: [] }];
+      return { ...order, items, money: { subtotal: price, tax: 0, tip: 0, fee: 0, total: price, currency } };
+    },
+    /^money has no item above .* a hundred times too low/,
   ],
   [
     'yen in hundredths',

@@ -27,13 +27,16 @@ const PER_EURO = new Map(
  * much, but then some amount is lower.
  */
 const HIGH = { price: 300, anyAmount: 10 };
+/** Euros. A dish of 12 costs 0.12 if it is a hundred times too low. An order hardly ever has only cheaper items. */
+const LOW = 0.2;
 
 /**
- * Returns whether an order would be a hundred times too expensive.
- * @param highest the highest price of an item, in minor units
+ * Returns whether an order would be a hundred times too expensive, or too cheap.
+ * @param highest the highest price of an item or a modifier, in minor units
  * @param amounts all amounts but 0, in minor units
  */
-export function levelOf(highest: number, amounts: readonly number[], currency: string): 'high' | undefined {
-  const euro = (PER_EURO.get(currency) ?? Infinity) * 10 ** minorDigits(currency);
+export function levelOf(highest: number, amounts: readonly number[], currency: string): 'high' | 'low' | undefined {
+  const euro = (PER_EURO.get(currency) ?? Number.NaN) * 10 ** minorDigits(currency);
+  if (highest > 0 && highest < LOW * euro) return 'low';
   return highest >= HIGH.price * euro && Math.min(...amounts) >= HIGH.anyAmount * euro ? 'high' : undefined;
 }
