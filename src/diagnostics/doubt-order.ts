@@ -21,14 +21,17 @@ const AHEAD_MS = 10 * MINUTE_MS;
 const BEFORE_MS = 2 * HOUR_MS;
 const OLD_YEARS = 2;
 
-/** Names for programs: a UUID, a key in hexadecimal, an address, `prod_01H8…`, `BRG-00123`, a number, `undefined`. */
+/**
+ * Names for programs: a UUID, a key in hexadecimal, an address, `prod_01H8…`, `BRG-00123`, a number, `undefined`. Dishes are
+ * called 1664, COKE-330 and BURGER-2024, and members anna_schmidt92.
+ */
 const ID_LIKE = [
   /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i,
   /^(?=.*\d)[\da-f]{20,}$/i,
   /^\w+:\/\//,
-  /^[a-z]+_(?=\w*\d)\w{8,}$/i,
-  /^(?=.*\d{3})[A-Z\d]+([-_][A-Z\d]+)+$/,
-  /^\d{4,}$/,
+  /^[a-z]+_(?=\w*(\d[a-z]|\d{6}))\w{8,}$/i,
+  /^(?=.*(\d{5}|[-_]0\d))[A-Z\d]+([-_][A-Z\d]+)+$/,
+  /^\d{5,}$/,
   /^(undefined|null|NaN|\[object \w+\])$/,
 ];
 
@@ -122,8 +125,8 @@ function doubtNames(order: CanonicalOrder): Remark[] {
   const isLikeId = (name: string): boolean => ID_LIKE.some((pattern) => pattern.test(name.trim()));
   const odd = linesOf(order).flatMap((line) => {
     const id = 'serviceItemId' in line ? line.serviceItemId : line.serviceModifierId;
-    // A menu may have words as ids, such as Cola.
-    return isLikeId(line.name) || (line.name === id && /[\d_:/-]/.test(id)) ? [line.name] : [];
+    // A menu may have its names as ids, such as Cola and B12.
+    return isLikeId(line.name) || (line.name === id && /\w[_:/-]\w*\d|^\d{4,}$/.test(id)) ? [line.name] : [];
   });
   return [
     ...(odd.length === 0 ? [] : [{ path: 'items', says: `have a name like an id: ${odd[0]} (${odd.length} lines)` }]),
