@@ -38,14 +38,15 @@ const ID_LIKE = [
 /** Lists what is implausible in an order that can be placed. Prices may be missing, but mostly the mapper forgot them. */
 export function doubtsOf(order: CanonicalOrder, now: Date): Remark[] {
   const unpriced = order.items.filter(({ unitPrice }) => unitPrice === undefined).length;
+  const sums = checkSums(order);
   return [
     ...(unpriced === 0 ? [] : [{ path: 'items', says: `have no unitPrice: ${unpriced} of ${order.items.length}` }]),
-    ...checkSums(order),
+    ...sums,
     ...doubtUnit(order),
     ...doubtTimes(order, now),
     ...doubtContact(order),
     ...doubtNames(order),
-    ...doubtIds(order),
+    ...doubtIds(order, sums.length + unpriced === 0 && order.money.subtotal > 0),
   ];
 }
 
@@ -134,15 +135,19 @@ function doubtNames(order: CanonicalOrder): Remark[] {
   ];
 }
 
-/** Two lines of one item are usual, if their modifiers or notes differ. A weight in a name differs too. */
-function doubtIds({ items }: CanonicalOrder): Remark[] {
+/**
+ * Two lines of one item are usual, if their modifiers or notes differ, and equal ones if their price is in the sums. A weight
+ * in a name differs too.
+ */
+function doubtIds({ items }: CanonicalOrder, isSure: boolean): Remark[] {
   const wordsOf = (name: string): string => name.replaceAll(/[\d.,]/g, '').trim();
   const lines = items.map(({ quantity: _any, ...line }, nth) => ({ line, nth, words: wordsOf(line.name) }));
   return [...Map.groupBy(lines, ({ line }) => line.serviceItemId).values()].flatMap(([first, ...more]) =>
     more.flatMap(({ line, nth, words }, before) => {
       const renamed = `has the serviceItemId of items.${first?.nth}, but another name. Is it the id of a product with variants?`;
       if (words !== first?.words) return [{ path: `items.${nth}`, says: renamed }];
-      const same = [first, ...more.slice(0, before)].find((earlier) => isDeepStrictEqual(earlier.line, line));
+      const same =
+        !isSure && [first, ...more.slice(0, before)].find((earlier) => isDeepStrictEqual(earlier.line, line));
       return same ? [{ path: `items.${nth}`, says: `equals items.${same.nth}. Was a line read twice?` }] : [];
     }),
   );

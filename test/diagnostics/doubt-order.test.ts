@@ -344,6 +344,19 @@ it.each(
   if (!/[-_]|^\d{4}$/.test(name)) expect(isDoubted(own)).toEqual([]);
 });
 
+it('two equal lines are not doubted if the sums contain both', () => {
+  const order = good.find(({ items: [first], money }) => first!.unitPrice! > 0 && !money.discount && !money.tax)!;
+  const first = { ...order.items[0]!, modifiers: [] };
+  const cost = first.unitPrice! * first.quantity * 2;
+  const { discounts: _discounts, fees: _fees, taxes: _taxes, ...rest } = order;
+  const money = { subtotal: cost, tax: 0, tip: 0, fee: 0, total: cost, currency: order.money.currency };
+  expect(saidOf({ ...rest, items: [first, first], money })).toEqual([]);
+  const once = { ...money, subtotal: cost / 2, total: cost / 2 };
+  expect(saidOf({ ...rest, items: [first, first], money: once })).toContainEqual(
+    expect.stringMatching(/^items\.1 equals/),
+  );
+});
+
 it('a sample order is not doubted', () => {
   for (const type of ['pickup', 'delivery'] as const) expect(doubtsOf(sampleOrder({ type }), new Date())).toEqual([]);
 });
