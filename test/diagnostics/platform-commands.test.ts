@@ -570,6 +570,7 @@ describe('platform init --order', () => {
     const rootValue = {
       order: ({ id }: { id: string }, { token }: { token: string }) => {
         if (token === 'Bearer wrong') throw coded('FORBIDDEN');
+        if (id === 'c-9') throw coded('NOT_FOUND');
         const emailAddress = () => {
           if (token !== 'Bearer some') return PAID.customer.emailAddress;
           throw coded('FORBIDDEN');
@@ -620,6 +621,7 @@ describe('platform init --order', () => {
 
   it.each([
     ['the platform has no such order', 'none', 'all', 'c-8', 3, /has no order with this id/],
+    ['the platform says so by an error', 'none', 'all', 'c-9', 3, /has no order with this id/],
     ['the token is wrong', 'no-token', 'wrong', 'c-7', 1, /The order cannot be fetched\. \S+ answers 200, FORBIDDEN\./],
   ])('writes nothing if %s, and says so', async (_what, name, token, orderId, code, says) => {
     const { file, ended } = init(name, token, '--order', orderId);
