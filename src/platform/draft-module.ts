@@ -1,6 +1,12 @@
 /** `expediter platform init`: drafts an order module from a platform's schema. */
 import { readFile } from 'node:fs/promises';
-import { buildClientSchema, buildSchema, type GraphQLSchema, type IntrospectionQuery } from 'graphql';
+import {
+  buildClientSchema,
+  buildSchema,
+  type GraphQLError,
+  type GraphQLSchema,
+  type IntrospectionQuery,
+} from 'graphql';
 import { chooseFields, handoverOf, settleTax, type Chosen } from './choose-fields.ts';
 import { decideByValues, type Decided } from './decide-by-values.ts';
 import { findOrderFields, wordsOf, type Found, type OrderField } from './order-in-schema.ts';
@@ -29,9 +35,14 @@ const SKELETON = `
 export async function readSchema(file: string | undefined): Promise<GraphQLSchema> {
   if (file === undefined) return buildSchema(SKELETON);
   const text = await readFile(file, 'utf8');
-  if (!/^\s*\{/.test(text)) return buildSchema(text, { assumeValid: true });
-  const json = JSON.parse(text) as { data?: IntrospectionQuery } & IntrospectionQuery;
-  return buildClientSchema(json.data ?? json, { assumeValid: true });
+  try {
+    if (!/^\s*\{/.test(text)) return buildSchema(text, { assumeValid: true });
+    const json = JSON.parse(text.trim()) as { data?: IntrospectionQuery } & IntrospectionQuery;
+    return buildClientSchema(json.data ?? json, { assumeValid: true });
+  } catch (error) {
+    const { message, locations } = error as Partial<GraphQLError>;
+    throw new Error(`${[file, ...(locations ?? []).map(({ line }) => line)].join(':')} is no schema: ${message}`);
+  }
 }
 
 /** An order that was fetched by `sampleQuery`. `refused` are paths from it that the token may not read. */
@@ -45,8 +56,9 @@ export function orderFieldsOf(schema: GraphQLSchema): [OrderField, ...OrderField
   const [first, ...others] = findOrderFields(schema);
   if (first !== undefined) return [first, ...others];
   throw new Error(
-    'No field of the query type takes an id and returns an order with items. If the platform has another API, for ' +
-      "the shop's own systems, use the schema of that one. If it has none, write the module by --without-schema.",
+    'No field of the query type takes an id and returns an order with items. Names are read as English words. If the ' +
+      "platform has another API, for the shop's own systems, use the schema of that one. If it has none, write the " +
+      'module by --without-schema.',
   );
 }
 

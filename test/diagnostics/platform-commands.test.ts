@@ -421,6 +421,18 @@ describe('platform init', () => {
     expect(skipped).toContain('skipped by the mapper: dine_in');
   });
 
+  it.each([
+    ['type Query {\n  order(id: ID!: Order\n}', /schema\.graphql:2 is no schema: Syntax Error/],
+    ['{"data": ', /schema\.graphql is no schema: Unexpected end of JSON/],
+    ['type Query { bestellung(id: ID!): Bestellung } type Bestellung { id: ID! }', /Names are read as English words/],
+  ])('says why it cannot use the schema %j', async (text, says) => {
+    const file = join(folder, 'schema.graphql');
+    await writeFile(file, text);
+    expect(await runRefused(1, env, ['platform', 'init', '--out', join(folder, 'none.ts'), '--schema', file])).toMatch(
+      says,
+    );
+  });
+
   it('refuses to overwrite a file', async () => {
     const there = join(folder, 'map-order.ts');
     const error = await runRefused(1, env, ['platform', 'init', '--without-schema', '--out', there]);
