@@ -93,7 +93,12 @@ function decideSums(chosen: Chosen, data: unknown): Decided {
       all.flatMap(({ way, cost }) => some.map((one, nth) => ({ way: { ...way, [name]: one }, cost: cost + nth }))),
     [{ way: {}, cost: 0 }],
   );
-  const best = ways.toSorted((a, b) => a.cost - b.cost).find(({ way }) => fits(way))?.way;
+  const fitting = ways.toSorted((a, b) => a.cost - b.cost).flatMap(({ way }) => (fits(way) ? [way] : []));
+  const [first] = fitting;
+  const isSame = (way: Way): boolean => SUMS.every((name) => name === 'total' || way[name] === first?.[name]);
+  // No tax is added twice: if two totals differ by it, the higher one is with it.
+  const totals = fitting.filter(isSame).map((way) => way['total']?.value ?? 0);
+  const best = fitting.find((way) => isSame(way) && way['total']?.value === Math.max(...totals));
   const fit = best && fits(best);
   if (!best || !fit) return { addsUp: false };
   for (const [name, some] of options) {

@@ -293,6 +293,24 @@ describe('platform init --order', () => {
     expect(linesOf(text, 'placedAt')).toEqual(['placedAt: order.processedAt, // TODO: or createdAt?']);
   });
 
+  it('takes the higher one of two totals that differ by the tax', () => {
+    const schema = buildSchema(`
+      type Query { order(id: ID!): Order }
+      type Order { id: ID! items: [Item!]! totalPrice: Int! taxedPrice: Taxed }
+      type Taxed { totalGross: Int! totalTax: Int! } type Item { id: ID! name: String! quantity: Int! price: Int! }`);
+    const items = [{ id: '1', name: 'Soup', quantity: 2, price: 1299 }];
+    const { text } = draftBy(schema, {
+      id: '7',
+      items,
+      totalPrice: 2598,
+      taxedPrice: { totalGross: 2829, totalTax: 231 },
+    });
+    expect(linesOf(text, 'total', 'pricesIncludeTax')).toEqual([
+      "total: amount(order.taxedPrice?.totalGross, 'total'), // TODO: or totalPrice?",
+      'pricesIncludeTax: false,',
+    ]);
+  });
+
   it('prefers a candidate with a value, and keeps the other as a TODO', () => {
     const { text } = draftBy(cafe, paid);
     expect(linesOf(text, 'phone', 'country', 'placedAt')).toEqual([
