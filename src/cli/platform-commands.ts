@@ -27,6 +27,7 @@ const ADDS_UP = 'The amounts of this order add up to its total as drafted, so th
 const ADDS_NOT_UP =
   'No amounts of this order add up to its total: compare the lines of money with what the member paid. A fee or a ' +
   'discount may be in a list that the query lacks.';
+const ALL_FREE = 'The items of this order are free, so its amounts decide nothing. Better take another order.';
 const REFUSALS = 'These integrations would refuse this order at every location, with any settings:';
 /** The codes that have a meaning, see `ErrorCode`. */
 const KNOWN = new Set<string | null>(
@@ -194,6 +195,7 @@ ${examples('expediter platform init --order order-4711', 'expediter platform ini
           table(open),
           addsUp === true && ADDS_UP,
           addsUp === false && ADDS_NOT_UP,
+          sample !== undefined && addsUp === undefined && ALL_FREE,
           refused.length > 0 &&
             `The platform refuses these fields of the order, so they are left out: ${refused.join(', ')}`,
           others.length > 0 && `If orders are in another field, change the query: ${others.join(', ')}`,

@@ -7,7 +7,7 @@ import type { Choice, Chosen } from './choose-fields.ts';
 import type { Found, Step } from './order-in-schema.ts';
 
 export type Decided = {
-  /** Whether amounts were found that add up to the total. */
+  /** Whether amounts were found that add up to the total. Undefined if the items are free. */
   addsUp?: boolean;
   /** Whether the subtotal is after the discounts, if there are any. */
   isReduced?: boolean;
@@ -101,6 +101,8 @@ function decideSums(chosen: Chosen, data: unknown): Decided {
   const best = fitting.find((way) => isSame(way) && way['total']?.value === Math.max(...totals));
   const fit = best && fits(best);
   if (!best || !fit) return { addsUp: false };
+  // Items without a price add up by chance.
+  if (best['unitPrice']?.value === 0) return {};
   for (const [name, some] of options) {
     const choice = (name === 'discount' && chosen.fields.get('discount.amount')) || chosen.fields.get(name);
     const found = best[name]?.found;

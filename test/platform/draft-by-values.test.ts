@@ -293,6 +293,24 @@ describe('platform init --order', () => {
     expect(linesOf(text, 'placedAt')).toEqual(['placedAt: order.processedAt, // TODO: or createdAt?']);
   });
 
+  it.each([
+    ['free items', [{ ...paid.lines[0], unitPrice: 0, unitPriceWithTax: 0, customFields: { modifiers: [] } }]],
+    ['no items', []],
+  ])('decides nothing by the amounts of an order with %s', (_, lines) => {
+    const none = {
+      subTotal: 0,
+      subTotalWithTax: 0,
+      shipping: 0,
+      shippingWithTax: 0,
+      totalWithTax: 0,
+      total: 0,
+      totalTax: 0,
+    };
+    const { text, addsUp } = draftBy(cafe, { ...paid, ...none, lines, discounts: [] });
+    expect(addsUp).toBe(undefined);
+    expect(linesOf(text, 'total')).toEqual(["total: amount(order.totalWithTax, 'total'),"]);
+  });
+
   it('takes the higher one of two totals that differ by the tax', () => {
     const schema = buildSchema(`
       type Query { order(id: ID!): Order }
