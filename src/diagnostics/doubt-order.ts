@@ -21,10 +21,7 @@ const AHEAD_MS = 10 * MINUTE_MS;
 const BEFORE_MS = 2 * HOUR_MS;
 const OLD_YEARS = 2;
 
-/**
- * Names for programs: a UUID, a key in hexadecimal, an address, `prod_01H8…`, `BRG-00123`, a number, `undefined`. Dishes are
- * called 1664, COKE-330 and BURGER-2024, and members anna_schmidt92.
- */
+/** Names for programs: a UUID, a key in hexadecimal, an address, `prod_01H8…`, `BRG-00123`, a number, `undefined`. */
 const ID_LIKE = [
   /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i,
   /^(?=.*\d)[\da-f]{20,}$/i,
@@ -91,10 +88,8 @@ function doubtUnit(order: CanonicalOrder): Remark[] {
   const { currency } = order.money;
   const highest = highestPrice(order);
   const level = levelOf(highest, amountsOf(order), currency);
-  if (level === 'low') {
-    const low = `has no item above ${inWords(highest, currency)}. Is it a hundred times too low? toMinorUnits reads 12 as 12.00`;
-    return [{ path: 'money', says: low }];
-  }
+  const low = `has no item above ${inWords(highest, currency)}. Is it a hundred times too low? toMinorUnits reads 12 as 12.00`;
+  if (level === 'low') return [{ path: 'money', says: low }];
   if (!isWhole(order) || level !== 'high') return [];
   const says = `has only amounts that end in 00, and an item is ${inWords(highest, currency)}. Is it a hundred times too high? minorUnits reads minor units, and fromHundredths reads hundredths of any currency`;
   return [{ path: 'money', says }];
@@ -135,10 +130,7 @@ function doubtNames(order: CanonicalOrder): Remark[] {
   ];
 }
 
-/**
- * Two lines of one item are usual, if their modifiers or notes differ, and equal ones if their price is in the sums. A weight
- * in a name differs too.
- */
+/** Two lines of one item are usual, if they differ or if the sums contain both. A weight in a name differs too. */
 function doubtIds({ items }: CanonicalOrder, isSure: boolean): Remark[] {
   const wordsOf = (name: string): string => name.replaceAll(/[\d.,]/g, '').trim();
   const lines = items.map(({ quantity: _any, ...line }, nth) => ({ line, nth, words: wordsOf(line.name) }));

@@ -111,10 +111,8 @@ function choose(kinds: string, places: string, names: readonly string[], all: re
   const close = others.filter(
     ({ found, score }) =>
       first.score - score <= CLOSE &&
-      // Below a price without a word about tax may be the one with the tax.
-      (!isAmount ||
-        found.above.length === first.found.above.length ||
-        (found.tax === 'gross' && first.found.tax === undefined)) &&
+      // An object below a price that does not say its tax may have the one with it.
+      (!isAmount || found.above.length === first.found.above.length || (found.tax === 'gross' && !first.found.tax)) &&
       (isForeign(first.found) || !isForeign(found)),
   );
   return { best: first.found, close: close.slice(0, 2).map(({ found }) => found) };

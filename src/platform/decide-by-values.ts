@@ -94,11 +94,9 @@ function decideSums(chosen: Chosen, data: unknown): Decided {
     [{ way: {}, cost: 0 }],
   );
   const fitting = ways.toSorted((a, b) => a.cost - b.cost).flatMap(({ way }) => (fits(way) ? [way] : []));
-  const [first] = fitting;
-  const isSame = (way: Way): boolean => SUMS.every((name) => name === 'total' || way[name] === first?.[name]);
   // No tax is added twice: if two totals differ by it, the higher one is with it.
-  const totals = fitting.filter(isSame).map((way) => way['total']?.value ?? 0);
-  const best = fitting.find((way) => isSame(way) && way['total']?.value === Math.max(...totals));
+  const same = fitting.filter((way) => SUMS.every((name) => name === 'total' || way[name] === fitting[0]?.[name]));
+  const [best] = same.toSorted((a, b) => Number(b['total']?.value) - Number(a['total']?.value));
   const fit = best && fits(best);
   if (!best || !fit) return { addsUp: false };
   // Items without a price add up by chance.
@@ -117,15 +115,8 @@ function decideSums(chosen: Chosen, data: unknown): Decided {
   };
 }
 
-/**
- * A point shows decimals. Whole numbers show minor units only if the order would else be far too expensive: 12 may be 12.00
- * or 0.12. Round numbers, and currencies without two decimals, may be in other parts.
- */
-function unitOf(
-  values: readonly unknown[],
-  prices: readonly unknown[],
-  currency: unknown,
-): 'minor' | 'decimal' | undefined {
+/** A point shows decimals. Whole numbers are minor units only if the order would else be too dear: 12 may be 12.00. */
+function unitOf(values: readonly unknown[], prices: readonly unknown[], currency: unknown): Found['unit'] {
   const amounts = values.map((each) => Math.abs(Number(each)));
   if (values.some((each) => String(each).includes('.')) || !amounts.every(Number.isInteger)) return 'decimal';
   const isRound = amounts.every((each) => each % 100 === 0);

@@ -1,12 +1,6 @@
 /** `expediter platform init`: drafts an order module from a platform's schema. */
 import { readFile } from 'node:fs/promises';
-import {
-  buildClientSchema,
-  buildSchema,
-  type GraphQLError,
-  type GraphQLSchema,
-  type IntrospectionQuery,
-} from 'graphql';
+import { buildClientSchema, buildSchema, type GraphQLSchema, type IntrospectionQuery } from 'graphql';
 import { chooseFields, handoverOf, settleTax, type Chosen } from './choose-fields.ts';
 import { decideByValues, type Decided } from './decide-by-values.ts';
 import { findOrderFields, wordsOf, type Found, type OrderField } from './order-in-schema.ts';
@@ -40,7 +34,7 @@ export async function readSchema(file: string | undefined): Promise<GraphQLSchem
     const json = JSON.parse(text.trim()) as { data?: IntrospectionQuery } & IntrospectionQuery;
     return buildClientSchema(json.data ?? json, { assumeValid: true });
   } catch (error) {
-    const { message, locations } = error as Partial<GraphQLError>;
+    const { message, locations } = error as Error & { locations?: { line: number }[] };
     throw new Error(`${[file, ...(locations ?? []).map(({ line }) => line)].join(':')} is no schema: ${message}`);
   }
 }

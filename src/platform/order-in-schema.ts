@@ -162,8 +162,7 @@ export function explore(schema: GraphQLSchema, start: GraphQLNamedType, to: read
         if (list) {
           const entries = isCompositeType(list.entry) ? 'list' : 'texts';
           found.push({ ...own, steps: [...path, ...list.to], type: list.entry, kind: entries, words: name });
-        }
-        if (!list && !isCompositeType(type)) {
+        } else if (!isCompositeType(type)) {
           const kind = kindOf(name, type);
           const unit = unitOf(kind, name, type.name, `${field.description ?? ''} ${type.description ?? ''}`);
           const tax = GROSS.test(words) ? 'gross' : NET.test(words) ? 'net' : undefined;
@@ -174,7 +173,7 @@ export function explore(schema: GraphQLSchema, start: GraphQLNamedType, to: read
             .replace(isAmount ? NET : '', '');
           const values = isEnumType(type) ? type.getValues().map((value) => value.name) : [];
           found.push({ ...own, steps: path, type, kind, words: short.trim() || words, tax, unit, values });
-        } else if (!list) {
+        } else {
           const passed = ids + Number(fieldOf(type, /^id$/) !== undefined);
           if (seen.includes(type) || passed > 1 || above.length > 2 || path.length - to.length > 6) continue;
           const isOne = isMoney(type) || /^(currency|country)$/.test(name);
