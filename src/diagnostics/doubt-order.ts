@@ -122,7 +122,7 @@ function doubtNames(order: CanonicalOrder): Remark[] {
   const odd = linesOf(order).flatMap((line) => {
     const id = 'serviceItemId' in line ? line.serviceItemId : line.serviceModifierId;
     // A menu may have its names as ids, such as Cola and B12.
-    return isLikeId(line.name) || (line.name === id && /\w[_:/-]\w*\d|^\d{4,}$/.test(id)) ? [line.name] : [];
+    return isLikeId(line.name) || (line.name === id && /[:/-]\w*\d|_\d|^\d{4,}$/.test(id)) ? [line.name] : [];
   });
   return [
     ...(odd.length === 0 ? [] : [{ path: 'items', says: `have a name like an id: ${odd[0]} (${odd.length} lines)` }]),

@@ -41,22 +41,22 @@ member.email: order text person: ((user|customer|contact) )?e ?mail( address)?|m
 member.phone: order text person+address: ((customer|contact|mobile) )?(phone|telephone|mobile|cell ?phone)( number)?|tel
 requestedAt: order time handover: (requested|wanted|desired|scheduled|preferred|promised)( (delivery|pick ?up))?WHEN, (pick ?up|delivery|collection|ready|slot|serving)( slot)?WHEN, dueWHEN
 notes: order text handover: NOTES, \w+ (notes?|remarks?|instructions)
-placedAt: order time own: (placed|ordered|submitted|purchased)WHEN, (processed|confirmed|paid|completed)WHEN, createdWHEN, date|time(stamp)?
+placedAt: order time own: (placed|ordered|submitted|purchased)WHEN, (processed|confirmed|paid|completed)WHEN, createdWHEN, date|(date ?)?time(stamp)?
 cancelledAt: order time own: cancell?edWHEN
 cancelled: order enum,text own: status|state, \w+ (status|state)
 pricesIncludeTax: order flag money: (prices? |is )?(tax(es)?|vat) included|(prices? )?includ\w* (tax(es)?|vat)
 currency: order text,enum money+place: currency( (code|iso( \w+)?))?, iso( code| 4217)?, .* currency( code)?
-total: order amount money: (grand )?total( price| cost| paid)?, payable|to pay|grand|amount( paid)?|sum|price, (current|original|final) total( price)?|total (charged|paid)
+total: order amount money: (grand )?total( price| cost| paid)?, payable|to pay|grand|gross( cents)?|amount( paid)?|sum|price, (current|original|final) total( price)?|total (charged|paid)
 subtotal: order amount money: ((items?|lines?) )?subtotal( price)?( before discounts?)?|(items?|goods|products?|lines?) (total|price)|goods, (current |undiscounted )subtotal( price)?
 tax: order amount money: (total )?(tax|taxes|vat|gst|sales tax)( total)?, current total tax|(included|additional) tax( total)?
 tip: order amount money: (total )?(tips?|gratuity)( received| total)?
 fee: order amount money: (total )?(delivery|shipping|courier|service)( fee| costs?| price| charge| total)?|(ship|shipment) total|fees?, total fees?, (bag|booking|handling|platform|(small|minimum) order) fee|(current |total )?(discounted )?shipping( price)?
-discount: order amount money: (total )?(discounts?|rebates?|reductions?)( total)?|promo(tion)? total, (cart |current )?(total )?discounts?
+discount: order amount money: (total )?(discounts?|rebates?|reductions?)( total)?|promo(tion)? total, ((cart|current|promo(tion)?|coupon|voucher) )?(total )?discounts?
 street: address text,texts own: street( ?name)?|road
 houseNumber: address text,number own: (house|street|building) ?(number|no)
 line1: address text,texts own: ((street|address|delivery) )?(line|address) 1|street address|(street|address) line, address|formatted|full address
-line2: address text own: ((street|address) )?(line|address) 2|apartment|unit|addition|suite|floor
-postalCode: address text,number own: zip( ?code)?|postal( ?code)?|post ?code|plz
+line2: address text own: ((street|address) )?(line|address) 2|apartment|unit|addition|suite|floor|flat( no| number)?
+postalCode: address text,number own: zip( ?code)?|postal( ?code)?|post ?code|pin ?code|plz
 city: address text own: city|town|locality
 region: address text own: region|state|province|county, country area|province code|zone code
 country: address text,enum own: (country|territory) (code|iso( \w+)?), country( country)?
@@ -66,14 +66,14 @@ quantity: item number,text own: (ordered )?(quantity|qty|count|pieces|times)( or
 unitPrice: item amount product+money: ((original|undiscounted|base|regular) )?unit price|price (each|per unit), ((original|undiscounted|base|product|item|final) )?price|unit cost, amount|(list|retail|sales) price|cost
 item.notes: item text own: NOTES
 ageRestricted: item flag,number product: ((minimum|min|legal|required) )?age|age restricted|(is )?(alcohol(ic)?|adults?( only)?)
-serviceModifierId: extra text,number product: sku|plu, id, code / ((product|modifier|option|extra) )?(sku|plu), (product|modifier|option|extra) (id|code), code, u?id|uuid
+serviceModifierId: extra text,number product: sku|plu, id, code / ((product|modifier|option|extra) )?(sku|plu), (product|modifier|option|extra|add ?on|topping) (id|code), code, u?id|uuid
 extra.name: extra text product: ((modifier|option|extra) )?(name|title|label), \w+ (name|title)
 extra.quantity: extra number,text own: quantity|qty|count|pieces|times|how many
-extra.unitPrice: extra amount product: (unit )?price|surcharge, amount|cost|(extra|additional) (price|cost)
+extra.unitPrice: extra amount product: (unit )?price|surcharge, amount|cost|(extra|additional|add ?on|topping) (price|cost)
 discount.name: discount text own: name|title|label, description|code|reason
 discount.amount: discount amount own: total|amount|cents, (total )?discount( amount)?, price, value`;
 const WORDS = new Map([
-  ['WHEN', '( at| on| time| date| ts| for| by| from| timestamp)*'],
+  ['WHEN', '( at| on| time| date| ts| for| by| from| timestamp| epoch)*'],
   [
     'NOTES',
     '((customer|kitchen|order|special|guest|member|item|line) )?(notes?|remarks?|comments?|instructions|requests?)',

@@ -35,7 +35,8 @@ export async function readSchema(file: string | undefined): Promise<GraphQLSchem
     return buildClientSchema(json.data ?? json, { assumeValid: true });
   } catch (error) {
     const { message, locations } = error as Error & { locations?: { line: number }[] };
-    throw new Error(`${[file, ...(locations ?? []).map(({ line }) => line)].join(':')} is no schema: ${message}`);
+    const where = [file, ...(locations ?? []).map(({ line }) => line)].join(':');
+    throw new Error(`${where} is no schema: ${message}`, { cause: error });
   }
 }
 
@@ -85,9 +86,9 @@ const LINES = `
 -street      destination: null, // required for a delivery [address]
 ?street      destination: address && {
 ?street        line1: {street!},
-?line2        line2: {line2},
-?postalCode        postalCode: {postalCode},
-?city        city: {city},
+?street        line2: {line2}, // % if you have it
+?street        postalCode: {postalCode}, // % if you have it
+?street        city: {city}, // % if you have it
 ?region        region: {region},
 ?country        country: {country},
 ?street      },
@@ -176,7 +177,7 @@ type Write = ReturnType<typeof expressions>['write'];
 const DOUBTS: readonly [name: string, sure: RegExp, todo: string][] = [
   ['country', /code|iso/, 'a code such as DE?'],
   ['requestedAt', /request|want|desir|schedul|prefer|promis|slot/, 'does the member choose it?'],
-  ['notes', /^(?!.*(deliver|ship|gift|courier))/, 'is it for the kitchen?'],
+  ['notes', /^(?!.*(deliver|ship|gift|courier|fulfil|handover))/, 'is it for the kitchen?'],
   ['discount.amount', /^(?!value)/, 'is it a percentage?'],
 ];
 
@@ -202,7 +203,8 @@ function specials(
   if (line !== undefined) values.set('street', isJoined ? `joinStreet(${all('street', 'houseNumber')})` : line);
   for (const [name, sure, todo] of DOUBTS) {
     const best = of(name);
-    if (best && best.kind !== 'enum' && !sure.test(best.words)) todos.set(name, todo);
+    const said = [best?.words, ...(best?.above ?? []), ...(best?.steps ?? []).map(({ on }) => wordsOf(on))].join(' ');
+    if (best && best.kind !== 'enum' && !sure.test(said)) todos.set(name, todo);
   }
   const age = of('ageRestricted');
   if (age) values.set('ageRestricted', age.kind === 'flag' ? `${read(age)} ?? false` : `Number(${read(age)} ?? 0) > 0`);

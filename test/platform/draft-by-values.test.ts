@@ -208,6 +208,32 @@ it('platform init reads discounts in an object of amounts', () => {
   expect(text).toContain('discounts: (order.total?.discounts ?? []).map((discount) => ({');
 });
 
+it('platform init leaves no part of an address out without a TODO, and doubts a note of the delivery', () => {
+  const { text } = draftModule(
+    buildSchema(`
+      type Query { order(id: ID!): Order }
+      type Order {
+        id: ID! orderItems: [Item!]! deliveryAddress: Address! handover: Handover! orderDateTime: String!
+        grossCents: Int! promoDiscount: Float
+      }
+      type Item { id: ID! itemName: String! quantity: Int! itemPrice: Float! addons: [Addon!]! }
+      type Addon { id: ID! addonId: ID! addonName: String! addonPrice: Float! quantity: Int! }
+      type Address { street: String! flatNo: String pincode: String! district: String! } type Handover { note: String }`),
+  );
+  const names = ['line2', 'postalCode', 'city', 'serviceModifierId', 'discount', 'total', 'notes'];
+  expect(linesOf(text, ...names)).toEqual([
+    'line2: address.flatNo,',
+    'postalCode: address.pincode,',
+    'city: null, // TODO: if you have it',
+    "serviceModifierId: extra.addonId, // TODO: is this the id in the POS's menu?",
+    "discount: Math.abs(decimal(order.promoDiscount ?? 0, 'discount')),",
+    "total: minorUnits(order.grossCents, 'total'),",
+    'notes: order.handover.note, // TODO: is it for the kitchen?',
+  ]);
+  expect(text).toContain('unitPrice: decimal(extra.addonPrice, ');
+  expect(text).toContain('placedAt: order.orderDateTime,');
+});
+
 describe('platform init --order', () => {
   it('finds by the sums that amounts are whole minor units, and that the subtotal is after the discount', () => {
     const { text, addsUp } = draftBy(cafe, paid);
