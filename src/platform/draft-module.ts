@@ -194,6 +194,8 @@ function specials(
   const todos = new Map<string, string>();
   for (const [name, list] of Object.entries(lists))
     if (list) values.set(`${name}.list`, entriesAt(list.root, list.steps.slice(list.skip)));
+  if (lists.item?.steps.some(({ args }) => args !== ''))
+    todos.set('item.list', 'may an order have more than 100 lines?');
   if (of('member.first') && !/^((full|display) ?)?name$/.test(of('member.name')?.words ?? ''))
     values.set('member.name', `joinName(${all('member.first', 'member.last')})`);
   const to = of('line1') ?? of('street');

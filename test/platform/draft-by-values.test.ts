@@ -183,6 +183,10 @@ it('platform init reads names in one word, of keys, and of amounts in objects', 
       type Total { grandTotal: Money! subtotal: Money! }`),
   );
   expect([field, ...others]).toEqual(['orderByRowId', 'order']);
+  expect(text).toMatch(/orderLinesByOrderId\(first: 100\)/);
+  expect(linesOf(text, 'items')).toEqual([
+    expect.stringMatching(/\/\/ TODO: may an order have more than 100 lines\?$/),
+  ]);
   const names = ['serviceOrderId', 'name', 'line1', 'postalCode', 'quantity', 'unitPrice', 'discount', 'fee', 'total'];
   expect(text).toContain('name: joinName(order.customerInfo.firstname, order.customerInfo.lastname),');
   expect(linesOf(text, ...names)).toEqual([
