@@ -58,8 +58,8 @@ const CUSTOM = /^(custom|extra|additional) (fields?|data)$/;
 const FORMS =
   /^(gross|net|tax|vat|\w+ money|(incl|excl)\w*( tax| vat)?|(with|without|before|after) tax(es)?|currency( code)?)$/;
 const AMOUNT = /^(amount|value|cents?( amount)?|(in )?minor( units)?|decimal)$/;
-const GROSS = / ?\b(with tax(es)?|gross|incl(uding|usive)?( of)?( tax(es)?| vat)?|after tax(es)?)\b/;
-const NET = / ?\b(without tax(es)?|net|excl\w*( tax(es)?| vat)?|before tax(es)?)\b/;
+const GROSS = / ?\b((with|after) (tax(es)?|vat|gst)|gross|incl?(uding|usive)?( of)?( (tax(es)?|vat|gst))?)\b/;
+const NET = / ?\b((without|before|pre|exc?) (tax(es)?|vat|gst)|net|excl\w*( (tax(es)?|vat|gst))?)\b/;
 const PLAIN = /(?<=\w) ((shop |presentment )?money|amount|value|set|cents?|(in )?minor( units)?)\b|^order (?=\w)/g;
 const MEMBERS_MAX = 8;
 

@@ -238,6 +238,20 @@ it('platform init leaves no part of an address out without a TODO, and doubts a 
   expect(text).toContain('placedAt: order.orderDateTime,');
 });
 
+it('platform init takes an amount without tax for none with it, in all usual words', () => {
+  for (const form of ['IncVat', 'InclGst', 'IncludingTax', 'WithVat', 'AfterTax', 'Gross']) {
+    const { text } = draftModule(
+      buildSchema(`
+        type Query { order(id: ID!): Order } type Order { id: ID! items: [Item!]! total: Float! total${form}: Float! }
+        type Item { id: ID! name: String! quantity: Int! price: Float! price${form}: Float! }`),
+    );
+    expect(linesOf(text, 'total', 'unitPrice')).toEqual([
+      `total: decimal(order.total${form}, 'total'),`,
+      `unitPrice: decimal(item.price${form}, \`items.\${nth}.unitPrice\`),`,
+    ]);
+  }
+});
+
 describe('platform init --order', () => {
   it('finds by the sums that amounts are whole minor units, and that the subtotal is after the discount', () => {
     const { text, addsUp } = draftBy(cafe, paid);
