@@ -129,7 +129,9 @@ function chooseType(all: readonly Found[]): Choice | undefined {
   const rated = all.flatMap((found) => {
     const { kind, words, above, values } = found;
     const known = values.filter((value) => /delivery|pickup/.test(handoverOf(value) ?? '')).length;
-    const isState = /status|state|country|currency|pay/.test(words);
+    const isState = /status|state|stage|phase|progress|source|channel|country|currency|pay/.test(
+      `${words} ${wordsOf(found.type.name)}`,
+    );
     const isNamed =
       kind === 'text' && /^((fulfill?ment|delivery|service|order) )?(type|method|mode|handover)$/.test(words);
     const score = known > 0 && !isState ? 2 + Math.min(known, 2) : isNamed ? 1 : 0;

@@ -229,12 +229,15 @@ function specials(
   if (type) values.set('type', `mapEnum(${read(type)}, TYPES, 'type')`);
   const state = of('cancelled');
   if (state && !of('cancelledAt')) {
-    const cancelled = state.values.find((value) => /cancel/i.test(value));
+    const words = state.values.filter((value) => /cancel/i.test(value));
+    const [cancelled, ...more] = words.toSorted((a, b) => a.length - b.length);
     values.set(
       'cancelledAt',
       `${read(state)} === '${cancelled ?? 'Cancelled'}' ? ${write('@', 'placedAt', true)} : null`,
     );
-    todos.set('cancelledAt', cancelled ? 'the time of the cancel, if you have it' : 'is this the word for cancelled?');
+    const also = more.length > 0 ? `or ${more.join(' or ')}? ` : '';
+    const when = `${also}the time of the cancel, if you have it`;
+    todos.set('cancelledAt', cancelled ? when : 'is this the word for cancelled?');
   }
   for (const name of ['placedAt', 'requestedAt', 'cancelledAt']) {
     const time = of(name);

@@ -252,6 +252,23 @@ it('platform init takes an amount without tax for none with it, in all usual wor
   }
 });
 
+it('platform init takes no state and no channel for the way of handing over, and no wish for a cancel', () => {
+  const { text } = draftModule(
+    buildSchema(`
+      type Query { order(id: ID!): Order }
+      type Order {
+        id: ID! items: [Item!]! createdAt: String! stage: Steps! step: OrderStatus! from: Source! status: OrderStatus! total: Float!
+      }
+      type Item { id: ID! name: String! quantity: Int! price: Float! }
+      enum Steps { PLACED READY_FOR_PICKUP DELIVERED } enum Source { ONLINE_STORE POS }
+      enum OrderStatus { NEW CANCEL_REQUESTED CANCELLED NOT_CANCELLABLE PICKED_UP DELIVERED }`),
+  );
+  expect(linesOf(text, 'type')).toEqual([expect.stringMatching(/^type: undefined, \/\/ TODO/)]);
+  expect(text).toMatch(
+    /TODO: or NOT_CANCELLABLE or CANCEL_REQUESTED\? the time of the cancel, if you have it[^]*=== 'CANCELLED' \?/,
+  );
+});
+
 describe('platform init --order', () => {
   it('finds by the sums that amounts are whole minor units, and that the subtotal is after the discount', () => {
     const { text, addsUp } = draftBy(cafe, paid);
