@@ -177,7 +177,7 @@ type Write = ReturnType<typeof expressions>['write'];
 const DOUBTS: readonly [name: string, sure: RegExp, todo: string][] = [
   ['country', /code|iso/, 'a code such as DE?'],
   ['requestedAt', /request|want|desir|schedul|prefer|promis|slot/, 'does the member choose it?'],
-  ['notes', /^(?!.*(deliver|ship|gift|courier|fulfil|handover))/, 'is it for the kitchen?'],
+  ['notes', /^((kitchen|customer|special) )?(note|remark|comment|instruction|request)s?$/, 'is it for the kitchen?'],
   ['discount.amount', /^(?!value)/, 'is it a percentage?'],
 ];
 
@@ -205,7 +205,7 @@ function specials(
   if (line !== undefined) values.set('street', isJoined ? `joinStreet(${all('street', 'houseNumber')})` : line);
   for (const [name, sure, todo] of DOUBTS) {
     const best = of(name);
-    const said = [best?.words, ...(best?.above ?? []), ...(best?.steps ?? []).map(({ on }) => wordsOf(on))].join(' ');
+    const said = [best?.words, ...(best?.above ?? [])].join(' ');
     if (best && best.kind !== 'enum' && !sure.test(said)) todos.set(name, todo);
   }
   const age = of('ageRestricted');
@@ -235,8 +235,7 @@ function specials(
       'cancelledAt',
       `${read(state)} === '${cancelled ?? 'Cancelled'}' ? ${write('@', 'placedAt', true)} : null`,
     );
-    const also = more.length > 0 ? `or ${more.join(' or ')}? ` : '';
-    const when = `${also}the time of the cancel, if you have it`;
+    const when = [...more.map((value) => `or ${value}?`), 'the time of the cancel, if you have it'].join(' ');
     todos.set('cancelledAt', cancelled ? when : 'is this the word for cancelled?');
   }
   for (const name of ['placedAt', 'requestedAt', 'cancelledAt']) {

@@ -234,6 +234,16 @@ it('platform init leaves no part of an address out without a TODO, and doubts a 
     "total: minorUnits(order.grossCents, 'total'),",
     'notes: order.handover.note, // TODO: is it for the kitchen?',
   ]);
+  const ofNote = (name: string) =>
+    draftModule(
+      buildSchema(`
+    type Query { order(id: ID!): Order } type Order { id: ID! items: [Item!]! ${name}: String }
+    type Item { id: ID! name: String! quantity: Int! }`),
+    ).text;
+  for (const name of ['sellerNote', 'cancellationNote', 'shippingNote', 'giftRemark'])
+    expect(ofNote(name)).toContain(`notes: order.${name}, // TODO: is it for the kitchen?`);
+  for (const name of ['note', 'orderNotes', 'specialInstructions', 'customerComment'])
+    expect(ofNote(name)).toContain(`notes: order.${name},\n`);
   expect(text).toContain('unitPrice: decimal(extra.addonPrice, ');
   expect(text).toContain('placedAt: order.orderDateTime,');
 });
@@ -265,7 +275,7 @@ it('platform init takes no state and no channel for the way of handing over, and
   );
   expect(linesOf(text, 'type')).toEqual([expect.stringMatching(/^type: undefined, \/\/ TODO/)]);
   expect(text).toMatch(
-    /TODO: or NOT_CANCELLABLE or CANCEL_REQUESTED\? the time of the cancel, if you have it[^]*=== 'CANCELLED' \?/,
+    /TODO: or NOT_CANCELLABLE\? or CANCEL_REQUESTED\? the time of the cancel, if you have it[^]*=== 'CANCELLED' \?/,
   );
 });
 
