@@ -53,7 +53,7 @@ tip: order amount money: (total )?(tips?|gratuity)( received| total)?
 fee: order amount money: (total )?(delivery|shipping|courier|service)( fee| costs?| price| charge| total)?|(ship|shipment) total|fees?, total fees?, (bag|booking|handling|platform|(small|minimum) order) fee|(current |total )?(discounted )?shipping( price)?
 discount: order amount money: (total )?(discounts?|rebates?|reductions?)( total)?|promo(tion)? total, ((cart|current|promo(tion)?|coupon|voucher) )?(total )?discounts?
 street: address text,texts own: street( ?name)?|road
-houseNumber: address text,number own: (house|street|building) ?(number|no)
+houseNumber: address text,number own: (house|street|building) ?(number|no), number|no
 line1: address text,texts own: ((street|address|delivery) )?(line|address) 1|street address|(street|address) line, address|formatted|full address
 line2: address text own: ((street|address) )?(line|address) 2|apartment|unit|addition|suite|floor|flat( no| number)?
 postalCode: address text,number own: zip( ?code)?|postal( ?code)?|post ?code|pin ?code|plz
@@ -82,7 +82,7 @@ const WORDS = new Map([
 ]);
 const EXTRAS = /\b(modifier|extra|option|topping|add ?on|choice|side|customi[sz]ation|selection|picked)s?$/;
 const DISCOUNTS = /^(discount|rebate|voucher|promotion|reduction|coupon)s?$/;
-const FEES = /^((additional|extra) )?(fees|charges|surcharges)$/;
+const FEES = /^(?!.*(cancel|commission|refund)).*\b(fee|charge|surcharge)s?$/;
 const KEYED = /^(meta ?data|meta ?fields|custom (fields|attributes)|attributes|properties|extensions)$/;
 const NO_AMOUNT =
   /\b(reason|title|name|count|quantity|rate|percent\w*|code|id|type|status|number|currency|format\w*|display|text|label|note|digits|points|days|minutes)\b/;
@@ -129,8 +129,8 @@ function chooseType(all: readonly Found[]): Choice | undefined {
   const rated = all.flatMap((found) => {
     const { kind, words, above, values } = found;
     const known = values.filter((value) => /delivery|pickup/.test(handoverOf(value) ?? '')).length;
-    const isState = /status|state|stage|phase|progress|source|channel|country|currency|pay/.test(
-      `${words} ${wordsOf(found.type.name)}`,
+    const isState = /stat(us|e)|stage|phase|progress|source|channel|country|currency|pay/i.test(
+      words + found.type.name,
     );
     const isNamed =
       kind === 'text' && /^((fulfill?ment|delivery|service|order) )?(type|method|mode|handover)$/.test(words);
@@ -208,8 +208,9 @@ export function chooseFields(schema: GraphQLSchema, field: OrderField, refused: 
   const net = total?.best.tax === 'gross' && total.close.find(({ tax }) => tax === 'net');
   if (net) fields.set('totalNet', { best: net, close: [] });
   if (fields.has('discount')) for (const name of ['discount.amount', 'discount.name']) fields.delete(name);
-  const lists = (of: readonly Found[], pattern: RegExp): Found[] =>
-    of.filter((each) => isOwn(each) && /list|json|text/.test(each.kind) && pattern.test(each.words)).slice(0, 3);
+  const fee = fields.get('fee');
+  const lists = (of: readonly Found[], pattern: RegExp, kinds = /list|json|text/): Found[] =>
+    of.filter((each) => isOwn(each) && kinds.test(each.kind) && pattern.test(each.words)).slice(0, 3);
   return {
     fields,
     lists: { item, extra, discount: fields.has('discount.amount') ? discount : undefined },
@@ -217,9 +218,9 @@ export function chooseFields(schema: GraphQLSchema, field: OrderField, refused: 
       order: lists(order, KEYED),
       item: lists(items, KEYED),
       extra: [...lists(items, EXTRAS), ...lists(items, KEYED)],
-      fee: lists(order, FEES),
+      fee: lists(order, FEES, /list|number|text/).filter((each) => each !== fee?.best && !fee?.close.includes(each)),
       address: lists(order, /^((delivery|shipping) )?address$/),
-      discount: lists(order, /\b(discount|voucher|promotion|coupon)s?\b/),
+      discount: lists(order, /\b(discount|voucher|promotion|coupon)s?\b/, /list|json|text|number/),
       type: lists(order, /^(fulfill?ments?|shipping|deliver\w*)( (lines|orders))?$/),
       foreign: order.filter(isForeign),
     },

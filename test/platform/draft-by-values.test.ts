@@ -279,6 +279,20 @@ it('platform init takes no state and no channel for the way of handing over, and
   );
 });
 
+it('platform init names the fees and discounts that it does not read, and joins a street and its number', () => {
+  const { text } = draftModule(
+    buildSchema(`
+      type Query { order(id: ID!): Order }
+      type Order { id: ID! items: [Item!]! deliveryFee: Float platformFee: Float loyaltyDiscount: Float shippingAddress: Address! }
+      type Item { id: ID! name: String! quantity: Int! } type Address { street: String! number: String! city: String! }`),
+  );
+  expect(linesOf(text, 'fee', 'discount', 'line1')).toEqual([
+    "fee: decimal(order.deliveryFee ?? 0, 'fee'), // TODO: and platformFee?",
+    'discount: 0, // TODO: if there are discounts: loyaltyDiscount?',
+    'line1: joinStreet(address.street, address.number),',
+  ]);
+});
+
 describe('platform init --order', () => {
   it('finds by the sums that amounts are whole minor units, and that the subtotal is after the discount', () => {
     const { text, addsUp } = draftBy(cafe, paid);
