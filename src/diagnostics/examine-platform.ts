@@ -175,7 +175,8 @@ export async function fetchSample(
       );
       const below = paths.map((path) => path.slice(field.steps.length).join('.')).filter((path) => path !== '');
       if (errors.length === 0 && isObject(order)) return { field, order, refused };
-      if (errors.length > 0 || answer.data === undefined)
+      const isMissing = codes.length > 0 && codes.every((code) => code === 'NOT_FOUND');
+      if (!isMissing && (errors.length > 0 || answer.data === undefined))
         refusals.push(`${answer.status}, ${codes.join(', ') || 'no data'}`);
       if (below.length === 0) break;
       for (const path of below) refused.add(path);
@@ -186,7 +187,7 @@ export async function fetchSample(
     throw new NotDone(404, `The ordering platform has no order with this id. ${hint} ${orderFieldsOf(schema)[0].arg}.`);
   }
   throw new Error(
-    `The order cannot be fetched. ${hostOf(url)} answers ${refusals.at(-1)}. Check ORDER_API_TOKEN, or --header.`,
+    `The order cannot be fetched. ${hostOf(url)} answers ${refusals.at(-1)}. Check the id, ORDER_API_TOKEN, or --header.`,
   );
 }
 

@@ -29,9 +29,15 @@ const SKELETON = `
 export async function readSchema(file: string | undefined): Promise<GraphQLSchema> {
   if (file === undefined) return buildSchema(SKELETON);
   const text = await readFile(file, 'utf8');
-  if (!/^\s*\{/.test(text)) return buildSchema(text, { assumeValid: true });
-  const json = JSON.parse(text) as { data?: IntrospectionQuery } & IntrospectionQuery;
-  return buildClientSchema(json.data ?? json, { assumeValid: true });
+  try {
+    if (!/^\s*\{/.test(text)) return buildSchema(text, { assumeValid: true });
+    const json = JSON.parse(text.trim()) as { data?: IntrospectionQuery } & IntrospectionQuery;
+    return buildClientSchema(json.data ?? json, { assumeValid: true });
+  } catch (error) {
+    const { message, locations } = error as Error & { locations?: { line: number }[] };
+    const where = [file, ...(locations ?? []).map(({ line }) => line)].join(':');
+    throw new Error(`${where} is no schema: ${message}`, { cause: error });
+  }
 }
 
 /** An order that was fetched by `sampleQuery`. `refused` are paths from it that the token may not read. */
@@ -45,8 +51,9 @@ export function orderFieldsOf(schema: GraphQLSchema): [OrderField, ...OrderField
   const [first, ...others] = findOrderFields(schema);
   if (first !== undefined) return [first, ...others];
   throw new Error(
-    'No field of the query type takes an id and returns an order with items. If the platform has another API, for ' +
-      "the shop's own systems, use the schema of that one. If it has none, write the module by --without-schema.",
+    'No field of the query type takes an id and returns an order with items. Names are read as English words. If the ' +
+      "platform has another API, for the shop's own systems, use the schema of that one. If it has none, write the " +
+      'module by --without-schema.',
   );
 }
 
@@ -79,9 +86,9 @@ const LINES = `
 -street      destination: null, // required for a delivery [address]
 ?street      destination: address && {
 ?street        line1: {street!},
-?line2        line2: {line2},
-?postalCode        postalCode: {postalCode},
-?city        city: {city},
+?street        line2: {line2}, // % if you have it
+?street        postalCode: {postalCode}, // % if you have it
+?street        city: {city}, // % if you have it
 ?region        region: {region},
 ?country        country: {country},
 ?street      },
@@ -137,8 +144,9 @@ function expressions({ fields }: Chosen, tree: Tree) {
   };
   const text = (found: Found, isRequired: boolean): string => {
     if (found.kind === 'flag') return read(found);
+    const join = found.kind === 'texts' ? `${lacks(found) ? '?' : ''}.join(', ')` : '';
     if (isNumber(found)) return `String(${read(found)}${lacks(found) ? " ?? ''" : ''})`;
-    return `${read(found)}${isRequired && lacks(found) ? " ?? ''" : ''}`;
+    return `${read(found)}${join}${isRequired && lacks(found) ? " ?? ''" : ''}`;
   };
   const time = (found: Found, isRequired: boolean, name: string): string => {
     if (!isNumber(found)) return text(found, isRequired);
@@ -169,7 +177,7 @@ type Write = ReturnType<typeof expressions>['write'];
 const DOUBTS: readonly [name: string, sure: RegExp, todo: string][] = [
   ['country', /code|iso/, 'a code such as DE?'],
   ['requestedAt', /request|want|desir|schedul|prefer|promis|slot/, 'does the member choose it?'],
-  ['notes', /^(?!.*(deliver|ship|gift|courier))/, 'is it for the kitchen?'],
+  ['notes', /^((kitchen|customer|special) )?(note|remark|comment|instruction|request)s?$/, 'is it for the kitchen?'],
   ['discount.amount', /^(?!value)/, 'is it a percentage?'],
 ];
 
@@ -186,7 +194,9 @@ function specials(
   const todos = new Map<string, string>();
   for (const [name, list] of Object.entries(lists))
     if (list) values.set(`${name}.list`, entriesAt(list.root, list.steps.slice(list.skip)));
-  if (of('member.first') && !/^((full|display) )?name$/.test(of('member.name')?.words ?? ''))
+  if (lists.item?.steps.some(({ args }) => args !== ''))
+    todos.set('item.list', 'may an order have more than 100 lines?');
+  if (of('member.first') && !/^((full|display) ?)?name$/.test(of('member.name')?.words ?? ''))
     values.set('member.name', `joinName(${all('member.first', 'member.last')})`);
   const to = of('line1') ?? of('street');
   const line = write('', of('line1') ? 'line1' : 'street', true);
@@ -195,13 +205,17 @@ function specials(
   if (line !== undefined) values.set('street', isJoined ? `joinStreet(${all('street', 'houseNumber')})` : line);
   for (const [name, sure, todo] of DOUBTS) {
     const best = of(name);
-    if (best && best.kind !== 'enum' && !sure.test(best.words)) todos.set(name, todo);
+    const said = [best?.words, ...(best?.above ?? [])].join(' ');
+    if (best && best.kind !== 'enum' && !sure.test(said)) todos.set(name, todo);
   }
   const age = of('ageRestricted');
   if (age) values.set('ageRestricted', age.kind === 'flag' ? `${read(age)} ?? false` : `Number(${read(age)} ?? 0) > 0`);
   const { isReduced, isGross, includesTax } = about;
   const isDiscounted = lists.discount !== undefined || of('discount') !== undefined;
-  const reduction = lists.discount ? 'reduction' : write('$', 'discount', false);
+  // Platforms write a discount with a minus, or without.
+  const discount = of('discount') && `Math.abs(${write('$', 'discount', false)})`;
+  if (discount) values.set('discount', discount);
+  const reduction = lists.discount ? 'reduction' : discount;
   if (isReduced === true && of('subtotal')) {
     values.set('subtotal', `${write('$', 'subtotal', true)} + ${reduction}`);
     todos.set('subtotal', 'without discounts of the fee');
@@ -224,19 +238,22 @@ function specials(
       todos.set('pricesIncludeTax', `${only}; otherwise ${others.join(', ')} ${includes ? 'without' : 'with'} it`);
   }
   const count = of('quantity');
-  if (lists.item && count?.type.name === 'Int' && !lacks(count))
-    values.set('item.list', `${values.get('item.list')}.filter((item) => ${read(count)} !== 0)`);
-  else todos.set('item.list', 'leave out cancelled lines, whose quantity is 0');
+  // A missing quantity is no cancelled line.
+  if (lists.item && count && !lacks(count))
+    values.set('item.list', `${values.get('item.list')}.filter((item) => ${write('#', 'quantity', true)} !== 0)`);
+  else todos.set('quantity', 'leave out cancelled lines of 0');
   const type = of('type');
   if (type) values.set('type', `mapEnum(${read(type)}, TYPES, 'type')`);
   const state = of('cancelled');
   if (state && !of('cancelledAt')) {
-    const cancelled = state.values.find((value) => /cancel/i.test(value));
+    const words = state.values.filter((value) => /cancel/i.test(value));
+    const [cancelled, ...more] = words.toSorted((a, b) => a.length - b.length);
     values.set(
       'cancelledAt',
       `${read(state)} === '${cancelled ?? 'Cancelled'}' ? ${write('@', 'placedAt', true)} : null`,
     );
-    todos.set('cancelledAt', cancelled ? 'the time of the cancel, if you have it' : 'is this the word for cancelled?');
+    const when = [...more.map((value) => `or ${value}?`), 'the time of the cancel, if you have it'].join(' ');
+    todos.set('cancelledAt', cancelled ? when : 'is this the word for cancelled?');
   }
   for (const name of ['placedAt', 'requestedAt', 'cancelledAt']) {
     const time = of(name);
@@ -272,7 +289,7 @@ function render(
       const [, sign = '', name = '', required] = /\{([$@#]?)([\w.]+)(!?)\}/.exec(code) ?? [];
       const value = values.get(name) ?? write(sign, name, required === '!');
       const none = required === '!' || name === 'tax' ? 'undefined' : sign === '$' ? '0' : 'null';
-      const close = values.has(name) && !/street|subtotal/.test(name) ? [] : (fields.get(name)?.close ?? []);
+      const close = values.has(name) && !/street|subtotal|discount$/.test(name) ? [] : (fields.get(name)?.close ?? []);
       const missing = name !== '' && value === undefined ? absent || (always ? '' : required && 'required') : '';
       const all = [
         hinted(always.trim()),

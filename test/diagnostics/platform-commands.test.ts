@@ -433,6 +433,18 @@ describe('platform init', () => {
     expect(skipped).toContain('skipped by the mapper: dine_in');
   });
 
+  it.each([
+    ['type Query {\n  order(id: ID!: Order\n}', /schema\.graphql:2 is no schema: Syntax Error/],
+    ['{"data": ', /schema\.graphql is no schema: Unexpected end of JSON/],
+    ['type Query { bestellung(id: ID!): Bestellung } type Bestellung { id: ID! }', /Names are read as English words/],
+  ])('says why it cannot use the schema %j', async (text, says) => {
+    const file = join(folder, 'schema.graphql');
+    await writeFile(file, text);
+    expect(await runRefused(1, env, ['platform', 'init', '--out', join(folder, 'none.ts'), '--schema', file])).toMatch(
+      says,
+    );
+  });
+
   it('refuses to overwrite a file', async () => {
     const there = join(folder, 'map-order.ts');
     const error = await runRefused(1, env, ['platform', 'init', '--without-schema', '--out', there]);
@@ -582,6 +594,7 @@ describe('platform init --order', () => {
     const rootValue = {
       order: ({ id }: { id: string }, { token }: { token: string }) => {
         if (token === 'Bearer wrong') throw coded('FORBIDDEN');
+        if (id === 'c-9') throw coded('NOT_FOUND');
         const emailAddress = () => {
           if (token !== 'Bearer some') return PAID.customer.emailAddress;
           throw coded('FORBIDDEN');
@@ -632,6 +645,7 @@ describe('platform init --order', () => {
 
   it.each([
     ['the platform has no such order', 'none', 'all', 'c-8', 3, /has no order with this id/],
+    ['the platform says so by an error', 'none', 'all', 'c-9', 3, /has no order with this id/],
     ['the token is wrong', 'no-token', 'wrong', 'c-7', 1, /The order cannot be fetched\. \S+ answers 200, FORBIDDEN\./],
   ])('writes nothing if %s, and says so', async (_what, name, token, orderId, code, says) => {
     const { file, ended } = init(name, token, '--order', orderId);
